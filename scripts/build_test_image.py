@@ -1,0 +1,24 @@
+"""Build the training image with pytest in it, for tests/container: prints its tag, progress to stderr."""
+
+import os
+import sys
+from typing import TextIO
+
+from windtunnel_local.runner.docker import build_image
+from windtunnel_local.settings import from_environment
+
+
+def main() -> None:
+    """Build it unless it is current."""
+    settings = from_environment(os.environ)
+    status = build_image(settings, lambda line: _say(sys.stderr, line), settings.network, "test")
+    _say(sys.stdout, status.image)
+
+
+def _say(stream: TextIO, line: str) -> None:
+    stream.write(f"{line}\n")
+    stream.flush()
+
+
+if __name__ == "__main__":
+    main()

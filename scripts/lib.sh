@@ -1,0 +1,37 @@
+# What the scripts share; to be sourced.
+# shellcheck shell=bash
+
+ROOT="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
+VENV="${VENV:-$ROOT/.venv}"
+
+# say TEXT: one line of progress.
+say() {
+    if [ -t 1 ]; then printf '\033[1m== %s\033[0m\n' "$*"; else printf '== %s\n' "$*"; fi
+}
+
+# fail TEXT: an error that ends the script.
+fail() {
+    printf 'error: %s\n' "$*" >&2
+    exit 1
+}
+
+# timed TITLE COMMAND...: run it, say how long it took; its exit code.
+timed() {
+    local title="$1" start="$SECONDS" code=0
+    shift
+    say "$title"
+    "$@" || code=$?
+    say "$title: $([ "$code" -eq 0 ] && echo done || echo "FAILED ($code)") in $((SECONDS - start)) s"
+    return "$code"
+}
+
+# apt_install PACKAGE...: as root, without questions; the package lists are fetched once a run.
+apt_install() {
+    command -v apt-get >/dev/null || fail "$* is missing and there is no apt-get here; install it by hand"
+    [ "$(id -u)" -eq 0 ] || fail "$* is missing; run: sudo apt-get install $*"
+    if [ -z "${APT_UPDATED:-}" ]; then
+        DEBIAN_FRONTEND=noninteractive apt-get update -qq
+        APT_UPDATED=1
+    fi
+    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >/dev/null
+}

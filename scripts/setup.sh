@@ -1,0 +1,100 @@
+#!/usr/bin/env bash
+# Makes a machine ready: Python environment, Docker engine, training image.
+# Each part is left alone where it is in order, so a second run takes a second.
+#
+# usage: scripts/setup.sh [venv | engine | image]...    (no argument: all three)
+#
+# PYTHON=...  the interpreter of the environment (python3; 3.10 or newer)
+set -euo pipefail
+# shellcheck source=scripts/lib.sh
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+PYTHON="${PYTHON:-python3}"
+ENGINE_WAIT_S=60
+
+venv() {
+    local wanted
+    wanted="$("$PYTHON" -VV; sha256sum "$ROOT/pyproject.toml")"
+    if [ -x "$VENV/bin/windtunnel" ] && [ "$(cat "$VENV/.stamp" 2>/dev/null)" = "$wanted" ]; then
+        say "Python environment: up to date"
+        return
+    fi
+    timed "Python environment in .venv" make_venv
+    printf '%s\n' "$wanted" >"$VENV/.stamp"
+}
+
+make_venv() {
+    "$PYTHON" -c 'import sys; sys.exit(sys.version_info < (3, 10))' ||
+        fail "$("$PYTHON" -V) is too old; name a Python 3.10 or newer: make ... PYTHON=python3.11"
+    # Debian ships venv without what fills it.
+    "$PYTHON" -c 'import ensurepip' 2>/dev/null || apt_install python3-venv
+    [ -x "$VENV/bin/python" ] || "$PYTHON" -m venv "$VENV"
+    "$VENV/bin/pip" install --quiet --disable-pip-version-check --editable "$ROOT[dev]"
+}
+
+engine_answers() {
+    "$VENV/bin/python" - <<'PYTHON' 2>/dev/null
+import docker
+client = docker.from_env(timeout=10)
+client.ping()
+client.close()
+PYTHON
+}
+
+engine() {
+    if engine_answers; then
+        say "Docker engine: answers"
+        return
+    fi
+    [ -z "${DOCKER_HOST:-}" ] ||
+        fail "no Docker engine answers at DOCKER_HOST=$DOCKER_HOST; start it, or unset DOCKER_HOST"
+    timed "Docker engine" start_engine
+}
+
+start_engine() {
+    if ! command -v dockerd >/dev/null; then
+        say "installing docker.io and debootstrap"
+        apt_install ca-certificates docker.io debootstrap
+    fi
+    [ "$(id -u)" -eq 0 ] || fail "the Docker engine does not answer; start it: sudo systemctl start docker"
+    if [ -d /run/systemd/system ]; then
+        systemctl start docker
+    elif kill -0 "$(cat /var/run/docker.pid 2>/dev/null)" 2>/dev/null; then
+        # Two engines in one network namespace take each other's bridge away.
+        say "dockerd runs but does not answer yet; waiting for it"
+    else
+        start_dockerd
+    fi
+    local deadline=$((SECONDS + ENGINE_WAIT_S))
+    until engine_answers; do
+        [ "$SECONDS" -lt "$deadline" ] ||
+            fail "the Docker engine does not answer after $ENGINE_WAIT_S s; see ${DOCKERD_LOG:-journalctl -u docker}"
+        sleep 0.5
+    done
+}
+
+# Where there is no init system, by hand: in a session of its own, so that it outlives make.
+start_dockerd() {
+    DOCKERD_LOG=/var/log/dockerd.log
+    : >>"$DOCKERD_LOG" 2>/dev/null || DOCKERD_LOG="$HOME/dockerd.log"
+    say "starting dockerd, log in $DOCKERD_LOG"
+    setsid --fork dockerd </dev/null >>"$DOCKERD_LOG" 2>&1
+}
+
+image() {
+    timed "Training image" "$VENV/bin/windtunnel" image build
+}
+
+main() {
+    cd "$ROOT"
+    [ $# -gt 0 ] || set -- venv engine image
+    local part
+    for part in "$@"; do
+        case "$part" in
+        venv | engine | image) "$part" ;;
+        *) fail "unknown part '$part'; one of: venv engine image" ;;
+        esac
+    done
+}
+
+main "$@"

@@ -1,0 +1,162 @@
+"""The layout says how the program works, so imports must follow it; hidden ones too.
+
+Each rule names a folder and what its files may import of ours and of others. The
+standard library is free unless a rule takes something away.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+SOURCES = {
+    "windtunnel": ROOT / "sdk" / "windtunnel",
+    "windtunnel_local": ROOT / "local_backend" / "windtunnel_local",
+    "neuron_sim": ROOT / "containers" / "neuron_sim" / "neuron_sim",
+    "libneuronxla": ROOT / "containers" / "neuron_sim" / "libneuronxla",
+    "torch_neuronx": ROOT / "containers" / "neuron_sim" / "torch_neuronx",
+}
+LONGEST_FILE = 400
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Modules under ``package`` may import these prefixes, besides themselves and the standard library."""
+
+    package: str
+    allowed: tuple[str, ...]
+
+
+RULES = (
+    # Pure: seconds and dollars from data. Nothing of ours, nothing of others.
+    Rule("windtunnel.priceperf", ()),
+    # The SDK meets the backend only on the wire.
+    Rule("windtunnel", ("windtunnel", "boto3", "botocore", "rich", "matplotlib")),
+    # The rules of a job know no HTTP, no SQL, no Docker.
+    Rule("windtunnel_local.service", ("windtunnel_local.service", "windtunnel.priceperf")),
+    # What the service needs, implemented: each on its own.
+    Rule("windtunnel_local.store", ("windtunnel_local.service",)),
+    Rule("windtunnel_local.objects", ("windtunnel_local.service",)),
+    Rule(
+        "windtunnel_local.runner.docker",
+        ("windtunnel_local.service", "windtunnel_local.runner", "docker", "requests", "urllib3"),
+    ),
+    Rule("windtunnel_local.runner", ("windtunnel_local.service",)),
+    # The wire speaks to the service; its S3 is the object store's own wire form (parts of an upload
+    # and conditions are no business of a training job, so the service's port does not have them).
+    Rule(
+        "windtunnel_local.api",
+        ("windtunnel_local.service", "windtunnel_local.objects", "starlette", "anyio", "botocore"),
+    ),
+    # The composition root and its commands see everything of the backend.
+    Rule("windtunnel_local", ("windtunnel_local", "windtunnel.priceperf", "starlette", "uvicorn")),
+    # The simulator is installed in the image on its own.
+    Rule("neuron_sim", ("neuron_sim", "torch", "torch_xla", "_XLAC", "numpy")),
+    Rule("libneuronxla", ("neuron_sim",)),
+    Rule("torch_neuronx", ("neuron_sim",)),
+)
+
+# Modules of the standard library that only one place may use.
+RESERVED = {
+    "sqlite3": ("windtunnel_local.store",),
+}
+
+# Where the environment is read (os.environ, os.getenv).
+ENVIRONMENT_READERS = {"windtunnel.settings", "windtunnel_local.settings", "windtunnel_local.__main__"}
+
+
+def modules() -> Iterator[tuple[str, Path]]:
+    """Every module of ours: dotted name and file."""
+    for package, folder in SOURCES.items():
+        for path in sorted(folder.rglob("*.py")):
+            parts = path.relative_to(folder).with_suffix("").parts
+            name = ".".join((package, *parts)).removesuffix(".__init__")
+            yield name, path
+
+
+MODULES = dict(modules())
+
+
+def imported(name: str, path: Path) -> Iterator[str]:
+    """Dotted names that a file imports anywhere, also inside functions and by `import_module`."""
+    package = name if path.name == "__init__.py" else name.rpartition(".")[0]
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                above = package.split(".")[: len(package.split(".")) - node.level + 1]
+                base = ".".join([*above, base] if base else above)
+            for alias in node.names:
+                full = f"{base}.{alias.name}"
+                yield full if full in MODULES else base
+        elif (
+            isinstance(node, ast.Call)
+            and getattr(node.func, "attr", getattr(node.func, "id", "")) in ("import_module", "__import__")
+            and node.args
+            and isinstance(node.args[0], ast.Constant)
+        ):
+            yield str(node.args[0].value)
+
+
+def within(name: str, prefix: str) -> bool:
+    """Whether a dotted name is the prefix or lies below it."""
+    return name == prefix or name.startswith(f"{prefix}.")
+
+
+def rule_of(name: str) -> Rule:
+    """The first, so the most special, rule for a module."""
+    return next(rule for rule in RULES if within(name, rule.package))
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_imports_run_one_way(name: str) -> None:
+    """A module imports what its folder's rule allows, and nothing else."""
+    rule = rule_of(name)
+    for target in imported(name, MODULES[name]):
+        if target.partition(".")[0] in sys.stdlib_module_names:
+            owners = RESERVED.get(target.partition(".")[0])
+            assert owners is None or any(within(name, owner) for owner in owners), f"{name} imports {target}"
+            continue
+        allowed = (rule.package, *rule.allowed)
+        assert any(within(target, prefix) for prefix in allowed), (
+            f"{name} imports {target}; {rule.package} may import {', '.join(allowed)} and the standard library"
+        )
+
+
+def test_only_the_settings_read_the_environment() -> None:
+    """A setting has one place where it enters the program."""
+    readers = set()
+    for name, path in MODULES.items():
+        if within(name, "neuron_sim"):
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Attribute) and node.attr in ("environ", "getenv"):
+                readers.add(name)
+    assert readers <= ENVIRONMENT_READERS, (
+        f"also read the environment: {sorted(readers - ENVIRONMENT_READERS)}"
+    )
+
+
+def test_files_stay_small_enough_to_read() -> None:
+    """One concept a file."""
+    long = {name: len(path.read_text().splitlines()) for name, path in MODULES.items()}
+    assert {name: lines for name, lines in long.items() if lines > LONGEST_FILE} == {}
+
+
+def test_the_rules_see_hidden_imports(tmp_path: Path) -> None:
+    """The checker itself: imports in functions, relative ones and dynamic ones are found."""
+    path = tmp_path / "module.py"
+    path.write_text(
+        "def f():\n    import docker\n    from ..store import sqlite\n"
+        "    import importlib\n    importlib.import_module('boto3')\n"
+    )
+    found = set(imported("windtunnel_local.api.module", path))
+    assert {"docker", "windtunnel_local.store.sqlite", "boto3"} <= found
