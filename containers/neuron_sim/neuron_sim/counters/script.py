@@ -1,0 +1,36 @@
+"""Which line of the user's script is running."""
+
+from __future__ import annotations
+
+import sys
+import sysconfig
+from pathlib import Path
+from types import FrameType
+
+_OURS = str(Path(__file__).resolve().parents[1])
+_LIBRARIES = tuple(
+    {
+        sysconfig.get_path("stdlib"),
+        sysconfig.get_path("platstdlib"),
+        sysconfig.get_path("purelib"),
+        sysconfig.get_path("platlib"),
+        "/usr/lib/python3",
+        _OURS,
+    }
+)
+
+
+def calling_line() -> str:
+    """``train.py:88`` of the innermost frame outside libraries, or ``?``."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        filename = frame.f_code.co_filename
+        if is_users(filename):
+            return f"{Path(filename).name}:{frame.f_lineno}"
+        frame = frame.f_back
+    return "?"
+
+
+def is_users(filename: str) -> bool:
+    """Whether a file is the user's own, and neither a library's nor generated code."""
+    return not filename.startswith((*_LIBRARIES, "<"))

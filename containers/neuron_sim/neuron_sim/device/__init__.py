@@ -1,0 +1,8 @@
+"""How torch_xla sees a simulated NeuronCore.
+
+activation   makes this process a core: called through torch_xla's own Neuron hook
+world        world size, ordinals and device kind, at the level of `_XLAC._xla_*`
+collectives  the same for collectives, so that all Python layers above stay genuine
+old_names    names that torch_xla had up to 2.6
+refusals     what is not simulated, refused by name
+"""

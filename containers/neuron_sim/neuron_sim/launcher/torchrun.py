@@ -1,0 +1,95 @@
+"""`torchrun` with torch's own arguments, rendezvous, agent and exit codes.
+
+The difference: a Python script's workers are forked from this process after it has
+imported torch, torch_xla and the script's own installed modules. `--no-python`,
+`--module` and `--start-method` go to torch's launcher unchanged.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import socket
+import sys
+import uuid
+from pathlib import Path
+
+from torch.distributed import run as torch_run
+from torch.distributed.elastic.multiprocessing.errors import record
+from torch.distributed.launcher.api import elastic_launch
+
+from neuron_sim.collectives import region
+from neuron_sim.collectives.communicator import LAUNCH_VARIABLE
+from neuron_sim.launcher import preload, worker
+
+_PLAIN_VARIABLE = "NEURON_SIM_PLAIN_TORCHRUN"
+"""Set to 1: torch's launcher as it is; to measure against, and to rule the fork out when in doubt."""
+
+
+@record  # type: ignore[untyped-decorator]
+def main(argv: list[str] | None = None) -> None:
+    """Launch; raises ChildFailedError or SystemExit like torch's torchrun."""
+    arguments = torch_run.parse_args(argv)
+    forkable = not (
+        arguments.no_python
+        or arguments.module
+        or arguments.run_path
+        or os.environ.get(_PLAIN_VARIABLE) == "1"
+    )
+    script = Path(arguments.training_script)
+    if not forkable or not script.is_file():
+        torch_run.run(arguments)
+        return
+    _limit_threads(arguments.nproc_per_node)
+    _avoid_taken_port(arguments)
+    preload.warm_up(script)
+    if not preload.safe_to_fork():
+        print(
+            "neuron_sim: a module that the script imports uses the XLA device when imported, "
+            "so the workers are started one by one instead of forked.",
+            file=sys.stderr,
+        )
+        torch_run.run(arguments)
+        return
+    _launch(arguments)
+
+
+def _launch(arguments: argparse.Namespace) -> None:
+    config, _, _ = torch_run.config_from_args(arguments)
+    config.start_method = "fork"
+    os.environ[LAUNCH_VARIABLE] = uuid.uuid4().hex
+    try:
+        elastic_launch(config, worker.run)(arguments.training_script, *arguments.training_script_args)
+    finally:
+        region.forget(os.environ[LAUNCH_VARIABLE])
+
+
+def _avoid_taken_port(arguments: argparse.Namespace) -> None:
+    """Two single-host jobs on one network (the `process` runner) both get the default port: move the second."""
+    if arguments.nnodes not in ("1", "1:1") or arguments.rdzv_backend != "static" or arguments.rdzv_endpoint:
+        return
+    with socket.socket() as probe:
+        # As torch's store binds it: what is only in TIME_WAIT is free.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("", arguments.master_port))
+        except OSError:
+            with socket.socket() as other:
+                other.bind(("", 0))
+                arguments.master_port = other.getsockname()[1]
+
+
+def _limit_threads(workers: str) -> None:
+    """One XLA thread a worker when there are at least as many workers as processors.
+
+    XLA's own pool of a thread a processor in each of 32 workers only gets in its own way.
+    """
+    processors = len(os.sched_getaffinity(0))
+    if workers.isdigit() and int(workers) >= processors:
+        flags = os.environ.get("XLA_FLAGS", "")
+        if "xla_cpu_multi_thread_eigen" not in flags:
+            os.environ["XLA_FLAGS"] = f"{flags} --xla_cpu_multi_thread_eigen=false".strip()
+
+
+if __name__ == "__main__":
+    main()

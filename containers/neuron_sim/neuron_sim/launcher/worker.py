@@ -1,0 +1,118 @@
+"""One forked worker: becomes the core that its environment names, and runs the script.
+
+To the script it looks as if `python -u script.py` had started it.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import random
+import signal
+import sys
+import traceback
+from pathlib import Path
+from types import FrameType, ModuleType
+from typing import Any
+
+_OURS = str(Path(__file__).resolve().parents[1])
+
+
+def run(script: str, *arguments: str) -> None:
+    """Run the script to its end; leaves by SystemExit when it fails.
+
+    torch's agent calls this in the forked child, with RANK and the rest set.
+    """
+    _like_a_new_process()
+    termination = _Termination()
+    from neuron_sim.device import activation
+
+    activation.activate()
+    sys.argv = [script, *arguments]
+    code = 1
+    try:
+        code = _execute(Path(script))
+    finally:
+        if code:
+            _tell_counters()
+        atexit._run_exitfuncs()
+        sys.stdout.flush()
+        sys.stderr.flush()
+    if termination.received:
+        # The agent is shutting down: it waits for this process, no longer for its result.
+        os._exit(code)
+    if code:
+        raise SystemExit(code)
+
+
+class _Termination:
+    """Notices that a handler of the script's own has been given SIGTERM."""
+
+    def __init__(self) -> None:
+        self.received = False
+        self._signal = signal.signal
+        signal.signal = self._install  # type: ignore[assignment]
+
+    def _install(self, number: int, handler: Any) -> Any:
+        if number != signal.SIGTERM or not callable(handler):
+            return self._signal(number, handler)
+
+        def noticed(received: int, frame: FrameType | None) -> Any:
+            self.received = True
+            return handler(received, frame)
+
+        return self._signal(number, noticed)
+
+
+def _like_a_new_process() -> None:
+    """Undo what the fork inherits and a fresh interpreter would not have."""
+    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
+        signal.signal(number, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    random.seed()
+    if "numpy" in sys.modules:
+        sys.modules["numpy"].random.seed(None)
+    # A whole line at once: `print("loss", 0.5)` unbuffered is four writes, and the toolkit, which reads
+    # whatever is there, logs them as up to three lines.
+    sys.stdout.reconfigure(line_buffering=True, write_through=False)  # type: ignore[union-attr]
+    sys.stderr.reconfigure(line_buffering=True, write_through=False)  # type: ignore[union-attr]
+    threads = os.environ.get("OMP_NUM_THREADS", "")
+    if threads.isdigit() and "torch" in sys.modules:
+        # Read by torch when it was imported, which was before torchrun set it.
+        sys.modules["torch"].set_num_threads(int(threads))
+
+
+def _execute(script: Path) -> int:
+    """Execute the file as `__main__`; the exit code."""
+    main = ModuleType("__main__")
+    main.__file__ = str(script)
+    main.__builtins__ = __builtins__  # type: ignore[attr-defined]
+    sys.modules["__main__"] = main
+    sys.path[0] = str(script.resolve().parent)
+    try:
+        code = compile(script.read_bytes(), str(script), "exec")
+        exec(code, main.__dict__)  # noqa: S102 - running the script is the purpose
+    except SystemExit as leaving:
+        return _exit_code(leaving)
+    except BaseException as error:  # noqa: BLE001 - shown as the interpreter would, then exit 1
+        shown = error.__traceback__
+        while shown is not None and shown.tb_frame.f_code.co_filename.startswith(_OURS):
+            shown = shown.tb_next
+        traceback.print_exception(type(error), error, shown)
+        return 1
+    return 0
+
+
+def _exit_code(leaving: SystemExit) -> int:
+    if leaving.code is None:
+        return 0
+    if isinstance(leaving.code, int):
+        return leaving.code
+    print(leaving.code, file=sys.stderr)
+    return 1
+
+
+def _tell_counters() -> None:
+    from neuron_sim.counters import recorder
+
+    recorder.failed()

@@ -1,0 +1,1 @@
+"""The Neuron command-line tools that the toolkit and users call."""

@@ -1,0 +1,29 @@
+"""Five training steps and two evaluation steps of a small network whose cost is known."""
+
+import torch
+import torch.distributed as dist
+import torch_xla
+import torch_xla.core.xla_model as xm
+import torch_xla.distributed.parallel_loader as pl
+import torch_xla.distributed.xla_backend
+
+dist.init_process_group("xla")
+device = torch_xla.device()
+torch.manual_seed(0)
+model = torch.nn.Linear(32, 16, bias=False).to(device)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+
+def loader(batches):
+    data = torch.utils.data.TensorDataset(torch.randn(8 * batches, 32))
+    return pl.MpDeviceLoader(torch.utils.data.DataLoader(data, batch_size=8), device)
+
+
+for (batch,) in loader(5):
+    optimizer.zero_grad()
+    model(batch).square().mean().backward()
+    xm.optimizer_step(optimizer)
+with torch.no_grad():
+    for (batch,) in loader(2):
+        total = model(batch).sum()
+        torch_xla.sync()

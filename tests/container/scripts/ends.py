@@ -1,0 +1,61 @@
+"""Ends as its first argument says."""
+
+import os
+import signal
+import sys
+import time
+
+RANK = int(os.environ["RANK"])
+how = sys.argv[1]
+if how == "arguments":
+    from saying import say
+
+    say(
+        argv=sys.argv[1:],
+        name=__name__,
+        file=os.path.basename(__file__),
+        path=os.path.basename(sys.path[0]),
+        main=sys.modules["__main__"].how,
+        term=signal.getsignal(signal.SIGTERM) == signal.SIG_DFL,
+        random=__import__("random").random(),
+    )
+elif how == "raise" and RANK == 1:
+    raise ValueError("the reason of rank 1")
+elif how == "exit":
+    sys.exit(int(sys.argv[2]))
+elif how == "message":
+    sys.exit("left with a message")
+elif how == "atexit":
+    import atexit
+
+    from saying import say
+
+    atexit.register(lambda: say(atexit=True))
+elif how == "sigterm":
+    from saying import say
+
+    def handler(number, frame):
+        say(signal=number)
+        sys.exit(0)
+
+    signal.signal(signal.SIGTERM, handler)
+    say(ready=True)
+    time.sleep(60)
+elif how == "die-in-collective":
+    import torch
+    import torch_xla
+    import torch_xla.core.xla_model as xm
+
+    value = torch.ones(2, device=torch_xla.device())
+    xm.all_reduce(xm.REDUCE_SUM, value)
+    torch_xla.sync()
+    if RANK == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    xm.all_reduce(xm.REDUCE_SUM, value)
+elif how == "mismatch":
+    import torch
+    import torch_xla
+    import torch_xla.core.xla_model as xm
+
+    value = torch.ones(2 + RANK, device=torch_xla.device())
+    xm.all_reduce(xm.REDUCE_SUM, value)

@@ -1,0 +1,67 @@
+"""The counters say what ran: steps, samples, FLOPs, collectives, compilations."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+
+def records(folder: Path, rank: int) -> list[dict]:
+    return [json.loads(line) for line in (folder / f"rank-{rank}.jsonl").read_text().splitlines()]
+
+
+def test_steps_samples_flops_and_collectives_are_counted(torchrun, tmp_path):
+    """Five steps of 8 samples; forward and weight gradient of a 32x16 layer; 2 KiB of gradients a step."""
+    torchrun(
+        "counted.py",
+        WINDTUNNEL_COUNTERS_DIR=str(tmp_path),
+        WINDTUNNEL_LOCAL_CORES="2",
+        SM_CURRENT_HOST="algo-1",
+    )
+    first = records(tmp_path, 0)
+    start, end = first[0], first[-1]
+    assert (start["kind"], start["world_size"], start["instance_type"]) == ("start", 2, "ml.trn1.2xlarge")
+    assert (start["local_cores"], start["instance_cores"], start["host"]) == (2, 2, "algo-1")
+    assert (end["kind"], end["exit"]) == ("end", "ok")
+    assert end["peak_device_bytes"] > 2 * 32 * 16 * 4
+
+    graphs = {record["graph"]: record for record in first if record["kind"] == "graph"}
+    training = [record for record in first if record["kind"] == "step" and record["optimizer"]]
+    assert [step["samples"] for step in training] == [8] * 5
+    for step in training:
+        flops = sum(graphs[graph]["flops"].get("fp32", 0) * count for graph, count in step["graphs"].items())
+        assert flops == 2 * (2 * 8 * 32 * 16)
+        assert step["collectives"] == {"all_reduce": {"count": 1, "bytes": 32 * 16 * 4}}
+    other = [record for record in first if record["kind"] == "step" and not record["optimizer"]]
+    evaluated = [
+        step
+        for step in other
+        if any(graphs[graph]["flops"].get("fp32") == 2 * 8 * 32 * 16 for graph in step["graphs"])
+    ]
+    assert sum(step["samples"] for step in evaluated) == 16
+    assert all(record["compile_seconds"] > 0 for record in graphs.values())
+    assert any(record["source"].startswith("counted.py:") for record in graphs.values())
+    # The second step compiles the graph of the steady state at the latest; the last ones compile nothing.
+    assert training[-1]["compile_seconds"] == 0.0
+
+
+def test_other_ranks_write_their_start_and_end_only(torchrun, tmp_path):
+    """One core a host counts the graphs: all run the same."""
+    torchrun("counted.py", WINDTUNNEL_COUNTERS_DIR=str(tmp_path))
+    assert [record["kind"] for record in records(tmp_path, 1)] == ["start", "end"]
+
+
+def test_a_failing_script_says_so_in_its_end_record(torchrun, tmp_path):
+    """A reader of the counters can tell a whole run from a broken one."""
+    script = tmp_path / "breaks.py"
+    script.write_text(
+        "import torch, torch_xla\ntorch.ones(2, device=torch_xla.device()) + 1\ntorch_xla.sync()\nraise SystemExit(4)\n"
+    )
+    torchrun(str(script), workers=1, check=False, WINDTUNNEL_COUNTERS_DIR=str(tmp_path))
+    assert records(tmp_path, 0)[-1]["exit"] == "error"
+
+
+def test_without_a_counters_folder_nothing_is_written(torchrun, tmp_path):
+    """A plain container run stays plain."""
+    assert torchrun("counted.py", workers=1).code == 0
+    assert not list(tmp_path.glob("*.jsonl"))

@@ -1,0 +1,100 @@
+"""Our torchrun looks to a script, and to the toolkit, like torch's own."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from conftest import LAUNCHER, SCRIPTS
+
+
+def test_the_script_sees_what_a_fresh_interpreter_would_show_it(torchrun):
+    """argv, __name__, __file__, sys.path[0], __main__, signal handlers, and its own random numbers."""
+    said = torchrun("ends.py", "arguments", "--epochs", "3", "-x", "a b").said
+    assert len(said) == 2
+    for entry in said:
+        assert entry["argv"] == ["arguments", "--epochs", "3", "-x", "a b"]
+        assert (entry["name"], entry["file"], entry["path"]) == ("__main__", "ends.py", "scripts")
+        assert entry["main"] == "arguments"
+        assert entry["term"] is True
+    assert said[0]["random"] != said[1]["random"]
+
+
+def test_an_exception_shows_the_scripts_own_traceback_and_fails(torchrun):
+    """The traceback begins in the script, the exit code is torchrun's 1."""
+    launch = torchrun("ends.py", "raise", check=False)
+    assert launch.code == 1
+    assert "ValueError: the reason of rank 1" in launch.output
+    traceback = launch.output[launch.output.index("Traceback (most recent call last)") :]
+    assert "ends.py" in traceback.splitlines()[1]
+    assert "neuron_sim" not in traceback[: traceback.index("ValueError")]
+    assert "exitcode  : 1" in launch.output
+
+
+def test_exit_codes_and_messages_pass_through(torchrun):
+    """sys.exit(0) is success; another code fails, and is named; a message is printed."""
+    assert torchrun("ends.py", "exit", "0").code == 0
+    failed = torchrun("ends.py", "exit", "3", check=False)
+    assert failed.code == 1 and "exitcode  : 3" in failed.output
+    message = torchrun("ends.py", "message", check=False)
+    assert message.code == 1 and "left with a message" in message.output
+
+
+def test_exit_handlers_run(torchrun):
+    """A forked worker would skip them without our help."""
+    assert [entry["atexit"] for entry in torchrun("ends.py", "atexit").said] == [True, True]
+
+
+def test_a_rank_killed_in_the_middle_ends_the_job_and_is_named(torchrun):
+    """SIGKILL of one rank while the other waits for it: no hang, and the message says which."""
+    started = time.monotonic()
+    launch = torchrun("ends.py", "die-in-collective", check=False)
+    assert launch.code == 1
+    assert time.monotonic() - started < 60
+    assert "Signal 9 (SIGKILL)" in launch.output
+    assert not list(Path("/dev/shm").glob("neuron_sim-*"))
+
+
+def test_different_shapes_on_different_ranks_are_refused_with_both_lines(torchrun):
+    """Each rank's call is shown with its place in the script."""
+    launch = torchrun("ends.py", "mismatch", check=False)
+    assert launch.code == 1
+    assert "called different collectives" in launch.output
+    assert "float32[2]" in launch.output and "float32[3]" in launch.output and "at ends.py:" in launch.output
+
+
+def test_sigterm_reaches_the_script(tmp_path):
+    """A stop lets a script save its state: its own handler runs in every worker."""
+    environment = {**os.environ, "SAY_TO": str(tmp_path / "said")}
+    command = [*LAUNCHER, "--nnodes", "1", "--nproc_per_node", "2", str(SCRIPTS / "ends.py"), "sigterm"]
+    with subprocess.Popen(
+        command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    ) as launcher:
+        deadline = time.monotonic() + 60
+        while not all((tmp_path / f"said.{rank}").exists() for rank in (0, 1)):
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        launcher.send_signal(signal.SIGTERM)
+        # Well under the 30 s after which torch's agent kills what has not ended.
+        launcher.wait(20)
+    for rank in (0, 1):
+        assert '"signal": 15' in (tmp_path / f"said.{rank}").read_text()
+
+
+def test_what_cannot_be_forked_goes_to_torchs_own_launcher():
+    """--no-python starts any program, as torch's torchrun does."""
+    command = [
+        *LAUNCHER,
+        "--nproc_per_node",
+        "1",
+        "--no-python",
+        sys.executable,
+        "-c",
+        "print('plain', 1 + 1)",
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    assert "plain 2" in done.stdout

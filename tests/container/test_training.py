@@ -1,0 +1,51 @@
+"""Training on simulated cores is the training that PyTorch does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import torch
+
+TOLERANCE = 1e-4
+
+
+def results(path: Path) -> list[dict]:
+    return [torch.load(f"{path}.{rank}", weights_only=True) for rank in (0, 1)]
+
+
+def largest_difference(left: dict, right: dict) -> float:
+    """The largest difference of any parameter tensor, relative to that tensor's largest value.
+
+    The bias of attention's keys has no influence on the output: its gradient is rounding noise of
+    1e-13, which is compared as an absolute value.
+    """
+    return max(
+        ((left[name] - right[name]).abs().max() / right[name].abs().max().clamp_min(1e-6)).item()
+        for name in right
+    )
+
+
+def test_two_cores_train_as_plain_gloo_ddp_does(torchrun, tmp_path):
+    """Equal in every bit across ranks; loss and final parameters as in plain DDP within 1e-4 relative."""
+    torchrun("train_equivalence.py", "xla", str(tmp_path / "xla"))
+    torchrun("train_equivalence.py", "gloo", str(tmp_path / "gloo"), NEURON_SIM_PLAIN_TORCHRUN="1")
+    ours, theirs = results(tmp_path / "xla"), results(tmp_path / "gloo")
+    for name, value in ours[0]["parameters"].items():
+        assert torch.equal(value, ours[1]["parameters"][name]), name
+    difference = largest_difference(ours[0]["parameters"], theirs[0]["parameters"])
+    print(f"largest relative difference of a final parameter: {difference:.2e}")
+    assert difference < TOLERANCE
+    for rank in (0, 1):
+        assert len(ours[rank]["losses"]) == 12
+        torch.testing.assert_close(
+            torch.tensor(ours[rank]["losses"]), torch.tensor(theirs[rank]["losses"]), rtol=TOLERANCE, atol=0.0
+        )
+
+
+def test_without_collectives_the_comparison_fails(torchrun, tmp_path):
+    """The test above can fail: unsynchronised copies drift apart, from each other and from DDP."""
+    torchrun("train_equivalence.py", "xla", str(tmp_path / "alone"), "--no-collectives")
+    torchrun("train_equivalence.py", "gloo", str(tmp_path / "gloo"), NEURON_SIM_PLAIN_TORCHRUN="1")
+    alone, theirs = results(tmp_path / "alone"), results(tmp_path / "gloo")
+    assert largest_difference(alone[0]["parameters"], alone[1]["parameters"]) > 10 * TOLERANCE
+    assert largest_difference(alone[0]["parameters"], theirs[0]["parameters"]) > 10 * TOLERANCE
