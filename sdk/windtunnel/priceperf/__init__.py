@@ -1,0 +1,61 @@
+"""Seconds and dollars of a training job, from counters, published figures and stated assumptions.
+
+Pure: no input or output, no clock, no environment; nothing but the standard
+library. The same numbers in give the same numbers out.
+"""
+
+from __future__ import annotations
+
+from .billing import billable_seconds, cost_per_million, cost_usd, instance_seconds, spot_savings_percent
+from .calibration import CALIBRATIONS, Calibration, RangeCheck
+from .catalog import CATALOG, Figure, InstanceType, instance_type
+from .compare import BatchRule, Comparison, Cost, Estimate, Verdict, compare, estimate
+from .compute import AUTO_CAST, BF16_AUTOCAST, FP32, TF32, Precision
+from .errors import InvalidCounters, InvalidInput, PricePerfError, PriceUnknown, UnknownInstance
+from .fixed_costs import FixedCost
+from .prices import Price, PriceBook
+from .published import PublishedComparison, published_comparison
+from .step import StepTime, StepWork, step_time
+from .workload import FullScale, Workload
+
+__all__ = [
+    "AUTO_CAST",
+    "BF16_AUTOCAST",
+    "CALIBRATIONS",
+    "CATALOG",
+    "FP32",
+    "TF32",
+    "BatchRule",
+    "Calibration",
+    "Comparison",
+    "Cost",
+    "Estimate",
+    "Figure",
+    "FixedCost",
+    "FullScale",
+    "InstanceType",
+    "InvalidCounters",
+    "InvalidInput",
+    "Precision",
+    "Price",
+    "PriceBook",
+    "PricePerfError",
+    "PriceUnknown",
+    "PublishedComparison",
+    "RangeCheck",
+    "StepTime",
+    "StepWork",
+    "UnknownInstance",
+    "Verdict",
+    "Workload",
+    "billable_seconds",
+    "compare",
+    "cost_per_million",
+    "cost_usd",
+    "estimate",
+    "instance_seconds",
+    "instance_type",
+    "published_comparison",
+    "spot_savings_percent",
+    "step_time",
+]

@@ -1,0 +1,30 @@
+"""Errors of the price/performance model.
+
+PricePerfError
+├── UnknownInstance      no such instance type in the catalog
+├── PriceUnknown         the price book has no price for that instance at that date
+├── InvalidCounters      counters.json is not what the model can read
+└── InvalidInput         an argument is out of its range
+"""
+
+from __future__ import annotations
+
+
+class PricePerfError(ValueError):
+    """Root of all errors of `windtunnel.priceperf`."""
+
+
+class UnknownInstance(PricePerfError):
+    """The catalog does not list the instance type."""
+
+
+class PriceUnknown(PricePerfError):
+    """No price of that instance is in force at that date."""
+
+
+class InvalidCounters(PricePerfError):
+    """The counters do not follow the schema ``windtunnel.counters/1``."""
+
+
+class InvalidInput(PricePerfError):
+    """An argument is out of its range."""

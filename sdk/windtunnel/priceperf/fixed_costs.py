@@ -1,0 +1,119 @@
+"""What a job takes besides its steps: start, download, set-up, preparation, compile, evaluation, upload.
+
+None of the rates here is published. Each is an assumption with a low and a high
+value, shown apart from the modelled steps. AWS's own benchmark spent 61-65 % of
+its billable time outside training steps, so this part deserves the reader's eye.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from .catalog import Family
+
+
+@dataclass(frozen=True)
+class FixedCost:
+    """One such part: seconds with their low and high end, and why.
+
+    ``billed`` False: AWS does not charge it.
+    """
+
+    name: str
+    seconds: float
+    low_s: float
+    high_s: float
+    basis: str
+    billed: bool = True
+
+
+@dataclass(frozen=True)
+class Assumed:
+    """An assumed number with its low and high end."""
+
+    value: float
+    low: float
+    high: float
+
+
+START_S = Assumed(600, 120, 1200)
+SETUP_S = Assumed(30, 15, 90)
+TRANSFER_GIB_PER_S = Assumed(0.2, 0.1, 0.5)
+COMPILE_LARGE_S = Assumed(120, 60, 600)
+COMPILE_SMALL_S = Assumed(10, 5, 30)
+
+
+def start() -> FixedCost:
+    """Provisioning, before billing begins."""
+    return FixedCost(
+        "start",
+        START_S.value,
+        START_S.low,
+        START_S.high,
+        "assumed: about ten minutes, not billed",
+        billed=False,
+    )
+
+
+def setup() -> FixedCost:
+    """The container's start, imports, model and device, once billing has begun."""
+    return FixedCost(
+        "set-up",
+        SETUP_S.value,
+        SETUP_S.low,
+        SETUP_S.high,
+        f"an assumed {SETUP_S.value:g} s ({SETUP_S.low:g}-{SETUP_S.high:g}) for container, imports, model",
+    )
+
+
+def transfer(name: str, gib: float | None) -> FixedCost:
+    """Download or upload of ``gib`` GiB by each instance; None: size not known, then 0 s."""
+    if gib is None:
+        return FixedCost(name, 0.0, 0.0, 0.0, "size not known: not counted")
+    rate = TRANSFER_GIB_PER_S
+    return FixedCost(
+        name,
+        gib / rate.value,
+        gib / rate.high,
+        gib / rate.low,
+        f"{gib:.3g} GiB at an assumed {rate.value:g} GiB/s ({rate.low:g}-{rate.high:g})",
+    )
+
+
+def preparation(seconds: float) -> FixedCost:
+    """Seconds that the user states; taken as they are."""
+    basis = "as you stated" if seconds else "not stated: not counted"
+    return FixedCost("preparation", seconds, seconds, seconds, basis)
+
+
+def compilation(family: Family, graphs: int, evaluates: bool, cached: bool) -> FixedCost:
+    """Neuron compiler time. A GPU running eager PyTorch compiles nothing.
+
+    The training step is one large graph on trn1 (a rehearsal counts it as two),
+    evaluation another; all further graphs are taken as small.
+    """
+    if family != "trn1":
+        return FixedCost("compile", 0.0, 0.0, 0.0, "eager PyTorch compiles nothing")
+    if cached:
+        return FixedCost("compile", 0.0, 0.0, 0.0, "all graphs from the compile cache, as you stated")
+    large = 2 if evaluates else 1
+    small = max(0, graphs - large - 1)
+    low, middle, high = (
+        large * getattr(COMPILE_LARGE_S, end) + small * getattr(COMPILE_SMALL_S, end)
+        for end in ("low", "value", "high")
+    )
+    basis = (
+        f"{large} large at an assumed {COMPILE_LARGE_S.value:g} s "
+        f"({COMPILE_LARGE_S.low:g}-{COMPILE_LARGE_S.high:g}), "
+        f"{small} small at {COMPILE_SMALL_S.value:g} s ({COMPILE_SMALL_S.low:g}-{COMPILE_SMALL_S.high:g})"
+    )
+    return FixedCost("compile", middle, low, high, basis)
+
+
+def evaluation(seconds: float, log_fast: float, log_slow: float) -> FixedCost:
+    """Forward steps, modelled like training steps and as uncertain (logs, see `calibration`)."""
+    basis = "modelled like the steps, forward only" if seconds else "no evaluation"
+    return FixedCost(
+        "evaluation", seconds, seconds * math.exp(-log_fast), seconds * math.exp(log_slow), basis
+    )

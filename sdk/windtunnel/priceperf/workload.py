@@ -1,0 +1,234 @@
+"""What a job is in work: one training step as a rehearsal counted it, and the size of the real job."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from .catalog import instance_type
+from .collectives import Collective
+from .compute import Precision
+from .errors import InvalidCounters, InvalidInput
+from .memory import STATE_BYTES_PER_PARAMETER
+from .step import StepWork
+
+SCHEMA = "windtunnel.counters/1"
+GRADIENT_BYTES = 4  # a rehearsal reduces gradients in fp32
+
+
+@dataclass(frozen=True)
+class FullScale:
+    """The real job behind a rehearsed sample.
+
+    Args:
+        train_samples: samples of one epoch.
+        epochs: passes over them.
+        evaluation_samples: samples evaluated after each epoch.
+        dataset_gib: what an instance downloads, GiB; None: not known, then no download is counted.
+        model_gib: what it uploads, GiB; None: 4 bytes a parameter, where the counters tell parameters.
+        preparation_s: seconds of the job that train nothing (tokenising, ...), as you know them.
+        compile_cached: True when all graphs come from a compile cache.
+        sequence_length: tokens of a sample; only to check it against the calibrated range.
+
+    Raises:
+        InvalidInput: a number out of its range.
+    """
+
+    train_samples: int
+    epochs: int = 1
+    evaluation_samples: int = 0
+    dataset_gib: float | None = None
+    model_gib: float | None = None
+    preparation_s: float = 0.0
+    compile_cached: bool = False
+    sequence_length: int | None = None
+
+    def __post_init__(self) -> None:
+        """Check every number."""
+        for name, least in (
+            ("train_samples", 1),
+            ("epochs", 1),
+            ("evaluation_samples", 0),
+            ("preparation_s", 0),
+        ):
+            value = getattr(self, name)
+            if not math.isfinite(value) or value < least:
+                raise InvalidInput(f"FullScale: {name} must be {least} or more, not {value}")
+        for name in ("dataset_gib", "model_gib", "sequence_length"):
+            value = getattr(self, name)
+            if value is not None and (not math.isfinite(value) or value < 0):
+                raise InvalidInput(f"FullScale: {name} must be 0 or more, or None, not {value}")
+
+
+@dataclass(frozen=True)
+class Workload:
+    """One worker's training step as a rehearsal counted it, and what else the job ran.
+
+    ``evaluation``: one step without optimizer, scaled to one sample; None when there was none.
+    ``parameters``: from the bytes of the gradient reduction; None when nothing was reduced.
+    """
+
+    instance_type: str
+    instance_count: int
+    cores_used: int
+    step: StepWork
+    steps: int
+    samples: int
+    evaluation: StepWork | None
+    evaluation_samples: int
+    parameters: float | None
+    graphs: int
+
+    @property
+    def state_bytes(self) -> float:
+        """The part of a step's bytes that does not grow with the batch."""
+        return min(self.step.bytes_moved, (self.parameters or 0.0) * STATE_BYTES_PER_PARAMETER)
+
+    def at(self, samples: float, precision: Precision) -> StepWork:
+        """The same step with another batch on one worker.
+
+        FLOPs and activation bytes grow with the batch; weights, gradients and
+        what is reduced do not.
+        """
+        if not samples > 0:
+            raise InvalidInput(f"a worker needs more than 0 samples a step, not {samples}")
+        scale = samples / self.step.samples
+        activations = (self.step.bytes_moved - self.state_bytes) * precision.activation_bytes
+        return replace(
+            self.step,
+            samples=samples,
+            flops={dtype: count * scale for dtype, count in self.step.flops.items()},
+            bytes_moved=self.state_bytes + activations * scale,
+        )
+
+    def evaluation_at(self, samples: float, precision: Precision) -> StepWork:
+        """One forward step with ``samples`` on one worker.
+
+        From the rehearsal's own evaluation, or a third of a training step where it had none.
+        """
+        if self.evaluation is not None:
+            per_sample = self.evaluation
+        else:
+            part = 1 / (3 * self.step.samples)
+            per_sample = StepWork(
+                1.0,
+                {dtype: count * part for dtype, count in self.step.flops.items()},
+                (self.step.bytes_moved - self.state_bytes) * part,
+            )
+        return StepWork(
+            samples,
+            {dtype: count * samples for dtype, count in per_sample.flops.items()},
+            per_sample.bytes_moved * samples * precision.activation_bytes,
+        )
+
+    @classmethod
+    def from_counters(cls, counters: Mapping[str, Any]) -> Workload:
+        """Read ``counters.json`` (schema ``windtunnel.counters/1``).
+
+        Raises:
+            InvalidCounters: wrong schema, a missing or impossible field (named), no training step,
+                or no samples in it.
+        """
+        if counters.get("schema") != SCHEMA:
+            raise InvalidCounters(
+                f"counters have schema {counters.get('schema')!r}; this version reads {SCHEMA!r}"
+            )
+        train = counters.get("train")
+        if train is None:
+            raise InvalidCounters(
+                "the job ran no training step on the device, so there is nothing to model. "
+                "Does the script move its model to the xla device and step an optimizer?"
+            )
+        steps = _number(train, "train", "steps", least=1)
+        samples_per_step = _number(train, "train", "samples_per_step_per_core")
+        if samples_per_step == 0:
+            raise InvalidCounters(
+                "the counters know no samples per step: batches did not come through MpDeviceLoader. "
+                "Wrap the loader in torch_xla.distributed.parallel_loader.MpDeviceLoader."
+            )
+        world_size = _number(counters, "counters", "world_size", least=1)
+        step = _step(train, "train", steps, samples_per_step, world_size)
+        if not sum(step.flops.values()) > 0:
+            raise InvalidCounters(
+                "the counters hold no FLOPs: graphs are not counted while PT_XLA_DEBUG is set. "
+                "Run without it."
+            )
+        other = counters.get("other")
+        evaluation, evaluation_samples = _evaluation(other, world_size) if other else (None, 0)
+        graphs = _mapping(counters, "counters", "graphs")
+        return cls(
+            instance_type=instance_type(_text(counters, "instance_type")).name,
+            instance_count=int(_number(counters, "counters", "instance_count", least=1)),
+            cores_used=int(_number(counters, "counters", "cores_used", least=1)),
+            step=step,
+            steps=int(steps),
+            samples=int(_number(train, "train", "samples")),
+            evaluation=evaluation,
+            evaluation_samples=evaluation_samples,
+            parameters=_parameters(step),
+            graphs=int(_number(graphs, "graphs", "count")),
+        )
+
+
+def _evaluation(other: Mapping[str, Any], world_size: float) -> tuple[StepWork | None, int]:
+    steps = _number(other, "other", "steps")
+    samples = _number(other, "other", "samples")
+    per_core = samples / world_size
+    if steps == 0 or per_core == 0:
+        return None, 0
+    # One step with all its samples: flops and bytes a sample.
+    work = _step(other, "other", per_core, 1.0, world_size)
+    return replace(work, collectives=()), int(samples)
+
+
+def _step(part: Mapping[str, Any], where: str, steps: float, samples: float, world_size: float) -> StepWork:
+    flops = _mapping(part, where, "flops")
+    collectives = _mapping(part, where, "collectives")
+    return StepWork(
+        samples=samples,
+        flops={dtype: _number(flops, f"{where}.flops", dtype) / steps for dtype in flops},
+        bytes_moved=_number(part, where, "bytes_accessed") / steps,
+        collectives=tuple(
+            _collective(kind, _mapping(collectives, f"{where}.collectives", kind), steps, world_size)
+            for kind in sorted(collectives)
+        ),
+    )
+
+
+def _collective(kind: str, counted: Mapping[str, Any], steps: float, world_size: float) -> Collective:
+    where = f"collectives.{kind}"
+    payload = _number(counted, where, "bytes") / steps
+    if kind == "all_gather":  # counted is one worker's shard; the model wants the gathered whole
+        payload *= world_size
+    return Collective(kind, _number(counted, where, "count") / steps, payload)
+
+
+def _parameters(step: StepWork) -> float | None:
+    reduced = [
+        item.payload_bytes for item in step.collectives if item.kind in ("all_reduce", "reduce_scatter")
+    ]
+    return max(reduced) / GRADIENT_BYTES if reduced and max(reduced) > 0 else None
+
+
+def _number(mapping: Mapping[str, Any], where: str, key: str, least: float = 0.0) -> float:
+    value = mapping.get(key)
+    valid = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    if not valid or float(value or 0) < least:
+        raise InvalidCounters(f"{where}.{key} must be a number of {least:g} or more, not {value!r}")
+    return float(value or 0)
+
+
+def _mapping(mapping: Mapping[str, Any], where: str, key: str) -> Mapping[str, Any]:
+    value = mapping.get(key)
+    if not isinstance(value, Mapping):
+        raise InvalidCounters(f"{where}.{key} must be an object, not {value!r}")
+    return value
+
+
+def _text(mapping: Mapping[str, Any], key: str) -> str:
+    value = mapping.get(key)
+    if not isinstance(value, str) or not value:
+        raise InvalidCounters(f"counters.{key} must be a text, not {value!r}")
+    return value

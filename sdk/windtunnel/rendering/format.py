@@ -1,0 +1,97 @@
+"""Numbers as people read them: units always, thousands separated, no more digits than are known."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+MODELLED_DIGITS = 2
+"""Significant digits of a modelled figure: its error is ten percent and more."""
+
+HOURS_FROM_S = 10_000
+
+
+def significant(value: float, digits: int = MODELLED_DIGITS) -> str:
+    """The number with that many significant digits: 5123.4 -> '5,100', 0.0123 -> '0.012'."""
+    if value == 0 or not math.isfinite(value):
+        return "0" if value == 0 else "unbounded"
+    places = digits - 1 - math.floor(math.log10(abs(value)))
+    rounded = round(value, places)
+    return f"{rounded:,.{max(0, digits - 1 - math.floor(math.log10(abs(rounded))))}f}"
+
+
+def modelled_seconds(value: float) -> str:
+    """A modelled time: '0 s', '0.83 ms', '101 ms' as '100 ms', '5,100 s', from 10,000 s on '5.0 h'."""
+    if value == 0:
+        return "0 s"
+    if value >= HOURS_FROM_S:
+        return f"{significant(value / 3600)} h"
+    return f"{significant(value * 1e3)} ms" if value < 1 else f"{significant(value)} s"
+
+
+def seconds(value: float) -> str:
+    """A measured time: '83 ms', '4.2 s', '1,234 s'."""
+    if value < 1:
+        return f"{significant(value * 1e3, 3)} ms" if value else "0 s"
+    return f"{value:,.1f} s" if value < 100 else f"{value:,.0f} s"
+
+
+def dollars(value: float) -> str:
+    """A modelled amount with two significant digits: '$41', '$0.034', '$1,200'."""
+    return f"${significant(value)}"
+
+
+def price(value: float) -> str:
+    """A price as it is listed: '$24.725', '$25.251286'."""
+    text = f"{value:.6f}".rstrip("0")
+    whole, _, part = text.partition(".")
+    return f"${int(whole):,}.{part.ljust(2, '0')}"
+
+
+def interval(low: str, high: str) -> str:
+    """'4,100 to 7,600 s' from the two ends; a shared unit or dollar sign is kept once each."""
+    low_number, _, low_unit = low.partition(" ")
+    _, _, high_unit = high.partition(" ")
+    return f"{low_number} to {high}" if low_unit == high_unit else f"{low} to {high}"
+
+
+def percent(share: float) -> str:
+    """A share as whole percent: 0.347 -> '35 %'."""
+    return "under 1 %" if 0 < share < 0.005 else f"{round(share * 100):,} %"
+
+
+def difference(saving: float) -> str:
+    """A saving in words: 0.347 -> '35 % less', -0.2 -> '20 % more', -2.5 -> '3.5 times as much'."""
+    if saving < -1:
+        return f"{significant(1 - saving)} times as much"
+    return f"{percent(abs(saving))} {'less' if saving >= 0 else 'more'}"
+
+
+def signed_percent(share: float) -> str:
+    """A saving: 0.347 -> '+35 %', -0.2 -> '-20 %'; '<-999 %' where the number says nothing more."""
+    return "<-999 %" if share < -9.99 else f"{round(share * 100):+,} %"
+
+
+def quantity(value: float, unit: str) -> str:
+    """A count with a metric prefix: (4.4e8, 'B') -> '440 MB'; three significant digits."""
+    for limit, prefix in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if value >= limit:
+            return f"{significant(value / limit, 3)} {prefix}{unit}"
+    return f"{value:,.0f} {unit}"
+
+
+def gibibytes(value: float) -> str:
+    """Bytes as GiB (or MiB below a tenth of one): three significant digits."""
+    gib = value / 2**30
+    return f"{significant(gib, 3)} GiB" if gib >= 0.1 else f"{significant(value / 2**20, 3)} MiB"
+
+
+def plain(value: float) -> str:
+    """A count or a batch: '256', '2.5'."""
+    return f"{value:,.0f}" if value == round(value) else f"{value:,.2f}"
+
+
+def number(values: Mapping[str, object], key: str) -> float | None:
+    """The number at ``key``, or None when there is none."""
+    value = values.get(key)
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None

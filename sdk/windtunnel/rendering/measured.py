@@ -1,0 +1,174 @@
+"""The measured part: what Describe and the counters say. Nothing modelled enters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import date, datetime
+from typing import Any
+
+from windtunnel.priceperf import PriceBook, PricePerfError, cost_usd, spot_savings_percent
+from windtunnel.rendering import format as fmt
+from windtunnel.rendering.document import Row, Section
+
+LOCAL_ACCOUNT = ":000000000000:"
+"""In the ARN of every job of a local backend; no AWS account has this number."""
+
+
+def collect(describe: Mapping[str, Any], counters: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The measured figures by name, units in the names; a figure nobody measured is absent."""
+    resources = describe.get("ResourceConfig") or {}
+    train = _mapping(counters, "train")
+    steps, samples, spent = (fmt.number(train, key) for key in ("steps", "samples", "seconds"))
+    flops = sum(value for value in _mapping(train, "flops").values() if isinstance(value, int | float))
+    payload = sum(fmt.number(item, "bytes") or 0.0 for item in _mapping(train, "collectives").values())
+    graphs, clock = _mapping(counters, "graphs"), _mapping(counters, "seconds")
+    facts = {
+        "job": describe.get("TrainingJobName") or (counters or {}).get("job"),
+        "status": describe.get("TrainingJobStatus"),
+        "where": "local" if counters or LOCAL_ACCOUNT in str(describe.get("TrainingJobArn", "")) else "aws",
+        "instance_type": resources.get("InstanceType") or (counters or {}).get("instance_type"),
+        "instance_count": resources.get("InstanceCount") or (counters or {}).get("instance_count"),
+        "instance_cores": (counters or {}).get("instance_cores"),
+        "cores_used": (counters or {}).get("cores_used"),
+        "local_cores": (counters or {}).get("local_cores"),
+        "training_seconds": describe.get("TrainingTimeInSeconds") or clock.get("training_total"),
+        "billable_seconds": describe.get("BillableTimeInSeconds"),
+        "training_start": _day(describe.get("TrainingStartTime")),
+        "spot": bool(describe.get("EnableManagedSpotTraining", False)),
+        "steps": steps,
+        "samples": samples,
+        "samples_per_step_per_core": fmt.number(train, "samples_per_step_per_core"),
+        "samples_per_second": samples / spent if samples and spent else None,
+        "median_step_seconds": fmt.number(train, "median_step_seconds"),
+        "step_seconds_total": spent,
+        "collective_seconds_total": fmt.number(train, "collective_seconds"),
+        "input_wait_seconds_total": fmt.number(train, "input_wait_seconds"),
+        "flops_per_step_per_core": flops / steps if steps and flops else None,
+        "collective_bytes_per_step_per_core": payload / steps if steps else None,
+        "graphs": fmt.number(graphs, "count"),
+        "compile_seconds": fmt.number(graphs, "compile_seconds"),
+        "first_step_after_seconds": fmt.number(clock, "first_step_after"),
+        "device_memory_peak_bytes": fmt.number(counters or {}, "device_memory_peak_bytes"),
+    }
+    return {key: value for key, value in facts.items() if value is not None}
+
+
+def section(facts: Mapping[str, Any]) -> Section:
+    """What ran, as pairs."""
+    local = facts["where"] == "local"
+    rows = [*_run_rows(facts), *_step_rows(facts), *_machine_rows(facts)]
+    notes = []
+    if local and "billable_seconds" in facts:
+        notes.append(
+            "Nothing was charged: billable seconds follow AWS's rule on this machine's clock, "
+            "which says nothing of trn1's speed."
+        )
+    if not local:
+        notes.append(
+            "The job ran on AWS and left no counters of steps and graphs: what was billed is all there is."
+        )
+    return Section(
+        "Measured here" if local else "Measured on AWS",
+        "measured",
+        "simulated NeuronCores on this machine" if local else "from DescribeTrainingJob",
+        rows=tuple(rows),
+        notes=tuple(notes),
+    )
+
+
+def bill(facts: Mapping[str, Any], prices: PriceBook) -> Section | None:
+    """What AWS charged for a job that ran there: billable seconds at the price then in force."""
+    if facts["where"] != "aws" or "billable_seconds" not in facts:
+        return None
+    count, billable = int(facts.get("instance_count", 1)), float(facts["billable_seconds"])
+    rows = [Row("Billable seconds", (f"{billable:,.0f} s x {count:,} instance{'s' if count > 1 else ''}",))]
+    started = facts.get("training_start")
+    try:
+        listed = prices.price(str(facts["instance_type"]), date.fromisoformat(started) if started else None)
+    except PricePerfError as error:
+        return Section("Bill", "measured", rows=tuple(rows), notes=(str(error),))
+    rows.append(
+        Row(
+            "Price of an hour",
+            (f"{fmt.price(listed.usd_per_hour)} on-demand, {listed.status}, since {listed.effective_from}",),
+        )
+    )
+    training = facts.get("training_seconds")
+    if facts.get("spot") and training and billable <= training:
+        rows.append(Row("Spot saving", (f"{spot_savings_percent(training, billable):.0f} % of the seconds",)))
+    rows.append(Row("Cost", (f"${cost_usd(listed.usd_per_hour, billable, count):,.2f}",), "total"))
+    return Section(
+        "Bill", "measured", "seconds as AWS counted them x list price", rows=tuple(rows),
+        notes=(f"Price: {listed.region}, {listed.offering}; {listed.source}.",),
+    )  # fmt: skip
+
+
+def _run_rows(facts: Mapping[str, Any]) -> list[Row]:
+    count = facts.get("instance_count", 1)
+    rows = [Row("Instance asked for", (f"{facts.get('instance_type', 'unknown')} x {count}",))]
+    if "cores_used" in facts:
+        text = f"{facts['cores_used']:,} of {facts.get('instance_cores', '?')} NeuronCores"
+        if count != 1:
+            text += " an instance"
+        if facts.get("local_cores"):
+            text += " (local_cores: a rehearsal with fewer cores than the instance has)"
+        rows.append(Row("Cores simulated", (text,)))
+    for key, label in (("training_seconds", "Training time"), ("billable_seconds", "Billable")):
+        if key in facts:
+            rows.append(Row(label, (f"{facts[key]:,.0f} s",)))
+    return rows
+
+
+def _step_rows(facts: Mapping[str, Any]) -> list[Row]:
+    rows = []
+    if "steps" in facts:
+        text = f"{facts['steps']:,.0f}"
+        if "median_step_seconds" in facts:
+            text += f", median {fmt.seconds(facts['median_step_seconds'])}"
+        rows.append(Row("Training steps", (text,)))
+    if facts.get("samples"):
+        text = f"{facts['samples']:,.0f}"
+        if "samples_per_step_per_core" in facts:
+            text += f", {fmt.plain(facts['samples_per_step_per_core'])} a step and core"
+        rows.append(Row("Samples trained", (text,)))
+    if "samples_per_second" in facts:
+        rows.append(Row("Throughput here", (f"{fmt.significant(facts['samples_per_second'], 3)} samples/s",)))
+    if "flops_per_step_per_core" in facts:
+        rows.append(Row("Work of a step", (fmt.quantity(facts["flops_per_step_per_core"], "FLOP a core"),)))
+    if "collective_bytes_per_step_per_core" in facts:
+        payload = fmt.quantity(facts["collective_bytes_per_step_per_core"], "B a step and core")
+        rows.append(Row("Collectives", (payload,)))
+    return rows
+
+
+def _machine_rows(facts: Mapping[str, Any]) -> list[Row]:
+    rows = []
+    total = facts.get("step_seconds_total")
+    for key, label in (
+        ("collective_seconds_total", "Time in collectives"),
+        ("input_wait_seconds_total", "Waiting for input"),
+    ):
+        if key in facts and total:
+            share = fmt.percent(facts[key] / total)
+            rows.append(Row(label, (f"{fmt.seconds(facts[key])}, {share} of the steps' time",)))
+    if "graphs" in facts:
+        compiled = fmt.seconds(facts.get("compile_seconds", 0.0))
+        rows.append(Row("Graphs compiled", (f"{facts['graphs']:,.0f} in {compiled} (XLA on this machine)",)))
+    if "first_step_after_seconds" in facts:
+        rows.append(Row("First step after", (fmt.seconds(facts["first_step_after_seconds"]),)))
+    if "device_memory_peak_bytes" in facts:
+        peak = fmt.gibibytes(facts["device_memory_peak_bytes"])
+        rows.append(Row("Device memory peak", (f"{peak} of 16 GiB a core",)))
+    return rows
+
+
+def _mapping(values: Mapping[str, Any] | None, key: str) -> Mapping[str, Any]:
+    value = (values or {}).get(key)
+    return value if isinstance(value, Mapping) else {}
+
+
+def _day(value: object) -> str | None:
+    """A day as ISO text; Describe gives a datetime through boto3, Unix seconds on the wire."""
+    if isinstance(value, datetime):
+        return value.date().isoformat()
+    return None

@@ -1,0 +1,291 @@
+"""The modelled part as sections: time and cost, the verdicts, how far to trust them, what they assume."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from windtunnel.priceperf import (
+    FP32,
+    TF32,
+    Calibration,
+    Comparison,
+    Cost,
+    Estimate,
+    FullScale,
+    Verdict,
+    Workload,
+)
+from windtunnel.priceperf.calibration import COVERAGE, VERSION_SPREAD
+from windtunnel.priceperf.step import HOST_S_PER_STEP
+from windtunnel.rendering import format as fmt
+from windtunnel.rendering.document import Row, Section, Style
+
+HEADLINE_PRECISIONS = (TF32, FP32)
+
+
+def sections(comparison: Comparison, workload: Workload, full_scale: FullScale | None) -> tuple[Section, ...]:
+    """All sections of what is modelled."""
+    parts = [_time_and_cost(comparison, workload, full_scale)]
+    verdicts = main_verdicts(comparison)
+    if verdicts:
+        parts.append(_verdict_section(verdicts))
+    return (*parts, _trust(comparison), _assumptions(comparison))
+
+
+def main_verdicts(comparison: Comparison) -> tuple[Verdict, ...]:
+    """Those of the largest Neuron instance, to which the global batch of the others is set."""
+    challengers = {verdict.challenger for verdict in comparison.verdicts}
+    if not challengers:
+        return ()
+    main = max(challengers, key=lambda item: item.cores)
+    return tuple(verdict for verdict in comparison.verdicts if verdict.challenger == main)
+
+
+def headline(comparison: Comparison, full_scale: FullScale | None) -> tuple[str, ...]:
+    """The result in sentences: one for each setting of the GPU script that costs nothing to choose."""
+    verdicts = main_verdicts(comparison)
+    lines: list[str] = []
+    if any(_fixed_dominate(item) for verdict in verdicts for item in (verdict.challenger, verdict.baseline)):
+        lines.append(
+            "Too small a job to tell trn1 from p4d: assumed fixed costs (set-up, compile, ...) outweigh its "
+            "modelled steps."
+        )
+        if full_scale is None:
+            lines.append("Model the real job: report(full_scale=FullScale(train_samples=...)).")
+        return tuple(lines)
+    for baseline in dict.fromkeys(verdict.baseline for verdict in verdicts):
+        if baseline.precision in HEADLINE_PRECISIONS:
+            lines += [_line(verdict) for verdict in verdicts if verdict.baseline == baseline]
+    if not lines:
+        return ()
+    lines.insert(0, f"What {_short(verdicts[0].challenger.instance.name)} is modelled to cost:")
+    if len({verdict.winner for verdict in verdicts}) > 1:
+        lines.append("The answer depends on the GPU script's precision and on the date of the prices.")
+    if full_scale is None or not full_scale.preparation_s:
+        lines.append(
+            "Not in it: tokenising and other preparation, as none was stated. It can be most of a bill: "
+            "61-65 % of the billable time of AWS's own benchmark was not training steps."
+        )
+    return tuple(lines)
+
+
+def _fixed_dominate(item: Estimate) -> bool:
+    """Preparation is the user's own figure and evaluation is modelled; the other fixed costs are assumed."""
+    assumed = [cost for cost in item.fixed if cost.billed and cost.name not in ("preparation", "evaluation")]
+    return sum(cost.seconds for cost in assumed) > item.train_s
+
+
+def _line(verdict: Verdict) -> str:
+    low, high = verdict.saving_interval
+    answer = "too close to call" if verdict.winner is None else f"{_family(verdict)} is cheaper"
+    gpu = f"{_short(verdict.baseline.instance.name)} in {verdict.baseline.precision.name}"
+    difference = fmt.difference(verdict.saving)
+    word = "as" if difference.endswith("much") else "than"
+    return (
+        f"{difference} {word} {gpu} at prices of {verdict.on}: {answer} "
+        f"({fmt.difference(high)} to {fmt.difference(low)})"
+    )
+
+
+def _time_and_cost(comparison: Comparison, workload: Workload, full_scale: FullScale | None) -> Section:
+    estimates = comparison.estimates
+
+    def row(label: str, cell: Callable[[Estimate], str], style: Style = "normal") -> Row:
+        return Row(label, tuple(cell(item) for item in estimates), style)
+
+    rows = [
+        row("Matmuls run as", lambda e: "bf16" if e.precision.fp32_matmul == "bf16" else e.precision.name),
+        row("Workers", lambda e: f"{e.cores:,} {e.instance.core_name}{'s' if e.cores > 1 else ''}"),
+        row("Global batch", lambda e: fmt.plain(e.global_batch)),
+        row("Samples a worker", lambda e: fmt.plain(e.samples_per_core)),
+        row("One step", lambda e: fmt.modelled_seconds(e.step.total_s), "total"),
+        row("interval", lambda e: _span(e.step_interval_s, fmt.modelled_seconds), "detail"),
+        row("compute", lambda e: fmt.modelled_seconds(e.step.compute_s), "detail"),
+        row("memory", lambda e: fmt.modelled_seconds(e.step.memory_s), "detail"),
+        row("collectives", lambda e: fmt.modelled_seconds(e.step.exposed_collective_s), "detail"),
+        row("host", lambda e: fmt.modelled_seconds(e.step.host_s), "detail"),
+        row("Samples/s", lambda e: fmt.significant(e.samples_per_s)),
+        row("Training steps", lambda e: f"{e.steps:,}"),
+        row("Time in steps", lambda e: fmt.modelled_seconds(e.train_s), "total"),
+        row("interval", lambda e: _span(e.train_interval_s, fmt.modelled_seconds), "detail"),
+        Row("Fixed, billed", (), "group"),
+    ]
+    names = [item.name for item in estimates[0].fixed]
+    for index, name in enumerate(names):
+        if estimates[0].fixed[index].billed:
+            rows.append(row(name, _fixed(index), "detail"))
+    rows += [
+        row("Billable", lambda e: fmt.modelled_seconds(e.billable_s), "total"),
+        row("interval", lambda e: _span(e.billable_interval_s, fmt.modelled_seconds), "detail"),
+        row("Not billed: start", lambda e: fmt.modelled_seconds(e.fixed[0].seconds)),
+    ]
+    for on, costs in comparison.costs:
+        rows += _cost_rows(f"Cost on {on}", costs)
+    return Section(
+        "Modelled",
+        "modelled",
+        _job_text(workload, full_scale),
+        tuple(f"{_short(item.instance.name)}{f' x {item.instance_count}' if item.instance_count > 1 else ''}"
+              for item in estimates),
+        tuple(rows),
+    )  # fmt: skip
+
+
+def _fixed(index: int) -> Callable[[Estimate], str]:
+    return lambda item: fmt.modelled_seconds(item.fixed[index].seconds)
+
+
+def _cost_rows(title: str, costs: Sequence[Cost | None]) -> list[Row]:
+    def row(label: str, cell: Callable[[Cost], str], style: Style) -> Row:
+        return Row(label, tuple("no price" if cost is None else cell(cost) for cost in costs), style)
+
+    return [
+        row(title, lambda cost: fmt.dollars(cost.usd), "total"),
+        row(
+            "interval",
+            lambda cost: fmt.interval(fmt.dollars(cost.low_usd), fmt.dollars(cost.high_usd)),
+            "detail",
+        ),
+        row("price of an hour", lambda cost: fmt.price(cost.price.usd_per_hour), "detail"),
+        row("valid from", lambda cost: str(cost.price.effective_from), "detail"),
+        row("status", lambda cost: cost.price.status, "detail"),
+    ]
+
+
+def _verdict_section(verdicts: Sequence[Verdict]) -> Section:
+    rows: list[Row] = []
+    instances = dict.fromkeys(verdict.baseline.instance.name for verdict in verdicts)
+    previous = None
+    for name in instances:
+        if len(instances) > 1:
+            rows.append(Row(_short(name), (), "group"))
+        for verdict in (item for item in verdicts if item.baseline.instance.name == name):
+            label = "" if verdict.baseline == previous else verdict.baseline.precision.name
+            rows.append(_verdict_row(label, verdict))
+            previous = verdict.baseline
+    meanings = {verdict.baseline.precision.name: verdict.baseline.precision.meaning for verdict in verdicts}
+    against = " and ".join(_short(name) for name in instances)
+    return Section(
+        "Which is cheaper",
+        "modelled",
+        f"{_short(verdicts[0].challenger.instance.name)} against {against}",
+        ("prices of", "trn1", "GPU", "saving", "interval, %", "cheaper"),
+        tuple(rows),
+        (
+            *(f"{name}: {meaning}." for name, meaning in meanings.items()),
+            "open: the interval of the saving holds both answers. A minus means trn1 costs more.",
+        ),
+        label_header="GPU script",
+    )
+
+
+def _verdict_row(label: str, verdict: Verdict) -> Row:
+    low, high = verdict.saving_interval
+    return Row(
+        label,
+        (
+            str(verdict.on),
+            fmt.dollars(verdict.challenger_cost.usd),
+            fmt.dollars(verdict.baseline_cost.usd),
+            fmt.signed_percent(verdict.saving),
+            f"{fmt.signed_percent(low)} to {fmt.signed_percent(high)}".replace(" %", ""),
+            _family(verdict) if verdict.winner else "open",
+        ),
+    )
+
+
+def _trust(comparison: Comparison) -> Section:
+    notes: list[str] = []
+    for calibration in dict.fromkeys(item.calibration.family for item in comparison.estimates):
+        estimate = next(item for item in comparison.estimates if item.calibration.family == calibration)
+        notes.append(_calibration_note(estimate.calibration))
+    for item in comparison.estimates:
+        notes += [
+            f"OUTSIDE THE CALIBRATED RANGE on {_short(item.instance.name)}: {text}. Its interval is widened."
+            for text in item.range_check.outside
+        ]
+    unknown = list(dict.fromkeys(name for item in comparison.estimates for name in item.range_check.unknown))
+    if unknown:
+        notes.append(
+            f"Not checked against the calibrated range, because not known here: {', '.join(unknown)}."
+        )
+    return Section("How far to trust it", "text", notes=tuple(notes))
+
+
+def _calibration_note(calibration: Calibration) -> str:
+    name = "trn1" if calibration.family == "trn1" else "p4d (A100)"
+    text = (
+        f"{name}: step time fitted to {len(calibration.rows)} published rows; each row predicted from the "
+        f"others is off by {fmt.percent(calibration.mean_error)} on average, "
+        f"{fmt.percent(calibration.max_error)} at most. The interval holds {fmt.percent(COVERAGE)} of them"
+    )
+    ratio = calibration.outside_check
+    if ratio > 1.1:
+        text += (
+            f"; its slow end is set by AWS's own BERT base job, a plain script, "
+            f"which took {ratio:.1f} times what this model says"
+        )
+    if calibration.left_out_errors:
+        errors = [abs(error) for error in calibration.left_out_errors]
+        text += (
+            f". {len(errors)} published rows outside the fit (larger models, longer sequences) are off by "
+            f"{fmt.percent(sum(errors) / len(errors))} on average, {fmt.percent(max(errors))} at most"
+        )
+    text += ". Form and rows of the fit were chosen knowing these errors, so expect somewhat larger ones"
+    if calibration.family == "trn1":
+        text += f". The same job moves by ±{fmt.percent(VERSION_SPREAD)} between Neuron versions"
+    return f"{text}."
+
+
+def _assumptions(comparison: Comparison) -> Section:
+    shown = comparison.estimates
+    same = (
+        "global batch as the largest Neuron instance"
+        if comparison.batch_rule == "global"
+        else "samples a worker"
+    )
+    neuron = [item for item in shown if item.instance.family == "trn1"]
+    notes = [
+        "Batch: NeuronCores keep the rehearsed samples a core, on all cores of the instance; "
+        f"GPUs get the same {same}.",
+        *(f"Precision: {item.precision.meaning}." for item in neuron[:1]),
+        "Step: compute and memory time add up; of the collectives counts what nothing hides "
+        "(on trn1 nothing does, on GPUs half of the step). "
+        f"The host's Python takes {HOST_S_PER_STEP * 1e3:g} ms.",
+        "Bytes, attention and sample length as rehearsed. Waiting for input is not modelled. "
+        "Steps without optimizer count as evaluation.",
+        *dict.fromkeys(
+            f"{fixed.name.capitalize()}: {fixed.basis}."
+            for fixed in shown[0].fixed
+            if fixed.name != "evaluation"
+        ),
+    ]
+    prices = dict.fromkeys(cost.price for _, costs in comparison.costs for cost in costs if cost is not None)
+    notes += [
+        f"Price of {_short(item.instance_type)} from {item.effective_from} "
+        f"({item.region}, {item.status}): {item.source}."
+        for item in prices
+    ]
+    return Section("Assumptions", "text", notes=tuple(notes))
+
+
+def _job_text(workload: Workload, full_scale: FullScale | None) -> str:
+    if full_scale is None:
+        return f"exactly what was rehearsed: {workload.samples:,} samples"
+    text = f"the real job: {full_scale.train_samples:,} samples x {full_scale.epochs:,} epoch"
+    text += "s" if full_scale.epochs > 1 else ""
+    if full_scale.evaluation_samples:
+        text += f", {full_scale.evaluation_samples:,} evaluated after each"
+    return text
+
+
+def _span(ends: tuple[float, float], form: Callable[[float], str]) -> str:
+    return fmt.interval(form(ends[0]), form(ends[1]))
+
+
+def _short(name: str) -> str:
+    return name.removeprefix("ml.")
+
+
+def _family(verdict: Verdict) -> str:
+    return _short(verdict.winner or "").split(".")[0]

@@ -1,0 +1,101 @@
+"""The modelled part as data for JSON: units in the names, price and date beside each cost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from windtunnel.priceperf import Comparison, Cost, Estimate, FullScale, Price, Verdict
+
+_DIGITS = 6
+
+
+def modelled(comparison: Comparison, full_scale: FullScale | None) -> dict[str, Any]:
+    """Estimates, alternatives of precision, verdicts."""
+    return {
+        "full_scale": None if full_scale is None else asdict(full_scale),
+        "batch_rule": comparison.batch_rule,
+        "estimates": [
+            _estimate(item, _costs_of(comparison, index)) for index, item in enumerate(comparison.estimates)
+        ],
+        "alternatives": [_estimate(item, ()) for item in comparison.alternatives],
+        "verdicts": [_verdict(item) for item in comparison.verdicts],
+    }
+
+
+def _costs_of(comparison: Comparison, index: int) -> list[dict[str, Any]]:
+    return [
+        {"on": on.isoformat(), **_cost(cost)}
+        for on, costs in comparison.costs
+        if (cost := costs[index]) is not None
+    ]
+
+
+def _estimate(item: Estimate, costs: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    calibration, check = item.calibration, item.range_check
+    return {
+        "instance_type": item.instance.name,
+        "instance_count": item.instance_count,
+        "workers": item.cores,
+        "precision": {"name": item.precision.name, "meaning": item.precision.meaning},
+        "global_batch": item.global_batch,
+        "samples_per_worker": item.samples_per_core,
+        "step": {
+            "total_s": _round(item.step.total_s),
+            "interval_s": [_round(end) for end in item.step_interval_s],
+            **{key: _round(value) for key, value in asdict(item.step).items()},
+        },
+        "samples_per_s": _round(item.samples_per_s),
+        "steps": item.steps,
+        "train_s": _round(item.train_s),
+        "train_interval_s": [_round(end) for end in item.train_interval_s],
+        "fixed_costs": [
+            {key: _round(value) if isinstance(value, float) else value for key, value in asdict(cost).items()}
+            for cost in item.fixed
+        ],
+        "billable_s": item.billable_s,
+        "billable_interval_s": list(item.billable_interval_s),
+        "costs": list(costs),
+        "calibration": {
+            "rows": len(calibration.rows),
+            "left_out": calibration.left_out,
+            "leave_one_out_mean": _round(calibration.mean_error),
+            "leave_one_out_median": _round(calibration.median_error),
+            "leave_one_out_max": _round(calibration.max_error),
+            "left_out_errors": [_round(error) for error in calibration.left_out_errors],
+            "outside_check_ratio": calibration.outside_check,
+            "outside_range": list(check.outside),
+            "not_checked": list(check.unknown),
+        },
+    }
+
+
+def _cost(cost: Cost) -> dict[str, Any]:
+    return {
+        "usd": _round(cost.usd),
+        "interval_usd": [_round(cost.low_usd), _round(cost.high_usd)],
+        "price": _price(cost.price),
+    }
+
+
+def _price(price: Price) -> dict[str, Any]:
+    return {**asdict(price), "effective_from": price.effective_from.isoformat()}
+
+
+def _verdict(item: Verdict) -> dict[str, Any]:
+    return {
+        "on": item.on.isoformat(),
+        "challenger": item.challenger.instance.name,
+        "baseline": item.baseline.instance.name,
+        "baseline_precision": item.baseline.precision.name,
+        "challenger_cost": _cost(item.challenger_cost),
+        "baseline_cost": _cost(item.baseline_cost),
+        "saving": _round(item.saving),
+        "saving_interval": [_round(end) for end in item.saving_interval],
+        "winner": item.winner,
+    }
+
+
+def _round(value: float) -> float:
+    return float(f"{value:.{_DIGITS}g}")

@@ -1,0 +1,73 @@
+"""A document in a terminal, with rich. Imported only when something is printed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text
+
+from windtunnel.rendering.document import Document, Kind, Row, Section
+
+_COLOURS: dict[Kind, str] = {"measured": "green", "modelled": "yellow", "published": "cyan", "text": "blue"}
+_STYLES = {"detail": "dim", "total": "bold", "group": "bold"}
+
+
+def renderables(document: Document) -> Iterator[RenderableType]:
+    """The parts of the report, in order."""
+    body: list[RenderableType] = [Text(document.subtitle, style="dim")] if document.subtitle else []
+    body += [Text(line, style="bold") for line in document.headline]
+    yield Panel(Group(*body), title=document.title, title_align="left", padding=(0, 1))
+    for section in document.sections:
+        yield Padding(_section(section), (1, 1, 0, 1))
+
+
+def as_text(document: Document, width: int = 100) -> str:
+    """The report as plain text of at most ``width`` columns."""
+    console = Console(width=width, no_color=True, force_terminal=False, highlight=False)
+    with console.capture() as capture:
+        console.print(*renderables(document), sep="\n")
+    return "\n".join(line.rstrip() for line in capture.get().splitlines()) + "\n"
+
+
+def _section(section: Section) -> RenderableType:
+    title = Text(section.title.upper(), style=f"bold {_COLOURS[section.kind]}")
+    if section.subtitle:
+        title.append(f"   {section.subtitle}", style="not bold dim")
+    parts: list[RenderableType] = [title]
+    if section.rows:
+        parts.append(_table(section))
+    parts += [_note(note) for note in section.notes]
+    return Group(*parts)
+
+
+def _table(section: Section) -> Table:
+    table = Table(box=None, show_header=bool(section.columns), padding=(0, 2, 0, 0), header_style="bold")
+    width = max((len(row.cells) for row in section.rows), default=0)
+    table.add_column(section.label_header, no_wrap=not section.columns)
+    for index in range(width):
+        name = section.columns[index] if index < len(section.columns) else ""
+        table.add_column(name, justify="right" if section.columns else "left", overflow="fold")
+    for row in section.rows:
+        table.add_row(*_cells(row, width), style=_STYLES.get(row.style))
+    return table
+
+
+def _cells(row: Row, width: int) -> list[Text]:
+    label = f"  {row.label}" if row.style == "detail" else row.label
+    return [
+        Text(label),
+        *(Text(cell) for cell in row.cells),
+        *(Text("") for _ in range(width - len(row.cells))),
+    ]
+
+
+def _note(note: str) -> RenderableType:
+    grid = Table.grid(padding=(0, 1, 0, 0))
+    grid.add_column(width=1)
+    grid.add_column()
+    grid.add_row("·", Text(note))
+    return grid

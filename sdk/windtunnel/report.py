@@ -1,0 +1,296 @@
+"""What a job took here, and what it would take and cost on trn1 and p4d.
+
+    job.report(full_scale=FullScale(train_samples=3_600_000, epochs=1, evaluation_samples=400_000))
+
+Measured and modelled figures stand apart, each modelled one with its interval,
+each cost with its price and the price's date.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+from windtunnel.errors import JobNotFinished
+from windtunnel.priceperf import (
+    AUTO_CAST,
+    FP32,
+    BatchRule,
+    Comparison,
+    FullScale,
+    InvalidInput,
+    PriceBook,
+    PricePerfError,
+    PublishedComparison,
+    Workload,
+    compare,
+    published_comparison,
+)
+from windtunnel.rendering import measured as measured_part
+from windtunnel.rendering import modelled as modelled_part
+from windtunnel.rendering import published as published_part
+from windtunnel.rendering.document import Document, Section
+
+if TYPE_CHECKING:
+    from rich.console import Console, ConsoleOptions, RenderableType
+
+__all__ = [
+    "FullScale",
+    "PricePerformance",
+    "PublishedReport",
+    "ReportableJob",
+    "published",
+    "report_for_counters",
+    "report_for_job",
+]
+
+SCHEMA = "windtunnel.report/1"
+GPU_INSTANCE = "ml.p4d.24xlarge"
+LARGE_NEURON_INSTANCE = "ml.trn1.32xlarge"
+TEXT_WIDTH = 100
+
+
+class ReportableJob(Protocol):
+    """What a report needs of a job."""
+
+    def describe(self) -> Mapping[str, Any]:
+        """The job as DescribeTrainingJob shapes it."""
+        ...
+
+    def counters(self) -> Mapping[str, Any] | None:
+        """The job's ``counters.json``; None (or `JobNotFinished`) when it has none, as a job on AWS."""
+        ...
+
+
+class _Report:
+    """A document that draws itself: ``print``, rich, notebooks."""
+
+    def document(self) -> Document:
+        """The report as sections."""
+        raise NotImplementedError
+
+    def to_dict(self) -> dict[str, Any]:
+        """The report as plain data."""
+        raise NotImplementedError
+
+    def to_json(self) -> str:
+        """`to_dict` as indented JSON."""
+        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False)
+
+    def to_text(self, width: int = TEXT_WIDTH) -> str:
+        """The report as plain text of at most ``width`` columns."""
+        from windtunnel.rendering.text import as_text
+
+        return as_text(self.document(), width)
+
+    def __str__(self) -> str:
+        """What ``print`` shows."""
+        return self.to_text()
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
+        """Draw in a rich console."""
+        from windtunnel.rendering.text import renderables
+
+        return renderables(self.document())
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        from windtunnel.rendering.html import as_html
+
+        return as_html(self.document())
+
+
+class PricePerformance(_Report):
+    """The report of one job.
+
+    Attributes:
+        measured: figures of the run, by name with units; nothing modelled.
+        comparison: what is modelled; None when there is nothing to model from.
+        unavailable: why there is no comparison.
+    """
+
+    def __init__(
+        self,
+        measured: Mapping[str, Any],
+        workload: Workload | None,
+        comparison: Comparison | None,
+        full_scale: FullScale | None,
+        unavailable: str | None,
+        prices: PriceBook,
+    ) -> None:
+        """Built by `report_for_job` and `report_for_counters`."""
+        self.measured = dict(measured)
+        self.comparison = comparison
+        self.full_scale = full_scale
+        self.unavailable = unavailable
+        self._workload = workload
+        self._prices = prices
+
+    def __repr__(self) -> str:
+        """The job's name and how much is known."""
+        part = "measured only" if self.comparison is None else "measured and modelled"
+        return f"<PricePerformance of {self.measured.get('job', 'a job')}: {part}; print it to read it>"
+
+    def document(self) -> Document:
+        """The report as sections."""
+        facts = self.measured
+        sections: list[Section] = [measured_part.section(facts)]
+        bill = measured_part.bill(facts, self._prices)
+        if bill is not None:
+            sections.append(bill)
+        headline: tuple[str, ...] = ()
+        if self.comparison is not None and self._workload is not None:
+            headline = modelled_part.headline(self.comparison, self.full_scale)
+            sections += modelled_part.sections(self.comparison, self._workload, self.full_scale)
+        elif facts["where"] == "local":
+            sections.append(Section("Modelled", "modelled", notes=(f"Nothing: {self.unavailable}",)))
+        status = f", {facts['status']}" if "status" in facts else ""
+        return Document(
+            f"Windtunnel report: {facts.get('job', 'counters')}{status}",
+            _subtitle(facts),
+            headline,
+            tuple(sections),
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data: ``measured``, ``modelled`` (None with ``unavailable`` saying why)."""
+        from windtunnel.rendering.serialise import modelled
+
+        return {
+            "schema": SCHEMA,
+            "measured": self.measured,
+            "modelled": None if self.comparison is None else modelled(self.comparison, self.full_scale),
+            "unavailable": self.unavailable,
+        }
+
+    def plot(self) -> Any:
+        """Cost bars with intervals, a matplotlib Figure (extra ``notebook``).
+
+        Raises:
+            ImportError: matplotlib is not installed.
+            InvalidInput: there is nothing modelled to draw.
+        """
+        if self.comparison is None:
+            raise InvalidInput(f"nothing to plot: {self.unavailable}")
+        from windtunnel.rendering.plot import cost_plot
+
+        return cost_plot(self.comparison, str(self.measured.get("job", "Modelled cost")))
+
+
+class PublishedReport(_Report):
+    """AWS's published table beside its own arithmetic. ``table`` holds the figures."""
+
+    def __init__(self, table: PublishedComparison) -> None:
+        """Built by `published`."""
+        self.table = table
+
+    def document(self) -> Document:
+        """The report as sections."""
+        return published_part.document(self.table)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return published_part.data(self.table)
+
+
+def report_for_job(
+    job: ReportableJob,
+    full_scale: FullScale | None = None,
+    *,
+    instances: Sequence[str] | None = None,
+    gpu_batch: BatchRule = "global",
+    prices: PriceBook | None = None,
+) -> PricePerformance:
+    """The report of a job that ran here (or, without counters, on AWS).
+
+    Blocks while the job is described and its counters are fetched; idempotent.
+
+    Args:
+        job: anything with ``describe()`` and ``counters()``.
+        full_scale: the real job behind the rehearsed sample; None: exactly what was rehearsed.
+        instances: what to model; default: the job's own instance, ml.trn1.32xlarge, ml.p4d.24xlarge.
+        gpu_batch: GPUs get the same ``"global"`` batch, or the same samples ``"per_core"``.
+        prices: another price book than the built-in one.
+
+    Raises:
+        UnknownInstance: one of ``instances`` has no figures.
+        JobNotFinished: the job still runs.
+    """
+    describe = job.describe()
+    return _report(describe, _counters(job, describe), full_scale, instances, gpu_batch, prices)
+
+
+def report_for_counters(
+    counters: Mapping[str, Any],
+    full_scale: FullScale | None = None,
+    *,
+    instances: Sequence[str] | None = None,
+    gpu_batch: BatchRule = "global",
+    prices: PriceBook | None = None,
+) -> PricePerformance:
+    """The same from a ``counters.json`` alone.
+
+    Raises:
+        InvalidCounters: they cannot be modelled; the message names the field.
+        UnknownInstance: one of ``instances`` has no figures.
+    """
+    Workload.from_counters(counters)
+    return _report({}, counters, full_scale, instances, gpu_batch, prices)
+
+
+def published() -> PublishedReport:
+    """AWS's price/performance table of trn1 against p4d, recomputed."""
+    return PublishedReport(published_comparison())
+
+
+def _counters(job: ReportableJob, describe: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """None for an ended job that left none; a job still running raises its own `JobNotFinished`."""
+    try:
+        return job.counters()
+    except JobNotFinished:
+        if describe.get("TrainingJobStatus") in ("Completed", "Failed", "Stopped"):
+            return None
+        raise
+
+
+def _report(
+    describe: Mapping[str, Any],
+    counters: Mapping[str, Any] | None,
+    full_scale: FullScale | None,
+    instances: Sequence[str] | None,
+    gpu_batch: BatchRule,
+    prices: PriceBook | None,
+) -> PricePerformance:
+    book = prices or PriceBook()
+    facts = measured_part.collect(describe, counters)
+    if counters is None:
+        return PricePerformance(facts, None, None, full_scale, "the job left no counters.", book)
+    try:
+        workload = Workload.from_counters(counters)
+    except PricePerfError as error:
+        return PricePerformance(facts, None, None, full_scale, str(error), book)
+    chosen = instances or (workload.instance_type, LARGE_NEURON_INSTANCE, GPU_INSTANCE)
+    if instances is None and workload.instance_type == "ml.trn1n.32xlarge":
+        chosen = (workload.instance_type, GPU_INSTANCE)
+    flags = str((describe.get("Environment") or {}).get("NEURON_CC_FLAGS", ""))
+    uncast = "--auto-cast=none" in flags.replace("--auto-cast none", "--auto-cast=none")
+    comparison = compare(
+        workload,
+        chosen,
+        full_scale,
+        prices=book,
+        gpu_batch=gpu_batch,
+        trn_precision=FP32 if uncast else AUTO_CAST,
+    )
+    return PricePerformance(facts, workload, comparison, full_scale, None, book)
+
+
+def _subtitle(facts: Mapping[str, Any]) -> str:
+    instance = f"{facts.get('instance_type', 'unknown instance')} x {facts.get('instance_count', 1)}"
+    if facts["where"] == "aws":
+        return f"{instance}, ran on AWS"
+    used, whole = facts.get("cores_used"), facts.get("instance_cores")
+    if used and whole and used < whole:
+        return f"{instance}, rehearsed here with {used} of its {whole} cores"
+    return f"{instance}, rehearsed here"

@@ -1,0 +1,183 @@
+"""From counters to money: nothing unread, nothing mixed up, nothing without its interval."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from windtunnel.priceperf import (
+    AUTO_CAST,
+    BF16_AUTOCAST,
+    TF32,
+    FullScale,
+    InvalidCounters,
+    InvalidInput,
+    StepWork,
+    Workload,
+    compare,
+    instance_type,
+)
+from windtunnel.priceperf.collectives import Collective
+
+PAIR = ("ml.trn1.32xlarge", "ml.p4d.24xlarge")
+
+
+def test_a_step_is_read_per_core(counters: Any) -> None:
+    """Sums over steps become one step; the gradient's bytes tell the parameters."""
+    workload = Workload.from_counters(counters())
+    assert workload.step.samples == 8
+    assert workload.parameters == pytest.approx(109_482_240)
+    assert workload.state_bytes == pytest.approx(109_482_240 * 48)
+    assert workload.evaluation_samples == 160
+
+
+def test_a_larger_batch_scales_activations_and_not_weights(counters: Any) -> None:
+    """Four times the batch: four times the FLOPs, the same all-reduce, less than four times the bytes."""
+    workload = Workload.from_counters(counters())
+    small, large = workload.at(8, TF32), workload.at(32, TF32)
+    assert large.flops["fp32"] == pytest.approx(4 * small.flops["fp32"])
+    assert large.collectives == small.collectives
+    assert small.bytes_moved < large.bytes_moved < 4 * small.bytes_moved
+    assert small.bytes_moved == pytest.approx(workload.step.bytes_moved)
+    assert workload.at(32, BF16_AUTOCAST).bytes_moved < large.bytes_moved
+
+
+def test_gathered_payload_does_not_depend_on_the_rehearsed_workers(counters: Any) -> None:
+    """A shard of 5 bytes on 2 workers is a whole of 10 on any number."""
+    given_counters = counters(steps=1)
+    given_counters["train"]["collectives"] = {"all_gather": {"count": 1, "bytes": 5}}
+    assert Workload.from_counters(given_counters).step.collectives == (Collective("all_gather", 1.0, 10.0),)
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "message"),
+    [
+        (("schema",), "x/2", "this version reads 'windtunnel.counters/1'"),
+        (("train",), None, "no training step on the device"),
+        (("train", "steps"), 0, r"train\.steps must be a number of 1 or more, not 0"),
+        (("train", "steps"), True, r"train\.steps must be a number"),
+        (("train", "flops"), [], r"train\.flops must be an object"),
+        (("train", "flops"), {}, "hold no FLOPs"),
+        (("train", "flops"), {"fp32": "many"}, r"train\.flops\.fp32 must be a number"),
+        (("train", "bytes_accessed"), float("nan"), r"train\.bytes_accessed must be a number"),
+        (("train", "samples_per_step_per_core"), 0, "MpDeviceLoader"),
+        (("train", "collectives"), {"all_reduce": {"count": 1}}, r"collectives\.all_reduce\.bytes"),
+        (("graphs",), {}, r"graphs\.count must be a number"),
+        (("instance_type",), "ml.g5.xlarge", "No figures for instance type"),
+    ],
+)
+def test_wrong_counters_name_the_field(
+    counters: Any, path: tuple[str, ...], value: Any, message: str
+) -> None:
+    """The error says which field, what was there and what is valid."""
+    broken = counters()
+    target = broken
+    for key in path[:-1]:
+        target = target[key]
+    target[path[-1]] = value
+    with pytest.raises(ValueError, match=message):
+        Workload.from_counters(broken)
+
+
+def test_missing_schema_is_invalid_counters() -> None:
+    """An empty object is no counters file."""
+    with pytest.raises(InvalidCounters):
+        Workload.from_counters({})
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"train_samples": 0}, {"train_samples": 1, "epochs": 0}, {"train_samples": 1, "dataset_gib": -1.0}],
+)
+def test_full_scale_checks_its_numbers(wrong: Any) -> None:
+    """The message names the field."""
+    with pytest.raises(InvalidInput, match=list(wrong)[-1]):
+        FullScale(**wrong)
+
+
+def test_all_cores_and_the_same_global_batch(counters: Any) -> None:
+    """32 cores of 8 samples are 256; 8 GPUs get 32 each, or 8 when asked for the same per worker."""
+    workload = Workload.from_counters(counters())
+    trn1, p4d = compare(workload, PAIR, FullScale(3_600_000)).estimates
+    assert (trn1.cores, trn1.global_batch, p4d.global_batch, p4d.samples_per_core) == (32, 256, 256, 32)
+    assert trn1.steps == p4d.steps == math.ceil(3_600_000 / 256)
+    assert compare(workload, PAIR, gpu_batch="per_core").estimates[1].global_batch == 64
+    assert compare(workload, PAIR, instance_count=2).estimates[1].global_batch == 512
+
+
+def test_parts_add_up_to_the_bill(counters: Any) -> None:
+    """Steps and billed fixed costs are the billable time; the start is not in it."""
+    full_scale = FullScale(100_000, 2, 10_000, dataset_gib=2.0, preparation_s=50.0)
+    for item in compare(Workload.from_counters(counters()), PAIR, full_scale).estimates:
+        billed = sum(cost.seconds for cost in item.fixed if cost.billed)
+        assert item.billable_s == math.ceil(round(item.train_s + billed, 3))
+        assert [cost.name for cost in item.fixed if not cost.billed] == ["start"]
+        low, high = item.billable_interval_s
+        assert low < item.billable_s < high
+
+
+def test_costs_carry_price_and_interval(counters: Any) -> None:
+    """One cost an instance and price date; the p4d's falls with its price, trn1's stays."""
+    comparison = compare(Workload.from_counters(counters()), PAIR, FullScale(3_600_000))
+    (first, early), (second, late) = comparison.costs
+    assert (str(first), str(second)) == ("2022-10-10", "2025-06-01")
+    assert early[0] is not None
+    assert late[0] is not None
+    assert early[1] is not None
+    assert late[1] is not None
+    assert early[0].usd == late[0].usd
+    assert late[1].usd / early[1].usd == pytest.approx(25.251286 / 37.69)
+    assert all(cost.low_usd < cost.usd < cost.high_usd for cost in (*early, *late) if cost)
+
+
+def test_verdicts_agree_with_their_intervals(counters: Any) -> None:
+    """A winner only where the whole interval is on its side; each GPU precision at each date."""
+    verdicts = compare(Workload.from_counters(counters()), PAIR, FullScale(3_600_000)).verdicts
+    assert len(verdicts) == 6
+    for verdict in verdicts:
+        low, high = verdict.saving_interval
+        assert low < verdict.saving < high
+        assert (verdict.winner is None) == (low <= 0 <= high)
+
+
+def test_an_instance_without_price_is_modelled_without_cost(counters: Any) -> None:
+    """p4de has figures and no price in the book."""
+    comparison = compare(Workload.from_counters(counters()), ("ml.trn1.32xlarge", "ml.p4de.24xlarge"))
+    assert comparison.estimates[1].train_s > 0
+    assert [costs[1] for _, costs in comparison.costs] == [None]
+    assert comparison.verdicts == ()
+
+
+@given(
+    flops=st.floats(1e9, 1e15),
+    moved=st.floats(1e6, 1e12),
+    samples=st.integers(1, 10_000_000),
+    epochs=st.integers(1, 9),
+)
+def test_more_samples_never_cost_less(flops: float, moved: float, samples: int, epochs: int) -> None:
+    """For any workload the bill grows with samples and epochs, and with the work of a step."""
+
+    def billable(work: float, total: int, passes: int) -> list[int]:
+        workload = Workload(
+            "ml.trn1.2xlarge", 1, 2, StepWork(4, {"fp32": work}, moved), 10, 80, None, 0, None, 3
+        )
+        return [item.billable_s for item in compare(workload, PAIR, FullScale(total, passes)).estimates]
+
+    base = billable(flops, samples, epochs)
+    assert all(a <= b for a, b in zip(base, billable(flops, samples * 2, epochs), strict=True))
+    assert all(a <= b for a, b in zip(base, billable(flops, samples, epochs + 1), strict=True))
+    assert all(a <= b for a, b in zip(base, billable(flops * 2, samples, epochs), strict=True))
+
+
+def test_without_full_scale_the_rehearsal_is_projected(counters: Any) -> None:
+    """Exactly the samples that ran, evaluation included."""
+    workload = Workload.from_counters(counters())
+    item = compare(workload, ("ml.trn1.2xlarge",)).estimates[0]
+    assert item.steps == workload.samples / item.global_batch
+    assert {cost.name: cost.seconds for cost in item.fixed}["evaluation"] > 0
+    assert item.instance is instance_type("ml.trn1.2xlarge")
+    assert item.precision is AUTO_CAST

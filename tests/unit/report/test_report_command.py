@@ -1,0 +1,113 @@
+"""`windtunnel report` and `windtunnel compare` on the command line."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from windtunnel.cli.report import add_parsers
+from windtunnel.rendering import format as fmt
+
+
+def run(*arguments: str) -> int:
+    """Parse and run as the program does."""
+    parser = argparse.ArgumentParser()
+    add_parsers(parser.add_subparsers(required=True))
+    args = parser.parse_args(arguments)
+    return int(args.func(args))
+
+
+@pytest.fixture
+def counters_file(tmp_path: Path, counters: Any) -> str:
+    """A counters.json on disk."""
+    path = tmp_path / "counters.json"
+    path.write_text(json.dumps(counters()))
+    return str(path)
+
+
+def test_published_as_text_and_json(capsys: pytest.CaptureFixture[str]) -> None:
+    """Both forms, exit code 0."""
+    assert run("report", "--published") == 0
+    assert "41.435" in capsys.readouterr().out
+    assert run("report", "--published", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["rows"][0]["published_cost_usd"] == 41.47
+
+
+def test_compare_models_a_counters_file(capsys: pytest.CaptureFixture[str], counters_file: str) -> None:
+    """Sizes and instances reach the model."""
+    sizes = (
+        "--full-scale-samples",
+        "1000000",
+        "--epochs",
+        "2",
+        "--instances",
+        "trn1.32xlarge",
+        "ml.p4d.24xlarge",
+    )
+    assert run("compare", counters_file, "--json", *sizes) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert data["modelled"]["full_scale"]["epochs"] == 2
+    assert [item["instance_type"] for item in data["modelled"]["estimates"]] == [
+        "ml.trn1.32xlarge",
+        "ml.p4d.24xlarge",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("report",), "name a job"),
+        (("report", "job", "--published"), "--published takes no job"),
+        (("report", "job", "--epochs", "3"), "need --full-scale-samples"),
+        (("compare", "/nowhere/counters.json"), "cannot read"),
+    ],
+)
+def test_mistakes_name_the_fix(
+    capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], message: str
+) -> None:
+    """Exit code 2 and one line on stderr."""
+    assert run(*arguments) == 2
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("content", ["{", "[]", "{}"])
+def test_a_file_that_is_no_counters_is_refused(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, content: str
+) -> None:
+    """No traceback for a wrong file."""
+    path = tmp_path / "counters.json"
+    path.write_text(content)
+    assert run("compare", str(path)) == 2
+    assert "windtunnel:" in capsys.readouterr().err
+
+
+def test_unknown_instance_lists_the_known(capsys: pytest.CaptureFixture[str], counters_file: str) -> None:
+    """A typo is answered with what there is."""
+    assert run("compare", counters_file, "--instances", "ml.p5.48xlarge") == 2
+    assert "Known: ml.trn1.2xlarge" in capsys.readouterr().err
+
+
+def test_numbers_carry_units_and_no_false_precision() -> None:
+    """Two digits for what is modelled, separators, prices as listed."""
+    assert [fmt.modelled_seconds(value) for value in (0, 0.000834, 0.1012, 5123.4, 18_000)] == [
+        "0 s", "0.83 ms", "100 ms", "5,100 s", "5.0 h",
+    ]  # fmt: skip
+    assert [fmt.dollars(value) for value in (0.0341, 9.96, 41.4, 1234)] == ["$0.034", "$10", "$41", "$1,200"]
+    assert [fmt.price(value) for value in (24.725, 25.251286, 37.69, 21.5)] == [
+        "$24.725", "$25.251286", "$37.69", "$21.50",
+    ]  # fmt: skip
+    assert fmt.interval("$4.1", "$7.6") == "$4.1 to $7.6"
+    assert fmt.interval("45 ms", "84 ms") == "45 to 84 ms"
+    assert fmt.interval("800 ms", "1.2 s") == "800 ms to 1.2 s"
+    assert [fmt.signed_percent(value) for value in (-0.2, -170)] == ["-20 %", "<-999 %"]
+    assert [fmt.difference(value) for value in (0.35, -0.2, -2.5)] == [
+        "35 % less",
+        "20 % more",
+        "3.5 times as much",
+    ]
+    assert fmt.quantity(4.4e8, "B") == "440 MB"
+    assert fmt.gibibytes(2**30) == "1.00 GiB"
