@@ -1,0 +1,116 @@
+"""Rehearse SageMaker training jobs for AWS Trainium on this machine, and see the bill before paying it.
+
+    from windtunnel import PyTorch
+
+    estimator = PyTorch("train.py", framework_version="2.9", instance_type="ml.trn1.2xlarge",
+                        instance_count=1, distribution={"torch_distributed": {"enabled": True}})
+    job = estimator.fit({"train": "data/train"})
+    job.report()
+
+Names load when they are first used, so that importing this package costs next to nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from windtunnel._version import __version__
+
+if TYPE_CHECKING:
+    from windtunnel.errors import (
+        BackendError,
+        ConfigurationError,
+        Detached,
+        InputError,
+        JobNotFinished,
+        JobNotFound,
+        ServiceCallFailed,
+        SourceError,
+        TrainingJobFailed,
+        UnknownImage,
+        UnsupportedArgument,
+        WaitTimeout,
+        WindtunnelError,
+    )
+    from windtunnel.estimator import Estimator, HuggingFace, PyTorch
+    from windtunnel.inputs import FileSystemInput, ShuffleConfig, TrainingInput
+    from windtunnel.job import TrainingJob
+    from windtunnel.priceperf import FullScale
+    from windtunnel.report import PricePerformance
+    from windtunnel.request import TrainingRequest
+    from windtunnel.session import AwsSession, LocalSession, get_execution_role
+
+_HOME_OF = {
+    "AwsSession": "session",
+    "BackendError": "errors",
+    "ConfigurationError": "errors",
+    "Detached": "errors",
+    "Estimator": "estimator",
+    "FileSystemInput": "inputs",
+    "FullScale": "priceperf",
+    "HuggingFace": "estimator",
+    "InputError": "errors",
+    "JobNotFinished": "errors",
+    "JobNotFound": "errors",
+    "LocalSession": "session",
+    "PricePerformance": "report",
+    "PyTorch": "estimator",
+    "ServiceCallFailed": "errors",
+    "ShuffleConfig": "inputs",
+    "SourceError": "errors",
+    "TrainingInput": "inputs",
+    "TrainingJob": "job",
+    "TrainingJobFailed": "errors",
+    "TrainingRequest": "request",
+    "UnknownImage": "errors",
+    "UnsupportedArgument": "errors",
+    "WaitTimeout": "errors",
+    "WindtunnelError": "errors",
+    "get_execution_role": "session",
+}
+
+__all__ = [
+    "AwsSession",
+    "BackendError",
+    "ConfigurationError",
+    "Detached",
+    "Estimator",
+    "FileSystemInput",
+    "FullScale",
+    "HuggingFace",
+    "InputError",
+    "JobNotFinished",
+    "JobNotFound",
+    "LocalSession",
+    "PricePerformance",
+    "PyTorch",
+    "ServiceCallFailed",
+    "ShuffleConfig",
+    "SourceError",
+    "TrainingInput",
+    "TrainingJob",
+    "TrainingJobFailed",
+    "TrainingRequest",
+    "UnknownImage",
+    "UnsupportedArgument",
+    "WaitTimeout",
+    "WindtunnelError",
+    "__version__",
+    "get_execution_role",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name from the module that defines it (PEP 562)."""
+    home = _HOME_OF.get(name)
+    if home is None:
+        raise AttributeError(f"module 'windtunnel' has no attribute {name!r}")
+    value = getattr(import_module(f"windtunnel.{home}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    """Public names, whether loaded or not."""
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,271 @@
+"""What all estimators share: arguments -> checked request -> job."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from dataclasses import MISSING, fields
+from typing import Any, Literal, overload
+
+from windtunnel import settings, validation
+from windtunnel.arguments import (
+    ARGUMENT_NAMES,
+    JobArguments,
+    refuse_aws_only,
+    refuse_unknown,
+    refuse_unsupported,
+)
+from windtunnel.errors import ConfigurationError, SourceError, UnsupportedArgument
+from windtunnel.inputs import Channel, FileSystemInput, Inputs, TrainingInput, channels
+from windtunnel.job import TrainingJob
+from windtunnel.recovery import arguments_of
+from windtunnel.request import (
+    Code,
+    TrainingRequest,
+    base_name_from_image,
+    build_request,
+    job_name_from_base,
+)
+from windtunnel.session import Session, resolve_session
+from windtunnel.source import check_entry_point_name, source_tree
+
+_MODEL_CONTENT_TYPE = "application/x-sagemaker-model"
+
+
+class EstimatorBase(JobArguments):
+    """What all estimators share. The arguments of `JobArguments` are attributes, as in SDK v2."""
+
+    _extra_arguments: tuple[str, ...] = ()
+    """Arguments of a subclass that are not in `JobArguments`."""
+    _debugger_excludes_checkpoints = False
+
+    def __init__(self, hyperparameters: Mapping[str, Any] | None = None, **arguments: Any) -> None:
+        given = {name: value for name, value in arguments.items() if value is not None}
+        refuse_unknown(type(self).__name__, arguments, (*ARGUMENT_NAMES, *self._extra_arguments))
+        refuse_unsupported(given)
+        super().__init__(**{name: value for name, value in arguments.items() if name in ARGUMENT_NAMES})
+        self.dependencies = list(self.dependencies or [])
+        self.session: Session = resolve_session(self.session, self.sagemaker_session)
+        self.sagemaker_session = self.session
+        self._hyperparameters: dict[str, Any] = dict(hyperparameters or {})
+        self.latest_training_job: TrainingJob | None = None
+        self.jobs: list[TrainingJob] = []
+        validation.check_arguments(self)
+        self._check_place()
+
+    def training_image_uri(self) -> str:
+        """The image the job runs: given, or found by its versions."""
+        raise NotImplementedError
+
+    def hyperparameters(self) -> dict[str, Any]:
+        """The hyperparameters as they are sent, without those that name code and job."""
+        raise NotImplementedError
+
+    def set_hyperparameters(self, **hyperparameters: Any) -> None:
+        """Add or replace hyperparameters."""
+        self._hyperparameters.update(hyperparameters)
+
+    def request(
+        self,
+        inputs: Inputs = None,
+        job_name: str | None = None,
+        experiment_config: Mapping[str, str] | None = None,
+    ) -> TrainingRequest:
+        """The request ``fit`` would send, checked. Uploads and starts nothing.
+
+        Raises:
+            ConfigurationError: what AWS, or the container, would refuse.
+        """
+        validation.check_arguments(self)
+        self._check_place()
+        image_uri = self.training_image_uri()
+        name = job_name or job_name_from_base(self.base_job_name or base_name_from_image(image_uri))
+        data = channels(inputs)
+        if not self.session.local and self.local_cores is not None:
+            raise UnsupportedArgument("local_cores= is for rehearsals; on AWS all cores are there.")
+        return build_request(
+            self._with_local_cores(),
+            target=self.session.target(self.role),
+            job_name=name,
+            image_uri=image_uri,
+            hyperparameters=self._sent_hyperparameters(),
+            channels=self._with_model(data),
+            code=self._code(),
+            input_mode=inputs.input_mode if isinstance(inputs, TrainingInput) else None,
+            experiment_config=experiment_config,
+            checkpoints_exclude_debugger=self._debugger_excludes_checkpoints,
+        )
+
+    @overload
+    def fit(
+        self,
+        inputs: Inputs = None,
+        wait: bool = True,
+        logs: bool | str | list[str] = True,
+        job_name: str | None = None,
+        experiment_config: Mapping[str, str] | None = None,
+        *,
+        dry_run: Literal[False] = False,
+    ) -> TrainingJob: ...
+
+    @overload
+    def fit(
+        self,
+        inputs: Inputs = None,
+        wait: bool = True,
+        logs: bool | str | list[str] = True,
+        job_name: str | None = None,
+        experiment_config: Mapping[str, str] | None = None,
+        *,
+        dry_run: Literal[True],
+    ) -> TrainingRequest: ...
+
+    def fit(
+        self,
+        inputs: Inputs = None,
+        wait: bool = True,
+        logs: bool | str | list[str] = True,
+        job_name: str | None = None,
+        experiment_config: Mapping[str, str] | None = None,
+        *,
+        dry_run: bool = False,
+    ) -> TrainingJob | TrainingRequest:
+        """Start a training job; with ``wait``, follow it to its end.
+
+        Ctrl-C while following detaches: the job goes on, `Detached` (a KeyboardInterrupt) says how to come
+        back, and ``latest_training_job`` is the job.
+
+        Args:
+            inputs: a path, ``file://``, ``s3://``, `TrainingInput`, `FileSystemInput`, or a dict of channels.
+            wait: block until the job has ended.
+            logs: True or "All" to follow the log, False or "None" to wait silently.
+            job_name: default: ``base_job_name`` and the time.
+            experiment_config: sent as ExperimentConfig.
+            dry_run: return the `TrainingRequest` and start nothing.
+
+        Raises:
+            ConfigurationError: before anything is uploaded or started.
+            BackendError: the local backend does not start.
+            ServiceCallFailed: the job was refused.
+            TrainingJobFailed: the job failed (with ``wait``).
+        """
+        request = self.request(inputs, job_name, experiment_config)
+        if dry_run:
+            return request
+        self.session.warm_up()  # beside the packing of the code, which submit() begins with
+        self.session.submit(request)
+        job = TrainingJob(request.name, self.session)
+        self.latest_training_job = job
+        self.jobs.append(job)
+        return job.wait(logs=logs) if wait else job
+
+    @property
+    def model_data(self) -> str:
+        """``s3://`` URI of the latest job's model.tar.gz."""
+        return self._latest().model_data
+
+    def logs(self) -> None:
+        """Follow the latest job's log to its end."""
+        self._latest().wait(logs=True)
+
+    @classmethod
+    def attach(
+        cls, training_job_name: str, sagemaker_session: Any = None, model_channel_name: str = "model"
+    ) -> EstimatorBase:
+        """The estimator of an existing job, once that has ended: its arguments, and the job.
+
+        Raises:
+            JobNotFound: there is no such job.
+            TrainingJobFailed: the job failed.
+        """
+        session = resolve_session(sagemaker_session)
+        job = TrainingJob.attach(training_job_name, session)
+        described = job.describe()
+        arguments = arguments_of(described, model_channel_name)
+        arguments["tags"] = session.service.list_tags(described["TrainingJobArn"]) or None
+        estimator = cls._from_image(described["AlgorithmSpecification"]["TrainingImage"], session, arguments)
+        estimator.latest_training_job = job
+        estimator.jobs.append(job)
+        job.wait(logs=False)
+        return estimator
+
+    @classmethod
+    def _from_image(cls, image_uri: str, session: Session, arguments: dict[str, Any]) -> EstimatorBase:
+        return cls(image_uri=image_uri, session=session, **arguments)
+
+    def _latest(self) -> TrainingJob:
+        if self.latest_training_job is None:
+            raise ConfigurationError("This estimator has no training job yet. Call fit() first.")
+        return self.latest_training_job
+
+    def _check_place(self) -> None:
+        """What the local backend cannot honour is said now, not dropped."""
+        if not self.session.local:
+            return
+        refuse_aws_only(self)
+        if self.input_mode == "Pipe":
+            raise UnsupportedArgument("input_mode='Pipe' is not rehearsed here. Use 'File'.")
+
+    def _with_local_cores(self) -> JobArguments:
+        """These arguments, with WINDTUNNEL_LOCAL_CORES as the default of ``local_cores``."""
+        values = {name: getattr(self, name) for name in ARGUMENT_NAMES}
+        if self.session.local and self.local_cores is None:
+            values["local_cores"] = settings.local_cores()
+        validation.check_local_cores(values["local_cores"], str(self.instance_type))
+        return JobArguments(**values)
+
+    def _with_model(self, data: dict[str, Channel]) -> dict[str, Channel]:
+        """The channels, with ``model_uri`` as one more; local ones must be readable by the local backend."""
+        found = dict(data)
+        if self.model_uri:
+            if self.model_channel_name in found:
+                raise ConfigurationError(f"channel {self.model_channel_name!r} is model_uri's. Rename one.")
+            location = channels({self.model_channel_name: self.model_uri})[self.model_channel_name]
+            if isinstance(location, TrainingInput):
+                found[self.model_channel_name] = TrainingInput(
+                    location.s3_data, content_type=_MODEL_CONTENT_TYPE, input_mode="File"
+                )
+        if self.session.local:
+            for name, channel in found.items():
+                if isinstance(channel, FileSystemInput):
+                    raise UnsupportedArgument(
+                        f"channel {name!r}: FileSystemInput has no meaning on the local backend. "
+                        "Give the directory's path."
+                    )
+                if channel.input_mode == "Pipe":
+                    raise UnsupportedArgument(f"channel {name!r}: input_mode='Pipe' is not rehearsed here.")
+        return found
+
+    def _code(self) -> Code | None:
+        """The code to run, or None: the image has its own."""
+        if not (self.source_dir or self.entry_point or self.dependencies):
+            return None
+        if self.source_dir and str(self.source_dir).lower().startswith("s3://"):
+            if not self.entry_point:
+                raise SourceError("entry_point is missing: name the script inside the tarball of source_dir.")
+            if self.dependencies:
+                raise SourceError("dependencies= cannot be added to a tarball in S3. Put them into it.")
+            check_entry_point_name(str(self.entry_point))
+            return Code(str(self.entry_point), tarball_uri=str(self.source_dir))
+        tree = source_tree(self.entry_point, self.source_dir, self.dependencies or [])
+        return Code(tree.script, tree=tree)
+
+    def _sent_hyperparameters(self) -> dict[str, str]:
+        return {str(key): str(value) for key, value in self.hyperparameters().items()}
+
+
+def show_arguments(estimator: type[EstimatorBase]) -> None:
+    """Make ``help()`` and completion show the shared arguments instead of ``**kwargs``."""
+    own = list(inspect.signature(estimator.__init__).parameters.values())[1:-1]
+    named = {parameter.name for parameter in own}
+    shared = [
+        inspect.Parameter(
+            field.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=None if field.default is MISSING else field.default,
+            annotation=field.type,
+        )
+        for field in fields(JobArguments)
+        if field.name not in named
+    ]
+    estimator.__signature__ = inspect.Signature([*own, *shared])  # type: ignore[attr-defined]

@@ -1,0 +1,1 @@
+"""The `windtunnel` command. Each module registers its commands; `main` runs the one asked for."""

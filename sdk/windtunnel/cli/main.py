@@ -1,0 +1,104 @@
+"""`windtunnel`: start the backend, run and watch jobs, read the bill.
+
+Exit codes: 0 done; 1 the job failed, or something is not there; 2 the command line or an argument is wrong;
+130 detached with Ctrl-C. Errors of ours are one clean message on stderr, never a traceback.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Sequence
+from importlib.util import find_spec
+
+from windtunnel._version import __version__
+from windtunnel.errors import ConfigurationError, Detached, WindtunnelError
+
+EXIT_FAILED = 1
+EXIT_USAGE = 2
+EXIT_DETACHED = 130
+
+_PASSED_ON = {
+    "image": "build the training image, or say whether it is there (image build | image status)",
+    "doctor": "check what the local backend needs: Docker, the image, memory, disk",
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; returns the exit code."""
+    given = list(sys.argv[1:] if argv is None else argv)
+    if given and given[0] in _PASSED_ON:
+        # Everything behind these words belongs to the backend's own command line, also --help.
+        return _backend_command(given)
+    own, words = split_words(given)
+    arguments = build_parser().parse_args(own)
+    arguments.words = words
+    command: Callable[[argparse.Namespace], int | None] = arguments.func
+    try:
+        return command(arguments) or 0
+    except Detached as detached:
+        print(f"\nwindtunnel: {detached}", file=sys.stderr)
+        return EXIT_DETACHED
+    except KeyboardInterrupt:
+        return EXIT_DETACHED
+    except ConfigurationError as error:
+        print(f"windtunnel: {error}", file=sys.stderr)
+        return EXIT_USAGE
+    except WindtunnelError as error:
+        print(f"windtunnel: {error}", file=sys.stderr)
+        return EXIT_FAILED
+    except _price_errors() as error:  # evaluated, and imported, only when something went wrong
+        print(f"windtunnel: {error}", file=sys.stderr)
+        return EXIT_FAILED
+    except BrokenPipeError:
+        # `windtunnel logs NAME | head`: the reader has enough.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_FAILED
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The parser with all commands; makes nothing else, imports no boto3."""
+    from windtunnel.cli import jobs, report, run, validate
+
+    parser = argparse.ArgumentParser(
+        prog="windtunnel",
+        description="Rehearse SageMaker training jobs for AWS Trainium on this machine.",
+    )
+    parser.add_argument("--version", action="version", version=f"windtunnel {__version__}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    jobs.add_parsers(commands)
+    run.add_parsers(commands)
+    validate.add_parsers(commands)
+    report.add_parsers(commands)
+    for name, text in _PASSED_ON.items():
+        commands.add_parser(name, help=text, add_help=False)
+    return parser
+
+
+def _price_errors() -> type[Exception]:
+    from windtunnel.priceperf import PricePerfError
+
+    return PricePerfError
+
+
+def split_words(given: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The command line before and behind ``--``: ours, and the script's."""
+    if "--" not in given:
+        return list(given), []
+    place = list(given).index("--")
+    return list(given[:place]), list(given[place + 1 :])
+
+
+def _backend_command(given: Sequence[str]) -> int:
+    """Become the backend's command line. The SDK runs it, and never imports it."""
+    if find_spec("windtunnel_local") is None:
+        print("windtunnel: windtunnel_local is not installed. pip install windtunnel.", file=sys.stderr)
+        return EXIT_FAILED
+    sys.stdout.flush()
+    command = [sys.executable, "-m", "windtunnel_local", *given]
+    return os.execv(sys.executable, command)  # noqa: S606 - becomes that process; no shell wanted
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,97 @@
+"""`windtunnel validate SCRIPT`: what can be said about a script before it runs.
+
+The SDK's own checks (entry point, packing, limits, image), and a reading of the script's text: does it
+parse, are the modules it imports beside it. What only shows when it runs, this cannot see, and says so.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+from windtunnel.cli.run import add_script_arguments, estimator_of, hyperparameters_of
+from windtunnel.errors import SourceError
+
+
+def add_parsers(commands: Any) -> None:
+    """Register the command."""
+    validate = commands.add_parser(
+        "validate",
+        help="check a script and its arguments without starting anything",
+        description="Check a script and its arguments as `run` would, without starting anything.",
+    )
+    add_script_arguments(validate)
+    validate.set_defaults(func=_validate)
+
+
+def _validate(arguments: argparse.Namespace) -> int:
+    estimator = estimator_of(arguments, hyperparameters=hyperparameters_of(arguments))
+    request = estimator.request()
+    root = Path(arguments.source_dir) if arguments.source_dir else Path(arguments.script).parent
+    script = root / (arguments.script if arguments.source_dir else Path(arguments.script).name)
+    notes = [] if script.suffix != ".py" else notes_on(script, packed=arguments.source_dir is not None)
+    print(f"ok: the request for {request.name} is valid ({len(request.uploads)} upload(s)).")
+    print(f"ok: image {estimator.training_image_uri()}")
+    for note in notes:
+        print(f"note: {note}")
+    print("Not checked: what the script does when it runs.")
+    return 0
+
+
+def notes_on(script: Path, *, packed: bool) -> list[str]:
+    """Remarks on a Python script; raises `SourceError` when it does not parse.
+
+    ``packed``: the script's directory goes into the container too, not the script alone.
+    """
+    text = script.read_text(encoding="utf-8")
+    try:
+        tree = ast.parse(text, str(script))
+    except SyntaxError as error:
+        raise SourceError(f"{script}, line {error.lineno}: {error.msg}. It cannot be imported.") from error
+    modules = imported_modules(tree)
+    notes = []
+    if not packed:
+        beside = sorted(name for name in modules if is_module(script.parent, name))
+        if beside:
+            notes.append(
+                f"imports {', '.join(beside)} from its own directory, which does not go into the container "
+                "unless --source-dir names it (or --dependency the file)."
+            )
+    if not modules & {"torch_xla", "torch_neuronx", "optimum", "accelerate", "transformers"}:
+        notes.append(
+            "imports nothing that uses a NeuronCore (torch_xla, ...): it would train on the instance's CPU."
+        )
+    for name, where in cuda_uses(tree):
+        notes.append(f"line {where}: {name} does not exist on Trainium; use torch_xla's device.")
+    return notes
+
+
+def imported_modules(tree: ast.AST) -> set[str]:
+    """Top-level names of all modules imported anywhere, relative imports left out."""
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found.update(alias.name.partition(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            found.add(node.module.partition(".")[0])
+    return found - set(sys.stdlib_module_names)
+
+
+def is_module(folder: Path, name: str) -> bool:
+    """Whether ``import name`` would find a module in this directory."""
+    return (folder / f"{name}.py").is_file() or (folder / name).is_dir()
+
+
+def cuda_uses(tree: ast.AST) -> list[tuple[str, int]]:
+    """Calls of ``.cuda()`` and mentions of a ``"cuda"`` device, with their lines."""
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "cuda":
+            found.append((".cuda()", node.lineno))
+        elif isinstance(node, ast.Constant) and re.match("cuda(:|$)", str(node.value)):
+            found.append((f"device {node.value!r}", node.lineno))
+    return found

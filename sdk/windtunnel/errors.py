@@ -1,0 +1,139 @@
+"""What can go wrong, as a user of the SDK sees it.
+
+    WindtunnelError
+    ├── ConfigurationError         an argument is wrong; nothing was started (also a ValueError)
+    │   ├── UnsupportedArgument    a SageMaker argument that has no meaning here
+    │   ├── SourceError            the entry point, source_dir or dependencies
+    │   ├── InputError             a channel
+    │   └── UnknownImage           no training image for these versions or this region
+    ├── BackendError               the local backend does not start or does not answer
+    ├── ServiceCallFailed          SageMaker, S3, CloudWatch Logs, STS or IAM refused a call
+    │   └── JobNotFound            no training job of that name
+    ├── JobNotFinished             asked for a result that the job does not have (yet)
+    ├── WaitTimeout                the job still runs when the time to wait is over (also a TimeoutError)
+    └── TrainingJobFailed          the job ran and failed; carries reason, log tail, next step
+
+    KeyboardInterrupt
+    └── Detached                   Ctrl-C while following a job: the job goes on
+
+Every message says what was given, what is valid and what to do next.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+
+
+class WindtunnelError(Exception):
+    """Root of all errors of this SDK."""
+
+
+class ConfigurationError(WindtunnelError, ValueError):
+    """An argument is wrong. Raised before anything is uploaded or started."""
+
+
+class UnsupportedArgument(ConfigurationError):
+    """An argument of the SageMaker SDK that has no meaning here; it is refused rather than dropped."""
+
+
+class SourceError(ConfigurationError):
+    """The entry point, ``source_dir`` or ``dependencies`` cannot be packed."""
+
+
+class InputError(ConfigurationError):
+    """A channel's data cannot be provided."""
+
+
+class UnknownImage(ConfigurationError):
+    """No training image is known for the versions or the region asked for."""
+
+
+class BackendError(WindtunnelError):
+    """The local backend does not start, or does not answer. The message ends with its log."""
+
+
+class ServiceCallFailed(WindtunnelError):
+    """A call was refused. ``operation``: e.g. CreateTrainingJob; ``code``: AWS's error code."""
+
+    def __init__(self, operation: str, code: str, message: str) -> None:
+        self.operation = operation
+        self.code = code
+        self.service_message = message
+        super().__init__(f"{operation} was refused ({code}): {message}")
+
+
+class JobNotFound(ServiceCallFailed):
+    """There is no training job of that name in this session."""
+
+    def __init__(self, name: str, *, where: str) -> None:
+        super().__init__("DescribeTrainingJob", "ValidationException", "Requested resource not found.")
+        self.name = name
+        self.args = (f"No training job {name!r} {where}. `windtunnel ps` lists the jobs there are.",)
+
+
+class JobNotFinished(WindtunnelError):
+    """The result asked for does not exist (yet)."""
+
+
+class WaitTimeout(WindtunnelError, TimeoutError):
+    """The job still runs after the time given to ``wait``. The job goes on."""
+
+
+class TrainingJobFailed(WindtunnelError):
+    """A training job ended as Failed.
+
+    Attributes:
+        name: of the job.
+        reason: SageMaker's FailureReason.
+        log_tail: the last lines the job printed, oldest first.
+        logs_location: where the whole log is.
+        next_step: what to do next.
+    """
+
+    def __init__(
+        self, name: str, reason: str, *, log_tail: Sequence[str], logs_location: str, next_step: str
+    ) -> None:
+        self.name = name
+        self.reason = reason
+        self.log_tail = tuple(log_tail)
+        self.logs_location = logs_location
+        self.next_step = next_step
+        tail = "\n".join(f"    {line}" for line in self.log_tail) or "    (the job printed nothing)"
+        super().__init__(
+            f"Training job {name} failed.\n"
+            f"  Reason: {reason}\n"
+            f"  Last lines of its log:\n{tail}\n"
+            f"  Logs: {logs_location}\n"
+            f"  Next: {next_step}"
+        )
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Pickle through the keyword arguments, so that the error crosses process pools."""
+        return _rebuild_failed, (self.name, self.reason, self.log_tail, self.logs_location, self.next_step)
+
+
+def _rebuild_failed(name: str, reason: str, tail: Sequence[str], where: str, step: str) -> TrainingJobFailed:
+    return TrainingJobFailed(name, reason, log_tail=tail, logs_location=where, next_step=step)
+
+
+class Detached(KeyboardInterrupt):
+    """Ctrl-C while following a job. The job goes on; the message says how to come back or stop it.
+
+    A KeyboardInterrupt, so that a script that is interrupted ends instead of going on as if training had
+    finished. ``name`` is the job's name.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        super().__init__(
+            f"detached; training job {name} goes on. "
+            f"Follow it again: windtunnel logs -f {name}, or TrainingJob.attach({name!r}).wait(). "
+            f"Stop it: windtunnel stop {name}."
+        )
+
+
+def did_you_mean(given: str, valid: Iterable[str]) -> str:
+    """`` Did you mean 'x'?``, or an empty string when nothing valid is close to ``given``."""
+    close = difflib.get_close_matches(given, list(valid), n=3, cutoff=0.6)
+    return f" Did you mean {' or '.join(repr(name) for name in close)}?" if close else ""

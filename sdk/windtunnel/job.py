@@ -1,0 +1,325 @@
+"""A training job that exists: wait for it, follow its log, stop it, fetch what it made.
+
+Everything goes through the service's own API, so any process can do it that knows the job's name.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+import tarfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
+
+from windtunnel.errors import Detached, JobNotFinished, TrainingJobFailed, WaitTimeout
+from windtunnel.inputs import split_s3
+from windtunnel.logs import LogFollower, StatusPrinter
+from windtunnel.session import Session, resolve_session
+
+if TYPE_CHECKING:
+    from windtunnel.priceperf import FullScale
+    from windtunnel.report import PricePerformance
+
+TERMINAL = frozenset({"Completed", "Failed", "Stopped"})
+_TAIL_LINES = 20
+_BEFORE_THE_END = frozenset({"Starting", "Pending", "LaunchingMLInstances", "Downloading", "Training"})
+
+
+class TrainingJob:
+    """One training job of a session. Making one asks nothing; `attach` checks that the job exists."""
+
+    def __init__(self, name: str, session: Session | None = None) -> None:
+        self.name = name
+        self.session = resolve_session(session)
+
+    @classmethod
+    def attach(cls, name: str, session: Any = None) -> TrainingJob:
+        """The job of that name, from any process.
+
+        Raises:
+            JobNotFound: there is none.
+        """
+        job = cls(name, resolve_session(session))
+        job.describe()
+        return job
+
+    def __repr__(self) -> str:
+        """Name and place; no call."""
+        return f"TrainingJob({self.name!r}, {'local' if self.session.local else 'AWS'})"
+
+    @property
+    def job_name(self) -> str:
+        """The name, under SDK v2's second spelling."""
+        return self.name
+
+    def describe(self) -> dict[str, Any]:
+        """DescribeTrainingJob's answer."""
+        return self.session.service.describe_job(self.name)
+
+    def status(self) -> str:
+        """``InProgress``, ``Completed``, ``Failed``, ``Stopping`` or ``Stopped``."""
+        return str(self.describe()["TrainingJobStatus"])
+
+    def stop(self) -> None:
+        """Ask the job to stop: SIGTERM, then SIGKILL after 120 s. Returns at once. Idempotent."""
+        if self.status() not in TERMINAL:
+            self.session.service.stop_job(self.name)
+
+    def wait(
+        self,
+        logs: bool | str | list[str] = True,
+        poll: float | None = None,
+        timeout: float | None = None,
+        out: TextIO | None = None,
+    ) -> TrainingJob:
+        """Block until the job has ended, showing status and log on the way.
+
+        A stopped job is no error: its status is printed and the job returned. Ctrl-C detaches: the job goes
+        on, and `Detached`, a KeyboardInterrupt, says how to come back.
+
+        Args:
+            logs: True or "All": follow the log; False or "None": wait silently.
+            poll: seconds between two looks at the log; default 0.1 locally, 2 on AWS.
+            timeout: seconds to wait at most.
+            out: where to print; default ``sys.stdout``.
+
+        Raises:
+            TrainingJobFailed: with reason, log tail and next step.
+            WaitTimeout: the time is over; the job goes on.
+            Detached: Ctrl-C.
+        """
+        shown = wants_logs(logs)
+        stream = out or sys.stdout
+        try:
+            description = self._follow(shown, poll, timeout, stream)
+        except KeyboardInterrupt:
+            raise Detached(self.name) from None
+        if shown:
+            _print_end(description, stream, local=self.session.local)
+        if description["TrainingJobStatus"] == "Failed":
+            raise self._failure(description)
+        return self
+
+    def logs(self, follow: bool = False, poll: float | None = None) -> Iterator[str]:
+        """The log's lines, of all hosts, in order of reading; with several hosts prefixed ``[algo-1] ``.
+
+        Args:
+            follow: go on until the job has ended; else end with the last line there is now.
+            poll: seconds between two looks; default 0.1 locally, 2 on AWS.
+        """
+        description = self.describe()
+        follower = LogFollower(self.session.service, self.name, host_count(description))
+        pause = self.session.log_poll_s if poll is None else poll
+        while follow:
+            ended = self.status() in TERMINAL  # asked before reading: all lines are there once it has ended
+            yield from follower.read()
+            if ended:
+                break
+            time.sleep(pause)
+        if follow and self.session.settle_s:
+            time.sleep(self.session.settle_s)
+        yield from follower.read()
+
+    def log_tail(self, lines: int = _TAIL_LINES) -> list[str]:
+        """The last lines of the log, oldest first."""
+        from collections import deque
+
+        return list(deque(self.logs(), maxlen=lines))
+
+    @property
+    def model_data(self) -> str:
+        """``s3://`` URI of model.tar.gz (of the prefix, if the output is not compressed).
+
+        Raises:
+            JobNotFinished: the job has not uploaded a model.
+        """
+        description = self.describe()
+        uri = description.get("ModelArtifacts", {}).get("S3ModelArtifacts")
+        if not uri:
+            raise self._not_finished("model", description)
+        return str(uri)
+
+    def download_model(self, path: str | Path = ".", extract: bool = True) -> Path:
+        """Fetch the model into the directory ``path`` (made if missing); blocks.
+
+        Returns the directory with the model's files, or the path of model.tar.gz with ``extract=False``.
+
+        Raises:
+            JobNotFinished: the job has not uploaded a model.
+        """
+        uri = self.model_data
+        folder = Path(path).expanduser()
+        folder.mkdir(parents=True, exist_ok=True)
+        bucket, key = split_s3(uri)
+        archive = folder / "model.tar.gz"
+        if not key.endswith(".tar.gz"):
+            self._download_all(bucket, key.rstrip("/") + "/", folder)
+            return folder
+        with archive.open("wb") as out:
+            if not self.session.service.get_object(bucket, key, out):
+                raise JobNotFinished(f"{uri} does not exist (any more). Run the job again.")
+        if not extract:
+            return archive
+        with tarfile.open(archive) as tar:
+            _extract(tar, folder)
+        archive.unlink()
+        return folder
+
+    def metrics(self) -> dict[str, float]:
+        """Last value of each metric named in ``metric_definitions``."""
+        found = self.describe().get("FinalMetricDataList", [])
+        return {metric["MetricName"]: float(metric["Value"]) for metric in found}
+
+    def counters(self) -> dict[str, Any]:
+        """What the simulated NeuronCores counted: ``windtunnel/counters.json`` of the job's output.
+
+        Raises:
+            JobNotFinished: the job has not ended, or did not run in a simulator.
+        """
+        description = self.describe()
+        bucket, prefix = split_s3(str(description["OutputDataConfig"]["S3OutputPath"]))
+        key = "/".join(part for part in (prefix.rstrip("/"), self.name, "windtunnel/counters.json") if part)
+        out = io.BytesIO()
+        if not self.session.service.get_object(bucket, key, out):
+            raise self._not_finished("counters", description)
+        counters: dict[str, Any] = json.loads(out.getvalue())
+        return counters
+
+    def report(self, full_scale: FullScale | None = None) -> PricePerformance:
+        """What the job would take and cost on Trainium, against p4d.
+
+        Args:
+            full_scale: the real job's size, when this one was a sample of it.
+        """
+        from windtunnel.report import report_for_job
+
+        return report_for_job(self, full_scale=full_scale)
+
+    def _follow(self, shown: bool, poll: float | None, timeout: float | None, out: TextIO) -> dict[str, Any]:
+        """Read log and status in turns until the job has ended; returns its last description."""
+        pause = self.session.log_poll_s if poll is None else poll
+        deadline = None if timeout is None else time.monotonic() + timeout
+        description = self.describe()
+        printer = StatusPrinter(out) if shown else None
+        follower = LogFollower(self.session.service, self.name, host_count(description)) if shown else None
+        described_at = time.monotonic()
+        while True:
+            if printer is not None and follower is not None:
+                # What was printed before a job began to end belongs above the line that says so.
+                if description.get("SecondaryStatus") in _BEFORE_THE_END:
+                    printer.show(description)
+                    _print_lines(follower, out)
+                else:
+                    _print_lines(follower, out)
+                    printer.show(description)
+            if description["TrainingJobStatus"] in TERMINAL:
+                break
+            if deadline is not None and time.monotonic() > deadline:
+                raise WaitTimeout(
+                    f"Training job {self.name} still runs after {timeout:g} s and goes on: wait() or stop()."
+                )
+            time.sleep(pause)
+            if time.monotonic() - described_at >= self.session.describe_poll_s:
+                description = self.describe()
+                described_at = time.monotonic()
+        if follower is not None and self.session.settle_s:
+            time.sleep(self.session.settle_s)
+            _print_lines(follower, out)
+        return description
+
+    def _failure(self, description: dict[str, Any]) -> TrainingJobFailed:
+        return TrainingJobFailed(
+            self.name,
+            description.get("FailureReason") or "(none given)",
+            log_tail=self.log_tail(),
+            logs_location=self.session.describe_logs(self.name),
+            next_step=next_step(description.get("FailureReason") or ""),
+        )
+
+    def _not_finished(self, what: str, description: dict[str, Any]) -> JobNotFinished:
+        status = description["TrainingJobStatus"]
+        if status not in TERMINAL:
+            advice = "wait() for it first"
+        elif what == "counters":
+            advice = "only jobs that ran on the local backend and reached their script have them"
+        else:
+            advice = f"the job ended as {status} without one; its log says why: windtunnel logs {self.name}"
+        return JobNotFinished(f"Training job {self.name} has no {what} ({status}): {advice}.")
+
+    def _download_all(self, bucket: str, prefix: str, folder: Path) -> None:
+        for key in self.session.service.list_objects(bucket, prefix):
+            target = folder / key.removeprefix(prefix)
+            if not target.resolve().is_relative_to(folder.resolve()):
+                raise JobNotFinished(f"s3://{bucket}/{key} would land outside {folder}: not downloaded.")
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with target.open("wb") as out:
+                self.session.service.get_object(bucket, key, out)
+
+
+def wants_logs(logs: bool | str | list[str]) -> bool:
+    """SDK v2's ``logs``: True, False, "All", "None", "Training", "Rules", or a list of those."""
+    if isinstance(logs, list):
+        return any(wants_logs(one) for one in logs)
+    return logs if isinstance(logs, bool) else logs in ("All", "Training")
+
+
+def host_count(description: dict[str, Any]) -> int:
+    """Number of hosts of a job, each with a log stream of its own."""
+    return int(description["ResourceConfig"].get("InstanceCount", 1))
+
+
+def next_step(reason: str) -> str:
+    """What to do about a FailureReason."""
+    if "OutOfMemory" in reason or "SIGKILL" in reason or "137" in reason:
+        return (
+            "the job needed more memory than its container had: lower the batch size or local_cores=, "
+            "or raise WINDTUNNEL_MEMORY_GIB."
+        )
+    if reason.startswith("AlgorithmError"):
+        return "the script failed: correct what the log's last lines show, and fit() again."
+    return "correct what the reason names, and fit() again; `windtunnel doctor` checks this machine."
+
+
+def _print_lines(follower: LogFollower, out: TextIO) -> None:
+    printed = False
+    for line in follower.read():
+        out.write(f"{line}\n")
+        printed = True
+    if printed:
+        out.flush()
+
+
+def _print_end(description: dict[str, Any], out: TextIO, *, local: bool) -> None:
+    """SDK v2's last lines: seconds are those of one instance times the number of instances."""
+    count = host_count(description)
+    training = description.get("TrainingTimeInSeconds")
+    billable = description.get("BillableTimeInSeconds")
+    note = " (measured here, not on Trainium; job.report() models that)" if local else ""
+    if training is not None:
+        out.write(f"Training seconds: {training * count}{note}\n")
+    if billable is not None:
+        out.write(f"Billable seconds: {billable * count}{note}\n")
+        if description.get("EnableManagedSpotTraining") and training:
+            out.write(f"Managed Spot Training savings: {(1 - billable / training) * 100:.1f}%\n")
+    if description["TrainingJobStatus"] == "Stopped":
+        out.write(
+            f"Job ended as Stopped ({description.get('SecondaryStatus', 'Stopped')}), not Completed: "
+            "it was stopped or reached max_run. Check whether its output is complete.\n"
+        )
+    out.flush()
+
+
+def _extract(tar: tarfile.TarFile, folder: Path) -> None:
+    """Unpack, refusing members that leave the folder."""
+    if hasattr(tarfile, "data_filter"):
+        tar.extractall(folder, filter="data")
+        return
+    root = folder.resolve()
+    for member in tar.getmembers():
+        inside = (root / member.name).resolve().is_relative_to(root)
+        if not inside or not (member.isreg() or member.isdir()):
+            raise JobNotFinished(f"model.tar.gz has the member {member.name!r}, which is not unpacked.")
+    tar.extractall(folder)  # noqa: S202 - every member was checked

@@ -1,0 +1,37 @@
+"""The SDK's settings from the environment: the only file that reads it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from windtunnel.errors import ConfigurationError
+
+HOME_VARIABLE = "WINDTUNNEL_HOME"
+LOCAL_CORES_VARIABLE = "WINDTUNNEL_LOCAL_CORES"
+
+
+def home(environment: Mapping[str, str] | None = None) -> Path:
+    """``WINDTUNNEL_HOME``, or ``~/.windtunnel``: where the local backend keeps its state."""
+    given = (os.environ if environment is None else environment).get(HOME_VARIABLE)
+    return (Path(given) if given else Path("~/.windtunnel")).expanduser().absolute()
+
+
+def local_cores(environment: Mapping[str, str] | None = None) -> int | None:
+    """``WINDTUNNEL_LOCAL_CORES``: the default of ``local_cores=``, or None.
+
+    Raises:
+        ConfigurationError: it is not a whole number.
+    """
+    text = (os.environ if environment is None else environment).get(LOCAL_CORES_VARIABLE)
+    if not text:
+        return None
+    if not text.isdigit():
+        raise ConfigurationError(f"{LOCAL_CORES_VARIABLE}={text!r}: a whole number is needed.")
+    return int(text)
+
+
+def backend_environment(home_directory: Path) -> dict[str, str]:
+    """What a backend that the SDK starts inherits: all of this process's, and its home."""
+    return {**os.environ, HOME_VARIABLE: str(home_directory)}

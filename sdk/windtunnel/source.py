@@ -1,0 +1,189 @@
+"""The user's code -> sourcedir.tar.gz, byte for byte the same for the same tree.
+
+The same tree gives the same bytes on any machine and at any time: entries are sorted, times and owners are
+zero, modes are 0644 or 0755, the gzip header carries neither name nor time. So an unchanged job can be
+recognised by its upload, and a changed one can be compared.
+
+Layout as in the SageMaker SDK: the contents of ``source_dir`` (or the entry point alone) at the root, and
+each dependency under its own name next to them.
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+import re
+import stat
+import tarfile
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import IO
+
+from windtunnel.errors import SourceError, did_you_mean
+
+SKIPPED_NAMES = frozenset({".git", "__pycache__", ".ipynb_checkpoints"})
+SKIPPED_SUFFIXES = (".pyc",)
+TARBALL_NAME = "sourcedir.tar.gz"
+
+_SPOOL_BYTES = 8 * 2**20
+# The training toolkit joins the command line with spaces and hands it to a shell without quoting.
+_SAFE_ENTRY_POINT = re.compile(r"[A-Za-z0-9._+/-]+")
+
+
+@dataclass(frozen=True)
+class SourceTree:
+    """What is packed, as absolute paths. Made and checked by `source_tree`."""
+
+    script: str
+    """The entry point inside the tarball, e.g. ``train.py``: the hyperparameter sagemaker_program."""
+    source_dir: Path | None
+    """Its contents go to the root of the tarball; None: only ``entry_point`` does."""
+    entry_point: Path
+    dependencies: tuple[Path, ...] = ()
+
+    def roots(self) -> Iterator[tuple[str, Path]]:
+        """Name in the tarball and path of everything at its root, by name."""
+        found: dict[str, Path] = {}
+        listed = [self.entry_point] if self.source_dir is None else sorted(self.source_dir.iterdir())
+        for path in [*listed, *self.dependencies]:
+            if _skipped(path.name) and path not in self.dependencies:
+                continue
+            if path.name in found:
+                raise SourceError(
+                    f"{path} and {found[path.name]} would both be /opt/ml/code/{path.name} in the container. "
+                    "Rename one, or leave it out of dependencies=."
+                )
+            found[path.name] = path
+        yield from sorted(found.items())
+
+
+def source_tree(
+    entry_point: str | os.PathLike[str] | None,
+    source_dir: str | os.PathLike[str] | None = None,
+    dependencies: list[str] | tuple[str, ...] = (),
+) -> SourceTree:
+    """Check the entry point, the directory and the dependencies of a job whose code is local.
+
+    Raises:
+        SourceError: says what is missing, where, and what there is instead.
+    """
+    if not entry_point:
+        raise SourceError("entry_point is missing. Give the script that trains, e.g. entry_point='train.py'.")
+    given = os.fspath(entry_point)
+    check_entry_point_name(given)
+    root = None if source_dir is None else Path(source_dir).expanduser().absolute()
+    if root is not None and not root.is_dir():
+        raise SourceError(f"source_dir={str(source_dir)!r}: {root} is not a directory.")
+    script = Path(given) if root is not None else Path(given).expanduser().absolute()
+    if root is not None and script.is_absolute():
+        raise SourceError(
+            f"entry_point={given!r} is absolute although source_dir={str(source_dir)!r} is given. "
+            "Give it relative to source_dir."
+        )
+    path = script if root is None else root / script
+    if not path.is_file():
+        raise _missing_entry_point(given, path, root)
+    if root is not None and not path.resolve().is_relative_to(root.resolve()):
+        raise SourceError(f"entry_point={given!r} leaves source_dir {root}. Give a script inside it.")
+    packed = tuple(Path(dependency).expanduser().absolute() for dependency in dependencies)
+    for dependency in packed:
+        if not dependency.exists():
+            raise SourceError(f"dependencies: {dependency} does not exist.")
+    name = path.name if root is None else str(PurePosixPath(os.path.normpath(script)))
+    return SourceTree(name, root, path, packed)
+
+
+def check_entry_point_name(entry_point: str) -> None:
+    """Refuse names that the training toolkit's unquoted shell command would break."""
+    if entry_point.startswith("s3://"):
+        raise SourceError(
+            f"entry_point={entry_point!r}: it is a path; only source_dir may be an s3:// tarball."
+        )
+    name = Path(entry_point).name if Path(entry_point).is_absolute() else entry_point
+    if not _SAFE_ENTRY_POINT.fullmatch(name):
+        raise SourceError(
+            f"entry_point={entry_point!r}: the training toolkit puts it into a shell command unquoted. "
+            "Only A-Z a-z 0-9 . _ + / - are safe: rename the script."
+        )
+
+
+def _missing_entry_point(given: str, path: Path, root: Path | None) -> SourceError:
+    folder = root or path.parent
+    scripts: list[str] = []
+    if folder.is_dir():
+        scripts = sorted(
+            str(found.relative_to(folder)) for found in folder.iterdir() if found.suffix in (".py", ".sh")
+        )
+    hint = did_you_mean(Path(given).name, scripts)
+    listing = f" Scripts there: {', '.join(scripts[:8])}." if scripts else f" {folder} has no scripts."
+    return SourceError(f"entry_point={given!r}: there is no file {path}.{hint}{listing}")
+
+
+@contextmanager
+def packed(tree: SourceTree) -> Iterator[IO[bytes]]:
+    """The tarball as a readable file at its start; in memory up to 8 MiB, on disk above. Reads the tree."""
+    with tempfile.SpooledTemporaryFile(max_size=_SPOOL_BYTES) as file:
+        write_tarball(tree, file)
+        file.seek(0)
+        yield file
+
+
+def write_tarball(tree: SourceTree, out: IO[bytes]) -> None:
+    """Stream the tarball of ``tree`` to ``out``.
+
+    Raises:
+        SourceError: a socket, device or pipe, a symbolic link that leaves the tree or closes a loop.
+    """
+    with (
+        gzip.GzipFile(filename="", mode="wb", fileobj=out, compresslevel=6, mtime=0) as compressed,
+        tarfile.open(fileobj=compressed, mode="w|", format=tarfile.PAX_FORMAT, encoding="utf-8") as tar,
+    ):
+        for name, path in tree.roots():
+            inside_source = tree.source_dir is not None and path.parent == tree.source_dir
+            boundary = tree.source_dir if inside_source and tree.source_dir is not None else path
+            _add(tar, name, path, boundary.resolve(), ())
+
+
+def _add(tar: tarfile.TarFile, name: str, path: Path, boundary: Path, above: tuple[Path, ...]) -> None:
+    """Add a file or a directory with all below it. Links become what they point to, as in SDK v2."""
+    real = path.resolve()
+    if path.is_symlink() and not real.is_relative_to(boundary):
+        raise SourceError(
+            f"{path} is a symbolic link to {real}, outside {boundary}: it would be missing in the container. "
+            "Copy the file, or give it in dependencies=."
+        )
+    try:
+        mode = path.stat().st_mode
+    except OSError as error:
+        raise SourceError(f"{path} cannot be read: {error.strerror}. Repair or remove it.") from error
+    if stat.S_ISDIR(mode):
+        if real in above:
+            raise SourceError(f"{path} is a symbolic link to a directory that contains it. Remove the loop.")
+        tar.addfile(_entry(name, tarfile.DIRTYPE, 0o755))
+        for child in sorted(path.iterdir()):
+            if not _skipped(child.name):
+                _add(tar, f"{name}/{child.name}", child, boundary, (*above, real))
+    elif stat.S_ISREG(mode):
+        entry = _entry(name, tarfile.REGTYPE, 0o755 if mode & 0o100 else 0o644)
+        with path.open("rb") as content:
+            entry.size = os.fstat(content.fileno()).st_size
+            tar.addfile(entry, content)
+    else:
+        raise SourceError(
+            f"{path} is a socket, pipe or device and cannot be packed. Move it out of the source directory."
+        )
+
+
+def _entry(name: str, kind: bytes, mode: int) -> tarfile.TarInfo:
+    entry = tarfile.TarInfo(name)
+    entry.type = kind
+    entry.mode = mode
+    entry.mtime = 0
+    return entry
+
+
+def _skipped(name: str) -> bool:
+    return name in SKIPPED_NAMES or name.endswith(SKIPPED_SUFFIXES)

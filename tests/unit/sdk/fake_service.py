@@ -1,0 +1,149 @@
+"""A `TrainingService` in memory: a real class with SageMaker's visible behaviour, scripted job by job."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta, timezone
+from typing import IO, Any
+
+from windtunnel.errors import JobNotFound, ServiceCallFailed
+from windtunnel.service import LogLine
+
+NOW = datetime(2026, 1, 31, 12, 0, 0, tzinfo=timezone.utc)
+
+Step = tuple[str, str, str, Mapping[str, Sequence[str]]]
+"""status, secondary status, its message, and the lines each host prints in it."""
+
+COMPLETES: tuple[Step, ...] = (
+    ("InProgress", "Starting", "Preparing the instances for training", {}),
+    ("InProgress", "Training", "Training in progress", {"algo-1": ("one", "two")}),
+    ("InProgress", "Training", "Training in progress", {"algo-1": ("three",)}),
+    ("InProgress", "Uploading", "Uploading generated training model", {}),
+    ("Completed", "Completed", "Training job completed", {"algo-1": ("four",)}),
+)
+
+
+class FakeService:
+    """Each `describe_job` moves a job one step along its script; logs come in pages of two lines."""
+
+    page = 2
+
+    def __init__(self, *script: Step, failure: str | None = None) -> None:
+        self.script = script or COMPLETES
+        self.failure = failure
+        self.requests: dict[str, dict[str, Any]] = {}
+        self.at: dict[str, int] = {}
+        self.printed: dict[str, list[str]] = {}
+        self.transitions: dict[str, list[dict[str, Any]]] = {}
+        self.objects: dict[tuple[str, str], bytes] = {}
+        self.encrypted: dict[tuple[str, str], str | None] = {}
+        self.buckets: set[str] = set()
+        self.stopped: list[str] = []
+        self.interrupt_reading = False
+
+    def create_job(self, request: Mapping[str, Any]) -> None:
+        """Record the request."""
+        name = request["TrainingJobName"]
+        if name in self.requests:
+            raise ServiceCallFailed("CreateTrainingJob", "ResourceInUse", "Job name must be unique")
+        self.requests[name] = dict(request)
+        self.at[name] = -1
+        self.transitions[name] = []
+
+    def describe_job(self, name: str) -> dict[str, Any]:
+        """The next step of the script."""
+        if name not in self.requests:
+            raise JobNotFound(name, where="in the fake")
+        self.at[name] = min(self.at[name] + 1, len(self.script) - 1)
+        status, secondary, message, lines = self.script[self.at[name]]
+        if self.at[name] >= len(self.transitions[name]):
+            self._enter(name, secondary, message)
+            for host, printed in lines.items():
+                self.printed.setdefault(f"{name}/{host}-1700000000", []).extend(printed)
+        shown = [step for step in self.transitions[name] if step]
+        description = {
+            **self.requests[name],
+            "TrainingJobArn": f"arn:aws:sagemaker:us-east-1:000000000000:training-job/{name}",
+            "TrainingJobStatus": status,
+            "SecondaryStatus": secondary,
+            "SecondaryStatusTransitions": [dict(step) for step in shown],
+            "CreationTime": NOW,
+            "LastModifiedTime": NOW + timedelta(seconds=self.at[name]),
+            "FinalMetricDataList": [{"MetricName": "loss", "Value": 0.25, "Timestamp": NOW}],
+        }
+        if status in ("Completed", "Failed", "Stopped"):
+            description.update(TrainingTimeInSeconds=21, BillableTimeInSeconds=20)
+        if status == "Completed":
+            output = self.requests[name]["OutputDataConfig"]["S3OutputPath"].rstrip("/")
+            description["ModelArtifacts"] = {"S3ModelArtifacts": f"{output}/{name}/output/model.tar.gz"}
+        if status == "Failed":
+            description["FailureReason"] = self.failure
+        return description
+
+    def _enter(self, name: str, secondary: str, message: str) -> None:
+        """Add a transition, or change the message of the current one."""
+        steps = self.transitions[name]
+        when = NOW + timedelta(seconds=len(steps))
+        step = {"Status": secondary, "StatusMessage": message, "StartTime": when}
+        current = next((known for known in reversed(steps) if known), None)
+        if current is not None and current["Status"] == secondary:
+            current["StatusMessage"] = message
+            steps.append({})
+        else:
+            steps.append(step)
+
+    def stop_job(self, name: str) -> None:
+        """Record the wish."""
+        self.stopped.append(name)
+
+    def list_jobs(self, limit: int) -> list[dict[str, Any]]:
+        """Summaries, newest first."""
+        newest = list(reversed(self.requests))[:limit]
+        times = {"CreationTime": NOW, "TrainingEndTime": NOW}
+        return [{"TrainingJobName": name, "TrainingJobStatus": "Completed", **times} for name in newest]
+
+    def list_tags(self, arn: str) -> list[dict[str, str]]:
+        """The tags of the request."""
+        return list(self.requests[arn.rpartition("/")[2]].get("Tags", []))
+
+    def log_streams(self, job: str) -> list[str]:
+        """Streams that have lines."""
+        return sorted(stream for stream in self.printed if stream.startswith(f"{job}/"))
+
+    def read_log(self, stream: str, token: str | None) -> tuple[Sequence[LogLine], str | None]:
+        """At most `page` lines behind the token, which stays the same at the end."""
+        if self.interrupt_reading:
+            raise KeyboardInterrupt
+        start = int(token or 0)
+        lines = self.printed[stream][start : start + self.page]
+        return [LogLine(start + i, line) for i, line in enumerate(lines)], str(start + len(lines))
+
+    def put_file(self, bucket: str, key: str, data: IO[bytes], kms_key_id: str | None, encrypt: bool) -> None:
+        """Keep the bytes; the bucket must exist."""
+        if bucket not in self.buckets:
+            raise ServiceCallFailed("PutObject", "NoSuchBucket", "The specified bucket does not exist")
+        self.objects[bucket, key] = data.read()
+        self.encrypted[bucket, key] = kms_key_id if encrypt else "no"
+
+    def get_object(self, bucket: str, key: str, out: IO[bytes]) -> bool:
+        """The bytes kept."""
+        if (bucket, key) not in self.objects:
+            return False
+        out.write(self.objects[bucket, key])
+        return True
+
+    def list_objects(self, bucket: str, prefix: str) -> list[str]:
+        """Keys with the prefix."""
+        return sorted(key for place, key in self.objects if place == bucket and key.startswith(prefix))
+
+    def ensure_bucket(self, bucket: str) -> None:
+        """Create it."""
+        self.buckets.add(bucket)
+
+    def account_id(self) -> str:
+        """An account."""
+        return "123456789012"
+
+    def role_arn(self, name: str) -> str:
+        """A role's ARN."""
+        return f"arn:aws:iam::123456789012:role/{name}"
