@@ -1,0 +1,69 @@
+"""What the API itself refuses, before a rule of the service is asked.
+
+ApiError               an answer with a code and a status of AWS's
+└── AuthFailure        who asks is not shown; the code depends on the protocol
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+Protocol = Literal["json", "query", "s3"]
+
+
+class ApiError(Exception):
+    """An error of AWS's. ``details``: further elements of S3's error document."""
+
+    def __init__(
+        self, code: str, message: str, status: int = 400, details: Mapping[str, str] | None = None
+    ) -> None:
+        super().__init__(message)
+        self.code = code
+        self.status = status
+        self.details = dict(details or {})
+
+
+Reason = Literal["missing", "incomplete", "unknown key", "mismatch", "skew", "expired"]
+
+# One fact, three names: what AWS's services answer by protocol.
+_CODES: Mapping[Reason, Mapping[Protocol, str]] = {
+    "missing": {
+        "json": "MissingAuthenticationTokenException",
+        "query": "MissingAuthenticationToken",
+        "s3": "AccessDenied",
+    },
+    "incomplete": {
+        "json": "IncompleteSignatureException",
+        "query": "IncompleteSignature",
+        "s3": "AuthorizationHeaderMalformed",
+    },
+    "unknown key": {
+        "json": "UnrecognizedClientException",
+        "query": "InvalidClientTokenId",
+        "s3": "InvalidAccessKeyId",
+    },
+    "mismatch": {
+        "json": "InvalidSignatureException",
+        "query": "SignatureDoesNotMatch",
+        "s3": "SignatureDoesNotMatch",
+    },
+    "skew": {
+        "json": "InvalidSignatureException",
+        "query": "SignatureDoesNotMatch",
+        "s3": "RequestTimeTooSkewed",
+    },
+    "expired": {"json": "RequestExpired", "query": "RequestExpired", "s3": "AccessDenied"},
+}
+
+
+class AuthFailure(ApiError):
+    """The request is not signed by the owner of the key, now. Always HTTP 403."""
+
+    def __init__(self, reason: Reason, message: str) -> None:
+        super().__init__("AccessDenied", message, 403)
+        self.reason: Reason = reason
+
+    def code_for(self, protocol: Protocol) -> str:
+        """AWS's name of the error in a protocol."""
+        return _CODES[self.reason][protocol]

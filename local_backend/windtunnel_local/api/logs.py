@@ -1,0 +1,58 @@
+"""CloudWatch Logs, the reading half: the wire's members to the service's arguments."""
+
+from __future__ import annotations
+
+from windtunnel_local.api.rpc import Input, Operations, Output
+from windtunnel_local.service.errors import InvalidParameter
+from windtunnel_local.service.logs import MAX_STREAMS, LogsService
+
+
+def operations(logs: LogsService) -> Operations:
+    """The operations of CloudWatch Logs that are served."""
+
+    def describe_log_streams(request: Input) -> Output:
+        return logs.describe_log_streams(
+            _group(request),
+            prefix=request.get("logStreamNamePrefix"),
+            order_by=request.get("orderBy", "LogStreamName"),
+            descending=request.get("descending", False),
+            limit=request.get("limit", MAX_STREAMS),
+            token=request.get("nextToken"),
+        )
+
+    def get_log_events(request: Input) -> Output:
+        return logs.get_log_events(
+            _group(request),
+            request["logStreamName"],
+            start_ms=request.get("startTime"),
+            end_ms=request.get("endTime"),
+            from_head=request.get("startFromHead", False),
+            token=request.get("nextToken"),
+            limit=request.get("limit"),
+        )
+
+    def filter_log_events(request: Input) -> Output:
+        return logs.filter_log_events(
+            _group(request),
+            streams=request.get("logStreamNames"),
+            prefix=request.get("logStreamNamePrefix"),
+            start_ms=request.get("startTime"),
+            end_ms=request.get("endTime"),
+            pattern=request.get("filterPattern"),
+            token=request.get("nextToken"),
+            limit=request.get("limit"),
+        )
+
+    return {
+        "DescribeLogStreams": describe_log_streams,
+        "GetLogEvents": get_log_events,
+        "FilterLogEvents": filter_log_events,
+    }
+
+
+def _group(request: Input) -> str:
+    """The group's name, from its name or from the ARN that may stand in its place."""
+    name = request.get("logGroupName") or request.get("logGroupIdentifier")
+    if not name:
+        raise InvalidParameter("Give logGroupName or logGroupIdentifier.")
+    return str(name).rpartition(":log-group:")[2].removesuffix(":*")

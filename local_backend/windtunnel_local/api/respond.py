@@ -1,0 +1,83 @@
+"""Where errors become HTTP: one function, three shapes of document."""
+
+from __future__ import annotations
+
+import errno
+import json
+import logging
+from collections.abc import Mapping
+from xml.sax.saxutils import quoteattr
+
+from starlette.responses import Response
+
+from windtunnel_local.api import xmlcodec
+from windtunnel_local.api.errors import ApiError, AuthFailure, Protocol
+from windtunnel_local.objects import errors as objects
+from windtunnel_local.service.errors import NoSuchBucket, NoSuchKey, ServiceError
+
+log = logging.getLogger("windtunnel.api")
+
+JSON_TYPE = "application/x-amz-json-1.1"
+_OBJECT_ERRORS: Mapping[type[Exception], tuple[str, int]] = {
+    NoSuchBucket: ("NoSuchBucket", 404),
+    NoSuchKey: ("NoSuchKey", 404),
+    objects.InvalidBucketName: ("InvalidBucketName", 400),
+    objects.InvalidKey: ("KeyTooLongError", 400),
+    objects.ObjectExists: ("PreconditionFailed", 412),
+    objects.NoSuchUpload: ("NoSuchUpload", 404),
+    objects.InvalidPart: ("InvalidPart", 400),
+    objects.PartTooSmall: ("EntityTooSmall", 400),
+}
+_DISK_FULL = "No space is left on the disk of this Windtunnel home. Free some, then try again."
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+
+
+def error_response(error: Exception, protocol: Protocol, request_id: str, *, head: bool = False) -> Response:
+    """The answer to a request that failed with ``error``, in the protocol's own shape.
+
+    An error that nobody foresaw is logged with its traceback and answered with 500 without details.
+    """
+    code, status, message = _described(error, protocol)
+    details = error.details if isinstance(error, ApiError) else {}
+    if protocol == "json":
+        document = json.dumps({"__type": code, "message": message}, ensure_ascii=False)
+        body, media, headers = document.encode(errors="replace"), JSON_TYPE, {"x-amzn-errortype": code}
+    else:
+        body, media, headers = (
+            _xml(protocol, code, status, message, request_id, details),
+            "application/xml",
+            {},
+        )
+    return Response(b"" if head else body, status, headers, media)
+
+
+def _described(error: Exception, protocol: Protocol) -> tuple[str, int, str]:
+    if isinstance(error, AuthFailure):
+        return error.code_for(protocol), error.status, str(error)
+    if isinstance(error, (ApiError, ServiceError)):
+        return error.code, error.status, str(error)
+    for kind, (code, status) in _OBJECT_ERRORS.items():
+        if isinstance(error, kind):
+            return code, status, str(error)
+    if isinstance(error, OSError) and error.errno in _FULL:
+        return "ServiceUnavailable", 503, _DISK_FULL
+    log.error("request failed", exc_info=error)
+    code = "InternalError" if protocol == "s3" else "InternalFailure"
+    return code, 500, "Windtunnel failed to answer; backend.log in its home directory has the traceback."
+
+
+def _xml(
+    protocol: Protocol, code: str, status: int, message: str, request_id: str, details: Mapping[str, str]
+) -> bytes:
+    fields = {"Code": code, "Message": message, **details}
+    inner = "".join(f"<{name}>{xmlcodec.text(value)}</{name}>" for name, value in fields.items())
+    if protocol == "s3":
+        document = f"<Error>{inner}<RequestId>{request_id}</RequestId></Error>"
+    else:
+        kind = "Sender" if status < 500 else "Receiver"
+        namespace = quoteattr("http://webservices.amazon.com/AWSFault/2005-15-09")
+        document = (
+            f"<ErrorResponse xmlns={namespace}><Error><Type>{kind}</Type>{inner}</Error>"
+            f"<RequestId>{request_id}</RequestId></ErrorResponse>"
+        )
+    return (xmlcodec.DECLARATION + document).encode(errors="replace")

@@ -1,0 +1,121 @@
+"""The body of an S3 write: framing off, signature's hash, length and checksums verified as it streams."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from windtunnel_local.api.body import CHECKSUM_HEADER, CHECKSUMS, Reader, VerifiedReader
+from windtunnel_local.api.chunks import STREAMING_MODES, ChunkedReader, ChunkSigner
+from windtunnel_local.api.errors import ApiError
+from windtunnel_local.api.sigv4 import UNSIGNED, Claim, Verifier
+
+_NOT_DIGESTS = frozenset({"type", "algorithm", "mode"})
+_HEX64 = 64
+MAX_DOCUMENT_BYTES = 4 << 20
+
+
+def payload_mode(headers: Mapping[str, str], claim: Claim, query_mode: str | None) -> str:
+    """The payload hash that the signature covers: a SHA-256, or one of AWS's words for "not hashed".
+
+    Raises:
+        ApiError: missing, or none of the forms served.
+    """
+    mode = headers.get("x-amz-content-sha256")
+    if claim.presigned:
+        mode = mode or query_mode or UNSIGNED
+    if mode is None:
+        raise ApiError("InvalidRequest", "Missing required header for this request: x-amz-content-sha256")
+    hashed = len(mode) == _HEX64 and not mode.strip("0123456789abcdef")
+    if not (hashed or mode == UNSIGNED or mode in STREAMING_MODES):
+        raise ApiError(
+            "InvalidArgument",
+            f"x-amz-content-sha256 must be a SHA-256 in lower-case hexadecimal, {UNSIGNED} or one of "
+            f"{', '.join(sorted(STREAMING_MODES))}; {mode[:100]!r} was given.",
+        )
+    return mode
+
+
+def verified(
+    raw: Reader, headers: Mapping[str, str], mode: str, claim: Claim, verifier: Verifier, *, has_body: bool
+) -> VerifiedReader:
+    """A reader of the payload. What it cannot verify it refuses.
+
+    Raises:
+        ApiError: a checksum algorithm that is not served, or a length that is no number.
+    """
+    framed = mode in STREAMING_MODES
+    inner: Reader = raw
+    chunks: ChunkedReader | None = None
+    if framed:
+        signer = ChunkSigner(verifier, claim) if "AWS4-HMAC" in mode else None
+        inner = chunks = ChunkedReader(raw, signer)
+    length = headers.get("x-amz-decoded-content-length" if framed else "content-length")
+    if length is None and framed:
+        raise ApiError("MissingContentLength", "An aws-chunked body needs x-amz-decoded-content-length.", 411)
+    if length is not None and not (length.isascii() and length.isdigit() and len(length) < 19):
+        raise ApiError(
+            "InvalidArgument", f"The body's length must be a number of bytes, not {length[:50]!r}."
+        )
+    hashed = mode not in STREAMING_MODES and mode != UNSIGNED
+    return VerifiedReader(
+        inner,
+        length=int(length) if length is not None else None if has_body else 0,
+        sha256=mode if hashed else None,
+        content_md5=headers.get("content-md5"),
+        expected=_expected(headers, chunks),
+    )
+
+
+def _expected(headers: Mapping[str, str], chunks: ChunkedReader | None) -> dict[str, str | Callable[[], str]]:
+    expected: dict[str, str | Callable[[], str]] = {}
+    for name, value in headers.items():
+        algorithm = name.removeprefix(CHECKSUM_HEADER)
+        if name.startswith(CHECKSUM_HEADER) and algorithm not in _NOT_DIGESTS:
+            expected[_served(algorithm)] = value.strip()
+    for name in filter(None, (n.strip().lower() for n in headers.get("x-amz-trailer", "").split(","))):
+        if name.startswith(CHECKSUM_HEADER):
+            expected[_served(name.removeprefix(CHECKSUM_HEADER))] = _trailer(chunks, name)
+    return expected
+
+
+def _trailer(chunks: ChunkedReader | None, name: str) -> Callable[[], str]:
+    def value() -> str:
+        found = chunks.trailers.get(name) if chunks else None
+        if found is None:
+            raise ApiError("MalformedTrailerError", f"The announced trailer {name} did not come.")
+        return found
+
+    return value
+
+
+def _served(algorithm: str) -> str:
+    if algorithm not in CHECKSUMS:
+        raise ApiError(
+            "InvalidRequest",
+            f"Windtunnel's S3 cannot verify {algorithm.upper()} checksums. Use one of "
+            f"{', '.join(sorted(name.upper() for name in CHECKSUMS))} (boto3: ChecksumAlgorithm='CRC32').",
+        )
+    return algorithm
+
+
+def checksum_members(checksums: Mapping[str, str], shape: Any) -> dict[str, str]:
+    """Verified checksums as an output's members: ``{"crc32": ..}`` becomes ``{"ChecksumCRC32": ..}``."""
+    named = {f"Checksum{algorithm.upper()}": value for algorithm, value in checksums.items()}
+    return {name: value for name, value in named.items() if name in shape.members}
+
+
+def read_document(body: VerifiedReader) -> bytes:
+    """A small body as a whole.
+
+    Raises:
+        ApiError: MaxMessageLengthExceeded, or what the verification says.
+    """
+    parts: list[bytes] = []
+    length = 0
+    while chunk := body.read(MAX_DOCUMENT_BYTES):
+        parts.append(chunk)
+        length += len(chunk)
+        if length > MAX_DOCUMENT_BYTES:
+            raise ApiError("MaxMessageLengthExceeded", f"The body is larger than {MAX_DOCUMENT_BYTES} bytes.")
+    return b"".join(parts)

@@ -1,0 +1,145 @@
+"""Which S3 operation a request is, and its parameters: both read from botocore's model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+from urllib.parse import parse_qsl, unquote_to_bytes
+
+from windtunnel_local.api import codec
+from windtunnel_local.api.errors import ApiError
+from windtunnel_local.api.sigv4 import Signable, query_pairs
+
+_LEVELS = {"/": 0, "/{Bucket}": 1, "/{Bucket}/{Key+}": 2}
+
+
+@dataclass(frozen=True)
+class Call:
+    """An S3 request understood: the operation's model, its parameters, and all headers."""
+
+    model: Any
+    params: Mapping[str, Any]
+    headers: Mapping[str, str]
+
+    @property
+    def operation(self) -> str:
+        """The operation's name."""
+        return str(self.model.name)
+
+
+@dataclass(frozen=True)
+class _Route:
+    name: str
+    fixed: Sequence[tuple[str, str]]
+    query: frozenset[str]
+    headers: frozenset[str]
+
+    def matches(self, query: Mapping[str, str], headers: Mapping[str, str]) -> bool:
+        fixed = all(name in query and value in ("", query[name]) for name, value in self.fixed)
+        return fixed and self.query <= query.keys() and self.headers <= headers.keys()
+
+    @property
+    def weight(self) -> int:
+        return len(self.fixed) + len(self.query) + len(self.headers)
+
+
+def understood(request: Signable) -> Call:
+    """The request as a call.
+
+    Raises:
+        ApiError: no such operation, a path that is not UTF-8, a number that is none.
+    """
+    bucket, key = split_path(request.path)
+    query = {_lenient(name): _lenient(value) for name, value in query_pairs(request.query)}
+    headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in request.headers}
+    level = 2 if key else 1 if bucket else 0
+    candidates = [r for r in _routes().get((request.method, level), ()) if r.matches(query, headers)]
+    if not candidates:
+        raise ApiError("MethodNotAllowed", "The specified method is not allowed against this resource.", 405)
+    model = codec.operation("s3", max(candidates, key=lambda r: r.weight).name)
+    assert model is not None  # noqa: S101  routes come from the same model
+    return Call(model, _params(model, bucket, key, query, headers), headers)
+
+
+def split_path(path: bytes) -> tuple[str, str]:
+    """Bucket and key of a path-style path; either may be empty. Raises ``ApiError``."""
+    bucket, _, key = path.removeprefix(b"/").partition(b"/")
+    try:
+        return unquote_to_bytes(bucket).decode(), unquote_to_bytes(key).decode()
+    except UnicodeDecodeError as error:
+        raise ApiError("InvalidURI", "Couldn't parse the specified URI: it is not UTF-8.") from error
+
+
+def _lenient(raw: bytes) -> str:
+    return raw.decode(errors="replace")
+
+
+def copy_source(call: Call) -> tuple[str, str]:
+    """Bucket and key that a copy reads from. Raises ``ApiError``."""
+    path, _, version = call.params["CopySource"].encode("latin-1").partition(b"?")
+    if version:
+        raise ApiError("NotImplemented", "Windtunnel's S3 keeps no versions: leave versionId out.", 501)
+    bucket, key = split_path(path)
+    if not (bucket and key):
+        raise ApiError("InvalidArgument", "x-amz-copy-source must have the form <bucket>/<key>.")
+    return bucket, key
+
+
+@lru_cache(maxsize=1)
+def _routes() -> Mapping[tuple[str, int], Sequence[_Route]]:
+    table: dict[tuple[str, int], list[_Route]] = {}
+    model = codec.service_model("s3")
+    for name in model.operation_names:  # by name: of two equals the first is the older and common one
+        operation = model.operation_model(name)
+        path, _, fixed = operation.http["requestUri"].partition("?")
+        if path in _LEVELS:
+            route = _Route(
+                name,
+                parse_qsl(fixed, keep_blank_values=True),
+                _required(operation, "querystring"),
+                _required(operation, "header"),
+            )
+            table.setdefault((operation.http["method"], _LEVELS[path]), []).append(route)
+    return table
+
+
+def _required(operation: Any, location: str) -> frozenset[str]:
+    shape = operation.input_shape
+    if shape is None:
+        return frozenset()
+    members = (shape.members[name].serialization for name in shape.required_members)
+    names = (s["name"] for s in members if s.get("location") == location)
+    return frozenset(name.lower() if location == "header" else name for name in names)
+
+
+def _params(
+    model: Any, bucket: str, key: str, query: Mapping[str, str], headers: Mapping[str, str]
+) -> Mapping[str, Any]:
+    params: dict[str, Any] = {}
+    places: Mapping[str, Mapping[str, str]] = {
+        "uri": {"Bucket": bucket, "Key": key},
+        "querystring": query,
+        "header": headers,
+    }
+    for name, member in model.input_shape.members.items() if model.input_shape else ():
+        location = member.serialization.get("location")
+        if location in places:
+            wire = member.serialization["name"]
+            value = places[location].get(wire.lower() if location == "header" else wire)
+            if value is not None:
+                params[name] = _typed(member, wire, value)
+    return params
+
+
+def _typed(member: Any, name: str, value: str) -> Any:
+    if member.type_name in ("integer", "long"):
+        if not (value.isascii() and value.isdigit() and len(value) < 19):
+            raise ApiError(
+                "InvalidArgument", f"Provided {name} not an integer or within integer range: {value[:50]!r}"
+            )
+        return int(value)
+    if member.type_name == "boolean":
+        return value.lower() == "true"
+    return value

@@ -1,0 +1,67 @@
+"""SageMaker's training jobs: the wire's members to the service's arguments, and nothing more."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from windtunnel_local.api.rpc import Input, Operations, Output
+from windtunnel_local.service.errors import ValidationFailed
+from windtunnel_local.service.model import JobQuery
+from windtunnel_local.service.training_jobs import TrainingJobService
+
+_QUERY: Mapping[str, str] = {
+    "NameContains": "name_contains",
+    "StatusEquals": "status",
+    "CreationTimeAfter": "created_after",
+    "CreationTimeBefore": "created_before",
+    "LastModifiedTimeAfter": "modified_after",
+    "LastModifiedTimeBefore": "modified_before",
+    "SortBy": "sort_by",
+    "SortOrder": "sort_order",
+    "MaxResults": "limit",
+    "NextToken": "token",
+}
+
+
+def operations(jobs: TrainingJobService) -> Operations:
+    """The operations of SageMaker that are served."""
+
+    def stop(request: Input) -> Output:
+        jobs.stop(request["TrainingJobName"])
+        return {}
+
+    def delete(request: Input) -> Output:
+        jobs.delete(request["TrainingJobName"])
+        return {}
+
+    def delete_tags(request: Input) -> Output:
+        jobs.delete_tags(request["ResourceArn"], request["TagKeys"])
+        return {}
+
+    return {
+        "CreateTrainingJob": lambda request: {"TrainingJobArn": jobs.create(request)},
+        "DescribeTrainingJob": lambda request: jobs.describe(request["TrainingJobName"]),
+        "ListTrainingJobs": lambda request: jobs.list(_query(request)),
+        "StopTrainingJob": stop,
+        "DeleteTrainingJob": delete,
+        "AddTags": lambda request: {"Tags": jobs.add_tags(request["ResourceArn"], request["Tags"])},
+        "ListTags": lambda request: {"Tags": _tags(jobs, request)},
+        "DeleteTags": delete_tags,
+    }
+
+
+def _query(request: Input) -> JobQuery:
+    unserved = request.keys() - _QUERY.keys()
+    if unserved:
+        raise ValidationFailed(
+            f"Windtunnel does not filter by {', '.join(sorted(unserved))}. It does by {', '.join(_QUERY)}."
+        )
+    arguments: dict[str, Any] = {_QUERY[member]: value for member, value in request.items()}
+    return JobQuery(**arguments)
+
+
+def _tags(jobs: TrainingJobService, request: Input) -> list[dict[str, str]]:
+    if "NextToken" in request:  # a page holds at least 50 tags, and no job has more: there is no next page
+        raise ValidationFailed("The NextToken is not valid: all tags come in one page.")
+    return jobs.list_tags(request["ResourceArn"])

@@ -1,0 +1,255 @@
+"""AWS Signature Version 4, the verifying side: header form and presigned (query) form.
+
+`parse` reads what a request claims; `Verifier.admit` checks all that needs no body (key, scope,
+clock); `Verifier.check` recomputes the signature. Canonical forms follow AWS's
+"Create a signed AWS API request"; S3 encodes the path once, all other services twice.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+from functools import lru_cache
+from urllib.parse import quote_from_bytes, unquote_to_bytes
+
+from windtunnel_local.api.errors import AuthFailure
+
+ALGORITHM = "AWS4-HMAC-SHA256"
+UNSIGNED = "UNSIGNED-PAYLOAD"
+EMPTY_SHA256 = hashlib.sha256().hexdigest()
+MAX_SKEW = timedelta(minutes=15)
+MAX_EXPIRES_S = 7 * 24 * 3600
+
+_HEADER = re.compile(r"AWS4-HMAC-SHA256\s+(.*)", re.DOTALL)
+_SIGNATURE = re.compile(r"[0-9a-f]{64}")
+_SPACES = re.compile(rb"\s+")
+
+
+@dataclass(frozen=True)
+class Signable:
+    """The parts of a request that a signature covers, as they came over the wire."""
+
+    method: str
+    path: bytes
+    query: bytes
+    headers: Sequence[tuple[bytes, bytes]]
+    """Names in lower case."""
+
+    def header(self, name: str) -> str | None:
+        """The first value of a header, or None."""
+        wanted = name.encode()
+        return next((value.decode("latin-1") for key, value in self.headers if key == wanted), None)
+
+
+@dataclass(frozen=True)
+class Claim:
+    """Who the request says it is from. ``expires_s``: only of presigned requests."""
+
+    access_key_id: str
+    date: str
+    region: str
+    service: str
+    signed_headers: tuple[str, ...]
+    signature: str
+    timestamp: str
+    expires_s: int | None = None
+
+    @property
+    def scope(self) -> str:
+        """The credential scope."""
+        return f"{self.date}/{self.region}/{self.service}/aws4_request"
+
+    @property
+    def presigned(self) -> bool:
+        """Whether the signature travels in the query."""
+        return self.expires_s is not None
+
+
+def parse(request: Signable) -> Claim:
+    """The request's claim, unchecked.
+
+    Raises:
+        AuthFailure: there is none, or it cannot be read.
+    """
+    authorization = request.header("authorization")
+    if authorization is not None:
+        return _from_header(authorization, request.header("x-amz-date"))
+    query = {key.decode("latin-1"): value.decode("latin-1") for key, value in query_pairs(request.query)}
+    if "X-Amz-Signature" in query or "X-Amz-Credential" in query:
+        return _from_query(query)
+    if "AWSAccessKeyId" in query:
+        raise AuthFailure(
+            "incomplete",
+            "The authorization mechanism you have provided (Signature Version 2) is not supported. "
+            "Please use AWS4-HMAC-SHA256: in boto3, Config(signature_version='s3v4').",
+        )
+    raise AuthFailure("missing", "Missing Authentication Token: the request is not signed (SigV4 is needed).")
+
+
+def _from_header(authorization: str, timestamp: str | None) -> Claim:
+    match = _HEADER.fullmatch(authorization.strip())
+    if match is None:
+        raise AuthFailure("incomplete", f"Unsupported authorization type; only {ALGORITHM} is served.")
+    pairs = (part.strip().partition("=") for part in match[1].split(","))
+    fields = {name: value for name, _, value in pairs}
+    missing = [name for name in ("Credential", "SignedHeaders", "Signature") if not fields.get(name)]
+    if missing:
+        raise AuthFailure("incomplete", f"Authorization header requires {', '.join(missing)}.")
+    if timestamp is None:
+        raise AuthFailure("incomplete", "AWS authentication requires a valid x-amz-date header.")
+    return _claim(fields["Credential"], fields["SignedHeaders"], fields["Signature"], timestamp, None)
+
+
+def _from_query(query: dict[str, str]) -> Claim:
+    names = ("X-Amz-Algorithm", "X-Amz-Credential", "X-Amz-Date", "X-Amz-Expires", "X-Amz-SignedHeaders")
+    missing = [name for name in (*names, "X-Amz-Signature") if name not in query]
+    if missing:
+        raise AuthFailure("incomplete", f"Query-string authentication requires {', '.join(missing)}.")
+    if query["X-Amz-Algorithm"] != ALGORITHM:
+        raise AuthFailure("incomplete", f"X-Amz-Algorithm only supports {ALGORITHM}.")
+    expires = query["X-Amz-Expires"]
+    if not (expires.isascii() and expires.isdigit() and 1 <= int(expires[:9]) <= MAX_EXPIRES_S):
+        raise AuthFailure("incomplete", f"X-Amz-Expires must be from 1 to {MAX_EXPIRES_S} seconds.")
+    return _claim(
+        query["X-Amz-Credential"],
+        query["X-Amz-SignedHeaders"],
+        query["X-Amz-Signature"],
+        query["X-Amz-Date"],
+        int(expires[:9]),
+    )
+
+
+def _claim(credential: str, signed: str, signature: str, timestamp: str, expires_s: int | None) -> Claim:
+    parts = credential.split("/")
+    if len(parts) != 5 or parts[4] != "aws4_request":
+        raise AuthFailure(
+            "incomplete",
+            "The credential must have the form <access key>/<yyyymmdd>/<region>/<service>/aws4_request; "
+            f"{len(parts)} parts were given.",
+        )
+    if not _SIGNATURE.fullmatch(signature):
+        raise AuthFailure("incomplete", "The signature must be 64 lower-case hexadecimal digits.")
+    headers = tuple(signed.lower().split(";"))
+    if "host" not in headers:
+        raise AuthFailure("incomplete", "SignedHeaders must contain 'host'.")
+    return Claim(parts[0], parts[1], parts[2], parts[3], headers, signature, timestamp, expires_s)
+
+
+class Verifier:
+    """Checks claims against the one key pair. ``now``: the wall clock, timezone-aware."""
+
+    def __init__(self, access_key_id: str, secret_access_key: str, now: Callable[[], datetime]) -> None:
+        """Take the key pair and the clock."""
+        self._access_key_id = access_key_id
+        self._secret = secret_access_key
+        self._now = now
+
+    def admit(self, claim: Claim) -> None:
+        """Check key, scope and clock: all that needs no body. Raises ``AuthFailure``."""
+        if not hmac.compare_digest(claim.access_key_id.encode(), self._access_key_id.encode()):
+            raise AuthFailure(
+                "unknown key",
+                "The security token included in the request is invalid: no such access key here. "
+                "Use the pair in credentials.json of this Windtunnel home.",
+            )
+        try:
+            signed_at = datetime.strptime(claim.timestamp, "%Y%m%dT%H%M%SZ").replace(tzinfo=timezone.utc)
+        except ValueError as error:
+            raise AuthFailure("incomplete", "The date must have the form YYYYMMDD'T'HHMMSS'Z'.") from error
+        if claim.timestamp[:8] != claim.date:
+            raise AuthFailure(
+                "mismatch", "Date in Credential scope does not match YYYYMMDD from the request's date."
+            )
+        now = self._now()
+        self._check_clock(claim, signed_at, now)
+
+    def _check_clock(self, claim: Claim, signed_at: datetime, now: datetime) -> None:
+        stamp = f"{now:%Y%m%dT%H%M%SZ}"
+        if signed_at - now > MAX_SKEW:
+            raise AuthFailure(
+                "skew", f"Signature not yet current: {claim.timestamp} is later than {stamp} + 15 min."
+            )
+        if claim.expires_s is not None:
+            if now > signed_at + timedelta(seconds=claim.expires_s):
+                raise AuthFailure(
+                    "expired", f"Request has expired: signed {claim.timestamp} for {claim.expires_s} s."
+                )
+        elif now - signed_at > MAX_SKEW:
+            raise AuthFailure(
+                "skew",
+                f"Signature expired: {claim.timestamp} is now earlier than {stamp} - 15 min. "
+                "The difference between the request time and the current time is too large.",
+            )
+
+    def check(self, claim: Claim, request: Signable, payload_hash: str) -> None:
+        """Recompute the signature and compare in constant time. Raises ``AuthFailure``."""
+        signed = set(claim.signed_headers)
+        loose = sorted({n.decode("latin-1") for n, _ in request.headers if n.startswith(b"x-amz-")} - signed)
+        if loose:
+            raise AuthFailure(
+                "mismatch", f"There were headers present which were not signed: {', '.join(loose)}."
+            )
+        canonical = canonical_request(claim, request, payload_hash)
+        to_sign = "\n".join((ALGORITHM, claim.timestamp, claim.scope, hashlib.sha256(canonical).hexdigest()))
+        if not hmac.compare_digest(self.sign(claim, to_sign), claim.signature):
+            raise AuthFailure(
+                "mismatch",
+                "The request signature we calculated does not match the signature you provided. "
+                "Check your secret access key and signing method.",
+            )
+
+    def sign(self, claim: Claim, text: str) -> str:
+        """The signature of a string under the claim's scope, in hexadecimal."""
+        key = _signing_key(self._secret, claim.date, claim.region, claim.service)
+        return hmac.new(key, text.encode(), hashlib.sha256).hexdigest()
+
+
+def canonical_request(claim: Claim, request: Signable, payload_hash: str) -> bytes:
+    """The canonical request whose hash is signed."""
+    path = request.path or b"/"
+    if claim.service != "s3":
+        path = quote_from_bytes(path, safe="/-_.~").encode()
+    pairs = [
+        (_recode(key), _recode(value))
+        for key, value in query_pairs(request.query)
+        if not (claim.presigned and key == b"X-Amz-Signature")
+    ]
+    query = "&".join(f"{key}={value}" for key, value in sorted(pairs))
+    lines = [f"{name}:".encode() + _canonical_value(request, name) + b"\n" for name in claim.signed_headers]
+    return b"\n".join(
+        (
+            request.method.encode(),
+            path,
+            query.encode(),
+            b"".join(lines),
+            ";".join(claim.signed_headers).encode(),
+            payload_hash.encode(),
+        )
+    )
+
+
+def query_pairs(query: bytes) -> list[tuple[bytes, bytes]]:
+    """The query's names and values, decoded; ``+`` stands for itself, as AWS reads it."""
+    pairs = (part.partition(b"=") for part in query.split(b"&") if part)
+    return [(unquote_to_bytes(key), unquote_to_bytes(value)) for key, _, value in pairs]
+
+
+def _recode(text: bytes) -> str:
+    return quote_from_bytes(text, safe="-_.~")
+
+
+def _canonical_value(request: Signable, name: str) -> bytes:
+    wanted = name.encode()
+    return b",".join(_SPACES.sub(b" ", value.strip()) for key, value in request.headers if key == wanted)
+
+
+@lru_cache(maxsize=64)
+def _signing_key(secret: str, date: str, region: str, service: str) -> bytes:
+    key = b"AWS4" + secret.encode()
+    for part in (date, region, service, "aws4_request"):
+        key = hmac.new(key, part.encode(), hashlib.sha256).digest()
+    return key

@@ -1,0 +1,103 @@
+"""The composition root: the only file that sees everything."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from time import monotonic
+
+from windtunnel_local.api import Api, Services, iam, logs, sagemaker, sts
+from windtunnel_local.api.dispatch import local_hosts
+from windtunnel_local.api.s3 import S3
+from windtunnel_local.api.sigv4 import Verifier
+from windtunnel_local.credentials import Credentials
+from windtunnel_local.objects import FileObjects
+from windtunnel_local.service.config import ServiceConfig
+from windtunnel_local.service.logs import LogsService
+from windtunnel_local.service.ports import Clock, Runner
+from windtunnel_local.service.training_jobs import TrainingJobService
+from windtunnel_local.settings import Settings, version
+from windtunnel_local.store.sqlite import SqliteStore
+
+
+class SystemClock:
+    """The machine's clocks."""
+
+    def now(self) -> datetime:
+        """The current time in UTC."""
+        return datetime.now(timezone.utc)
+
+    def monotonic(self) -> float:
+        """Seconds that never run backwards."""
+        return monotonic()
+
+
+@dataclass
+class Application:
+    """A wired backend. Made by `build`, ended by `close`."""
+
+    api: Api
+    jobs: TrainingJobService
+    store: SqliteStore
+    objects: FileObjects
+    runner: Runner
+
+    def close(self) -> None:
+        """Let go of running jobs (their containers stay, the next server adopts them) and close all files."""
+        self.jobs.shutdown()
+        self.objects.close()
+        self.store.close()
+
+
+def build(
+    settings: Settings,
+    credentials: Credentials,
+    port: int,
+    *,
+    runner: Runner | None = None,
+    clock: Clock | None = None,
+) -> Application:
+    """Wire a backend that will be reached at ``port``; nothing runs before `TrainingJobService.resume`.
+
+    ``runner`` and ``clock`` take the place of the real ones.
+    """
+    clock = clock or SystemClock()
+    runner = runner or make_runner(settings)
+    store = SqliteStore(settings.home / "state.sqlite")
+    objects = FileObjects(settings.home / "objects")
+    config = ServiceConfig(
+        home=settings.home,
+        account_id=credentials.account_id,
+        region=credentials.region,
+        image=settings.image,
+        user=f"{os.getuid()}:{os.getgid()}",
+        memory_cap_bytes=int(settings.memory_gib * 2**30) if settings.memory_gib else None,
+        stop_grace_s=settings.stop_grace_s,
+    )
+    jobs = TrainingJobService(store, runner, objects, clock, config)
+    services = Services(
+        json={
+            "sagemaker": sagemaker.operations(jobs),
+            "logs": logs.operations(LogsService(store, config)),
+        },
+        query={
+            "sts": sts.operations(credentials.account_id, credentials.access_key_id),
+            "iam": iam.operations(credentials.account_id),
+        },
+        s3=S3(objects, credentials.account_id, credentials.region),
+    )
+    verifier = Verifier(credentials.access_key_id, credentials.secret_access_key, clock.now)
+    health = {"version": version(), "pid": os.getpid()}
+    return Application(Api(services, verifier, local_hosts(port), health), jobs, store, objects, runner)
+
+
+def make_runner(settings: Settings) -> Runner:
+    """The runner that the settings name; connects to nothing yet."""
+    if settings.runner == "process":
+        from windtunnel_local.runner.process import ProcessRunner
+
+        return ProcessRunner(settings, settings.environment)
+    from windtunnel_local.runner.docker import DockerRunner
+
+    return DockerRunner(settings, settings.network)

@@ -1,0 +1,129 @@
+"""What the server's commands do; `__main__` reads their arguments."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import logging
+import sys
+import threading
+
+from windtunnel_local import app, doctoring
+from windtunnel_local.api import codec
+from windtunnel_local.credentials import load_or_create
+from windtunnel_local.home import AlreadyRunning, Home
+from windtunnel_local.server import Server, listen
+from windtunnel_local.service.errors import RunnerError
+from windtunnel_local.settings import Settings, version
+
+log = logging.getLogger("windtunnel.server")
+
+_MODELS = ("sagemaker", "logs", "s3")
+
+
+def serve(settings: Settings) -> int:
+    """Serve the home until idle or told to leave. Where one serves already, say so and return 0. Blocks."""
+    home = Home(settings.home)
+    try:
+        with home.locked():
+            _serve(settings, home)
+    except AlreadyRunning as running:
+        print(running)  # noqa: T201  the command's answer
+    return 0
+
+
+def _serve(settings: Settings, home: Home) -> None:
+    credentials = load_or_create(home.path / "credentials.json")
+    socket = listen(settings.port)
+    port = socket.getsockname()[1]
+    application = app.build(settings, credentials, port)
+    endpoint = f"http://127.0.0.1:{port}"
+
+    def accepting() -> None:
+        home.write_note(endpoint, version(), settings.runner)
+        log.info("serving %s at %s, runner %s", home.path, endpoint, settings.runner)
+        threading.Thread(target=_settle_in, args=(application,), name="settle-in", daemon=True).start()
+
+    def is_idle() -> bool:
+        return application.api.idle_s > settings.idle_s and not application.jobs.busy()
+
+    try:
+        application.jobs.resume()
+        Server(application.api, is_idle=is_idle, accepting=accepting, leaving=home.remove_note).run([socket])
+    finally:
+        home.remove_note()
+        application.close()
+        socket.close()
+
+
+def _settle_in(application: app.Application) -> None:
+    """What need not delay the first request, done behind it."""
+    for service in _MODELS:
+        codec.service_model(service)
+    try:
+        removed = application.objects.recover()
+    except OSError:
+        log.exception("remains of a crash in the object store are not removed")
+    else:
+        if removed:
+            log.info("removed %d files that a crash had left in the object store", removed)
+
+
+def image_build(settings: Settings, *, as_json: bool) -> int:
+    """Build the training image. Blocks: minutes. JSON: progress on stderr, the status on stdout."""
+    from windtunnel_local.runner.docker import build_image
+
+    lines = sys.stderr if as_json else sys.stdout
+
+    def progress(line: str) -> None:
+        print(line, file=lines, flush=True)
+
+    try:
+        status = build_image(settings, progress, settings.network)
+    except RunnerError as error:
+        return _failed(error, as_json=as_json)
+    if as_json:
+        _print_json(dataclasses.asdict(status))
+    return 0
+
+
+def image_status(settings: Settings, *, as_json: bool) -> int:
+    """Say whether the training image is there and current; exit code 0 also when it is missing."""
+    from windtunnel_local.runner.docker import image_status as status_of
+
+    try:
+        status = status_of(settings)
+    except RunnerError as error:
+        return _failed(error, as_json=as_json)
+    if as_json:
+        _print_json(dataclasses.asdict(status))
+    else:
+        size = f", {status.size_bytes / 1e9:.1f} GB" if status.size_bytes else ""
+        fix = "" if status.state == "current" else ". Build it with `windtunnel image build`"
+        print(f"{status.image}: {status.state}{size}{fix}.")  # noqa: T201  the command's output
+    return 0
+
+
+def doctor(settings: Settings, *, as_json: bool) -> int:
+    """Check what a job needs on this machine; exit code 1 when something is missing. Blocks: seconds."""
+    checks = doctoring.examine(settings)
+    healthy = all(check.ok for check in checks)
+    if as_json:
+        _print_json({"ok": healthy, "checks": [dataclasses.asdict(check) for check in checks]})
+    else:
+        for check in checks:
+            fix = f"\n     {check.fix}" if check.fix else ""
+            print(f"{'ok  ' if check.ok else 'FAIL'} {check.name}: {check.detail}{fix}")  # noqa: T201
+    return 0 if healthy else 1
+
+
+def _failed(error: RunnerError, *, as_json: bool) -> int:
+    if as_json:
+        _print_json({"error": str(error)})
+    else:
+        print(error, file=sys.stderr)  # noqa: T201  the command's message
+    return 1
+
+
+def _print_json(document: object) -> None:
+    print(json.dumps(document))  # noqa: T201  the command's output

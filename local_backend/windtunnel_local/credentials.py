@@ -1,0 +1,61 @@
+"""The one key pair of a home: made at its first start, readable by its owner only."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import string
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from windtunnel_local.service.errors import WindtunnelError
+
+ACCOUNT_ID = "000000000000"
+REGION = "us-east-1"
+_OWNER_ONLY = 0o600
+
+
+class CredentialsError(WindtunnelError):
+    """credentials.json cannot be used; says why and what to do."""
+
+
+@dataclass(frozen=True)
+class Credentials:
+    """Whoever signs with these is the account."""
+
+    access_key_id: str
+    secret_access_key: str = field(repr=False)
+    account_id: str = ACCOUNT_ID
+    region: str = REGION
+
+
+def load_or_create(path: Path) -> Credentials:
+    """The key pair in the file, made if there is none. Whatever its mode was, it is the owner's only after.
+
+    Raises:
+        CredentialsError: the file holds something else.
+    """
+    if not path.exists():
+        _create(path)
+    path.chmod(_OWNER_ONLY)
+    try:
+        return Credentials(**json.loads(path.read_text()))
+    except (ValueError, TypeError) as error:
+        raise CredentialsError(
+            f"{path} is not a key pair of Windtunnel ({error}). Remove it: the next start makes a new one."
+        ) from error
+
+
+def _create(path: Path) -> None:
+    alphabet = string.ascii_uppercase + "234567"
+    key_id = "AKIA" + "".join(secrets.choice(alphabet) for _ in range(16))
+    credentials = Credentials(key_id, secrets.token_urlsafe(30))
+    pending = path.with_suffix(".tmp")
+    pending.unlink(missing_ok=True)
+    # Never readable by others, not even between creation and chmod.
+    with os.fdopen(os.open(pending, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _OWNER_ONLY), "w") as file:
+        json.dump(asdict(credentials), file)
+        file.flush()
+        os.fsync(file.fileno())
+    pending.replace(path)

@@ -1,0 +1,6 @@
+"""The object store: buckets and objects as files."""
+
+from windtunnel_local.objects.files import FileObjects
+from windtunnel_local.objects.uploads import MultipartUploads
+
+__all__ = ["FileObjects", "MultipartUploads"]

@@ -1,0 +1,155 @@
+"""The image that ours starts from: a registry's, or one made on the spot where no registry can be reached."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import docker
+from docker.errors import ImageNotFound
+
+from windtunnel_local.runner.docker.client import engine_errors
+from windtunnel_local.service.errors import RunnerError
+from windtunnel_local.service.ports import Progress
+
+REGISTRY_BASE = "debian:bookworm-slim"
+LOCAL_BASE = "windtunnel-base:bookworm"
+
+_APT_SOURCES = (Path("/etc/apt/sources.list"), Path("/etc/apt/sources.list.d"))
+
+
+def ensure_base(client: docker.DockerClient, configured: str | None, progress: Progress) -> str:
+    """The name of a base image that the engine has. Blocks for a pull, or a minute of debootstrap.
+
+    Raises:
+        RunnerError: neither a registry nor debootstrap can provide one; the message names the fix.
+    """
+    choice = choose_base(configured, lambda name: _has_image(client, name))
+    if choice is not None:
+        return choice
+    progress(f"Base image: pulling {REGISTRY_BASE}")
+    try:
+        with engine_errors(f"pull {REGISTRY_BASE}"):
+            repository, tag = REGISTRY_BASE.split(":")
+            client.api.pull(repository, tag)
+        return REGISTRY_BASE
+    except RunnerError as error:
+        progress(
+            f"Base image: no registry can be reached ({_first_line(error)}); making one with debootstrap"
+        )
+        make_base(client, progress, pull_error=error)
+        return LOCAL_BASE
+
+
+def choose_base(configured: str | None, has_image: Callable[[str], bool]) -> str | None:
+    """The base to use as things are, or None: one must be fetched or made.
+
+    What is there already wins over a pull: the layers above it are then in the
+    engine's cache, and no network is needed.
+    """
+    if configured:
+        return configured
+    return next((name for name in (REGISTRY_BASE, LOCAL_BASE) if has_image(name)), None)
+
+
+def make_base(client: docker.DockerClient, progress: Progress, pull_error: RunnerError) -> None:
+    """Make a minimal Debian with debootstrap and import it as `LOCAL_BASE`. Needs root; about a minute."""
+    if shutil.which("debootstrap") is None or os.geteuid() != 0:
+        raise RunnerError(
+            f"{pull_error} Without a registry the base image is made here, which needs root and debootstrap: "
+            f"run `sudo apt-get install debootstrap` and, as root, `windtunnel image build`; or load "
+            f"{REGISTRY_BASE} by hand (`docker load`), or name an image of yours in WINDTUNNEL_BASE_IMAGE."
+        ) from pull_error
+    # Not below /tmp, which may be in memory, or forbid the devices that debootstrap makes.
+    with tempfile.TemporaryDirectory(prefix="windtunnel-base-", dir="/var/tmp") as folder:
+        root = Path(folder) / "root"
+        _debootstrap(root, debian_mirror(_apt_sources_text()), progress)
+        progress(f"Base image: importing it as {LOCAL_BASE}")
+        pack = ["tar", "--create", "--directory", str(root), "."]
+        with subprocess.Popen(pack, stdout=subprocess.PIPE) as tar, engine_errors(f"import {LOCAL_BASE}"):
+            repository, tag = LOCAL_BASE.split(":")
+            client.api.import_image_from_stream(tar.stdout, repository=repository, tag=tag)
+        if tar.returncode:
+            raise RunnerError(
+                f"tar could not pack the base image (exit code {tar.returncode}); is the disk full?"
+            )
+
+
+def debian_mirror(sources: str) -> str | None:
+    """The host's own mirror of Debian's main archive from the text of its apt sources; None if it has none.
+
+    Takes both one-line (``deb [options] URL suite ...``) and deb822 (``URIs: URL``) entries.
+    Plain http first: a new system has no CA certificates yet.
+    """
+    found: list[str] = []
+    for line in sources.splitlines():
+        entry = re.match(r"\s*(?:deb\s+(?:\[[^]]*\]\s*)?|URIs:\s*)(.*)", line)
+        words = entry.group(1).split() if entry else []
+        found += [w for w in words if re.fullmatch(r"https?://\S+/debian/?", w)]
+    return next((url for url in found if url.startswith("http:")), found[0] if found else None)
+
+
+def _debootstrap(root: Path, mirror: str | None, progress: Progress) -> None:
+    command = ["debootstrap", "--variant=minbase", "--include=ca-certificates", "bookworm", str(root)]
+    command += [mirror] if mirror else []
+    lines: list[str] = []
+    phase = ""
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
+    ) as run:
+        assert run.stdout is not None  # noqa: S101 - for the type checker: PIPE was asked for
+        for line in run.stdout:
+            lines.append(line.rstrip())
+            now = _phase(line)
+            if now and now != phase:
+                phase = now
+                progress(f"Base image: {phase}")
+    if run.returncode:
+        tail = "\n".join(lines[-10:])
+        raise RunnerError(
+            f"debootstrap failed with exit code {run.returncode}:\n{tail}\nCheck that the Debian mirror "
+            f"{mirror or '(the default)'} can be reached, or name an image in WINDTUNNEL_BASE_IMAGE."
+        )
+    for leftover in (root / "var/cache/apt/archives").glob("*.deb"):
+        leftover.unlink()
+    shutil.rmtree(root / "var/lib/apt/lists", ignore_errors=True)
+    (root / "var/lib/apt/lists/partial").mkdir(parents=True)
+
+
+def _phase(line: str) -> str | None:
+    """The phase that one of debootstrap's 500 lines belongs to."""
+    phases = {
+        "Retrieving": "downloading packages",
+        "Extracting": "unpacking",
+        "Unpacking": "unpacking",
+        "Configuring": "configuring",
+    }
+    word = re.match(r"I: (\w+)", line)
+    return phases.get(word.group(1)) if word else None
+
+
+def _apt_sources_text(places: Sequence[Path] = _APT_SOURCES) -> str:
+    files: list[Path] = []
+    for place in places:
+        files += sorted(place.iterdir()) if place.is_dir() else [place]
+    return "\n".join(
+        f.read_text(errors="replace") for f in files if f.suffix in (".list", ".sources") and f.is_file()
+    )
+
+
+def _has_image(client: docker.DockerClient, name: str) -> bool:
+    with engine_errors(f"look for the image {name}"):
+        try:
+            client.images.get(name)
+        except ImageNotFound:
+            return False
+    return True
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).splitlines()[0]

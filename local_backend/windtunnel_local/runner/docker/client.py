@@ -1,0 +1,95 @@
+"""The connection to the Docker engine, and its errors in the runner's words."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import docker
+import requests
+from docker.constants import DEFAULT_UNIX_SOCKET
+from docker.errors import APIError, DockerException
+from docker.utils import kwargs_from_env
+from urllib3.exceptions import HTTPError
+
+from windtunnel_local.service.errors import RunnerError, RunnerUnavailable
+
+_REQUEST_TIMEOUT_S = 120
+"""Creating a container on a busy disk can take long; no engine needs two minutes for it."""
+
+
+class Engine:
+    """A lazily opened connection, shared by all threads; it outlives restarts of the engine."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._client: docker.DockerClient | None = None
+
+    def client(self) -> docker.DockerClient:
+        """The client; the first call asks the engine for its API version. Raises `RunnerUnavailable`."""
+        with self._lock:
+            if self._client is None:
+                _try_socket()
+                with engine_errors("connect to the engine"):
+                    # from_env: DOCKER_HOST, DOCKER_TLS_VERIFY and DOCKER_CERT_PATH are docker-py's own.
+                    self._client = docker.from_env(timeout=_REQUEST_TIMEOUT_S, max_pool_size=64)
+            return self._client
+
+    def close(self) -> None:
+        """Close the connection. Idempotent; the next `client` opens it again."""
+        with self._lock:
+            if self._client is not None:
+                self._client.close()
+                self._client = None
+
+
+def _try_socket() -> None:
+    """Knock at the engine's socket, if it is one: docker-py leaks its own when nobody answers."""
+    url = kwargs_from_env().get("base_url") or DEFAULT_UNIX_SOCKET
+    path = url.removeprefix("http+").removeprefix("unix://")
+    if path == url:
+        return
+    with socket.socket(socket.AF_UNIX) as knock:
+        try:
+            knock.connect(path)
+        except OSError as error:
+            raise unavailable(error) from error
+
+
+@contextmanager
+def engine_errors(action: str) -> Iterator[None]:
+    """Turn whatever docker-py raises inside into a `RunnerError` that names ``action`` and the fix."""
+    try:
+        yield
+    except APIError as error:
+        raise RunnerError(f"Docker could not {action}: {error.explanation or error}") from error
+    except (DockerException, requests.RequestException, HTTPError) as error:
+        raise unavailable(error) from error
+
+
+def unavailable(error: Exception) -> RunnerUnavailable:
+    """The engine cannot be reached: say why, and what to do about it."""
+    text = str(error)
+    if isinstance(error, PermissionError) or "PermissionError" in text or "Permission denied" in text:
+        fix = (
+            "this user may not use the engine's socket. Run `sudo usermod -aG docker $USER` and log in "
+            "again, or set DOCKER_HOST to an engine of your own"
+        )
+    elif shutil.which("dockerd") is None and shutil.which("docker") is None:
+        fix = (
+            "Docker is not installed here. Install it (`sudo apt-get install docker.io`), set DOCKER_HOST to "
+            "an engine elsewhere, or run jobs without containers with WINDTUNNEL_RUNNER=process"
+        )
+    else:
+        fix = (
+            "the engine does not answer. Start it (`sudo systemctl start docker`; where there is no init "
+            "system: `sudo dockerd &`), or set DOCKER_HOST if it listens elsewhere"
+        )
+    return RunnerUnavailable(f"Cannot reach Docker: {fix}. ({_brief(text)})")
+
+
+def _brief(text: str) -> str:
+    return text if len(text) <= 200 else text[:197] + "..."

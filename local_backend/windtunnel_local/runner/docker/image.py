@@ -1,0 +1,229 @@
+"""Building the training image, and telling whether the one that is there is current."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import tempfile
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import docker
+from docker.errors import ImageNotFound
+
+from windtunnel_local.runner.docker.base import ensure_base
+from windtunnel_local.runner.docker.client import Engine, engine_errors
+from windtunnel_local.runner.docker.progress import BuildReport, with_ticks
+from windtunnel_local.runner.host_network import HostNetwork
+from windtunnel_local.runner.settings import RunnerSettings
+from windtunnel_local.runner.sources import build_context, containers_folder, content_hash
+from windtunnel_local.service.errors import RunnerError
+from windtunnel_local.service.ports import Progress
+
+CONTENT_LABEL = "windtunnel.content"
+Target = Literal["training", "test"]
+
+_INDEX_TIMEOUT_S = 3.0
+
+
+@dataclass(frozen=True)
+class ImageStatus:
+    """What the engine has under our tag."""
+
+    image: str
+    state: Literal["missing", "stale", "current"]
+    """``stale``: built from other sources than those that are installed."""
+    content: str | None
+    """Content hash of the sources it was built from."""
+    expected: str
+    """Content hash of the sources that are installed."""
+    id: str | None = None
+    size_bytes: int | None = None
+    created: str | None = None
+    """ISO 8601, UTC."""
+
+
+def image_status(
+    settings: RunnerSettings, target: Target = "training", engine: Engine | None = None
+) -> ImageStatus:
+    """Compare the image with the sources. Reads the sources (milliseconds) and asks the engine once.
+
+    Raises:
+        RunnerUnavailable: no engine.
+    """
+    tag = image_tag(settings, target)
+    expected = content_hash(containers_folder())
+    with _client(engine) as client, engine_errors(f"look for the image {tag}"):
+        try:
+            found = client.images.get(tag).attrs
+        except ImageNotFound:
+            return ImageStatus(tag, "missing", None, expected)
+    content = (found["Config"].get("Labels") or {}).get(CONTENT_LABEL)
+    state: Literal["stale", "current"] = "current" if content == expected else "stale"
+    return ImageStatus(tag, state, content, expected, found["Id"], found["Size"], found["Created"])
+
+
+def image_tag(settings: RunnerSettings, target: Target = "training") -> str:
+    """The tag a target is built under; the test image is the training image's with ``-test``."""
+    if target == "training":
+        return settings.image
+    repository, separator, tag = settings.image.rpartition(":")
+    return f"{repository}-test:{tag}" if separator and "/" not in tag else f"{settings.image}-test"
+
+
+def build_image(
+    settings: RunnerSettings,
+    progress: Progress,
+    network: HostNetwork,
+    target: Target = "training",
+    *,
+    force: bool = False,
+    engine: Engine | None = None,
+) -> ImageStatus:
+    """Build the image unless it is current, and tag it.
+
+    Blocks: minutes the first time, seconds from the engine's cache. Idempotent; builds on
+    one machine wait for each other.
+
+    Args:
+        settings: the tag and the choice of base.
+        progress: gets a line a step.
+        network: the host's CA bundle, package indexes and proxies.
+        target: ``test`` adds what tests/container needs.
+        force: also when it is current, for a change of host settings.
+        engine: the connection; None: a new one.
+
+    Raises:
+        RunnerUnavailable: no engine.
+        RunnerError: a step failed; carries its last lines and the next step.
+    """
+    with _client(engine) as client, _build_lock(progress):
+        status = image_status(settings, target, engine)
+        if status.state == "current" and not force:
+            progress(f"{status.image} is current.")
+            return status
+        base = ensure_base(client, settings.base_image, progress)
+        arguments = _build_arguments(settings, network, progress)
+        progress(f"Building {status.image} on {base}")
+        _run_build(client, status, target, {**arguments, "BASE_IMAGE": base}, network.ca_bundle, progress)
+        _prune(client)
+        status = image_status(settings, target, engine)
+        progress(f"{status.image} is ready ({(status.size_bytes or 0) / 1e9:.1f} GB).")
+        return status
+
+
+def _run_build(
+    client: docker.DockerClient,
+    wanted: ImageStatus,
+    target: Target,
+    arguments: dict[str, str],
+    ca_bundle: Path | None,
+    progress: Progress,
+) -> None:
+    report = BuildReport(progress)
+    error: str | None = None
+    with engine_errors(f"build {wanted.image}"):
+        # The engine's classic builder: every engine has it, and it needs no plugin on this side.
+        # The network is the host's, so that its proxies on loopback and its resolver work.
+        output = client.api.build(
+            fileobj=build_context(containers_folder(), ca_bundle),
+            custom_context=True,
+            tag=wanted.image,
+            target=target,
+            buildargs=arguments,
+            labels={CONTENT_LABEL: wanted.expected},
+            network_mode="host",
+            rm=True,
+            forcerm=True,
+            decode=True,
+            timeout=None,
+        )
+        for message in with_ticks(output, every_s=5.0):
+            if message is None:
+                report.tick()
+            elif "stream" in message:
+                report.feed(message["stream"])
+            elif "error" in message:
+                error = message["error"]
+    if error is not None:
+        raise RunnerError(
+            f"The image build failed: {error}\n{report.tail}\n{_next_step(error + report.tail, arguments)}"
+        )
+
+
+def _next_step(output: str, arguments: dict[str, str]) -> str:
+    if "no space left" in output.lower():
+        return "The disk of the Docker engine is full: free 15 GB (`docker system df`) and build again."
+    if "CERTIFICATE_VERIFY_FAILED" in output:
+        return (
+            "A proxy inspects TLS here: set SSL_CERT_FILE to a file with its CA certificate, "
+            "then run `windtunnel image build` again."
+        )
+    if "PIP_INDEX_URL" in arguments or "PIP_EXTRA_INDEX_URL" in arguments:
+        return "Check that PIP_INDEX_URL and PIP_EXTRA_INDEX_URL answer; then `windtunnel image build` again."
+    return "Steps that succeeded are kept: run `windtunnel image build` again to go on from there."
+
+
+def _build_arguments(settings: RunnerSettings, network: HostNetwork, progress: Progress) -> dict[str, str]:
+    arguments = network.build_arguments()
+    url = settings.torch_index_url
+    if url and index_answers(url):
+        progress(f"CPU-only torch: {url}")
+        extra = arguments.get("PIP_EXTRA_INDEX_URL", "")
+        arguments["PIP_EXTRA_INDEX_URL"] = f"{url} {extra}".strip()
+    elif url:
+        progress(
+            f"{url} does not answer within {_INDEX_TIMEOUT_S:.0f} s: torch comes with CUDA libraries (7 GB)."
+        )
+    return arguments
+
+
+def index_answers(url: str) -> bool:
+    """Whether a package index has a page for torch; at most 3 seconds."""
+    page = url.rstrip("/") + "/torch/"
+    if not page.startswith(("http://", "https://")):
+        return False
+    try:
+        with urllib.request.urlopen(page, timeout=_INDEX_TIMEOUT_S) as answer:  # noqa: S310 - scheme checked above
+            return bool(answer.status == 200)
+    except (urllib.error.URLError, OSError, ValueError):
+        return False
+
+
+def _prune(client: docker.DockerClient) -> None:
+    """Remove the predecessors that lost their tag to this build; only images that carry our label."""
+    with engine_errors("remove old training images"):
+        client.images.prune(filters={"dangling": True, "label": CONTENT_LABEL})
+
+
+@contextmanager
+def _client(engine: Engine | None) -> Iterator[docker.DockerClient]:
+    if engine is not None:
+        yield engine.client()
+        return
+    own = Engine()
+    try:
+        yield own.client()
+    finally:
+        own.close()
+
+
+@contextmanager
+def _build_lock(progress: Progress) -> Iterator[None]:
+    """One build at a time for this user on this machine, whatever home they belong to: they share layers."""
+    path = Path(tempfile.gettempdir()) / f"windtunnel-image-{os.getuid()}.lock"
+    descriptor = os.open(path, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            progress("Another build is running; waiting for it.")
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)

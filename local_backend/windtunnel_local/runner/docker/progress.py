@@ -1,0 +1,115 @@
+"""An image build's output as a few lines for a person: steps with their time, downloads summed up."""
+
+from __future__ import annotations
+
+import queue
+import re
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from windtunnel_local.service.ports import Progress
+
+_REPORT_EVERY_S = 15.0
+_TAIL_LINES = 20
+_TITLES = (
+    ("requirements-torch", "installing torch and torch_xla (the large one: minutes)"),
+    ("requirements.txt", "installing the SageMaker toolkit, transformers, datasets"),
+    ("neuron_sim", "installing the NeuronCore simulator"),
+    ("apt-get", "installing system packages"),
+    ("test-tools", "installing test tools"),
+)
+_UNITS = {"kB": 1e-3, "MB": 1.0, "GB": 1e3}
+
+
+class BuildReport:
+    """Feed it the engine's output; it tells ``progress`` what matters and keeps the tail for an error."""
+
+    def __init__(self, progress: Progress, clock: Callable[[], float] = time.monotonic) -> None:
+        self._progress = progress
+        self._clock = clock
+        self._started = clock()
+        self._step_started = self._reported = self._started
+        self._step = self._title = ""
+        self._packages = 0
+        self._megabytes = 0.0
+        self._tail: deque[str] = deque(maxlen=_TAIL_LINES)
+
+    @property
+    def tail(self) -> str:
+        """The last lines of output."""
+        return "\n".join(self._tail)
+
+    def feed(self, text: str) -> None:
+        """Take a piece of the builder's output; one or more lines."""
+        for raw in text.replace("\r", "\n").split("\n"):
+            line = re.sub(r"\x1b\[[0-9;]*m", "", raw).strip()
+            if not line:
+                continue
+            self._tail.append(line)
+            step = re.match(r"Step (\d+/\d+) : (.*)", line)
+            if step:
+                self._begin(step.group(1), step.group(2))
+            elif line.startswith("---> Running in") and self._title:
+                self._say(f"step {self._step}: {self._title}")  # not said of a step from the cache
+            elif re.match(r"Downloading .* \(", line):
+                self._count(line)
+            elif line.startswith("Successfully installed"):
+                self._say(f"{len(line.split()) - 2} packages installed")
+        self.tick()
+
+    def tick(self) -> None:
+        """Report a long step as still going; call it now and then when there is no output."""
+        if self._clock() - self._reported >= _REPORT_EVERY_S and self._step:
+            downloads = (
+                f": {self._packages} packages, {self._megabytes:,.0f} MB downloaded" if self._packages else ""
+            )
+            self._say(f"step {self._step} is at {self._clock() - self._step_started:.0f} s{downloads}")
+
+    def _begin(self, number: str, instruction: str) -> None:
+        self._step, self._step_started, self._packages, self._megabytes = number, self._clock(), 0, 0.0
+        title = next((title for mark, title in _TITLES if mark in instruction), "preparing")
+        self._title = title if instruction.startswith("RUN") else ""
+
+    def _count(self, line: str) -> None:
+        self._packages += 1
+        size = re.search(r"\(([\d.]+) ([kMG]B)\)", line)
+        if size:
+            self._megabytes += float(size.group(1)) * _UNITS[size.group(2)]
+
+    def _say(self, text: str) -> None:
+        self._reported = self._clock()
+        minutes, seconds = divmod(int(self._reported - self._started), 60)
+        self._progress(f"[{minutes}:{seconds:02d}] {text}")
+
+
+def with_ticks(messages: Iterator[Mapping[str, Any]], every_s: float) -> Iterator[Mapping[str, Any] | None]:
+    """``messages`` as they come, and None whenever none has come for ``every_s`` seconds."""
+    done = object()
+    passed: queue.SimpleQueue[Any] = queue.SimpleQueue()
+
+    def read() -> None:
+        try:
+            for message in messages:
+                passed.put(message)
+            passed.put(done)
+        except BaseException as error:  # noqa: BLE001 - raised again in the caller's thread
+            passed.put(error)
+
+    thread = threading.Thread(target=read, name="image build", daemon=True)
+    thread.start()
+    while True:
+        try:
+            item = passed.get(timeout=every_s)
+        except queue.Empty:
+            yield None
+            continue
+        if item is done:
+            thread.join()
+            return
+        if isinstance(item, BaseException):
+            thread.join()
+            raise item
+        yield item

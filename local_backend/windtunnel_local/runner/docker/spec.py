@@ -1,0 +1,118 @@
+"""A `ContainerPlan` as the engine's API takes it: pure translation, no calls."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from docker.types import LogConfig
+from docker.types import Mount as EngineMount
+
+from windtunnel_local.runner.host_network import HostNetwork
+from windtunnel_local.service.ports import ContainerPlan, Mount
+
+HOME_LABEL = "windtunnel.home"
+JOB_LABEL = "windtunnel.job"
+HOST_LABEL = "windtunnel.host"
+
+CA_BUNDLE_TARGET = "/opt/windtunnel/host/ca-bundle.crt"
+"""Where a job sees the host's CA certificates."""
+
+_PIDS_LIMIT = 32768
+"""32 workers with the thread pools of XLA, OpenMP and gRPC are legitimate; a fork bomb is not."""
+_ROOT_CAPABILITIES = ["CHOWN", "DAC_OVERRIDE", "FOWNER", "SETGID", "SETUID"]
+"""What apt-get and tar need when the job runs as root; another user gets no capability at all."""
+_LOG_LIMIT = "1t"
+"""Explicit, because a daemon.json may rotate logs away before they are read."""
+
+
+@dataclass(frozen=True)
+class Names:
+    """Engine-side names of one home's jobs: two homes never clash, whatever their jobs are called."""
+
+    home: Path
+
+    @property
+    def _prefix(self) -> str:
+        return f"windtunnel-{hashlib.sha256(str(self.home).encode()).hexdigest()[:8]}"
+
+    def container(self, job: str, host: str) -> str:
+        """The name of a host's container."""
+        return f"{self._prefix}-{job}-{host}"
+
+    def network(self, job: str) -> str:
+        """The name of a job's network."""
+        return f"{self._prefix}-{job}"
+
+    def labels(self, job: str | None = None, host: str | None = None) -> dict[str, str]:
+        """Labels of everything of this home, or of one job, or of one host."""
+        labels = {HOME_LABEL: str(self.home)}
+        if job is not None:
+            labels[JOB_LABEL] = job
+        if host is not None:
+            labels[HOST_LABEL] = host
+        return labels
+
+
+def container_arguments(plan: ContainerPlan, names: Names, network: HostNetwork) -> dict[str, Any]:
+    """Arguments of the engine's create call, apart from its host and networking configuration."""
+    return {
+        "image": plan.image,
+        "command": list(plan.command) or None,
+        "entrypoint": list(plan.entrypoint) if plan.entrypoint is not None else None,
+        "name": names.container(plan.job, plan.host),
+        "hostname": plan.host,
+        "environment": environment(plan, network),
+        "user": plan.user,
+        "labels": {**plan.labels, **names.labels(plan.job, plan.host)},
+    }
+
+
+def host_arguments(plan: ContainerPlan, names: Names, network: HostNetwork) -> dict[str, Any]:
+    """Arguments of the host configuration: limits, isolation, mounts.
+
+    ``init``: a first process that forwards SIGTERM to `train` and reaps orphans. Without it
+    `train` itself would be process 1, for which the kernel drops a SIGTERM that it has no
+    handler for, and every stop would last until SIGKILL.
+    """
+    mounts = list(plan.mounts)
+    if network.ca_bundle is not None:
+        mounts.append(Mount(str(network.ca_bundle), CA_BUNDLE_TARGET, read_only=True))
+    arguments: dict[str, Any] = {
+        "init": True,
+        "mounts": [EngineMount(m.target, m.source, type="bind", read_only=m.read_only) for m in mounts],
+        "shm_size": plan.shm_bytes,
+        "pids_limit": _PIDS_LIMIT,
+        "cap_drop": ["ALL"],
+        "cap_add": _ROOT_CAPABILITIES if runs_as_root(plan.user) else [],
+        "security_opt": ["no-new-privileges"],
+        "log_config": LogConfig(type=LogConfig.types.JSON, config={"max-size": _LOG_LIMIT}),
+    }
+    if plan.memory_bytes is not None:
+        # Equal: no swap. A job that is too large shall fail as it would on the instance, not crawl.
+        arguments |= {"mem_limit": plan.memory_bytes, "memswap_limit": plan.memory_bytes}
+    if plan.network == "none":
+        arguments |= {"network_mode": "none", "extra_hosts": {plan.host: "127.0.0.1"}}
+    elif plan.network is not None:
+        arguments["network_mode"] = names.network(plan.job)
+    return arguments
+
+
+def has_own_network(plan: ContainerPlan) -> bool:
+    """Whether the plan wants a network of the job's own."""
+    return plan.network not in (None, "none")
+
+
+def environment(plan: ContainerPlan, network: HostNetwork) -> Mapping[str, str]:
+    """The plan's environment, on top of what pip needs on this host. An isolated job gets no proxies."""
+    if plan.network == "none":
+        network = HostNetwork(ca_bundle=network.ca_bundle)
+    return {**network.job_environment(CA_BUNDLE_TARGET), **plan.environment}
+
+
+def runs_as_root(user: str | None) -> bool:
+    """Whether a ``uid:gid`` (None: the image's default) means root."""
+    return user is None or user.split(":")[0] in ("", "0", "root")

@@ -1,0 +1,110 @@
+"""What a host behind a TLS-inspecting proxy must hand on, so that pip works in builds and in jobs.
+
+Pure: reads the environment it is given and pip's configuration files, nothing else.
+"""
+
+from __future__ import annotations
+
+import configparser
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import urlsplit
+
+CA_VARIABLES = ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "PIP_CERT")
+"""Where a host names its CA bundle, and what a job gets set when it does."""
+
+_PROXY_VARIABLES = ("http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
+_PIP_OPTIONS = {
+    "PIP_INDEX_URL": "index-url",
+    "PIP_EXTRA_INDEX_URL": "extra-index-url",
+    "PIP_TRUSTED_HOST": "trusted-host",
+}
+
+
+@dataclass(frozen=True)
+class HostNetwork:
+    """How this host reaches package indexes."""
+
+    ca_bundle: Path | None = None
+    """The host's CA certificates, when its environment or pip's configuration names a file."""
+    pip: Mapping[str, str] = field(default_factory=dict)
+    """PIP_* variables that mean the same inside a container."""
+    proxies: Mapping[str, str] = field(default_factory=dict)
+    """Proxy variables, as the host spells them."""
+
+    def job_environment(self, ca_bundle_target: str) -> dict[str, str]:
+        """Variables for a job's container, its CA bundle being mounted at ``ca_bundle_target``.
+
+        A proxy on the host's own loopback is left out: inside a container it is another machine.
+        """
+        ca = dict.fromkeys(CA_VARIABLES, ca_bundle_target) if self.ca_bundle else {}
+        proxies = {name: url for name, url in self.proxies.items() if not _is_loopback(url)}
+        return {**proxies, **self.pip, **ca}
+
+    def build_arguments(self) -> dict[str, str]:
+        """Build arguments of an image build, which runs in the host's own network."""
+        return {**self.proxies, **self.pip}
+
+
+def host_network(environment: Mapping[str, str], pip_files: Iterable[Path] | None = None) -> HostNetwork:
+    """Collect CA bundle, pip settings and proxies; variables win over pip's files, as in pip.
+
+    Args:
+        environment: the process environment.
+        pip_files: pip's configuration files, weakest first; None: where pip looks for them.
+    """
+    files = default_pip_files(environment) if pip_files is None else pip_files
+    config = _read_pip_config(files)
+    pip = {}
+    for variable, option in _PIP_OPTIONS.items():
+        value = _reachable_urls(environment.get(variable) or config.get(option, ""))
+        if value:
+            pip[variable] = value
+    candidates = [environment.get(name, "") for name in CA_VARIABLES] + [config.get("cert", "")]
+    ca_bundle = next((Path(c) for c in candidates if c and Path(c).is_file()), None)
+    proxies = {name: environment[name] for name in _PROXY_VARIABLES if environment.get(name)}
+    return HostNetwork(ca_bundle=ca_bundle, pip=pip, proxies=proxies)
+
+
+def default_pip_files(environment: Mapping[str, str]) -> list[Path]:
+    """Where pip looks for its configuration on Linux, weakest first (pip's user guide, "Configuration")."""
+    home = Path(environment.get("HOME") or "/")
+    user = Path(environment.get("XDG_CONFIG_HOME") or home / ".config")
+    files = [
+        Path("/etc/pip.conf"),
+        home / ".pip" / "pip.conf",
+        user / "pip" / "pip.conf",
+        Path(sys.prefix) / "pip.conf",
+    ]
+    if environment.get("PIP_CONFIG_FILE"):
+        files.append(Path(environment["PIP_CONFIG_FILE"]))
+    return files
+
+
+def _read_pip_config(files: Iterable[Path]) -> dict[str, str]:
+    options: dict[str, str] = {}
+    for file in files:
+        parser = configparser.RawConfigParser()
+        try:
+            parser.read(file, encoding="utf-8")
+        except (configparser.Error, UnicodeDecodeError):
+            continue  # pip itself will complain about this file in its own words
+        for section in ("global", "install"):
+            if parser.has_section(section):
+                options.update({name.replace("_", "-"): value for name, value in parser.items(section)})
+    return options
+
+
+def _reachable_urls(value: str) -> str:
+    """The words of a pip option that mean something in a container: a folder of this host does not."""
+    return " ".join(word for word in value.split() if not word.startswith(("file:", "/", "./")))
+
+
+def _is_loopback(url: str) -> bool:
+    try:
+        host = urlsplit(url if "//" in url else f"//{url}").hostname
+    except ValueError:
+        return False
+    return host is not None and (host == "localhost" or host == "::1" or host.startswith("127."))

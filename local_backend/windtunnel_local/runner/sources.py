@@ -1,0 +1,93 @@
+"""Where the sources of the training image are, and what identifies them."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import tarfile
+from collections.abc import Iterator
+from functools import lru_cache
+from importlib import resources
+from pathlib import Path
+
+from windtunnel_local.service.errors import RunnerError
+
+_IGNORED_FOLDERS = frozenset(
+    {
+        "__pycache__",
+        "build",
+        "build-inputs",
+        "dist",
+        ".hypothesis",
+        ".mypy_cache",
+        ".pytest_cache",
+        ".ruff_cache",
+    }
+)
+_IGNORED_SUFFIXES = (".pyc", ".egg-info", ".swp")
+CA_BUNDLE_NAME = "build-inputs/ca-bundle.crt"
+
+
+@lru_cache(maxsize=1)
+def containers_folder() -> Path:
+    """The folder with ``training/`` and ``neuron_sim/``: inside an installed wheel, else in the checkout."""
+    package = Path(str(resources.files("windtunnel_local")))
+    for folder in (package / "_containers", package.parent.parent / "containers"):
+        if (folder / "training" / "Dockerfile").is_file():
+            return folder
+    raise RunnerError(
+        f"The sources of the training image are missing: no {package / '_containers/training/Dockerfile'}. "
+        "Reinstall windtunnel, or install it from a checkout with `pip install -e .`."
+    )
+
+
+def image_files(containers: Path) -> Iterator[tuple[str, Path]]:
+    """Every file of the build context as (name in the context, file), in a fixed order.
+
+    ``training/`` becomes the context's root, with ``neuron_sim/`` beside its files.
+    """
+    roots = (("", containers / "training"), ("neuron_sim/", containers / "neuron_sim"))
+    for prefix, root in roots:
+        for path in sorted(root.rglob("*"), key=lambda p: p.relative_to(root).as_posix()):
+            relative = path.relative_to(root)
+            ignored = any(
+                part in _IGNORED_FOLDERS or part.endswith(_IGNORED_SUFFIXES) for part in relative.parts
+            )
+            if path.is_file() and not ignored:
+                yield prefix + relative.as_posix(), path
+
+
+def content_hash(containers: Path) -> str:
+    """Identifies the image's sources: 16 hex digits over names, executable bits and bytes.
+
+    What depends on the host (its CA bundle, its package index) is no part of it.
+    """
+    digest = hashlib.sha256()
+    for name, path in image_files(containers):
+        data = path.read_bytes()
+        executable = int(bool(path.stat().st_mode & 0o100))
+        digest.update(f"{name}\0{executable}\0{len(data)}\0".encode())
+        digest.update(data)
+    return digest.hexdigest()[:16]
+
+
+def build_context(containers: Path, ca_bundle: Path | None) -> io.BytesIO:
+    """The build context as a tar: the same bytes whatever the checkout's owner, umask or age.
+
+    The engine's layer cache compares names, modes and owners, so a fresh clone
+    must not look different.
+    """
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w", format=tarfile.GNU_FORMAT) as tar:
+        for name, path in image_files(containers):
+            executable = path.stat().st_mode & 0o100
+            _add(tar, name, path.read_bytes(), 0o755 if executable else 0o644)
+        _add(tar, CA_BUNDLE_NAME, ca_bundle.read_bytes() if ca_bundle else b"", 0o644)
+    buffer.seek(0)
+    return buffer
+
+
+def _add(tar: tarfile.TarFile, name: str, data: bytes, mode: int) -> None:
+    info = tarfile.TarInfo(name)
+    info.size, info.mode = len(data), mode
+    tar.addfile(info, io.BytesIO(data))

@@ -1,0 +1,101 @@
+"""The HTTP server's life: accept on loopback, say so, leave when idle or told to."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import signal
+import socket
+from collections.abc import Callable, Iterator
+
+import uvicorn
+from starlette.types import ASGIApp
+
+log = logging.getLogger("windtunnel.server")
+
+_TICK_S = 0.1
+_GRACEFUL_S = 5
+_KEEP_ALIVE_S = 75  # longer than any client's polling, so that none finds its connection closed
+
+
+class Server(uvicorn.Server):
+    """Serves one application on one socket until SIGTERM, SIGINT or idleness.
+
+    ``accepting`` runs once connections are accepted, ``leaving`` before they no longer are.
+    ``is_idle`` is asked ten times a second. None of them may block.
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        is_idle: Callable[[], bool],
+        accepting: Callable[[], None],
+        leaving: Callable[[], None],
+    ) -> None:
+        config = uvicorn.Config(
+            app,
+            http="h11",
+            ws="none",
+            loop="asyncio",
+            lifespan="off",
+            interface="asgi3",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            timeout_keep_alive=_KEEP_ALIVE_S,
+            timeout_graceful_shutdown=_GRACEFUL_S,
+        )
+        super().__init__(config)
+        self._is_idle = is_idle
+        self._accepting = accepting
+        self._leaving = leaving
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start accepting, then say so."""
+        await super().startup(sockets)
+        self._accepting()
+
+    async def main_loop(self) -> None:
+        """Wait for the end."""
+        while not self.should_exit:
+            await self.on_tick(0)
+            await asyncio.sleep(_TICK_S)
+            if self._is_idle():
+                log.info("leaving: idle")
+                self.should_exit = True
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Withdraw the note first: who reads none starts a server, who reads one must find it."""
+        self._leaving()
+        await super().shutdown(sockets)
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """End cleanly on SIGTERM and SIGINT; uvicorn's own way would raise the signal again afterwards."""
+        try:
+            loop = asyncio.get_running_loop()
+            for number in (signal.SIGTERM, signal.SIGINT):
+                loop.add_signal_handler(number, self._on_signal, number)
+        except (RuntimeError, ValueError):
+            pass  # not the main thread: a test's server, ended by `should_exit`
+        yield
+
+    def _on_signal(self, number: int) -> None:
+        log.info("leaving: %s", signal.Signals(number).name)
+        self.should_exit = True
+
+
+def listen(port: int) -> socket.socket:
+    """A socket bound to loopback. Raises ``OSError`` when the port is taken."""
+    # The protocol is named because asyncio turns Nagle's algorithm off only where it is: 40 ms a request.
+    sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    try:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        sock.bind(("127.0.0.1", port))
+    except BaseException:
+        sock.close()
+        raise
+    return sock

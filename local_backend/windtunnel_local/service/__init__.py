@@ -1,0 +1,1 @@
+"""The rules of a training job, free of HTTP, SQL and Docker."""

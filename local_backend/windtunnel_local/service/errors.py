@@ -1,0 +1,96 @@
+"""What can go wrong, as the service says it.
+
+WindtunnelError
+├── ServiceError             answered to the client; `code` is AWS's error code
+│   ├── ValidationFailed     ValidationException
+│   ├── JobNotFound          ValidationException "Requested resource not found."
+│   ├── JobExists            ResourceInUse
+│   ├── LogsNotFound         ResourceNotFoundException
+│   └── InvalidParameter     InvalidParameterException (the logs service's word for a bad request)
+├── IllegalTransition        a lifecycle was asked for a step that it does not allow: a bug of ours
+├── RunnerError              a job cannot run; its text becomes the FailureReason
+│   ├── RunnerUnavailable    no Docker engine
+│   └── ImageNotFound        an image that the engine does not have
+├── InputError               a channel or the source cannot be provided; becomes the FailureReason
+└── ObjectError              the object store
+    ├── NoSuchBucket
+    └── NoSuchKey
+"""
+
+from __future__ import annotations
+
+
+class WindtunnelError(Exception):
+    """Root of the backend's own errors."""
+
+
+class ServiceError(WindtunnelError):
+    """An answer to the client. ``code``: AWS's error code; ``status``: the HTTP status."""
+
+    code = "InternalFailure"
+    status = 400
+
+
+class ValidationFailed(ServiceError):
+    """The request is not valid."""
+
+    code = "ValidationException"
+
+
+class JobNotFound(ServiceError):
+    """No such training job; AWS answers a ValidationException."""
+
+    code = "ValidationException"
+
+    def __init__(self) -> None:
+        super().__init__("Requested resource not found.")
+
+
+class JobExists(ServiceError):
+    """The name is taken."""
+
+    code = "ResourceInUse"
+
+
+class LogsNotFound(ServiceError):
+    """No such log group or stream."""
+
+    code = "ResourceNotFoundException"
+
+
+class InvalidParameter(ServiceError):
+    """A request to the logs service is not valid."""
+
+    code = "InvalidParameterException"
+
+
+class IllegalTransition(WindtunnelError):
+    """The event is not allowed where the job stands."""
+
+
+class RunnerError(WindtunnelError):
+    """A job cannot be run; says why and what to do."""
+
+
+class RunnerUnavailable(RunnerError):
+    """The engine cannot be reached."""
+
+
+class ImageNotFound(RunnerError):
+    """The engine has no such image."""
+
+
+class InputError(WindtunnelError):
+    """A channel or the source code cannot be provided."""
+
+
+class ObjectError(WindtunnelError):
+    """The object store refuses."""
+
+
+class NoSuchBucket(ObjectError):
+    """The bucket does not exist."""
+
+
+class NoSuchKey(ObjectError):
+    """The object does not exist."""

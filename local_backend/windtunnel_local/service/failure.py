@@ -1,0 +1,50 @@
+"""Why a job failed, as FailureReason says it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from windtunnel_local.service.instances import GIB
+from windtunnel_local.service.paths import JobPaths
+from windtunnel_local.service.ports import ContainerState
+
+MAX_FAILURE_CHARACTERS = 1024
+SIGKILL_EXIT = 137
+
+
+def failure_reason(host: str, state: ContainerState, folders: JobPaths, memory_limit_bytes: int) -> str:
+    """The reason of a host that ended with an error.
+
+    ``AlgorithmError:`` and the first 1,024 characters that the script (or AWS's toolkit)
+    wrote to /opt/ml/output/failure, or the exit code. A kill for memory adds the limit.
+    """
+    if state.status == "absent":
+        return (
+            f"InternalServerError: the container of host {host} disappeared while the job ran; it was removed"
+            " by something else than this backend. Start the job again."
+        )
+    text = _first_characters(folders, folders.failure(host)) or f"Exit Code: {state.exit_code}"
+    reason = f"AlgorithmError: {text}"
+    if state.oom_killed:
+        return f"{reason}\nOutOfMemory: {_memory(host, memory_limit_bytes)}"
+    if state.exit_code == SIGKILL_EXIT:
+        return f"{reason}\nKilled by SIGKILL, in most cases for memory. {_memory(host, memory_limit_bytes)}"
+    return reason
+
+
+def _memory(host: str, limit_bytes: int) -> str:
+    return (
+        f"The memory limit of host {host} is {limit_bytes / GIB:g} GiB. Use a smaller batch, fewer"
+        " data-loader workers or fewer cores (WINDTUNNEL_LOCAL_CORES), a larger instance type, or raise"
+        " WINDTUNNEL_MEMORY_GIB if this machine has more."
+    )
+
+
+def _first_characters(folders: JobPaths, path: Path) -> str:
+    try:
+        if not folders.holds(path):
+            return ""
+        with path.open(encoding="utf-8", errors="replace") as file:
+            return file.read(MAX_FAILURE_CHARACTERS).strip()
+    except OSError:
+        return ""

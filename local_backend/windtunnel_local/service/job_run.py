@@ -1,0 +1,367 @@
+"""One job from wherever it stands to its end.
+
+Every secondary status has one step. A step can be repeated from its beginning whatever an
+earlier attempt left behind: a side effect that must not happen twice is looked for before
+it is caused, and the record changes only when the step is done. That is all there is to
+adopting a job after a crash: take the step of its status.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import shutil
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from datetime import datetime, timezone
+from io import BytesIO
+from pathlib import Path
+
+from windtunnel_local.service import inputs, lifecycle, metering, metrics, outputs, plan, requests
+from windtunnel_local.service.backend import Backend, Leaving, Overtaken
+from windtunnel_local.service.errors import InputError, ObjectError, RunnerError
+from windtunnel_local.service.failure import failure_reason
+from windtunnel_local.service.hosts import HostFollower, raise_errors, stream_name
+from windtunnel_local.service.model import Job
+from windtunnel_local.service.paths import ML
+from windtunnel_local.service.ports import ContainerState, LogEvent
+from windtunnel_local.service.uris import parse_s3
+
+_log = logging.getLogger(__name__)
+
+_PROGRESS_INTERVAL_S = 0.2
+_PEER_GRACE_S = 30.0
+_KILL_PATIENCE_S = 60.0
+_DRAIN_PATIENCE_S = 60.0
+_LOG_PAGE = 1000
+_NOT_STARTED = {"absent", "created"}
+_LATE = datetime.max.replace(tzinfo=timezone.utc)
+
+
+class JobRun:
+    """Runs one job; `run` blocks until the job has ended or the server leaves."""
+
+    def __init__(self, name: str, backend: Backend) -> None:
+        """Nothing happens yet."""
+        self._name = name
+        self._backend = backend
+        self._folders = backend.config.paths(name)
+        self._wake = threading.Event()
+        self._leave = threading.Event()
+        self._followers: list[HostFollower] = []
+
+    def wake(self) -> None:
+        """Look at the record now: it has changed."""
+        self._wake.set()
+
+    def leave(self) -> None:
+        """Return from `run` soon and leave the job as it is."""
+        self._leave.set()
+        self._wake.set()
+        for follower in list(self._followers):
+            follower.leave()
+
+    def run(self) -> None:
+        """Take step after step. Blocks. Nothing is raised: what goes wrong fails the job."""
+        try:
+            while not (job := self._backend.job(self._name)).lifecycle.finished:
+                self._take_step(job)
+            self._clean_up()
+        except Leaving:
+            _log.info("Job %s is left as it is; the next server adopts it.", self._name)
+        except Exception:  # noqa: BLE001 - a store that is closed while leaving is no news
+            if not self._leave.is_set():
+                _log.exception("Job %s cannot be recorded; the next server adopts it.", self._name)
+        finally:
+            for follower in self._followers:
+                follower.leave()
+
+    def _take_step(self, job: Job) -> None:
+        secondary = job.lifecycle.secondary
+        steps: dict[str, Callable[[Job], None]] = {
+            "Starting": self._provision,
+            "Downloading": self._download,
+            "Training": self._train,
+            "Stopping": self._stop,
+            "Uploading": self._upload,
+        }
+        try:
+            self._check(secondary)
+            steps[secondary](job)
+        except (Leaving, Overtaken) as word:
+            if isinstance(word, Leaving):
+                raise
+        except Exception as error:
+            if self._leave.is_set():
+                raise Leaving from error
+            if self._backend.job(self._name).lifecycle.secondary != secondary:
+                return  # a stop cut the step short; what it broke does not matter any more
+            expected = isinstance(error, (RunnerError, InputError))
+            if not expected:
+                _log.exception("Job %s failed while %s.", self._name, secondary)
+            self._fail(job, str(error) if expected else _internal(error))
+
+    def _check(self, secondary: str) -> None:
+        """Raise if the server leaves or the job is no longer where the step believes it is."""
+        if self._leave.is_set():
+            raise Leaving
+        if self._backend.job(self._name).lifecycle.secondary != secondary:
+            raise Overtaken
+
+    # --- Starting ---
+
+    def _provision(self, job: Job) -> None:
+        """Make sure of the image; the builder's progress is the Starting transition's message."""
+        clock = self._backend.clock
+        last_s: float | None = None
+
+        def progress(line: str) -> None:
+            nonlocal last_s
+            self._check("Starting")
+            if last_s is None or clock.monotonic() - last_s >= _PROGRESS_INTERVAL_S:
+                self._backend.advance(self._name, lifecycle.ProvisioningProgress(line), "Starting")
+                last_s = clock.monotonic()
+
+        image = plan.local_image(job.request["AlgorithmSpecification"]["TrainingImage"], self._backend.config)
+        self._backend.runner.ensure_image(image, progress)
+        if last_s is not None:
+            usual = lifecycle.ProvisioningProgress(lifecycle.MESSAGES["Starting"])
+            self._backend.advance(self._name, usual, "Starting")
+        self._backend.advance(self._name, lifecycle.DownloadStarted(), "Starting")
+
+    # --- Downloading ---
+
+    def _download(self, job: Job) -> None:
+        """Fill the job's folder and start its containers, unless an earlier attempt got that far."""
+        states = [self._backend.runner.state(self._name, host).status for host in job.hosts]
+        if not set(states) <= {"running", "exited"}:
+            if set(states) != {"absent"}:
+                self._backend.runner.remove(self._name)
+            self._prepare(job)
+        self._backend.advance(self._name, lifecycle.TrainingStarted(), "Downloading")
+
+    def _prepare(self, job: Job) -> None:
+        def check() -> None:
+            self._check("Downloading")
+
+        objects, folders = self._backend.objects, self._folders
+        outputs.require_output_bucket(job, objects)
+        shutil.rmtree(folders.root, ignore_errors=True)
+        for host in job.hosts:
+            for folder in folders.folders(host):
+                folder.mkdir(parents=True, exist_ok=True)
+            self._make_mount_point(job, host)
+            for name, content in plan.config_files(job, host).items():
+                (folders.config(host) / name).write_text(json.dumps(content, indent=2))
+        inputs.provide_source(job, folders, objects)
+        mounts = inputs.provide_channels(job, folders, objects, check)
+        outputs.fetch_checkpoints(job, folders, objects, check)
+        check()
+        self._backend.runner.start(plan.plan_job(job, self._backend.config, mounts))
+
+    def _make_mount_point(self, job: Job, host: str) -> None:
+        """A checkpoint directory below /opt/ml must exist there, or the engine makes it as root."""
+        target = requests.checkpoint_path(job)
+        if target.startswith(f"{ML}/"):
+            (self._folders.ml(host) / Path(target).relative_to(ML)).mkdir(parents=True, exist_ok=True)
+
+    # --- Training ---
+
+    def _train(self, job: Job) -> None:
+        """Watch until all hosts have ended, one has failed, or the time is over."""
+        followers = self._follow(job, job.hosts)
+        begun = job.lifecycle.training_start or job.lifecycle.created
+        while True:
+            self._check("Training")
+            raise_errors(followers)
+            first = _first_failure(followers)
+            if first is not None:
+                self._bring_down(followers, self._backend.clock.now(), self._peer_grace_s(), "Training")
+                self._backend.advance(
+                    self._name, lifecycle.UploadStarted(self._reason(job, *first)), "Training"
+                )
+                return
+            if all(f.exit is not None for f in followers):
+                self._drain(followers)
+                self._backend.advance(self._name, lifecycle.UploadStarted(), "Training")
+                return
+            if (self._backend.clock.now() - begun).total_seconds() >= requests.max_runtime_s(job):
+                self._backend.advance(self._name, lifecycle.MaxRuntimeReached(), "Training")
+                return
+            self._pause()
+
+    def _reason(self, job: Job, host: str, state: ContainerState) -> str:
+        limit = plan.memory_limit_bytes(job, self._backend.config)
+        return failure_reason(host, state, self._folders, limit)
+
+    def _peer_grace_s(self) -> float:
+        return min(_PEER_GRACE_S, self._backend.config.stop_grace_s)
+
+    # --- Stopping ---
+
+    def _stop(self, job: Job) -> None:
+        """SIGTERM, the grace period from the moment of the stop, SIGKILL."""
+        hosts = [h for h in job.hosts if self._backend.runner.state(self._name, h).status not in _NOT_STARTED]
+        if not hosts:
+            event = lifecycle.UploadStarted() if _has_trained(job) else lifecycle.Stopped()
+            self._backend.advance(self._name, event, "Stopping")
+            return
+        since = job.lifecycle.transitions[-1].start
+        self._bring_down(self._follow(job, hosts), since, self._backend.config.stop_grace_s, "Stopping")
+        self._backend.advance(self._name, lifecycle.UploadStarted(), "Stopping")
+
+    def _bring_down(
+        self, followers: list[HostFollower], since: datetime, grace_s: float, secondary: str
+    ) -> None:
+        """End all containers that still run, then wait until every line is stored."""
+        runner, clock = self._backend.runner, self._backend.clock
+        for follower in followers:
+            if follower.exit is None:
+                runner.terminate(self._name, follower.host)
+        killed_at: float | None = None
+        while any(follower.exit is None for follower in followers):
+            self._check(secondary)
+            raise_errors(followers)
+            if killed_at is None and (clock.now() - since).total_seconds() >= grace_s:
+                for follower in followers:
+                    if follower.exit is None:
+                        runner.kill(self._name, follower.host)
+                killed_at = clock.monotonic()
+            elif killed_at is not None and clock.monotonic() - killed_at > _KILL_PATIENCE_S:
+                raise RunnerError(
+                    "InternalServerError: the containers did not end within"
+                    f" {_KILL_PATIENCE_S:g} s of SIGKILL; look at the engine (docker ps)."
+                )
+            self._pause()
+        self._drain(followers)
+
+    # --- Uploading ---
+
+    def _upload(self, job: Job) -> None:
+        """Store what the job made; the terminal status comes last, with all logs readable."""
+        try:
+            model = outputs.store_artifacts(job, self._folders, self._backend.objects)
+            outputs.store_checkpoints(job, self._folders, self._backend.objects)
+            self._store_counters(job)
+        except (ObjectError, OSError) as error:
+            _log.exception("Job %s: the upload failed.", self._name)
+            text = f"ClientError: Artifact upload failed: {type(error).__name__}: {error}."
+            if job.lifecycle.failure_reason is not None:
+                text = f"{job.lifecycle.failure_reason}\n{text}"
+            self._backend.advance(self._name, lifecycle.Failed(text), "Uploading")
+            return
+        definitions = job.request["AlgorithmSpecification"].get("MetricDefinitions", [])
+        found = metrics.final_metrics(definitions, self._log_events(job)) if definitions else ()
+        event: lifecycle.Event = lifecycle.Succeeded()
+        if job.lifecycle.failure_reason is not None:
+            event = lifecycle.Failed(job.lifecycle.failure_reason)
+        elif job.lifecycle.stop_cause is not None:
+            event = lifecycle.Stopped()
+        self._backend.advance(self._name, event, "Uploading", model_artifact=model, final_metrics=found)
+
+    def _store_counters(self, job: Job) -> None:
+        """Counters come out of the container: what is wrong with them must not fail the job."""
+        try:
+            ranks = [
+                rank for host in job.hosts for rank in metering.read_counters(self._folders.counters(host))
+            ]
+            document = metering.measure(job, ranks, self._container_times(job), self._backend.clock.now())
+            data = json.dumps(document, indent=2).encode()
+        except (ValueError, TypeError, KeyError, AttributeError):
+            _log.exception("Job %s: the counters cannot be read; the job has no report.", self._name)
+            return
+        bucket, key = parse_s3(outputs.output_uri(job, "windtunnel", "counters.json"))
+        self._backend.objects.put(bucket, key, BytesIO(data))
+
+    def _container_times(self, job: Job) -> metering.ContainerTimes:
+        try:
+            states = [self._backend.runner.state(self._name, host) for host in job.hosts]
+        except RunnerError:
+            return metering.ContainerTimes()
+        return metering.ContainerTimes(
+            min((s.started_at for s in states if s.started_at), default=None),
+            max((s.finished_at for s in states if s.finished_at), default=None),
+        )
+
+    def _log_events(self, job: Job) -> Iterator[LogEvent]:
+        store = self._backend.store
+        for host in job.hosts:
+            stream, first = stream_name(job, host), 0
+            while page := store.read_log(stream, first, _LOG_PAGE):
+                yield from page
+                first = page[-1].sequence + 1
+
+    # --- the end ---
+
+    def _fail(self, job: Job, reason: str) -> None:
+        """End the containers without ceremony, keep what they printed, and record why."""
+        with suppress(RunnerError):
+            for host in job.hosts:
+                self._backend.runner.kill(self._name, host)
+            if self._followers:
+                self._drain(self._followers)
+        self._backend.advance(self._name, lifecycle.Failed(reason))
+
+    def _clean_up(self) -> None:
+        """Remove containers and folder. The record is final already, so nothing here may fail the job."""
+        try:
+            self._backend.runner.remove(self._name)
+        except RunnerError as error:
+            _log.warning("Job %s: its containers are not removed yet: %s", self._name, error)
+        shutil.rmtree(self._folders.root, ignore_errors=True)
+
+    # --- following ---
+
+    def _follow(self, job: Job, hosts: Sequence[str]) -> list[HostFollower]:
+        """Follow the hosts that have a container. Idempotent."""
+        if not self._followers:
+            followers = [HostFollower(self._backend, job, host, self._wake.set) for host in hosts]
+            for follower in followers:
+                follower.start()
+            self._followers = followers
+        return self._followers
+
+    def _drain(self, followers: list[HostFollower]) -> None:
+        """Wait until every line of every host is stored, for as long as lines keep coming."""
+        clock = self._backend.clock
+        seen, since = -1, clock.monotonic()
+        while not all(follower.drained for follower in followers):
+            if self._leave.is_set():
+                raise Leaving
+            raise_errors(followers)
+            batches = sum(follower.batches for follower in followers)
+            if batches != seen:
+                seen, since = batches, clock.monotonic()
+            elif clock.monotonic() - since > _DRAIN_PATIENCE_S:
+                silent = ", ".join(follower.host for follower in followers if not follower.drained)
+                raise RunnerError(
+                    f"InternalServerError: the log of {silent} did not end within {_DRAIN_PATIENCE_S:g} s of"
+                    " its container."
+                )
+            self._pause()
+
+    def _pause(self) -> None:
+        self._wake.wait(self._backend.tick_s)
+        self._wake.clear()
+
+
+def _first_failure(followers: list[HostFollower]) -> tuple[str, ContainerState] | None:
+    """The host that failed before the others: they fail because of it."""
+    failed = [
+        (follower.host, follower.exit)
+        for follower in followers
+        if follower.exit is not None and (follower.exit.status == "absent" or follower.exit.exit_code != 0)
+    ]
+    return min(failed, key=lambda f: f[1].finished_at or _LATE, default=None)
+
+
+def _has_trained(job: Job) -> bool:
+    return any(transition.status == "Training" for transition in job.lifecycle.transitions)
+
+
+def _internal(error: Exception) -> str:
+    return (
+        f"InternalServerError: {type(error).__name__}: {error}. This is a fault of Windtunnel, not of the"
+        " script; backend.log in WINDTUNNEL_HOME has the traceback."
+    )

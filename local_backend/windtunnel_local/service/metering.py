@@ -1,0 +1,204 @@
+"""The simulator's counters of all hosts as one document: counters.json.
+
+The simulator counts, one JSON-lines file a rank; nothing here knows a price. A worker may
+have died in the middle of a line, and a script may never have touched the device: what is
+missing stays missing and is never guessed.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from windtunnel_local.service import requests
+from windtunnel_local.service.model import Job
+from windtunnel_local.service.plan import framework_version
+
+SCHEMA = "windtunnel.counters/1"
+
+Record = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class ContainerTimes:
+    """When the first container of a job started and the last one ended, as far as known."""
+
+    started: datetime | None = None
+    finished: datetime | None = None
+
+
+@dataclass(frozen=True)
+class RankCounters:
+    """The records of one worker."""
+
+    rank: int
+    starts: Sequence[Record] = field(default=())
+    graphs: Mapping[str, Record] = field(default_factory=dict)
+    steps: Sequence[Record] = field(default=())
+    ends: Sequence[Record] = field(default=())
+
+
+def read_counters(directory: Path) -> list[RankCounters]:
+    """All ``rank-*.jsonl`` of one host, by rank. A folder that is not there holds none."""
+    found = []
+    for path in directory.glob("rank-*.jsonl"):
+        rank = path.stem.removeprefix("rank-")
+        if rank.isdecimal() and path.is_file() and not path.is_symlink():
+            found.append(_rank_counters(int(rank), path))
+    return sorted(found, key=lambda counters: counters.rank)
+
+
+def measure(job: Job, ranks: Sequence[RankCounters], times: ContainerTimes, now: datetime) -> dict[str, Any]:
+    """The document. ``train`` and ``other`` are null when no step ran on the device.
+
+    Args:
+        job: in the state Uploading.
+        ranks: of all hosts.
+        times: of the containers.
+        now: the end of what ``seconds.training_total`` counts.
+    """
+    counting = min((r for r in ranks if r.steps), key=lambda r: r.rank, default=None)
+    start = _first_start(ranks)
+    world_size = start.get("world_size")
+    steps = counting.steps if counting else ()
+    graphs = counting.graphs if counting else {}
+    return {
+        "schema": SCHEMA,
+        "job": job.name,
+        "instance_type": requests.instance(job).name,
+        "instance_count": len(job.hosts),
+        "instance_cores": start.get("instance_cores", requests.instance(job).neuron_cores),
+        "cores_used": start.get("local_world_size"),
+        "world_size": world_size,
+        "framework_version": start.get("framework_version")
+        or framework_version(job.request["AlgorithmSpecification"]["TrainingImage"]),
+        "local_cores": start.get("local_cores"),
+        "train": _total([s for s in steps if s.get("optimizer")], graphs, world_size or 1),
+        "other": _total([s for s in steps if not s.get("optimizer")], graphs, world_size or 1),
+        "graphs": _describe_graphs(graphs),
+        "device_memory_peak_bytes": max(
+            (end["peak_device_bytes"] for r in ranks for end in r.ends if end.get("peak_device_bytes")),
+            default=None,
+        ),
+        "seconds": _seconds(job, ranks, times, now),
+    }
+
+
+def _first_start(ranks: Sequence[RankCounters]) -> Record:
+    """The start record of the lowest rank that has one."""
+    for counters in sorted(ranks, key=lambda r: r.rank):
+        if counters.starts:
+            return counters.starts[0]
+    return {}
+
+
+def _total(steps: Sequence[Record], graphs: Mapping[str, Record], world_size: int) -> dict[str, Any] | None:
+    """Sums over steps. Work and collectives: of one core. Samples: of all ranks."""
+    if not steps:
+        return None
+    samples = [int(step.get("samples") or 0) for step in steps]
+    flops: Counter[str] = Counter()
+    bytes_accessed = 0.0
+    collectives: dict[str, Counter[str]] = {}
+    for step in steps:
+        for graph, runs in step.get("graphs", {}).items():
+            record = graphs.get(graph, {})
+            for dtype, count in record.get("flops", {}).items():
+                flops[dtype] += count * runs
+            bytes_accessed += (record.get("bytes_accessed") or 0) * runs
+        for name, use in step.get("collectives", {}).items():
+            total = collectives.setdefault(name, Counter())
+            total.update({"count": use.get("count", 0), "bytes": use.get("bytes", 0)})
+    seconds = [max(0.0, _number(step, "seconds") - _number(step, "compile_seconds")) for step in steps]
+    return {
+        "steps": len(steps),
+        "samples": sum(samples) * world_size,
+        # The median: the last batch of an epoch is often smaller.
+        "samples_per_step_per_core": statistics.median_high(samples),
+        "flops": dict(flops),
+        "bytes_accessed": bytes_accessed,
+        "collectives": {name: dict(total) for name, total in sorted(collectives.items())},
+        "seconds": sum(seconds),
+        "median_step_seconds": statistics.median(seconds),
+        "collective_seconds": sum(_number(step, "collective_seconds") for step in steps),
+        "input_wait_seconds": sum(_number(step, "input_wait_seconds") for step in steps),
+    }
+
+
+def _describe_graphs(graphs: Mapping[str, Record]) -> dict[str, Any]:
+    """How many graphs were compiled, and the one with the most arithmetic."""
+    largest = max(graphs.values(), key=_flops, default=None)
+    return {
+        "count": len(graphs),
+        "compile_seconds": sum(_number(graph, "compile_seconds") for graph in graphs.values()),
+        "largest": None
+        if largest is None
+        else {
+            "flops": _flops(largest),
+            "input_bytes": largest.get("input_bytes"),
+            "temp_bytes": largest.get("temp_bytes"),
+        },
+    }
+
+
+def _seconds(job: Job, ranks: Iterable[RankCounters], times: ContainerTimes, now: datetime) -> dict[str, Any]:
+    begun = job.lifecycle.training_start
+    ran = times.started and times.finished and (times.finished - times.started).total_seconds()
+    first_end = min((step["time"] for r in ranks for step in r.steps if step.get("time")), default=None)
+    return {
+        "training_total": (now - begun).total_seconds() if begun else None,
+        "container": ran,
+        "first_step_after": max(0.0, first_end - times.started.timestamp())
+        if first_end is not None and times.started is not None
+        else None,
+    }
+
+
+def _rank_counters(rank: int, path: Path) -> RankCounters:
+    """Sort a file's records by kind. A graph that was compiled again counts its time again."""
+    starts: list[Record] = []
+    steps: list[Record] = []
+    ends: list[Record] = []
+    graphs: dict[str, Record] = {}
+    for record in _records(path):
+        match record.get("kind"):
+            case "start":
+                starts.append(record)
+            case "step":
+                steps.append(record)
+            case "end":
+                ends.append(record)
+            case "graph" if isinstance(record.get("graph"), str):
+                name = record["graph"]
+                compiled = _number(record, "compile_seconds")
+                before = _number(graphs[name], "compile_seconds") if name in graphs else 0.0
+                graphs[name] = {**record, "compile_seconds": compiled + before}
+            case _:
+                pass  # a kind of a later simulator
+    return RankCounters(rank, starts, graphs, steps, ends)
+
+
+def _records(path: Path) -> Iterable[Record]:
+    """The lines that are whole: a killed worker leaves half of one."""
+    with path.open(encoding="utf-8", errors="replace") as lines:
+        for line in lines:
+            try:
+                record = json.loads(line)
+            except ValueError:
+                continue
+            if isinstance(record, dict):
+                yield record
+
+
+def _flops(graph: Record) -> float:
+    return float(sum(graph.get("flops", {}).values()))
+
+
+def _number(record: Record, key: str) -> float:
+    return float(record.get(key) or 0.0)

@@ -1,0 +1,93 @@
+"""Where a job's files are: on this machine, and as its containers see them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+ML = "/opt/ml"
+CHANNELS = f"{ML}/input/data"
+CHECKPOINTS = f"{ML}/checkpoints"
+SOURCE = "/opt/windtunnel/source/sourcedir.tar.gz"
+COUNTERS = "/opt/windtunnel/counters"
+HOME = "/opt/windtunnel/home"
+
+
+@dataclass(frozen=True)
+class JobPaths:
+    """The folder of one job; removed when the job has ended."""
+
+    root: Path
+
+    @property
+    def source(self) -> Path:
+        """The source tarball, shared by all hosts."""
+        return self.root / "source" / "sourcedir.tar.gz"
+
+    @property
+    def scratch(self) -> Path:
+        """Archives on their way to the object store."""
+        return self.root / "scratch"
+
+    @property
+    def checkpoint_manifest(self) -> Path:
+        """What was fetched from CheckpointConfig.S3Uri."""
+        return self.root / "checkpoints.json"
+
+    def host(self, host: str) -> Path:
+        """Everything of one host."""
+        return self.root / "hosts" / host
+
+    def ml(self, host: str) -> Path:
+        """``/opt/ml`` of one host."""
+        return self.host(host) / "ml"
+
+    def config(self, host: str) -> Path:
+        """``/opt/ml/input/config``."""
+        return self.ml(host) / "input" / "config"
+
+    def channel(self, host: str, channel: str) -> Path:
+        """``/opt/ml/input/data/<channel>``."""
+        return self.ml(host) / "input" / "data" / channel
+
+    def model(self, host: str) -> Path:
+        """``/opt/ml/model``."""
+        return self.ml(host) / "model"
+
+    def output_data(self, host: str) -> Path:
+        """``/opt/ml/output/data``."""
+        return self.ml(host) / "output" / "data"
+
+    def failure(self, host: str) -> Path:
+        """``/opt/ml/output/failure``."""
+        return self.ml(host) / "output" / "failure"
+
+    def checkpoints(self, host: str) -> Path:
+        """``/opt/ml/checkpoints``."""
+        return self.ml(host) / "checkpoints"
+
+    def counters(self, host: str) -> Path:
+        """Where the simulator of one host counts."""
+        return self.host(host) / "counters"
+
+    def home(self, host: str) -> Path:
+        """HOME of the user in the container."""
+        return self.host(host) / "home"
+
+    def holds(self, path: Path) -> bool:
+        """Whether a path, all links resolved, is in this folder: a script may replace what it can write."""
+        return path.resolve().is_relative_to(self.root.resolve())
+
+    def folders(self, host: str) -> tuple[Path, ...]:
+        """What must exist before the host starts, so that the engine creates none of it as root."""
+        ml = self.ml(host)
+        return (
+            self.config(host),
+            ml / "input" / "data",
+            ml / "code",
+            self.model(host),
+            self.output_data(host),
+            self.checkpoints(host),
+            self.counters(host),
+            self.home(host),
+        )

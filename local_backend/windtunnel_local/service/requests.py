@@ -1,0 +1,57 @@
+"""Reading an accepted request: the few values that several parts of the service need."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from windtunnel_local.service import paths
+from windtunnel_local.service.instances import INSTANCES, Instance
+from windtunnel_local.service.model import Job
+from windtunnel_local.service.uris import is_file
+
+DEFAULT_MAX_RUNTIME_S = 86_400
+SUBMIT_DIRECTORY = "sagemaker_submit_directory"
+
+
+def instance(job: Job) -> Instance:
+    """The instance type that the job asked for."""
+    return INSTANCES[job.request["ResourceConfig"]["InstanceType"]]
+
+
+def max_runtime_s(job: Job) -> int:
+    """MaxRuntimeInSeconds, or its default."""
+    return int(job.request.get("StoppingCondition", {}).get("MaxRuntimeInSeconds", DEFAULT_MAX_RUNTIME_S))
+
+
+def channels(job: Job) -> list[dict[str, Any]]:
+    """InputDataConfig, empty when there is none."""
+    return list(job.request.get("InputDataConfig", []))
+
+
+def channel_uri(channel: dict[str, Any]) -> str:
+    """The S3Uri of a channel: s3://, or file:// in this backend."""
+    return str(channel["DataSource"]["S3DataSource"]["S3Uri"])
+
+
+def checkpoint_path(job: Job) -> str:
+    """Where the container sees its checkpoints."""
+    return str(job.request.get("CheckpointConfig", {}).get("LocalPath") or paths.CHECKPOINTS)
+
+
+def source_uri(job: Job) -> str | None:
+    """The address of the source tarball, when the code comes as one that the backend must fetch."""
+    value = job.request.get("HyperParameters", {}).get(SUBMIT_DIRECTORY)
+    if value is None:
+        return None
+    uri = plain(value)
+    return uri if uri.startswith("s3://") or is_file(uri) else None
+
+
+def plain(value: str) -> str:
+    """A hyperparameter's text: SDKs send strings JSON-encoded, other clients as they are."""
+    try:
+        decoded = json.loads(value)
+    except ValueError:
+        return value
+    return decoded if isinstance(decoded, str) else value

@@ -1,0 +1,44 @@
+"""s3:// and file:// addresses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from urllib.parse import unquote
+
+
+def parse_s3(uri: str) -> tuple[str, str]:
+    """Bucket and key (or prefix) of an ``s3://`` URI.
+
+    Raises:
+        ValueError: it is something else; the message says what was given.
+    """
+    scheme, found, rest = uri.partition("://")
+    bucket, _, key = rest.partition("/")
+    if scheme != "s3" or not found or not bucket:
+        raise ValueError(f"{uri!r} is not an S3 URI; it must look like s3://bucket/prefix.")
+    return bucket, key
+
+
+def join_s3(base: str, *parts: str) -> str:
+    """``base`` extended by parts, with single slashes between them."""
+    return "/".join([base.rstrip("/"), *parts])
+
+
+def is_file(uri: str) -> bool:
+    """Whether it is a ``file://`` URI: this backend's extension of S3Uri."""
+    return uri.startswith("file://")
+
+
+def parse_file(uri: str) -> Path:
+    """The path of a ``file:///absolute/path`` URI.
+
+    Clients write such URIs with and without percent-encoding; the path that exists wins.
+
+    Raises:
+        ValueError: the path is not absolute.
+    """
+    text = uri.removeprefix("file://")
+    if not text.startswith("/"):
+        raise ValueError(f"{uri!r} is not absolute; it must look like file:///home/me/data.")
+    literal = Path(text)
+    return literal if literal.exists() else Path(unquote(text))

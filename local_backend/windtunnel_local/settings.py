@@ -1,0 +1,114 @@
+"""The server's settings: the only reader of the environment, once, at the edge.
+
+    WINDTUNNEL_HOME                state directory (~/.windtunnel)
+    WINDTUNNEL_RUNNER              docker | process (docker)
+    WINDTUNNEL_PORT                TCP port on loopback (0: a free one)
+    WINDTUNNEL_IDLE_SECONDS        leave after so long without a job or a request (900)
+    WINDTUNNEL_IMAGE               the training image's tag (windtunnel-training:<version>)
+    WINDTUNNEL_BASE_IMAGE          what it is built on (chosen by what can be reached)
+    WINDTUNNEL_TORCH_INDEX_URL     an index of CPU-only torch builds to prefer when it answers
+    WINDTUNNEL_MEMORY_GIB          most memory of one container (the instance's)
+    WINDTUNNEL_STOP_GRACE_SECONDS  from SIGTERM to SIGKILL (120)
+    WINDTUNNEL_SIM_PYTHON          the interpreter of the process runner (the server's own)
+
+Besides these, docker-py reads DOCKER_HOST and its companions, and `runner.host_network` is
+given the environment's proxies, CA bundle and pip options.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, cast, get_args
+
+from windtunnel_local.runner.host_network import HostNetwork, host_network
+from windtunnel_local.service.errors import WindtunnelError
+
+RunnerName = Literal["docker", "process"]
+_DEFAULT_IDLE_S = 900.0
+_DEFAULT_STOP_GRACE_S = 120.0
+_MAX_PORT = 65535
+
+
+class SettingsError(WindtunnelError):
+    """A variable has a value that cannot be used; the message says which and what is valid."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the server is told from outside. Seconds, GiB."""
+
+    home: Path
+    image: str
+    runner: RunnerName = "docker"
+    port: int = 0
+    idle_s: float = _DEFAULT_IDLE_S
+    base_image: str | None = None
+    torch_index_url: str | None = field(default=None, repr=False)  # may carry a password
+    memory_gib: float | None = None
+    stop_grace_s: float = _DEFAULT_STOP_GRACE_S
+    sim_python: Path | None = None
+    network: HostNetwork = field(default_factory=HostNetwork, repr=False)  # proxies and indexes may, too
+    environment: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """The server's own, of which the process runner hands a part to jobs."""
+
+
+def from_environment(environment: Mapping[str, str]) -> Settings:
+    """Read all settings. An empty variable counts as not set.
+
+    Raises:
+        SettingsError: a value that cannot be used.
+    """
+    given = {name: value for name, value in environment.items() if value}
+    home = Path(given.get("WINDTUNNEL_HOME", "~/.windtunnel")).expanduser().absolute()
+    runner = given.get("WINDTUNNEL_RUNNER", "docker")
+    if runner not in get_args(RunnerName):
+        valid = " or ".join(get_args(RunnerName))
+        raise SettingsError(f"WINDTUNNEL_RUNNER is {runner!r}; it must be {valid}.")
+    port = _number(given, "WINDTUNNEL_PORT", 0, most=_MAX_PORT)
+    sim_python = given.get("WINDTUNNEL_SIM_PYTHON")
+    return Settings(
+        home=home,
+        image=given.get("WINDTUNNEL_IMAGE", f"windtunnel-training:{version()}"),
+        runner=cast(RunnerName, runner),
+        port=int(port),
+        idle_s=_number(given, "WINDTUNNEL_IDLE_SECONDS", _DEFAULT_IDLE_S),
+        base_image=given.get("WINDTUNNEL_BASE_IMAGE"),
+        torch_index_url=given.get("WINDTUNNEL_TORCH_INDEX_URL"),
+        memory_gib=_number(given, "WINDTUNNEL_MEMORY_GIB", 0) or None,
+        stop_grace_s=_number(given, "WINDTUNNEL_STOP_GRACE_SECONDS", _DEFAULT_STOP_GRACE_S),
+        sim_python=Path(sim_python).expanduser().absolute() if sim_python else None,
+        network=host_network(environment),
+        environment=dict(environment),
+    )
+
+
+def version() -> str:
+    """The distribution's version, from the one file that states it; importing it would load the SDK.
+
+    Raises:
+        SettingsError: the distribution is not installed completely.
+    """
+    spec = importlib.util.find_spec("windtunnel")
+    for folder in (spec.submodule_search_locations or ()) if spec else ():
+        source = Path(folder, "_version.py")
+        if source.is_file() and (match := re.search(r'__version__ = "([^"]+)"', source.read_text())):
+            return match[1]
+    raise SettingsError("The package windtunnel is incomplete: install windtunnel again.")
+
+
+def _number(given: Mapping[str, str], name: str, default: float, most: float = float("inf")) -> float:
+    text = given.get(name)
+    if text is None:
+        return default
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value <= most or value == float("inf"):
+        limit = "" if most == float("inf") else f" and at most {most:g}"
+        raise SettingsError(f"{name} is {text!r}; it must be a number, at least 0{limit}.")
+    return value

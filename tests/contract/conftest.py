@@ -1,0 +1,116 @@
+"""A real server on loopback, with real boto3 in front and a fake container engine behind."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+from botocore.config import Config
+
+from tests.fakes.runner import FakeContainer, FakeRunner, Image
+from windtunnel_local import app
+from windtunnel_local.credentials import Credentials, load_or_create
+from windtunnel_local.server import Server, listen
+from windtunnel_local.settings import Settings
+
+LOCAL_IMAGE = "windtunnel-training"
+_PATIENCE_S = 20.0
+
+
+class ShiftedClock(app.SystemClock):
+    """The machine's clock, off by what a test sets."""
+
+    def __init__(self) -> None:
+        self.offset = timedelta(0)
+
+    def now(self) -> datetime:
+        """The shifted time."""
+        return super().now() + self.offset
+
+
+@dataclass
+class Backend:
+    """A running server and clients of it."""
+
+    endpoint: str
+    credentials: Credentials
+    application: app.Application
+    runner: FakeRunner
+    clock: ShiftedClock
+    _clients: list[Any] = field(default_factory=list)
+
+    def client(self, service: str, **overrides: Any) -> Any:
+        """A boto3 client that asks once."""
+        arguments = {
+            "endpoint_url": self.endpoint,
+            "aws_access_key_id": self.credentials.access_key_id,
+            "aws_secret_access_key": self.credentials.secret_access_key,
+            "region_name": "us-east-1",
+            "config": Config(retries={"total_max_attempts": 1}, s3={"addressing_style": "path"}),
+        }
+        client = boto3.client(service, **{**arguments, **overrides})
+        self._clients.append(client)
+        return client
+
+    def close_clients(self) -> None:
+        """Close their connections."""
+        for client in self._clients:
+            client.close()
+
+
+def train(container: FakeContainer) -> int:
+    """What jobs run: prints, waits for an end where it is told to, and leaves a model."""
+    values = container.plan.environment
+    for number in range(int(values.get("LINES", "3"))):
+        container.print(f"line {number}")
+    if values.get("WAIT"):
+        container.sleep_until(container.terminated)
+        return 143
+    container.write("/opt/ml/model/model.txt", "weights")
+    return int(values.get("EXIT", "0"))
+
+
+@pytest.fixture
+def backend(tmp_path: Path) -> Iterator[Backend]:
+    """A server for one test."""
+    settings = Settings(home=tmp_path / "home", image=LOCAL_IMAGE, stop_grace_s=5)
+    settings.home.mkdir()
+    credentials = load_or_create(settings.home / "credentials.json")
+    clock = ShiftedClock()
+    runner = FakeRunner(clock, train, **{LOCAL_IMAGE: Image()})
+    with closing(listen(0)) as socket:
+        port = socket.getsockname()[1]
+        application = app.build(settings, credentials, port, runner=runner, clock=clock)
+        accepting = threading.Event()
+        server = Server(application.api, is_idle=lambda: False, accepting=accepting.set, leaving=lambda: None)
+        application.jobs.resume()
+        thread = threading.Thread(target=server.run, args=([socket],))
+        thread.start()
+        assert accepting.wait(_PATIENCE_S)
+        running = Backend(f"http://127.0.0.1:{port}", credentials, application, runner, clock)
+        try:
+            yield running
+        finally:
+            running.close_clients()
+            server.should_exit = True
+            thread.join(_PATIENCE_S)
+            application.close()
+            runner.close()
+    assert not thread.is_alive()
+
+
+def wait_for(condition: Any) -> Any:
+    """Poll until something is true; returns it."""
+    deadline = time.monotonic() + _PATIENCE_S
+    while not (value := condition()):
+        assert time.monotonic() < deadline, "it did not come true"
+        time.sleep(0.02)
+    return value

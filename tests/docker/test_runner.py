@@ -1,0 +1,311 @@
+"""The `docker` runner against a real engine, with the small base image of ours."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+from windtunnel_local.runner.docker import DockerRunner, Engine
+from windtunnel_local.runner.docker.base import ensure_base
+from windtunnel_local.runner.host_network import HostNetwork
+from windtunnel_local.service.errors import ImageNotFound, RunnerError, RunnerUnavailable
+from windtunnel_local.service.ports import ContainerPlan, JobPlan, LogLine, Mount
+
+pytestmark = pytest.mark.docker
+
+HOST = "algo-1"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the runner reads."""
+
+    home: Path
+    image: str = "windtunnel-none:test"
+    base_image: str | None = None
+    torch_index_url: str | None = None
+    sim_python: Path | None = None
+
+
+@pytest.fixture(scope="module")
+def base() -> str:
+    """A small Debian: pulled, or made here."""
+    engine = Engine()
+    try:
+        return ensure_base(engine.client(), None, print)
+    finally:
+        engine.close()
+
+
+@pytest.fixture
+def runner(tmp_path: Path) -> Iterator[DockerRunner]:
+    """A runner of a home of its own; removes all its containers."""
+    runner = make_runner(tmp_path)
+    yield runner
+    for job in runner.jobs():
+        runner.remove(job)
+    runner.close()
+
+
+def make_runner(home: Path, network: HostNetwork | None = None) -> DockerRunner:
+    """A runner as a (restarted) server makes it."""
+    return DockerRunner(Settings(home), network or HostNetwork())
+
+
+def container(base: str, script: str, host: str = HOST, job: str = "job") -> ContainerPlan:
+    """A host that runs a line of shell."""
+    return ContainerPlan(
+        job=job,
+        host=host,
+        image=base,
+        command=("sh", "-c", script),
+        environment={"GREETING": "hello"},
+        mounts=(),
+        user=f"{os.getuid()}:{os.getgid()}",
+        network=None,
+        memory_bytes=256 << 20,
+        shm_bytes=64 << 20,
+    )
+
+
+def run(runner: DockerRunner, *containers: ContainerPlan) -> None:
+    """Start one job."""
+    runner.start(JobPlan(containers[0].job, containers))
+
+
+def lines(runner: DockerRunner, host: str = HOST, cursor: str | None = None) -> list[str]:
+    """All of a host's lines behind the cursor; waits for its end."""
+    return [line.text for batch in runner.logs("job", host, cursor) for line in batch.lines]
+
+
+def test_a_container_runs_prints_and_ends(runner: DockerRunner, base: str) -> None:
+    """With its environment, host name, user and limits; the exit code and times are kept."""
+    script = (
+        'echo "$GREETING from $(hostname) as $(id -u):$(id -g)";'
+        "df -m --output=size /dev/shm | tail -1 | tr -d ' ';"
+        "cat /sys/fs/cgroup/memory/memory.limit_in_bytes 2>/dev/null || cat /sys/fs/cgroup/memory.max; exit 3"
+    )
+    run(runner, container(base, script))
+    assert lines(runner) == [f"hello from algo-1 as {os.getuid()}:{os.getgid()}", "64", str(256 << 20)]
+    state = runner.wait("job", HOST, 30)
+    assert (state.status, state.exit_code, state.oom_killed) == ("exited", 3, False)
+    assert state.started_at is not None
+    assert state.finished_at is not None
+    assert state.finished_at >= state.started_at
+
+
+def test_lines_come_while_the_job_runs_and_only_once(runner: DockerRunner, base: str) -> None:
+    """Each within 0.3 s of being printed; a new server goes on behind the cursor."""
+    run(runner, container(base, "for i in 1 2 3 4 5 6; do echo $i; sleep 0.4; done"))
+    batches = runner.logs("job", HOST, None)
+    first: list[LogLine] = []
+    cursor = None
+    while len(first) < 3:
+        batch = next(batches)
+        lag_s = time.time() - batch.lines[-1].timestamp_ms / 1000
+        assert lag_s < 0.3
+        first += batch.lines
+        cursor = batch.cursor
+    batches.close()  # type: ignore[attr-defined]  # a generator
+    other = make_runner(runner._settings.home)
+    assert [line.text for line in first] + lines(other, cursor=cursor) == ["1", "2", "3", "4", "5", "6"]
+    assert lines(other, cursor=cursor) == ["4", "5", "6"]
+    other.close()
+
+
+def test_long_lines_are_joined_and_the_unfinished_last_is_delivered(runner: DockerRunner, base: str) -> None:
+    """The engine splits at 16 KiB; nobody else needs to know."""
+    long = 'head -c 50000 /dev/zero | tr "\\0" x'
+    run(
+        runner,
+        container(base, f"{long}; echo; printf 'dos\\r\\n'; printf 'bad \\377\\n'; {long} >&2; printf end"),
+    )
+    got = lines(runner)
+    assert sorted(got) == sorted(["x" * 50000, "dos", "bad \ufffd", "x" * 50000, "end"])
+
+
+def test_many_lines_survive_many_cuts(runner: DockerRunner, base: str) -> None:
+    """20,000 lines on two streams, read by followers that give up again and again."""
+    script = "i=0; while [ $i -lt 10000 ]; do echo o$i; echo e$i >&2; i=$((i+1)); done"
+    run(runner, container(base, script))
+    got: list[str] = []
+    cursor = None
+    for patience in (1, 2, 3, 5, 8, 13, 21, None):
+        batches = runner.logs("job", HOST, cursor)
+        for number, batch in enumerate(batches):
+            got += [line.text for line in batch.lines]
+            cursor = batch.cursor
+            if patience is not None and number >= patience:
+                break
+        batches.close()  # type: ignore[attr-defined]  # a generator
+    assert [text for text in got if text[0] == "o"] == [f"o{i}" for i in range(10000)]
+    assert [text for text in got if text[0] == "e"] == [f"e{i}" for i in range(10000)]
+
+
+def test_sigterm_reaches_the_job_and_stop_is_quick_without_a_handler(runner: DockerRunner, base: str) -> None:
+    """A handler runs; without one the process ends at once, as it is not process 1."""
+    script = "trap 'echo saving; exit 7' TERM; echo ready; while :; do sleep 0.05; done"
+    run(runner, container(base, script), container(base, "exec sleep 60", "algo-2"))
+    assert next(iter(runner.logs("job", HOST, None))).lines[0].text == "ready"
+    runner.terminate("job", HOST)
+    runner.terminate("job", "algo-2")
+    assert runner.wait("job", HOST, 10).exit_code == 7
+    assert runner.wait("job", "algo-2", 10).exit_code == 143
+    assert lines(runner) == ["ready", "saving"]
+    runner.terminate("job", HOST)  # gone already: no error
+
+
+def test_kill_counts_as_137(runner: DockerRunner, base: str) -> None:
+    """Also when the job ignores SIGTERM."""
+    run(runner, container(base, "trap '' TERM; while :; do sleep 1; done"))
+    runner.terminate("job", HOST)
+    assert runner.wait("job", HOST, 0.3).status == "running"
+    runner.kill("job", HOST)
+    assert runner.wait("job", HOST, 10).exit_code == 137
+    runner.kill("job", HOST)
+    runner.kill("nobody", HOST)
+
+
+def test_too_much_memory_is_told_apart(runner: DockerRunner, base: str) -> None:
+    """The kernel's kill is marked as such, and swap does not soften the limit."""
+    plan = replace(container(base, "exec tail /dev/zero"), memory_bytes=32 << 20)
+    run(runner, plan)
+    state = runner.wait("job", HOST, 60)
+    assert state.status == "exited"
+    assert state.exit_code == 137
+    assert state.oom_killed
+
+
+def test_hosts_of_a_job_find_each_other_and_equal_names_of_jobs_do_not_clash(
+    base: str, tmp_path: Path
+) -> None:
+    """Two homes run a job of the same name with the same host names at the same time."""
+    runners = [make_runner(tmp_path / name) for name in ("one", "two")]
+    look_up = "for h in algo-1 algo-2; do until getent hosts $h; do sleep 0.1; done; done >/dev/null"
+    script = f"{look_up}; cat /me; sleep 1"
+    try:
+        for runner in runners:
+            home = runner._settings.home
+            home.mkdir()
+            (home / "me").write_text(f"{home.name}\n")
+            mounts = (Mount(str(home / "me"), "/me", read_only=True),)
+            plans = [
+                replace(container(base, script, host), network="a-network", mounts=mounts)
+                for host in ("algo-1", "algo-2")
+            ]
+            run(runner, *plans)
+        for runner in runners:
+            for host in ("algo-1", "algo-2"):
+                assert lines(runner, host) == [runner._settings.home.name]
+                assert runner.wait("job", host, 10).exit_code == 0
+    finally:
+        for runner in runners:
+            runner.remove("job")
+            assert runner.jobs() == set()
+            runner.close()
+
+
+def test_an_isolated_job_has_no_network_but_knows_itself(runner: DockerRunner, base: str) -> None:
+    """EnableNetworkIsolation: only loopback, and the toolkit's look-up of algo-1 succeeds."""
+    script = "ls /sys/class/net; getent hosts algo-1 | awk '{print $1}'"
+    run(runner, replace(container(base, script), network="none"))
+    assert lines(runner) == ["lo", "127.0.0.1"]
+
+
+def test_starting_again_after_a_crash_makes_the_rest_good(runner: DockerRunner, base: str) -> None:
+    """Created but not started, running, exited: each is kept and none runs twice."""
+    plan = container(base, "echo once")
+    runner._create(plan)
+    assert runner.state("job", HOST).status == "created"
+    restarted = make_runner(runner._settings.home)
+    run(restarted, plan)
+    restarted.close()
+    assert lines(runner) == ["once"]
+    run(runner, plan)
+    assert lines(runner) == ["once"]
+
+
+def test_remove_ends_all_of_the_job_and_nothing_else(runner: DockerRunner, base: str) -> None:
+    """Idempotent, network included."""
+    run(runner, replace(container(base, "sleep 60"), network="net"))
+    run(runner, container(base, "sleep 60", job="other"))
+    assert runner.jobs() == {"job", "other"}
+    runner.remove("job")
+    runner.remove("job")
+    assert runner.state("job", HOST).status == "absent"
+    assert runner.jobs() == {"other"}
+    assert list(runner.logs("job", HOST, None)) == []
+
+
+def test_nested_mounts_belong_to_the_user_and_channels_are_read_only(
+    runner: DockerRunner, base: str, tmp_path: Path
+) -> None:
+    """The mountpoint of a channel inside /opt/ml is made by us, not by the engine as root."""
+    ml, data = tmp_path / "ml", tmp_path / "data"
+    ml.mkdir()
+    data.mkdir()
+    (data / "train.csv").write_text("rows\n")
+    mounts = (Mount(str(data), "/opt/ml/input/data/train", read_only=True), Mount(str(ml), "/opt/ml"))
+    script = "cd /opt/ml; cat input/data/train/train.csv; touch model; touch input/data/train/x || echo no"
+    run(runner, replace(container(base, f"({script}) 2>/dev/null"), mounts=mounts))
+    assert lines(runner) == ["rows", "no"]
+    for path in (ml / "model", ml / "input", ml / "input/data/train"):
+        assert path.stat().st_uid == os.getuid()
+
+
+def test_a_job_gets_no_privileges(runner: DockerRunner, base: str) -> None:
+    """Whoever it runs as: few capabilities, none to gain."""
+    run(
+        runner,
+        replace(
+            container(base, "grep -E '^(CapBnd|NoNewPrivs)' /proc/self/status", HOST), user="12345:12345"
+        ),
+        replace(container(base, "grep -E '^CapBnd' /proc/self/status", "algo-2"), user="0:0"),
+    )
+    assert [line.split() for line in lines(runner)] == [["CapBnd:", "0000000000000000"], ["NoNewPrivs:", "1"]]
+    assert [line.split() for line in lines(runner, "algo-2")] == [["CapBnd:", "00000000000000cb"]]
+
+
+def test_the_hosts_ca_bundle_reaches_the_job(base: str, tmp_path: Path) -> None:
+    """So that pip works in jobs behind a proxy that inspects TLS; what the plan sets wins."""
+    bundle = tmp_path / "ca.crt"
+    bundle.write_text("certificates\n")
+    runner = make_runner(tmp_path, HostNetwork(bundle, {"PIP_INDEX_URL": "http://index.test/"}, {}))
+    try:
+        plan = container(
+            base, 'cat "$PIP_CERT" "$SSL_CERT_FILE"; echo "$PIP_INDEX_URL" "$REQUESTS_CA_BUNDLE"'
+        )
+        run(runner, replace(plan, environment={"REQUESTS_CA_BUNDLE": "mine"}))
+        assert lines(runner) == ["certificates", "certificates", "http://index.test/ mine"]
+    finally:
+        runner.remove("job")
+        runner.close()
+
+
+def test_what_cannot_start_says_why(runner: DockerRunner, base: str, tmp_path: Path) -> None:
+    """Each message names what was wrong, and the next job runs."""
+    with pytest.raises(ImageNotFound, match=r"no image windtunnel-nowhere:1.*docker pull"):
+        run(runner, replace(container(base, ""), image="windtunnel-nowhere:1"))
+    with pytest.raises(ImageNotFound, match="docker pull windtunnel-nowhere:1"):
+        runner.ensure_image("windtunnel-nowhere:1", print)
+    missing = Mount(str(tmp_path / "missing"), "/opt/ml")
+    with pytest.raises(RunnerError, match=r"missing.*does not exist"):
+        run(runner, replace(container(base, "", job="mount"), mounts=(missing,)))
+    run(runner, replace(container(base, "", host="algo-2"), command=("no-such-program",)))
+    assert "no-such-program" in lines(runner, "algo-2")[0]
+    assert runner.wait("job", "algo-2", 10).exit_code == 127
+    runner.ensure_image(base, print)
+    run(runner, container(base, "echo fine"))
+    assert lines(runner) == ["fine"]
+
+
+def test_no_engine_names_the_fix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever is asked of the runner."""
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/no.sock")
+    with pytest.raises(RunnerUnavailable, match="DOCKER_HOST"):
+        make_runner(tmp_path).jobs()

@@ -1,0 +1,100 @@
+"""The training image: current, and usable by a job of any user."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from windtunnel_local.runner.docker import DockerRunner, build_image, image_status
+from windtunnel_local.service.ports import ContainerPlan, JobPlan, Mount
+from windtunnel_local.settings import Settings, from_environment
+
+pytestmark = pytest.mark.docker
+
+
+@pytest.fixture(scope="module")
+def settings() -> Settings:
+    """This machine's, with the image built."""
+    settings = from_environment(os.environ)
+    build_image(settings, print, settings.network)
+    return settings
+
+
+@pytest.fixture
+def runner(settings: Settings, tmp_path: Path) -> Iterator[DockerRunner]:
+    """A runner of a home of its own."""
+    runner = DockerRunner(replace(settings, home=tmp_path), settings.network)
+    yield runner
+    for job in runner.jobs():
+        runner.remove(job)
+    runner.close()
+
+
+def output(runner: DockerRunner, image: str, script: str, mounts: tuple[Mount, ...] = ()) -> list[str]:
+    """What a line of shell prints as a user the image has never heard of."""
+    plan = ContainerPlan(
+        job="job",
+        host="algo-1",
+        image=image,
+        command=("sh", "-c", script),
+        environment={},
+        mounts=mounts,
+        user="12345:12345",
+        network="none",
+        memory_bytes=None,
+        shm_bytes=64 << 20,
+    )
+    runner.start(JobPlan("job", (plan,)))
+    return [line.text for batch in runner.logs("job", "algo-1", None) for line in batch.lines]
+
+
+def test_building_again_is_quick_and_changes_nothing(settings: Settings) -> None:
+    """A current image is left as it is, and said to be."""
+    before, said = image_status(settings), list[str]()
+    assert before.state == "current"
+    assert build_image(settings, said.append, settings.network) == before
+    assert said == [f"{settings.image} is current."]
+
+
+def test_an_image_that_is_not_there_is_missing(settings: Settings) -> None:
+    """With the hash that a build would give it."""
+    status = image_status(replace(settings, image="windtunnel-none:test"))
+    assert (status.state, status.content) == ("missing", None)
+    assert status.expected == image_status(settings).expected
+
+
+def test_any_user_may_install_requirements(runner: DockerRunner, settings: Settings, tmp_path: Path) -> None:
+    """A job's requirements.txt goes into the environment that the script runs in."""
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "pyproject.toml").write_text(
+        '[build-system]\nrequires = ["setuptools"]\nbuild-backend = "setuptools.build_meta"\n'
+        '[project]\nname = "some-requirement"\nversion = "1"\n[tool.setuptools]\npy-modules = ["some_requirement"]\n'
+    )
+    (project / "some_requirement.py").write_text("")
+    script = (
+        "cp -r /project ~/p && pip install -q --no-index --no-build-isolation ~/p"
+        " && python -c 'import some_requirement as s; print(s.__file__)'"
+    )
+    lines = output(runner, settings.image, script, (Mount(str(project), "/project", True),))
+    assert lines == ["/opt/venv/lib/python3.11/site-packages/some_requirement.py"]
+
+
+def test_the_toolkit_finds_what_it_calls(runner: DockerRunner, settings: Settings) -> None:
+    """`train` is AWS's, torchrun and neuron-ls are the simulator's."""
+    script = (
+        "for c in train torchrun neuron-ls; do command -v $c; done; grep -o neuron_sim $(command -v torchrun) | head -1;"
+        "echo $SAGEMAKER_TRAINING_MODULE; neuron-ls -j | grep -c nc_count"
+    )
+    assert output(runner, settings.image, script) == [
+        "/opt/venv/bin/train",
+        "/opt/venv/bin/torchrun",
+        "/opt/venv/bin/neuron-ls",
+        "neuron_sim",
+        "sagemaker_pytorch_container.training:main",
+        "1",
+    ]

@@ -1,0 +1,1 @@
+"""Small real classes behind our own ports, for tests."""

@@ -1,0 +1,154 @@
+"""Promises about S3's headers and paths."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+
+import pytest
+
+from windtunnel_local.api import xmlcodec
+from windtunnel_local.api.errors import ApiError
+from windtunnel_local.api.s3_headers import byte_range, check_conditions, if_absent, kept, refuse_unserved
+from windtunnel_local.api.s3_routes import understood
+from windtunnel_local.api.sigv4 import Signable
+from windtunnel_local.service.ports import ObjectInfo
+
+INFO = ObjectInfo("k", 10, "abc", datetime(2026, 1, 2, 3, 4, 5, 999, timezone.utc))
+SAME, EARLIER = "Fri, 02 Jan 2026 03:04:05 GMT", "Fri, 02 Jan 2026 03:04:04 GMT"
+
+
+@pytest.mark.parametrize(
+    ("header", "expected"),
+    [
+        (None, None),
+        ("bytes=0-0", (0, 1)),
+        ("bytes=5-", (5, 5)),
+        ("bytes=-20", (0, 10)),
+        ("bytes=2-99", (2, 8)),
+        ("bytes=4-2", None),
+        ("bytes=0-1,3-4", None),
+        ("lines=1-2", None),
+        ("bytes=-", None),
+        ("bytes=" + "9" * 30 + "-", None),
+    ],
+)
+def test_ranges_are_read_as_s3_reads_them(header: str | None, expected: tuple[int, int] | None) -> None:
+    """What is no range means the whole object."""
+    assert byte_range(header, 10) == expected
+
+
+@pytest.mark.parametrize(("header", "size"), [("bytes=10-", 10), ("bytes=-0", 10), ("bytes=0-", 0)])
+def test_a_range_outside_is_refused(header: str, size: int) -> None:
+    """With 416."""
+    with pytest.raises(ApiError) as error:
+        byte_range(header, size)
+    assert error.value.status == 416
+
+
+@pytest.mark.parametrize(
+    ("headers", "expected"),
+    [
+        ({}, True),
+        ({"if-match": '"abc"'}, True),
+        ({"if-match": '"x", "abc"'}, True),
+        ({"if-match": "*"}, True),
+        ({"if-match": '"x"'}, None),
+        ({"if-none-match": '"abc"'}, False),
+        ({"if-none-match": '"x"'}, True),
+        ({"if-modified-since": SAME}, False),
+        ({"if-modified-since": EARLIER}, True),
+        ({"if-unmodified-since": EARLIER}, None),
+        ({"if-unmodified-since": SAME}, True),
+        ({"if-match": '"abc"', "if-unmodified-since": EARLIER}, True),
+        ({"if-none-match": '"x"', "if-modified-since": SAME}, True),
+        ({"if-modified-since": "nonsense"}, True),
+    ],
+)
+def test_conditions_have_the_order_of_the_rfc(headers: dict[str, str], expected: bool | None) -> None:
+    """ETags before dates; None: 412."""
+    if expected is None:
+        with pytest.raises(ApiError) as error:
+            check_conditions(INFO, headers)
+        assert error.value.status == 412
+    else:
+        assert check_conditions(INFO, headers) is expected
+
+
+def test_what_is_kept_is_what_the_client_sent_for_the_object() -> None:
+    """Not its signature, not the framing of its body."""
+    headers = {
+        "authorization": "x",
+        "content-encoding": "gzip, aws-chunked",
+        "x-amz-meta-a": "b",
+        "host": "h",
+    }
+    assert kept(headers) == {
+        "content-encoding": "gzip",
+        "x-amz-meta-a": "b",
+        "content-type": "binary/octet-stream",
+    }
+    assert "content-encoding" not in kept({"content-encoding": "aws-chunked"})
+
+
+@pytest.mark.parametrize("name", ["x-amz-tagging", "x-amz-server-side-encryption-customer-key"])
+def test_what_would_be_a_lie_is_refused(name: str) -> None:
+    """By its name."""
+    with pytest.raises(ApiError, match=name):
+        refuse_unserved({name: "x"})
+    with pytest.raises(ApiError, match="if-match"):
+        if_absent({"if-match": "x"})
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "query", "headers", "operation"),
+    [
+        ("GET", "/", "", [], "ListBuckets"),
+        ("GET", "/b", "", [], "ListObjects"),
+        ("GET", "/b/", "list-type=2&prefix=x", [], "ListObjectsV2"),
+        ("GET", "/b", "location", [], "GetBucketLocation"),
+        ("GET", "/b", "acl", [], "GetBucketAcl"),
+        ("PUT", "/b", "", [], "CreateBucket"),
+        ("DELETE", "/b", "", [], "DeleteBucket"),
+        ("PUT", "/b/k", "", [], "PutObject"),
+        ("PUT", "/b/k", "", [(b"x-amz-copy-source", b"b/c")], "CopyObject"),
+        ("PUT", "/b/k", "partNumber=1&uploadId=u", [], "UploadPart"),
+        ("PUT", "/b/k", "partNumber=1&uploadId=u", [(b"x-amz-copy-source", b"b/c")], "UploadPartCopy"),
+        ("PUT", "/b/k", "tagging", [], "PutObjectTagging"),
+        ("POST", "/b/k", "uploads", [], "CreateMultipartUpload"),
+        ("POST", "/b/k", "uploadId=u", [], "CompleteMultipartUpload"),
+        ("DELETE", "/b/k", "uploadId=u", [], "AbortMultipartUpload"),
+        ("DELETE", "/b/k", "", [], "DeleteObject"),
+        ("POST", "/b", "delete", [], "DeleteObjects"),
+        ("HEAD", "/b", "", [], "HeadBucket"),
+        ("HEAD", "/b/a/b", "", [], "HeadObject"),
+        ("GET", "/b/k", "x-id=GetObject", [], "GetObject"),
+    ],
+)
+def test_the_model_says_which_operation_it_is(
+    method: str, path: str, query: str, headers: list[tuple[bytes, bytes]], operation: str
+) -> None:
+    """By method, path, query and required headers."""
+    assert understood(Signable(method, path.encode(), query.encode(), headers)).operation == operation
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "query"), [("PATCH", "/b", ""), ("POST", "/b/k", ""), ("GET", "/b/%ff", "")]
+)
+def test_a_request_that_is_none_is_refused(method: str, path: str, query: str) -> None:
+    """Never an exception of another kind."""
+    with pytest.raises(ApiError):
+        understood(Signable(method, path.encode(), query.encode(), []))
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"<", b"<a>", b'<!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>', b"\xff", b"<a>&x;</a>"]
+)
+def test_broken_xml_is_malformed_xml(body: bytes) -> None:
+    """And a document type is never looked at."""
+    from windtunnel_local.api import codec
+
+    model = codec.operation("s3", "DeleteObjects")
+    assert model is not None
+    with pytest.raises(ApiError) as error:
+        xmlcodec.parsed(model.input_shape.members["Delete"], body)
+    assert error.value.code == "MalformedXML"

@@ -1,0 +1,114 @@
+"""Promises of what is read and written at the edge: environment, key pair, lock."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from windtunnel_local.credentials import CredentialsError, load_or_create
+from windtunnel_local.home import AlreadyRunning, Home
+from windtunnel_local.settings import SettingsError, from_environment, version
+
+
+def test_without_an_environment_there_are_defaults() -> None:
+    """Those of the documentation."""
+    settings = from_environment({})
+    assert settings.home == Path("~/.windtunnel").expanduser()
+    assert (settings.runner, settings.port, settings.idle_s, settings.stop_grace_s) == ("docker", 0, 900, 120)
+    assert settings.image == f"windtunnel-training:{version()}"
+    assert settings.memory_gib is None
+
+
+def test_every_name_is_read() -> None:
+    """Each into its place; an empty one counts as not set."""
+    settings = from_environment(
+        {
+            "WINDTUNNEL_HOME": "relative",
+            "WINDTUNNEL_RUNNER": "process",
+            "WINDTUNNEL_PORT": "8123",
+            "WINDTUNNEL_IDLE_SECONDS": "1.5",
+            "WINDTUNNEL_IMAGE": "mine:1",
+            "WINDTUNNEL_BASE_IMAGE": "base:1",
+            "WINDTUNNEL_TORCH_INDEX_URL": "https://index.example/cpu",
+            "WINDTUNNEL_MEMORY_GIB": "3.5",
+            "WINDTUNNEL_STOP_GRACE_SECONDS": "",
+            "WINDTUNNEL_SIM_PYTHON": "/venv/bin/python",
+        }
+    )
+    assert settings.home == Path.cwd() / "relative"
+    assert (settings.runner, settings.port, settings.idle_s) == ("process", 8123, 1.5)
+    assert (settings.image, settings.base_image, settings.memory_gib) == ("mine:1", "base:1", 3.5)
+    assert (settings.stop_grace_s, settings.sim_python) == (120, Path("/venv/bin/python"))
+
+
+@pytest.mark.parametrize(
+    "variables",
+    [
+        {"WINDTUNNEL_RUNNER": "podman"},
+        {"WINDTUNNEL_PORT": "-1"},
+        {"WINDTUNNEL_PORT": "65536"},
+        {"WINDTUNNEL_MEMORY_GIB": "much"},
+        {"WINDTUNNEL_IDLE_SECONDS": "nan"},
+        {"WINDTUNNEL_IDLE_SECONDS": "inf"},
+    ],
+)
+def test_a_bad_value_is_refused_by_name(variables: dict[str, str]) -> None:
+    """With what was given."""
+    with pytest.raises(SettingsError) as error:
+        from_environment(variables)
+    for name, value in variables.items():
+        assert name in str(error.value)
+        assert repr(value) in str(error.value)
+
+
+def test_secrets_are_masked(tmp_path: Path) -> None:
+    """Neither settings nor credentials show one."""
+    settings = from_environment(
+        {"WINDTUNNEL_TORCH_INDEX_URL": "https://u:sesame@x", "https_proxy": "http://u:sesame@p"}
+    )
+    credentials = load_or_create(tmp_path / "credentials.json")
+    assert "sesame" not in repr(settings)
+    assert credentials.secret_access_key not in repr(credentials)
+
+
+def test_the_key_pair_is_made_once_and_for_its_owner(tmp_path: Path) -> None:
+    """Later starts read it, and take away what others may do."""
+    path = tmp_path / "credentials.json"
+    made = load_or_create(path)
+    path.chmod(0o644)
+    assert load_or_create(path) == made
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert json.loads(path.read_text()).keys() == {
+        "access_key_id",
+        "secret_access_key",
+        "account_id",
+        "region",
+    }
+    assert load_or_create(tmp_path / "other.json") != made
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[]", '{"access_key_id": "a", "what": 1}'])
+def test_a_broken_key_pair_is_said(tmp_path: Path, text: str) -> None:
+    """With what to do."""
+    path = tmp_path / "credentials.json"
+    path.write_text(text)
+    with pytest.raises(CredentialsError, match="Remove it"):
+        load_or_create(path)
+
+
+def test_a_home_is_held_by_one(tmp_path: Path) -> None:
+    """The second learns where the first is; before the first accepts, it waits."""
+    first, second = Home(tmp_path), Home(tmp_path)
+    with first.locked():
+        with pytest.raises(TimeoutError, match=r"backend\.lock"), second.locked(patience_s=0.1):
+            pass
+        first.write_note("http://127.0.0.1:1", "1", "docker")
+        with pytest.raises(AlreadyRunning, match=rf"127\.0\.0\.1:1 \(pid {os.getpid()}\)"), second.locked():
+            pass
+    with second.locked():  # what a killed server left is no server
+        assert second.read_note() is None
+    assert stat.S_IMODE(tmp_path.stat().st_mode) == 0o700

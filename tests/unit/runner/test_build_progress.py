@@ -1,0 +1,77 @@
+"""An image build's output, for a person."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from windtunnel_local.runner.docker.progress import BuildReport, with_ticks
+
+
+class Clock:
+    """Seconds by hand."""
+
+    now = 0.0
+
+    def __call__(self) -> float:
+        """The time."""
+        return self.now
+
+
+def test_steps_come_with_time_and_downloads_are_summed_up() -> None:
+    """Not 300 lines of pip, but what it is at and for how long; nothing of what the cache has."""
+    clock, said = Clock(), list[str]()
+    report = BuildReport(said.append, clock)
+    report.feed("Step 1/4 : FROM debian\n")
+    report.feed("Step 2/4 : RUN apt-get update\n ---> Using cache\n ---> 0123456789ab\n")
+    report.feed("Step 3/4 : RUN sh pip-install.sh -r /opt/requirements-torch.txt\n")
+    report.feed(" ---> Running in 0123456789ab\n")
+    for size in ("899.8 MB", "12 kB", "1.5 GB"):
+        clock.now += 9
+        report.feed(f"  Downloading torch-1.whl ({size})\n     ---- 1/1 MB\n")
+    clock.now += 60
+    report.feed("\x1b[91mSuccessfully installed a-1 b-2 c-3\x1b[0m\n")
+    assert said == [
+        "[0:00] step 3/4: installing torch and torch_xla (the large one: minutes)",
+        "[0:18] step 3/4 is at 18 s: 2 packages, 900 MB downloaded",
+        "[1:27] 3 packages installed",
+    ]
+
+
+def test_a_silent_step_is_reported_as_going_on() -> None:
+    """Unpacking 7 GB says nothing for a minute."""
+    clock, said = Clock(), list[str]()
+    report = BuildReport(said.append, clock)
+    report.feed("Step 1/1 : RUN apt-get update\n ---> Running in 0123456789ab\n")
+    clock.now = 14
+    report.tick()
+    clock.now = 16
+    report.tick()
+    assert said[1:] == ["[0:16] step 1/1 is at 16 s"]
+
+
+def test_an_error_carries_the_last_lines() -> None:
+    """Without colours and empty lines."""
+    report = BuildReport(list[str]().append)
+    for number in range(100):
+        report.feed(f"line {number}\r\n\n")
+    assert report.tail.splitlines() == [f"line {number}" for number in range(80, 100)]
+
+
+def test_silence_is_noticed_and_errors_pass_through() -> None:
+    """None for silence; what the source raises is raised here."""
+
+    def slow() -> Iterator[dict[str, str]]:
+        yield {"stream": "a"}
+        time.sleep(0.15)
+        yield {"stream": "b"}
+        raise OSError("gone")
+
+    items = with_ticks(slow(), 0.05)
+    assert next(items) == {"stream": "a"}
+    assert next(items) is None
+    assert next(item for item in items if item is not None) == {"stream": "b"}
+    with pytest.raises(OSError, match="gone"):
+        next(items)

@@ -1,0 +1,171 @@
+"""A container plan as the engine gets it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime, timezone
+from pathlib import Path
+
+import pytest
+from docker.errors import DockerException
+
+from windtunnel_local.runner.docker import spec
+from windtunnel_local.runner.docker.client import unavailable
+from windtunnel_local.runner.docker.containers import container_state
+from windtunnel_local.runner.host_network import HostNetwork
+from windtunnel_local.runner.mounts import host_path, nested_mountpoints
+from windtunnel_local.service.ports import ContainerPlan, ContainerState, Mount
+
+NAMES = spec.Names(Path("/home/u/.windtunnel"))
+PLAN = ContainerPlan(
+    job="job",
+    host="algo-2",
+    image="image",
+    command=("train",),
+    environment={"A": "plan", "http_proxy": "plan"},
+    mounts=(Mount("/jobs/ml", "/opt/ml"),),
+    user="1000:1000",
+    network=None,
+    memory_bytes=1 << 30,
+    shm_bytes=1 << 29,
+    labels={"mine": "1"},
+)
+PROXIED = HostNetwork(None, {"PIP_INDEX_URL": "http://index.test"}, {"http_proxy": "http://proxy.test"})
+
+
+def test_names_and_labels_tell_homes_jobs_and_hosts_apart() -> None:
+    """Two homes may run jobs of one name; labels find them again."""
+    other = spec.Names(Path("/home/v/.windtunnel"))
+    assert NAMES.container("job", "algo-1") != other.container("job", "algo-1")
+    assert NAMES.network("job") != other.network("job")
+    arguments = spec.container_arguments(PLAN, NAMES, HostNetwork())
+    assert arguments["labels"] == {
+        "mine": "1",
+        "windtunnel.home": "/home/u/.windtunnel",
+        "windtunnel.job": "job",
+        "windtunnel.host": "algo-2",
+    }
+    assert arguments["hostname"] == "algo-2"
+    assert arguments["user"] == "1000:1000"
+
+
+def test_memory_is_limited_without_swap() -> None:
+    """A job that is too large fails as on the instance."""
+    arguments = spec.host_arguments(PLAN, NAMES, HostNetwork())
+    assert arguments["mem_limit"] == arguments["memswap_limit"] == 1 << 30
+    assert "mem_limit" not in spec.host_arguments(replace(PLAN, memory_bytes=None), NAMES, HostNetwork())
+
+
+def test_a_user_gets_no_capability_and_root_a_few() -> None:
+    """Nobody can gain any."""
+    for user, capabilities in (
+        ("1000:1000", []),
+        ("0:0", spec._ROOT_CAPABILITIES),
+        (None, spec._ROOT_CAPABILITIES),
+    ):
+        arguments = spec.host_arguments(replace(PLAN, user=user), NAMES, HostNetwork())
+        assert arguments["cap_drop"] == ["ALL"]
+        assert arguments["cap_add"] == capabilities
+        assert arguments["security_opt"] == ["no-new-privileges"]
+
+
+def test_networks_of_a_plan() -> None:
+    """The engine's default, none with the host's own name kept resolvable, or one of the job's own."""
+    default = spec.host_arguments(PLAN, NAMES, HostNetwork())
+    assert "network_mode" not in default
+    isolated = spec.host_arguments(replace(PLAN, network="none"), NAMES, HostNetwork())
+    assert isolated["network_mode"] == "none"
+    assert isolated["extra_hosts"] == {"algo-2": "127.0.0.1"}
+    own = spec.host_arguments(replace(PLAN, network="x"), NAMES, HostNetwork())
+    assert own["network_mode"] == NAMES.network("job")
+
+
+def test_the_plans_environment_wins_and_an_isolated_job_gets_no_proxy() -> None:
+    """What the host needs comes below what the job asked for."""
+    expected = {"A": "plan", "http_proxy": "plan", "PIP_INDEX_URL": "http://index.test"}
+    assert spec.environment(PLAN, PROXIED) == expected
+    assert spec.environment(replace(PLAN, network="none", environment={}), PROXIED) == {}
+
+
+def test_mountpoints_inside_other_mounts_are_found_in_order_of_depth() -> None:
+    """Those inside a read-only mount cannot be made and must exist."""
+    data, deep = Mount("/data", "/opt/ml/input/data/train", True), Mount("/x", "/opt/ml/input/data/train/a/b")
+    source = Mount("/tar.gz", "/opt/windtunnel/source.tar.gz", True)
+    ml, checkpoints = Mount("/jobs/ml", "/opt/ml"), Mount("/cp", "/opt/ml/checkpoints")
+    assert nested_mountpoints((deep, data, source, checkpoints, ml)) == [
+        (Path("/jobs/ml/checkpoints"), checkpoints),
+        (Path("/jobs/ml/input/data/train"), data),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("inside", "outside"),
+    [
+        ("/opt/ml", "/jobs/ml"),
+        ("/opt/ml/model/x.pt", "/jobs/ml/model/x.pt"),
+        ("/opt/ml/input/data/train/a.csv", "/data/a.csv"),
+        ("/opt/mlx", "/opt/mlx"),
+        ("opt/ml", "opt/ml"),
+        ("s3://opt/ml", "s3://opt/ml"),
+        ("", ""),
+    ],
+)
+def test_paths_inside_lead_to_the_host(inside: str, outside: str) -> None:
+    """The deepest mount counts; what is no path under a mount stays."""
+    mounts = (Mount("/jobs/ml", "/opt/ml"), Mount("/data", "/opt/ml/input/data/train"))
+    assert host_path(inside, mounts) == outside
+
+
+@pytest.mark.parametrize(
+    ("engine", "state"),
+    [
+        (
+            {
+                "Status": "created",
+                "ExitCode": 0,
+                "StartedAt": "0001-01-01T00:00:00Z",
+                "FinishedAt": "0001-01-01T00:00:00Z",
+            },
+            ContainerState("created"),
+        ),
+        (
+            {
+                "Status": "paused",
+                "ExitCode": 0,
+                "StartedAt": "2026-01-02T03:04:05.123456789Z",
+                "FinishedAt": "",
+            },
+            ContainerState("running", started_at=datetime(2026, 1, 2, 3, 4, 5, 123456, timezone.utc)),
+        ),
+        (
+            {
+                "Status": "exited",
+                "ExitCode": 137,
+                "OOMKilled": True,
+                "StartedAt": "2026-01-02T03:04:05.1Z",
+                "FinishedAt": "2026-01-02T03:04:06Z",
+            },
+            ContainerState(
+                "exited",
+                137,
+                True,
+                datetime(2026, 1, 2, 3, 4, 5, 100000, timezone.utc),
+                datetime(2026, 1, 2, 3, 4, 6, 0, timezone.utc),
+            ),
+        ),
+        ({"Status": "dead", "ExitCode": 1}, ContainerState("exited", 1)),
+    ],
+)
+def test_the_engines_states_are_the_ports(engine: dict[str, object], state: ContainerState) -> None:
+    """With times, and only an exited container has an exit code."""
+    assert container_state(engine) == state
+
+
+def test_a_refused_socket_names_the_group() -> None:
+    """The commonest trouble of a fresh install."""
+    error = DockerException(
+        "Error while fetching server API version: PermissionError(13, 'Permission denied')"
+    )
+    assert "usermod -aG docker" in str(unavailable(error))
+    assert "usermod -aG docker" in str(unavailable(PermissionError(13, "Permission denied")))
+    assert "DOCKER_HOST" in str(unavailable(ConnectionRefusedError(111, "refused")))

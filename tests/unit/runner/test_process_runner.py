@@ -1,0 +1,297 @@
+"""The `process` runner: a job without a container, that survives its server and leaves nothing running."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from windtunnel_local.runner.process import ProcessRunner
+from windtunnel_local.runner.process_log import MAX_LINE_BYTES, follow_file
+from windtunnel_local.service.errors import RunnerError, RunnerUnavailable
+from windtunnel_local.service.ports import ContainerPlan, JobPlan, Mount
+
+HOST = "algo-1"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the runner reads."""
+
+    home: Path
+    image: str = "unused"
+    base_image: str | None = None
+    torch_index_url: str | None = None
+    sim_python: Path | None = Path(sys.executable)
+
+
+@pytest.fixture
+def runner(tmp_path: Path) -> Iterator[ProcessRunner]:
+    """A runner whose interpreter is this one; ends all jobs."""
+    runner = make_runner(tmp_path)
+    yield runner
+    for job in runner.jobs():
+        runner.remove(job)
+
+
+def make_runner(home: Path) -> ProcessRunner:
+    """A runner as a restarted server would make it."""
+    return ProcessRunner(
+        Settings(home), {"PATH": os.environ["PATH"], "AWS_SECRET_ACCESS_KEY": "x"}, ("json",)
+    )
+
+
+def plan(home: Path, code: str, job: str = "job", hosts: int = 1, channel: Path | None = None) -> JobPlan:
+    """A job that runs a line of Python where `train` would run."""
+    ml = home / "jobs" / job / "hosts" / HOST / "ml"
+    (ml / "input" / "config").mkdir(parents=True, exist_ok=True)
+    (ml / "model").mkdir(exist_ok=True)
+    mounts = [Mount(str(ml), "/opt/ml")]
+    if channel is not None:
+        mounts.append(Mount(str(channel), "/opt/ml/input/data/train", read_only=True))
+    containers = tuple(
+        ContainerPlan(
+            job=job,
+            host=f"algo-{number}",
+            image="unused",
+            command=(sys.executable, "-c", code),
+            environment={"GREETING": "hello", "SOMEWHERE": "/opt/ml/model", "HOME": "/home/job"},
+            mounts=tuple(mounts),
+            user=None,
+            network=None,
+            memory_bytes=None,
+            shm_bytes=0,
+        )
+        for number in range(1, hosts + 1)
+    )
+    return JobPlan(job, containers)
+
+
+def output(runner: ProcessRunner, job: str = "job") -> list[str]:
+    """All lines behind the banner; waits for the job's end."""
+    lines = [line.text for batch in runner.logs(job, HOST, None) for line in batch.lines]
+    assert "no isolation" in lines[0]
+    return lines[1:]
+
+
+def wait_for(path: Path) -> None:
+    """Until the job has written ``path``."""
+    deadline = time.monotonic() + 20
+    while not path.exists():
+        assert time.monotonic() < deadline, f"{path} never came"
+        time.sleep(0.01)
+
+
+def test_a_job_runs_prints_and_ends(runner: ProcessRunner, tmp_path: Path) -> None:
+    """Stdout and stderr share one order, and the exit code is kept with its times."""
+    code = "import sys; print('out', flush=True); print('err', file=sys.stderr); sys.exit(3)"
+    runner.start(plan(tmp_path, code))
+    assert output(runner) == ["out", "err"]
+    state = runner.wait("job", HOST, 10)
+    assert (state.status, state.exit_code) == ("exited", 3)
+    assert state.started_at is not None
+    assert state.finished_at is not None
+    assert state.finished_at >= state.started_at
+
+
+def test_paths_of_the_plan_lead_to_this_hosts_files(runner: ProcessRunner, tmp_path: Path) -> None:
+    """In the environment, in hyperparameters and below SAGEMAKER_BASE_DIR, where channels are links."""
+    data = tmp_path / "data"
+    data.mkdir()
+    (data / "train.csv").write_text("rows")
+    code = (
+        "import os, pathlib as p; base = p.Path(os.environ['SAGEMAKER_BASE_DIR']);"
+        "print((base / 'input/data/train/train.csv').read_text());"
+        "print(os.environ['SOMEWHERE'] == str(base / 'model'), p.Path.home().is_dir());"
+        "print(os.environ['GREETING'], os.environ['SM_STUDIO_LOCAL_MODE']);"
+        "print('AWS_SECRET_ACCESS_KEY' in os.environ)"
+    )
+    job = plan(tmp_path, code, channel=data)
+    config = tmp_path / "jobs/job/hosts/algo-1/ml/input/config/hyperparameters.json"
+    config.write_text(json.dumps({"a": '"/opt/ml/input/data/train/train.csv"', "b": "/opt/ml", "c": "3"}))
+    runner.start(job)
+    assert output(runner) == ["rows", "True True", "hello true", "False"]
+    mapped = json.loads(config.read_text())
+    assert mapped == {
+        "a": json.dumps(str(data / "train.csv")),
+        "b": job.containers[0].mounts[0].source,
+        "c": "3",
+    }
+
+
+def test_the_simulators_commands_are_on_the_path(runner: ProcessRunner, tmp_path: Path) -> None:
+    """The toolkit finds our neuron-ls and torchrun first."""
+    code = "import shutil; print(shutil.which('neuron-ls')); print(shutil.which('torchrun'))"
+    runner.start(plan(tmp_path, code))
+    folder = tmp_path / "jobs/job/process/algo-1/bin"
+    assert output(runner) == [str(folder / "neuron-ls"), str(folder / "torchrun")]
+
+
+def test_starting_again_keeps_what_runs(runner: ProcessRunner, tmp_path: Path) -> None:
+    """A server that crashed while starting a job may simply start it again."""
+    job = plan(tmp_path, "print('once')")
+    runner.start(job)
+    make_runner(tmp_path).start(job)
+    assert output(runner) == ["once"]
+    runner.start(job)
+    assert output(runner) == ["once"]
+
+
+def test_a_new_server_adopts_a_running_job(runner: ProcessRunner, tmp_path: Path) -> None:
+    """It finds the job, reads the rest of its log from the cursor, and learns the exit code."""
+    go = tmp_path / "go"
+    code = (
+        "import pathlib, sys, time\nprint('before', flush=True)\n"
+        f"while not pathlib.Path({str(go)!r}).exists(): time.sleep(0.01)\nprint('after')\nsys.exit(5)"
+    )
+    runner.start(plan(tmp_path, code))
+    batches = runner.logs("job", HOST, None)
+    lines: list[str] = []
+    cursor = ""
+    while "before" not in lines:
+        batch = next(batches)
+        lines += [line.text for line in batch.lines]
+        cursor = batch.cursor
+    adopted = make_runner(tmp_path)
+    assert adopted.jobs() == {"job"}
+    assert adopted.state("job", HOST).status == "running"
+    go.touch()
+    assert [line.text for batch in adopted.logs("job", HOST, cursor) for line in batch.lines] == ["after"]
+    assert adopted.wait("job", HOST, 10).exit_code == 5
+
+
+def test_sigterm_reaches_the_job(runner: ProcessRunner, tmp_path: Path) -> None:
+    """A script may save its model on a stop."""
+    ready = tmp_path / "ready"
+    code = (
+        "import pathlib, signal, sys, time\n"
+        "signal.signal(signal.SIGTERM, lambda *a: (print('saving'), sys.exit(0)))\n"
+        f"pathlib.Path({str(ready)!r}).touch()\ntime.sleep(60)"
+    )
+    runner.start(plan(tmp_path, code))
+    wait_for(ready)
+    runner.terminate("job", HOST)
+    assert output(runner) == ["saving"]
+    assert runner.wait("job", HOST, 10).exit_code == 0
+
+
+def test_kill_ends_every_process_of_the_job(runner: ProcessRunner, tmp_path: Path) -> None:
+    """Also one that left the job's session, and it counts as killed."""
+    pid_file = tmp_path / "pid"
+    code = (
+        "import pathlib, subprocess, sys, time\n"
+        "sleep = [sys.executable, '-c', 'import time; time.sleep(60)']\n"
+        "child = subprocess.Popen(sleep, start_new_session=True)\n"
+        f"pathlib.Path({str(pid_file)!r}).write_text(str(child.pid))\ntime.sleep(60)"
+    )
+    runner.start(plan(tmp_path, code))
+    wait_for(pid_file)
+    while not pid_file.read_text():
+        time.sleep(0.01)
+    runner.kill("job", HOST)
+    assert runner.wait("job", HOST, 10).exit_code == 137
+    assert not_running(int(pid_file.read_text()))
+
+
+def test_a_job_whose_supervisor_is_killed_counts_as_killed(runner: ProcessRunner, tmp_path: Path) -> None:
+    """Nothing hangs, and what the job left running is ended."""
+    pid_file = tmp_path / "pid"
+    code = (
+        "import os, pathlib, time\n"
+        f"pathlib.Path({str(pid_file)!r}).write_text(str(os.getpid()))\ntime.sleep(60)"
+    )
+    runner.start(plan(tmp_path, code))
+    wait_for(pid_file)
+    while not pid_file.read_text():
+        time.sleep(0.01)
+    supervisor = json.loads((tmp_path / "jobs/job/process/algo-1/run.json").read_text())["pid"]
+    os.kill(supervisor, signal.SIGKILL)
+    assert runner.wait("job", HOST, 10).exit_code == 137
+    assert not_running(int(pid_file.read_text()))
+
+
+def test_what_a_job_leaves_behind_ends_with_it(runner: ProcessRunner, tmp_path: Path) -> None:
+    """As in a container, whose processes end with the first."""
+    code = (
+        "import subprocess, sys\n"
+        "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'])\nprint(child.pid)"
+    )
+    runner.start(plan(tmp_path, code))
+    (pid,) = output(runner)
+    assert not_running(int(pid))
+
+
+def test_remove_ends_and_forgets_the_job(runner: ProcessRunner, tmp_path: Path) -> None:
+    """Idempotent, and other jobs stay."""
+    runner.start(plan(tmp_path, "import time; time.sleep(60)"))
+    runner.start(plan(tmp_path, "import time; time.sleep(60)", job="other"))
+    runner.remove("job")
+    runner.remove("job")
+    assert runner.state("job", HOST).status == "absent"
+    assert runner.jobs() == {"other"}
+    assert runner.state("other", HOST).status == "running"
+
+
+def test_a_missing_command_ends_the_job_with_127(runner: ProcessRunner, tmp_path: Path) -> None:
+    """As a shell says it, with the reason in the log."""
+    job = plan(tmp_path, "")
+    missing = ContainerPlan(**{**job.containers[0].__dict__, "command": ("no-such-command",)})
+    runner.start(JobPlan("job", (missing,)))
+    assert output(runner) == ["no-such-command: No such file or directory"]
+    assert runner.wait("job", HOST, 10).exit_code == 127
+
+
+def test_several_hosts_are_refused_with_the_way_out(runner: ProcessRunner, tmp_path: Path) -> None:
+    """The message names the runner that can."""
+    with pytest.raises(RunnerError, match="WINDTUNNEL_RUNNER=docker"):
+        runner.start(plan(tmp_path, "", hosts=2))
+
+
+def test_an_interpreter_without_the_toolkit_is_refused_with_the_fix(tmp_path: Path) -> None:
+    """What is missing, and the command that installs it."""
+    runner = ProcessRunner(Settings(tmp_path), {}, ("json", "no_such_module"))
+    with pytest.raises(RunnerUnavailable, match=r"no_such_module .*pip install windtunnel\[sim\]"):
+        runner.ensure_image("image", print)
+
+
+def test_an_interpreter_that_does_not_run_is_refused_with_the_fix(tmp_path: Path) -> None:
+    """WINDTUNNEL_SIM_PYTHON may name anything."""
+    runner = ProcessRunner(Settings(tmp_path, sim_python=tmp_path / "python"), {})
+    with pytest.raises(RunnerUnavailable, match="WINDTUNNEL_SIM_PYTHON"):
+        runner.ensure_image("image", print)
+
+
+def test_an_interpreter_with_all_it_needs_is_accepted(runner: ProcessRunner) -> None:
+    """And the user learns that no image is used."""
+    said: list[str] = []
+    runner.ensure_image("some-image", said.append)
+    assert "some-image is not used" in said[0]
+
+
+def test_a_file_is_followed_exactly_once_from_any_cursor(tmp_path: Path) -> None:
+    """Lines ends, bytes that are no text, an unfinished last line and a very long one."""
+    file = tmp_path / "log"
+    long = b"x" * (MAX_LINE_BYTES + 10)
+    file.write_bytes(b"one\r\n\ntw\xff\n" + long + b"\nend")
+    expected = ["one", "", "tw\ufffd", "x" * MAX_LINE_BYTES, "x" * 10, "end"]
+    batches = list(follow_file(file, None, lambda: False))
+    assert [line.text for batch in batches for line in batch.lines] == expected
+    for number, batch in enumerate(batches):
+        rest = [line.text for later in batches[number + 1 :] for line in later.lines]
+        again = [line.text for b in follow_file(file, batch.cursor, lambda: False) for line in b.lines]
+        assert again == rest
+
+
+def not_running(pid: int) -> bool:
+    """Whether the process is gone, or a zombie that only waits for init."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "Z"
+    except FileNotFoundError:
+        return True

@@ -1,0 +1,60 @@
+"""Requests and jobs that tests start from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from tests.fakes.clock import START
+from windtunnel_local.service.config import ServiceConfig
+from windtunnel_local.service.lifecycle import begin
+from windtunnel_local.service.model import Job
+
+IMAGE = "763104351884.dkr.ecr.us-east-1.amazonaws.com/pytorch-training-neuronx:2.9.0-neuronx-py311-sdk2.27.0"
+LOCAL_IMAGE = "windtunnel-training"
+
+
+def request(name: str = "job", hosts: int = 1, **members: Any) -> dict[str, Any]:
+    """A valid CreateTrainingJob request; ``members`` replace its own, None removes one."""
+    base: dict[str, Any] = {
+        "TrainingJobName": name,
+        "AlgorithmSpecification": {"TrainingImage": IMAGE, "TrainingInputMode": "File"},
+        "RoleArn": "arn:aws:iam::000000000000:role/windtunnel",
+        "OutputDataConfig": {"S3OutputPath": "s3://out/models"},
+        "ResourceConfig": {
+            "InstanceType": "ml.trn1.2xlarge",
+            "InstanceCount": hosts,
+            "VolumeSizeInGB": 30,
+        },
+        "StoppingCondition": {"MaxRuntimeInSeconds": 3600},
+        "HyperParameters": {"epochs": "3"},
+    }
+    return {member: value for member, value in {**base, **members}.items() if value is not None}
+
+
+def channel(name: str, uri: str, **members: Any) -> dict[str, Any]:
+    """A channel of InputDataConfig."""
+    source = {"S3DataType": "S3Prefix", "S3Uri": uri, "S3DataDistributionType": "FullyReplicated"}
+    return {"ChannelName": name, "DataSource": {"S3DataSource": source}, **members}
+
+
+def config(home: Path, **members: Any) -> ServiceConfig:
+    """A backend's settings."""
+    return ServiceConfig(
+        **{
+            "home": home,
+            "account_id": "000000000000",
+            "region": "us-east-1",
+            "image": LOCAL_IMAGE,
+            "user": "1000:1000",
+            "stop_grace_s": 120.0,
+            **members,
+        }
+    )
+
+
+def job(home: Path, accepted: dict[str, Any] | None = None) -> Job:
+    """A job that was just accepted."""
+    accepted = accepted or request()
+    name = accepted["TrainingJobName"]
+    return Job(name, config(home).job_arn(name), accepted, begin(START))

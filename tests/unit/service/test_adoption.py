@@ -1,0 +1,172 @@
+"""kill -9 of the server, and the next one goes on."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from tests.fakes.crash import Crash, Fuse
+from tests.fakes.runner import FakeContainer, Image
+from tests.unit.service.conftest import World, succeed, wait_for
+from tests.unit.service.samples import channel, request
+from windtunnel_local.service.errors import JobNotFound
+
+LINES = [f"line {i}" for i in range(8)]
+
+
+def chatty(container: FakeContainer) -> int:
+    """Prints, and leaves a model behind."""
+    for line in LINES:
+        container.print(line)
+    container.write("/opt/ml/model/weights", container.plan.host)
+    return 0
+
+
+@pytest.mark.parametrize("after_effect", [False, True])
+def test_a_crash_at_every_call(world: World, after_effect: bool) -> None:
+    """Wherever the server dies, the next one completes the job: every line once, one model, no leftovers.
+
+    Two hosts; the n-th call of any port is the last one of the first server, before or
+    after it had its effect.
+    """
+    world.runner.script = chatty
+    world.objects.put_text("data", "train/a.csv", "a")
+    survived = False
+    calls = 0
+    while not survived:
+        calls += 1
+        name = f"job-{calls}"
+        accepted = request(name, hosts=2, InputDataConfig=[channel("train", "s3://data/train")])
+        fuse = Fuse(calls, after_effect)
+        dying = world.serve(fuse)
+        try:
+            dying.create(accepted)
+        except Crash:
+            pass
+        else:
+            wait_for(lambda f=fuse, d=dying: f.blown.is_set() or not d.busy())  # type: ignore[misc]
+        survived = not fuse.blown.is_set()
+        heir = world.crash_and_serve()
+        if world.store.get_job(name) is None:  # died before the request was recorded: the client asks again
+            heir.create(accepted)
+        life = world.finish(name).lifecycle
+        assert life.status == "Completed", (calls, life)
+        for host in ("algo-1", "algo-2"):
+            assert world.lines(name, host) == LINES, calls
+        assert world.job(name).model_artifact == f"s3://out/models/{name}/output/model.tar.gz"
+        heir.shutdown()
+    assert calls > 30
+
+
+def test_a_job_that_runs_is_adopted(world: World) -> None:
+    """The container runs on; its output goes on where it stopped."""
+    go = threading.Event()
+
+    def script(container: FakeContainer) -> int:
+        container.print("before")
+        container.sleep_until(go)
+        container.print("after")
+        return 0
+
+    world.runner.script = script
+    world.service.create(request())
+    world.reach("Training")
+    wait_for(lambda: world.lines() == ["before"])
+    world.crash_and_serve()
+    assert world.service.busy()
+    go.set()
+    assert world.finish().lifecycle.status == "Completed"
+    assert world.lines() == ["before", "after"]
+    assert len(world.runner.plans) == 1, "nothing was started twice"
+
+
+def test_a_job_that_ended_meanwhile_is_finished(world: World) -> None:
+    """Nobody watched when it failed."""
+    go = threading.Event()
+
+    def script(container: FakeContainer) -> int:
+        container.sleep_until(go)
+        container.print("last words")
+        container.write("/opt/ml/output/failure", "it broke")
+        return 1
+
+    world.runner.script = script
+    world.service.create(request())
+    world.reach("Training")
+    world.fuse.blow()
+    go.set()
+    wait_for(lambda: world.runner.container("job").state.status == "exited")
+    world.crash_and_serve()
+    assert world.finish().lifecycle.failure_reason == "AlgorithmError: it broke"
+    assert world.lines() == ["last words"]
+
+
+def test_the_grace_period_goes_on_after_a_crash(world: World) -> None:
+    """It is not granted anew."""
+
+    def script(container: FakeContainer) -> int:
+        container.sleep_until(threading.Event())
+        return 0
+
+    world.runner.script = script
+    world.service.create(request())
+    world.reach("Training")
+    container = world.runner.container("job")
+    world.service.stop("job")
+    wait_for(lambda: container.signals == ["TERM"])
+    world.clock.advance(100)
+    world.crash_and_serve()
+    world.clock.advance(20)
+    assert world.finish().lifecycle.status == "Stopped"
+
+
+def test_a_stop_of_an_adopted_job(world: World) -> None:
+    """The new server can stop what the old one started; the cause survives another crash."""
+    world.runner.script = lambda container: container.sleep_until(container.terminated)
+    world.service.create(request())
+    world.reach("Training")
+    world.crash_and_serve().stop("job")
+    world.crash_and_serve()
+    assert world.finish().lifecycle.secondary == "Stopped"
+
+
+def test_leftovers_of_finished_jobs_go(world: World) -> None:
+    """Containers and folders of jobs that ended, or that nobody remembers, do not pile up."""
+    world.service.create(request())
+    world.finish()
+    folder = world.config.jobs / "job"
+    (folder / "hosts").mkdir(parents=True)
+    world.runner.script = lambda container: container.sleep_until(threading.Event())
+    world.runner.start(world.runner.plans[0])
+    world.crash_and_serve()
+    wait_for(lambda: world.runner.jobs() == set() and not folder.exists())
+
+
+def test_shutdown_leaves_jobs_running(world: World) -> None:
+    """A server that goes down in order is no reason to lose a job."""
+    go = threading.Event()
+    world.runner.script = lambda container: container.sleep_until(go) or succeed(container)
+    world.service.create(request())
+    world.reach("Training")
+    world.service.shutdown()
+    assert not world.service.busy()
+    assert world.runner.container("job").signals == []
+    assert world.secondary() == "Training"
+    go.set()
+    world.serve().resume()
+    assert world.finish().lifecycle.status == "Completed"
+
+
+def test_resuming_without_an_engine(world: World) -> None:
+    """The server comes up; the job fails with the engine's complaint instead of hanging."""
+    world.runner.images["windtunnel-training"] = Image(pause=threading.Event())
+    world.service.create(request())
+    world.fuse.blow()
+    world.runner.broken = "no Docker engine"
+    world.crash_and_serve()
+    wait_for(lambda: world.job().lifecycle.finished and not world.service.busy())
+    assert world.job().lifecycle.failure_reason == "no Docker engine"
+    world.runner.broken = None
+    with pytest.raises(JobNotFound):
+        world.service.describe("other")

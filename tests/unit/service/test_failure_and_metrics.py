@@ -1,0 +1,77 @@
+"""FailureReason and FinalMetricDataList."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+from pathlib import Path
+
+from windtunnel_local.service.failure import failure_reason
+from windtunnel_local.service.instances import GIB
+from windtunnel_local.service.metrics import final_metrics
+from windtunnel_local.service.paths import JobPaths
+from windtunnel_local.service.ports import ContainerState, LogEvent
+
+
+def reason(folder: Path, code: int, oom: bool = False, limit: int = 32 * GIB) -> str:
+    return failure_reason("algo-1", ContainerState("exited", code, oom), JobPaths(folder / "job"), limit)
+
+
+def failure_file(folder: Path) -> Path:
+    path = JobPaths(folder / "job").failure("algo-1")
+    path.parent.mkdir(parents=True)
+    return path
+
+
+def test_the_first_1024_characters_of_the_failure_file(tmp_path: Path) -> None:
+    """As SageMaker cuts it: characters, not bytes."""
+    failure_file(tmp_path).write_text("ü" * 2000)
+    assert reason(tmp_path, 1) == "AlgorithmError: " + "ü" * 1024
+
+
+def test_without_a_file_the_exit_code(tmp_path: Path) -> None:
+    """The reason is never empty."""
+    assert reason(tmp_path, 3) == "AlgorithmError: Exit Code: 3"
+    failure_file(tmp_path).write_text(" \n")
+    assert reason(tmp_path, 3) == "AlgorithmError: Exit Code: 3"
+
+
+def test_out_of_memory_names_limit_and_fix(tmp_path: Path) -> None:
+    """With the engine's word for it, and with a bare 137."""
+    told = reason(tmp_path, 137, oom=True, limit=2 * GIB)
+    assert "OutOfMemory: The memory limit of host algo-1 is 2 GiB" in told
+    assert "smaller batch" in told
+    assert "in most cases for memory" in reason(tmp_path, 137)
+
+
+def test_a_vanished_container_is_no_fault_of_the_script(tmp_path: Path) -> None:
+    """It says what happened and what to do."""
+    told = failure_reason("algo-2", ContainerState("absent"), JobPaths(tmp_path), GIB)
+    assert told.startswith("InternalServerError: the container of host algo-2 disappeared")
+
+
+def test_a_link_out_of_the_job_is_not_followed(tmp_path: Path) -> None:
+    """A script must not read files of this machine through Describe, by whatever it replaces."""
+    (tmp_path / "failure").write_text("secret")
+    path = failure_file(tmp_path)
+    path.symlink_to(tmp_path / "failure")
+    assert reason(tmp_path, 1) == "AlgorithmError: Exit Code: 1"
+    path.unlink()
+    path.parent.rmdir()
+    path.parent.symlink_to(tmp_path)
+    assert reason(tmp_path, 1) == "AlgorithmError: Exit Code: 1"
+
+
+def test_the_last_value_of_each_metric() -> None:
+    """Several on a line count; what is no number and what never came does not."""
+    lines = ["loss=3 acc=0.1", "loss=2.5 loss=2.25", "loss=nope", "acc=1e-1"]
+    events = [LogEvent(i, 1000 * i, 0, line) for i, line in enumerate(lines)]
+    definitions = [
+        {"Name": "loss", "Regex": r"loss=(\S+)"},
+        {"Name": "acc", "Regex": r"acc=([0-9.e-]+)"},
+        {"Name": "never", "Regex": r"never=(\d)"},
+    ]
+    at = [datetime.fromtimestamp(s, timezone.utc) for s in range(4)]
+    assert final_metrics(definitions, events) == (
+        {"MetricName": "loss", "Value": 2.25, "Timestamp": at[1]},
+        {"MetricName": "acc", "Value": 0.1, "Timestamp": at[3]},
+    )

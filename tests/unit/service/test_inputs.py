@@ -1,0 +1,207 @@
+"""Channels and source code on their way into the job's folder."""
+
+from __future__ import annotations
+
+import io
+import json
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from tests.fakes.objects import FakeObjects
+from tests.unit.service.samples import channel, job, request
+from windtunnel_local.service.errors import InputError
+from windtunnel_local.service.inputs import provide_channels, provide_source, relative_key
+from windtunnel_local.service.paths import JobPaths
+from windtunnel_local.service.ports import Mount
+
+
+def unchecked() -> None:
+    """Nobody stops the download."""
+
+
+@pytest.fixture
+def objects(tmp_path: Path) -> FakeObjects:
+    return FakeObjects(tmp_path / "objects", "data")
+
+
+@pytest.fixture
+def folders(tmp_path: Path) -> JobPaths:
+    return JobPaths(tmp_path / "jobs" / "job")
+
+
+def fetch(
+    tmp_path: Path, objects: FakeObjects, folders: JobPaths, uri: str, hosts: int = 1
+) -> tuple[Mount, ...]:
+    accepted = request(hosts=hosts, InputDataConfig=[channel("train", uri)])
+    return provide_channels(job(tmp_path, accepted), folders, objects, unchecked)
+
+
+def files(root: Path) -> dict[str, str]:
+    return {str(p.relative_to(root)): p.read_text() for p in sorted(root.rglob("*")) if p.is_file()}
+
+
+@pytest.mark.parametrize(
+    ("key", "prefix", "place"),
+    [
+        ("a/b.csv", "", "a/b.csv"),
+        ("data/train/a.csv", "data/train/", "a.csv"),
+        ("data/train/x/a.csv", "data/train", "x/a.csv"),
+        ("data/train.csv", "data/train.csv", "train.csv"),
+        ("data/train.csv", "data/tr", "train.csv"),
+        ("data/train2/b.csv", "data/train", "train2/b.csv"),
+        ("train.csv", "train.csv", "train.csv"),
+    ],
+)
+def test_where_a_key_goes(key: str, prefix: str, place: str) -> None:
+    """As SageMaker lays out an S3Prefix."""
+    assert relative_key(key, prefix) == place
+
+
+def test_a_prefix_is_copied_for_every_host(tmp_path: Path, objects: FakeObjects, folders: JobPaths) -> None:
+    """Hosts share one copy; the object store's file is never the script's."""
+    for key in ("train/a.csv", "train/deep/b.csv", "train/folder/", "other/c.csv"):
+        objects.put_text("data", key, key)
+    assert fetch(tmp_path, objects, folders, "s3://data/train", hosts=2) == ()
+    expected = {"a.csv": "train/a.csv", "deep/b.csv": "train/deep/b.csv"}
+    one, two = folders.channel("algo-1", "train"), folders.channel("algo-2", "train")
+    assert files(one) == files(two) == expected
+    assert (one / "folder").is_dir()
+    assert (one / "a.csv").stat().st_ino == (two / "a.csv").stat().st_ino
+    (one / "a.csv").write_text("changed by a script")
+    assert objects.read("data", "train/a.csv") == b"train/a.csv"
+
+
+def test_fetching_again_starts_over(tmp_path: Path, objects: FakeObjects, folders: JobPaths) -> None:
+    """What a crash left half does not stay."""
+    objects.put_text("data", "train/a.csv", "a")
+    left = folders.channel("algo-1", "train") / "half"
+    left.parent.mkdir(parents=True)
+    left.write_text("x")
+    fetch(tmp_path, objects, folders, "s3://data/train/")
+    assert files(folders.channel("algo-1", "train")) == {"a.csv": "a"}
+
+
+@pytest.mark.parametrize(
+    ("uri", "says"),
+    [
+        ("s3://data/nothing", 'No S3 objects found under S3 URL "s3://data/nothing"'),
+        ("s3://nobucket/x", "the bucket of s3://nobucket/x does not exist"),
+        ("file:///no/such/path", "does not exist: file:///no/such/path"),
+    ],
+)
+def test_what_is_not_there(
+    tmp_path: Path, objects: FakeObjects, folders: JobPaths, uri: str, says: str
+) -> None:
+    """The reason names the channel, the address and the fix."""
+    with pytest.raises(InputError) as error:
+        fetch(tmp_path, objects, folders, uri)
+    assert str(error.value).startswith("ClientError: Data download failed:")
+    assert says in str(error.value)
+    assert "'train'" in str(error.value)
+
+
+def test_a_key_that_climbs_out_is_refused(tmp_path: Path, objects: FakeObjects, folders: JobPaths) -> None:
+    """A key is data of somebody else."""
+    objects.put_text("data", "train/../../../evil", "x")
+    with pytest.raises(InputError, match="would leave the channel's folder"):
+        fetch(tmp_path, objects, folders, "s3://data/train/")
+
+
+def test_a_local_folder_is_mounted(tmp_path: Path, objects: FakeObjects, folders: JobPaths) -> None:
+    """Read-only and without a copy; the mount point is there, so that no engine makes it as root."""
+    data = tmp_path / "with space"
+    data.mkdir()
+    for uri in (f"file://{data}", data.as_uri()):
+        assert fetch(tmp_path, objects, folders, uri) == (
+            Mount(str(data), "/opt/ml/input/data/train", read_only=True),
+        )
+    assert folders.channel("algo-1", "train").is_dir()
+
+
+def test_a_local_file_is_mounted(tmp_path: Path, objects: FakeObjects, folders: JobPaths) -> None:
+    """It appears in the channel's folder under its name."""
+    data = tmp_path / "train.csv"
+    data.write_text("x")
+    (mount,) = fetch(tmp_path, objects, folders, f"file://{data}")
+    assert mount.target == "/opt/ml/input/data/train/train.csv"
+    assert (folders.channel("algo-1", "train") / "train.csv").is_file()
+
+
+# --- source -------------------------------------------------------------------
+
+
+def tarball(*members: tarfile.TarInfo) -> bytes:
+    data = io.BytesIO()
+    with tarfile.open(fileobj=data, mode="w:gz") as tar:
+        for member in members:
+            tar.addfile(member, io.BytesIO(b"x" * member.size) if member.isreg() else None)
+    return data.getvalue()
+
+
+def member(name: str, kind: bytes = tarfile.REGTYPE, link: str = "") -> tarfile.TarInfo:
+    info = tarfile.TarInfo(name)
+    info.type, info.linkname = kind, link
+    info.size = 1 if kind == tarfile.REGTYPE else 0
+    return info
+
+
+def provide(tmp_path: Path, objects: FakeObjects, folders: JobPaths, data: bytes | None) -> None:
+    if data is not None:
+        objects.put("data", "code.tar.gz", io.BytesIO(data))
+    accepted = request(HyperParameters={"sagemaker_submit_directory": json.dumps("s3://data/code.tar.gz")})
+    provide_source(job(tmp_path, accepted), folders, objects)
+
+
+def test_ordinary_source_passes(tmp_path: Path, objects: FakeObjects, folders: JobPaths) -> None:
+    """Files, folders and links that stay inside, wherever they point from."""
+    data = tarball(
+        member("train.py"),
+        member("pkg", tarfile.DIRTYPE),
+        member("pkg/up.py", tarfile.SYMTYPE, "../train.py"),
+        member("pkg/same.py", tarfile.LNKTYPE, "train.py"),
+    )
+    provide(tmp_path, objects, folders, data)
+    assert folders.source.read_bytes() == data
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        (member("../evil"),),
+        (member("a/../../evil"),),
+        (member("/etc/passwd"),),
+        (member("a", tarfile.SYMTYPE, "/etc"),),
+        (member("a/b", tarfile.SYMTYPE, "../../x"),),
+        (member("a/b", tarfile.SYMTYPE, "c/../../.."),),
+        (member("a", tarfile.SYMTYPE, "b"), member("a/evil")),
+        (member("a", tarfile.LNKTYPE, "../x"),),
+        (member("a", tarfile.FIFOTYPE),),
+        (member("a", tarfile.CHRTYPE),),
+    ],
+)
+def test_hostile_members_are_named(
+    tmp_path: Path, objects: FakeObjects, folders: JobPaths, bad: tuple[tarfile.TarInfo, ...]
+) -> None:
+    """Refused before any container starts; the tools in the container unpack without a look."""
+    with pytest.raises(InputError) as error:
+        provide(tmp_path, objects, folders, tarball(member("train.py"), *bad))
+    assert repr(bad[-1].name) in str(error.value)
+    assert "s3://data/code.tar.gz" in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("data", "says"),
+    [
+        (None, "NoSuchKey"),
+        (b"no archive", "cannot be read"),
+        (tarball(member("a" * 50))[:40], "cannot be read"),
+    ],
+)
+def test_broken_source(
+    tmp_path: Path, objects: FakeObjects, folders: JobPaths, data: bytes | None, says: str
+) -> None:
+    """Missing, foreign and cut off."""
+    with pytest.raises(InputError, match=says):
+        provide(tmp_path, objects, folders, data)

@@ -1,0 +1,146 @@
+"""counters.json from the simulator's files."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from tests.fakes.clock import START
+from tests.unit.service.samples import job, request
+from windtunnel_local.service.metering import ContainerTimes, measure, read_counters
+
+BASE = START.timestamp()
+
+
+def start(rank: int, **members: Any) -> dict[str, Any]:
+    return {
+        "kind": "start",
+        "time": BASE,
+        "rank": rank,
+        "local_rank": rank % 2,
+        "world_size": 4,
+        "local_world_size": 2,
+        "instance_type": "ml.trn1.2xlarge",
+        "instance_cores": 2,
+        "local_cores": None,
+        "framework_version": "2.9",
+        **members,
+    }
+
+
+def graph(name: str, flops: float, compile_seconds: float = 2.0) -> dict[str, Any]:
+    return {
+        "kind": "graph",
+        "graph": name,
+        "flops": {"bf16": 0, "fp32": flops},
+        "bytes_accessed": 10.0,
+        "input_bytes": flops * 2,
+        "temp_bytes": 7,
+        "compile_seconds": compile_seconds,
+    }
+
+
+def step(seconds: float, samples: int = 8, optimizer: bool = True, **members: Any) -> dict[str, Any]:
+    return {
+        "kind": "step",
+        "time": BASE + 20,
+        "seconds": seconds,
+        "optimizer": optimizer,
+        "samples": samples,
+        "graphs": {"fwd": 1, "opt": 1},
+        "collectives": {"all_reduce": {"count": 1, "bytes": 100}},
+        "collective_seconds": 0.1,
+        "input_wait_seconds": 0.01,
+        "compile_seconds": 0.0,
+        **members,
+    }
+
+
+def write(folder: Path, rank: int, *records: dict[str, Any], tail: str = "") -> None:
+    folder.mkdir(exist_ok=True)
+    text = "".join(json.dumps(record) + "\n" for record in records)
+    (folder / f"rank-{rank}.jsonl").write_text(text + tail)
+
+
+def document(tmp_path: Path, *hosts: Path) -> dict[str, Any]:
+    accepted = job(tmp_path, request(hosts=max(1, len(hosts))))
+    begun = replace(accepted.lifecycle, training_start=START)
+    times = ContainerTimes(START + timedelta(seconds=5), START + timedelta(seconds=65))
+    ranks = [rank for host in hosts for rank in read_counters(host)]
+    return measure(replace(accepted, lifecycle=begun), ranks, times, START + timedelta(seconds=70))
+
+
+def test_two_hosts(tmp_path: Path) -> None:
+    """Work is that of one core, samples those of all ranks, and a step's compile time is no step time."""
+    one, two = tmp_path / "one", tmp_path / "two"
+    write(
+        one,
+        0,
+        start(0),
+        graph("fwd", 1000.0),
+        graph("opt", 10.0, compile_seconds=1.0),
+        step(3.5, compile_seconds=3.0),
+        step(0.4),
+        step(0.3, samples=2),
+        step(0.2, optimizer=False, graphs={"fwd": 1}, collectives={}),
+        {"kind": "end", "exit": "ok", "peak_device_bytes": 5},
+    )
+    write(one, 1, start(1), {"kind": "end", "exit": "ok", "peak_device_bytes": 9})
+    write(two, 2, start(2), graph("fwd", 1000.0), step(9.9))
+    found = document(tmp_path, one, two)
+    train = found.pop("train")
+    assert train.pop("seconds") - 1.2 < 1e-9
+    assert train == {
+        "steps": 3,
+        "samples": 18 * 4,
+        "samples_per_step_per_core": 8,
+        "flops": {"bf16": 0, "fp32": 3030.0},
+        "bytes_accessed": 60.0,
+        "collectives": {"all_reduce": {"count": 3, "bytes": 300}},
+        "median_step_seconds": 0.4,
+        "collective_seconds": 0.1 + 0.1 + 0.1,
+        "input_wait_seconds": 0.03,
+    }
+    assert found.pop("other")["flops"] == {"bf16": 0, "fp32": 1000.0}
+    assert found == {
+        "schema": "windtunnel.counters/1",
+        "job": "job",
+        "instance_type": "ml.trn1.2xlarge",
+        "instance_count": 2,
+        "instance_cores": 2,
+        "cores_used": 2,
+        "world_size": 4,
+        "framework_version": "2.9",
+        "local_cores": None,
+        "graphs": {
+            "count": 2,
+            "compile_seconds": 3.0,
+            "largest": {"flops": 1000.0, "input_bytes": 2000.0, "temp_bytes": 7},
+        },
+        "device_memory_peak_bytes": 9,
+        "seconds": {"training_total": 70.0, "container": 60.0, "first_step_after": 15.0},
+    }
+
+
+def test_a_script_without_the_device(tmp_path: Path) -> None:
+    """Nothing is made up: train is null, what is known from the request stays."""
+    found = document(tmp_path, tmp_path / "no such folder")
+    assert found["train"] is None
+    assert found["other"] is None
+    assert found["world_size"] is None
+    assert found["device_memory_peak_bytes"] is None
+    assert (found["instance_cores"], found["framework_version"]) == (2, "2.9")
+    assert found["seconds"]["first_step_after"] is None
+
+
+def test_a_killed_worker_leaves_half_a_line(tmp_path: Path) -> None:
+    """Whole lines count; foreign ones do not hurt."""
+    write(tmp_path / "c", 0, start(0), step(0.5), tail='[1]\n{"kind":"later"}\n{"kind":"step","sec')
+    (tmp_path / "c" / "rank-x.jsonl").write_text("{}")
+    train = document(tmp_path, tmp_path / "c")["train"]
+    assert train["steps"] == 1
+    # The graph's own record is missing: its work is unknown, and not guessed.
+    assert train["flops"] == {}

@@ -1,0 +1,173 @@
+"""A job as containers: data, compared as data."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.unit.service.samples import IMAGE, LOCAL_IMAGE, channel, config, job, request
+from windtunnel_local.service.instances import GIB
+from windtunnel_local.service.plan import config_files, framework_version, plan_job
+from windtunnel_local.service.ports import ContainerPlan, JobPlan, Mount
+
+HOME = Path("/home/me/.windtunnel")
+SUBMIT = "s3://code/job/source/sourcedir.tar.gz"
+
+
+def test_one_host() -> None:
+    """Everything that a runner is told of a job."""
+    accepted = request(
+        Environment={"WINDTUNNEL_LOCAL_CORES": "1", "WINDTUNNEL_COUNTERS_DIR": "/evil", "AWS_REGION": "eu"},
+        HyperParameters={"sagemaker_submit_directory": json.dumps(SUBMIT)},
+    )
+    arn = "arn:aws:sagemaker:us-east-1:000000000000:training-job/job"
+    folder = HOME / "jobs/job/hosts/algo-1"
+    data = Mount("/data", "/opt/ml/input/data/train", read_only=True)
+    assert plan_job(job(HOME, accepted), config(HOME), (data,)) == JobPlan(
+        job="job",
+        containers=(
+            ContainerPlan(
+                job="job",
+                host="algo-1",
+                image=LOCAL_IMAGE,
+                command=("train",),
+                environment={
+                    "AWS_REGION": "eu",
+                    "AWS_DEFAULT_REGION": "us-east-1",
+                    "HOME": "/opt/windtunnel/home",
+                    "USER": "sagemaker",
+                    "LOGNAME": "sagemaker",
+                    "PYTHONUNBUFFERED": "1",
+                    "TRAINING_JOB_NAME": "job",
+                    "TRAINING_JOB_ARN": arn,
+                    "WINDTUNNEL_INSTANCE_TYPE": "ml.trn1.2xlarge",
+                    "WINDTUNNEL_COUNTERS_DIR": "/opt/windtunnel/counters",
+                    "WINDTUNNEL_FRAMEWORK_VERSION": "2.9",
+                    "WINDTUNNEL_LOCAL_CORES": "1",
+                },
+                mounts=(
+                    Mount(f"{folder}/ml", "/opt/ml"),
+                    Mount(f"{folder}/counters", "/opt/windtunnel/counters"),
+                    Mount(f"{folder}/home", "/opt/windtunnel/home"),
+                    Mount(
+                        str(HOME / "jobs/job/source/sourcedir.tar.gz"),
+                        "/opt/windtunnel/source/sourcedir.tar.gz",
+                        read_only=True,
+                    ),
+                    data,
+                ),
+                user="1000:1000",
+                network=None,
+                memory_bytes=32 * GIB,
+                shm_bytes=16 * GIB,
+                labels={
+                    "windtunnel.job": "job",
+                    "windtunnel.host": "algo-1",
+                    "windtunnel.home": str(HOME),
+                },
+            ),
+        ),
+    )
+
+
+def test_several_hosts_share_a_network_of_their_own() -> None:
+    """Equal job names of two homes never meet in one network."""
+    two = job(HOME, request(hosts=2))
+    first, second = plan_job(two, config(HOME)).containers
+    assert (first.host, second.host) == ("algo-1", "algo-2")
+    assert first.network == second.network
+    elsewhere = plan_job(two, config(Path("/other"))).containers[0]
+    assert first.network is not None
+    assert first.network != elsewhere.network
+
+
+def test_isolation_cap_entry_point_and_foreign_image() -> None:
+    """What changes the plan's other fields."""
+    accepted = request(
+        EnableNetworkIsolation=True,
+        CheckpointConfig={"S3Uri": "s3://b/c", "LocalPath": "/checkpoints"},
+        AlgorithmSpecification={
+            "TrainingImage": "mine:1",
+            "TrainingInputMode": "File",
+            "ContainerEntrypoint": ["/bin/bash"],
+            "ContainerArguments": ["-c", "echo hi"],
+        },
+    )
+    limited = replace(config(HOME), memory_cap_bytes=4 * GIB)
+    (plan,) = plan_job(job(HOME, accepted), limited).containers
+    assert (plan.network, plan.memory_bytes, plan.image) == ("none", 4 * GIB, "mine:1")
+    assert (plan.entrypoint, plan.command) == (("/bin/bash",), ("-c", "echo hi"))
+    assert plan.mounts[-1] == Mount(str(HOME / "jobs/job/hosts/algo-1/ml/checkpoints"), "/checkpoints")
+    assert "WINDTUNNEL_FRAMEWORK_VERSION" not in plan.environment
+
+
+def test_a_cap_above_the_instance_changes_nothing() -> None:
+    """A script that needs more memory than the instance has must fail here too."""
+    generous = replace(config(HOME), memory_cap_bytes=64 * GIB)
+    assert plan_job(job(HOME), generous).containers[0].memory_bytes == 32 * GIB
+
+
+@pytest.mark.parametrize(
+    ("image", "version"),
+    [
+        (IMAGE, "2.9"),
+        (
+            "x.amazonaws.com/huggingface-pytorch-training-neuronx:2.1.2-transformers4.43.2-neuronx-py310",
+            "2.1",
+        ),
+        ("pytorch-training-neuronx:latest", None),
+        ("windtunnel-training:0.1.0", None),
+    ],
+)
+def test_framework_version(image: str, version: str | None) -> None:
+    """It comes from the tag of AWS's images, and from nothing else."""
+    assert framework_version(image) == version
+
+
+def test_config_files() -> None:
+    """/opt/ml/input/config as SageMaker writes it; the code's address is the container's path."""
+    accepted = request(
+        hosts=2,
+        HyperParameters={"epochs": "3", "sagemaker_submit_directory": json.dumps(SUBMIT)},
+        InputDataConfig=[channel("train", "s3://b/t", ContentType="text/csv")],
+    )
+    assert config_files(job(HOME, accepted), "algo-2") == {
+        "hyperparameters.json": {
+            "epochs": "3",
+            "sagemaker_submit_directory": '"/opt/windtunnel/source/sourcedir.tar.gz"',
+        },
+        "resourceconfig.json": {
+            "current_host": "algo-2",
+            "current_instance_type": "ml.trn1.2xlarge",
+            "current_group_name": "homogeneousCluster",
+            "hosts": ["algo-1", "algo-2"],
+            "instance_groups": [
+                {
+                    "instance_group_name": "homogeneousCluster",
+                    "instance_type": "ml.trn1.2xlarge",
+                    "hosts": ["algo-1", "algo-2"],
+                }
+            ],
+            "network_interface_name": "eth0",
+        },
+        "inputdataconfig.json": {
+            "train": {
+                "TrainingInputMode": "File",
+                "S3DistributionType": "FullyReplicated",
+                "RecordWrapperType": "None",
+                "ContentType": "text/csv",
+            }
+        },
+    }
+
+
+def test_code_that_is_in_the_image_stays_where_it_is() -> None:
+    """A path of the container is no address to fetch from."""
+    accepted = request(HyperParameters={"sagemaker_submit_directory": '"/opt/ml/code"'})
+    files = config_files(job(HOME, accepted), "algo-1")
+    assert files["hyperparameters.json"] == {"sagemaker_submit_directory": '"/opt/ml/code"'}
+    targets = [mount.target for mount in plan_job(job(HOME, accepted), config(HOME)).containers[0].mounts]
+    assert "/opt/windtunnel/source/sourcedir.tar.gz" not in targets

@@ -1,0 +1,292 @@
+"""Jobs from start to end, with a fake engine."""
+
+from __future__ import annotations
+
+import json
+import threading
+from typing import Any
+
+import pytest
+
+from tests.fakes.runner import FakeContainer, Image
+from tests.unit.service.conftest import World, wait_for
+from tests.unit.service.samples import channel, request
+
+LINES = [f"line {i}" for i in range(10)]
+
+
+def reason(world: World, name: str = "job") -> str:
+    return str(world.service.describe(name)["FailureReason"])
+
+
+def test_a_job_that_succeeds(world: World) -> None:
+    """Model, output, counters, metrics, log and statuses, all there when the status says so."""
+
+    def script(container: FakeContainer) -> int:
+        assert container.path("/opt/ml/input/data/train/a.csv").read_text() == "data"
+        settings = json.loads(container.path("/opt/ml/input/config/resourceconfig.json").read_text())
+        container.print(f"on {settings['current_host']}")
+        container.print("loss=0.5")
+        container.write("/opt/ml/model/weights", "w")
+        container.write("/opt/ml/output/data/plot", "p")
+        container.write("/opt/ml/checkpoints/1", "c")
+        container.write("/opt/windtunnel/counters/rank-0.jsonl", '{"kind":"start","world_size":2}\n')
+        return 0
+
+    world.runner.script = script
+    world.objects.put_text("data", "train/a.csv", "data")
+    accepted = request(
+        InputDataConfig=[channel("train", "s3://data/train")], CheckpointConfig={"S3Uri": "s3://out/c"}
+    )
+    accepted["AlgorithmSpecification"]["MetricDefinitions"] = [{"Name": "loss", "Regex": r"loss=(\S+)"}]
+    arn = world.service.create(accepted)
+    assert arn == "arn:aws:sagemaker:us-east-1:000000000000:training-job/job"
+    world.finish()
+    told = world.service.describe("job")
+    assert (told["TrainingJobStatus"], told["SecondaryStatus"]) == ("Completed", "Completed")
+    assert told["ModelArtifacts"] == {"S3ModelArtifacts": "s3://out/models/job/output/model.tar.gz"}
+    assert told["FinalMetricDataList"][0]["Value"] == 0.5
+    assert told["BillableTimeInSeconds"] == told["TrainingTimeInSeconds"] == 1
+    assert told["ResourceConfig"] == accepted["ResourceConfig"]
+    assert "FailureReason" not in told
+    assert world.lines() == ["on algo-1", "loss=0.5"]
+    assert world.objects.keys("out") == [
+        "c/1",
+        "models/job/output/model.tar.gz",
+        "models/job/output/output.tar.gz",
+        "models/job/windtunnel/counters.json",
+    ]
+    counters = json.loads(world.objects.read("out", "models/job/windtunnel/counters.json"))
+    assert (counters["world_size"], counters["train"]) == (2, None)
+
+
+def test_building_the_image_shows_in_the_status(world: World) -> None:
+    """A user who waits for an image sees what happens."""
+    pause = threading.Event()
+    world.runner.images["windtunnel-training"] = Image(build=("step 1 of 9",), pause=pause)
+    world.service.create(request())
+    wait_for(lambda: world.job().lifecycle.transitions[0].message == "step 1 of 9")
+    pause.set()
+    assert world.finish().lifecycle.transitions[0].message == "Preparing the instances for training"
+
+
+def test_a_script_that_fails(world: World) -> None:
+    """Its failure file is the reason; what it made is stored nevertheless."""
+
+    def script(container: FakeContainer) -> int:
+        container.print("about to fail")
+        container.write("/opt/ml/output/failure", "ExecuteUserScriptError:\nExitCode 1")
+        container.write("/opt/ml/checkpoints/1", "c")
+        return 1
+
+    world.runner.script = script
+    world.service.create(request(CheckpointConfig={"S3Uri": "s3://out/c"}))
+    world.finish()
+    told = world.service.describe("job")
+    assert told["TrainingJobStatus"] == told["SecondaryStatus"] == "Failed"
+    assert told["FailureReason"] == "AlgorithmError: ExecuteUserScriptError:\nExitCode 1"
+    assert [t["Status"] for t in told["SecondaryStatusTransitions"]][-2:] == ["Uploading", "Failed"]
+    assert world.lines() == ["about to fail"]
+    assert "c/1" in world.objects.keys("out")
+
+
+def test_a_script_killed_for_memory(world: World) -> None:
+    """The reason names the limit."""
+
+    def script(container: FakeContainer) -> int:
+        container.finish(137, oom_killed=True)
+        return 137
+
+    world.runner.script = script
+    world.service.create(request())
+    world.finish()
+    assert "OutOfMemory: The memory limit of host algo-1 is 32 GiB" in reason(world)
+
+
+@pytest.mark.parametrize(
+    ("members", "says"),
+    [
+        ({"InputDataConfig": [channel("train", "file:///no/such/path")]}, "/no/such/path"),
+        ({"InputDataConfig": [channel("train", "s3://data/none")]}, "No S3 objects found"),
+        ({"OutputDataConfig": {"S3OutputPath": "s3://none/x"}}, "bucket of s3://none/x does not exist"),
+        ({"HyperParameters": {"sagemaker_submit_directory": '"s3://data/none"'}}, "NoSuchKey"),
+    ],
+)
+def test_inputs_that_cannot_be_provided(world: World, members: dict[str, Any], says: str) -> None:
+    """The job fails before any container starts; the next one runs."""
+    world.service.create(request(**members))
+    world.finish()
+    assert says in reason(world)
+    assert world.runner.plans == []
+    world.service.create(request("next"))
+    assert world.finish("next").lifecycle.status == "Completed"
+
+
+def test_an_image_that_does_not_exist(world: World) -> None:
+    """Named with its fix; never billed."""
+    accepted = request()
+    accepted["AlgorithmSpecification"]["TrainingImage"] = "mine:1"
+    world.service.create(accepted)
+    world.finish()
+    assert "'mine:1'" in reason(world)
+    assert "BillableTimeInSeconds" not in world.service.describe("job")
+
+
+def test_no_engine(world: World) -> None:
+    """The engine's complaint becomes the reason, and the clean-up does not hang on it."""
+    world.runner.broken = "no Docker engine; start it with ..."
+    world.service.create(request())
+    wait_for(lambda: world.job().lifecycle.finished and not world.service.busy())
+    assert reason(world) == "no Docker engine; start it with ..."
+    world.runner.broken = None
+
+
+def test_an_unexpected_fault_fails_the_job(world: World, caplog: pytest.LogCaptureFixture) -> None:
+    """With a traceback in the server's log."""
+
+    def broken(*_: Any) -> None:
+        raise ZeroDivisionError("oops")
+
+    world.runner.start = broken  # type: ignore[assignment, method-assign]
+    world.service.create(request())
+    world.finish()
+    assert reason(world).startswith("InternalServerError: ZeroDivisionError: oops.")
+    assert "Traceback" in caplog.text
+
+
+def test_an_upload_that_fails(world: World) -> None:
+    """The job is not Completed without its model."""
+
+    def script(container: FakeContainer) -> int:
+        (world.config.home.parent / "objects" / "out").rename(world.config.home.parent / "gone")
+        container.write("/opt/ml/model/weights", "w")
+        return 0
+
+    world.runner.script = script
+    world.service.create(request())
+    world.finish()
+    assert "Artifact upload failed" in reason(world)
+
+
+def patient(container: FakeContainer) -> int:
+    """Runs until SIGTERM, then saves its model."""
+    container.print("training")
+    container.sleep_until(container.terminated)
+    container.print("saving")
+    container.write("/opt/ml/model/weights", "w")
+    return 0
+
+
+def stubborn(container: FakeContainer) -> int:
+    """Ignores SIGTERM."""
+    container.print("training")
+    container.sleep_until(threading.Event())
+    return 0
+
+
+def test_stop(world: World) -> None:
+    """SIGTERM reaches the script, what it saves is stored, the status ends as Stopped."""
+    world.runner.script = patient
+    world.service.create(request())
+    world.reach("Training")
+    world.service.stop("job")
+    assert world.service.describe("job")["TrainingJobStatus"] in {"Stopping", "Stopped"}
+    life = world.finish().lifecycle
+    assert (life.status, life.secondary) == ("Stopped", "Stopped")
+    assert world.lines() == ["training", "saving"]
+    assert world.job().model_artifact == "s3://out/models/job/output/model.tar.gz"
+
+
+def test_stop_of_a_script_that_does_not_listen(world: World) -> None:
+    """SIGKILL after the grace period, not before."""
+    world.runner.script = stubborn
+    world.service.create(request())
+    world.reach("Training")
+    container = world.runner.container("job")
+    world.service.stop("job")
+    wait_for(lambda: container.signals == ["TERM"])
+    world.clock.advance(119)
+    assert world.secondary() == "Stopping"
+    world.clock.advance(1)
+    assert world.finish().lifecycle.status == "Stopped"
+    assert container.signals == ["TERM", "KILL"]
+
+
+def test_stop_while_the_image_is_built(world: World) -> None:
+    """The job ends at once, costs nothing and starts no container."""
+    world.runner.images["windtunnel-training"] = Image(build=("step 1",), pause=threading.Event())
+    world.service.create(request())
+    wait_for(lambda: world.job().lifecycle.transitions[0].message == "step 1")
+    world.service.stop("job")
+    life = world.finish().lifecycle
+    assert [t.status for t in life.transitions] == ["Starting", "Stopping", "Stopped"]
+    assert life.training_start is None
+    assert world.runner.plans == []
+
+
+def test_max_runtime(world: World) -> None:
+    """It counts from the start of the training; the model is kept."""
+    world.runner.script = patient
+    world.service.create(request(StoppingCondition={"MaxRuntimeInSeconds": 20}))
+    world.reach("Training")
+    world.clock.advance(19)
+    wait_for(lambda: world.lines() == ["training"])
+    assert world.secondary() == "Training"
+    world.clock.advance(1)
+    life = world.finish().lifecycle
+    assert (life.status, life.secondary) == ("Stopped", "MaxRuntimeExceeded")
+    assert world.job().model_artifact is not None
+    assert world.service.describe("job")["BillableTimeInSeconds"] == 20
+
+
+def test_one_host_fails_and_the_others_are_ended(world: World) -> None:
+    """The reason is that of the host that failed first."""
+
+    def script(container: FakeContainer) -> int:
+        container.print(f"I am {container.plan.host}")
+        if container.plan.host == "algo-2":
+            return 7
+        return patient(container) or 3
+
+    world.runner.script = script
+    world.service.create(request(hosts=3))
+    world.finish()
+    assert reason(world) == "AlgorithmError: Exit Code: 7"
+    assert world.lines(host="algo-1") == ["I am algo-1", "training", "saving"]
+    assert world.lines(host="algo-2") == ["I am algo-2"]
+
+
+def test_a_container_that_vanishes(world: World) -> None:
+    """Somebody removed it: the job fails and says so."""
+    world.runner.script = patient
+    world.service.create(request())
+    world.reach("Training")
+    wait_for(lambda: world.lines() == ["training"])
+    world.runner.remove("job")
+    world.finish()
+    assert "disappeared" in reason(world) or "Exit Code: 137" in reason(world)
+
+
+def test_two_jobs_at_the_same_time(world: World) -> None:
+    """Neither waits for the other."""
+    world.runner.script = patient
+    for name in ("one", "two"):
+        world.service.create(request(name))
+    for name in ("one", "two"):
+        world.reach("Training", name)
+        world.service.stop(name)
+    wait_for(lambda: not world.service.busy())
+    assert [world.job(name).lifecycle.status for name in ("one", "two")] == ["Stopped", "Stopped"]
+
+
+def test_counters_that_make_no_sense_do_not_fail_the_job(world: World) -> None:
+    """They come out of the container."""
+
+    def script(container: FakeContainer) -> int:
+        container.write("/opt/windtunnel/counters/rank-0.jsonl", '{"kind":"step","graphs":7}\n')
+        return 0
+
+    world.runner.script = script
+    world.service.create(request())
+    assert world.finish().lifecycle.status == "Completed"
+    assert world.objects.keys("out") == []

@@ -1,0 +1,122 @@
+"""The API's view of training jobs."""
+
+from __future__ import annotations
+
+import threading
+from datetime import timedelta
+
+import pytest
+
+from tests.fakes.clock import START
+from tests.unit.service.conftest import World, wait_for
+from tests.unit.service.samples import request
+from windtunnel_local.service.errors import JobExists, JobNotFound, ValidationFailed
+from windtunnel_local.service.model import JobQuery
+
+
+def run_on(world: World) -> None:
+    world.runner.script = lambda container: container.sleep_until(container.terminated)
+
+
+def test_describe_while_it_runs(world: World) -> None:
+    """What is not known yet is left out; defaults that AWS fills in are there."""
+    run_on(world)
+    world.service.create(request(StoppingCondition=None))
+    world.reach("Training")
+    told = world.service.describe("job")
+    assert told["TrainingJobStatus"] == "InProgress"
+    assert told["StoppingCondition"] == {"MaxRuntimeInSeconds": 86400}
+    assert told["EnableManagedSpotTraining"] is False
+    assert told["TrainingStartTime"] == START
+    assert told["SecondaryStatusTransitions"][0]["EndTime"] == START
+    assert "EndTime" not in told["SecondaryStatusTransitions"][-1]
+    for later in (
+        "TrainingEndTime",
+        "BillableTimeInSeconds",
+        "ModelArtifacts",
+        "FinalMetricDataList",
+        "Tags",
+    ):
+        assert later not in told
+
+
+def test_an_invalid_request_leaves_nothing(world: World) -> None:
+    """Validation comes before anything starts."""
+    with pytest.raises(ValidationFailed):
+        world.service.create(request(HyperParameters={"a": "x" * 3000}))
+    with pytest.raises(JobNotFound, match="Requested resource not found"):
+        world.service.describe("job")
+
+
+def test_a_name_is_taken_until_the_job_is_deleted(world: World) -> None:
+    """As on AWS, also after the job has ended."""
+    world.service.create(request())
+    with pytest.raises(JobExists):
+        world.service.create(request())
+    world.finish()
+    with pytest.raises(JobExists):
+        world.service.create(request())
+    world.service.delete("job")
+    with pytest.raises(JobNotFound):
+        world.service.describe("job")
+    world.service.create(request())
+    assert world.finish().lifecycle.status == "Completed"
+
+
+def test_what_a_status_does_not_allow(world: World) -> None:
+    """In AWS's words, which its SDKs look for."""
+    run_on(world)
+    world.service.create(request())
+    with pytest.raises(
+        ValidationFailed, match=r"rejected because the training job is in status InProgress\."
+    ):
+        world.service.delete("job")
+    world.service.stop("job")
+    world.service.stop("job")
+    world.finish()
+    with pytest.raises(ValidationFailed, match=r"rejected because the training job is in status Stopped\."):
+        world.service.stop("job")
+    for call in (world.service.stop, world.service.delete, world.service.describe):
+        with pytest.raises(JobNotFound):
+            call("none")
+
+
+def test_list(world: World) -> None:
+    """Summaries, newest first, with a token that leads on."""
+    for i in range(3):
+        world.service.create(request(f"job-{i}"))
+        world.clock.advance(1)
+    wait_for(lambda: not world.service.busy())
+    page = world.service.list(JobQuery(limit=2))
+    assert [s["TrainingJobName"] for s in page["TrainingJobSummaries"]] == ["job-2", "job-1"]
+    assert page["TrainingJobSummaries"][0]["CreationTime"] == START + timedelta(seconds=2)
+    assert page["TrainingJobSummaries"][0]["TrainingJobStatus"] == "Completed"
+    rest = world.service.list(JobQuery(limit=2, token=page["NextToken"]))
+    assert [s["TrainingJobName"] for s in rest["TrainingJobSummaries"]] == ["job-0"]
+    assert "NextToken" not in rest
+
+
+def test_tags(world: World) -> None:
+    """Given with the job or later; at most 50."""
+    arn = world.service.create(request(Tags=[{"Key": "b", "Value": "1"}]))
+    assert "Tags" not in world.job().request
+    assert world.service.add_tags(arn, [{"Key": "a", "Value": "2"}]) == [
+        {"Key": "a", "Value": "2"},
+        {"Key": "b", "Value": "1"},
+    ]
+    world.service.delete_tags(arn, ["b", "unknown"])
+    assert world.service.list_tags(arn) == [{"Key": "a", "Value": "2"}]
+    with pytest.raises(ValidationFailed, match="at most 50"):
+        world.service.add_tags(arn, [{"Key": f"k{i}", "Value": ""} for i in range(50)])
+    for foreign in (arn + "x", arn.replace("us-east-1", "eu-west-1"), "job"):
+        with pytest.raises(JobNotFound):
+            world.service.list_tags(foreign)
+    world.finish()
+
+
+def test_create_does_not_wait(world: World) -> None:
+    """It returns while the image is still being made."""
+    run_on(world)
+    world.service.create(request())
+    assert threading.active_count() > 1
+    assert not world.job().lifecycle.finished
