@@ -87,7 +87,8 @@ def test_any_user_may_install_requirements(runner: DockerRunner, settings: Setti
 def test_the_toolkit_finds_what_it_calls(runner: DockerRunner, settings: Settings) -> None:
     """`train` is AWS's, torchrun and neuron-ls are the simulator's."""
     script = (
-        "for c in train torchrun neuron-ls; do command -v $c; done; grep -o neuron_sim $(command -v torchrun) | head -1;"
+        "for c in train torchrun neuron-ls; do command -v $c; done;"
+        "grep -o neuron_sim $(command -v torchrun) | head -1;"
         "echo $SAGEMAKER_TRAINING_MODULE; neuron-ls -j | grep -c nc_count"
     )
     assert output(runner, settings.image, script) == [

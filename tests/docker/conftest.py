@@ -1,0 +1,44 @@
+"""A backend of the tests' own, with real containers."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from windtunnel import LocalSession, PyTorch
+
+SCRIPTS = Path(__file__).parent / "scripts"
+MEMORY_GIB = "4"
+
+
+@pytest.fixture(scope="module")
+def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalSession]:
+    """A session whose backend runs in a home of its own; its containers may have 4 GiB each."""
+    home = tmp_path_factory.mktemp("home")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("WINDTUNNEL_MEMORY_GIB", MEMORY_GIB)
+        patch.setenv("WINDTUNNEL_STOP_GRACE_SECONDS", "10")
+        session = LocalSession(home=home)
+        session.endpoint()
+        yield session
+    running = session.backend.running()
+    if running is not None:
+        os.kill(running.pid, signal.SIGTERM)
+
+
+def estimator(session: LocalSession, script: str = "behave.py", **arguments: Any) -> PyTorch:
+    """An estimator for one of the scripts here, on trn1.2xlarge."""
+    settings: dict[str, Any] = {
+        "framework_version": "2.9",
+        "instance_type": "ml.trn1.2xlarge",
+        "instance_count": 1,
+        "max_run": 600,
+        "session": session,
+        **arguments,
+    }
+    return PyTorch(script, source_dir=str(SCRIPTS), **settings)
