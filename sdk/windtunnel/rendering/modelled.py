@@ -199,11 +199,16 @@ def _trust(comparison: Comparison) -> Section:
     for calibration in dict.fromkeys(item.calibration.family for item in comparison.estimates):
         estimate = next(item for item in comparison.estimates if item.calibration.family == calibration)
         notes.append(_calibration_note(estimate.calibration))
+    # Instances of one family lie outside for the same reasons: one note for all of them.
+    outside: dict[tuple[str, ...], list[str]] = {}
     for item in comparison.estimates:
-        notes += [
-            f"OUTSIDE THE CALIBRATED RANGE on {_short(item.instance.name)}: {text}. Its interval is widened."
-            for text in item.range_check.outside
-        ]
+        if item.range_check.outside:
+            outside.setdefault(item.range_check.outside, []).append(_short(item.instance.name))
+    notes += [
+        f"OUTSIDE THE CALIBRATED RANGE on {' and '.join(names)}: {'; '.join(reasons)}. "
+        f"{'Its interval is' if len(names) == 1 else 'Their intervals are'} widened."
+        for reasons, names in outside.items()
+    ]
     unknown = list(dict.fromkeys(name for item in comparison.estimates for name in item.range_check.unknown))
     if unknown:
         notes.append(
