@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 
 SCRIPTS = Path(__file__).parent / "scripts"
+# Cores enough for every test; a test that needs another instance names it.
+INSTANCE = {"WINDTUNNEL_INSTANCE_TYPE": "ml.trn1.32xlarge"}
 LAUNCHER = [sys.executable, "-m", "neuron_sim.launcher.torchrun"]
 
 
@@ -40,7 +42,7 @@ def torchrun(tmp_path: Path) -> Callable[..., Launch]:
         command = [*LAUNCHER, "--nnodes", "1", "--nproc_per_node", str(workers), str(path), *arguments]
         finished = subprocess.run(
             command,
-            env={**os.environ, "SAY_TO": str(tmp_path / "said"), **environment},
+            env={**os.environ, **INSTANCE, "SAY_TO": str(tmp_path / "said"), **environment},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,

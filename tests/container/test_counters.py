@@ -17,6 +17,7 @@ def test_steps_samples_flops_and_collectives_are_counted(torchrun, tmp_path):
         WINDTUNNEL_COUNTERS_DIR=str(tmp_path),
         WINDTUNNEL_LOCAL_CORES="2",
         SM_CURRENT_HOST="algo-1",
+        WINDTUNNEL_INSTANCE_TYPE="ml.trn1.2xlarge",
     )
     first = records(tmp_path, 0)
     start, end = first[0], first[-1]

@@ -36,3 +36,19 @@ def test_what_is_not_simulated_raises_and_says_so(torchrun):
     for feature in ("send", "recv", "spmd", "trace"):
         assert entry[feature].startswith("NotSimulatedError: "), entry[feature]
         assert "not simulated" in entry[feature]
+
+
+def test_more_workers_than_cores_are_refused(torchrun):
+    """As on the instance: each worker needs a core of its own."""
+    launch = torchrun("world.py", workers=3, check=False, WINDTUNNEL_INSTANCE_TYPE="ml.trn1.2xlarge")
+    assert launch.code == 1
+    assert "3 workers need a NeuronCore each, but ml.trn1.2xlarge has 2 here" in launch.output
+
+
+def test_the_log_says_that_it_is_a_rehearsal_and_how_large(torchrun):
+    """Nobody shall take a rehearsal with fewer cores for the whole instance."""
+    launch = torchrun("ends.py", "exit", "0", WINDTUNNEL_LOCAL_CORES="2")
+    assert (
+        "Windtunnel: 2 of the 32 NeuronCores of ml.trn1.32xlarge, simulated; local_cores=2: a"
+        in launch.output
+    )

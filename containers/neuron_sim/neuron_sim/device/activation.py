@@ -65,7 +65,7 @@ def activate() -> None:
     current = settings.read()
     # Counting first: it sets XLA's flags, which are read when the client is made.
     recorder.install(current)
-    world.install()
+    world.install(current)
     collectives.install(current)
     refusals.install()
     old_names.install(current.framework_version)

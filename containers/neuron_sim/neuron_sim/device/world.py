@@ -12,20 +12,37 @@ from typing import Any
 import _XLAC
 
 from neuron_sim import settings, topology
+from neuron_sim.errors import TopologyError
 from neuron_sim.settings import Identity
 
 DEVICE_TYPE = "NEURON"
 
 
-def install() -> None:
+_current: settings.Settings
+
+
+def install(current: settings.Settings) -> None:
     """Replace what a lone process answers by what a core of this job would."""
+    global _current
+    _current = current
     for name, replacement in _replacements().items():
         setattr(_XLAC, name, replacement)
 
 
 def me() -> Identity:
-    """This core; read late, because `xmp.spawn` sets the ordinal after the import."""
-    return settings.identity()
+    """This core; read late, because `xmp.spawn` sets the ordinal after the import.
+
+    Raises:
+        TopologyError: this host has more workers than the instance has cores.
+    """
+    identity = settings.identity()
+    if identity.local_world_size > _current.cores:
+        raise TopologyError(
+            f"{identity.local_world_size} workers need a NeuronCore each, but {_current.instance_type} has "
+            f"{_current.cores} here. Start at most {_current.cores} (torchrun --nproc_per_node), "
+            "or choose a larger instance_type."
+        )
+    return identity
 
 
 def _replacements() -> dict[str, Any]:

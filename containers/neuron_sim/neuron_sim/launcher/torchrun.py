@@ -18,6 +18,7 @@ from torch.distributed import run as torch_run
 from torch.distributed.elastic.multiprocessing.errors import record
 from torch.distributed.launcher.api import elastic_launch
 
+from neuron_sim import settings
 from neuron_sim.collectives import region
 from neuron_sim.collectives.communicator import LAUNCH_VARIABLE
 from neuron_sim.launcher import preload, worker
@@ -40,6 +41,7 @@ def main(argv: list[str] | None = None) -> None:
     if not forkable or not script.is_file():
         torch_run.run(arguments)
         return
+    _announce(settings.read(), arguments.nproc_per_node)
     _limit_threads(arguments.nproc_per_node)
     _avoid_taken_port(arguments)
     preload.warm_up(script)
@@ -62,6 +64,14 @@ def _launch(arguments: argparse.Namespace) -> None:
         elastic_launch(config, worker.run)(arguments.training_script, *arguments.training_script_args)
     finally:
         region.forget(os.environ[LAUNCH_VARIABLE])
+
+
+def _announce(current: settings.Settings, workers: str) -> None:
+    """Say in the job's log what this is: simulated, and on how many of the instance's cores."""
+    cores = f"{workers} of the {current.instance.cores} NeuronCores of {current.instance_type}, simulated"
+    if current.local_cores is not None and current.local_cores < current.instance.cores:
+        cores += f"; local_cores={current.local_cores}: a rehearsal with fewer cores than the instance has"
+    print(f"Windtunnel: {cores}.", flush=True)
 
 
 def _avoid_taken_port(arguments: argparse.Namespace) -> None:
