@@ -21,7 +21,7 @@ timed() {
     shift
     say "$title"
     "$@" || code=$?
-    say "$title: $([ "$code" -eq 0 ] && echo done || echo "FAILED ($code)") in $((SECONDS - start)) s"
+    say "$title: $([ "$code" -eq 0 ] && echo "done" || echo "FAILED ($code)") in $((SECONDS - start)) s"
     return "$code"
 }
 

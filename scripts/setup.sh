@@ -29,7 +29,7 @@ make_venv() {
     # Debian ships venv without what fills it.
     "$PYTHON" -c 'import ensurepip' 2>/dev/null || apt_install python3-venv
     [ -x "$VENV/bin/python" ] || "$PYTHON" -m venv "$VENV"
-    "$VENV/bin/pip" install --quiet --disable-pip-version-check --editable "$ROOT[dev]"
+    "$VENV/bin/pip" install --quiet --disable-pip-version-check --editable "${ROOT}[dev]"
 }
 
 engine_answers() {
@@ -59,7 +59,7 @@ start_engine() {
     [ "$(id -u)" -eq 0 ] || fail "the Docker engine does not answer; start it: sudo systemctl start docker"
     if [ -d /run/systemd/system ]; then
         systemctl start docker
-    elif kill -0 "$(cat /var/run/docker.pid 2>/dev/null)" 2>/dev/null; then
+    elif is_running dockerd /var/run/docker.pid; then
         # Two engines in one network namespace take each other's bridge away.
         say "dockerd runs but does not answer yet; waiting for it"
     else
@@ -73,8 +73,19 @@ start_engine() {
     done
 }
 
+# is_running NAME PIDFILE: whether the process of that number is alive and of that name.
+is_running() {
+    local pid
+    pid="$(cat "$2" 2>/dev/null)" || return 1
+    [ "$(cat "/proc/$pid/comm" 2>/dev/null)" = "$1" ]
+}
+
 # Where there is no init system, by hand: in a session of its own, so that it outlives make.
 start_dockerd() {
+    # An engine that was killed leaves its pid files, and takes whoever has such a number now for itself.
+    rm -f /var/run/docker.pid
+    local containerd=/var/run/docker/containerd/containerd.pid
+    is_running containerd "$containerd" || rm -f "$containerd"
     DOCKERD_LOG=/var/log/dockerd.log
     : >>"$DOCKERD_LOG" 2>/dev/null || DOCKERD_LOG="$HOME/dockerd.log"
     say "starting dockerd, log in $DOCKERD_LOG"
