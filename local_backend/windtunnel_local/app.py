@@ -66,13 +66,15 @@ def build(
     runner = runner or make_runner(settings)
     store = SqliteStore(settings.home / "state.sqlite")
     objects = FileObjects(settings.home / "objects")
+    # SDK v2's default_bucket() makes it, and whoever uses boto3 alone expects it: it is simply there.
+    objects.create_bucket(default_bucket(credentials))
     config = ServiceConfig(
         home=settings.home,
         account_id=credentials.account_id,
         region=credentials.region,
         image=settings.image,
         user=f"{os.getuid()}:{os.getgid()}",
-        memory_cap_bytes=int(settings.memory_gib * 2**30) if settings.memory_gib else None,
+        memory_cap_bytes=int(settings.memory_gib * 2**30) if settings.memory_gib else _spare_memory_bytes(),
         stop_grace_s=settings.stop_grace_s,
     )
     jobs = TrainingJobService(store, runner, objects, clock, config)
@@ -90,6 +92,16 @@ def build(
     verifier = Verifier(credentials.access_key_id, credentials.secret_access_key, clock.now)
     health = {"version": version(), "pid": os.getpid()}
     return Application(Api(services, verifier, local_hosts(port), health), jobs, store, objects, runner)
+
+
+def _spare_memory_bytes() -> int:
+    """Most of this machine's memory: a job that takes more is to end alone, not to take the machine along."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * 9 // 10
+
+
+def default_bucket(credentials: Credentials) -> str:
+    """The bucket that the SDK's local session uses unless another is named."""
+    return f"windtunnel-{credentials.region}-{credentials.account_id}"
 
 
 def make_runner(settings: Settings) -> Runner:

@@ -7,7 +7,7 @@
     WINDTUNNEL_IMAGE               the training image's tag (windtunnel-training:<version>)
     WINDTUNNEL_BASE_IMAGE          what it is built on (chosen by what can be reached)
     WINDTUNNEL_TORCH_INDEX_URL     an index of CPU-only torch builds to prefer when it answers
-    WINDTUNNEL_MEMORY_GIB          most memory of one container (the instance's)
+    WINDTUNNEL_MEMORY_GIB          most memory of one container (the instance's, at most 90 % of this machine's)
     WINDTUNNEL_STOP_GRACE_SECONDS  from SIGTERM to SIGKILL (120)
     WINDTUNNEL_SIM_PYTHON          the interpreter of the process runner (the server's own)
 
@@ -63,7 +63,7 @@ def from_environment(environment: Mapping[str, str]) -> Settings:
         SettingsError: a value that cannot be used.
     """
     given = {name: value for name, value in environment.items() if value}
-    home = Path(given.get("WINDTUNNEL_HOME", "~/.windtunnel")).expanduser().absolute()
+    home = _path("WINDTUNNEL_HOME", given.get("WINDTUNNEL_HOME", "~/.windtunnel"))
     runner = given.get("WINDTUNNEL_RUNNER", "docker")
     if runner not in get_args(RunnerName):
         valid = " or ".join(get_args(RunnerName))
@@ -80,7 +80,7 @@ def from_environment(environment: Mapping[str, str]) -> Settings:
         torch_index_url=given.get("WINDTUNNEL_TORCH_INDEX_URL"),
         memory_gib=_number(given, "WINDTUNNEL_MEMORY_GIB", 0) or None,
         stop_grace_s=_number(given, "WINDTUNNEL_STOP_GRACE_SECONDS", _DEFAULT_STOP_GRACE_S),
-        sim_python=Path(sim_python).expanduser().absolute() if sim_python else None,
+        sim_python=_path("WINDTUNNEL_SIM_PYTHON", sim_python) if sim_python else None,
         network=host_network(environment),
         environment=dict(environment),
     )
@@ -98,6 +98,15 @@ def version() -> str:
         if source.is_file() and (match := re.search(r'__version__ = "([^"]+)"', source.read_text())):
             return match[1]
     raise SettingsError("The package windtunnel is incomplete: install windtunnel again.")
+
+
+def _path(name: str, text: str) -> Path:
+    try:
+        return Path(text).expanduser().absolute()
+    except RuntimeError as error:
+        raise SettingsError(
+            f"{name} is {text!r}, and '~' is the home of nobody here; set it to an absolute path."
+        ) from error
 
 
 def _number(given: Mapping[str, str], name: str, default: float, most: float = float("inf")) -> float:

@@ -7,6 +7,7 @@ in SDK v2), the request is built from it, and an unknown keyword is reported aga
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
@@ -14,6 +15,7 @@ from typing import Any
 from windtunnel.errors import ConfigurationError, UnsupportedArgument, did_you_mean
 
 Tags = list[dict[str, str]] | dict[str, str]
+AnyPath = str | os.PathLike[str]
 
 RENAMED = {
     "train_instance_count": "instance_count",
@@ -31,111 +33,118 @@ RENAMED = {
 
 @dataclass
 class JobArguments:
-    """What a training job needs to know, apart from its code, image and hyperparameters."""
+    """What a training job needs to know, apart from its code, image and hyperparameters.
+
+    Attributes:
+        role: IAM role, name or ARN. Optional locally, required on AWS.
+        instance_count: Number of instances, >= 1.
+        instance_type: Here ``ml.trn1.2xlarge``, ``ml.trn1.32xlarge``, ``ml.trn1n.32xlarge``; others on AWS
+            only.
+        keep_alive_period_in_seconds: Warm pool, 0 to 21,600 s; AWS only.
+        volume_size: GB of storage.
+        volume_kms_key: KMS key of that storage.
+        max_run: Seconds after which the job is stopped, 1 to 28 days.
+        input_mode: ``File``; on AWS also ``FastFile`` or ``Pipe``.
+        output_path: ``s3://`` prefix of model.tar.gz; default: the session's bucket.
+        output_kms_key: KMS key of the output and of the uploaded code.
+        base_job_name: Start of generated job names; default: the image's repository.
+        sagemaker_session: The same as ``session``; SDK v2's name.
+        tags: ``{"key": "value"}`` or ``[{"Key": ..., "Value": ...}]``.
+        subnets: With ``security_group_ids``: the VPC; AWS only.
+        security_group_ids: With ``subnets``: the VPC; AWS only.
+        model_uri: A model to start from, as one more channel.
+        model_channel_name: Name of that channel.
+        metric_definitions: ``[{"Name": ..., "Regex": ...}]`` applied to the log.
+        encrypt_inter_container_traffic: Encrypt traffic between instances.
+        use_spot_instances: Managed spot training; needs ``max_wait``; AWS only.
+        max_wait: Seconds to wait for a spot job, >= ``max_run``.
+        checkpoint_s3_uri: ``s3://`` prefix kept in step with the checkpoint folder.
+        checkpoint_local_path: Checkpoint folder in the container; default /opt/ml/checkpoints.
+        rules: Debugger rules; refused unless empty.
+        debugger_hook_config: False: none; None or True: SDK v2's default; a mapping is sent as
+            DebugHookConfig.
+        tensorboard_output_config: Sent as TensorBoardOutputConfig; AWS only.
+        enable_sagemaker_metrics: Metrics time series; on by default for PyTorch and HuggingFace.
+        enable_network_isolation: No network in the container.
+        profiler_config: Sent as ProfilerConfig; refused on Trainium, which SageMaker's profiler does not
+            support.
+        disable_profiler: True on Trainium, whatever is given.
+        environment: Environment variables of the container.
+        max_retry_attempts: 1 to 30.
+        source_dir: Directory with the code, or ``s3://.../sourcedir.tar.gz``.
+        git_config: Refused: clone first, then give the directory.
+        container_log_level: Of the training toolkit.
+        code_location: ``s3://`` prefix of the uploaded code; default: the output bucket.
+        entry_point: The script; inside ``source_dir`` if that is given.
+        dependencies: Files and directories put next to the script.
+        instance_groups: Refused: heterogeneous clusters are not offered.
+        training_repository_access_mode: ``Platform`` or ``Vpc``; AWS only.
+        training_repository_credentials_provider_arn: AWS only.
+        enable_infra_check: AWS only.
+        container_entry_point: Replaces the image's entry point.
+        container_arguments: Arguments of that entry point.
+        disable_output_compression: Upload the model as files.
+        enable_remote_debug: AWS only.
+        enable_session_tag_chaining: AWS only.
+        training_plan: ARN of a training plan; AWS only.
+        instance_placement_config: UltraServer placement; AWS only.
+        session: Where the job runs: None (the local backend), a `LocalSession`, an `AwsSession` or a
+            boto3.Session.
+        local_cores: Rehearse with this many NeuronCores a host instead of all; local sessions only. The
+            environment variable WINDTUNNEL_LOCAL_CORES is its default.
+    """
 
     role: str | None = None
-    """IAM role, name or ARN. Optional locally, required on AWS."""
     instance_count: int | None = None
-    """Number of instances, >= 1."""
     instance_type: str | None = None
-    """``ml.trn1.2xlarge``, ``ml.trn1.32xlarge``, ``ml.trn1n.32xlarge``, ..."""
     keep_alive_period_in_seconds: int | None = None
-    """Warm pool, 0 to 21,600 s."""
     volume_size: int = 30
-    """GB of storage."""
     volume_kms_key: str | None = None
-    """KMS key of that storage."""
     max_run: int = 24 * 60 * 60
-    """Seconds after which the job is stopped, 1 to 28 days."""
     input_mode: str = "File"
-    """``File``, ``FastFile`` or ``Pipe``."""
     output_path: str | None = None
-    """``s3://`` prefix of model.tar.gz; default: the session's bucket."""
     output_kms_key: str | None = None
-    """KMS key of the output and of the uploaded code."""
     base_job_name: str | None = None
-    """Start of generated job names; default: the image's repository."""
     sagemaker_session: Any = None
-    """The same as ``session``; SDK v2's name."""
     tags: Tags | None = None
-    """``{"key": "value"}`` or ``[{"Key": ..., "Value": ...}]``."""
     subnets: list[str] | None = None
-    """With ``security_group_ids``: the VPC."""
     security_group_ids: list[str] | None = None
-    """With ``subnets``: the VPC."""
-    model_uri: str | None = None
-    """A model to start from, as one more channel."""
+    model_uri: AnyPath | None = None
     model_channel_name: str = "model"
-    """Name of that channel."""
     metric_definitions: list[dict[str, str]] | None = None
-    """``[{"Name": ..., "Regex": ...}]`` applied to the log."""
     encrypt_inter_container_traffic: bool | None = None
-    """Encrypt traffic between instances."""
     use_spot_instances: bool = False
-    """Managed spot training; needs ``max_wait``."""
     max_wait: int | None = None
-    """Seconds to wait for a spot job, >= ``max_run``."""
     checkpoint_s3_uri: str | None = None
-    """``s3://`` prefix kept in step with the checkpoint folder."""
     checkpoint_local_path: str | None = None
-    """Checkpoint folder in the container; default /opt/ml/checkpoints."""
     rules: list[Any] | None = None
-    """Debugger rules; refused unless empty."""
     debugger_hook_config: bool | Mapping[str, Any] | None = None
-    """False: none; None or True: SDK v2's default; a mapping is sent as DebugHookConfig."""
     tensorboard_output_config: Mapping[str, Any] | None = None
-    """Sent as TensorBoardOutputConfig; AWS only."""
     enable_sagemaker_metrics: bool | None = None
-    """Metrics time series; on by default for PyTorch and HuggingFace."""
     enable_network_isolation: bool | None = None
-    """No network in the container."""
     profiler_config: Mapping[str, Any] | None = None
-    """Sent as ProfilerConfig; refused on Trainium, which SageMaker's profiler does not support."""
     disable_profiler: bool | None = None
-    """Always on for Trainium."""
-    environment: dict[str, str] | None = None
-    """Environment variables of the container."""
+    environment: Mapping[str, str] | None = None
     max_retry_attempts: int | None = None
-    """1 to 30."""
-    source_dir: str | None = None
-    """Directory with the code, or ``s3://.../sourcedir.tar.gz``."""
+    source_dir: AnyPath | None = None
     git_config: Mapping[str, str] | None = None
-    """Refused: clone first, then give the directory."""
     container_log_level: int = logging.INFO
-    """Of the training toolkit."""
     code_location: str | None = None
-    """``s3://`` prefix of the uploaded code; default: the output bucket."""
-    entry_point: str | None = None
-    """The script; inside ``source_dir`` if that is given."""
-    dependencies: list[str] | None = None
-    """Files and directories put next to the script."""
+    entry_point: AnyPath | None = None
+    dependencies: list[AnyPath] | None = None
     instance_groups: list[Any] | None = None
-    """Refused: heterogeneous clusters are not offered."""
     training_repository_access_mode: str | None = None
-    """``Platform`` or ``Vpc``; AWS only."""
     training_repository_credentials_provider_arn: str | None = None
-    """AWS only."""
     enable_infra_check: bool | None = None
-    """AWS only."""
     container_entry_point: list[str] | None = None
-    """Replaces the image's entry point."""
     container_arguments: list[str] | None = None
-    """Arguments of that entry point."""
     disable_output_compression: bool = False
-    """Upload the model as files."""
     enable_remote_debug: bool | None = None
-    """AWS only."""
     enable_session_tag_chaining: bool | None = None
-    """AWS only."""
     training_plan: str | None = None
-    """ARN of a training plan; AWS only."""
     instance_placement_config: Mapping[str, Any] | None = None
-    """UltraServer placement; AWS only."""
     session: Any = None
-    """Where the job runs: None (the local backend), a `LocalSession`, an `AwsSession` or a boto3.Session."""
     local_cores: int | None = None
-    """Rehearse with this many NeuronCores a host instead of all; local sessions only. The environment
-    variable WINDTUNNEL_LOCAL_CORES is its default."""
 
 
 ARGUMENT_NAMES = tuple(field.name for field in fields(JobArguments))

@@ -96,9 +96,15 @@ class Backend:
         running = self.running()
         if running is not None:
             return running
-        self.home.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with self._starting():
-            return self.running() or self._start()
+        try:
+            self.home.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with self._starting():
+                return self.running() or self._start()
+        except OSError as error:
+            raise BackendError(
+                f"The local backend cannot keep its state in {self.home}: {error}. "
+                "Set WINDTUNNEL_HOME to a directory of your own, on a disk that has room."
+            ) from error
 
     def credentials(self) -> Credentials:
         """The key pair made at the server's first start.

@@ -16,8 +16,9 @@ from windtunnel.arguments import (
     refuse_unsupported,
 )
 from windtunnel.errors import ConfigurationError, SourceError, UnsupportedArgument
-from windtunnel.inputs import Channel, FileSystemInput, Inputs, TrainingInput, channels
+from windtunnel.inputs import Channel, FileSystemInput, Inputs, TrainingInput, channels, split_s3
 from windtunnel.job import TrainingJob
+from windtunnel.kinds import check_kind
 from windtunnel.recovery import arguments_of
 from windtunnel.request import (
     Code,
@@ -43,7 +44,9 @@ class EstimatorBase(JobArguments):
         given = {name: value for name, value in arguments.items() if value is not None}
         refuse_unknown(type(self).__name__, arguments, (*ARGUMENT_NAMES, *self._extra_arguments))
         refuse_unsupported(given)
+        check_kind("hyperparameters", hyperparameters, Mapping | None)
         super().__init__(**{name: value for name, value in arguments.items() if name in ARGUMENT_NAMES})
+        validation.check_argument_kinds(self)
         self.dependencies = list(self.dependencies or [])
         self.session: Session = resolve_session(self.session, self.sagemaker_session)
         self.sagemaker_session = self.session
@@ -79,6 +82,8 @@ class EstimatorBase(JobArguments):
         validation.check_arguments(self)
         self._check_place()
         image_uri = self.training_image_uri()
+        check_kind("image_uri", image_uri, str)
+        check_kind("experiment_config", experiment_config, Mapping | None)
         name = job_name or job_name_from_base(self.base_job_name or base_name_from_image(image_uri))
         data = channels(inputs)
         if not self.session.local and self.local_cores is not None:
@@ -153,7 +158,13 @@ class EstimatorBase(JobArguments):
         if dry_run:
             return request
         self.session.warm_up()  # beside the packing of the code, which submit() begins with
-        self.session.submit(request)
+        try:
+            self.session.submit(request)
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt(
+                f"interrupted while training job {request.name} was being sent; it may have started all the "
+                f"same: `windtunnel ps` shows it, `windtunnel stop {request.name}` stops it."
+            ) from None
         job = TrainingJob(request.name, self.session)
         self.latest_training_job = job
         self.jobs.append(job)
@@ -246,7 +257,12 @@ class EstimatorBase(JobArguments):
             if self.dependencies:
                 raise SourceError("dependencies= cannot be added to a tarball in S3. Put them into it.")
             check_entry_point_name(str(self.entry_point))
-            return Code(str(self.entry_point), tarball_uri=str(self.source_dir))
+            bucket, key = split_s3(f"s3{str(self.source_dir)[2:]}")
+            if not key:
+                raise SourceError(
+                    f"source_dir={str(self.source_dir)!r}: name the tarball, s3://<bucket>/<key>."
+                )
+            return Code(str(self.entry_point), tarball_uri=f"s3://{bucket}/{key}")
         tree = source_tree(self.entry_point, self.source_dir, self.dependencies or [])
         return Code(tree.script, tree=tree)
 

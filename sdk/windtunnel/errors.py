@@ -24,6 +24,8 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Sequence
 
+_LONGEST_LINE = 500
+
 
 class WindtunnelError(Exception):
     """Root of all errors of this SDK."""
@@ -99,7 +101,7 @@ class TrainingJobFailed(WindtunnelError):
         self.log_tail = tuple(log_tail)
         self.logs_location = logs_location
         self.next_step = next_step
-        tail = "\n".join(f"    {line}" for line in self.log_tail) or "    (the job printed nothing)"
+        tail = "\n".join(f"    {_clipped(line)}" for line in self.log_tail) or "    (the job printed nothing)"
         super().__init__(
             f"Training job {name} failed.\n"
             f"  Reason: {reason}\n"
@@ -111,6 +113,13 @@ class TrainingJobFailed(WindtunnelError):
     def __reduce__(self) -> tuple[object, ...]:
         """Pickle through the keyword arguments, so that the error crosses process pools."""
         return _rebuild_failed, (self.name, self.reason, self.log_tail, self.logs_location, self.next_step)
+
+
+def _clipped(line: str) -> str:
+    """A line for a message: a log may have lines of a megabyte."""
+    if len(line) <= _LONGEST_LINE:
+        return line
+    return f"{line[:_LONGEST_LINE]}... ({len(line)} characters)"
 
 
 def _rebuild_failed(name: str, reason: str, tail: Sequence[str], where: str, step: str) -> TrainingJobFailed:

@@ -16,10 +16,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from windtunnel import images, validation
-from windtunnel.arguments import Tags, refuse_unsupported
+from windtunnel.arguments import AnyPath, Tags, refuse_unsupported
 from windtunnel.base_estimator import EstimatorBase, show_arguments
 from windtunnel.errors import ConfigurationError, SourceError, UnknownImage
 from windtunnel.inputs import Inputs
+from windtunnel.kinds import check_kind
 from windtunnel.recovery import code_arguments
 from windtunnel.request import TrainingRequest, encode_hyperparameters
 from windtunnel.session import Session
@@ -28,7 +29,8 @@ from windtunnel.session import Session
 class Estimator(EstimatorBase):
     """Trains with any image. SDK v2's ``sagemaker.estimator.Estimator``.
 
-    Further keyword arguments are those of `JobArguments`.
+    ``image_uri`` is one of AWS's training images, which Windtunnel's own stands for, or an image that the local
+    Docker engine has. ``help(windtunnel.arguments.JobArguments)`` lists the further keyword arguments.
     """
 
     _extra_arguments = ("image_uri",)
@@ -91,8 +93,8 @@ class Framework(EstimatorBase):
 
     def __init__(
         self,
-        entry_point: str | None,
-        source_dir: str | None,
+        entry_point: AnyPath | None,
+        source_dir: AnyPath | None,
         hyperparameters: Mapping[str, Any] | None,
         image_uri: str | None,
         distribution: Mapping[str, Any] | None,
@@ -101,6 +103,10 @@ class Framework(EstimatorBase):
     ) -> None:
         if not entry_point:
             raise SourceError("entry_point is missing. Name the script that trains, e.g. 'train.py'.")
+        check_kind("entry_point", entry_point, AnyPath)
+        check_kind("source_dir", source_dir, AnyPath | None)
+        check_kind("distribution", distribution, Mapping | None)
+        check_kind("image_uri", image_uri, str | None)
         super().__init__(
             hyperparameters,
             entry_point=os.fspath(entry_point),
@@ -155,18 +161,26 @@ class Framework(EstimatorBase):
 class PyTorch(Framework):
     """Trains a PyTorch script. SDK v2's ``sagemaker.pytorch.PyTorch``.
 
-    Further keyword arguments are those of `JobArguments`. Give ``framework_version`` ("2.9" or "2.9.0") or
-    ``image_uri``; ``py_version`` is optional, since each version has one image.
+        estimator = PyTorch("train.py", source_dir="scripts", framework_version="2.9", instance_count=1,
+                            instance_type="ml.trn1.2xlarge",
+                            distribution={"torch_distributed": {"enabled": True}},
+                            hyperparameters={"epochs": 2})
+        job = estimator.fit({"train": "data/train"})
+
+    Give ``framework_version`` ("2.9" or "2.9.0") or ``image_uri``; ``py_version`` is optional, since each version
+    has one image. ``distribution`` starts a worker for each NeuronCore with torchrun; without it the script runs
+    once. ``help(windtunnel.arguments.JobArguments)`` explains the further keyword arguments; two are not SDK
+    v2's: ``session`` (where the job runs) and ``local_cores`` (rehearse with fewer cores).
     """
 
     _debugger_excludes_checkpoints = True
 
     def __init__(
         self,
-        entry_point: str | None = None,
+        entry_point: AnyPath | None = None,
         framework_version: str | None = None,
         py_version: str | None = None,
-        source_dir: str | None = None,
+        source_dir: AnyPath | None = None,
         hyperparameters: Mapping[str, Any] | None = None,
         image_uri: str | None = None,
         distribution: Mapping[str, Any] | None = None,
@@ -203,18 +217,18 @@ class PyTorch(Framework):
 class HuggingFace(Framework):
     """Trains a script with Hugging Face libraries. SDK v2's ``sagemaker.huggingface.HuggingFace``.
 
-    Further keyword arguments are those of `JobArguments`. Give ``transformers_version`` and
-    ``pytorch_version``, or ``image_uri``.
+    Give ``transformers_version`` and ``pytorch_version``, which choose the image that the request names, or
+    ``image_uri``. ``help(windtunnel.arguments.JobArguments)`` explains the further keyword arguments.
     """
 
     def __init__(
         self,
         py_version: str | None = None,
-        entry_point: str | None = None,
+        entry_point: AnyPath | None = None,
         transformers_version: str | None = None,
         tensorflow_version: str | None = None,
         pytorch_version: str | None = None,
-        source_dir: str | None = None,
+        source_dir: AnyPath | None = None,
         hyperparameters: Mapping[str, Any] | None = None,
         image_uri: str | None = None,
         distribution: Mapping[str, Any] | None = None,

@@ -6,6 +6,7 @@ names several; a single one is the channel ``training``, as in the SageMaker SDK
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from windtunnel.errors import InputError
+from windtunnel.local_paths import absolute, reading
 
 DEFAULT_CHANNEL = "training"
 _CHANNEL_NAME = re.compile(r"[A-Za-z0-9.\-_]{1,64}")
@@ -121,7 +123,7 @@ class FileSystemInput:
         }
 
 
-ChannelInput = str | Path | TrainingInput | FileSystemInput
+ChannelInput = str | os.PathLike[str] | TrainingInput | FileSystemInput
 Inputs = ChannelInput | Mapping[str, ChannelInput] | None
 Channel = TrainingInput | FileSystemInput
 
@@ -140,8 +142,10 @@ def channels(inputs: Inputs) -> dict[str, Channel]:
         inputs = {DEFAULT_CHANNEL: inputs}
     found: dict[str, Channel] = {}
     for name, given in inputs.items():
-        if not isinstance(name, str) or not _CHANNEL_NAME.fullmatch(name):
-            raise InputError(f"channel name {name!r}: 1 to 64 of A-Z a-z 0-9 . _ - are valid.")
+        if not isinstance(name, str) or not _CHANNEL_NAME.fullmatch(name) or name in (".", ".."):
+            raise InputError(
+                f"channel name {name!r}: 1 to 64 of A-Z a-z 0-9 . _ - are valid, not '.' or '..'."
+            )
         found[name] = _channel(name, given)
     return found
 
@@ -151,7 +155,7 @@ def _channel(name: str, given: object) -> Channel:
         return given
     if isinstance(given, TrainingInput):
         return replace(given, s3_data=_location(name, given.s3_data))
-    if isinstance(given, (str, Path)):
+    if isinstance(given, (str, os.PathLike)):
         return TrainingInput(_location(name, given))
     raise InputError(
         f"channel {name!r}: cannot use {type(given).__name__} {given!r}. "
@@ -159,8 +163,10 @@ def _channel(name: str, given: object) -> Channel:
     )
 
 
-def _location(name: str, given: str | Path) -> str:
+def _location(name: str, given: object) -> str:
     """The S3 URI as it is, or the local path as ``file://`` URI."""
+    if not isinstance(given, (str, os.PathLike)) or not str(given):
+        raise InputError(f"channel {name!r}: {given!r} is no path. Give a path, 'file://...' or 's3://...'.")
     text = str(given)
     scheme, separator, rest = text.partition("://")
     if separator and scheme == "s3":
@@ -172,7 +178,14 @@ def _location(name: str, given: str | Path) -> str:
             f"channel {name!r}: {text!r} has the scheme {scheme!r}. "
             "Give a path, 'file://...' or 's3://...'; fetch other data first."
         )
-    path = Path(rest if separator else text).expanduser().absolute()
+    path = absolute(rest if separator else text, InputError)
+    with reading(path, InputError):
+        _check_data(name, path)
+    return f"file://{path}"
+
+
+def _check_data(name: str, path: Path) -> None:
+    """It exists, and a directory has something in it."""
     if not path.exists():
         parent = next(folder for folder in path.parents if folder.is_dir())
         entries = ", ".join(sorted(entry.name for entry in parent.iterdir())[:8]) or "nothing"
@@ -181,7 +194,6 @@ def _location(name: str, given: str | Path) -> str:
         )
     if path.is_dir() and not any(path.iterdir()):
         raise InputError(f"channel {name!r}: {path} is an empty directory. Put the data there first.")
-    return f"file://{path}"
 
 
 def local_path(uri: str) -> Path | None:

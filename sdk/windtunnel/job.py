@@ -14,9 +14,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from windtunnel.errors import Detached, JobNotFinished, TrainingJobFailed, WaitTimeout
+from windtunnel.errors import ConfigurationError, Detached, JobNotFinished, TrainingJobFailed, WaitTimeout
 from windtunnel.inputs import split_s3
-from windtunnel.logs import LogFollower, StatusPrinter
+from windtunnel.local_paths import absolute
+from windtunnel.logs import LogFollower, StatusPrinter, printable
 from windtunnel.session import Session, resolve_session
 
 if TYPE_CHECKING:
@@ -151,8 +152,13 @@ class TrainingJob:
             JobNotFinished: the job has not uploaded a model.
         """
         uri = self.model_data
-        folder = Path(path).expanduser()
-        folder.mkdir(parents=True, exist_ok=True)
+        folder = absolute(path)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ConfigurationError(
+                f"download_model: {folder} cannot be a directory: {error.strerror}. Give another path."
+            ) from error
         bucket, key = split_s3(uri)
         archive = folder / "model.tar.gz"
         if not key.endswith(".tar.gz"):
@@ -163,8 +169,13 @@ class TrainingJob:
                 raise JobNotFinished(f"{uri} does not exist (any more). Run the job again.")
         if not extract:
             return archive
-        with tarfile.open(archive) as tar:
-            _extract(tar, folder)
+        try:
+            with tarfile.open(archive) as tar:
+                _extract(tar, folder)
+        except tarfile.TarError as error:
+            raise JobNotFinished(
+                f"{uri} is not unpacked: {error}. download_model(extract=False) fetches it as it is."
+            ) from error
         archive.unlink()
         return folder
 
@@ -286,7 +297,7 @@ def next_step(reason: str) -> str:
 def _print_lines(follower: LogFollower, out: TextIO) -> None:
     printed = False
     for line in follower.read():
-        out.write(f"{line}\n")
+        out.write(f"{printable(line, out)}\n")
         printed = True
     if printed:
         out.flush()

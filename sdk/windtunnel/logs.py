@@ -59,10 +59,16 @@ class StatusPrinter:
             # A new message in a status that is already shown has come just now.
             when = transition["StartTime"] if known is None else description["LastModifiedTime"]
             self._seen[index] = (status, message)
-            self._out.write(f"{_utc(when)} {status} - {message}\n")
+            self._out.write(printable(f"{_utc(when)} {status} - {message}\n", self._out))
             new = True
         if new:
             self._out.flush()
+
+
+def printable(text: str, out: TextIO) -> str:
+    """The text with ``?`` for what the stream's encoding lacks: a script may print anything."""
+    encoding = out.encoding or "utf-8"
+    return text.encode(encoding, "replace").decode(encoding)
 
 
 def host_of(stream: str) -> str:

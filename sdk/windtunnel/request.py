@@ -80,8 +80,18 @@ class TrainingRequest:
         """The job's name."""
         return str(self.parameters["TrainingJobName"])
 
+    def buckets(self) -> frozenset[str]:
+        """The buckets that the uploads and the job itself write to."""
+        found = {upload.bucket for upload in self.uploads}
+        written = [self.parameters["OutputDataConfig"]["S3OutputPath"]]
+        written += [config["S3Uri"] for config in [self.parameters.get("CheckpointConfig")] if config]
+        return frozenset(found | {split_s3(str(uri))[0] for uri in written})
+
     def to_dict(self) -> dict[str, Any]:
-        """A copy of the request: ``boto3.client("sagemaker").create_training_job(**request.to_dict())``."""
+        """A copy of the request, as ``boto3.client("sagemaker").create_training_job(**...)`` takes it.
+
+        The job needs the `uploads` first; ``fit`` does both.
+        """
         return copy.deepcopy(dict(self.parameters))
 
     def __repr__(self) -> str:
@@ -112,7 +122,17 @@ def base_name_from_image(image_uri: str) -> str:
 
 def encode_hyperparameters(values: Mapping[str, Any]) -> dict[str, str]:
     """Every value as JSON text, as SDK v2 sends them: ``"train.py"`` with its quotes, ``3``, ``true``."""
-    return {str(key): json.dumps(value) for key, value in values.items()}
+    return {str(key): _encoded(str(key), value) for key, value in values.items()}
+
+
+def _encoded(key: str, value: object) -> str:
+    try:
+        return json.dumps(value)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ConfigurationError(
+            f"hyperparameter {key!r}={value!r:.80}: {error}. Text, numbers, True, False, None, and lists and "
+            "dicts of these can be sent: convert it, e.g. with str()."
+        ) from error
 
 
 def build_request(
@@ -264,7 +284,7 @@ def _resources(arguments: JobArguments) -> dict[str, Any]:
     )
 
 
-def _environment(arguments: JobArguments) -> dict[str, str] | None:
+def _environment(arguments: JobArguments) -> Mapping[str, str] | None:
     if arguments.local_cores is None:
         return arguments.environment
     return {**(arguments.environment or {}), LOCAL_CORES_VARIABLE: str(arguments.local_cores)}

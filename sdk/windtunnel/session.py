@@ -17,6 +17,7 @@ from windtunnel.backend import Backend, Credentials
 from windtunnel.background import in_background
 from windtunnel.boto_service import BotoService
 from windtunnel.errors import ConfigurationError
+from windtunnel.local_paths import absolute, reading
 from windtunnel.request import PathUpload, SourceUpload, Target, TrainingRequest
 from windtunnel.service import TrainingService
 from windtunnel.source import packed
@@ -72,15 +73,17 @@ class Session(ABC):
         """What a request needs to know of this session. No side effects; on AWS it may ask STS and IAM."""
         return Target(self.region, self.default_bucket(), self.resolve_role(role), self.local)
 
+    def _ours(self, buckets: frozenset[str]) -> frozenset[str]:
+        """Those that are made if they are missing. Of the user's own buckets none is."""
+        return buckets & {self.default_bucket()}
+
     def submit(self, request: TrainingRequest) -> None:
         """Do the uploads, then create the job. Blocks until both are done.
 
         Raises:
             ServiceCallFailed: what was refused, and why.
         """
-        bucket = self.default_bucket()
-        output = str(request.parameters["OutputDataConfig"]["S3OutputPath"])
-        if output.startswith(f"s3://{bucket}/") or any(upload.bucket == bucket for upload in request.uploads):
+        for bucket in sorted(self._ours(request.buckets())):
             self.service.ensure_bucket(bucket)
         for upload in request.uploads:
             if isinstance(upload, SourceUpload):
@@ -92,7 +95,7 @@ class Session(ABC):
 
     def upload_data(self, path: str, bucket: str | None = None, key_prefix: str = "data") -> str:
         """Store a file or a directory; returns its ``s3://`` URI. Arguments as SDK v2's Session. Blocks."""
-        source = Path(path).expanduser().absolute()
+        source = absolute(path)
         if not source.exists():
             raise ConfigurationError(f"upload_data: {source} does not exist.")
         upload = PathUpload(source, bucket or self.default_bucket(), key_prefix)
@@ -104,7 +107,9 @@ class Session(ABC):
 
     def _put_path(self, upload: PathUpload) -> None:
         for name, path in _files_below(upload.path):
-            with path.open("rb") as file:
+            with reading(path, ConfigurationError):
+                file = path.open("rb")
+            with file:
                 self.service.put_file(upload.bucket, f"{upload.prefix}/{name}", file, None, encrypt=False)
 
 
@@ -132,7 +137,7 @@ class LocalSession(Session):
         backend: Backend | None = None,
         service: TrainingService | None = None,
     ) -> None:
-        self.backend = backend or Backend(Path(home).expanduser().absolute() if home else settings.home())
+        self.backend = backend or Backend(absolute(home) if home else settings.home())
         self._warming: Callable[[], None] | None = None
         self._lock = threading.Lock()
         self.service: TrainingService = service or BotoService(self._connect, local=True)
@@ -161,6 +166,10 @@ class LocalSession(Session):
         if role and role.startswith("arn:"):
             return role
         return f"arn:aws:iam::{self.account_id()}:role/{role or LOCAL_ROLE}"
+
+    def _ours(self, buckets: frozenset[str]) -> frozenset[str]:
+        """All: the user's buckets on AWS are not here, and a rehearsal takes their names as they are."""
+        return buckets
 
     def describe_logs(self, job: str) -> str:
         """The command that prints them."""

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from windtunnel.errors import ConfigurationError
+from windtunnel.local_paths import absolute
 
 HOME_VARIABLE = "WINDTUNNEL_HOME"
 LOCAL_CORES_VARIABLE = "WINDTUNNEL_LOCAL_CORES"
@@ -15,7 +16,7 @@ LOCAL_CORES_VARIABLE = "WINDTUNNEL_LOCAL_CORES"
 def home(environment: Mapping[str, str] | None = None) -> Path:
     """``WINDTUNNEL_HOME``, or ``~/.windtunnel``: where the local backend keeps its state."""
     given = (os.environ if environment is None else environment).get(HOME_VARIABLE)
-    return (Path(given) if given else Path("~/.windtunnel")).expanduser().absolute()
+    return absolute(given or "~/.windtunnel")
 
 
 def local_cores(environment: Mapping[str, str] | None = None) -> int | None:
@@ -27,7 +28,7 @@ def local_cores(environment: Mapping[str, str] | None = None) -> int | None:
     text = (os.environ if environment is None else environment).get(LOCAL_CORES_VARIABLE)
     if not text:
         return None
-    if not text.isdigit():
+    if not text.isdecimal():
         raise ConfigurationError(f"{LOCAL_CORES_VARIABLE}={text!r}: a whole number is needed.")
     return int(text)
 

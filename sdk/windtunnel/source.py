@@ -16,13 +16,14 @@ import re
 import stat
 import tarfile
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO
 
 from windtunnel.errors import SourceError, did_you_mean
+from windtunnel.local_paths import absolute, reading
 
 SKIPPED_NAMES = frozenset({".git", "__pycache__", ".ipynb_checkpoints"})
 SKIPPED_SUFFIXES = (".pyc",)
@@ -63,7 +64,7 @@ class SourceTree:
 def source_tree(
     entry_point: str | os.PathLike[str] | None,
     source_dir: str | os.PathLike[str] | None = None,
-    dependencies: list[str] | tuple[str, ...] = (),
+    dependencies: Sequence[str | os.PathLike[str]] = (),
 ) -> SourceTree:
     """Check the entry point, the directory and the dependencies of a job whose code is local.
 
@@ -74,10 +75,20 @@ def source_tree(
         raise SourceError("entry_point is missing. Give the script that trains, e.g. entry_point='train.py'.")
     given = os.fspath(entry_point)
     check_entry_point_name(given)
-    root = None if source_dir is None else Path(source_dir).expanduser().absolute()
+    root = None if source_dir is None else absolute(source_dir, SourceError)
+    with reading(root or Path(given), SourceError):
+        return _source_tree(given, source_dir, root, dependencies)
+
+
+def _source_tree(
+    given: str,
+    source_dir: str | os.PathLike[str] | None,
+    root: Path | None,
+    dependencies: Sequence[str | os.PathLike[str]],
+) -> SourceTree:
     if root is not None and not root.is_dir():
         raise SourceError(f"source_dir={str(source_dir)!r}: {root} is not a directory.")
-    script = Path(given) if root is not None else Path(given).expanduser().absolute()
+    script = Path(given) if root is not None else absolute(given, SourceError)
     if root is not None and script.is_absolute():
         raise SourceError(
             f"entry_point={given!r} is absolute although source_dir={str(source_dir)!r} is given. "
@@ -88,7 +99,7 @@ def source_tree(
         raise _missing_entry_point(given, path, root)
     if root is not None and not path.resolve().is_relative_to(root.resolve()):
         raise SourceError(f"entry_point={given!r} leaves source_dir {root}. Give a script inside it.")
-    packed = tuple(Path(dependency).expanduser().absolute() for dependency in dependencies)
+    packed = tuple(absolute(dependency, SourceError) for dependency in dependencies)
     for dependency in packed:
         if not dependency.exists():
             raise SourceError(f"dependencies: {dependency} does not exist.")
@@ -135,13 +146,16 @@ def write_tarball(tree: SourceTree, out: IO[bytes]) -> None:
     """Stream the tarball of ``tree`` to ``out``.
 
     Raises:
-        SourceError: a socket, device or pipe, a symbolic link that leaves the tree or closes a loop.
+        SourceError: what cannot be read; a socket, device or pipe; a symbolic link that leaves the tree or
+            closes a loop.
     """
     with (
         gzip.GzipFile(filename="", mode="wb", fileobj=out, compresslevel=6, mtime=0) as compressed,
         tarfile.open(fileobj=compressed, mode="w|", format=tarfile.PAX_FORMAT, encoding="utf-8") as tar,
     ):
-        for name, path in tree.roots():
+        with reading(tree.source_dir or tree.entry_point, SourceError):
+            roots = list(tree.roots())
+        for name, path in roots:
             inside_source = tree.source_dir is not None and path.parent == tree.source_dir
             boundary = tree.source_dir if inside_source and tree.source_dir is not None else path
             _add(tar, name, path, boundary.resolve(), ())
@@ -155,20 +169,22 @@ def _add(tar: tarfile.TarFile, name: str, path: Path, boundary: Path, above: tup
             f"{path} is a symbolic link to {real}, outside {boundary}: it would be missing in the container. "
             "Copy the file, or give it in dependencies=."
         )
-    try:
+    with reading(path, SourceError):
         mode = path.stat().st_mode
-    except OSError as error:
-        raise SourceError(f"{path} cannot be read: {error.strerror}. Repair or remove it.") from error
     if stat.S_ISDIR(mode):
         if real in above:
             raise SourceError(f"{path} is a symbolic link to a directory that contains it. Remove the loop.")
         tar.addfile(_entry(name, tarfile.DIRTYPE, 0o755))
-        for child in sorted(path.iterdir()):
+        with reading(path, SourceError):
+            children = sorted(path.iterdir())
+        for child in children:
             if not _skipped(child.name):
                 _add(tar, f"{name}/{child.name}", child, boundary, (*above, real))
     elif stat.S_ISREG(mode):
         entry = _entry(name, tarfile.REGTYPE, 0o755 if mode & 0o100 else 0o644)
-        with path.open("rb") as content:
+        with reading(path, SourceError):
+            content = path.open("rb")
+        with content:
             entry.size = os.fstat(content.fileno()).st_size
             tar.addfile(entry, content)
     else:

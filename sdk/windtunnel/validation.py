@@ -10,8 +10,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from windtunnel.arguments import JobArguments
+from windtunnel.arguments import AnyPath, JobArguments, Tags, tag_list
 from windtunnel.errors import ConfigurationError, did_you_mean
+from windtunnel.kinds import check_kind, check_kinds
 
 JOB_NAME = re.compile(r"[a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}")
 MAX_HYPERPARAMETERS = 100
@@ -32,7 +33,19 @@ TRAINIUM_TYPES = (
 )
 
 _INSTANCE_TYPE = re.compile(r"ml\.[a-z][a-z0-9\-]*\.(\d+)?(nano|micro|small|medium|large|xlarge|metal)")
+_BASE_NAME = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9-]*")
 _ENVIRONMENT_KEY = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
+# Whole numbers within limits, which `_check_range` names.
+_RANGED = frozenset(
+    {
+        "instance_count",
+        "keep_alive_period_in_seconds",
+        "local_cores",
+        "max_retry_attempts",
+        "max_run",
+        "volume_size",
+    }
+)
 _INPUT_MODES = ("File", "FastFile", "Pipe")
 
 
@@ -43,6 +56,7 @@ def is_trainium(instance_type: str | None) -> bool:
 
 def check_job_name(name: str) -> None:
     """Letters, digits and hyphens, at most 63, no hyphen at either end."""
+    check_kind("job_name", name, str)
     if not JOB_NAME.fullmatch(name):
         raise ConfigurationError(
             f"job_name={name!r} ({len(name)} characters): up to 63 letters, digits and hyphens, "
@@ -50,8 +64,14 @@ def check_job_name(name: str) -> None:
         )
 
 
+def check_argument_kinds(arguments: JobArguments) -> None:
+    """Text, numbers, lists, dicts where the annotations of `JobArguments` say so."""
+    check_kinds(arguments, JobArguments, skip=_RANGED)
+
+
 def check_arguments(arguments: JobArguments) -> None:
     """Everything that can be judged from the shared arguments alone."""
+    check_argument_kinds(arguments)
     _check_instances(arguments)
     _check_times(arguments)
     check_environment(arguments.environment or {})
@@ -67,8 +87,12 @@ def check_arguments(arguments: JobArguments) -> None:
                 f"{name}={uri!r}: an s3://<bucket>/<prefix> is needed, locally too. Leave it out for the "
                 "default bucket; TrainingJob.download_model(path) puts the model where you want it."
             )
-    if len(arguments.tags or ()) > MAX_TAGS:
-        raise ConfigurationError(f"tags: {len(arguments.tags or ())} given, at most {MAX_TAGS}.")
+    _check_tags(arguments.tags or [])
+    if arguments.base_job_name and not _BASE_NAME.fullmatch(arguments.base_job_name):
+        raise ConfigurationError(
+            f"base_job_name={arguments.base_job_name!r}: letters, digits and hyphens, beginning with a letter "
+            "or digit."
+        )
     _check_metrics(arguments.metric_definitions or [])
     if is_trainium(arguments.instance_type) and arguments.profiler_config:
         raise ConfigurationError(
@@ -108,6 +132,10 @@ def check_environment(environment: Mapping[str, str]) -> None:
             raise ConfigurationError(
                 f"environment: the name {key!r} is not valid: letters, digits and _, no digit first."
             )
+        if "\0" in value:
+            raise ConfigurationError(
+                f"environment[{key!r}]={value!r}: a variable cannot hold a null character."
+            )
         for what, text in (("name", key), ("value", value)):
             if len(text) > MAX_ENVIRONMENT_TEXT:
                 raise ConfigurationError(
@@ -117,7 +145,7 @@ def check_environment(environment: Mapping[str, str]) -> None:
 
 
 def check_distribution(
-    distribution: Mapping[str, Any], instance_type: str | None, entry_point: str | None
+    distribution: Mapping[str, Any], instance_type: str | None, entry_point: AnyPath | None
 ) -> None:
     """Trainium takes torch_distributed and nothing else, and that takes only Python scripts."""
     fix = 'distribution={"torch_distributed": {"enabled": True}}'
@@ -200,6 +228,14 @@ def _check_times(arguments: JobArguments) -> None:
         )
 
 
+def _check_tags(tags: Tags) -> None:
+    if len(tags) > MAX_TAGS:
+        raise ConfigurationError(f"tags: {len(tags)} given, at most {MAX_TAGS}.")
+    wrong = [tag for tag in tag_list(tags) or [] if set(tag) != {"Key", "Value"}]
+    if wrong:
+        raise ConfigurationError(f"tags: {wrong[0]!r} needs exactly the keys 'Key' and 'Value'.")
+
+
 def _check_range(name: str, value: object, low: int, high: int | None, unit: str) -> None:
     fits = isinstance(value, int) and not isinstance(value, bool)
     if fits and isinstance(value, int) and low <= value and (high is None or value <= high):
@@ -216,6 +252,8 @@ def _check_metrics(definitions: list[dict[str, str]]) -> None:
             raise ConfigurationError(
                 f"metric_definitions: {definition!r} needs exactly the keys 'Name' and 'Regex'."
             )
+        if not all(isinstance(text, str) and text for text in definition.values()):
+            raise ConfigurationError(f"metric_definitions: in {definition!r} both values are texts.")
         try:
             re.compile(definition["Regex"])
         except re.error as error:

@@ -47,7 +47,8 @@ def test_buckets(s3: Any) -> None:
     """Made, found, listed, made again without harm; a missing one is a 404."""
     s3.create_bucket(Bucket="bucket")
     s3.head_bucket(Bucket="bucket", ExpectedBucketOwner="000000000000")
-    assert [bucket["Name"] for bucket in s3.list_buckets()["Buckets"]] == ["bucket"]
+    names = [bucket["Name"] for bucket in s3.list_buckets()["Buckets"]]
+    assert names == ["bucket", "windtunnel-us-east-1-000000000000"]  # the default one is there from the start
     assert s3.get_bucket_location(Bucket="bucket")["LocationConstraint"] is None
     assert code_of(s3.head_bucket, Bucket="nope") == "404"
     assert code_of(s3.head_bucket, Bucket="bucket", ExpectedBucketOwner="111111111111") == "403"

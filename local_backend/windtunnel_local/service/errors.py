@@ -6,7 +6,8 @@ WindtunnelError
 │   ├── JobNotFound          ValidationException "Requested resource not found."
 │   ├── JobExists            ResourceInUse
 │   ├── LogsNotFound         ResourceNotFoundException
-│   └── InvalidParameter     InvalidParameterException (the logs service's word for a bad request)
+│   ├── InvalidParameter     InvalidParameterException (the logs service's word for a bad request)
+│   └── StoreUnavailable     ServiceUnavailable: the record cannot be written, in most cases for a full disk
 ├── IllegalTransition        a lifecycle was asked for a step that it does not allow: a bug of ours
 ├── RunnerError              a job cannot run; its text becomes the FailureReason
 │   ├── RunnerUnavailable    no Docker engine
@@ -62,6 +63,13 @@ class InvalidParameter(ServiceError):
     """A request to the logs service is not valid."""
 
     code = "InvalidParameterException"
+
+
+class StoreUnavailable(ServiceError):
+    """The record cannot be written now. What was to be recorded can be tried again, whole."""
+
+    code = "ServiceUnavailable"
+    status = 503
 
 
 class IllegalTransition(WindtunnelError):

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 
 from windtunnel_local.service.backend import Backend
-from windtunnel_local.service.errors import RunnerError
+from windtunnel_local.service.errors import RunnerError, StoreUnavailable
 from windtunnel_local.service.model import Job
 from windtunnel_local.service.ports import ContainerState
 
@@ -16,6 +16,7 @@ _log = logging.getLogger(__name__)
 _WAIT_SLICE_S = 1.0
 _ATTEMPTS = 6
 _BACKOFF_S = 0.2
+_STALLED_S = 0.5
 
 
 def stream_name(job: Job, host: str) -> str:
@@ -40,6 +41,8 @@ class HostFollower:
         """Set when following failed for good."""
         self.batches = 0
         """Grows with the output."""
+        self.stalled = False
+        """Whether the output waits for the store to take it."""
         self._backend = backend
         self._job = job.name
         self._stream = stream_name(job, host)
@@ -78,6 +81,11 @@ class HostFollower:
             try:
                 work()
                 break
+            except StoreUnavailable as error:  # the lines wait in the engine until there is room
+                if not self.stalled:
+                    _log.warning("The output of %s of job %s waits: %s", self.host, self._job, error)
+                self.stalled = True
+                self._leaving.wait(_STALLED_S)
             except Exception as error:  # noqa: BLE001 - logged, and kept for `raise_errors`
                 if self._leaving.is_set() or self._vanished:
                     break
@@ -98,6 +106,7 @@ class HostFollower:
                     return
                 self._backend.store.append_log(self._stream, batch, self._backend.now_ms())
             self.batches += 1
+            self.stalled = False
         self._drained.set()
 
     def _await_end(self) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -17,6 +18,7 @@ from windtunnel_local.service.model import Job
 from windtunnel_local.service.paths import JobPaths
 from windtunnel_local.service.ports import Mount, ObjectInfo, ObjectStore
 from windtunnel_local.service.source import check_archive
+from windtunnel_local.service.trees import remove_tree
 from windtunnel_local.service.uris import is_file, parse_file, parse_s3
 
 Check = Callable[[], None]
@@ -28,6 +30,8 @@ _PAGE = 1000
 def provide_channels(job: Job, folders: JobPaths, objects: ObjectStore, check: Check) -> tuple[Mount, ...]:
     """Copy the s3:// channels into every host's folder; returns the mounts of the file:// channels.
 
+    A directory with links that lead nowhere in a container is copied too, as what they point to.
+
     Hosts of one job share a single copy through hard links where the file system allows.
 
     Raises:
@@ -36,7 +40,11 @@ def provide_channels(job: Job, folders: JobPaths, objects: ObjectStore, check: C
     mounts: list[Mount] = []
     for channel in requests.channels(job):
         if is_file(requests.channel_uri(channel)):
-            mounts.append(_mount(job, channel, folders))
+            path = _local(channel)
+            if _has_links_out(path):
+                _copy_tree(path, [folders.channel(host, channel["ChannelName"]) for host in job.hosts], check)
+            else:
+                mounts.append(_mount(job, channel, path, folders))
         else:
             _fetch(job, channel, folders, objects, check)
     return tuple(mounts)
@@ -58,7 +66,7 @@ def provide_source(job: Job, folders: JobPaths, objects: ObjectStore) -> None:
     else:
         original = _object(uri, objects)
     folders.source.parent.mkdir(parents=True, exist_ok=True)
-    _copy(original, folders.source, uri)
+    copy_file(original, folders.source, uri)
     check_archive(folders.source, uri)
 
 
@@ -86,8 +94,8 @@ def relative_key(key: str, prefix: str) -> str:
 # --- file:// ----------------------------------------------------------------
 
 
-def _mount(job: Job, channel: dict[str, Any], folders: JobPaths) -> Mount:
-    """A read-only mount; the mount point is made here, or the engine would make it as root."""
+def _local(channel: dict[str, Any]) -> Path:
+    """The path of a file:// channel; raises ``InputError``."""
     uri, name = requests.channel_uri(channel), channel["ChannelName"]
     path = parse_file(uri)
     if not path.exists():
@@ -95,6 +103,12 @@ def _mount(job: Job, channel: dict[str, Any], folders: JobPaths) -> Mount:
             f"the path of channel {name!r} does not exist: {uri}. Check the path; it must exist on the"
             " machine that runs the backend"
         )
+    return path
+
+
+def _mount(job: Job, channel: dict[str, Any], path: Path, folders: JobPaths) -> Mount:
+    """A read-only mount; the mount point is made here, or the engine would make it as root."""
+    name = channel["ChannelName"]
     target = f"{paths.CHANNELS}/{name}"
     for host in job.hosts:
         folder = folders.channel(host, name)
@@ -102,6 +116,54 @@ def _mount(job: Job, channel: dict[str, Any], folders: JobPaths) -> Mount:
         if not path.is_dir():
             (folder / path.name).touch()
     return Mount(str(path.resolve()), target if path.is_dir() else f"{target}/{path.name}", read_only=True)
+
+
+def _has_links_out(top: Path) -> bool:
+    """Whether a directory has a link to something outside, or an absolute one, which a mount would break."""
+    real = os.path.realpath(top)
+    pending = [top] if top.is_dir() else []
+    while pending:
+        with _listing(pending.pop()) as entries:
+            for entry in entries:
+                if entry.is_symlink():
+                    link = Path(entry.path)
+                    inside = Path(os.path.realpath(link)).is_relative_to(real)
+                    if link.exists() and (link.readlink().is_absolute() or not inside):
+                        return True
+                elif entry.is_dir():
+                    pending.append(Path(entry.path))
+    return False
+
+
+def _copy_tree(top: Path, folders: list[Path], check: Check) -> None:
+    """All files below a directory, links followed; what leads nowhere, or in a circle, is left out."""
+    first, *others = folders
+    pending: list[tuple[Path, PurePosixPath, tuple[str, ...]]] = [(top, PurePosixPath(), ())]
+    while pending:
+        folder, below, above = pending.pop()
+        above = (*above, os.path.realpath(folder))
+        for target in folders:
+            _make_folder(target / below, str(folder))
+        with _listing(folder) as entries:
+            for entry in entries:
+                check()
+                path, place = Path(entry.path), below / entry.name
+                if path.is_dir():
+                    if os.path.realpath(path) not in above:
+                        pending.append((path, place, above))
+                elif path.is_file():
+                    copy_file(path, first / place, str(path))
+                    for other in others:
+                        _share(first / place, other / place, str(path))
+
+
+@contextmanager
+def _listing(folder: Path) -> Iterator[Iterator[os.DirEntry[str]]]:
+    try:
+        with os.scandir(folder) as entries:
+            yield entries
+    except PermissionError as error:
+        raise _download_failed(f"{error.filename or folder} cannot be read: {error.strerror}") from error
 
 
 # --- s3:// ------------------------------------------------------------------
@@ -112,7 +174,7 @@ def _fetch(job: Job, channel: dict[str, Any], folders: JobPaths, objects: Object
     bucket, prefix = parse_s3(uri)
     first, *others = [folders.channel(host, name) for host in job.hosts]
     for folder in (first, *others):
-        shutil.rmtree(folder, ignore_errors=True)
+        remove_tree(folder)
         folder.mkdir(parents=True)
     found = False
     try:
@@ -143,7 +205,7 @@ def _place(
         )
     if relative.endswith("/") or not parts:  # the marker with which consoles make a "folder"
         for folder in folders:
-            folder.joinpath(*parts).mkdir(parents=True, exist_ok=True)
+            _make_folder(folder.joinpath(*parts), f"s3://{bucket}/{info.key}")
         return
     try:
         original = objects.path(bucket, info.key)
@@ -152,20 +214,33 @@ def _place(
             f"s3://{bucket}/{info.key} was removed while the job was fetching it. Start the job again"
         ) from None
     first, *others = [folder.joinpath(*parts) for folder in folders]
-    _copy(original, first, f"s3://{bucket}/{info.key}")
+    copy_file(original, first, f"s3://{bucket}/{info.key}")
     for other in others:
         _share(first, other, uri)
 
 
-def _copy(original: Path, target: Path, uri: str) -> None:
-    """A copy, never a link: what a script does to its input must not reach the object store."""
+def copy_file(original: Path, target: Path, uri: str) -> None:
+    """A copy, never a link: what a script does to its input must not reach the object store.
+
+    Raises:
+        InputError: it cannot be read or written; names ``uri``.
+    """
+    _make_folder(target.parent, uri)
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(original, target)
     except OSError as error:
-        raise _download_failed(
-            f"{uri} could not be written to {target}: {error.strerror or error}"
-        ) from error
+        raise _cannot_write(uri, target, error) from error
+
+
+def _make_folder(folder: Path, uri: str) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise _cannot_write(uri, folder, error) from error
+
+
+def _cannot_write(uri: str, target: Path, error: OSError) -> InputError:
+    return _download_failed(f"{uri} could not be written to {target}: {error.strerror or error}")
 
 
 def _share(first: Path, other: Path, uri: str) -> None:
@@ -173,7 +248,7 @@ def _share(first: Path, other: Path, uri: str) -> None:
     try:
         os.link(first, other)
     except OSError:
-        _copy(first, other, uri)
+        copy_file(first, other, uri)
 
 
 def _object(uri: str, objects: ObjectStore) -> Path:

@@ -8,11 +8,11 @@ adopting a job after a crash: take the step of its status.
 
 from __future__ import annotations
 
+import errno
 import json
 import logging
-import shutil
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import datetime, timezone
 from io import BytesIO
@@ -20,12 +20,13 @@ from pathlib import Path
 
 from windtunnel_local.service import inputs, lifecycle, metering, metrics, outputs, plan, requests
 from windtunnel_local.service.backend import Backend, Leaving, Overtaken
-from windtunnel_local.service.errors import InputError, ObjectError, RunnerError
+from windtunnel_local.service.errors import InputError, ObjectError, RunnerError, StoreUnavailable
 from windtunnel_local.service.failure import failure_reason
-from windtunnel_local.service.hosts import HostFollower, raise_errors, stream_name
+from windtunnel_local.service.hosts import HostFollower, raise_errors
 from windtunnel_local.service.model import Job
 from windtunnel_local.service.paths import ML
-from windtunnel_local.service.ports import ContainerState, LogEvent
+from windtunnel_local.service.ports import ContainerState
+from windtunnel_local.service.trees import remove_tree
 from windtunnel_local.service.uris import parse_s3
 
 _log = logging.getLogger(__name__)
@@ -34,7 +35,9 @@ _PROGRESS_INTERVAL_S = 0.2
 _PEER_GRACE_S = 30.0
 _KILL_PATIENCE_S = 60.0
 _DRAIN_PATIENCE_S = 60.0
-_LOG_PAGE = 1000
+_LONGEST_REASON = 1024
+_RETRY_S = 0.5
+_LONGEST_RETRY_S = 10.0
 _NOT_STARTED = {"absent", "created"}
 _LATE = datetime.max.replace(tzinfo=timezone.utc)
 
@@ -64,18 +67,33 @@ class JobRun:
 
     def run(self) -> None:
         """Take step after step. Blocks. Nothing is raised: what goes wrong fails the job."""
+        pause_s = _RETRY_S
         try:
-            while not (job := self._backend.job(self._name)).lifecycle.finished:
-                self._take_step(job)
+            while not self._take_steps():
+                # In most cases the disk is full. A job whose thread gave up would never end.
+                self._leave.wait(pause_s)
+                pause_s = min(2 * pause_s, _LONGEST_RETRY_S)
             self._clean_up()
         except Leaving:
             _log.info("Job %s is left as it is; the next server adopts it.", self._name)
-        except Exception:  # noqa: BLE001 - a store that is closed while leaving is no news
-            if not self._leave.is_set():
-                _log.exception("Job %s cannot be recorded; the next server adopts it.", self._name)
         finally:
             for follower in self._followers:
                 follower.leave()
+
+    def _take_steps(self) -> bool:
+        """Step after step to the end; False: the job's record cannot be read or written now."""
+        try:
+            while not (job := self._backend.job(self._name)).lifecycle.finished:
+                self._take_step(job)
+        except Leaving:
+            raise
+        except Exception as error:
+            if self._leave.is_set():  # a store that is closed while leaving is no news
+                raise Leaving from error
+            known = isinstance(error, StoreUnavailable)
+            _log.warning("Job %s waits: %s", self._name, error, exc_info=None if known else error)
+            return False
+        return True
 
     def _take_step(self, job: Job) -> None:
         secondary = job.lifecycle.secondary
@@ -92,6 +110,8 @@ class JobRun:
         except (Leaving, Overtaken) as word:
             if isinstance(word, Leaving):
                 raise
+        except StoreUnavailable:
+            raise  # no step has failed: it is taken again when there is room for its result
         except Exception as error:
             if self._leave.is_set():
                 raise Leaving from error
@@ -147,7 +167,7 @@ class JobRun:
 
         objects, folders = self._backend.objects, self._folders
         outputs.require_output_bucket(job, objects)
-        shutil.rmtree(folders.root, ignore_errors=True)
+        remove_tree(folders.root)
         for host in job.hosts:
             for folder in folders.folders(host):
                 folder.mkdir(parents=True, exist_ok=True)
@@ -192,6 +212,9 @@ class JobRun:
             self._pause()
 
     def _reason(self, job: Job, host: str, state: ContainerState) -> str:
+        now = self._backend.runner.state(self._name, host)
+        if now.status == "absent":  # `docker rm -f` kills first: that was no lack of memory
+            state = now
         limit = plan.memory_limit_bytes(job, self._backend.config)
         return failure_reason(host, state, self._folders, limit)
 
@@ -246,13 +269,12 @@ class JobRun:
             self._store_counters(job)
         except (ObjectError, OSError) as error:
             _log.exception("Job %s: the upload failed.", self._name)
-            text = f"ClientError: Artifact upload failed: {type(error).__name__}: {error}."
+            text = f"ClientError: Artifact upload failed: {type(error).__name__}: {error}"[:_LONGEST_REASON]
             if job.lifecycle.failure_reason is not None:
                 text = f"{job.lifecycle.failure_reason}\n{text}"
             self._backend.advance(self._name, lifecycle.Failed(text), "Uploading")
             return
-        definitions = job.request["AlgorithmSpecification"].get("MetricDefinitions", [])
-        found = metrics.final_metrics(definitions, self._log_events(job)) if definitions else ()
+        found = metrics.metrics_of(job, self._backend)
         event: lifecycle.Event = lifecycle.Succeeded()
         if job.lifecycle.failure_reason is not None:
             event = lifecycle.Failed(job.lifecycle.failure_reason)
@@ -284,14 +306,6 @@ class JobRun:
             max((s.finished_at for s in states if s.finished_at), default=None),
         )
 
-    def _log_events(self, job: Job) -> Iterator[LogEvent]:
-        store = self._backend.store
-        for host in job.hosts:
-            stream, first = stream_name(job, host), 0
-            while page := store.read_log(stream, first, _LOG_PAGE):
-                yield from page
-                first = page[-1].sequence + 1
-
     # --- the end ---
 
     def _fail(self, job: Job, reason: str) -> None:
@@ -301,7 +315,14 @@ class JobRun:
                 self._backend.runner.kill(self._name, host)
             if self._followers:
                 self._drain(self._followers)
-        self._backend.advance(self._name, lifecycle.Failed(reason))
+        failed = lifecycle.Failed(reason)
+        try:
+            self._backend.advance(self._name, failed)
+        except StoreUnavailable:
+            if job.lifecycle.secondary != "Downloading":
+                raise
+            self._clean_up()  # in most cases it is what was fetched that fills the disk
+            self._backend.advance(self._name, failed)
 
     def _clean_up(self) -> None:
         """Remove containers and folder. The record is final already, so nothing here may fail the job."""
@@ -309,7 +330,7 @@ class JobRun:
             self._backend.runner.remove(self._name)
         except RunnerError as error:
             _log.warning("Job %s: its containers are not removed yet: %s", self._name, error)
-        shutil.rmtree(self._folders.root, ignore_errors=True)
+        remove_tree(self._folders.root)
 
     # --- following ---
 
@@ -331,7 +352,7 @@ class JobRun:
                 raise Leaving
             raise_errors(followers)
             batches = sum(follower.batches for follower in followers)
-            if batches != seen:
+            if batches != seen or any(follower.stalled for follower in followers):
                 seen, since = batches, clock.monotonic()
             elif clock.monotonic() - since > _DRAIN_PATIENCE_S:
                 silent = ", ".join(follower.host for follower in followers if not follower.drained)
@@ -361,6 +382,11 @@ def _has_trained(job: Job) -> bool:
 
 
 def _internal(error: Exception) -> str:
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return (
+            f"ClientError: No space is left on the disk of WINDTUNNEL_HOME ({error.filename}). Free some, or"
+            " set WINDTUNNEL_HOME to a directory on another disk."
+        )
     return (
         f"InternalServerError: {type(error).__name__}: {error}. This is a fault of Windtunnel, not of the"
         " script; backend.log in WINDTUNNEL_HOME has the traceback."

@@ -66,7 +66,7 @@ def measure(job: Job, ranks: Sequence[RankCounters], times: ContainerTimes, now:
     counting = min((r for r in ranks if r.steps), key=lambda r: r.rank, default=None)
     start = _first_start(ranks)
     world_size = start.get("world_size")
-    steps = counting.steps if counting else ()
+    steps = with_their_batches(counting.steps) if counting else []
     graphs = counting.graphs if counting else {}
     return {
         "schema": SCHEMA,
@@ -96,6 +96,42 @@ def _first_start(ranks: Sequence[RankCounters]) -> Record:
         if counters.starts:
             return counters.starts[0]
     return {}
+
+
+def with_their_batches(steps: Sequence[Record]) -> list[Record]:
+    """The steps, each training step joined with the step before it in which its batch arrived.
+
+    Some loops end a step between the batch and the training on it: Hugging Face's Trainer gathers a
+    count from all cores there. A training step without samples takes over the last batch that no
+    training step has used.
+    """
+    joined: list[Record] = []
+    waiting: list[Record] = []
+    for step in steps:
+        if not step.get("optimizer"):
+            waiting.append(step)
+            continue
+        if not step.get("samples"):
+            arrived = next((i for i in reversed(range(len(waiting))) if waiting[i].get("samples")), None)
+            if arrived is not None:
+                step = _sum_of([*waiting[arrived:], step])
+                waiting = waiting[:arrived]
+        joined += [*waiting, step]
+        waiting = []
+    return joined + waiting
+
+
+def _sum_of(steps: Sequence[Record]) -> Record:
+    """Several steps as one: everything added up, the rest as in the last."""
+    graphs: Counter[str] = Counter()
+    collectives: dict[str, Counter[str]] = {}
+    for step in steps:
+        graphs.update(step.get("graphs", {}))
+        for name, use in step.get("collectives", {}).items():
+            collectives.setdefault(name, Counter()).update(use)
+    added = ("seconds", "samples", "collective_seconds", "input_wait_seconds", "compile_seconds")
+    sums = {key: sum(step.get(key) or 0 for step in steps) for key in added}
+    return {**steps[-1], **sums, "graphs": dict(graphs), "collectives": collectives}
 
 
 def _total(steps: Sequence[Record], graphs: Mapping[str, Record], world_size: int) -> dict[str, Any] | None:

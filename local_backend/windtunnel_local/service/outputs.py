@@ -8,15 +8,14 @@ from __future__ import annotations
 import gzip
 import json
 import logging
-import shutil
 import stat
 import tarfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from windtunnel_local.service.errors import InputError, NoSuchBucket
-from windtunnel_local.service.inputs import list_all, relative_key
+from windtunnel_local.service.errors import InputError, NoSuchBucket, NoSuchKey
+from windtunnel_local.service.inputs import copy_file, list_all, relative_key
 from windtunnel_local.service.model import Job
 from windtunnel_local.service.paths import JobPaths
 from windtunnel_local.service.ports import ObjectStore
@@ -75,10 +74,12 @@ def _store_archive(
         return None
     folders.scratch.mkdir(parents=True, exist_ok=True)
     archive = folders.scratch / name
-    write_archive(archive, entries)
     uri = output_uri(job, "output", name)
-    objects.put_file(*parse_s3(uri), archive)
-    archive.unlink()
+    try:
+        write_archive(archive, entries)
+        objects.put_file(*parse_s3(uri), archive)
+    finally:
+        archive.unlink(missing_ok=True)
     return uri
 
 
@@ -150,7 +151,7 @@ def fetch_checkpoints(job: Job, folders: JobPaths, objects: ObjectStore, check: 
     a script that resumes from its checkpoints cannot tell apart.
 
     Raises:
-        InputError: a key leaves the directory.
+        InputError: a key leaves the directory, or its file cannot be written.
     """
     uri = _checkpoint_uri(job)
     if uri is None:
@@ -160,17 +161,20 @@ def fetch_checkpoints(job: Job, folders: JobPaths, objects: ObjectStore, check: 
     for info in list_all(objects, bucket, prefix):
         check()
         relative = relative_key(info.key, prefix)
-        if ".." in relative.split("/"):
+        if ".." in relative.split("/") or "\0" in relative:
             raise InputError(
                 f"ClientError: Checkpoint download failed: the key {info.key!r} of {uri} would leave the"
                 " checkpoint directory. Rename the object."
             )
         if not relative or relative.endswith("/"):
             continue
+        try:
+            original = objects.path(bucket, info.key)
+        except NoSuchKey:
+            continue  # removed since it was listed
         for host in job.hosts:
             target = folders.checkpoints(host) / relative.lstrip("/")
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(objects.path(bucket, info.key), target)
+            copy_file(original, target, f"s3://{bucket}/{info.key}")
             known.setdefault(relative, {})[host] = _fingerprint(target)
     folders.checkpoint_manifest.write_text(json.dumps(known))
 

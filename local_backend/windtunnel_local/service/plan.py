@@ -15,7 +15,7 @@ from windtunnel_local.service.instances import GIB
 from windtunnel_local.service.model import Job
 from windtunnel_local.service.ports import ContainerPlan, JobPlan, Mount
 
-_NEURON_IMAGE = re.compile(r"(?:^|/)(?:huggingface-)?pytorch-training-neuronx:(?P<tag>[^/]+)$")
+_NEURON_IMAGE = re.compile(r"(?:^|/)(?:huggingface-)?pytorch-training-neuronx?:(?P<tag>[^/]+)$")
 _VERSION = re.compile(r"\d+\.\d+")
 _MIN_SHM_BYTES = GIB // 2
 _DEFAULT_USER_NAME = "sagemaker"

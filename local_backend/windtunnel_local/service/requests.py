@@ -36,7 +36,8 @@ def channel_uri(channel: dict[str, Any]) -> str:
 
 def checkpoint_path(job: Job) -> str:
     """Where the container sees its checkpoints."""
-    return str(job.request.get("CheckpointConfig", {}).get("LocalPath") or paths.CHECKPOINTS)
+    given = str(job.request.get("CheckpointConfig", {}).get("LocalPath") or paths.CHECKPOINTS)
+    return given.rstrip("/")
 
 
 def source_uri(job: Job) -> str | None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import logging
-import shutil
 import threading
 
 from windtunnel_local.service.backend import Backend
 from windtunnel_local.service.errors import RunnerError
 from windtunnel_local.service.job_run import JobRun
 from windtunnel_local.service.lifecycle import StopRequested
+from windtunnel_local.service.trees import remove_tree
 
 _log = logging.getLogger(__name__)
 
@@ -107,7 +107,7 @@ class Supervisor:
                         continue
                     # In this order: a runner may keep its records in the folder.
                     backend.runner.remove(name)
-                    shutil.rmtree(backend.config.jobs / name, ignore_errors=True)
+                    remove_tree(backend.config.jobs / name)
         except RunnerError as error:
             _log.warning("Leftover containers are not removed yet: %s", error)
         except Exception:  # noqa: BLE001 - a store that is closed while leaving is no news

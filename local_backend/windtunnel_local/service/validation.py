@@ -216,7 +216,7 @@ def _checkpoints(checkpoints: Request | None) -> None:
     if checkpoints is None:
         return
     _s3("CheckpointConfig.S3Uri", checkpoints["S3Uri"])
-    local = checkpoints.get("LocalPath", paths.CHECKPOINTS)
+    local = checkpoints.get("LocalPath", paths.CHECKPOINTS).rstrip("/")
     reserved = (paths.ML, f"{paths.ML}/input", f"{paths.ML}/model", f"{paths.ML}/output", "/opt/windtunnel")
     inside = any(local == folder or local.startswith(f"{folder}/") for folder in reserved[1:])
     if not re.fullmatch(r"(/[^/]+)+", local) or ".." in local.split("/") or local == paths.ML or inside:

@@ -15,7 +15,13 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from windtunnel_local.service.errors import JobExists, JobNotFound, LogsNotFound, WindtunnelError
+from windtunnel_local.service.errors import (
+    JobExists,
+    JobNotFound,
+    LogsNotFound,
+    StoreUnavailable,
+    WindtunnelError,
+)
 from windtunnel_local.service.model import TERMINAL, Job, JobQuery
 from windtunnel_local.service.ports import LogBatch, LogEvent, LogStream
 from windtunnel_local.store.codec import PageToken, decode_job, decode_token, encode_record, microseconds
@@ -243,15 +249,24 @@ class SqliteStore:
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
-        """Commit at the end, roll back on any exception."""
+        """Commit at the end, roll back on any exception.
+
+        Raises:
+            StoreUnavailable: the file cannot be written.
+        """
         with self._write_lock:
-            self._writer.execute("BEGIN IMMEDIATE")
             try:
+                self._writer.execute("BEGIN IMMEDIATE")
                 yield self._writer
                 self._writer.execute("COMMIT")
-            except BaseException:
+            except BaseException as error:
                 if self._writer.in_transaction:
                     self._writer.execute("ROLLBACK")
+                if isinstance(error, sqlite3.OperationalError):
+                    raise StoreUnavailable(
+                        f"The record of jobs in this Windtunnel home cannot be written: {error}. Free space on"
+                        " its disk, then try again."
+                    ) from error
                 raise
 
     def _read(self, sql: str, values: tuple[Any, ...]) -> list[Any]:

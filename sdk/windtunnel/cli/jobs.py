@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
@@ -61,9 +62,10 @@ def _up(_: argparse.Namespace) -> None:
     print("\nOther SDKs and the AWS CLI reach it with:")
     print(f"  export AWS_ENDPOINT_URL={running.endpoint}")
     print(f"  export AWS_ACCESS_KEY_ID={credentials.access_key_id}")
-    key_file = backend.home / "credentials.json"
-    reader = f"import json; print(json.load(open(r'{key_file}'))['secret_access_key'])"
-    print(f'  export AWS_SECRET_ACCESS_KEY="$(python -c "{reader}")"')
+    # The secret itself stays out of terminals and their scroll-back.
+    reader = "import json, sys; print(json.load(open(sys.argv[1]))['secret_access_key'])"
+    words = [sys.executable, "-c", reader, str(backend.home / "credentials.json")]
+    print(f'  export AWS_SECRET_ACCESS_KEY="$({shlex.join(words)})"')
     print(f"  export AWS_DEFAULT_REGION={credentials.region}")
 
 

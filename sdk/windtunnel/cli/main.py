@@ -7,6 +7,7 @@ Exit codes: 0 done; 1 the job failed, or something is not there; 2 the command l
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -31,6 +32,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     if given and given[0] in _PASSED_ON:
         # Everything behind these words belongs to the backend's own command line, also --help.
         return _backend_command(given)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # a log may hold what the terminal cannot show
     own, words = split_words(given)
     arguments = build_parser().parse_args(own)
     arguments.words = words
@@ -40,7 +43,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except Detached as detached:
         print(f"\nwindtunnel: {detached}", file=sys.stderr)
         return EXIT_DETACHED
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as interrupt:
+        print(f"\nwindtunnel: {interrupt or 'interrupted'}", file=sys.stderr)
         return EXIT_DETACHED
     except ConfigurationError as error:
         print(f"windtunnel: {error}", file=sys.stderr)
@@ -54,6 +58,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         # `windtunnel logs NAME | head`: the reader has enough.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_FAILED
+    except OSError as error:
+        print(f"windtunnel: {error}", file=sys.stderr)
         return EXIT_FAILED
 
 
@@ -97,7 +104,11 @@ def _backend_command(given: Sequence[str]) -> int:
         return EXIT_FAILED
     sys.stdout.flush()
     command = [sys.executable, "-m", "windtunnel_local", *given]
-    return os.execv(sys.executable, command)  # noqa: S606 - becomes that process; no shell wanted
+    try:
+        os.execv(sys.executable, command)  # noqa: S606 - becomes that process; no shell wanted
+    except OSError as error:
+        print(f"windtunnel: {sys.executable} cannot be started: {error.strerror}", file=sys.stderr)
+        return EXIT_FAILED
 
 
 if __name__ == "__main__":

@@ -15,6 +15,8 @@ from typing import Any
 
 from windtunnel.cli.run import add_script_arguments, estimator_of, hyperparameters_of
 from windtunnel.errors import SourceError
+from windtunnel.local_paths import reading
+from windtunnel.request import SourceUpload
 
 
 def add_parsers(commands: Any) -> None:
@@ -31,9 +33,10 @@ def add_parsers(commands: Any) -> None:
 def _validate(arguments: argparse.Namespace) -> int:
     estimator = estimator_of(arguments, hyperparameters=hyperparameters_of(arguments))
     request = estimator.request()
-    root = Path(arguments.source_dir) if arguments.source_dir else Path(arguments.script).parent
-    script = root / (arguments.script if arguments.source_dir else Path(arguments.script).name)
-    notes = [] if script.suffix != ".py" else notes_on(script, packed=arguments.source_dir is not None)
+    trees = [upload.tree for upload in request.uploads if isinstance(upload, SourceUpload)]
+    scripts = [tree.entry_point for tree in trees if tree.entry_point.suffix == ".py"]
+    packed = arguments.source_dir is not None
+    notes = [note for script in scripts for note in notes_on(script, packed=packed)]
     print(f"ok: the request for {request.name} is valid ({len(request.uploads)} upload(s)).")
     print(f"ok: image {estimator.training_image_uri()}")
     for note in notes:
@@ -47,11 +50,14 @@ def notes_on(script: Path, *, packed: bool) -> list[str]:
 
     ``packed``: the script's directory goes into the container too, not the script alone.
     """
-    text = script.read_text(encoding="utf-8")
+    with reading(script, SourceError):
+        source = script.read_bytes()
     try:
-        tree = ast.parse(text, str(script))
+        tree = ast.parse(source, str(script))  # bytes: the script may state its encoding
     except SyntaxError as error:
         raise SourceError(f"{script}, line {error.lineno}: {error.msg}. It cannot be imported.") from error
+    except (ValueError, RecursionError) as error:  # null bytes; nested too deeply
+        raise SourceError(f"{script}: {error}. It cannot be imported.") from error
     modules = imported_modules(tree)
     notes = []
     if not packed:

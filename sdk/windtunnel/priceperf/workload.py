@@ -145,8 +145,9 @@ class Workload:
         samples_per_step = _number(train, "train", "samples_per_step_per_core")
         if samples_per_step == 0:
             raise InvalidCounters(
-                "the counters know no samples per step: batches did not come through MpDeviceLoader. "
-                "Wrap the loader in torch_xla.distributed.parallel_loader.MpDeviceLoader."
+                "the counters know no samples per step: no training step took its batch from MpDeviceLoader. "
+                "Wrap the loader in torch_xla.distributed.parallel_loader.MpDeviceLoader, and let no mark_step "
+                "stand between a batch and its backward()."
             )
         world_size = _number(counters, "counters", "world_size", least=1)
         step = _step(train, "train", steps, samples_per_step, world_size)

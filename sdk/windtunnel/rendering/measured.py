@@ -35,8 +35,8 @@ def collect(describe: Mapping[str, Any], counters: Mapping[str, Any] | None) -> 
         "billable_seconds": describe.get("BillableTimeInSeconds"),
         "training_start": _day(describe.get("TrainingStartTime")),
         "spot": bool(describe.get("EnableManagedSpotTraining", False)),
-        "steps": steps,
-        "samples": samples,
+        "steps": _count(steps),
+        "samples": _count(samples),
         "samples_per_step_per_core": fmt.number(train, "samples_per_step_per_core"),
         "samples_per_second": samples / spent if samples and spent else None,
         "median_step_seconds": fmt.number(train, "median_step_seconds"),
@@ -45,7 +45,7 @@ def collect(describe: Mapping[str, Any], counters: Mapping[str, Any] | None) -> 
         "input_wait_seconds_total": fmt.number(train, "input_wait_seconds"),
         "flops_per_step_per_core": flops / steps if steps and flops else None,
         "collective_bytes_per_step_per_core": payload / steps if steps else None,
-        "graphs": fmt.number(graphs, "count"),
+        "graphs": _count(fmt.number(graphs, "count")),
         "compile_seconds": fmt.number(graphs, "compile_seconds"),
         "first_step_after_seconds": fmt.number(clock, "first_step_after"),
         "device_memory_peak_bytes": fmt.number(counters or {}, "device_memory_peak_bytes"),
@@ -165,6 +165,11 @@ def _machine_rows(facts: Mapping[str, Any]) -> list[Row]:
 def _mapping(values: Mapping[str, Any] | None, key: str) -> Mapping[str, Any]:
     value = (values or {}).get(key)
     return value if isinstance(value, Mapping) else {}
+
+
+def _count(value: float | None) -> float | None:
+    """A whole number as such: 120, not 120.0."""
+    return int(value) if value is not None and value.is_integer() else value
 
 
 def _day(value: object) -> str | None:

@@ -45,10 +45,12 @@ def headline(comparison: Comparison, full_scale: FullScale | None) -> tuple[str,
     """The result in sentences: one for each setting of the GPU script that costs nothing to choose."""
     verdicts = main_verdicts(comparison)
     lines: list[str] = []
-    if any(_fixed_dominate(item) for verdict in verdicts for item in (verdict.challenger, verdict.baseline)):
+    small = _too_small(verdicts)
+    if small is not None:
         lines.append(
-            "Too small a job to tell trn1 from p4d: assumed fixed costs (set-up, compile, ...) outweigh its "
-            "modelled steps."
+            f"Too small a job to tell trn1 from p4d: on {_short(small.instance.name)}, "
+            f"{fmt.modelled_seconds(_assumed_s(small))} of assumed fixed costs (set-up, compile, ...) outweigh "
+            f"{fmt.modelled_seconds(small.train_s)} of modelled steps."
         )
         if full_scale is None:
             lines.append("Model the real job: report(full_scale=FullScale(train_samples=...)).")
@@ -69,10 +71,16 @@ def headline(comparison: Comparison, full_scale: FullScale | None) -> tuple[str,
     return tuple(lines)
 
 
-def _fixed_dominate(item: Estimate) -> bool:
+def _too_small(verdicts: Sequence[Verdict]) -> Estimate | None:
+    """The first estimate whose assumed fixed costs outweigh its steps: such a job has no winner."""
+    estimates = (item for verdict in verdicts for item in (verdict.challenger, verdict.baseline))
+    return next((item for item in estimates if _assumed_s(item) > item.train_s), None)
+
+
+def _assumed_s(item: Estimate) -> float:
     """Preparation is the user's own figure and evaluation is modelled; the other fixed costs are assumed."""
     assumed = [cost for cost in item.fixed if cost.billed and cost.name not in ("preparation", "evaluation")]
-    return sum(cost.seconds for cost in assumed) > item.train_s
+    return sum(cost.seconds for cost in assumed)
 
 
 def _line(verdict: Verdict) -> str:
@@ -154,6 +162,7 @@ def _cost_rows(title: str, costs: Sequence[Cost | None]) -> list[Row]:
 
 def _verdict_section(verdicts: Sequence[Verdict]) -> Section:
     rows: list[Row] = []
+    too_small = _too_small(verdicts) is not None
     instances = dict.fromkeys(verdict.baseline.instance.name for verdict in verdicts)
     previous = None
     for name in instances:
@@ -161,7 +170,7 @@ def _verdict_section(verdicts: Sequence[Verdict]) -> Section:
             rows.append(Row(_short(name), (), "group"))
         for verdict in (item for item in verdicts if item.baseline.instance.name == name):
             label = "" if verdict.baseline == previous else verdict.baseline.precision.name
-            rows.append(_verdict_row(label, verdict))
+            rows.append(_verdict_row(label, verdict, "too small" if too_small else _winner(verdict)))
             previous = verdict.baseline
     meanings = {verdict.baseline.precision.name: verdict.baseline.precision.meaning for verdict in verdicts}
     against = " and ".join(_short(name) for name in instances)
@@ -173,13 +182,19 @@ def _verdict_section(verdicts: Sequence[Verdict]) -> Section:
         tuple(rows),
         (
             *(f"{name}: {meaning}." for name, meaning in meanings.items()),
-            "open: the interval of the saving holds both answers. A minus means trn1 costs more.",
+            "too small: the costs compared are mostly assumed fixed costs. A minus means trn1 costs more."
+            if too_small
+            else "open: the interval of the saving holds both answers. A minus means trn1 costs more.",
         ),
         label_header="GPU script",
     )
 
 
-def _verdict_row(label: str, verdict: Verdict) -> Row:
+def _winner(verdict: Verdict) -> str:
+    return _family(verdict) if verdict.winner else "open"
+
+
+def _verdict_row(label: str, verdict: Verdict, answer: str) -> Row:
     low, high = verdict.saving_interval
     return Row(
         label,
@@ -189,7 +204,7 @@ def _verdict_row(label: str, verdict: Verdict) -> Row:
             fmt.dollars(verdict.baseline_cost.usd),
             fmt.signed_percent(verdict.saving),
             f"{fmt.signed_percent(low)} to {fmt.signed_percent(high)}".replace(" %", ""),
-            _family(verdict) if verdict.winner else "open",
+            answer,
         ),
     )
 

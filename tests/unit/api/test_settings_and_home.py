@@ -49,6 +49,7 @@ def test_every_name_is_read() -> None:
     "variables",
     [
         {"WINDTUNNEL_RUNNER": "podman"},
+        {"WINDTUNNEL_HOME": "~no-such-user/home"},
         {"WINDTUNNEL_PORT": "-1"},
         {"WINDTUNNEL_PORT": "65536"},
         {"WINDTUNNEL_MEMORY_GIB": "much"},

@@ -211,12 +211,14 @@ def test_published_table_as_text_and_json() -> None:
 
 
 def test_a_sample_too_small_to_judge_says_so(counters: Any) -> None:
-    """No verdict in the headline where assumed fixed costs outweigh the steps; it names what to give."""
-    report = report_for_counters(counters(steps=1))
-    headline = " ".join(report.document().headline)
+    """No verdict, in headline or table, where assumed fixed costs outweigh the steps; what to give is named."""
+    document = report_for_counters(counters(steps=1)).document()
+    headline = " ".join(document.headline)
     assert "Too small a job" in headline
     assert "full_scale=FullScale" in headline
     assert "cheaper" not in headline
+    verdicts = next(section for section in document.sections if section.title == "Which is cheaper")
+    assert {row.cells[-1] for row in verdicts.rows} == {"too small"}
 
 
 def test_preparation_left_out_is_said_where_the_verdict_is(counters: Any) -> None:

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 from docker.errors import DockerException
+from hypothesis import given
+from hypothesis import strategies as st
 
 from windtunnel_local.runner.docker import spec
 from windtunnel_local.runner.docker.client import unavailable
@@ -47,6 +49,14 @@ def test_names_and_labels_tell_homes_jobs_and_hosts_apart() -> None:
     }
     assert arguments["hostname"] == "algo-2"
     assert arguments["user"] == "1000:1000"
+
+
+@given(job=st.from_regex(r"[a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}", fullmatch=True))
+def test_no_job_name_makes_an_engine_side_name_longer_than_a_dns_label(job: str) -> None:
+    """A longer name makes every reverse look-up between hosts wait for 10 s."""
+    for name in (NAMES.container(job, "algo-10"), NAMES.network(job)):
+        assert len(name) <= 63
+    assert job in NAMES.network(job) or NAMES.network(job) != NAMES.network(job[:-1] + "x" + job[-1:])
 
 
 def test_memory_is_limited_without_swap() -> None:
@@ -154,6 +164,8 @@ def test_paths_inside_lead_to_the_host(inside: str, outside: str) -> None:
             ),
         ),
         ({"Status": "dead", "ExitCode": 1}, ContainerState("exited", 1)),
+        # Somebody's `docker rm -f`: its exit code tells nothing of the script.
+        ({"Status": "removing", "ExitCode": 137}, ContainerState("absent")),
     ],
 )
 def test_the_engines_states_are_the_ports(engine: dict[str, object], state: ContainerState) -> None:

@@ -89,12 +89,19 @@ def test_arguments_without_a_meaning_here(local: LocalSession, argument: str) ->
         pytorch(local, **{argument: ["x"]})
 
 
-@pytest.mark.parametrize("argument", ["training_plan", "enable_remote_debug", "tensorboard_output_config"])
-def test_arguments_of_aws_alone(local: LocalSession, aws: AwsSession, argument: str) -> None:
+@pytest.mark.parametrize(
+    "argument",
+    [
+        {"training_plan": "arn:aws:sagemaker:us-east-1:1:training-plan/p"},
+        {"enable_remote_debug": True},
+        {"tensorboard_output_config": {"S3OutputPath": "s3://b/t"}},
+    ],
+)
+def test_arguments_of_aws_alone(local: LocalSession, aws: AwsSession, argument: dict[str, Any]) -> None:
     """Locally they would be dropped, so they are refused; on AWS they are sent."""
     with pytest.raises(UnsupportedArgument, match="on the local backend"):
-        pytorch(local, **{argument: True})
-    pytorch(aws, role="arn:aws:iam::1:role/r", **{argument: True}).request()
+        pytorch(local, **argument)
+    pytorch(aws, role="arn:aws:iam::1:role/r", **argument).request()
 
 
 def test_unknown_argument(local: LocalSession) -> None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from datetime import datetime, timezone
 from pathlib import Path
 
+import pytest
+
 from windtunnel_local.service.failure import failure_reason
 from windtunnel_local.service.instances import GIB
-from windtunnel_local.service.metrics import final_metrics
+from windtunnel_local.service.metrics import MetricsUnavailable, final_metrics
 from windtunnel_local.service.paths import JobPaths
 from windtunnel_local.service.ports import ContainerState, LogEvent
 
@@ -75,3 +77,19 @@ def test_the_last_value_of_each_metric() -> None:
         {"MetricName": "loss", "Value": 2.25, "Timestamp": at[1]},
         {"MetricName": "acc", "Value": 0.1, "Timestamp": at[3]},
     )
+
+
+def test_the_states_of_a_progress_bar_are_lines() -> None:
+    """One line of a megabyte, which `.*` would otherwise search from each of its characters."""
+    bar = "\r".join(f"step {step} loss: {step / 100000}" for step in range(40_000))
+    found = final_metrics([{"Name": "loss", "Regex": r".*loss: ([0-9.]+)"}], [LogEvent(0, 0, 0, bar)])
+    assert [metric["Value"] for metric in found] == [0.39999]
+
+
+def test_an_expression_that_never_ends_is_given_up() -> None:
+    """It costs a second of another process, not the server."""
+    definitions = [{"Name": "fine", "Regex": "(a)"}, {"Name": "hopeless", "Regex": "((a+)+)b"}]
+    with pytest.raises(
+        MetricsUnavailable, match=r"fine, hopeless are not known: .* more than 1 s\. Simplify"
+    ):
+        final_metrics(definitions, [LogEvent(0, 0, 0, "a" * 50)] * 1000, cpu_limit_s=1)

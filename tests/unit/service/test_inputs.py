@@ -205,3 +205,37 @@ def test_broken_source(
     """Missing, foreign and cut off."""
     with pytest.raises(InputError, match=says):
         provide(tmp_path, objects, folders, data)
+
+
+def test_data_behind_links_is_there(tmp_path: Path, objects: FakeObjects, folders: JobPaths) -> None:
+    """Links that a container could not follow are copied as what they point to, for every host."""
+    elsewhere, data = tmp_path / "elsewhere", tmp_path / "data"
+    (elsewhere / "deep").mkdir(parents=True)
+    (elsewhere / "a.csv").write_text("a")
+    (elsewhere / "deep" / "b.csv").write_text("b")
+    (data / "own").mkdir(parents=True)
+    (data / "own" / "c.csv").write_text("c")
+    (data / "a.csv").symlink_to(elsewhere / "a.csv")
+    (data / "all").symlink_to("../elsewhere")
+    (data / "circle").symlink_to(data)
+    (data / "loop").symlink_to("loop")
+    (data / "nowhere").symlink_to("nowhere-else")
+    assert fetch(tmp_path, objects, folders, f"file://{data}", hosts=2) == ()
+    for host in ("algo-1", "algo-2"):
+        channel_folder = folders.channel(host, "train")
+        expected = {"a.csv": "a", "all/a.csv": "a", "all/deep/b.csv": "b", "own/c.csv": "c"}
+        assert files(channel_folder) == expected
+        assert not any(path.is_symlink() for path in channel_folder.rglob("*"))
+
+
+def test_links_inside_the_data_are_mounted(tmp_path: Path, objects: FakeObjects, folders: JobPaths) -> None:
+    """They lead to the same file in the container; a file given by a link keeps the link's name."""
+    data = tmp_path / "data"
+    data.mkdir()
+    (data / "a.csv").write_text("a")
+    (data / "same.csv").symlink_to("a.csv")
+    (data / "loop").symlink_to("loop")
+    (mount,) = fetch(tmp_path, objects, folders, f"file://{data}")
+    assert mount == Mount(str(data), "/opt/ml/input/data/train", read_only=True)
+    (mount,) = fetch(tmp_path, objects, folders, f"file://{data}/same.csv")
+    assert mount == Mount(f"{data}/a.csv", "/opt/ml/input/data/train/same.csv", read_only=True)

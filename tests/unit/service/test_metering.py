@@ -10,7 +10,7 @@ from typing import Any
 
 from tests.fakes.clock import START
 from tests.unit.service.samples import job, request
-from windtunnel_local.service.metering import ContainerTimes, measure, read_counters
+from windtunnel_local.service.metering import ContainerTimes, measure, read_counters, with_their_batches
 
 BASE = START.timestamp()
 
@@ -144,3 +144,22 @@ def test_a_killed_worker_leaves_half_a_line(tmp_path: Path) -> None:
     assert train["steps"] == 1
     # The graph's own record is missing: its work is unknown, and not guessed.
     assert train["flops"] == {}
+
+
+def test_a_batch_that_came_in_a_step_of_its_own_belongs_to_the_training_step(tmp_path: Path) -> None:
+    """As Hugging Face's Trainer steps: batch, count gathered, step ended; then training without a batch."""
+    evaluation = step(0.2, samples=8, optimizer=False, graphs={"g": 1})
+    arrival = step(0.1, samples=8, optimizer=False, graphs={"g": 1}, collectives={})
+    gathered = step(0.1, samples=0, optimizer=False, graphs={})
+    training = step(0.5, samples=0, graphs={"g": 2})
+    own = step(0.5, samples=8, graphs={"g": 2})
+    joined = with_their_batches([evaluation, arrival, gathered, training, evaluation, own, evaluation])
+    assert [(s["optimizer"], s["samples"], round(s["seconds"], 3)) for s in joined] == [
+        (False, 8, 0.2),
+        (True, 8, 0.7),
+        (False, 8, 0.2),
+        (True, 8, 0.5),
+        (False, 8, 0.2),
+    ]
+    assert joined[1]["graphs"] == {"g": 3}
+    assert sum(s["samples"] for s in joined) == 8 * 5

@@ -131,3 +131,16 @@ def test_checkpoints_go_both_ways(tmp_path: Path, objects: FakeObjects, folders:
     store_checkpoints(two, folders, objects)
     assert objects.keys("out") == ["ckpt/foreign", "ckpt/kept", "ckpt/new", "ckpt/step/1", "ckpt2/other"]
     assert objects.read("out", "ckpt/kept") == b"changed on the second host"
+
+
+@pytest.mark.parametrize("keys", [("c/a", "c/a/b"), ("c/a\0b",)])
+def test_checkpoints_that_no_directory_can_hold(
+    tmp_path: Path, objects: FakeObjects, folders: JobPaths, keys: tuple[str, ...]
+) -> None:
+    """The user's objects, not a fault of ours."""
+    for key in keys:
+        objects.put_text("out", key, "x")
+    with pytest.raises(InputError, match="download failed"):
+        fetch_checkpoints(
+            job(tmp_path, request(CheckpointConfig={"S3Uri": "s3://out/c"})), folders, objects, lambda: None
+        )

@@ -88,7 +88,7 @@ def test_isolation_cap_entry_point_and_foreign_image() -> None:
     """What changes the plan's other fields."""
     accepted = request(
         EnableNetworkIsolation=True,
-        CheckpointConfig={"S3Uri": "s3://b/c", "LocalPath": "/checkpoints"},
+        CheckpointConfig={"S3Uri": "s3://b/c", "LocalPath": "/checkpoints/"},
         AlgorithmSpecification={
             "TrainingImage": "mine:1",
             "TrainingInputMode": "File",

@@ -24,7 +24,7 @@ def test_a_request_of_the_sdk_passes() -> None:
     validate(
         request(
             InputDataConfig=[channel("train", "s3://b/train"), channel("val", "file:///data/val")],
-            CheckpointConfig={"S3Uri": "s3://b/checkpoints", "LocalPath": "/opt/ml/checkpoints"},
+            CheckpointConfig={"S3Uri": "s3://b/checkpoints", "LocalPath": "/opt/ml/checkpoints/"},
             Environment={"WINDTUNNEL_LOCAL_CORES": "2"},
             DebugHookConfig={"S3OutputPath": "s3://b/", "CollectionConfigurations": []},
             ProfilerConfig={"DisableProfiler": True},
@@ -60,6 +60,8 @@ def test_a_request_of_the_sdk_passes() -> None:
         ({"OutputDataConfig": {"S3OutputPath": "https://b/x"}}, "must look like s3://bucket/prefix"),
         ({"OutputDataConfig": {"S3OutputPath": "s3://b/x", "CompressionType": "NONE"}}, "Valid: 'GZIP'"),
         ({"CheckpointConfig": {"S3Uri": "s3://b/c", "LocalPath": "/opt/ml/model"}}, "LocalPath must be"),
+        ({"CheckpointConfig": {"S3Uri": "s3://b/c", "LocalPath": "/opt/ml/model/"}}, "LocalPath must be"),
+        ({"CheckpointConfig": {"S3Uri": "s3://b/c", "LocalPath": "/"}}, "LocalPath must be"),
         ({"CheckpointConfig": {"S3Uri": "s3://b/c", "LocalPath": "/a/../b"}}, "LocalPath must be"),
         ({"AlgorithmSpecification": {"TrainingInputMode": "File"}}, "needs TrainingImage"),
         ({"AlgorithmSpecification": algorithm(TrainingInputMode="Pipe")}, "Valid: 'File'"),

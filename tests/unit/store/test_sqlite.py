@@ -19,6 +19,7 @@ from windtunnel_local.service.errors import (
     JobExists,
     JobNotFound,
     LogsNotFound,
+    StoreUnavailable,
     ValidationFailed,
     WindtunnelError,
 )
@@ -230,3 +231,18 @@ def test_closing_twice_is_fine(tmp_path: Path) -> None:
     opened = SqliteStore(tmp_path / "state.sqlite")
     opened.close()
     opened.close()
+
+
+def test_a_full_disk_is_said(store: SqliteStore, tmp_path: Path) -> None:
+    """Nothing of the refused write stays; once there is room, it can be repeated."""
+    store.insert_job(named(tmp_path, "a"))
+    store.open_log_stream("a", "algo-1", "a/algo-1-1", 0)
+    (pages,) = store._writer.execute("PRAGMA page_count").fetchone()
+    store._writer.execute(f"PRAGMA max_page_count = {pages}")
+    lines = batch(*["x" * 1000] * 100, cursor="c")
+    with pytest.raises(StoreUnavailable, match=r"disk is full\. Free space on its disk, then try again"):
+        store.append_log("a/algo-1-1", lines, 0)
+    assert store.log_cursor("a/algo-1-1") is None
+    store._writer.execute("PRAGMA max_page_count = 1000000")
+    store.append_log("a/algo-1-1", lines, 0)
+    assert len(store.read_log("a/algo-1-1", 0, 1000)) == 100

@@ -23,7 +23,13 @@ from windtunnel_local.runner.settings import RunnerSettings
 from windtunnel_local.service.errors import ImageNotFound, RunnerError
 from windtunnel_local.service.ports import ContainerPlan, ContainerState, JobPlan, LogBatch, Progress
 
-_STATUS = {"created": "created", "running": "running", "paused": "running", "restarting": "running"}
+_STATUS = {
+    "created": "created",
+    "running": "running",
+    "paused": "running",
+    "restarting": "running",
+    "removing": "absent",  # by somebody's `docker rm -f`: what it says of its end is not the script's
+}
 _WAIT_SLICE_S = 30.0
 
 

@@ -29,9 +29,25 @@ _LOG_LIMIT = "1t"
 """Explicit, because a daemon.json may rotate logs away before they are read."""
 
 
+_JOB_CHARACTERS = 28
+"""Of a job's name in an engine-side name: with prefix, host and dashes at most 63."""
+
+
+def _short(job: str) -> str:
+    """The job's name, or its end with a hash of the whole: default names differ in their last characters."""
+    if len(job) <= _JOB_CHARACTERS:
+        return job
+    digest = hashlib.sha256(job.encode()).hexdigest()[:8]
+    return f"{digest}-{job[len(digest) + 1 - _JOB_CHARACTERS :].lstrip('-')}"
+
+
 @dataclass(frozen=True)
 class Names:
-    """Engine-side names of one home's jobs: two homes never clash, whatever their jobs are called."""
+    """Engine-side names of one home's jobs: two homes never clash, whatever their jobs are called.
+
+    The names are host names too, in the engine's DNS: one of more than 63 characters makes every
+    reverse look-up of a peer wait for 10 s. A job's name alone may have 63, so a long one is cut.
+    """
 
     home: Path
 
@@ -41,11 +57,11 @@ class Names:
 
     def container(self, job: str, host: str) -> str:
         """The name of a host's container."""
-        return f"{self._prefix}-{job}-{host}"
+        return f"{self._prefix}-{_short(job)}-{host}"
 
     def network(self, job: str) -> str:
         """The name of a job's network."""
-        return f"{self._prefix}-{job}"
+        return f"{self._prefix}-{_short(job)}"
 
     def labels(self, job: str | None = None, host: str | None = None) -> dict[str, str]:
         """Labels of everything of this home, or of one job, or of one host."""

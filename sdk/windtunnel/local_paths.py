@@ -1,0 +1,39 @@
+"""Paths that a user gives: what is wrong with one is the user's to repair, and said in one sentence."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from windtunnel.errors import ConfigurationError
+
+
+def absolute(given: str | os.PathLike[str], error: type[ConfigurationError] = ConfigurationError) -> Path:
+    """The path with ``~`` expanded, below the current directory if it is relative; it need not exist.
+
+    Raises:
+        ConfigurationError: or ``error``: there is no such user, no home, or no current directory.
+    """
+    try:
+        return Path(given).expanduser().absolute()
+    except RuntimeError as cause:  # pathlib's word for both
+        raise error(
+            f"{os.fspath(given)!r}: '~' is the home of nobody here. Give an absolute path, or set HOME."
+        ) from cause
+    except OSError as cause:
+        raise error(
+            f"{os.fspath(given)!r}: the current directory does not exist any more. Give an absolute path."
+        ) from cause
+
+
+@contextmanager
+def reading(path: Path, error: type[ConfigurationError]) -> Iterator[None]:
+    """Turn what the file system refuses, there or below, into ``error``."""
+    try:
+        yield
+    except OSError as cause:
+        place = cause.filename if isinstance(cause.filename, str) else path
+        reason = cause.strerror or str(cause)
+        raise error(f"{place} cannot be read: {reason}. Repair its permissions, or leave it out.") from cause
