@@ -11,12 +11,13 @@ import fcntl
 import http.client
 import json
 import os
+import signal
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,6 +30,7 @@ START_TIMEOUT_S = 20.0
 
 _HEALTH_TIMEOUT_S = 2.0
 _POLL_S = 0.02
+_STOP_TIMEOUT_S = 30.0
 _LOG_TAIL_LINES = 20
 
 
@@ -105,6 +107,29 @@ class Backend:
                 f"The local backend cannot keep its state in {self.home}: {error}. "
                 "Set WINDTUNNEL_HOME to a directory of your own, on a disk that has room."
             ) from error
+
+    def stop(self) -> RunningBackend | None:
+        """Let the running server leave, and wait until it has; None when there is none.
+
+        Running jobs go on in their containers; the next server takes them over.
+
+        Raises:
+            BackendError: it has not left within 30 s.
+        """
+        running = self.running()
+        if running is None:
+            return None
+        deadline = time.monotonic() + _STOP_TIMEOUT_S
+        with suppress(ProcessLookupError):
+            os.kill(running.pid, signal.SIGTERM)
+        while _alive(running.pid) and self.running() is not None:
+            if time.monotonic() > deadline:
+                raise BackendError(
+                    f"The local backend (process {running.pid}) has not left within {_STOP_TIMEOUT_S:g} s of "
+                    f"SIGTERM. Its log: {self.log_path}"
+                )
+            time.sleep(_POLL_S)
+        return running
 
     def credentials(self) -> Credentials:
         """The key pair made at the server's first start.

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from windtunnel.errors import ConfigurationError, Detached, JobNotFinished, TrainingJobFailed, WaitTimeout
 from windtunnel.inputs import split_s3
 from windtunnel.local_paths import absolute
-from windtunnel.logs import LogFollower, StatusPrinter, printable
+from windtunnel.logs import LogFollower, StatusPrinter, printable, script_tail
 from windtunnel.session import Session, resolve_session
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 TERMINAL = frozenset({"Completed", "Failed", "Stopped"})
 _TAIL_LINES = 20
+_GONE_FROM_2_7 = ("xrt_world_size", "get_ordinal")
 _BEFORE_THE_END = frozenset({"Starting", "Pending", "LaunchingMLInstances", "Downloading", "Training"})
 
 
@@ -245,7 +246,7 @@ class TrainingJob:
         return TrainingJobFailed(
             self.name,
             description.get("FailureReason") or "(none given)",
-            log_tail=self.log_tail(),
+            log_tail=script_tail(self.logs(), _TAIL_LINES),
             logs_location=self.session.describe_logs(self.name),
             next_step=next_step(description.get("FailureReason") or ""),
         )
@@ -287,7 +288,12 @@ def next_step(reason: str) -> str:
     if "OutOfMemory" in reason or "SIGKILL" in reason or "137" in reason:
         return (
             "the job needed more memory than its container had: lower the batch size or local_cores=, "
-            "or raise WINDTUNNEL_MEMORY_GIB."
+            "or raise WINDTUNNEL_MEMORY_GIB (after `windtunnel down`: a running backend keeps its settings)."
+        )
+    if any(f"has no attribute '{name}'" in reason for name in _GONE_FROM_2_7):
+        return (
+            "the script uses a name that torch_xla 2.7 removed: use torch_xla.runtime's world_size(), "
+            "global_ordinal() and local_ordinal(), or rehearse framework_version='2.6'."
         )
     if reason.startswith("AlgorithmError"):
         return "the script failed: correct what the log's last lines show, and fit() again."

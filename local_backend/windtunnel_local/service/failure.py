@@ -36,7 +36,7 @@ def _memory(host: str, limit_bytes: int) -> str:
     return (
         f"The memory limit of host {host} is {limit_bytes / GIB:g} GiB. Use a smaller batch, fewer"
         " data-loader workers or fewer cores (WINDTUNNEL_LOCAL_CORES), a larger instance type, or raise"
-        " WINDTUNNEL_MEMORY_GIB if this machine has more."
+        " WINDTUNNEL_MEMORY_GIB if this machine has more (and restart the backend: `windtunnel down`)."
     )
 
 

@@ -1,4 +1,4 @@
-"""`windtunnel up | ps | logs | stop`: the backend and the jobs there are."""
+"""`windtunnel up | down | ps | logs | stop`: the backend and the jobs there are."""
 
 from __future__ import annotations
 
@@ -21,6 +21,14 @@ def add_parsers(commands: Any) -> None:
         description="Start the local backend, or find the running one. It leaves by itself when it is idle.",
     )
     up.set_defaults(func=_up)
+
+    down = commands.add_parser(
+        "down",
+        help="let the local backend leave; jobs go on",
+        description="Let the local backend leave, so that the next one starts with new settings. "
+        "Running jobs go on, and the next backend takes them over.",
+    )
+    down.set_defaults(func=_down)
 
     listing = commands.add_parser("ps", help="list training jobs, newest first")
     listing.add_argument("-n", "--limit", type=_positive, default=20, help="how many (default: 20)")
@@ -67,6 +75,15 @@ def _up(_: argparse.Namespace) -> None:
     words = [sys.executable, "-c", reader, str(backend.home / "credentials.json")]
     print(f'  export AWS_SECRET_ACCESS_KEY="$({shlex.join(words)})"')
     print(f"  export AWS_DEFAULT_REGION={credentials.region}")
+
+
+def _down(_: argparse.Namespace) -> None:
+    from windtunnel.session import shared_local_session
+
+    left = shared_local_session().backend.stop()
+    print(
+        "No local backend was running." if left is None else f"The local backend at {left.endpoint} has left."
+    )
 
 
 def _ps(arguments: argparse.Namespace) -> None:

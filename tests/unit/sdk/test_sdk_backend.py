@@ -153,3 +153,11 @@ def test_session_warm_up_fails_once(home: Path) -> None:
     with pytest.raises(BackendError, match="exit code 3"):
         session.service.describe_job("j")
     assert 1 <= len(starts(home)) <= 2
+
+
+def test_a_backend_can_be_asked_to_leave(home: Path) -> None:
+    """It is gone when the call returns; asked again, there is none."""
+    running = backend(home).ensure()
+    assert backend(home).stop() == running
+    assert backend(home).running() is None
+    assert backend(home).stop() is None
