@@ -198,6 +198,24 @@ def test_a_killed_peer_ends_the_wait_with_an_error(delay_s):
         pool.close()
 
 
+def test_a_peer_that_has_left_ends_the_wait_though_its_process_lives():
+    """torch's agent keeps workers that have succeeded until all have. What came before leaving still counts."""
+    pool = Pool(2)
+    try:
+        assert pool.call([0, 1], "join", [(), ()]) == [None, None]
+        both = [(torch.ones(1), "sum", [0, 1])] * 2
+        assert all(
+            torch.equal(total, torch.full((1,), 2.0)) for total in pool.call([0, 1], "all_reduce", both)
+        )
+        pool.call([1], "leave", [()])
+        started = time.monotonic()
+        (answer,) = pool.call([0], "all_reduce", both[:1])
+        assert isinstance(answer, CollectiveError) and "local rank 1 has ended" in str(answer)
+        assert time.monotonic() - started < 10
+    finally:
+        pool.close()
+
+
 def test_nothing_is_left_in_shared_memory():
     """The region has no name once all have attached: it cannot outlive its workers."""
     pool = Pool(3)

@@ -44,12 +44,26 @@ def test_steps_samples_flops_and_collectives_are_counted(torchrun, tmp_path):
     assert any(record["source"].startswith("counted.py:") for record in graphs.values())
     # The second step compiles the graph of the steady state at the latest; the last ones compile nothing.
     assert training[-1]["compile_seconds"] == 0.0
-
-
-def test_other_ranks_write_their_start_and_end_only(torchrun, tmp_path):
-    """One core a host counts the graphs: all run the same."""
-    torchrun("counted.py", WINDTUNNEL_COUNTERS_DIR=str(tmp_path))
+    # One core a host counts the graphs: all run the same.
     assert [record["kind"] for record in records(tmp_path, 1)] == ["start", "end"]
+
+
+def test_accumulation_and_what_follows_the_last_mark_step_are_counted(torchrun, tmp_path):
+    """A batch whose gradients are only accumulated is training, not evaluation."""
+    torchrun("counted.py", "accumulate", WINDTUNNEL_COUNTERS_DIR=str(tmp_path))
+    first = records(tmp_path, 0)
+    graphs = {record["graph"]: record for record in first if record["kind"] == "graph"}
+    steps = [record for record in first if record["kind"] == "step"]
+    training = [step for step in steps if step["optimizer"]]
+    assert sum(step["samples"] for step in training) == 3 * 8
+    flops = sum(
+        graphs[graph]["flops"].get("fp32", 0) * count
+        for step in training
+        for graph, count in step["graphs"].items()
+    )
+    assert flops == 4 * 2 * (2 * 8 * 32 * 16)
+    assert sum(step["collectives"].get("all_reduce", {"count": 0})["count"] for step in training) == 2
+    assert not [step for step in steps if not step["optimizer"] and step["samples"]]
 
 
 def test_a_failing_script_says_so_in_its_end_record(torchrun, tmp_path):

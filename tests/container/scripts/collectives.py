@@ -1,7 +1,10 @@
 """Every collective of `xm` and of the `xla` process group against what it should give, on 4 cores."""
 
+import sys
+
 import torch
 import torch.distributed as dist
+import torch.distributed._functional_collectives as fc
 import torch_xla
 import torch_xla.core.xla_model as xm
 import torch_xla.distributed.xla_backend
@@ -177,5 +180,68 @@ tensor = of(RANK).to(device)
 dist.all_reduce(tensor, group=group if RANK in (0, 2) else other)
 check("dist.all_reduce in a group", tensor, stack(ranks=MINE).sum(0))
 dist.barrier()
+
+# torch.distributed's functional collectives, over all and in a group
+mine = group if RANK in (0, 2) else other
+for name, scope, ranks in (("", dist.group.WORLD, range(WORLD)), (" in a group", mine, MINE)):
+    position, size = list(ranks).index(RANK), len(ranks)
+    brought = [of(rank) for rank in ranks]
+    check(f"functional all_reduce{name}", fc.all_reduce(of(RANK).to(device), "sum", scope), sum(brought))
+    check(
+        f"functional all_gather{name}",
+        fc.all_gather_tensor(of(RANK).to(device), 0, scope),
+        torch.cat(brought),
+    )
+    check(
+        f"functional reduce_scatter{name}",
+        fc.reduce_scatter_tensor(of(RANK).to(device), "sum", 0, scope),
+        sum(brought).chunk(size)[position],
+    )
+    check(
+        f"functional all_to_all{name}",
+        fc.all_to_all_single(of(RANK)[:size].to(device), None, None, scope),
+        torch.cat([tensor[position : position + 1] for tensor in brought]),
+    )
+    check(f"functional broadcast{name}", fc.broadcast(of(RANK).to(device), 1, scope), brought[1])
+
+# In place, where tensors share memory. Of an expanded scalar's gradient each entry counts once.
+parameter, other_parameter = torch.nn.Parameter(torch.ones(3)), torch.nn.Parameter(torch.ones(2, 2))
+parameters = torch.nn.ParameterList([parameter, other_parameter]).to(device)
+((parameters[0].sum() + 2 * parameters[1].sum()) * (RANK + 1)).backward()
+optimizer = torch.optim.SGD(parameters, lr=1.0)
+xm.optimizer_step(optimizer, barrier=True)
+check("expanded gradient", parameters[0].detach(), torch.full((3,), 1 - 2.5))
+check("expanded gradient 2", parameters[1].detach(), torch.full((2, 2), 1 - 5.0))
+tensor = torch.stack([of(RANK), of(RANK)]).to(device)
+xm.all_reduce(xm.REDUCE_SUM, [tensor[0].t()])
+check("view", tensor, torch.stack([total, of(RANK)]))
+tensor = of(RANK).to(device)
+xm.all_reduce(xm.REDUCE_SUM, [tensor, tensor])
+check("same tensor twice in one list", tensor, total)
+torch.manual_seed(0)
+model = torch.nn.Linear(4, 1).to(device)
+ddp = torch.nn.parallel.DistributedDataParallel(model, gradient_as_bucket_view=True)
+ddp(of(RANK).to(device)).sum().backward()
+check("DistributedDataParallel", model.weight.grad, stack().mean(0).sum(0, keepdim=True))
+saved = torch.full((2,), 3.0, device=device, requires_grad=True)
+squared = saved * saved
+result = squared * squared
+xm.all_reduce(xm.REDUCE_SUM, [squared.detach()])
+result.sum().backward()
+checked.append("in place on what autograd has saved")
+
+
+# Compiled functions: their graphs are kept, the collective takes place every time.
+def twice_the_sum(value):
+    return xm.all_reduce(xm.REDUCE_SUM, value * 2) + 1
+
+
+if "--compiled" in sys.argv:
+    for name, compiled in (
+        ("torch_xla.compile", torch_xla.compile(twice_the_sum, full_graph=True)),
+        ("torch.compile", torch.compile(twice_the_sum, backend="openxla")),
+    ):
+        for factor in (1, 2, 3):
+            check(name, compiled((of(RANK) * factor).to(device)), total * factor * 2 + 1)
 
 say(checked=sorted(set(checked)))

@@ -5,12 +5,32 @@ import signal
 import sys
 import time
 
+import torch_xla
+
 RANK = int(os.environ["RANK"])
 how = sys.argv[1]
 if how == "arguments":
+    import atexit
+    import multiprocessing
+    import subprocess
+    import threading
+
     from saying import say
 
+    if (child := os.fork()) == 0:
+        sys.exit(0)
+    os.waitpid(child, 0)
+    inherited = None
+    if RANK == 0:
+        ask = "import torch_xla.runtime as xr; print(xr.device_type())"
+        inherited = subprocess.run(
+            [sys.executable, "-c", ask], stdout=subprocess.PIPE, text=True
+        ).stdout.strip()
+    threading.Timer(0.5, lambda: say(last="thread")).start()
+    atexit.register(lambda: say(last="exit handler"))
     say(
+        process=[multiprocessing.current_process().name, multiprocessing.parent_process() is None],
+        inherited=inherited,
         argv=sys.argv[1:],
         name=__name__,
         file=os.path.basename(__file__),
@@ -25,12 +45,6 @@ elif how == "exit":
     sys.exit(int(sys.argv[2]))
 elif how == "message":
     sys.exit("left with a message")
-elif how == "atexit":
-    import atexit
-
-    from saying import say
-
-    atexit.register(lambda: say(atexit=True))
 elif how == "sigterm":
     from saying import say
 
@@ -52,6 +66,14 @@ elif how == "die-in-collective":
     if RANK == 1:
         os.kill(os.getpid(), signal.SIGKILL)
     xm.all_reduce(xm.REDUCE_SUM, value)
+elif how == "leave-early":
+    import torch
+    import torch_xla
+    import torch_xla.core.xla_model as xm
+
+    # Without one collective, and with success: nobody else will end rank 0.
+    if RANK == 0:
+        xm.all_reduce(xm.REDUCE_SUM, torch.ones(2, device=torch_xla.device()))
 elif how == "mismatch":
     import torch
     import torch_xla

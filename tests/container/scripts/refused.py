@@ -7,6 +7,7 @@ import torch_xla.runtime as xr
 from saying import say
 
 import torch_neuronx
+from torch_neuronx import trace
 
 value = torch.ones(2, device=torch_xla.device())
 
@@ -23,5 +24,6 @@ say(
     send=answer(lambda: xm.send(value, 1)),
     recv=answer(lambda: xm.recv(value, 1)),
     spmd=answer(xr.use_spmd),
-    trace=answer(lambda: torch_neuronx.trace),
+    trace=answer(lambda: trace(torch.nn.Linear(2, 2), value)),
+    other=answer(lambda: torch_neuronx.something_else),
 )

@@ -42,6 +42,10 @@ class AcrossHosts:
             self._groups[key] = dist.ProcessGroupGloo(store, key.index(self._rank), len(key), self._timeout)
         return self._groups[key]
 
+    def close(self) -> None:
+        """End all connections: who still waits for this rank gets an error instead of waiting on."""
+        self._groups.clear()
+
     def agree(self, ranks: Sequence[int], what: str) -> dict[int, str]:
         """What each rank of the group says it is about to do."""
         raw = torch.zeros(512, dtype=torch.uint8)

@@ -14,7 +14,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from neuron_sim.collectives.region import Region
+from neuron_sim.collectives.region import LEFT, Region
 from neuron_sim.errors import NeuronSimError, PeerLostError
 
 _SYS_FUTEX = {"x86_64": 202, "aarch64": 98}.get(platform.machine())
@@ -77,15 +77,22 @@ class Arrival:
             self._sleep(peer, seen)
             if _reached(int(arrived[self._me]), target):
                 return
-            pid = int(self._region.pids[peer])
-            # 0: it has not attached yet, and may still be importing.
-            if pid and not _alive(pid):
-                raise PeerLostError(f"local rank {peer} has ended while local rank {self._me} waited for it")
+            # In this order: a peer may come and end between two looks.
+            if self._has_ended(peer) and not _reached(int(arrived[self._me]), target):
+                raise PeerLostError(
+                    f"local rank {peer} has ended while local rank {self._me} waited for it in a collective: "
+                    "all ranks must call the same collectives equally often"
+                )
             if time.monotonic() > deadline:
                 raise PeerLostError(
                     f"local rank {peer} did not come within {self._timeout_s:.0f} s "
                     f"while local rank {self._me} waited for it"
                 )
+
+    def _has_ended(self, peer: int) -> bool:
+        pid = int(self._region.pids[peer])
+        # 0: it has not attached yet, and may still be importing.
+        return pid == LEFT or (pid != 0 and not _alive(pid))
 
     def _wake(self, worker: int) -> None:
         address = self._region.generation_address + 4 * worker

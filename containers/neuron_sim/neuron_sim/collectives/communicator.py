@@ -36,6 +36,18 @@ class Communicator:
         self._within: WithinHost | None = None
         self._across: AcrossHosts | None = None
 
+    def join(self) -> None:
+        """Be known to the other workers of this host, so that they notice when this one ends."""
+        if self._identity.local_world_size > 1:
+            self._shared()
+
+    def leave(self) -> None:
+        """Take part in nothing more: whoever still waits for this rank is told."""
+        if self._within is not None:
+            self._within.leave()
+        if self._across is not None:
+            self._across.close()
+
     def group_of(self, groups: Sequence[Sequence[int]] | None) -> list[int]:
         """The group that this rank is in; all ranks when there are no groups.
 
@@ -179,11 +191,10 @@ def region_name(identity: Identity) -> str:
 
 def launch_name() -> str:
     """What all workers of one launch share, and no other launch on this host does."""
-    if LAUNCH_VARIABLE in os.environ:
-        return os.environ[LAUNCH_VARIABLE]
-    # Not our torchrun: plain torchrun tells its workers the same address, `xmp.spawn` forks from one parent.
+    # Any torchrun tells all its workers the same address; `xmp.spawn` starts them from one parent.
     variables = ("TORCHELASTIC_RUN_ID", "MASTER_ADDR", "MASTER_PORT")
     text = "|".join(os.environ.get(name, "") for name in variables)
     if "TORCHELASTIC_RUN_ID" not in os.environ:
         text += f"|{os.getppid()}"
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+    # What a script of ours starts in turn inherits the variable: alone it would not do.
+    return os.environ.get(LAUNCH_VARIABLE, "") + "." + hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -20,6 +20,9 @@ FILE_PREFIX = "neuron_sim-"
 DESCRIPTION_BYTES = 512
 _ALIGNMENT = 4096
 
+LEFT = 0xFFFFFFFF
+"""In place of a worker's process id: its script has run to its end."""
+
 
 class Region:
     """A worker's view of the region. ``index`` and ``workers`` count within the host."""
@@ -53,6 +56,10 @@ class Region:
         size = torch.empty((), dtype=dtype).element_size()
         start = which * self.half_bytes
         return self._buffers[worker, start : start + count * size].view(dtype)
+
+    def leave(self) -> None:
+        """Take part in nothing more. The process may live on: torch's agent keeps it until all have ended."""
+        self.pids[self.index] = LEFT
 
     def describe(self, text: str) -> None:
         """Say what this worker is about to do; readable by the others after the next arrival."""

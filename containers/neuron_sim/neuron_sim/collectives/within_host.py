@@ -26,6 +26,10 @@ class WithinHost:
         self._arrival = arrival
         self._me = region.index
 
+    def leave(self) -> None:
+        """Let the others know that this worker will not come again."""
+        self._region.leave()
+
     def agree(self, group: Sequence[int], what: str) -> None:
         """Make sure that every worker of the group is about to do the same.
 

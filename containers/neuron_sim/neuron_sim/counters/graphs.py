@@ -7,6 +7,7 @@ each graph it compiles. Both are read back after each synchronisation and remove
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import tempfile
@@ -21,6 +22,9 @@ _HASH = re.compile(r"(Compilation|Execution) Analysis:\s+Graph Hash: (\w+)")
 _FRAME = re.compile(r"(Compilation|Execution) Analysis:\s+.* \((.+):(\d+)\)")
 _HLO_FILES = "*.before_optimizations.txt"
 _MEMORY_FILE = "cpu_after_optimizations-memory-usage-report.txt"
+_FOLDER_PREFIX = "neuron_sim-"
+_ANALYSIS_LIMIT = 2**20
+"""Bytes from which on the analysis file, read to its end, is emptied: some kilobytes come with every step."""
 _TOTAL_BYTES = re.compile(r"Total bytes used: (\d+)")
 
 
@@ -45,10 +49,14 @@ class GraphLog:
     def __init__(self, environment: MutableMapping[str, str]) -> None:
         """Ask torch_xla and XLA for both; to be called before the XLA client exists.
 
-        A user who asked for torch_xla's debug output gets it, and no graphs are counted.
+        A user who asked for torch_xla's debug output gets it, and no graphs are counted. The
+        settings of a core that has started this process are not the user's, and are replaced.
         """
-        self.enabled = not any(environment.get(name) for name in ("PT_XLA_DEBUG", "PT_XLA_DEBUG_LEVEL"))
-        self._folder = Path(tempfile.mkdtemp(prefix="neuron_sim-"))
+        inherited = Path(environment.get("PT_XLA_DEBUG_FILE", "")).parent.name.startswith(_FOLDER_PREFIX)
+        self.enabled = inherited or not any(
+            environment.get(name) for name in ("PT_XLA_DEBUG", "PT_XLA_DEBUG_LEVEL")
+        )
+        self._folder = Path(tempfile.mkdtemp(prefix=_FOLDER_PREFIX))
         self._analysis = self._folder / "analysis.txt"
         self._dump = self._folder / "hlo"
         self._offset = 0
@@ -74,6 +82,10 @@ class GraphLog:
             data = file.read()
         end = data.rfind(b"\n") + 1
         self._offset += end
+        if self._offset > _ANALYSIS_LIMIT and self._analysis.stat().st_size == self._offset:
+            # torch_xla opens the file anew to append: what comes next begins at the start.
+            os.truncate(self._analysis, 0)
+            self._offset = 0
         new: list[tuple[str, str]] = []
         for kind, graph_hash, source in _analyses(data[:end].decode(errors="replace")):
             if kind == "Execution":

@@ -7,6 +7,7 @@ into several graphs here is added up into that one step.
 from __future__ import annotations
 
 import atexit
+import functools
 import os
 import sys
 import time
@@ -19,6 +20,9 @@ import torch
 from neuron_sim import settings
 from neuron_sim.counters.graphs import GraphLog
 from neuron_sim.counters.records import Records
+
+_READ_EVERY = 256
+"""Collectives of a kind within one step after which the graphs' files are read."""
 
 _recorder: Recorder | None = None
 
@@ -54,7 +58,10 @@ class Recorder:
         self._graphs = GraphLog(os.environ) if settings.identity().local_rank == 0 else None
         self._compiled_s = 0.0
         self._peak_bytes = 0
+        self._arithmetic: set[str] = set()
+        self._samples = 0
         self._failed = False
+        self._process = os.getpid()
         self._last_end = time.perf_counter()
         self._reset()
 
@@ -65,8 +72,7 @@ class Recorder:
         self._collective_s = 0.0
         self._input_wait_s = 0.0
         self._compile_s = 0.0
-        self._optimizer = False
-        self._samples = 0
+        self._trains = False
 
     # Called by the hooks, in the order of the script.
 
@@ -76,11 +82,16 @@ class Recorder:
         entry[0] += 1
         entry[1] += payload_bytes
         self._collective_s += seconds
-        self._read_graphs()
+        if entry[0] % _READ_EVERY == 0:
+            # Reading after each would be half of what counting costs; a script without mark_step needs it.
+            self._read_graphs()
 
-    def optimizer_stepped(self) -> None:
-        """An optimizer has changed parameters in this step."""
-        self._optimizer = True
+    def trained(self) -> None:
+        """Gradients have been computed, or an optimizer has applied them.
+
+        With gradient accumulation, most training steps are without an optimizer's step.
+        """
+        self._trains = True
 
     def batch(self, item: Any, waited_s: float) -> None:
         """A batch came from the input pipeline after a wait."""
@@ -88,17 +99,25 @@ class Recorder:
         self._samples += _leading_dimension(item)
 
     def step_ended(self) -> None:
-        """mark_step has run: write the step down, if it ran anything."""
+        """mark_step has run: write the step down, if it ran anything.
+
+        ``optimizer`` says whether it was a training step.
+        """
         now = time.perf_counter()
         seconds, self._last_end = now - self._last_end, now
         self._read_graphs()
         records = self._open()
+        # A batch counts in the step that computes with it: transformers' Trainer fetches batches ahead,
+        # and runs small graphs of its own (how many labels there are) between fetching and training.
+        samples = 0
+        if not self._arithmetic.isdisjoint(self._executed):
+            samples, self._samples = self._samples, 0
         if self._graphs is not None and (self._executed or self._collectives):
             records.write(
                 "step",
                 seconds=round(seconds, 6),
-                optimizer=self._optimizer,
-                samples=self._samples,
+                optimizer=self._trains,
+                samples=samples,
                 graphs=dict(self._executed),
                 collectives={name: {"count": c, "bytes": b} for name, (c, b) in self._collectives.items()},
                 collective_seconds=round(self._collective_s, 6),
@@ -113,6 +132,12 @@ class Recorder:
 
     def end(self) -> None:
         """Write what is left; called once, when the process ends."""
+        if os.getpid() != self._process:
+            return  # a child that the script has forked
+        self._read_graphs()
+        if self._executed or self._collectives:
+            # What ran after the last mark_step, or all of it when the script never calls it.
+            self.step_ended()
         if self._records is not None:
             exit_status = "error" if self._failed else "ok"
             rank = settings.identity().rank
@@ -133,6 +158,8 @@ class Recorder:
         self._compile_s += spent
         for graph in compiled:
             self._peak_bytes = max(self._peak_bytes, graph.device_bytes)
+            if graph.cost.flops:
+                self._arithmetic.add(graph.hash)
             self._open().write(
                 "graph",
                 graph=graph.hash,
@@ -213,7 +240,16 @@ def _hook(recorder: Recorder) -> None:
         return item
 
     ParallelLoader.next_item = timed_next_item
-    register_optimizer_step_post_hook(lambda *_: recorder.optimizer_stepped())
+    register_optimizer_step_post_hook(lambda *_: recorder.trained())
+
+    backward = torch.autograd.backward
+
+    @functools.wraps(backward)
+    def noticed_backward(*arguments: Any, **keywords: Any) -> None:
+        recorder.trained()
+        backward(*arguments, **keywords)
+
+    torch.autograd.backward = noticed_backward
 
     previous = sys.excepthook
 

@@ -3,6 +3,9 @@
 activation   makes this process a core: called through torch_xla's own Neuron hook
 world        world size, ordinals and device kind, at the level of `_XLAC._xla_*`
 collectives  the same for collectives, so that all Python layers above stay genuine
+functional   the collectives that torch_xla has as kernels of `_c10d_functional`
+transfer     tensors between device and host
+dynamo       torch.compile: collectives between compiled graphs, never inside one
 old_names    names that torch_xla had up to 2.6
 refusals     what is not simulated, refused by name
 """

@@ -17,6 +17,9 @@ from types import ModuleType
 _DEVICE_TYPE = "NEURON"
 _CLIENT = "CPU"
 
+# In the C environment beside PJRT_DEVICE=CPU, which processes that this one starts inherit: it was not a wish.
+_MARK = "NEURON_SIM_DEVICE"
+
 # The last module that `torch_xla/__init__.py` imports: all that we replace parts of is loaded by then.
 _LAST_IMPORT = "torch_xla._internal.c10d_registration"
 
@@ -60,20 +63,39 @@ def activate() -> None:
     _configure_process()
     from neuron_sim import settings
     from neuron_sim.counters import recorder
-    from neuron_sim.device import collectives, old_names, refusals, world
+    from neuron_sim.device import collectives, dynamo, functional, old_names, refusals, world
 
     current = settings.read()
     # Counting first: it sets XLA's flags, which are read when the client is made.
     recorder.install(current)
     world.install(current)
     collectives.install(current)
+    functional.install()
+    dynamo.install()
     refusals.install()
     old_names.install(current.framework_version)
 
 
+def join_peers() -> None:
+    """Be known to the other cores of this host from the start. For the one process that is this core."""
+    if _active:
+        from neuron_sim.device import collectives
+
+        collectives.join()
+
+
+def leave_peers() -> None:
+    """The script has ended: whoever still waits for this core in a collective gets an error."""
+    if _active:
+        from neuron_sim.device import collectives
+
+        collectives.leave()
+
+
 def _wanted() -> bool:
     """A script that asks for another device, such as PJRT_DEVICE=CPU, gets just that."""
-    return os.environ.get("PJRT_DEVICE", _DEVICE_TYPE) == _DEVICE_TYPE
+    asked = os.environ.get("PJRT_DEVICE", _DEVICE_TYPE)
+    return asked == _DEVICE_TYPE or (asked == _CLIENT and os.environ.get(_MARK) == _DEVICE_TYPE)
 
 
 def _separate_device_type() -> None:
@@ -89,8 +111,10 @@ def _separate_device_type() -> None:
     original = os.putenv
 
     def putenv(name: bytes | str, value: bytes | str) -> None:
-        if os.fsencode(name) == b"PJRT_DEVICE" and os.fsencode(value) == _DEVICE_TYPE.encode():
-            value = _CLIENT
+        if os.fsencode(name) == b"PJRT_DEVICE":
+            simulated = os.fsencode(value) == _DEVICE_TYPE.encode()
+            original(_MARK, _DEVICE_TYPE if simulated else "")
+            value = _CLIENT if simulated else value
         original(name, value)
 
     putenv.device_type_separated = True  # type: ignore[attr-defined]
@@ -107,7 +131,17 @@ def _configure_process() -> None:
     from torch_xla._internal import neuron
 
     neuron.set_envvar_defaults()
-    neuron.configure_pjrt_environment()
+    if not _is_helper():
+        neuron.configure_pjrt_environment()
+
+
+def _is_helper() -> bool:
+    """Whether a core's own script has started this process, say as a spawned worker of a DataLoader.
+
+    Its environment is configured already; doing it again is an error to torch_xla.
+    """
+    pairs = (("RANK", "NEURON_PJRT_PROCESS_INDEX"), ("WORLD_SIZE", "NEURON_PJRT_WORLD_SIZE"))
+    return all(name in os.environ and os.environ[name] == os.environ.get(ours) for name, ours in pairs)
 
 
 def _after_import(name: str, then: Callable[[], None]) -> None:

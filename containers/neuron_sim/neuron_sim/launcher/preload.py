@@ -10,11 +10,19 @@ import ast
 import gc
 import importlib
 import importlib.util
+import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 # Not safe to fork, or pointless: they start threads or processes when imported.
 _NEVER = frozenset({"tensorflow", "jax", "wandb", "mlflow", "ray", "torch_neuronx", "libneuronxla"})
+
+# torchrun sets these for each worker, whatever the script assigns.
+_TORCHRUN_VARIABLES = frozenset({"RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"})
+
+# No import reads these: the device does, when the script first uses it.
+_READ_LATE = ("NEURON_", "XLA_", "PJRT_DEVICE")
 
 
 def warm_up(script: Path) -> list[str]:
@@ -25,9 +33,10 @@ def warm_up(script: Path) -> list[str]:
     """
     from neuron_sim.device import activation
 
+    wanted = imports(script)
     activation.preload()
     imported = []
-    for module, names in imports(script):
+    for module, names in wanted:
         if module.partition(".")[0] in _NEVER or not _installed(module.partition(".")[0], script.parent):
             continue
         try:
@@ -52,13 +61,18 @@ def safe_to_fork() -> bool:
 
 
 def imports(script: Path) -> list[tuple[str, list[str]]]:
-    """(module, names) of the script's top-level imports, in order; none when it does not parse."""
+    """(module, names) of what the script imports at its top, in order; none when it does not parse.
+
+    Ends where something is executed that an import behind it could notice. Plain settings
+    of the environment (``os.environ["HF_HOME"] = "/tmp"``) are not the end: they are made
+    here as well, since libraries read them when imported.
+    """
     try:
         tree = ast.parse(script.read_text())
     except (OSError, SyntaxError, ValueError):
         return []
     found: list[tuple[str, list[str]]] = []
-    for node in _top_level(tree):
+    for node in _prologue(tree.body):
         if isinstance(node, ast.Import):
             found.extend((alias.name, []) for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
@@ -66,16 +80,58 @@ def imports(script: Path) -> list[tuple[str, list[str]]]:
     return found
 
 
-def _top_level(tree: ast.Module) -> list[ast.stmt]:
-    """Statements that run on import, also inside try and if."""
-    result: list[ast.stmt] = []
-    waiting = list(tree.body)
+def _prologue(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """Imports, also inside `try`, up to the first statement with an effect on those behind it."""
+    waiting = list(body)
     while waiting:
         node = waiting.pop(0)
-        result.append(node)
-        if isinstance(node, ast.Try):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            yield node
+        elif isinstance(node, ast.Try):
             waiting[:0] = node.body
-    return result
+        elif not (_make_setting(node) or _is_harmless(node)):
+            return
+
+
+def _make_setting(node: ast.stmt) -> bool:
+    """Make the setting that this statement is, if it is one, in this process too."""
+    if isinstance(node, ast.Assign) and len(node.targets) == 1:
+        target, value = node.targets[0], node.value
+        if not (isinstance(target, ast.Subscript) and ast.unparse(target.value) == "os.environ"):
+            return False
+        name = target.slice
+    elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+        call = node.value
+        if ast.unparse(call.func) != "os.environ.setdefault" or len(call.args) != 2:
+            return False
+        name, value = call.args
+    else:
+        return False
+    if not (isinstance(name, ast.Constant) and isinstance(name.value, str)):
+        return False
+    if name.value in _TORCHRUN_VARIABLES or name.value.startswith(_READ_LATE):
+        return True
+    if not (isinstance(value, ast.Constant) and isinstance(value.value, str)):
+        return False
+    if isinstance(node, ast.Assign):
+        os.environ[name.value] = value.value
+    else:
+        os.environ.setdefault(name.value, value.value)
+    return True
+
+
+def _is_harmless(node: ast.stmt) -> bool:
+    """Definitions, texts, values without calls, and what only warnings and logs notice."""
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Pass):
+        return True
+    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+        return ast.unparse(node.value.func).partition(".")[0] in ("warnings", "logging")
+    if isinstance(node, ast.Expr):
+        return isinstance(node.value, ast.Constant)
+    if isinstance(node, ast.Assign):
+        plain = all(isinstance(target, ast.Name) for target in node.targets)
+        return plain and not any(isinstance(part, ast.Call) for part in ast.walk(node.value))
+    return False
 
 
 def _installed(name: str, beside: Path) -> bool:

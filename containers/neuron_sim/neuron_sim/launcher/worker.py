@@ -6,10 +6,13 @@ To the script it looks as if `python -u script.py` had started it.
 from __future__ import annotations
 
 import atexit
+import multiprocessing
+import multiprocessing.process
 import os
 import random
 import signal
 import sys
+import threading
 import traceback
 from pathlib import Path
 from types import FrameType, ModuleType
@@ -25,9 +28,11 @@ def run(script: str, *arguments: str) -> None:
     """
     _like_a_new_process()
     termination = _Termination()
+    process = os.getpid()
     from neuron_sim.device import activation
 
     activation.activate()
+    activation.join_peers()
     sys.argv = [script, *arguments]
     code = 1
     try:
@@ -35,9 +40,15 @@ def run(script: str, *arguments: str) -> None:
     finally:
         if code:
             _tell_counters()
+        # As the interpreter does at its end, in its order: first the threads, then the exit handlers.
+        threading._shutdown()  # type: ignore[attr-defined]
         atexit._run_exitfuncs()
         sys.stdout.flush()
         sys.stderr.flush()
+    if os.getpid() != process:
+        # The script has called `os.fork`, and this is the child: it is no worker, and nobody's peer.
+        os._exit(code)
+    activation.leave_peers()
     if termination.received:
         # The agent is shutting down: it waits for this process, no longer for its result.
         os._exit(code)
@@ -69,6 +80,9 @@ def _like_a_new_process() -> None:
     for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
         signal.signal(number, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    # Libraries tell a main process from a helper by these.
+    multiprocessing.current_process().name = "MainProcess"
+    multiprocessing.process._parent_process = None  # type: ignore[attr-defined]
     random.seed()
     if "numpy" in sys.modules:
         sys.modules["numpy"].random.seed(None)
