@@ -16,7 +16,7 @@ def modules(tmp_path: Path, text: str) -> list[str]:
     return [module for module, _ in preload.imports(script)]
 
 
-def test_imports_at_the_top_are_found_also_inside_try(tmp_path):
+def test_imports_at_the_top_are_found_also_inside_try(tmp_path: Path) -> None:
     """Definitions, constants, texts and log settings between them have no effect on imports."""
     text = (
         '"""Text."""\nimport os\nEPOCHS = 3\nimport torch\nlogging.basicConfig()\n'
@@ -37,12 +37,14 @@ def test_imports_at_the_top_are_found_also_inside_try(tmp_path):
         "cache = make_cache()",
     ],
 )
-def test_nothing_behind_a_statement_with_effects_is_imported_early(tmp_path, statement):
+def test_nothing_behind_a_statement_with_effects_is_imported_early(tmp_path: Path, statement: str) -> None:
     """Libraries read their settings when they are imported: too early is another setting."""
     assert modules(tmp_path, f"import os\n{statement}\nimport transformers\n") == ["os"]
 
 
-def test_plain_settings_are_made_before_the_imports_behind_them(tmp_path, monkeypatch):
+def test_plain_settings_are_made_before_the_imports_behind_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The same literal that the script would set, except what belongs to torchrun or to the device."""
     for name in ("WT_CACHE", "WT_DEFAULT", "WT_KEPT", "MASTER_PORT", "NEURON_CC_FLAGS"):
         monkeypatch.setenv(name, "before")
