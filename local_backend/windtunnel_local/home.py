@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -80,7 +81,13 @@ class Home:
 
     def write_note(self, endpoint: str, version: str, runner: str) -> None:
         """Say where the server listens. Call once it accepts."""
-        note = {"endpoint": endpoint, "pid": os.getpid(), "version": version, "runner": runner}
+        note = {
+            "endpoint": endpoint,
+            "pid": os.getpid(),
+            "version": version,
+            "runner": runner,
+            "interpreter": sys.executable,
+        }
         pending = self._note.with_suffix(".tmp")
         pending.write_text(json.dumps(note))
         pending.replace(self._note)

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from windtunnel import settings
+from windtunnel._version import __version__
 from windtunnel.errors import BackendError
 
 DEFAULT_ACCOUNT = "000000000000"
@@ -50,12 +51,22 @@ class Credentials:
 
 @dataclass(frozen=True)
 class RunningBackend:
-    """A backend that answers. ``runner``: docker or process."""
+    """A backend that answers. ``runner``: docker or process; ``interpreter``: what it runs with."""
 
     endpoint: str
     pid: int
     version: str
     runner: str
+    interpreter: str | None = None
+
+    @property
+    def outdated(self) -> bool:
+        """Whether it is of another version than this SDK, or its installation is gone (a removed venv).
+
+        It still answers, but will fail as soon as it needs one of its own files.
+        """
+        removed = self.interpreter is not None and not Path(self.interpreter).exists()
+        return removed or self.version != __version__
 
 
 class Backend:
@@ -92,16 +103,22 @@ class Backend:
     def ensure(self) -> RunningBackend:
         """The running server; started if there is none. Idempotent, also between processes.
 
+        One that is outdated is replaced; its jobs go on, and the new one takes them over.
+
         Raises:
             BackendError: it did not start or did not answer in time; ends with its log.
         """
         running = self.running()
-        if running is not None:
+        if running is not None and not running.outdated:
             return running
         try:
             self.home.mkdir(mode=0o700, parents=True, exist_ok=True)
             with self._starting():
-                return self.running() or self._start()
+                running = self.running()
+                if running is not None and running.outdated:
+                    self.stop()
+                    running = None
+                return running or self._start()
         except OSError as error:
             raise BackendError(
                 f"The local backend cannot keep its state in {self.home}: {error}. "
@@ -159,7 +176,11 @@ class Backend:
         try:
             stored = json.loads((self.home / "backend.json").read_text(encoding="utf-8"))
             return RunningBackend(
-                str(stored["endpoint"]), int(stored["pid"]), str(stored["version"]), str(stored["runner"])
+                str(stored["endpoint"]),
+                int(stored["pid"]),
+                str(stored["version"]),
+                str(stored["runner"]),
+                stored.get("interpreter"),
             )
         except (OSError, ValueError, KeyError, TypeError):
             return None

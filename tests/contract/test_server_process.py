@@ -90,7 +90,7 @@ def test_it_accepts_soon_and_keeps_its_files_to_itself(server: Process, home: Pa
     """Seconds count: fit() waits for it."""
     note = server.note()
     print(f"accepting after {time.monotonic() - server.begun:.2f} s")
-    assert note.keys() == {"endpoint", "pid", "version", "runner"}
+    assert note.keys() == {"endpoint", "pid", "version", "runner", "interpreter"}
     assert stat.S_IMODE(home.stat().st_mode) == 0o700
     assert stat.S_IMODE((home / "credentials.json").stat().st_mode) == 0o600
     assert server.client("sts").get_caller_identity()["Account"] == "000000000000"

@@ -27,15 +27,19 @@ class MetricsUnavailable(Exception):
 
 
 def metrics_of(job: Job, backend: Backend) -> Sequence[Mapping[str, Any]]:
-    """What the job's expressions find; a hopeless one costs the metrics, not the job, and the log says so."""
+    """What the job's expressions find.
+
+    A hopeless one, or a process that cannot be started, costs the metrics, not the job; the log says so.
+    """
     definitions = job.request["AlgorithmSpecification"].get("MetricDefinitions", [])
     if not definitions:
         return ()
     try:
         return final_metrics(definitions, _log_events(job, backend))
-    except MetricsUnavailable as error:
+    except (MetricsUnavailable, OSError) as error:
         stream = stream_name(job, job.hosts[0])
-        line = LogLine(backend.now_ms(), f"Windtunnel: {error}")
+        text = str(error) if isinstance(error, MetricsUnavailable) else f"the metrics are not known: {error}"
+        line = LogLine(backend.now_ms(), f"Windtunnel: {text}")
         batch = LogBatch((line,), backend.store.log_cursor(stream) or "")
         backend.store.append_log(stream, batch, line.timestamp_ms)
         return ()

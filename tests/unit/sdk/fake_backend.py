@@ -1,7 +1,7 @@
 """A tiny server program that behaves as `python -m windtunnel_local serve` does towards the SDK.
 
-Usage: fake_backend.py MODE. Modes: ok; slow (answers after 0.3 s); crash (prints and exits 3); mute (never
-answers). Each start adds a line to `starts` in the home.
+Usage: fake_backend.py MODE. Modes: ok; old (of another version); removed (its venv is gone); slow (answers
+after 0.3 s); crash (prints and exits 3); mute (never answers). Each start adds a line to `starts` in the home.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ import sys
 import time
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+
+from windtunnel._version import __version__
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -50,7 +52,8 @@ def main(mode: str) -> None:
     stated = {
         "endpoint": f"http://127.0.0.1:{server.server_port}",
         "pid": os.getpid(),
-        "version": "0",
+        "version": "0" if mode == "old" else __version__,
+        "interpreter": "/removed/python" if mode == "removed" else sys.executable,
         "runner": "docker",
     }
     (home / "backend.json.new").write_text(json.dumps(stated))

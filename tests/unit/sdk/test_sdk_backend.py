@@ -161,3 +161,13 @@ def test_a_backend_can_be_asked_to_leave(home: Path) -> None:
     assert backend(home).stop() == running
     assert backend(home).running() is None
     assert backend(home).stop() is None
+
+
+@pytest.mark.parametrize("mode", ["old", "removed"])
+def test_a_backend_of_another_version_or_a_removed_installation_is_replaced(home: Path, mode: str) -> None:
+    """It would answer, and fail in the middle of a job. A sound one is kept."""
+    old = backend(home, mode).ensure()
+    new = backend(home).ensure()
+    assert new.pid != old.pid
+    assert not alive(old.pid)
+    assert backend(home).ensure() == new

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -80,6 +81,18 @@ def test_hopeless_metrics_do_not_fail_the_job(world: World, monkeypatch: pytest.
     assert world.finish().lifecycle.status == "Completed"
     assert world.lines() == ["hello", "Windtunnel: the metrics loss are not known"]
     assert "FinalMetricDataList" not in world.service.describe("job")
+
+
+def test_a_removed_installation_costs_the_metrics_and_not_the_job(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A virtual environment deleted under the running server must not fail a job that has trained."""
+    monkeypatch.setattr(sys, "executable", "/removed/python")
+    asked = request()
+    asked["AlgorithmSpecification"]["MetricDefinitions"] = [{"Name": "loss", "Regex": "loss=(.*)"}]
+    world.service.create(asked)
+    assert world.finish().lifecycle.status == "Completed"
+    assert any("the metrics are not known" in line and "/removed/python" in line for line in world.lines())
 
 
 @pytest.fixture
