@@ -57,7 +57,7 @@ RULES = (
     # The composition root and its commands see everything of the backend.
     Rule("windtunnel_local", ("windtunnel_local", "windtunnel.priceperf", "starlette", "uvicorn")),
     # The simulator is installed in the image on its own.
-    Rule("neuron_sim", ("neuron_sim", "torch", "torch_xla", "_XLAC", "numpy")),
+    Rule("neuron_sim", ("neuron_sim", "torch", "torch_xla", "_XLAC", "numpy", "tensorboard")),
     Rule("libneuronxla", ("neuron_sim",)),
     Rule("torch_neuronx", ("neuron_sim",)),
 )

@@ -1,10 +1,12 @@
-"""32 simulated cores training an MLP: our torchrun against plain torchrun with the same simulator.
+"""32 simulated cores training an MLP against plain torchrun: torch_xla on the CPU and gloo.
 
     python tests/benchmarks/cores.py [--workers 32] [--image NAME]
 
 Runs both in the training image, one after the other, and prints one JSON object:
 `time_ratio` (ours over plain, from launch to end), seconds of both, and private
 memory a worker at the end of training (Private_Clean + Private_Dirty, MiB, mean).
+Plain: torch's own launcher, each worker a new process with torch_xla's CPU device,
+gradients averaged by one gloo all_reduce a step. Both train the same parameters.
 """
 
 from __future__ import annotations
@@ -21,6 +23,9 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 INSIDE = "/benchmarks"
+
+_TOLERANCE = 1e-4
+"""Between the sums of 105,214 trained parameters of both runs: fp32 rounding, and far less than a step changes."""
 
 
 def main() -> None:
@@ -46,7 +51,8 @@ def measure(workers: int) -> dict[str, object]:
     """Both launches, ours first."""
     ours = launch(workers, plain=False)
     plain = launch(workers, plain=True)
-    if ours["parameters"] != plain["parameters"]:
+    # The two are compiled with different flags: sums may be rounded in another order.
+    if abs(ours["parameters"] - plain["parameters"]) > _TOLERANCE:
         raise SystemExit(
             f"the two runs trained different parameters: {ours['parameters']}, {plain['parameters']}"
         )
@@ -66,7 +72,7 @@ def launch(workers: int, *, plain: bool) -> dict[str, float]:
     with tempfile.TemporaryDirectory() as folder:
         environment = {**os.environ, "BENCHMARK_OUTPUT": folder}
         if plain:
-            environment["NEURON_SIM_PLAIN_TORCHRUN"] = "1"
+            environment |= {"NEURON_SIM_PLAIN_TORCHRUN": "1", "PJRT_DEVICE": "CPU"}
         command = ["torchrun", "--nnodes", "1", "--nproc_per_node", str(workers), f"{INSIDE}/scripts/mlp.py"]
         started = time.perf_counter()
         done = subprocess.run(

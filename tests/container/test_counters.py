@@ -44,8 +44,9 @@ def test_steps_samples_flops_and_collectives_are_counted(torchrun, tmp_path):
     assert any(record["source"].startswith("counted.py:") for record in graphs.values())
     # The second step compiles the graph of the steady state at the latest; the last ones compile nothing.
     assert training[-1]["compile_seconds"] == 0.0
-    # One core a host counts the graphs: all run the same.
-    assert [record["kind"] for record in records(tmp_path, 1)] == ["start", "end"]
+    # One core a host counts the graphs: all run the same. Each looks at its own memory.
+    kinds = [record["kind"] for record in records(tmp_path, 1)]
+    assert [kind for kind in kinds if kind != "memory"] == ["start", "end"]
 
 
 def test_accumulation_and_what_follows_the_last_mark_step_are_counted(torchrun, tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -65,7 +66,10 @@ def test_a_rank_that_ends_early_is_named_instead_of_waited_for(torchrun):
     launch = torchrun("ends.py", "leave-early", check=False)
     assert launch.code == 1
     assert time.monotonic() - started < 60
-    assert "local rank 1 has ended while local rank 0 waited for it" in launch.output
+    assert re.search(
+        r"rank 1 ended: its script has run to its end; rank 0 waited in all_reduce at ends.py:\d+",
+        launch.output,
+    )
 
 
 def test_different_shapes_on_different_ranks_are_refused_with_both_lines(torchrun):
@@ -107,3 +111,29 @@ def test_what_cannot_be_forked_goes_to_torchs_own_launcher():
     ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
     assert "plain 2" in done.stdout
+
+
+def test_flags_that_the_user_has_set_reach_the_workers_unchanged(torchrun):
+    """XLA_FLAGS of the user's win over what the launcher would choose, and the rest is added."""
+    launch = torchrun("seen.py", workers=3, XLA_FLAGS="--xla_backend_optimization_level=2")
+    for entry in launch.said:
+        flags = entry["xla_flags"].split()
+        assert [flag for flag in flags if "optimization_level" in flag] == [
+            "--xla_backend_optimization_level=2"
+        ]
+        assert "--xla_cpu_use_fusion_emitters=false" in flags
+
+
+def test_crowded_workers_have_a_processor_each_and_scripts_see_all(torchrun):
+    """Spread evenly; what Python counts is what the container has."""
+    processors = sorted(os.sched_getaffinity(0))[:2]
+    workers = 4 * len(processors)
+    os.sched_setaffinity(0, processors)
+    try:
+        said = torchrun("seen.py", workers=workers).said
+    finally:
+        os.sched_setaffinity(0, range(os.cpu_count() or 1))
+    assert [entry["place"] for entry in said] == [
+        [processors[rank % len(processors)]] for rank in range(workers)
+    ]
+    assert all(entry["processors"] == processors for entry in said)

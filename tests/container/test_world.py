@@ -28,7 +28,7 @@ def test_old_names_follow_the_framework_version(torchrun):
 def test_what_is_not_simulated_raises_and_says_so(torchrun):
     """Never a silent no-op."""
     (entry,) = torchrun("refused.py", workers=1).said
-    for feature in ("send", "recv", "spmd", "trace", "other"):
+    for feature in ("spmd", "sharding", "kernel", "operator", "other"):
         assert entry[feature].startswith("NotSimulatedError: "), entry[feature]
         assert "not simulated" in entry[feature]
 

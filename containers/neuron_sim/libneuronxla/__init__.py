@@ -1,20 +1,45 @@
 """Stands where AWS's Neuron plug-in stands, so that torch_xla finds a Neuron device.
 
-Only what torch_xla itself asks for; everything else is refused by name.
+What torch_xla and public Trainium scripts ask for; everything else is refused by name.
 """
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Callable
 from typing import Any
 
+from libneuronxla.neuron_cc_cache import create_compile_cache
 from neuron_sim import __version__
 from neuron_sim.errors import NotSimulatedError
 
-__all__ = ["__version__", "configure_environment"]
+SnapshotCallback = Callable[[str, int, int], str]
+"""(name of the graph, index of the device, count of executions) -> "inputs", "outputs", both or ""."""
+
+__all__ = ["__version__", "configure_environment", "create_compile_cache", "register_hlo_snapshot_callback"]
+
+_callback: SnapshotCallback | None = None
 
 
 def configure_environment() -> None:
     """Prepare the environment of the plug-in. The simulator needs nothing here."""
+
+
+def register_hlo_snapshot_callback(callback: SnapshotCallback | None) -> SnapshotCallback | None:
+    """Take the function that decides which executions leave a snapshot; returns the one before it.
+
+    No snapshot is written here, so it is never called: warns of that. AWS Neuron documentation,
+    "How to debug models in PyTorch NeuronX", section on snapshots.
+    """
+    global _callback
+    previous, _callback = _callback, callback
+    if callback is not None:
+        warnings.warn(
+            "libneuronxla.register_hlo_snapshot_callback: Windtunnel's NeuronCores write no HLO snapshots, so the"
+            " callback is never called.",
+            stacklevel=2,
+        )
+    return previous
 
 
 def __getattr__(name: str) -> Any:

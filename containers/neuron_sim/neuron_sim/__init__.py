@@ -11,6 +11,7 @@ device kind, counters of what ran, and the tools around it.
     collectives/  data between cores: shared memory in a host, gloo between hosts
     device/       how torch_xla sees a core: world, ordinals, collectives, refusals
     counters/     what ran, as JSON lines: graphs, steps, collectives, input waits
+    diagnostics/  what Trainium would tell too late: recompilations, values read in the loop, CPU fallbacks
     launcher/     torchrun whose workers are forked from one warm process
     tools/        neuron-ls
 """

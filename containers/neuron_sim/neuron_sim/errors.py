@@ -3,6 +3,11 @@
 NeuronSimError
 ├── NotSimulatedError      a real feature that is not simulated (also an AttributeError, so that probing works)
 ├── TopologyError          an instance type or core count that does not exist
+├── DeviceMemoryError      more than a core's memory is needed
+├── HostMemoryError        this machine's memory does not suffice to play the device
+├── CoreBusyError          a core that another process holds
+├── CompilerFlagError      NEURON_CC_FLAGS that the Neuron compiler would refuse
+├── CompilationError       a graph that the Neuron compiler is documented to refuse
 └── CollectiveError        a collective that cannot complete
     ├── MismatchError      the ranks called different collectives
     └── PeerLostError      a rank ended, or did not come in time
@@ -27,6 +32,34 @@ class NotSimulatedError(NeuronSimError, AttributeError):
 
 class TopologyError(NeuronSimError):
     """No such instance type, or a number of cores it does not have."""
+
+
+class DeviceMemoryError(NeuronSimError):
+    """A core of the device has less memory than the script needs; in the words of the Neuron runtime."""
+
+
+class HostMemoryError(NeuronSimError):
+    """The device would have the memory that is needed, but the machine that plays it has not."""
+
+
+class CoreBusyError(NeuronSimError):
+    """Another process holds a NeuronCore that this one asks for."""
+
+
+class CompilerFlagError(NeuronSimError):
+    """A value or a combination of values in NEURON_CC_FLAGS that neuronx-cc does not take."""
+
+
+class CompilationError(NeuronSimError):
+    """A graph that neuronx-cc is documented to refuse."""
+
+    def __init__(self, reasons: str, source: str = "?") -> None:
+        self.reasons = reasons
+        graph = "this graph" if source == "?" else f"the graph that {source} runs"
+        super().__init__(
+            f"neuronx-cc would not compile {graph} for the device:\n{reasons}\n"
+            "Change what the script computes there, or do it on the CPU: tensor.cpu()."
+        )
 
 
 class CollectiveError(NeuronSimError):

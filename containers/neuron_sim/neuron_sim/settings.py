@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +22,9 @@ class Settings:
     local_cores: int | None
     framework_version: tuple[int, int]
     counters_dir: Path | None
+    cores_dir: Path
+    """Where it stands which process of this host holds which core."""
+    tensorboard_dir: Path | None
     host: str
     shared_memory_mib: int
     collective_timeout_s: float
@@ -45,6 +47,7 @@ def read(environment: Mapping[str, str] = os.environ) -> Settings:
         NeuronSimError: a value is not what its name asks for.
     """
     counters = environment.get("WINDTUNNEL_COUNTERS_DIR", "")
+    tensorboard = environment.get("WINDTUNNEL_TENSORBOARD_DIR", "")
     return Settings(
         instance_type=environment.get("WINDTUNNEL_INSTANCE_TYPE") or DEFAULT_INSTANCE_TYPE,
         local_cores=_positive(environment, "WINDTUNNEL_LOCAL_CORES"),
@@ -52,7 +55,9 @@ def read(environment: Mapping[str, str] = os.environ) -> Settings:
             environment.get("WINDTUNNEL_FRAMEWORK_VERSION") or DEFAULT_FRAMEWORK_VERSION
         ),
         counters_dir=Path(counters) if counters else None,
-        host=environment.get("SM_CURRENT_HOST") or socket.gethostname(),
+        cores_dir=_cores_dir(environment),
+        tensorboard_dir=Path(tensorboard) if tensorboard else None,
+        host=environment.get("SM_CURRENT_HOST") or os.uname().nodename,
         shared_memory_mib=_positive(environment, "WINDTUNNEL_SHARED_MEMORY_MIB") or 64,
         collective_timeout_s=float(_positive(environment, "WINDTUNNEL_COLLECTIVE_TIMEOUT_SECONDS") or 1800),
     )
@@ -89,6 +94,102 @@ def identity(environment: Mapping[str, str] = os.environ) -> Identity:
         index = int(environment["NEURON_PJRT_PROCESS_INDEX"])
         return Identity(index, count, index, count)
     return Identity(0, 1, 0, 1)
+
+
+@dataclass(frozen=True)
+class StochasticRounding:
+    """What the Neuron variables of that name ask for."""
+
+    enabled: bool
+    seed: int
+    bf16_by_environment: bool
+
+
+def stochastic_rounding(environment: Mapping[str, str] = os.environ) -> StochasticRounding:
+    """Read late, when the device is first used: scripts set these variables themselves.
+
+    Raises:
+        NeuronSimError: a value is not what its name asks for.
+    """
+    bf16 = any(environment.get(name, "0") not in ("", "0") for name in ("XLA_USE_BF16", "XLA_DOWNCAST_BF16"))
+    name = "NEURON_RT_STOCHASTIC_ROUNDING_EN"
+    asked = environment.get(name, "").strip().lower()
+    if asked not in ("", "0", "1", "false", "true"):
+        raise NeuronSimError(f"{name}={asked!r} is not a switch. Set it to 1 or 0, or unset it.")
+    name = "NEURON_RT_STOCHASTIC_ROUNDING_SEED"
+    seed = environment.get(name, "").strip() or "0"
+    if not seed.isdigit() or int(seed) >= 2**32:
+        raise NeuronSimError(f"{name}={seed!r} is not a whole number from 0 to 4294967295. Unset it for 0.")
+    return StochasticRounding(asked in ("1", "true"), int(seed), bf16)
+
+
+@dataclass(frozen=True)
+class CoreWish:
+    """Which cores a process asks for, as written; empty texts where it does not say."""
+
+    visible_cores: str
+    num_cores: str
+
+
+def core_wish(environment: Mapping[str, str] = os.environ) -> CoreWish:
+    """NEURON_RT_VISIBLE_CORES and NEURON_RT_NUM_CORES. Read late: torchrun's ranks and `xmp.spawn` set them."""
+    return CoreWish(
+        environment.get("NEURON_RT_VISIBLE_CORES", "").strip(),
+        environment.get("NEURON_RT_NUM_CORES", "").strip(),
+    )
+
+
+@dataclass(frozen=True)
+class CompilerWish:
+    """What a process asks of the Neuron compiler and its cache, as written."""
+
+    flags: str
+    cache_url: str
+    extract_graphs_only: bool
+    default_cache: Path
+    s3_folder: Path | None
+    """Where the backend has put what an s3:// cache holds, a folder a bucket."""
+    instance_type: str
+    max_retries: int = 0
+    ignore_script_error: bool = False
+
+
+def compiler_wish(environment: Mapping[str, str] = os.environ) -> CompilerWish:
+    """NEURON_CC_FLAGS and the variables of the compile cache. Read late: scripts set them themselves."""
+    s3_folder = environment.get("WINDTUNNEL_S3_CACHE_DIR", "")
+    retries = environment.get("NEURON_PARALLEL_COMPILE_MAX_RETRIES", "").strip()
+    return CompilerWish(
+        flags=environment.get("NEURON_CC_FLAGS", ""),
+        cache_url=environment.get("NEURON_COMPILE_CACHE_URL", "").strip(),
+        extract_graphs_only=environment.get("NEURON_EXTRACT_GRAPHS_ONLY", "") == "1",
+        default_cache=Path(
+            environment.get("WINDTUNNEL_COMPILE_CACHE_DIR") or "/var/tmp/neuron-compile-cache"
+        ),
+        s3_folder=Path(s3_folder) if s3_folder else None,
+        instance_type=environment.get("WINDTUNNEL_INSTANCE_TYPE") or DEFAULT_INSTANCE_TYPE,
+        max_retries=int(retries) if retries.isdigit() else 0,
+        ignore_script_error=environment.get("NEURON_IGNORE_TRAINING_SCRIPT_ERROR_AND_COMPILE", "") == "1",
+    )
+
+
+def process_tag(environment: Mapping[str, str] = os.environ) -> str:
+    """What the Neuron tools call this process: NEURON_PROCESS_TAG, else its id."""
+    return environment.get("NEURON_PROCESS_TAG") or str(os.getpid())
+
+
+def _cores_dir(environment: Mapping[str, str]) -> Path:
+    """A job's own folder, so that jobs of the `process` runner do not meet; else one a user.
+
+    Several torchruns of one launch on one machine play several hosts, each with cores of its own.
+    """
+    counters = environment.get("WINDTUNNEL_COUNTERS_DIR", "")
+    base = (
+        Path(counters)
+        if counters
+        else Path(environment.get("TMPDIR") or "/tmp") / f"neuron_sim-{os.getuid()}"
+    )
+    several = environment.get("GROUP_WORLD_SIZE", "1") != "1"
+    return base / (f"cores-{environment.get('GROUP_RANK', '0')}" if several else "cores")
 
 
 def _positive(environment: Mapping[str, str], name: str) -> int | None:

@@ -63,6 +63,12 @@ def instance(name: str) -> Instance:
         ) from None
 
 
+_BDFS = (
+    "10:1c.0", "10:1d.0", "a0:1c.0", "a0:1d.0", "20:1b.0", "20:1c.0", "90:1b.0", "90:1c.0",
+    "20:1d.0", "20:1e.0", "90:1d.0", "90:1e.0", "10:1e.0", "10:1b.0", "a0:1e.0", "a0:1b.0",
+)  # fmt: skip
+
+
 @dataclass(frozen=True)
 class Device:
     """One Trainium device as the tools list it."""
@@ -71,6 +77,9 @@ class Device:
     core_ids: tuple[int, ...]
     memory_bytes: int
     connected_to: tuple[int, ...]
+    """In the order of the documentation: above, left, below, right in the torus."""
+    bdf: str
+    """PCI address: domain, bus, device, function."""
 
 
 def devices(of: Instance, cores: int | None = None) -> list[Device]:
@@ -89,8 +98,15 @@ def devices(of: Instance, cores: int | None = None) -> list[Device]:
     for index in range(-(-count // of.cores_per_device)):
         first = index * of.cores_per_device
         ids = tuple(range(first, min(first + of.cores_per_device, count)))
-        result.append(Device(index, ids, of.memory_per_device_bytes, _neighbours(index, of.devices)))
+        result.append(
+            Device(index, ids, of.memory_per_device_bytes, _neighbours(index, of.devices), bdf(of, index))
+        )
     return result
+
+
+def bdf(of: Instance, index: int) -> str:
+    """A device's PCI address, as the Neuron documentation shows it for trn1.2xlarge and trn1.32xlarge."""
+    return f"0000:{'00:1e.0' if of.devices == 1 else _BDFS[index]}"
 
 
 def _neighbours(index: int, count: int) -> tuple[int, ...]:
@@ -101,8 +117,8 @@ def _neighbours(index: int, count: int) -> tuple[int, ...]:
     row, column = divmod(index, side)
     around = (
         ((row - 1) % side, column),
-        ((row + 1) % side, column),
         (row, (column - 1) % side),
+        ((row + 1) % side, column),
         (row, (column + 1) % side),
     )
-    return tuple(sorted(r * side + c for r, c in around))
+    return tuple(r * side + c for r, c in around)

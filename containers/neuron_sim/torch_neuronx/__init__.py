@@ -1,37 +1,33 @@
-"""Stands where AWS's torch_neuronx stands. What is not simulated is refused by name.
+"""Stands where AWS's torch_neuronx stands: traced inference for real, the rest refused by name.
 
-The names of its public API can be imported, so that a script gets as far as its first
-use of them; using one raises NotSimulatedError. Names: AWS Neuron documentation,
-"PyTorch NeuronX tracing API" and "data parallel API".
+Names: AWS Neuron documentation, "PyTorch NeuronX tracing API", "data parallel API", "lazy and
+asynchronous loading API", "weight replacement API", "NeuronCore placement APIs", "analyze API".
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 from neuron_sim import __version__
-from neuron_sim.errors import NotSimulatedError
+from torch_neuronx._names import resolver
 
-_REFUSED = (
-    "DataParallel",
-    "async_load",
-    "dynamic_batching",
-    "lazy_load",
-    "move_trace_to_device",
-    "trace",
+_TRACE, _BATCHING, _PLACEMENT = (
+    f"neuron_sim.inference.{name}" for name in ("trace", "batching", "placement")
 )
+
+_FOUND = {
+    "DataParallel": _BATCHING,
+    "async_load": _PLACEMENT,
+    "dynamic_batching": _BATCHING,
+    "lazy_load": _PLACEMENT,
+    "move_trace_to_device": _PLACEMENT,
+    "multicore_context": _PLACEMENT,
+    "neuron_cores_context": _PLACEMENT,
+    "replace_weights": _TRACE,
+    "set_multicore": _PLACEMENT,
+    "set_neuron_cores": _PLACEMENT,
+    "trace": _TRACE,
+}
+_MODULES = ("experimental", "initialization", "parallel_compile", "utils", "xla", "xla_impl")
 
 __all__ = ["__version__"]
 
-
-def __getattr__(name: str) -> Any:
-    if name in _REFUSED:
-
-        def refused(*arguments: Any, **keywords: Any) -> Any:
-            raise NotSimulatedError(f"torch_neuronx.{name}")
-
-        refused.__name__ = name
-        return refused
-    if name.startswith("__"):
-        raise AttributeError(name)
-    raise NotSimulatedError(f"torch_neuronx.{name}")
+__getattr__ = resolver(__name__, _FOUND, _MODULES)

@@ -1,5 +1,6 @@
 """Every collective of `xm` and of the `xla` process group against what it should give, on 4 cores."""
 
+import os
 import sys
 
 import torch
@@ -174,6 +175,25 @@ if RANK in (0, 1):
     else:
         dist.recv(tensor, src=0)
         check("dist.send/recv", tensor, of(0))
+# Both send before either receives; then a second tensor on the same channel, of another dtype.
+if os.environ["LOCAL_WORLD_SIZE"] != os.environ["WORLD_SIZE"]:
+    for name, call in (("xm.send", xm.send), ("xm.recv", xm.recv)):
+        try:
+            call(of(RANK).to(device), 1)
+        except RuntimeError as error:
+            assert "in a job of several instances is not simulated" in str(error), error
+            checked.append(f"{name} is refused")
+elif RANK in (2, 3):
+    other_rank = 5 - RANK
+    sent = xm.send(of(RANK).to(device) * 2, channel_id=10 + RANK)
+    check("xm.send", sent, of(RANK) * 2)
+    output = torch.zeros(8, 4, device=device)
+    received = xm.recv(output, channel_id=10 + other_rank)
+    check("xm.recv", received, of(other_rank) * 2)
+    check("xm.recv in place", output, of(other_rank) * 2)
+    xm.send(of(RANK, torch.bfloat16).to(device), channel_id=10 + RANK)
+    received = xm.recv(torch.zeros(8, 4, dtype=torch.bfloat16, device=device), channel_id=10 + other_rank)
+    check("xm.recv again", received + 1, of(other_rank, torch.bfloat16) + 1)
 group = dist.new_group([0, 2])
 other = dist.new_group([1, 3])
 tensor = of(RANK).to(device)

@@ -74,6 +74,21 @@ elif how == "leave-early":
     # Without one collective, and with success: nobody else will end rank 0.
     if RANK == 0:
         xm.all_reduce(xm.REDUCE_SUM, torch.ones(2, device=torch_xla.device()))
+elif how == "die-before-all":
+    import torch
+    import torch_xla
+    import torch_xla.core.xla_model as xm
+
+    if RANK == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    xm.all_reduce(xm.REDUCE_SUM, torch.ones(2, device=torch_xla.device()))
+elif how in ("lone-recv", "lone-send"):
+    import torch
+    import torch_xla
+    import torch_xla.core.xla_model as xm
+
+    if RANK == 0:
+        (xm.recv if how == "lone-recv" else xm.send)(torch.ones(2, device=torch_xla.device()), 5)
 elif how == "mismatch":
     import torch
     import torch_xla

@@ -2,12 +2,13 @@
 
 import torch
 import torch_xla
-import torch_xla.core.xla_model as xm
+import torch_xla.distributed.spmd as xs
 import torch_xla.runtime as xr
 from saying import say
 
 import torch_neuronx
-from torch_neuronx import trace
+from torch_neuronx.xla_impl import custom_op
+from torch_neuronx.xla_impl.ops import nki_jit
 
 value = torch.ones(2, device=torch_xla.device())
 
@@ -21,9 +22,9 @@ def answer(call):
 
 
 say(
-    send=answer(lambda: xm.send(value, 1)),
-    recv=answer(lambda: xm.recv(value, 1)),
     spmd=answer(xr.use_spmd),
-    trace=answer(lambda: trace(torch.nn.Linear(2, 2), value)),
+    sharding=answer(lambda: xs.mark_sharding(value, None, (0,))),
+    kernel=answer(lambda: nki_jit()(len)),
+    operator=answer(lambda: custom_op.load(name="mine")),
     other=answer(lambda: torch_neuronx.something_else),
 )

@@ -16,7 +16,10 @@ _IN_PLACE: dict[str, Callable[[torch.Tensor, torch.Tensor], torch.Tensor]] = {
 }
 
 # c10d says "product" and "band" where xm says "mul" and "and".
-_NAMES = {"product": "mul", "band": "and", "bor": "or", "avg": "avg"}
+_NAMES = {"product": "mul", "band": "and", "bor": "or"}
+
+# XLA's PRED: a sum is "or", a product is "and".
+_OF_BOOLEANS = {"sum": "or", "max": "or", "mul": "and", "min": "and"}
 
 
 def operation(name: str) -> str:
@@ -31,20 +34,26 @@ def operation(name: str) -> str:
     return canonical
 
 
-def reduce(name: str, parts: Iterable[torch.Tensor]) -> torch.Tensor:
-    """Reduce tensors of one shape and dtype, in the order given, into a new tensor.
+def accumulator(name: str, dtype: torch.dtype) -> torch.dtype:
+    """In which dtype a reduction adds up: small floats in fp32, rounded once at the end."""
+    if not dtype.is_floating_point or dtype.itemsize >= 4:
+        return dtype
+    # Comparing rounds nothing; but there is no arithmetic in 8 bits.
+    return torch.float32 if name in ("sum", "mul") or dtype.itemsize == 1 else dtype
 
-    Half-precision sums and products are kept in fp32 and rounded once at the end.
-    """
+
+def combiner(name: str, dtype: torch.dtype) -> Callable[[torch.Tensor, torch.Tensor], torch.Tensor]:
+    """The function that brings another part into the total, in place."""
+    return _IN_PLACE[_OF_BOOLEANS.get(name, name) if dtype == torch.bool else name]
+
+
+def reduce(name: str, parts: Iterable[torch.Tensor]) -> torch.Tensor:
+    """Reduce tensors of one shape and dtype, in the order given, into a new tensor."""
     remaining = iter(parts)
     first = next(remaining)
-    dtype = first.dtype
-    if dtype == torch.bool:
-        # XLA's PRED: a sum is "or", a product is "and".
-        name = {"sum": "or", "max": "or", "mul": "and", "min": "and"}.get(name, name)
-    wide = torch.float32 if dtype in (torch.bfloat16, torch.float16) and name in ("sum", "mul") else dtype
+    wide = accumulator(name, first.dtype)
     total = first.to(wide, copy=True)
-    combine = _IN_PLACE[name]
+    combine = combiner(name, first.dtype)
     for part in remaining:
         combine(total, part.to(wide))
-    return total.to(dtype)
+    return total.to(first.dtype)

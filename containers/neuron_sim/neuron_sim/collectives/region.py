@@ -1,7 +1,8 @@
-"""The shared memory of one host's workers: a small head, then one buffer a worker.
+"""The shared memory of one host's workers: a head with one row a worker, then one buffer a worker.
 
-The file has a name in /dev/shm only until every worker has attached; after that the
-memory lives exactly as long as the workers do, so nothing is left behind.
+Every word of the head has one writer at a time, so no atomic operations are needed. The
+memory has no name when our launcher made it (`prepare`); otherwise it has one in
+/dev/shm until every worker has attached. Nothing is left behind, whatever dies.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import mmap
 import os
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -17,11 +19,35 @@ from neuron_sim.errors import NeuronSimError
 
 SHARED_MEMORY = Path("/dev/shm")
 FILE_PREFIX = "neuron_sim-"
-DESCRIPTION_BYTES = 512
-_ALIGNMENT = 4096
+TEXT_BYTES = 504
+PAYLOAD_BYTES = 4096
+"""What a slot carries beside its description: operations up to this size need nothing else."""
+
+LETTERS = 16
+"""Tensors that a worker can have sent over channels and that nobody has received yet."""
 
 LEFT = 0xFFFFFFFF
 """In place of a worker's process id: its script has run to its end."""
+FAILED = LEFT - 1
+"""In place of a worker's process id: its script has ended with an error."""
+
+_ALIGNMENT = 4096
+_LINE = 8  # 64-bit words of a cache line: what one worker writes shares none with the others
+_HASH_BYTES = 8
+_SLOT_BYTES = _HASH_BYTES + TEXT_BYTES + PAYLOAD_BYTES
+
+_prepared: list[int] = []
+
+
+class Seat(NamedTuple):
+    """What the region tells of one worker."""
+
+    pid: int
+    """Its process id; 0 before it has attached, LEFT or FAILED after its script's end."""
+    busy: bool
+    """Whether it is inside a collective."""
+    text: str
+    """What it does there, or did last; empty before its first collective."""
 
 
 class Region:
@@ -31,66 +57,120 @@ class Region:
         """Lay the views over the memory; use `attach` to get one."""
         self.index = index
         self.workers = workers
-        self._memory = memory
-        words = np.frombuffer(memory, dtype=np.uint32, count=_head_words(workers))
-        # One writer a row: no atomic operations are needed.
-        self.generation = words[:workers]
-        self.pids = words[workers : 2 * workers]
-        self.arrivals = words[2 * workers :].reshape(workers, workers)
-        self.generation_address = self.generation.ctypes.data
-        self._descriptions = np.frombuffer(
-            memory, dtype=np.uint8, count=workers * DESCRIPTION_BYTES, offset=_head_words(workers) * 4
-        ).reshape(workers, DESCRIPTION_BYTES)
+        self.size = len(memory)
+        words = np.frombuffer(memory, dtype=np.uint64, count=_head_words(workers))
+        rows = words[: 2 * workers * _LINE].reshape(2, workers, _LINE)
+        self.progress = rows[0, :, 0]
+        """(operation << 32) + steps done in it."""
+        self.current = rows[0, :, 1]
+        """The number of the operation that the worker is in or was in last."""
+        self.finished = rows[0, :, 2]
+        """The number of the last operation that it has finished."""
+        self.pids = rows[0, :, 3]
+        self.lost = rows[0, :, 4]
+        """1 + the worker whose loss has ended this worker's last operation; 0: none."""
+        self.asleep = rows[1].view(np.uint32)[:, 0]
+        """0, or what the worker sleeps for; whoever provides that writes 0 and wakes it."""
+        self.asleep_address = self.asleep.ctypes.data
+        self.asleep_stride = self.asleep.strides[0]
+        rest = words[2 * workers * _LINE :]
+        self.meetings = rest[: workers * workers].reshape(workers, workers)
+        """[i][j]: (i's operation << 32) + how often i has come to meet j."""
+        rest = rest[workers * workers :]
+        self.letters = rest[: workers * LETTERS * 4].reshape(workers, LETTERS, 4)
+        """What i has sent over channels: its number, counted by i from 1; channel, descriptor, process id."""
+        self.fetched = rest[workers * LETTERS * 4 :].reshape(workers, LETTERS)
+        """The number of the last letter that was fetched there; written by who holds the lock of its file."""
+        slots = np.frombuffer(
+            memory, dtype=np.uint8, count=workers * 2 * _SLOT_BYTES, offset=_head_words(workers) * 8
+        ).reshape(workers, 2, _SLOT_BYTES)
+        self.hashes = slots[:, :, :_HASH_BYTES].view(np.uint64)[:, :, 0]
+        self._texts = slots[:, :, _HASH_BYTES : _HASH_BYTES + TEXT_BYTES]
+        self.payloads = torch.from_numpy(slots)[:, :, _HASH_BYTES + TEXT_BYTES :]
         start = _data_offset(workers)
-        self.buffer_bytes = (len(memory) - start) // workers // _ALIGNMENT * _ALIGNMENT
+        self.buffer_bytes = max(0, len(memory) - start) // workers // _ALIGNMENT * _ALIGNMENT
+        if not self.buffer_bytes:
+            raise NeuronSimError(
+                f"{self.size} bytes of shared memory are too few for {workers} workers: give at least "
+                f"{_least_bytes(workers)} (WINDTUNNEL_SHARED_MEMORY_MIB)"
+            )
         data = torch.frombuffer(memory, dtype=torch.uint8, offset=start, count=self.buffer_bytes * workers)
         self._buffers = data.view(workers, self.buffer_bytes)
+        # Bytes objects are copied here faster than through numpy.
+        self._raw = memoryview(memory)
+        self._slots_offset = _head_words(workers) * 8
 
-    @property
-    def half_bytes(self) -> int:
-        """Bytes of one of a worker's two alternating halves."""
-        return self.buffer_bytes // 2
+    def view(self, worker: int, start: int, dtype: torch.dtype, count: int) -> torch.Tensor:
+        """``count`` elements of a worker's buffer from byte ``start`` on, as a view of the shared memory."""
+        return self._buffers[worker, start : start + count * dtype.itemsize].view(dtype)
 
-    def half(self, worker: int, which: int, dtype: torch.dtype, count: int) -> torch.Tensor:
-        """``count`` elements at the start of a worker's half, as a view of the shared memory."""
-        size = torch.empty((), dtype=dtype).element_size()
-        start = which * self.half_bytes
-        return self._buffers[worker, start : start + count * size].view(dtype)
+    def describe(self, which: int, digest: bytes, text: bytes) -> None:
+        """Write a description into one of this worker's two slots. At most TEXT_BYTES - 1 are kept."""
+        start = self._slots_offset + (self.index * 2 + which) * _SLOT_BYTES
+        text = text[: TEXT_BYTES - 1] + b"\0"
+        self._raw[start : start + _HASH_BYTES] = digest
+        start += _HASH_BYTES
+        self._raw[start : start + len(text)] = text
 
-    def leave(self) -> None:
+    def text(self, worker: int, which: int) -> str:
+        """The description in a worker's slot."""
+        raw: bytes = self._texts[worker, which].tobytes()
+        return raw.partition(b"\0")[0].decode(errors="replace")
+
+    def seat(self, worker: int) -> Seat:
+        """What a worker is about, as it last said."""
+        operation = int(self.current[worker])
+        busy = operation != int(self.finished[worker])
+        return Seat(int(self.pids[worker]), busy, self.text(worker, operation % 2) if operation else "")
+
+    def leave(self, *, failed: bool) -> None:
         """Take part in nothing more. The process may live on: torch's agent keeps it until all have ended."""
-        self.pids[self.index] = LEFT
-
-    def describe(self, text: str) -> None:
-        """Say what this worker is about to do; readable by the others after the next arrival."""
-        raw = text.encode()[: DESCRIPTION_BYTES - 1]
-        row = self._descriptions[self.index]
-        row[: len(raw)] = np.frombuffer(raw, dtype=np.uint8)
-        row[len(raw)] = 0
-
-    def description(self, worker: int) -> str:
-        """What a worker said it is doing."""
-        raw: bytes = self._descriptions[worker].tobytes()
-        return raw[: raw.index(0)].decode(errors="replace")
+        self.pids[self.index] = FAILED if failed else LEFT
 
 
 def _head_words(workers: int) -> int:
-    return 2 * workers + workers * workers
+    return 2 * workers * _LINE + workers * workers + workers * LETTERS * 5
 
 
 def _data_offset(workers: int) -> int:
-    head = _head_words(workers) * 4 + workers * DESCRIPTION_BYTES
+    head = _head_words(workers) * 8 + workers * 2 * _SLOT_BYTES
     return -(-head // _ALIGNMENT) * _ALIGNMENT
 
 
-def attach(name: str, index: int, workers: int, data_bytes: int) -> Region:
+def _least_bytes(workers: int) -> int:
+    return _data_offset(workers) + workers * _ALIGNMENT
+
+
+def prepare(workers: int, size: int, attempts: int) -> None:
+    """Make one nameless region an attempt, for workers that this process is going to fork."""
+    for descriptor in _prepared:
+        os.close(descriptor)
+    _prepared.clear()
+    for _ in range(attempts):
+        descriptor = os.memfd_create("neuron_sim", os.MFD_CLOEXEC)
+        os.ftruncate(descriptor, max(size, _least_bytes(workers)))
+        _prepared.append(descriptor)
+
+
+def prepared(attempt: int, index: int, workers: int) -> Region | None:
+    """The region that was prepared for an attempt (0: the first), or None when none was."""
+    if attempt >= len(_prepared):
+        return None
+    return Region(mmap.mmap(_prepared[attempt], 0), index, workers)
+
+
+def attach(name: str, attempt: int, index: int, workers: int, size: int) -> Region:
     """Open the host's region, or create it when this worker is the first to need it. Does not wait.
 
     Workers that never take part in a collective never attach. Whoever completes the
-    set removes the name.
+    set removes the name, if there is one.
     """
+    region = prepared(attempt, index, workers)
+    if region is not None:
+        region.pids[index] = os.getpid()
+        return region
     path = SHARED_MEMORY / f"{FILE_PREFIX}{name}"
-    region = Region(_open(path) or _create(path, workers, data_bytes), index, workers)
+    region = Region(_open(path) or _create(path, max(size, _least_bytes(workers))), index, workers)
     region.pids[index] = os.getpid()
     if region.pids.all():
         path.unlink(missing_ok=True)
@@ -108,12 +188,12 @@ def _open(path: Path) -> mmap.mmap | None:
         os.close(descriptor)
 
 
-def _create(path: Path, workers: int, data_bytes: int) -> mmap.mmap:
+def _create(path: Path, size: int) -> mmap.mmap:
     """Make it under a temporary name, then link it: nobody opens a half-sized file, and the first one wins."""
     temporary = path.with_name(f"{path.name}.{os.getpid()}")
     descriptor = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
-        os.ftruncate(descriptor, _data_offset(workers) + data_bytes)
+        os.ftruncate(descriptor, size)
         os.link(temporary, path)
         return mmap.mmap(descriptor, 0)
     except FileExistsError:

@@ -12,35 +12,62 @@ import re
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import MutableMapping
-from dataclasses import dataclass
+from collections.abc import MutableMapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from neuron_sim.counters import hlo, script
+from neuron_sim.diagnostics.compare import Reason
 
+_CAUSE = re.compile(r"(Compilation|Execution) Analysis:\s+(user torch_xla|most likely|mark_step|dynamo)(.*)")
 _HASH = re.compile(r"(Compilation|Execution) Analysis:\s+Graph Hash: (\w+)")
 _FRAME = re.compile(r"(Compilation|Execution) Analysis:\s+.* \((.+):(\d+)\)")
+_OURS = str(Path(__file__).resolve().parents[1] / "device")
+_SYNC = "/torch_xla/torch_xla.py"
 _HLO_FILES = "*.before_optimizations.txt"
+_PROTO_FILE = "before_optimizations.hlo.pb"
+_DUMP_FORMS = ("--xla_dump_hlo_as_text", "--xla_dump_hlo_as_proto")
 _MEMORY_FILE = "cpu_after_optimizations-memory-usage-report.txt"
 _FOLDER_PREFIX = "neuron_sim-"
 _ANALYSIS_LIMIT = 2**20
 """Bytes from which on the analysis file, read to its end, is emptied: some kilobytes come with every step."""
 _TOTAL_BYTES = re.compile(r"Total bytes used: (\d+)")
+_TEMPORARY = re.compile(r"allocation \d+: size ([\d.]+)([KMGT]?i?B), (?:preallocated-temp|thread-local)")
+_UNITS = {"B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
 
 
 @dataclass(frozen=True)
 class Graph:
-    """A compiled graph. ``device_bytes``: inputs, outputs and temporaries as XLA plans them."""
+    """A compiled graph. ``device_bytes``: inputs, outputs and temporaries as XLA plans them.
+
+    ``temp_bytes`` is what of that is neither input nor output. ``hlo_text`` is the module before
+    optimisation. ``source`` is the user's ``file:line`` at which it was run, or ``?``.
+    ``compile_seconds`` is what XLA's CPU compiler took here. ``reason`` says why the graph is new.
+    """
 
     hash: str
     cost: hlo.Cost
     device_bytes: int
     source: str
+    hlo_text: str = field(default="", repr=False)
+    compile_seconds: float = 0.0
+    temp_bytes: int = 0
+    reason: Reason | None = None
+    hlo_proto: bytes = field(default=b"", repr=False)
+    """An HloProto, of which the module is the first field."""
 
-    @property
-    def temp_bytes(self) -> int:
-        """What XLA plans beyond inputs and outputs."""
-        return max(0, self.device_bytes - self.cost.input_bytes - self.cost.output_bytes)
+
+@dataclass(frozen=True)
+class Seen:
+    """What ran since the last look.
+
+    ``executed`` counts by graph hash. ``accessed`` has the user's lines that ran a pending graph
+    because they needed a value, rather than at a step's end.
+    """
+
+    executed: Counter[str] = field(default_factory=Counter)
+    compiled: Sequence[Graph] = ()
+    accessed: Sequence[str] = ()
 
 
 class GraphLog:
@@ -65,18 +92,19 @@ class GraphLog:
             self._dump.mkdir()
             environment["PT_XLA_DEBUG_LEVEL"] = "2"
             environment["PT_XLA_DEBUG_FILE"] = str(self._analysis)
-            flags = f"--xla_dump_to={self._dump} --xla_dump_hlo_as_text"
+            # The user's line is often deeper than the eight frames that torch_xla looks at by itself.
+            environment.setdefault("PT_XLA_DEBUG_MAX_FRAME", "24")
+            flags = f"--xla_dump_to={self._dump} {' '.join(_DUMP_FORMS)}"
             environment["XLA_FLAGS"] = f"{environment.get('XLA_FLAGS', '')} {flags}".strip()
 
     def close(self) -> None:
         """Remove all files."""
         shutil.rmtree(self._folder, ignore_errors=True)
 
-    def read(self) -> tuple[Counter[str], list[Graph]]:
-        """Executions by graph hash, and the graphs compiled, since the last call."""
-        executed: Counter[str] = Counter()
+    def read(self) -> Seen:
+        """Executions, and the graphs compiled, since the last call."""
         if not self.enabled:
-            return executed, []
+            return Seen()
         with self._analysis.open("rb") as file:
             file.seek(self._offset)
             data = file.read()
@@ -86,40 +114,105 @@ class GraphLog:
             # torch_xla opens the file anew to append: what comes next begins at the start.
             os.truncate(self._analysis, 0)
             self._offset = 0
-        new: list[tuple[str, str]] = []
-        for kind, graph_hash, source in _analyses(data[:end].decode(errors="replace")):
-            if kind == "Execution":
-                executed[graph_hash] += 1
+        executed: Counter[str] = Counter()
+        new: list[_Analysis] = []
+        accessed: list[str] = []
+        for analysis in _analyses(data[:end].decode(errors="replace")):
+            if analysis.kind == "Execution":
+                executed[analysis.graph_hash] += 1
+                if analysis.accessed:
+                    accessed.append(analysis.source)
             else:
-                new.append((graph_hash, source))
-        return executed, self._read_dumps(new) if new else []
+                new.append(analysis)
+        return Seen(executed, self._read_dumps(new) if new else [], accessed)
 
-    def _read_dumps(self, new: list[tuple[str, str]]) -> list[Graph]:
+    def _read_dumps(self, new: list[_Analysis]) -> list[Graph]:
         """XLA numbers its dumps in the order in which it compiled."""
         graphs = []
         dumps = sorted(self._dump.glob(_HLO_FILES))
-        for (graph_hash, source), path in zip(new, dumps, strict=False):
+        ended = self._last_written()
+        for analysis, path in zip(new, dumps, strict=False):
             stem = path.name.removesuffix(_HLO_FILES[1:])
-            graphs.append(Graph(graph_hash, hlo.cost(path.read_text()), self._planned_bytes(stem), source))
+            text = path.read_text()
+            proto = self._dump / f"{stem}.{_PROTO_FILE}"
+            report = self._dump / f"{stem}.{_MEMORY_FILE}"
+            planned, temporaries = plan(report.read_text()) if report.exists() else (0, 0)
+            graphs.append(
+                Graph(
+                    analysis.graph_hash,
+                    hlo.cost(text),
+                    planned,
+                    analysis.source,
+                    text,
+                    max(0.0, ended[_module(stem)] - path.stat().st_mtime),
+                    temporaries,
+                    hlo_proto=proto.read_bytes() if proto.exists() else b"",
+                )
+            )
         for path in self._dump.iterdir():
             path.unlink()
         return graphs
 
-    def _planned_bytes(self, stem: str) -> int:
-        report = self._dump / f"{stem}.{_MEMORY_FILE}"
-        if not report.exists():
-            return 0
-        match = _TOTAL_BYTES.search(report.read_text())
-        return int(match[1]) if match else 0
+    def _last_written(self) -> dict[str, float]:
+        """When XLA wrote each module's last file: the end of its compilation, of which torch_xla keeps a total only."""
+        ended: dict[str, float] = {}
+        with os.scandir(self._dump) as entries:
+            for entry in entries:
+                module = _module(entry.name)
+                ended[module] = max(ended.get(module, 0.0), entry.stat().st_mtime)
+        return ended
 
 
-def _analyses(text: str) -> list[tuple[str, str, str]]:
-    """(Compilation or Execution, graph hash, ``file:line`` of the user's innermost frame)."""
-    found: list[tuple[str, str, str]] = []
+def plan(report: str) -> tuple[int, int]:
+    """Total and temporary bytes of XLA's memory report. Sizes of single allocations are rounded in it."""
+    total = _TOTAL_BYTES.search(report)
+    # Each allocation is listed once in this form, and again with its values.
+    temporaries = sum(
+        float(size) * _UNITS[unit]
+        for size, unit in _TEMPORARY.findall(report.partition("with their values")[0])
+    )
+    return (int(total[1]) if total else 0), round(temporaries)
+
+
+@dataclass
+class _Analysis:
+    """One entry of torch_xla's file; ``source``: ``file:line`` of the user's innermost frame."""
+
+    kind: str
+    accessed: bool
+    graph_hash: str = ""
+    source: str = "?"
+
+
+def forget_settings(environment: MutableMapping[str, str]) -> None:
+    """Take back what a `GraphLog` of this process, or of one that has started it, has set."""
+    if not Path(environment.get("PT_XLA_DEBUG_FILE", "")).parent.name.startswith(_FOLDER_PREFIX):
+        return
+    del environment["PT_XLA_DEBUG_FILE"], environment["PT_XLA_DEBUG_LEVEL"]
+    flags = environment.get("XLA_FLAGS", "").split()
+    # The form alone would print each graph.
+    ours = [flag for flag in flags if f"/{_FOLDER_PREFIX}" in flag or flag in _DUMP_FORMS]
+    environment["XLA_FLAGS"] = " ".join(flag for flag in flags if flag not in ours)
+
+
+def _module(name: str) -> str:
+    """``module_0012`` of a dumped file's name."""
+    return name.partition(".")[0]
+
+
+def _analyses(text: str) -> list[_Analysis]:
+    found: list[_Analysis] = []
+    accessed = False
     for line in text.splitlines():
-        if match := _HASH.match(line):
-            found.append((match[1], match[2], "?"))
-        elif found and found[-1][2] == "?" and (match := _FRAME.match(line)) and script.is_users(match[2]):
-            kind, graph_hash, _ = found[-1]
-            found[-1] = (kind, graph_hash, f"{Path(match[2]).name}:{match[3]}")
+        if match := _CAUSE.match(line):
+            accessed = "access tensor value" in match[3]
+        elif match := _HASH.match(line):
+            found.append(_Analysis(match[1], accessed, match[2]))
+        elif found and found[-1].source == "?" and (match := _FRAME.match(line)):
+            if script.is_users(match[2]):
+                found[-1].source = f"{Path(match[2]).name}:{match[3]}"
+            elif match[2].startswith(_OURS) or match[2].endswith(_SYNC):
+                # A collective, which ends the graph here and not on trn1; or a step's end, which
+                # torch_xla does not recognise behind our wrappers.
+                found[-1].accessed = False
     return found

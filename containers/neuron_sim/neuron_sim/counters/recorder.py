@@ -7,39 +7,105 @@ into several graphs here is added up into that one step.
 from __future__ import annotations
 
 import atexit
+import dataclasses
 import functools
 import os
 import sys
 import time
 from collections import Counter, defaultdict
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Protocol
 
 import _XLAC
 import torch
 
 from neuron_sim import settings
-from neuron_sim.counters.graphs import GraphLog
+from neuron_sim.compiler import cache
+from neuron_sim.counters.graphs import Graph, GraphLog, forget_settings
 from neuron_sim.counters.records import Records
+from neuron_sim.diagnostics.batches import leading_dimension
+from neuron_sim.diagnostics.compare import Comparer
 
 _READ_EVERY = 256
 """Collectives of a kind within one step after which the graphs' files are read."""
 
+
+class Listener(Protocol):
+    """Who wants to know what runs, as it is noticed: at the end of a step, or of many collectives.
+
+    Called on the first core of each host only, in the thread of the script. An exception ends the script.
+    """
+
+    def graph(self, graph: Graph) -> None:
+        """A graph has been compiled, and has run once at least."""
+
+    def step(self, record: dict[str, Any]) -> None:
+        """A step has ended: its record, as it is written."""
+
+
 _recorder: Recorder | None = None
+_listeners: list[Listener] = []
+_at_begin: list[Callable[[], None]] = []
+_at_end: list[Callable[[], None]] = []
 
 
 def install(current: settings.Settings) -> None:
-    """Hook into torch_xla when counters are wanted; before the XLA client is made."""
+    """Hook into torch_xla; before the XLA client is made. Writes where the settings name a folder."""
     global _recorder
-    if current.counters_dir is None:
-        return
     _recorder = Recorder(current)
     _hook(_recorder)
+
+
+def listen(listener: Listener) -> None:
+    """Tell ``listener`` of each graph and step from now on; before or after `install`, folder or none."""
+    _listeners.append(listener)
+
+
+def after_begin(function: Callable[[], None]) -> None:
+    """Call ``function`` when counting begins anew: see `begin`."""
+    _at_begin.append(function)
+
+
+def before_end(function: Callable[[], None]) -> None:
+    """Call ``function`` when the script has ended, before the last record; on the first core of each host only."""
+    _at_end.append(function)
+
+
+def write(record: dict[str, Any]) -> None:
+    """Write a record of another kind into this rank's file, if there is one. Needs a key ``kind``."""
+    if _recorder is not None:
+        _recorder.write(record)
+
+
+def look() -> None:
+    """Take in now what has been compiled and run, rather than at the end of the step."""
+    if _recorder is not None:
+        _recorder.look()
+
+
+def has_failed() -> bool:
+    """Whether the script has ended with an error."""
+    return _recorder is not None and _recorder.has_failed
 
 
 def failed() -> None:
     """Note that the script has ended with an error."""
     if _recorder is not None:
         _recorder.failed()
+
+
+def begin() -> None:
+    """Count from here on: this process has learned its rank only now, or is the child of one that counts."""
+    if _recorder is not None:
+        _recorder.begin()
+        for function in _at_begin:
+            function()
+
+
+def end() -> None:
+    """Write what is left, for a process that will run no exit handlers. Idempotent."""
+    if _recorder is not None:
+        _recorder.end()
 
 
 def collective(name: str, payload_bytes: int, seconds: float) -> None:
@@ -56,18 +122,28 @@ class Recorder:
         self._settings = current
         self._records: Records | None = None
         self._graphs = GraphLog(os.environ) if settings.identity().local_rank == 0 else None
+        self._comparer = Comparer()
         self._compiled_s = 0.0
         self._peak_bytes = 0
         self._arithmetic: set[str] = set()
         self._samples = 0
-        self._failed = False
+        self.has_failed = False
         self._process = os.getpid()
+        self._ended = False
         self._last_end = time.perf_counter()
         self._reset()
+
+    def begin(self) -> None:
+        """Forget what was counted or prepared under another rank, or by the process that forked this one."""
+        if self._graphs is not None and self._process == os.getpid():
+            self._graphs.close()
+        forget_settings(os.environ)
+        self.__init__(self._settings)  # type: ignore[misc]
 
     def _reset(self) -> None:
         """Begin a step."""
         self._executed: Counter[str] = Counter()
+        self._accessed: list[str] = []
         self._collectives: dict[str, list[int]] = defaultdict(lambda: [0, 0])
         self._collective_s = 0.0
         self._input_wait_s = 0.0
@@ -84,7 +160,7 @@ class Recorder:
         self._collective_s += seconds
         if entry[0] % _READ_EVERY == 0:
             # Reading after each would be half of what counting costs; a script without mark_step needs it.
-            self._read_graphs()
+            self.look()
 
     def trained(self) -> None:
         """Gradients have been computed, or an optimizer has applied them.
@@ -96,7 +172,7 @@ class Recorder:
     def batch(self, item: Any, waited_s: float) -> None:
         """A batch came from the input pipeline after a wait."""
         self._input_wait_s += waited_s
-        self._samples += _leading_dimension(item)
+        self._samples += leading_dimension(item)
 
     def step_ended(self) -> None:
         """mark_step has run: write the step down, if it ran anything.
@@ -105,117 +181,141 @@ class Recorder:
         """
         now = time.perf_counter()
         seconds, self._last_end = now - self._last_end, now
-        self._read_graphs()
-        records = self._open()
+        self.look()
+        self._write_start()
         # A batch counts in the step that computes with it: transformers' Trainer fetches batches ahead,
         # and runs small graphs of its own (how many labels there are) between fetching and training.
         samples = 0
         if not self._arithmetic.isdisjoint(self._executed):
             samples, self._samples = self._samples, 0
         if self._graphs is not None and (self._executed or self._collectives):
-            records.write(
-                "step",
-                seconds=round(seconds, 6),
-                optimizer=self._trains,
-                samples=samples,
-                graphs=dict(self._executed),
-                collectives={name: {"count": c, "bytes": b} for name, (c, b) in self._collectives.items()},
-                collective_seconds=round(self._collective_s, 6),
-                input_wait_seconds=round(self._input_wait_s, 6),
-                compile_seconds=round(self._compile_s, 6),
-            )
+            record = {
+                "kind": "step",
+                "seconds": round(seconds, 6),
+                "optimizer": self._trains,
+                "samples": samples,
+                "graphs": dict(self._executed),
+                "collectives": {n: {"count": c, "bytes": b} for n, (c, b) in self._collectives.items()},
+                "collective_seconds": round(self._collective_s, 6),
+                "input_wait_seconds": round(self._input_wait_s, 6),
+                "compile_seconds": round(self._compile_s, 6),
+            }
+            if self._accessed:
+                record["accessed"] = dict(Counter(self._accessed))
+            self.write(record)
+            for listener in _listeners:
+                listener.step(record)
         self._reset()
 
     def failed(self) -> None:
         """The script has ended with an exception."""
-        self._failed = True
+        self.has_failed = True
 
     def end(self) -> None:
-        """Write what is left; called once, when the process ends."""
-        if os.getpid() != self._process:
-            return  # a child that the script has forked
-        self._read_graphs()
+        """Write what is left, when the process ends. Idempotent."""
+        if self._ended or os.getpid() != self._process:
+            return  # of other processes, a child that the script has forked
+        self._ended = True
+        self.look()
         if self._executed or self._collectives:
             # What ran after the last mark_step, or all of it when the script never calls it.
             self.step_ended()
+        if self._graphs is not None:
+            for function in _at_end:
+                function()
         if self._records is not None:
-            exit_status = "error" if self._failed else "ok"
-            rank = settings.identity().rank
-            self._records.write("end", rank=rank, exit=exit_status, peak_device_bytes=self._peak_bytes)
+            self.write(
+                {
+                    "kind": "end",
+                    "rank": settings.identity().rank,
+                    "exit": "error" if self.has_failed else "ok",
+                    "peak_device_bytes": self._peak_bytes,
+                }
+            )
         if self._graphs is not None:
             self._graphs.close()
 
-    def _read_graphs(self) -> None:
+    def look(self) -> None:
         """Take in what ran since the last look; each new graph is written with its share of compile time."""
         if self._graphs is None:
             return
-        executed, compiled = self._graphs.read()
-        self._executed += executed
+        seen = self._graphs.read()
+        self._executed += seen.executed
+        self._accessed += seen.accessed
+        compiled = seen.compiled
         if not compiled:
             return
         total = _compile_seconds()
         spent, self._compiled_s = total - self._compiled_s, total
         self._compile_s += spent
+        noted = sum(graph.compile_seconds for graph in compiled)
         for graph in compiled:
-            self._peak_bytes = max(self._peak_bytes, graph.device_bytes)
-            if graph.cost.flops:
-                self._arithmetic.add(graph.hash)
-            self._open().write(
-                "graph",
-                graph=graph.hash,
-                flops=graph.cost.flops,
-                bytes_accessed=graph.cost.bytes_accessed,
-                input_bytes=graph.cost.input_bytes,
-                output_bytes=graph.cost.output_bytes,
-                temp_bytes=graph.temp_bytes,
-                compile_seconds=round(spent / len(compiled), 6),
-                source=graph.source,
-            )
+            # XLA's files say how the compiler's time was shared out, torch_xla's metric how much it was.
+            share = graph.compile_seconds / noted if noted else 1 / len(compiled)
+            reason = self._comparer.explain(graph.hash, graph.source, graph.hlo_text)
+            self._compiled(dataclasses.replace(graph, compile_seconds=spent * share, reason=reason))
 
-    def _open(self) -> Records:
-        """The file of this rank, opened with its start record at the first need."""
+    def _compiled(self, graph: Graph) -> None:
+        cached = cache.lookup(graph)
+        self._peak_bytes = max(self._peak_bytes, graph.device_bytes)
+        if graph.cost.flops:
+            self._arithmetic.add(graph.hash)
+        self.write(
+            {
+                "kind": "graph",
+                "graph": graph.hash,
+                "flops": graph.cost.flops,
+                "bytes_accessed": graph.cost.bytes_accessed,
+                "input_bytes": graph.cost.input_bytes,
+                "output_bytes": graph.cost.output_bytes,
+                "temp_bytes": graph.temp_bytes,
+                "compile_seconds": round(graph.compile_seconds, 6),
+                "source": graph.source,
+                "cached": cached,
+                "instructions": graph.hlo_text.count(" = "),
+                "reason": graph.reason
+                and {"kind": graph.reason.kind, "detail": graph.reason.detail, "than": graph.reason.than},
+            }
+        )
+        for listener in _listeners:
+            listener.graph(graph)
+
+    def write(self, record: dict[str, Any]) -> None:
+        """Append a record to this rank's file, if there is to be one."""
+        self._write_start()
         if self._records is not None:
-            return self._records
+            self._records.write(record)
+
+    def _write_start(self) -> None:
+        """Open the file of this rank, with its start record, at the first need."""
+        if self._records is not None or self._settings.counters_dir is None:
+            return
         import torch_xla
 
         me = settings.identity()
-        folder = self._settings.counters_dir
-        assert folder is not None  # noqa: S101 - `install` has checked
-        self._records = Records(folder / f"rank-{me.rank}.jsonl")
+        self._records = Records(self._settings.counters_dir / f"rank-{me.rank}.jsonl")
         self._records.write(
-            "start",
-            rank=me.rank,
-            local_rank=me.local_rank,
-            world_size=me.world_size,
-            local_world_size=me.local_world_size,
-            instance_type=self._settings.instance_type,
-            instance_cores=self._settings.instance.cores,
-            local_cores=self._settings.local_cores,
-            framework_version=".".join(map(str, self._settings.framework_version)),
-            torch=torch.__version__,
-            torch_xla=torch_xla.__version__,
-            host=self._settings.host,
+            {
+                "kind": "start",
+                "rank": me.rank,
+                "local_rank": me.local_rank,
+                "world_size": me.world_size,
+                "local_world_size": me.local_world_size,
+                "instance_type": self._settings.instance_type,
+                "instance_cores": self._settings.instance.cores,
+                "local_cores": self._settings.local_cores,
+                "framework_version": ".".join(map(str, self._settings.framework_version)),
+                "torch": torch.__version__,
+                "torch_xla": torch_xla.__version__,
+                "host": self._settings.host,
+            }
         )
-        return self._records
 
 
 def _compile_seconds() -> float:
     """Seconds this process has spent compiling, from torch_xla's own metric (nanoseconds)."""
     data = _XLAC._xla_metric_data("CompileTime")
     return data[1] / 1e9 if data else 0.0
-
-
-def _leading_dimension(item: Any) -> int:
-    """Samples in a batch: the first dimension of its first tensor."""
-    if isinstance(item, torch.Tensor):
-        return int(item.shape[0]) if item.dim() else 1
-    values = item.values() if hasattr(item, "values") else item
-    if isinstance(values, (str, bytes)) or not hasattr(values, "__iter__"):
-        return 0
-    for value in values:
-        if found := _leading_dimension(value):
-            return found
-    return 0
 
 
 def _hook(recorder: Recorder) -> None:

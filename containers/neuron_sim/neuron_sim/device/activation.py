@@ -63,9 +63,24 @@ def activate() -> None:
     _configure_process()
     from neuron_sim import settings
     from neuron_sim.counters import recorder
-    from neuron_sim.device import collectives, dynamo, functional, old_names, refusals, world
+    from neuron_sim.device import (
+        collectives,
+        dynamo,
+        functional,
+        memory,
+        old_names,
+        pages,
+        refusals,
+        spawning,
+        stochastic_rounding,
+        world,
+    )
+    from neuron_sim.diagnostics import watch
+    from neuron_sim.runtime import event_files, first_use
 
     current = settings.read()
+    pages.share()
+    event_files.install(current)
     # Counting first: it sets XLA's flags, which are read when the client is made.
     recorder.install(current)
     world.install(current)
@@ -73,7 +88,23 @@ def activate() -> None:
     functional.install()
     dynamo.install()
     refusals.install()
+    stochastic_rounding.install()
+    spawning.install()
     old_names.install(current.framework_version)
+    watch.install()
+    memory.install(current)
+    first_use.install(current)
+
+
+def initialize() -> None:
+    """Take over rank and world size from the environment, if nobody has: for scripts that start workers themselves."""
+    if not _wanted():
+        return
+    from torch_xla._internal import neuron
+
+    neuron.set_envvar_defaults()
+    if "NEURON_PJRT_PROCESS_INDEX" not in os.environ:
+        neuron.configure_pjrt_environment()
 
 
 def join_peers() -> None:
@@ -84,12 +115,14 @@ def join_peers() -> None:
         collectives.join()
 
 
-def leave_peers() -> None:
+def leave_peers(*, failed: bool = False) -> None:
     """The script has ended: whoever still waits for this core in a collective gets an error."""
     if _active:
         from neuron_sim.device import collectives
+        from neuron_sim.runtime import first_use
 
-        collectives.leave()
+        collectives.leave(failed=failed)
+        first_use.leave()
 
 
 def _wanted() -> bool:

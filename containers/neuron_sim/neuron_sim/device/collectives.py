@@ -19,8 +19,8 @@ import torch
 from neuron_sim import settings
 from neuron_sim.collectives.communicator import Communicator
 from neuron_sim.counters import recorder, script
-from neuron_sim.device import world
-from neuron_sim.device.transfer import assign, to_device, to_host
+from neuron_sim.device import pages, transfer, world
+from neuron_sim.device.transfer import assign, to_device, to_host, to_read
 from neuron_sim.errors import NeuronSimError, NotSimulatedError
 
 Groups = Sequence[Sequence[int]]
@@ -54,10 +54,10 @@ def join() -> None:
         communicator().join()
 
 
-def leave() -> None:
-    """Take part in nothing more."""
+def leave(*, failed: bool = False) -> None:
+    """Take part in nothing more; what was sent is kept until it is received, unless the script has failed."""
     if _communicator is not None:
-        _communicator.leave()
+        _communicator.leave(failed=failed)
 
 
 class _Operation:
@@ -74,8 +74,8 @@ class _Operation:
 
     def __enter__(self) -> _Operation:
         self._started = time.perf_counter()
-        if len(self.group) > 1:
-            communicator().agree(self.group, f"{self._what} at {script.calling_line()}")
+        # Compared in the first meeting of what follows.
+        communicator().announce(self.group, f"{self._what} at {script.calling_line()}")
         return self
 
     def _among(self) -> str:
@@ -85,6 +85,7 @@ class _Operation:
 
     def __exit__(self, *exception: object) -> None:
         if exception[0] is None:
+            communicator().settle()
             recorder.collective(self._name, self._bytes, time.perf_counter() - self._started)
 
 
@@ -117,18 +118,24 @@ def _all_reduce_inplace(
 ) -> None:
     if not tensors:
         return
-    hosts = to_host(tensors)
+    hosts = to_read(tensors)
+    results = list(hosts)
     with _Operation("all_reduce", hosts, groups, f" {reduce_type}") as operation:
-        results: dict[int, torch.Tensor] = {}
+        if sum(host.nbytes for host in hosts) >= pages.WORTH_BYTES:
+            pages.keep()
         # One transfer a dtype instead of one a tensor: a model has hundreds of gradients.
         for dtype in dict.fromkeys(host.dtype for host in hosts):
             indices = [index for index, host in enumerate(hosts) if host.dtype == dtype]
-            joined = torch.cat([hosts[index].reshape(-1) for index in indices])
-            reduced = _reduce_one(reduce_type, joined, scale, operation.group)
-            parts = reduced.split([hosts[index].numel() for index in indices])
-            results.update({i: part.view(hosts[i].shape) for i, part in zip(indices, parts, strict=True)})
-    for index, tensor in enumerate(tensors):
-        assign(tensor, results[index])
+            flat, parts = transfer.join([hosts[index] for index in indices])
+            communicator().all_reduce_(flat, reduce_type, operation.group)
+            if scale != 1.0:
+                flat.mul_(scale) if dtype.is_floating_point else flat.copy_(flat * scale)
+            for index, part in zip(indices, parts, strict=True):
+                results[index] = part
+    # The device's own memory: to be let go before anything is computed in it.
+    del hosts
+    for tensor, result in zip(tensors, results, strict=True):
+        assign(tensor, result, lent=True)
 
 
 # --- all_gather ----------------------------------------------------------------
@@ -204,18 +211,14 @@ def _scatter(
     shard_count: int,
     groups: Groups,
 ) -> list[torch.Tensor]:
-    from neuron_sim.collectives import reduction
-
     hosts = to_host(values)
-    canonical = reduction.operation(reduce_type)
     results = []
     with _Operation("reduce_scatter", hosts, groups, f" {reduce_type} dim={dim}") as operation:
         _expect_shards(shard_count, operation.group)
         for host in hosts:
             _expect_divisible(host, dim, shard_count)
             parts = torch.stack(host.chunk(shard_count, dim=dim))
-            received = communicator().all_to_all(parts, operation.group)
-            reduced = reduction.reduce(canonical, received.unbind(0))
+            reduced = communicator().reduce_scatter(parts, reduce_type, operation.group)
             results.append(reduced if scale == 1.0 else (reduced * scale).to(host.dtype))
     return results
 
@@ -324,6 +327,31 @@ def broadcast(value: torch.Tensor, source: int, group: Sequence[int]) -> torch.T
     return to_device(result, value)
 
 
+# --- send, recv ------------------------------------------------------------------------
+
+
+def _send(value: torch.Tensor, token: Token, channel_id: int) -> tuple[torch.Tensor, Token]:
+    (host,) = to_host([value])
+    started = time.perf_counter()
+    communicator().send(host, channel_id, _over("send", host, channel_id))
+    recorder.collective("send", host.nbytes, time.perf_counter() - started)
+    return to_device(host, value), token
+
+
+def _recv(output: torch.Tensor, token: Token, channel_id: int) -> tuple[torch.Tensor, Token]:
+    """What arrives is the result, and becomes the value of ``output`` too."""
+    started = time.perf_counter()
+    text = _over("recv", output, channel_id)
+    host = communicator().receive(output.shape, output.dtype, channel_id, text)
+    recorder.collective("recv", host.nbytes, time.perf_counter() - started)
+    assign(output, host)
+    return to_device(host, output), token
+
+
+def _over(name: str, tensor: torch.Tensor, channel_id: int) -> str:
+    return f"{name} on channel {channel_id} of {_shapes([tensor])} at {script.calling_line()}"
+
+
 # --- checks and refusals -------------------------------------------------------------
 
 
@@ -360,8 +388,8 @@ _FUNCTIONS = {
     "_xla_reduce_scatter_coalesced_out": _reduce_scatter_coalesced_out,
     "_xla_all_to_all": all_to_all,
     "_xla_collective_permute": _collective_permute,
-    "_xla_send": _refuse("xm.send", "Use xm.collective_permute with all pairs."),
-    "_xla_recv": _refuse("xm.recv", "Use xm.collective_permute with all pairs."),
+    "_xla_send": _send,
+    "_xla_recv": _recv,
     "_xla_spmd_all_reduce": _refuse("SPMD all_reduce", "Use one process a core (torchrun)."),
     "_xla_spmd_reduce_scatter": _refuse("SPMD reduce_scatter", "Use one process a core (torchrun)."),
 }

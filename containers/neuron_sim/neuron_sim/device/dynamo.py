@@ -34,6 +34,11 @@ def tracing() -> bool:
     return _tracing
 
 
+def looking() -> bool:
+    """Whether torch_xla is making a graph that it will keep: nothing that changes from run to run may enter it."""
+    return _tracing or _extracting
+
+
 def install() -> None:
     """Wrap the parts of torch_xla's dynamo bridge that decide what goes into a graph."""
     from torch_xla._dynamo import dynamo_bridge as bridge

@@ -1,24 +1,46 @@
-"""Names that published Trainium scripts use and that torch_xla 2.7 removed.
+"""Names that an older or newer framework version has: as the job's framework_version asks for.
 
-The image has one torch_xla. A script that asks for an older framework version
-finds the names that it would find there; one that asks for a newer does not.
-Source: torch_xla 2.7 release notes, "Deprecations and removals".
+The image has one torch_xla. Names that it has lost come back for versions that had them; names
+that are newer than the version asked for stay, since the image's libraries use them, and warn
+when the script itself does: on the real image they are missing.
 """
 
 from __future__ import annotations
 
+import functools
+import importlib
+import logging
+import re
+import sys
 import warnings
 from collections.abc import Callable
 from typing import Any
 
-LAST_VERSION = (2, 6)
+from neuron_sim import names
+from neuron_sim.names import Name, Version
+
+_Function = Callable[..., Any]
+
+_DEPRECATED_SINCE: Version = (2, 5)
+"""From here on the real names told of their end in the log."""
 
 
-def install(framework_version: tuple[int, int]) -> None:
-    """Add the old names to `torch_xla.core.xla_model` up to framework version 2.6."""
-    if framework_version > LAST_VERSION:
-        return
-    import torch_xla.core.xla_model as xm
+def install(framework_version: Version) -> None:
+    """Give torch_xla's modules the names of a framework version."""
+    gone = _gone()
+    for name in names.every():
+        function = gone.get((name.module, name.name))
+        if function is not None and name.in_version(framework_version):
+            if framework_version >= _DEPRECATED_SINCE and name.note:
+                function = _telling(name, function)
+            setattr(importlib.import_module(name.module), name.name, function)
+        elif (name.since or framework_version) > framework_version and name.module.startswith("torch_xla"):
+            _warn_of(name, framework_version)
+
+
+def _gone() -> dict[tuple[str, str], _Function]:
+    """What torch_xla 2.9 no longer has, by module and name, as its last version did it."""
+    import torch_xla
     import torch_xla.runtime as xr
 
     def xrt_world_size(defval: int = 1) -> int:
@@ -29,20 +51,73 @@ def install(framework_version: tuple[int, int]) -> None:
         """Ordinal of this replica; ``defval`` is accepted and unused, as in torch_xla 2.x."""
         return int(xr.global_ordinal())
 
-    def get_local_ordinal(defval: int = 0) -> int:
-        """Ordinal of this replica on its host."""
-        return int(xr.local_ordinal())
+    def parse_xla_device(device: str) -> tuple[str, int] | None:
+        """Kind and number of a device such as NEURON:0."""
+        match = re.fullmatch(r"([A-Z]+):(\d+)", device)
+        return (match[1], int(match[2])) if match else None
 
-    xm.xrt_world_size = _deprecated(xrt_world_size, "xr.world_size")
-    xm.get_ordinal = _deprecated(get_ordinal, "xr.global_ordinal")
-    xm.get_local_ordinal = _deprecated(get_local_ordinal, "xr.local_ordinal")
+    def xla_device(n: int | None = None, devkind: str | None = None) -> Any:
+        """The device of this process."""
+        return torch_xla.device(n)
+
+    def using_pjrt() -> bool:
+        """PJRT is the only runtime."""
+        return True
+
+    def requires_pjrt(function: _Function) -> _Function:
+        """Decorates what needs PJRT, which is always there."""
+        return function
+
+    def compile_(*arguments: Any, **keywords: Any) -> Any:
+        """`torch_xla.compile` by the name that it had first."""
+        return torch_xla.compile(*arguments, **keywords)
+
+    xm = "torch_xla.core.xla_model"
+    return {
+        (xm, "xrt_world_size"): xrt_world_size,
+        (xm, "get_ordinal"): get_ordinal,
+        (xm, "parse_xla_device"): parse_xla_device,
+        ("torch_xla.runtime", "xla_device"): xla_device,
+        ("torch_xla.runtime", "using_pjrt"): using_pjrt,
+        ("torch_xla.runtime", "requires_pjrt"): requires_pjrt,
+        ("torch_xla.experimental", "compile"): compile_,
+    }
 
 
-def _deprecated(function: Callable[..., int], instead: str) -> Callable[..., int]:
-    def old_name(*arguments: Any, **keywords: Any) -> int:
-        warnings.warn(f"Use torch_xla.runtime: {instead} instead", DeprecationWarning, stacklevel=2)
+def _telling(name: Name, function: _Function) -> _Function:
+    """Log at the first call what torch_xla logged: that the name is about to go, and what comes after it."""
+    told = False
+
+    @functools.wraps(function)
+    def old_name(*arguments: Any, **keywords: Any) -> Any:
+        nonlocal told
+        if not told:
+            told = True
+            logging.getLogger().warning("%s.%s is deprecated: %s", name.module, name.name, name.note)
         return function(*arguments, **keywords)
 
-    old_name.__name__ = function.__name__
-    old_name.__doc__ = function.__doc__
     return old_name
+
+
+def _warn_of(name: Name, framework_version: Version) -> None:
+    """Let a function that is newer than the version asked for say so, once, when a script calls it."""
+    module = importlib.import_module(name.module)
+    function = getattr(module, name.name, None)
+    if not callable(function) or isinstance(function, type):
+        return
+    warned = False
+
+    @functools.wraps(function)
+    def newer(*arguments: Any, **keywords: Any) -> Any:
+        nonlocal warned
+        if not warned and "site-packages" not in sys._getframe(1).f_code.co_filename:
+            warned = True
+            since, asked = (".".join(map(str, version)) for version in (name.since or (), framework_version))
+            warnings.warn(
+                f"{name.module}.{name.name} came with torch_xla {since}: a job with framework_version {asked} "
+                "does not find it on SageMaker.",
+                stacklevel=2,
+            )
+        return function(*arguments, **keywords)
+
+    setattr(module, name.name, newer)

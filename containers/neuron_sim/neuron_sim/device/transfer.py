@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Sequence
 
 import _XLAC
 import torch
+from torch.utils import dlpack
+
+ALIGNMENT = 64
+"""Bytes: XLA:CPU takes memory of others only at multiples of it."""
+
+# What the device still uses. The last reference to a tensor that Python has seen may only be dropped with
+# Python's lock held: XLA drops its own in a thread of its own, while this one waits for XLA with the lock.
+_lent: list[torch.Tensor] = []
 
 # Views of which several elements are one element of the base: writing through them sums up there.
 _OVERLAPPING = ("expand", "as_strided", "unfold")
@@ -17,30 +26,108 @@ def to_host(tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
     All live tensors are computed, not only these: whatever depends on the same
     graph (the loss, say) would otherwise be computed a second time later.
     """
-    device = _XLAC._xla_get_default_device()
+    _sync()
+    with _execution():
+        return list(_XLAC._xla_get_cpu_tensors([tensor.detach() for tensor in tensors]))
+
+
+def _sync() -> None:
+    with _execution():
+        _XLAC._xla_sync_live_tensors(str(_XLAC._xla_get_default_device()), [], True)
+
+
+@contextlib.contextmanager
+def _execution() -> Iterator[None]:
     # `torch_xla.compile(full_graph=True)` forbids it, since on the device a collective needs no execution.
     allowed = _XLAC._get_allow_execution()
     _XLAC._set_allow_execution(True)
     try:
-        _XLAC._xla_sync_live_tensors(str(device), [], True)
-        return list(_XLAC._xla_get_cpu_tensors([tensor.detach() for tensor in tensors]))
+        yield
     finally:
         _XLAC._set_allow_execution(allowed)
+
+
+def to_read(tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+    """Compute all that is pending, and look at these tensors where they lie.
+
+    Only to be read, and to be dropped before anything is computed again: they are
+    the device's own memory, which XLA:CPU shares with the host. What has no memory
+    of its own (an expanded gradient) is copied.
+    """
+    _sync()
+    looks = [_look(tensor.detach()) for tensor in tensors]
+    missing = [index for index, look in enumerate(looks) if look is None]
+    if missing:
+        for index, copy in zip(missing, to_host([tensors[index] for index in missing]), strict=True):
+            looks[index] = copy
+    return [look for look in looks if look is not None]
+
+
+def _look(tensor: torch.Tensor) -> torch.Tensor | None:
+    """A view of a computed tensor's memory, or None where it has none."""
+    try:
+        # Exporting a tensor without memory ends the process, this raises.
+        _XLAC._unsafe_buffer_pointer(tensor)
+    except RuntimeError:
+        return None
+    view: torch.Tensor = dlpack.from_dlpack(_XLAC._to_dlpack(tensor))
+    same = view.shape == tensor.shape and view.dtype == tensor.dtype and view.is_contiguous()
+    return view if same else None
+
+
+def lend(tensor: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
+    """A device tensor that lives in this tensor's memory: nobody may write there until it is gone.
+
+    Copied where XLA cannot use the memory as it is: it must be contiguous, at a multiple of `ALIGNMENT`.
+    """
+    if tensor.numel() == 0 or not tensor.is_contiguous() or tensor.data_ptr() % ALIGNMENT:
+        return to_device(tensor, like)
+    _lent.append(tensor)
+    lent: torch.Tensor = _XLAC._from_dlpack(dlpack.to_dlpack(tensor))
+    return lent
+
+
+def _drop_returned() -> None:
+    """Forget the lent tensors that only Python still holds."""
+    _lent[:] = [tensor for tensor in _lent if tensor._use_count() > 1]
+
+
+def join(tensors: Sequence[torch.Tensor]) -> tuple[torch.Tensor, list[torch.Tensor]]:
+    """Copy tensors of one dtype side by side into new host memory, each where `lend` can lend it.
+
+    All of it as one flat tensor (with gaps of zeros), and each tensor's own part of it.
+    """
+    _drop_returned()
+    dtype = tensors[0].dtype
+    step = ALIGNMENT // dtype.itemsize
+    sizes = [-(-tensor.numel() // step) * step for tensor in tensors]
+    flat = _aligned(sum(sizes), dtype)
+    parts = []
+    for tensor, piece in zip(tensors, flat.split(sizes), strict=True):
+        piece[tensor.numel() :] = 0
+        parts.append(piece[: tensor.numel()].view(tensor.shape).copy_(tensor))
+    return flat, parts
+
+
+def _aligned(count: int, dtype: torch.dtype) -> torch.Tensor:
+    raw = torch.empty(count * dtype.itemsize + ALIGNMENT, dtype=torch.uint8)
+    start = -raw.data_ptr() % ALIGNMENT
+    return raw[start : start + count * dtype.itemsize].view(dtype)
 
 
 def to_device(tensor: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
     return tensor.to(like.device)
 
 
-def assign(target: torch.Tensor, value: torch.Tensor) -> None:
-    """Give a tensor a value, and what it is a view of or is viewed by.
+def assign(target: torch.Tensor, value: torch.Tensor, *, lent: bool = False) -> None:
+    """Give a tensor a value, and what it is a view of or is viewed by; ``lent``: see `lend`.
 
     Many a gradient is an expanded scalar: for those the value replaces the tensor's own
     below functionalization, as torch_xla's own in-place collectives do it for all. (For all
     it would be wrong: the views of DistributedDataParallel's buckets would keep their values.)
     The version that autograd checks stays, also as in torch_xla.
     """
-    source = to_device(value, target)
+    source = (lend if lent else to_device)(value, target)
     with torch.no_grad(), torch.autograd._unsafe_preserve_version_counter(target):
         if _is_overlapping(target):
             _below(target).copy_(_below(source))

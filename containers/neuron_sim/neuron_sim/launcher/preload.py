@@ -6,23 +6,40 @@ own modules are left alone: they may touch the device when imported.
 
 from __future__ import annotations
 
-import ast
 import gc
 import importlib
 import importlib.util
-import os
+import pkgutil
 import sys
-from collections.abc import Iterator
+import threading
 from pathlib import Path
 
-# Not safe to fork, or pointless: they start threads or processes when imported.
-_NEVER = frozenset({"tensorflow", "jax", "wandb", "mlflow", "ray", "torch_neuronx", "libneuronxla"})
+from neuron_sim.launcher.script_imports import imports, local
 
-# torchrun sets these for each worker, whatever the script assigns.
-_TORCHRUN_VARIABLES = frozenset({"RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"})
+# Not safe to fork, or pointless: they start threads or processes when imported, or hold a client of their own.
+_NEVER = frozenset(
+    {
+        "clearml",
+        "comet_ml",
+        "dask",
+        "distributed",
+        "grpc",
+        "horovod",
+        "jax",
+        "keras",
+        "libneuronxla",
+        "mlflow",
+        "neptune",
+        "pyspark",
+        "ray",
+        "tensorflow",
+        "torch_neuronx",
+        "wandb",
+    }
+)
 
-# No import reads these: the device does, when the script first uses it.
-_READ_LATE = ("NEURON_", "XLA_", "PJRT_DEVICE")
+# Of the simulator: what a process needs to become a core.
+_OF_A_CORE = ("collectives", "counters", "device", "diagnostics", "runtime")
 
 
 def warm_up(script: Path) -> list[str]:
@@ -35,6 +52,7 @@ def warm_up(script: Path) -> list[str]:
 
     wanted = imports(script)
     activation.preload()
+    _import_core()
     imported = []
     for module, names in wanted:
         if module.partition(".")[0] in _NEVER or not _installed(module.partition(".")[0], script.parent):
@@ -54,89 +72,25 @@ def warm_up(script: Path) -> list[str]:
 
 
 def safe_to_fork() -> bool:
-    """Whether no XLA client exists yet in this process."""
+    """Whether this process has neither an XLA client nor another Python thread."""
     import _XLAC
 
-    return not _XLAC._xla_runtime_is_initialized()
+    return not _XLAC._xla_runtime_is_initialized() and threading.active_count() == 1
 
 
-def imports(script: Path) -> list[tuple[str, list[str]]]:
-    """(module, names) of what the script imports at its top, in order; none when it does not parse.
+def _import_core() -> None:
+    """Import the simulator's own modules, which `activate` would import in each worker."""
+    import neuron_sim
 
-    Ends where something is executed that an import behind it could notice. Plain settings
-    of the environment (``os.environ["HF_HOME"] = "/tmp"``) are not the end: they are made
-    here as well, since libraries read them when imported.
-    """
-    try:
-        tree = ast.parse(script.read_text())
-    except (OSError, SyntaxError, ValueError):
-        return []
-    found: list[tuple[str, list[str]]] = []
-    for node in _prologue(tree.body):
-        if isinstance(node, ast.Import):
-            found.extend((alias.name, []) for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            found.append((node.module, [alias.name for alias in node.names if alias.name != "*"]))
-    return found
-
-
-def _prologue(body: list[ast.stmt]) -> Iterator[ast.stmt]:
-    """Imports, also inside `try`, up to the first statement with an effect on those behind it."""
-    waiting = list(body)
-    while waiting:
-        node = waiting.pop(0)
-        if isinstance(node, ast.Import | ast.ImportFrom):
-            yield node
-        elif isinstance(node, ast.Try):
-            waiting[:0] = node.body
-        elif not (_make_setting(node) or _is_harmless(node)):
-            return
-
-
-def _make_setting(node: ast.stmt) -> bool:
-    """Make the setting that this statement is, if it is one, in this process too."""
-    if isinstance(node, ast.Assign) and len(node.targets) == 1:
-        target, value = node.targets[0], node.value
-        if not (isinstance(target, ast.Subscript) and ast.unparse(target.value) == "os.environ"):
-            return False
-        name = target.slice
-    elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
-        call = node.value
-        if ast.unparse(call.func) != "os.environ.setdefault" or len(call.args) != 2:
-            return False
-        name, value = call.args
-    else:
-        return False
-    if not (isinstance(name, ast.Constant) and isinstance(name.value, str)):
-        return False
-    if name.value in _TORCHRUN_VARIABLES or name.value.startswith(_READ_LATE):
-        return True
-    if not (isinstance(value, ast.Constant) and isinstance(value.value, str)):
-        return False
-    if isinstance(node, ast.Assign):
-        os.environ[name.value] = value.value
-    else:
-        os.environ.setdefault(name.value, value.value)
-    return True
-
-
-def _is_harmless(node: ast.stmt) -> bool:
-    """Definitions, texts, values without calls, and what only warnings and logs notice."""
-    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Pass):
-        return True
-    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
-        return ast.unparse(node.value.func).partition(".")[0] in ("warnings", "logging")
-    if isinstance(node, ast.Expr):
-        return isinstance(node.value, ast.Constant)
-    if isinstance(node, ast.Assign):
-        plain = all(isinstance(target, ast.Name) for target in node.targets)
-        return plain and not any(isinstance(part, ast.Call) for part in ast.walk(node.value))
-    return False
+    for name in _OF_A_CORE:
+        package = importlib.import_module(f"{neuron_sim.__name__}.{name}")
+        for module in pkgutil.iter_modules(package.__path__):
+            importlib.import_module(f"{package.__name__}.{module.name}")
 
 
 def _installed(name: str, beside: Path) -> bool:
     """Whether a top-level name comes from an installed package, and not from beside the script."""
-    if name in sys.stdlib_module_names or (beside / name).exists() or (beside / f"{name}.py").exists():
+    if name in sys.stdlib_module_names or local(name, beside) is not None:
         return False
     try:
         spec = importlib.util.find_spec(name)

@@ -16,12 +16,12 @@ from pathlib import Path
 
 from torch.distributed import run as torch_run
 from torch.distributed.elastic.multiprocessing.errors import record
-from torch.distributed.launcher.api import elastic_launch
+from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
 from neuron_sim import settings
 from neuron_sim.collectives import region
 from neuron_sim.collectives.communicator import LAUNCH_VARIABLE
-from neuron_sim.launcher import preload, worker
+from neuron_sim.launcher import postmortem, preload, worker, xla_flags
 
 _PLAIN_VARIABLE = "NEURON_SIM_PLAIN_TORCHRUN"
 """Set to 1: torch's launcher as it is; to measure against, and to rule the fork out when in doubt."""
@@ -42,13 +42,13 @@ def main(argv: list[str] | None = None) -> None:
         torch_run.run(arguments)
         return
     _announce(settings.read(), arguments.nproc_per_node)
-    _limit_threads(arguments.nproc_per_node)
+    _choose_flags(arguments.nproc_per_node)
     _avoid_taken_port(arguments)
     preload.warm_up(script)
     if not preload.safe_to_fork():
         print(
-            "neuron_sim: a module that the script imports uses the XLA device when imported, "
-            "so the workers are started one by one instead of forked.",
+            "neuron_sim: a module that the script imports uses the XLA device or starts a thread when "
+            "imported, so the workers are started one by one instead of forked.",
             file=sys.stderr,
         )
         torch_run.run(arguments)
@@ -60,10 +60,22 @@ def _launch(arguments: argparse.Namespace) -> None:
     config, _, _ = torch_run.config_from_args(arguments)
     config.start_method = "fork"
     os.environ[LAUNCH_VARIABLE] = uuid.uuid4().hex
+    shared_memory_bytes = settings.read().shared_memory_mib * 2**20
     try:
-        elastic_launch(config, worker.run)(arguments.training_script, *arguments.training_script_args)
+        with postmortem.watching(
+            config.nproc_per_node, config.max_restarts, shared_memory_bytes, _meeting_point(config)
+        ):
+            elastic_launch(config, worker.run)(arguments.training_script, *arguments.training_script_args)
     finally:
         region.forget(os.environ[LAUNCH_VARIABLE])
+
+
+def _meeting_point(config: LaunchConfig) -> tuple[str, int] | None:
+    """Where the workers of several hosts meet, when that is known beforehand."""
+    if config.max_nodes == 1 or config.rdzv_backend != "static":
+        return None
+    address, _, port = config.rdzv_endpoint.rpartition(":")
+    return address, int(port)
 
 
 def _announce(current: settings.Settings, workers: str) -> None:
@@ -89,16 +101,12 @@ def _avoid_taken_port(arguments: argparse.Namespace) -> None:
                 arguments.master_port = other.getsockname()[1]
 
 
-def _limit_threads(workers: str) -> None:
-    """One XLA thread a worker when there are at least as many workers as processors.
-
-    XLA's own pool of a thread a processor in each of 32 workers only gets in its own way.
-    """
+def _choose_flags(workers: str) -> None:
+    """Set XLA's flags for this many workers on the processors there are."""
     processors = len(os.sched_getaffinity(0))
-    if workers.isdigit() and int(workers) >= processors:
-        flags = os.environ.get("XLA_FLAGS", "")
-        if "xla_cpu_multi_thread_eigen" not in flags:
-            os.environ["XLA_FLAGS"] = f"{flags} --xla_cpu_multi_thread_eigen=false".strip()
+    if workers.isdigit():
+        chosen = xla_flags.choose(int(workers), processors)
+        os.environ["XLA_FLAGS"] = xla_flags.added_to(os.environ.get("XLA_FLAGS", ""), chosen)
 
 
 if __name__ == "__main__":

@@ -18,6 +18,9 @@ from pathlib import Path
 from types import FrameType, ModuleType
 from typing import Any
 
+_CROWDED = 4
+"""Workers to a processor from which on each has its fixed place."""
+
 _OURS = str(Path(__file__).resolve().parents[1])
 
 
@@ -48,7 +51,7 @@ def run(script: str, *arguments: str) -> None:
     if os.getpid() != process:
         # The script has called `os.fork`, and this is the child: it is no worker, and nobody's peer.
         os._exit(code)
-    activation.leave_peers()
+    activation.leave_peers(failed=bool(code) or termination.received)
     if termination.received:
         # The agent is shutting down: it waits for this process, no longer for its result.
         os._exit(code)
@@ -90,10 +93,31 @@ def _like_a_new_process() -> None:
     # whatever is there, logs them as up to three lines.
     sys.stdout.reconfigure(line_buffering=True, write_through=False)  # type: ignore[union-attr]
     sys.stderr.reconfigure(line_buffering=True, write_through=False)  # type: ignore[union-attr]
+    _pin_to_processor()
     threads = os.environ.get("OMP_NUM_THREADS", "")
     if threads.isdigit() and "torch" in sys.modules:
         # Read by torch when it was imported, which was before torchrun set it.
         sys.modules["torch"].set_num_threads(int(threads))
+
+
+def _pin_to_processor() -> None:
+    """With many workers to a processor, stay on one: XLA then makes its pools one thread wide.
+
+    With few, a fixed place would leave a processor idle while another has two workers left.
+    Python goes on seeing all processors: DataLoader warns of more helpers than it counts there.
+    """
+    allowed = os.sched_getaffinity
+    processors = allowed(0)
+    if int(os.environ["LOCAL_WORLD_SIZE"]) < _CROWDED * len(processors):
+        return
+    mine = {sorted(processors)[int(os.environ["LOCAL_RANK"]) % len(processors)]}
+    os.sched_setaffinity(0, mine)
+
+    def seen(pid: int, /) -> set[int]:
+        found = allowed(pid)
+        return set(processors) if pid in (0, os.getpid()) and found == mine else found
+
+    os.sched_getaffinity = seen
 
 
 def _execute(script: Path) -> int:

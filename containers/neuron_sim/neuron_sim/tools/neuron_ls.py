@@ -1,25 +1,56 @@
-"""`neuron-ls`: the simulated devices, as text or JSON.
+"""`neuron-ls`: the simulated devices and who uses them, as text or JSON.
 
-SageMaker's toolkit runs `neuron-ls -j` and sums `nc_count`: that number becomes
-torchrun's `--nproc_per_node`. Formats: AWS Neuron documentation, "neuron-ls".
+SageMaker's toolkit runs `neuron-ls -j` before each job and sums `nc_count`: that number
+becomes torchrun's `--nproc_per_node`. So this stays quick to start, and imports no torch.
+Formats: AWS Neuron documentation, "Neuron LS User Guide".
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 
 from neuron_sim import settings, topology
 from neuron_sim.errors import NeuronSimError
+from neuron_sim.runtime import claims, live, processes
+from neuron_sim.tools import tables
 
 SIMULATED_INSTANCE_ID = "i-0simulated00000000"
+NARROW, WIDE = 40, 80
+"""Characters of a command, as the documentation's examples cut it."""
+_NO_RUNTIME = "NA"
+
+
+@dataclass(frozen=True)
+class Process:
+    """A process that uses a device."""
+
+    pid: int
+    command: str
+    runtime_version: str
+
+
+Users = Mapping[int, Sequence[Process]]
+"""Processes by device."""
 
 
 def main(argv: list[str] | None = None) -> int:
     """Print the devices; 0, or 2 with a message when the settings are wrong."""
     parser = argparse.ArgumentParser(prog="neuron-ls", description="List the simulated Neuron devices.")
     parser.add_argument("-j", "--json-output", action="store_true", help="print JSON")
+    parser.add_argument("-w", "--wide", action="store_true", help="show more of each process's command")
+    parser.add_argument(
+        "-a",
+        "--show-all-procs",
+        action="store_true",
+        help="also processes that use no core, such as this one",
+    )
+    parser.add_argument("-t", "--topology", action="store_true", help="also how the devices are connected")
     arguments = parser.parse_args(argv)
     try:
         current = settings.read()
@@ -27,82 +58,99 @@ def main(argv: list[str] | None = None) -> int:
     except NeuronSimError as error:
         print(f"neuron-ls: {error}", file=sys.stderr)
         return 2
+    users = find_users(current.cores_dir, listed, everyone=arguments.show_all_procs)
+    width = WIDE if arguments.wide else NARROW
     if arguments.json_output:
-        print(json.dumps([as_json(device, current.instance) for device in listed], indent=4))
-    else:
-        print(as_text(listed, current.instance))
+        print(json.dumps([as_json(device, current.instance, users, width) for device in listed], indent=4))
+        return 0
+    print(as_text(listed, current.instance, users, width))
+    if arguments.topology:
+        print(f"\n\n{tables.torus(len(listed), current.instance.devices)}")
     return 0
 
 
-def as_json(device: topology.Device, of: topology.Instance) -> dict[str, object]:
+def find_users(
+    folder: Path, listed: Sequence[topology.Device], *, everyone: bool
+) -> dict[int, list[Process]]:
+    """Who uses which device: those who hold its cores and, with ``everyone``, those who look at them."""
+    found: dict[int, dict[int, Process]] = {device.index: {} for device in listed}
+    for core in live.running(folder):
+        process = Process(core.pid, core.command, core.runtime_version or _NO_RUNTIME)
+        for device in listed:
+            if not set(device.core_ids).isdisjoint(core.cores):
+                found[device.index][core.pid] = process
+    if everyone:
+        watching = [pid for place in live.folders(folder) for pid in claims.observers(place)]
+        for pid in (*watching, os.getpid()):
+            for users in found.values():
+                users.setdefault(pid, Process(pid, processes.command(pid), _NO_RUNTIME))
+    return {device: sorted(users.values(), key=lambda user: user.pid) for device, users in found.items()}
+
+
+def as_json(
+    device: topology.Device, of: topology.Instance, users: Users | None = None, width: int = NARROW
+) -> dict[str, object]:
     """One device in the documented JSON form. ``memory_size`` in bytes."""
     return {
         "neuron_device": device.index,
-        "bdf": _bdf(device.index),
+        "bdf": device.bdf,
         "cpu_affinity": f"0-{of.vcpus - 1}",
         "numa_node": "-1",
         "connected_to": list(device.connected_to) or None,
         "nc_count": len(device.core_ids),
         "memory_size": device.memory_bytes,
         "neuroncore_ids": list(device.core_ids),
-        "neuron_processes": [],
+        "neuron_processes": [
+            {
+                "pid": user.pid,
+                "command": tables.shortened(user.command, width),
+                "neuron_runtime_version": user.runtime_version,
+            }
+            for user in (users or {}).get(device.index, ())
+        ],
     }
 
 
-def as_text(listed: list[topology.Device], of: topology.Instance) -> str:
-    """The documented table."""
-    header = [
-        ("NEURON", "DEVICE"),
-        ("NEURON", "CORES"),
-        ("NEURON", "CORE IDS"),
-        ("NEURON", "MEMORY"),
-        ("PCI", "BDF"),
-        ("CPU", "AFFINITY"),
-        ("NUMA", "NODE"),
-    ]
-    rows: list[tuple[str, ...]] = [
-        (
-            str(device.index),
-            str(len(device.core_ids)),
-            _span(device.core_ids),
-            f"{device.memory_bytes // topology.GIB} GB",
-            _bdf(device.index),
-            f"0-{of.vcpus - 1}",
-            "-1",
-        )
-        for device in listed
+def as_text(
+    listed: Sequence[topology.Device],
+    of: topology.Instance,
+    users: Users | None = None,
+    width: int = NARROW,
+) -> str:
+    """The documented table; the columns of connections and of processes only where there are any."""
+    columns = [
+        tables.Column("NEURON", "DEVICE", lambda device: str(device.index)),
+        tables.Column("NEURON", "CORES", lambda device: str(len(device.core_ids))),
+        tables.Column("NEURON", "CORE IDS", lambda device: _span(device.core_ids)),
+        tables.Column("NEURON", "MEMORY", lambda device: f"{device.memory_bytes // topology.GIB} GB"),
+        tables.Column("PCI", "BDF", lambda device: device.bdf),
+        tables.Column("CPU", "AFFINITY", lambda device: f"0-{of.vcpus - 1}"),
+        tables.Column("NUMA", "NODE", lambda device: "-1"),
     ]
     if any(device.connected_to for device in listed):
-        header.insert(4, ("CONNECTED", "DEVICES"))
-        rows = [
-            (*row[:4], ", ".join(map(str, device.connected_to)), *row[4:])
-            for row, device in zip(rows, listed, strict=True)
-        ]
-    widths = [
-        max(len(title[0]), len(title[1]), *(len(row[column]) for row in rows))
-        for column, title in enumerate(header)
-    ]
-    rule = "+" + "+".join("-" * (width + 2) for width in widths) + "+"
-    lines = [f"instance-type: {of.name}", f"instance-id: {SIMULATED_INSTANCE_ID}", rule]
-    for line in range(2):
-        titles = (title[line].center(width) for title, width in zip(header, widths, strict=True))
-        lines.append("| " + " | ".join(titles) + " |")
-    lines.append(rule)
-    for row in rows:
-        lines.append(
-            "| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) + " |"
+        connected = tables.Column(
+            "CONNECTED", "DEVICES", lambda device: ", ".join(map(str, device.connected_to))
         )
-    lines.append(rule)
-    return "\n".join(lines)
+        columns.insert(4, connected)
+    heading = [(column.above, column.below) for column in columns]
+    blocks = []
+    shown = any((users or {}).values())
+    if shown:
+        heading += [("PID", ""), ("COMMAND", ""), ("RUNTIME", "VERSION")]
+    for device in listed:
+        cells = [column.cell(device) for column in columns]
+        rows = [
+            [str(user.pid), tables.shortened(user.command, width), user.runtime_version]
+            for user in (users or {}).get(device.index, ())
+        ]
+        first, rest = (rows[:1] or [[""] * 3])[0], rows[1:]
+        blocks.append([cells + (first if shown else []), *([[""] * len(cells) + row for row in rest])])
+    lines = [f"instance-type: {of.name}", f"instance-id: {SIMULATED_INSTANCE_ID}"]
+    return "\n".join([*lines, *tables.boxed(heading, blocks)])
 
 
 def _span(ids: tuple[int, ...]) -> str:
     return str(ids[0]) if len(ids) == 1 else f"{ids[0]}-{ids[-1]}"
-
-
-def _bdf(index: int) -> str:
-    """A PCI address; the first is the one that the documentation shows for trn1.2xlarge."""
-    return "0000:00:1e.0" if index == 0 else f"0000:{0x10 + index:02x}:1e.0"
 
 
 if __name__ == "__main__":

@@ -1,0 +1,78 @@
+"""The compile cache by the names under which public code reaches it: where it is, and where an entry lies.
+
+Graphs are looked up and entered by the simulator itself (`neuron_sim.compiler.cache`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from neuron_sim import settings
+from neuron_sim.compiler import flags, location
+
+__all__ = ["CacheUrl", "CompileCache", "CompileCacheFs", "CompileCacheS3", "create_compile_cache"]
+
+
+@dataclass(frozen=True)
+class CacheUrl:
+    """The address of a cache: a path, or ``s3://bucket/prefix``."""
+
+    url: str
+
+    @classmethod
+    def get_cache_url(cls, cache_dir: str | None = None) -> CacheUrl:
+        """The cache that the environment names, or ``cache_dir``.
+
+        Raises:
+            NeuronSimError: the environment names none that can be used.
+        """
+        wish = settings.compiler_wish()
+        chosen = cache_dir or flags.parse(wish.flags, wish.instance_type).cache_dir
+        return cls(location.resolve(chosen, wish).url)
+
+    def is_s3(self) -> bool:
+        """Whether it is in S3."""
+        return self.url.startswith("s3://")
+
+
+class CompileCache:
+    """A cache by its address; makes and reads nothing by itself."""
+
+    def __init__(self, cache_url: CacheUrl) -> None:
+        """See `create_compile_cache`."""
+        self.cache_url = cache_url
+        self._location = location.resolve(cache_url.url, settings.compiler_wish())
+
+    @property
+    def cache_path(self) -> str:
+        """The folder of this compiler's entries, as an address."""
+        return self._location.shown(self._location.entries)
+
+    def get_cache_dir(self, model_hash: int | str, compiler_flags: Sequence[str]) -> tuple[str, str]:
+        """(address of an entry's folder, its key) for a graph's hash and the compiler's flags."""
+        key = f"MODULE_{model_hash}+{flags.flags_hash(tuple(compiler_flags))}"
+        return f"{self.cache_path}/{key}", key
+
+    def exists(self, path: str) -> bool:
+        """Whether an address in this cache is there."""
+        relative = path.removeprefix(self._location.url.rstrip("/")).lstrip("/")
+        return Path(self._location.folder, relative).exists()
+
+
+class CompileCacheFs(CompileCache):
+    """A cache in a folder."""
+
+
+class CompileCacheS3(CompileCache):
+    """A cache in S3, of which Windtunnel keeps a copy in the container."""
+
+
+def create_compile_cache(cache_url: CacheUrl) -> CompileCache:
+    """The cache at an address.
+
+    Raises:
+        NeuronSimError: neither a path nor ``s3://bucket/...``.
+    """
+    return CompileCacheS3(cache_url) if cache_url.is_s3() else CompileCacheFs(cache_url)

@@ -1,0 +1,151 @@
+"""Each graph that a job compiles, looked up in the compile cache and entered there.
+
+In a job whose graphs are only extracted (NEURON_EXTRACT_GRAPHS_ONLY=1, as
+`neuron_parallel_compile` sets it) a graph is entered without being compiled. On trn1 such
+a run executes stubs with zero outputs; here its graphs run, and its outputs are real.
+
+Only the first core of each host sees graphs, so each line stands once a host in the log,
+where trn1 prints it once a core.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from neuron_sim import settings
+from neuron_sim.compiler import entry, flags, location, log
+from neuron_sim.compiler.support import Refusal, refusals
+from neuron_sim.errors import CompilationError, NeuronSimError
+
+
+class Graph(Protocol):
+    """What is asked of a compiled graph."""
+
+    @property
+    def hlo_text(self) -> str:
+        """The module before optimisation."""
+
+    @property
+    def hlo_proto(self) -> bytes:
+        """The module in an HloProto; empty when XLA left none."""
+
+    @property
+    def source(self) -> str:
+        """The line of the script that runs it, ``train.py:88``, or ``?``."""
+
+
+class CompileCache:
+    """The cache as one process uses it. Files are touched only by `lookup`."""
+
+    def __init__(self) -> None:
+        """Nothing is read yet: scripts set the variables themselves, at any time before their first graph."""
+        self._text: str | None = None
+        self._flags = flags.CompilerFlags()
+        self._announced: str | None = None
+        self._said: set[str] = set()
+
+    def lookup(self, hlo: str, hlo_proto: bytes = b"") -> bool:
+        """Whether the graph is in the cache compiled; if not, it is afterwards, or collected, or marked as failed.
+
+        Blocks while another process writes the same entry.
+
+        Raises:
+            CompilerFlagError: NEURON_CC_FLAGS, which the compiler would refuse.
+            CompilationError: a graph that neuronx-cc is documented to refuse.
+            NeuronSimError: a cache that the job names cannot be used.
+        """
+        wish = settings.compiler_wish()
+        self._read_flags(wish)
+        if self._flags.no_cache:
+            self._once("--no_cache in NEURON_CC_FLAGS: no compile cache is used.")
+            _raise_refusals(refusals(hlo))
+            log.plain("Compiler status PASS")
+            return False
+        where = location.resolve(self._flags.cache_dir, wish)
+        self._announce(where)
+        try:
+            return self._enter(where, hlo, entry.module_of(hlo_proto), wish.extract_graphs_only)
+        except OSError as error:
+            named = self._flags.cache_dir or wish.cache_url
+            message = f"The compile cache {where.url} cannot be used: {error}."
+            if named:
+                raise NeuronSimError(f"{message} Name a folder that can be read and written.") from error
+            self._once(f"{message} Graphs are not cached.")
+            return False
+
+    def _enter(self, where: location.Location, hlo: str, module: bytes, extract_only: bool) -> bool:
+        found = entry.entry(where.entries, hlo, self._flags.compiler)
+        state = found.state
+        neff = where.shown(found.neff)
+        if state == "done":
+            return _hit(neff)
+        if extract_only:
+            found.collect(hlo, module, self._flags.compiler)
+            log.info(
+                log.WRAPPER,
+                f"Extracting graphs ({where.shown(found.hlo)}) for ahead-of-time parallel compilation."
+                " No compilation was done.",
+            )
+            return False
+        if state == "failed" and not self._flags.retry_failed:
+            log.info(
+                log.WRAPPER,
+                f"Got a cached failed neff at {neff}. Will skip compilation, please set"
+                " --retry_failed_compilation for recompilation.",
+            )
+            raise CompilationError((found.folder / "model.log").read_text().strip())
+        found.collect(hlo, module, self._flags.compiler)
+        outcome = found.compile(retry=self._flags.retry_failed)
+        if outcome.cached:
+            return _hit(neff)
+        _raise_refusals(outcome.refusals)
+        log.plain("Compiler status PASS")
+        return False
+
+    def _read_flags(self, wish: settings.CompilerWish) -> None:
+        if wish.flags == self._text:
+            return
+        self._flags = flags.parse(wish.flags, wish.instance_type)
+        self._text = wish.flags
+        for text in self._flags.warnings:
+            log.warning(log.WRAPPER, text)
+        if self._flags.arithmetic:
+            self._once(f"{' '.join(self._flags.arithmetic)}: its effect on results is not simulated.")
+
+    def _announce(self, where: location.Location) -> None:
+        if self._announced == where.url:
+            return
+        self._announced = where.url
+        log.info(log.CACHE, f"Compile cache path: {where.url}")
+        self._once(
+            "neuronx-cc is simulated: a cached neff holds no machine code, and no time is spent on it here."
+        )
+        if where.note:
+            log.warning(log.CACHE, where.note)
+
+    def _once(self, text: str) -> None:
+        if text not in self._said:
+            self._said.add(text)
+            log.plain(f"Windtunnel: {text}")
+
+
+def _hit(neff: str) -> bool:
+    log.info(log.WRAPPER, f"Using a cached neff at {neff}. Exiting with a successfully compiled graph.")
+    return True
+
+
+def _raise_refusals(why: tuple[Refusal, ...]) -> None:
+    if why:
+        log.plain("Compiler status ERROR")
+        raise CompilationError("\n".join(map(str, why)))
+
+
+_cache = CompileCache()
+
+
+def lookup(graph: Graph) -> bool:
+    """Whether a graph comes from the compile cache; see `CompileCache.lookup`."""
+    try:
+        return _cache.lookup(graph.hlo_text, graph.hlo_proto)
+    except CompilationError as error:
+        raise CompilationError(error.reasons, graph.source) from None

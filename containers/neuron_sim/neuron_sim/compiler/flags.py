@@ -1,0 +1,245 @@
+"""NEURON_CC_FLAGS: what neuronx-cc and the wrapper around it understand, and what they refuse.
+
+Sources: AWS Neuron documentation, "Neuron Compiler CLI Reference Guide (neuronx-cc)"
+(compiler/neuronx-cc/api-reference-guide), "Neuron Persistent Cache" for the wrapper's own
+options (about-neuron/arch/neuron-features/neuron-caching), error code NCC_EARG001 for the
+logical cores of trn1, and AWS's public training samples for the options that the guide
+does not list (`_SAMPLES`).
+
+The flags are checked and they are part of the cache's key; what they do to arithmetic and
+speed is not simulated.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from neuron_sim.errors import CompilerFlagError
+
+VARIABLE = "NEURON_CC_FLAGS"
+
+
+@dataclass(frozen=True)
+class Option:
+    """One flag. ``values`` empty: any value; ``switch``: none at all."""
+
+    name: str
+    values: tuple[str, ...] = ()
+    switch: bool = False
+    arithmetic: bool = False
+    """Whether it changes results on the device."""
+
+
+_GUIDE = (
+    Option("--framework", ("XLA",)),
+    Option("--target", ("inf2", "trn1", "trn1n", "trn2")),
+    Option("--model-type", ("generic", "transformer", "unet-inference", "cnn-training")),
+    Option("--auto-cast", ("none", "matmult", "all"), arithmetic=True),
+    Option("--auto-cast-type", ("bf16", "fp16", "tf32", "fp8_e4m3"), arithmetic=True),
+    Option("--native-int64", ("default", "enabled", "disabled"), arithmetic=True),
+    Option("--implicit-integer-downcast", arithmetic=True),
+    Option("--distribution-strategy", ("generic", "llm-training", "NEMO", "nemo", "FSDP", "fsdp")),
+    Option("--logical-nc-config", ("1", "2")),
+    Option("--optlevel", ("1", "2", "3")),
+    Option("--enable-mixed-precision-accumulation", switch=True, arithmetic=True),
+    Option("--disable-mixed-precision-accumulation", switch=True, arithmetic=True),
+    Option("--enable-saturate-infinity", switch=True, arithmetic=True),
+    Option("--enable-fast-context-switch", switch=True),
+    Option("--enable-fast-loading-neuron-binaries", switch=True),
+    Option("--logfile"),
+    Option("--output"),
+    Option("--verbose"),
+)
+_SAMPLES = (
+    Option("--enable-experimental-O1", switch=True),
+    Option("--enable-experimental-spmd", switch=True),
+    Option("--execute-repetition"),
+    Option("--hbm-scratchpad-page-size"),
+    Option("--hlo2tensorizer-options"),
+    Option("--layer-unroll-factor"),
+    Option("--policy"),
+    Option("--tensorizer-options"),
+)
+_WRAPPER = (
+    Option("--cache_dir"),
+    Option("--no_cache", switch=True),
+    Option("--retry_failed_compilation", switch=True),
+    Option("--log_level", ("DEBUG", "INFO", "WARNING", "ERROR")),
+    Option("--dump"),
+)
+_SHORT = {
+    "-O": "--optlevel",
+    "-lnc": "--logical-nc-config",
+    "--lnc": "--logical-nc-config",
+    "-v": "--verbose",
+}
+_UNDOCUMENTED = ("--internal-", "--enable-internal-", "--disable-internal-", "--experimental-")
+"""Prefixes of options that neuronx-cc takes and AWS documents nowhere: passed without a word."""
+
+
+def _key(name: str) -> str:
+    return name.replace("_", "-")
+
+
+_OPTIONS = {_key(option.name): option for option in (*_GUIDE, *_SAMPLES, *_WRAPPER)}
+_WRAPPERS = {_key(option.name) for option in _WRAPPER}
+
+
+@dataclass(frozen=True)
+class CompilerFlags:
+    """NEURON_CC_FLAGS, read and checked.
+
+    ``compiler``: what reaches neuronx-cc, in order. ``warnings``: what it would ignore or stumble over.
+    """
+
+    compiler: tuple[str, ...] = ()
+    cache_dir: str | None = None
+    no_cache: bool = False
+    retry_failed: bool = False
+    log_level: str = "INFO"
+    warnings: tuple[str, ...] = ()
+    arithmetic: tuple[str, ...] = field(default=())
+    """Flags that change results on the device and nothing here."""
+
+    @property
+    def hash(self) -> str:
+        """Eight hexadecimal digits; ``d41d8cd9``, as in AWS's own examples, when there are no flags."""
+        return flags_hash(self.compiler)
+
+
+def flags_hash(compiler: tuple[str, ...]) -> str:
+    """The part of a cache key that stands for the flags."""
+    return hashlib.md5(" ".join(compiler).encode(), usedforsecurity=False).hexdigest()[:8]
+
+
+def parse(text: str, instance_type: str = "ml.trn1.2xlarge") -> CompilerFlags:
+    """Read NEURON_CC_FLAGS. An unknown flag is a warning that names the closest known one.
+
+    Raises:
+        CompilerFlagError: a value that the compiler refuses, a value that is missing, or flags that
+            cannot hold on the instance.
+    """
+    given: dict[str, str] = {}
+    compiler: list[str] = []
+    warnings: list[str] = []
+    arithmetic: list[str] = []
+    for name, value, words in _pairs(text):
+        option = _OPTIONS.get(_key(name))
+        if option is None:
+            if not name.startswith(_UNDOCUMENTED):
+                warnings.append(_unknown(name))
+            compiler += words
+            continue
+        _check(option, value)
+        key = _key(option.name)
+        if key not in _WRAPPERS:
+            compiler += words
+        if key in given and given[key] != value:
+            warnings.append(
+                f"{option.name} is given twice, {given[key]} and {value}: neuronx-cc takes the right-most, {value}."
+            )
+        given[key] = value
+        if option.arithmetic:
+            arithmetic.append(" ".join(words))
+    _check_together(given, instance_type)
+    warnings += _contradictions(given)
+    return CompilerFlags(
+        compiler=tuple(compiler),
+        cache_dir=given.get("--cache-dir"),
+        no_cache="--no-cache" in given,
+        retry_failed="--retry-failed-compilation" in given,
+        log_level=given.get("--log-level", "INFO"),
+        warnings=tuple(dict.fromkeys(warnings)),
+        arithmetic=tuple(arithmetic),
+    )
+
+
+def _pairs(text: str) -> Iterator[tuple[str, str, list[str]]]:
+    """(name in its long form, value or "", the words as they stood) of each flag."""
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        raise CompilerFlagError(
+            f"{VARIABLE} cannot be read ({error}): {text!r}. Close the quotation."
+        ) from error
+    position = 0
+    while position < len(words):
+        word = words[position]
+        position += 1
+        if not word.startswith("-"):
+            raise CompilerFlagError(
+                f"{VARIABLE}: {word!r} is neither a flag nor the value of one. Flags begin with --, and a value"
+                " stands behind its flag: --flag=value."
+            )
+        name, equals, value = word.partition("=")
+        used = [word]
+        if name[:2] == "-O" and name[2:3].isdigit():
+            name, value = "--optlevel", name[2:]
+        name = _SHORT.get(name, name)
+        option = _OPTIONS.get(_key(name))
+        takes_value = option is not None and not option.switch
+        unknown_with_value = option is None and not equals
+        following = words[position] if position < len(words) else "-"
+        if not equals and not value and (takes_value or unknown_with_value) and not following.startswith("-"):
+            value = following
+            used.append(following)
+            position += 1
+        yield name, value, used
+
+
+def _check(option: Option, value: str) -> None:
+    if option.switch:
+        if value and value.lower() not in ("true", "false"):
+            raise CompilerFlagError(
+                f"{VARIABLE}: {option.name} takes no value, and {value!r} was given. Remove it."
+            )
+        return
+    if not value:
+        choices = f" one of {', '.join(option.values)}" if option.values else ""
+        raise CompilerFlagError(f"{VARIABLE}: {option.name} needs a value:{choices or ' none was given'}.")
+    if "--" in value and _OPTIONS.get(_key("--" + value.split("--", 1)[1].partition("=")[0])):
+        raise CompilerFlagError(
+            f"{VARIABLE}: {option.name}={value} is two flags written together. Put a space between them:"
+            f" {VARIABLE} + ' --flag'."
+        )
+    if option.values and value not in option.values:
+        raise CompilerFlagError(
+            f"{VARIABLE}: {option.name} does not take {value!r}. neuronx-cc takes {', '.join(option.values)}."
+        )
+
+
+def _check_together(given: dict[str, str], instance_type: str) -> None:
+    """What each flag allows, and the instance does not."""
+    first_generation = "trn1" in instance_type
+    if first_generation and given.get("--logical-nc-config") == "2":
+        raise CompilerFlagError(
+            f"{VARIABLE}: [NCC_EARG001] --logical-nc-config (--lnc) 2 is not supported on {instance_type}: a logical"
+            " core of trn1 is one physical core. Use 1, or leave the flag out."
+        )
+    if first_generation and given.get("--target") == "trn2":
+        raise CompilerFlagError(
+            f"{VARIABLE}: --target=trn2 compiles for another device than {instance_type} has. Use trn1, or leave"
+            " the flag out."
+        )
+
+
+def _contradictions(given: dict[str, str]) -> Iterator[str]:
+    if given.get("--auto-cast", "none") == "none" and "--auto-cast-type" in given:
+        stated = "--auto-cast=none" if "--auto-cast" in given else "no --auto-cast (its default is none)"
+        yield f"--auto-cast-type={given['--auto-cast-type']} has no effect with {stated}."
+    both = {"--enable-mixed-precision-accumulation", "--disable-mixed-precision-accumulation"}
+    if both <= given.keys():
+        yield "mixed-precision accumulation is both enabled and disabled: leave one of the two out."
+    if "--no-cache" in given and "--cache-dir" in given:
+        yield f"--no_cache makes --cache_dir={given['--cache-dir']} idle."
+
+
+def _unknown(name: str) -> str:
+    names = [*(option.name for option in _OPTIONS.values()), *_SHORT]
+    close = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+    hint = f" Did you mean {close[0]}?" if close else ""
+    return f"{VARIABLE}: {name} is no flag that neuronx-cc or its cache documents.{hint}"

@@ -1,0 +1,69 @@
+"""Where the compile cache is.
+
+``--cache_dir`` in NEURON_CC_FLAGS beats NEURON_COMPILE_CACHE_URL beats
+/var/tmp/neuron-compile-cache (AWS Neuron documentation, "Neuron Persistent Cache").
+
+An ``s3://`` cache has a folder here: a container has no way to an object store, so the
+backend fills that folder before the job and stores what is new in it afterwards.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from neuron_sim import __version__
+from neuron_sim.errors import NeuronSimError
+from neuron_sim.settings import CompilerWish
+
+COMPILER = f"neuronxcc-{__version__}+simulated"
+"""The folder of one compiler's entries. No release of neuronx-cc has this name: theirs and ours never mix."""
+
+
+@dataclass(frozen=True)
+class Location:
+    """The cache of one process. ``url`` is its name in the log, ``folder`` where its files are."""
+
+    url: str
+    folder: Path
+    note: str = ""
+
+    @property
+    def entries(self) -> Path:
+        """The folder of this compiler's entries."""
+        return self.folder / COMPILER
+
+    def shown(self, path: Path) -> str:
+        """A file of the cache under the cache's own name."""
+        return f"{self.url.rstrip('/')}/{path.relative_to(self.folder).as_posix()}"
+
+
+def resolve(cache_dir: str | None, wish: CompilerWish) -> Location:
+    """Where the cache is, by flag, by variable or by default.
+
+    Raises:
+        NeuronSimError: a URL that is neither a path nor ``s3://bucket/...``.
+    """
+    url = cache_dir or wish.cache_url or str(wish.default_cache)
+    if not url.startswith("s3://"):
+        scheme, separator, _ = url.partition("://")
+        if separator and scheme != "file":
+            raise NeuronSimError(
+                f"The compile cache {url!r} is neither a path nor s3://bucket/prefix. Change --cache_dir in"
+                " NEURON_CC_FLAGS, or NEURON_COMPILE_CACHE_URL."
+            )
+        path = Path(url.removeprefix("file://")).expanduser()
+        return Location(url.removeprefix("file://"), path if path.is_absolute() else path.absolute())
+    parts = [part for part in url.removeprefix("s3://").split("/") if part]
+    if not parts or ".." in parts or "." in parts:
+        raise NeuronSimError(
+            f"The compile cache {url!r} names no bucket: it must look like s3://bucket/prefix."
+        )
+    if wish.s3_folder is not None and (wish.s3_folder / parts[0]).is_dir():
+        return Location(url, wish.s3_folder.joinpath(*parts))
+    note = (
+        f"{url} was not brought into this container, so {wish.default_cache} is used in its place and is gone with"
+        " the container. Windtunnel brings an S3 cache in when the job's environment names it"
+        " (NEURON_COMPILE_CACHE_URL, or --cache_dir in NEURON_CC_FLAGS), not when the script does."
+    )
+    return Location(str(wish.default_cache), wish.default_cache, note)

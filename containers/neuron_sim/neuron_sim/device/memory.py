@@ -1,0 +1,259 @@
+"""Device memory of a core: what is in it, and failing as the device does when something does not fit.
+
+The simulated device's memory is this machine's, which would take more than a core of trn1 has, or
+end the whole job when it is full. So what lives on the device is added up where it may have grown:
+before a synchronisation computes what is pending, when the host sends tensors, and when a new graph
+has been planned. In a steady state each of these costs two of torch_xla's counters.
+Temporaries (activations among them) are as XLA's CPU compiler plans them: a stand-in for neuronx-cc.
+"""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import os
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import _XLAC
+import torch
+
+from neuron_sim import settings
+from neuron_sim.counters import recorder, script
+from neuron_sim.counters.graphs import Graph
+from neuron_sim.device import memory_parts, memory_words
+from neuron_sim.device.memory_parts import Parts
+from neuron_sim.diagnostics import advice, watch
+from neuron_sim.errors import DeviceMemoryError, HostMemoryError
+
+_FIRST_LOOKS = 8
+"""Synchronisations that always look: models and optimizers come into being there."""
+_GROWTH = 1.05
+_SLACK = 16
+"""Later ones look when there are so many more tensors than at the last look."""
+_LARGE = 2**28
+"""Bytes sent to the device, or grown there, from which on it is worth a look."""
+_HOST_RESERVE = 2**30
+"""Of this machine's memory that is left alone."""
+_TIGHT = 0.9
+
+_guard: Guard | None = None
+
+
+def install(current: settings.Settings) -> None:
+    """Look at memory from now on; after the recorder."""
+    global _guard
+    instance = current.instance
+    _guard = guard = Guard(instance.memory_per_core_bytes, instance.cores_per_device)
+    memory_parts.install()
+    recorder.listen(guard)
+    recorder.after_begin(guard.begin)
+    recorder.before_end(guard.close)
+    atexit.register(guard.leave)
+    for name in ("_xla_step_marker", "_xla_sync_multi", "_xla_sync_live_tensors"):
+        setattr(_XLAC, name, _around(getattr(_XLAC, name), guard))
+    _XLAC._xla_memory_info = lambda device="": guard.info()
+    torch.Tensor.to = _sending(torch.Tensor.to, guard)
+    torch.nn.Module.to = _moving(torch.nn.Module.to, guard)
+
+
+def usage() -> dict[str, int]:
+    """Device bytes by use as of the last look, their `total`, and the `limit`. Cheap; empty before `install`."""
+    if _guard is None:
+        return {}
+    return {**_guard.parts.by_use(), "total": _guard.parts.total, "limit": _guard.limit}
+
+
+def _around(synchronise: Callable[..., Any], guard: Guard) -> Callable[..., Any]:
+    """Look before, and after if it has compiled something: that runs in the background still."""
+
+    @functools.wraps(synchronise)
+    def guarded(*arguments: Any, **keywords: Any) -> Any:
+        guard.before_sync()
+        result = synchronise(*arguments, **keywords)
+        guard.after_sync()
+        return result
+
+    return guarded
+
+
+def _sending(to: Callable[..., Any], guard: Guard) -> Callable[..., Any]:
+    """`Tensor.to`, also as `Module.to` calls it: what it sends takes memory at once."""
+
+    @functools.wraps(to)
+    def guarded(tensor: Any, *arguments: Any, **keywords: Any) -> Any:
+        if not tensor.is_xla and tensor.nbytes >= _LARGE and _is_device(arguments, keywords):
+            guard.before_sending(other=tensor.nbytes)
+        result = to(tensor, *arguments, **keywords)
+        if result.is_xla and not tensor.is_xla:
+            guard.sent(result.nbytes)
+        return result
+
+    return guarded
+
+
+def _moving(to: Callable[..., Any], guard: Guard) -> Callable[..., Any]:
+    """`Module.to`: how much it will be is known before its first tensor moves."""
+
+    @functools.wraps(to)
+    def guarded(module: Any, *arguments: Any, **keywords: Any) -> Any:
+        if _is_device(arguments, keywords):
+            guard.before_sending(
+                parameters=sum(p.nbytes for p in module.parameters() if p.device.type == "cpu")
+            )
+        return to(module, *arguments, **keywords)
+
+    return guarded
+
+
+def _is_device(arguments: Any, keywords: Any) -> bool:
+    target = keywords.get("device", arguments[0] if arguments else None)
+    if isinstance(target, torch.Tensor):
+        return bool(target.is_xla)
+    return str(target).startswith("xla")
+
+
+class Guard:
+    """Device memory of one core. ``limit`` in bytes."""
+
+    def __init__(self, limit: int, cores_per_device: int) -> None:
+        """Nothing lives yet."""
+        self.limit = limit
+        self._cores_per_device = cores_per_device
+        self.begin()
+
+    def begin(self) -> None:
+        """Look anew: this process has just become a core."""
+        self.parts = Parts()
+        self._peak = Parts()
+        self._peak_line = "?"
+        self._syncs = 0
+        self._tensors = 0
+        self._sent = 0
+        self._compiled = 0
+        self._temporaries = 0
+        self._planned = 0
+        self._exceeded = False
+        self._process = os.getpid()
+
+    def graph(self, graph: Graph) -> None:
+        """See `recorder.Listener`."""
+        self._temporaries = max(self._temporaries, graph.temp_bytes)
+        self._planned = max(self._planned, graph.device_bytes)
+
+    def step(self, record: dict[str, Any]) -> None:
+        """See `recorder.Listener`."""
+
+    def before_sync(self) -> None:
+        """What is pending would be computed now: would it fit?"""
+        self._syncs += 1
+        tensors = _live_tensors()
+        if self._syncs > _FIRST_LOOKS and tensors <= self._tensors * _GROWTH + _SLACK:
+            return
+        self._tensors = max(self._tensors, tensors)
+        self.look()
+
+    def after_sync(self) -> None:
+        """A new graph has a plan: does it fit?"""
+        compiled = _counter("UncachedCompile")
+        if compiled != self._compiled:
+            self._compiled = compiled
+            recorder.look()
+            self.look(use="scratchpad" if self._temporaries > self.parts.temporaries else "tensors")
+
+    def before_sending(self, parameters: int = 0, other: int = 0) -> None:
+        """So many bytes would be sent now: would they fit?"""
+        if parameters + other >= _LARGE:
+            self.look(Parts(parameters=parameters, other=other))
+
+    def sent(self, size: int) -> None:
+        """So many bytes have been sent."""
+        self._sent += size
+        if self._sent >= _LARGE:
+            self.look()
+
+    def look(self, coming: Parts | None = None, use: str = "tensors") -> None:
+        """Add up what lives, and what comes.
+
+        Raises:
+            DeviceMemoryError: a core of the device has less.
+            HostMemoryError: it has enough, but this machine has not.
+        """
+        self._sent = 0
+        before, now = self.parts, memory_parts.live()
+        now.temporaries = max(self._temporaries, self._planned - now.total)
+        self.parts = now
+        expected = now + coming if coming is not None else now
+        line = script.calling_line()
+        if expected.total > self._peak.total:
+            self._peak, self._peak_line = expected, line
+            self._write()
+        if expected.total > self.limit:
+            self._fail(expected, before.total, line, use)
+        workers = settings.identity().local_world_size
+        if expected.total - before.total >= _LARGE or coming:
+            capacity = _host_capacity() - _HOST_RESERVE
+            if workers * expected.total > capacity:
+                parts = expected.by_use()
+                raise HostMemoryError(memory_words.host_message(parts, capacity, self.limit, workers, line))
+
+    def _fail(self, parts: Parts, before: int, line: str, use: str) -> None:
+        self._exceeded = True
+        core = settings.identity().local_rank
+        text = memory_words.message(
+            parts.by_use(), before, self.limit, core, self._cores_per_device, line, use
+        )
+        watch.note(advice.device_memory(line, text))
+        raise DeviceMemoryError(text)
+
+    def _write(self) -> None:
+        sizes = {**self._peak.by_use(), "total": self._peak.total, "limit": self.limit}
+        recorder.write({"kind": "memory", "line": self._peak_line, **sizes})
+
+    def info(self) -> dict[str, int]:
+        """What `xm.get_memory_info` answers: the tensors that live now, not what a graph takes while it runs."""
+        used = memory_parts.live().total
+        return {
+            "bytes_used": used,
+            "bytes_limit": self.limit,
+            "peak_bytes_used": max(self._peak.total, used),
+        }
+
+    def close(self) -> None:
+        """The script has ended."""
+        share = self._peak.total / self.limit
+        if _TIGHT <= share <= 1:
+            parts = self._peak.by_use()
+            note = advice.memory_tight(
+                self._peak_line, share, memory_words.shares(parts), memory_words.todo(parts)
+            )
+            watch.note(note)
+
+    def leave(self) -> None:
+        """A graph that does not fit may still run in the background: nobody waits for its end."""
+        if self._exceeded and recorder.has_failed() and os.getpid() == self._process:
+            recorder.end()
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(1)
+
+
+def _live_tensors() -> int:
+    return _counter("CreateXlaTensor") - _counter("DestroyXlaTensor")
+
+
+def _counter(name: str) -> int:
+    return int(_XLAC._xla_counter_value(name) or 0)
+
+
+@functools.cache
+def _host_capacity() -> int:
+    """Bytes of memory that this machine, or the container, has."""
+    found = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
+    for name in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
+        with suppress(OSError, ValueError):
+            found.append(int(Path(name).read_text()))
+    return min(found)

@@ -1,0 +1,49 @@
+"""Memory pages that the process keeps between steps, instead of returning and faulting them in anew.
+
+glibc gives each thread an arena of its own, and large blocks a mapping of their own. XLA
+allocates a step's temporaries and results anew in each step: a small BERT took 22,000 page
+faults and 47 ms of the kernel's time a step, and takes none with one arena and no mappings.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+
+# From malloc.h.
+_M_TRIM_THRESHOLD = -1
+_M_MMAP_THRESHOLD = -3
+_M_ARENA_MAX = -8
+
+_KEPT_BYTES = 2**31 - 1
+_MAPPED_FROM_BYTES = 2**30
+WORTH_BYTES = 4 * 2**20
+"""Gradients from which on pages are kept. For a small model they cost less than what is kept."""
+
+
+def share() -> None:
+    """One arena for all threads; to be called before there are threads."""
+    _set(_M_ARENA_MAX, 1)
+
+
+@functools.cache
+def keep() -> None:
+    """Keep what is freed. Once: what compiling has left behind is given back before."""
+    library = _library()
+    if library is not None:
+        library.malloc_trim(0)
+    _set(_M_MMAP_THRESHOLD, _MAPPED_FROM_BYTES)
+    _set(_M_TRIM_THRESHOLD, _KEPT_BYTES)
+
+
+def _set(parameter: int, value: int) -> None:
+    library = _library()
+    if library is not None:
+        library.mallopt(parameter, value)
+
+
+@functools.cache
+def _library() -> ctypes.CDLL | None:
+    library = ctypes.CDLL(None)
+    # musl has neither; a preloaded allocator has its own ways.
+    return library if hasattr(library, "mallopt") and hasattr(library, "malloc_trim") else None

@@ -1,0 +1,316 @@
+"""Stochastic rounding: NEURON_RT_STOCHASTIC_ROUNDING_EN=1 and NEURON_RT_STOCHASTIC_ROUNDING_SEED.
+
+A NeuronCore then rounds every fp32 result that becomes bf16 up or down at random, with the
+probability that makes the mean right: a small update of a bf16 parameter is lost on most steps
+and counts in full on a few, where round-to-nearest loses it on all.
+
+Simulated: casts to bf16 (also those of autocast and of `tensor.copy_`) and element-wise
+arithmetic with a bf16 result, which is what optimizers are made of. Each is computed in fp32
+and rounded inside the graph. Everything else (matrix products, reductions, activations,
+normalisations, what torch.compile has compiled, fp16, XLA_USE_BF16) rounds to nearest: a bf16
+product of matrices must also stay one for the counters, which tell FLOPs by their dtype.
+The random numbers are not the device's; like there, each core draws the same ones, so that
+replicas that do the same stay the same.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import _XLAC
+import torch
+
+from neuron_sim import settings
+from neuron_sim.device import dynamo
+
+# Kernels of torch_xla whose bf16 result comes from an fp32 value on the device.
+_ARITHMETIC = (
+    "add.Tensor", "sub.Tensor", "mul.Tensor", "div.Tensor", "rsub.Tensor",
+    "addcmul", "addcdiv", "lerp.Scalar", "lerp.Tensor",
+    "sqrt", "rsqrt", "reciprocal", "pow.Tensor_Scalar",
+)  # fmt: skip
+_CAST = "_to_copy"
+_COPY = "copy"
+
+_LAST_WITH_BF16_VARIABLES = (2, 7)
+_LAST_WITH_ROUNDING_IMPLIED = (2, 1)
+
+Kernel = Callable[..., torch.Tensor]
+
+_library: torch.library.Library | None = None
+_decided = False
+
+
+def install() -> None:
+    """Decide at the first use of the device, as the runtime does: until then a script may set the variables."""
+    from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
+
+    default_device = _XLAC._xla_get_default_device
+
+    def first_use() -> Any:
+        _decide()
+        return default_device()
+
+    _XLAC._xla_get_default_device = first_use
+    register_optimizer_step_pre_hook(_before_step)
+    register_optimizer_step_post_hook(_after_step)
+
+
+def _decide() -> None:
+    global _decided
+    if _decided:
+        return
+    _decided = True
+    asked = settings.stochastic_rounding()
+    if asked.bf16_by_environment:
+        _warn_of_bf16_by_environment(asked.enabled)
+    if asked.enabled:
+        _streams.start(asked.seed)
+        _replace_kernels()
+
+
+def _warn_of_bf16_by_environment(enabled: bool) -> None:
+    """XLA_USE_BF16 and XLA_DOWNCAST_BF16 are torch_xla's own, which makes float tensors bf16 up to 2.9.
+
+    AWS Neuron documentation, "Migration from XLA_USE_BF16/XLA_DOWNCAST_BF16": supported up to
+    Neuron 2.24, with PyTorch 2.7; up to torch-neuronx 2.1 they turned stochastic rounding on.
+    """
+    version = settings.read().framework_version
+    instead = "Convert the model with model.to(torch.bfloat16), or use torch.autocast('xla')."
+    name = "XLA_USE_BF16 or XLA_DOWNCAST_BF16"
+    if version > _LAST_WITH_BF16_VARIABLES:
+        warnings.warn(
+            f"Windtunnel: {name} is set. AWS Neuron supports it up to PyTorch 2.7, and this job asks for "
+            f"{version[0]}.{version[1]}; torch_xla still acts on it here. {instead}",
+            stacklevel=4,
+        )
+    if enabled or version <= _LAST_WITH_ROUNDING_IMPLIED:
+        warnings.warn(
+            f"Windtunnel: with {name} the device rounds stochastically; here the tensors that it made bf16 "
+            f"are rounded to nearest. {instead}",
+            stacklevel=4,
+        )
+
+
+# --- random numbers ------------------------------------------------------------
+
+
+class _Streams:
+    """Where in its random numbers this core is: scalars on the device, advanced inside the graph.
+
+    Two streams: optimizers have one of their own, so that parameters stay equal on all
+    ranks even if one of them casts something else to bf16, say to log it.
+    """
+
+    def __init__(self) -> None:
+        self._seed = 0
+        self._counters: dict[bool, torch.Tensor] = {}
+        self.optimizers: list[int] = []
+
+    def start(self, seed: int) -> None:
+        """Begin again from ``seed``."""
+        self._seed = seed
+        self._counters = {}
+
+    def next(self, device: torch.device) -> torch.Tensor:
+        """A key that no earlier rounding of this stream had: int32 of shape [2], seed and count."""
+        optimizing = bool(self.optimizers)
+        counter = self._counters.get(optimizing)
+        if counter is None:
+            # The seeds of the two streams differ in their highest bit.
+            seed = (self._seed & 0x7FFFFFFF) - (0x80000000 if optimizing else 0)
+            counter = torch.tensor([seed, 0], dtype=torch.int32).to(device)
+            self._step = torch.tensor([0, 1], dtype=torch.int32).to(device)
+        counter = counter + self._step
+        self._counters[optimizing] = counter
+        return counter
+
+
+_streams = _Streams()
+
+
+def _before_step(optimizer: Any, *_: Any) -> None:
+    _decide()
+    if id(optimizer) in _streams.optimizers:
+        # A step that raised: it, and those within it, never ended.
+        del _streams.optimizers[_streams.optimizers.index(id(optimizer)) :]
+    _streams.optimizers.append(id(optimizer))
+
+
+def _after_step(optimizer: Any, *_: Any) -> None:
+    if id(optimizer) in _streams.optimizers:
+        del _streams.optimizers[_streams.optimizers.index(id(optimizer)) :]
+
+
+# --- rounding, in the graph ------------------------------------------------------
+
+
+def _lower(value: Any, key: Any) -> Any:
+    """The HLO: add 16 random bits below bf16's last one, and cut off. Exact: integers throughout.
+
+    The magnitude grows with the integer, so this is unbiased for both signs and for
+    denormals; what bf16 can represent has 16 zero bits there and stays. Infinity and NaN are
+    left out; a value beyond the largest bf16 may become infinite, as with round-to-nearest.
+    """
+    from torch_xla.core import xla_builder as xb
+
+    u32 = xb.Type.U32
+    sizes = list(value.shape().sizes)
+
+    def scalar(number: int) -> Any:
+        return xb.Op.scalar(value.builder(), number, dtype=u32)
+
+    def everywhere(one: Any) -> Any:
+        return one.broadcast(sizes) if sizes else one
+
+    def constant(number: int) -> Any:
+        return everywhere(scalar(number))
+
+    def part(number: int) -> Any:
+        return _mix(key.cast(u32).slice_in_dim(number, number + 1, 0).reshape([]), scalar)
+
+    index = xb.Op.iota(value.builder(), xb.mkshape(u32, [math.prod(sizes)]), 0).reshape(sizes)
+    noise = _mix(index * constant(0x9E3779B9) + everywhere(part(0)), constant) ^ everywhere(part(1))
+    noise = _mix(noise, constant) / constant(1 << 16)
+
+    bits = value.bitcast(u32)
+    exponent, mantissa, quiet = constant(0x7F800000), constant(0x007FFFFF), constant(0x00400000)
+    finite = (bits & exponent) != exponent
+    # A NaN whose payload lies in the cut-off bits alone must not become infinity: make it a quiet one.
+    special = ((bits & mantissa) != constant(0)).select(bits | quiet, bits)
+    rounded = finite.select(bits + noise, special)
+    return (rounded / constant(1 << 16)).cast(xb.Type.U16).bitcast(xb.Type.BF16)
+
+
+def _mix(x: Any, constant: Callable[[int], Any]) -> Any:
+    """A bijection of 32 bits in which each bit depends on all: multiply, shift, exclusive or.
+
+    The divisions are shifts to the right, which torch_xla's builder does not have; XLA makes them so.
+    """
+    x = (x ^ x / constant(1 << 16)) * constant(0x7FEB352D)
+    x = (x ^ x / constant(1 << 15)) * constant(0x846CA68B)
+    return x ^ x / constant(1 << 16)
+
+
+@functools.lru_cache(maxsize=1)
+def _operation() -> Any:
+    from torch_xla.core import xla_op_registry
+
+    return xla_op_registry.register("stochastic_round", _lower)
+
+
+def round_to_bf16(value: torch.Tensor) -> torch.Tensor:
+    """An fp32 tensor of the device, rounded stochastically: a bf16 tensor whose mean is ``value``."""
+    result: torch.Tensor = _operation()(value, _streams.next(value.device))
+    if torch._is_functional_tensor(result):
+        torch._sync(result)
+        result = torch._from_functional_tensor(result)
+    return result
+
+
+# --- kernels -----------------------------------------------------------------------
+
+
+def _replace_kernels() -> None:
+    """Put rounding kernels in the place of torch_xla's, and call those for all else."""
+    global _library
+    _library = torch.library.Library("aten", "IMPL")
+    with warnings.catch_warnings():
+        # torch warns of every replaced kernel; replacing it is what we are here for.
+        warnings.filterwarnings("ignore", message=r"(?s).*[Oo]verrid", category=UserWarning)
+        cast = _original(_CAST)
+        for name in _ARITHMETIC:
+            if torch._C._dispatch_has_kernel_for_dispatch_key(f"aten::{name}", "XLA"):
+                kernel = functools.partial(_arithmetic, _original(name), cast, _tensors_of(name))
+                _library.impl(name, kernel, "XLA", with_keyset=True, allow_override=True)
+        kernel = functools.partial(_to_copy, cast)
+        _library.impl(_CAST, kernel, "XLA", with_keyset=True, allow_override=True)
+        kernel = functools.partial(_copy, _original(_COPY))
+        _library.impl(_COPY, kernel, "XLA", with_keyset=True, allow_override=True)
+
+
+def _original(name: str) -> Kernel:
+    return torch.library.get_kernel(f"aten::{name}", "XLA").call_boxed  # type: ignore[no-any-return]
+
+
+def _tensors_of(name: str) -> tuple[bool, ...]:
+    """Which positional arguments of an operation are tensors."""
+    packet, _, overload = name.partition(".")
+    schema = getattr(getattr(torch.ops.aten, packet), overload or "default")._schema
+    return tuple(str(argument.type) == "Tensor" for argument in schema.arguments if not argument.kwarg_only)
+
+
+def _arithmetic(
+    original: Kernel, cast: Kernel, tensors: Sequence[bool], keys: Any, *given: Any, **keywords: Any
+) -> torch.Tensor:
+    first = next(value for value in given if isinstance(value, torch.Tensor))
+    looking = dynamo.looking()
+    # A number beside a tensor arrives as a number, but the kernel takes it as a tensor only. A graph
+    # that torch.compile keeps takes it from the host, as it would have from torch_xla.
+    device = torch.device("cpu") if looking else first.device
+    arguments = [
+        _as_tensor(value, _dtype_beside(first, value), device) if is_tensor and _is_number(value) else value
+        for value, is_tensor in zip(given, tensors, strict=False)
+    ]
+    if looking or not _is_bf16([value for value in given if isinstance(value, torch.Tensor)]):
+        return original(keys, *arguments, **keywords)
+    raised = [
+        cast(keys, value, dtype=torch.float32)
+        if isinstance(value, torch.Tensor) and value.dtype == torch.bfloat16 and value.device.type == "xla"
+        else value
+        for value in arguments
+    ]
+    return round_to_bf16(original(keys, *raised, **keywords))
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (bool, int, float, complex))
+
+
+def _dtype_beside(tensor: torch.Tensor, number: Any) -> torch.dtype:
+    """The dtype that lets a scalar tensor count for no more than the number that it stands for."""
+    result = torch.result_type(tensor, number)
+    return torch.float32 if result == torch.bfloat16 else result
+
+
+@functools.lru_cache(maxsize=1024)
+def _as_tensor(number: Any, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
+    """Kept, since most numbers come again each step: an upload each would take longer than the arithmetic."""
+    return torch.tensor(number, dtype=dtype).to(device)
+
+
+def _is_bf16(tensors: list[torch.Tensor]) -> bool:
+    """Whether torch gives the result of these operands as bf16: a tensor with dimensions decides before a scalar."""
+    deciding = [tensor for tensor in tensors if tensor.dim()] or tensors
+    dtypes = {tensor.dtype for tensor in deciding if tensor.is_floating_point()}
+    return dtypes == {torch.bfloat16}
+
+
+def _to_copy(cast: Kernel, keys: Any, tensor: torch.Tensor, **keywords: Any) -> torch.Tensor:
+    device = keywords.get("device")
+    if (
+        keywords.get("dtype") == torch.bfloat16
+        and tensor.dtype == torch.float32
+        and tensor.device.type == "xla"
+        and (device is None or torch.device(device).type == "xla")
+        and not dynamo.looking()
+    ):
+        return round_to_bf16(tensor)
+    return cast(keys, tensor, **keywords)
+
+
+def _copy(
+    copy: Kernel, keys: Any, target: torch.Tensor, source: torch.Tensor, *rest: Any, **keywords: Any
+) -> torch.Tensor:
+    if (
+        target.dtype == torch.bfloat16
+        and source.dtype == torch.float32
+        and target.device.type == source.device.type == "xla"
+        and not dynamo.looking()
+    ):
+        source = round_to_bf16(source)
+    return copy(keys, target, source, *rest, **keywords)

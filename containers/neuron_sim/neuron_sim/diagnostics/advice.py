@@ -1,0 +1,132 @@
+"""The words of each finding: what happens, what it cost here, and what to change. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from neuron_sim.diagnostics.batches_seen import Loader
+from neuron_sim.diagnostics.compare import Reason
+from neuron_sim.diagnostics.findings import Finding
+
+_EACH_A_COMPILATION = "On trn1 each new graph is a run of neuronx-cc, minutes for a large model."
+
+_RECOMPILE_ADVICE = {
+    "shape": (
+        "Give every batch one shape: pad to a fixed length (tokenizer padding='max_length', max_length=N), "
+        "or to few fixed lengths (buckets)."
+    ),
+    "dtype": "Convert inputs to one dtype before the loop.",
+    "scalar": (
+        "Keep the number that changes in a tensor on the device (torch.tensor(value, device=device)), "
+        "so that it is an input of the graph and not part of it."
+    ),
+    "control_flow": (
+        "Let every step run the same operations: torch.where instead of a Python branch, "
+        "a fixed number of passes instead of a loop that varies."
+    ),
+    "donation": "Keep or free the same tensors in every step: a list that holds results makes graphs differ.",
+}
+
+
+def ragged_batch(loader: Loader, usual: int, size: int, count: int, seconds: float) -> Finding:
+    """A smaller last batch: another shape, another graph."""
+    made = f"DataLoader made at {loader.made_at}" if loader.made_at != "?" else "loader"
+    line = loader.made_at if loader.made_at != "?" else loader.iterated_at
+    iterated = f", iterated at {loader.iterated_at}" if loader.iterated_at != "?" else ""
+    return Finding(
+        "ragged_batch",
+        "warning",
+        line,
+        f"the {made}{iterated} ends with a batch of {size} instead of {usual}: another shape, {_graphs(count)} "
+        f"more ({seconds:.1f} s of compiling here). {_EACH_A_COMPILATION}",
+        f"Pass drop_last=True at {line}, or pad the last batch to {usual}.",
+        count,
+        seconds,
+    )
+
+
+def recompiles(reason: Reason, source: str, count: int, seconds: float, steps: int, once: bool) -> Finding:
+    """Graphs that are still new after the loop has warmed up."""
+    return Finding(
+        "recompiles",
+        # Once may be on purpose: an evaluation with another batch size.
+        "note" if once else "warning",
+        source,
+        f"steps keep compiling: {_graphs(count)} for the same cause in {steps} steps "
+        f"({seconds:.1f} s of compiling here), the latest because {reason.detail}. {_EACH_A_COMPILATION}",
+        _RECOMPILE_ADVICE.get(reason.kind, "Let every step run the same graph."),
+        count,
+        seconds,
+        reason.kind,
+    )
+
+
+def host_read(line: str, how: Sequence[str], count: int, seconds: float, steps: int, pending: int) -> Finding:
+    """A value fetched from the device in the loop."""
+    cut = (
+        f" It cut the step into separate graphs {pending} times, each compiled and run on its own."
+        if pending
+        else ""
+    )
+    return Finding(
+        "host_read",
+        "warning",
+        line,
+        f"{' and '.join(how)} on a device tensor in the loop: {count} times in {steps} steps, "
+        f"{seconds:.2f} s waited here. The host stops until the device has finished.{cut}",
+        "Do it in xm.add_step_closure(fn, args=(tensor,)), or only every N steps; keep sums on the device.",
+        count,
+        seconds,
+    )
+
+
+def cpu_fallback(op: str, line: str, count: int) -> Finding:
+    """An operation that XLA lacks."""
+    return Finding(
+        "cpu_fallback",
+        "warning",
+        line,
+        f"{op} has no XLA form and ran on the CPU {count} times: the graph ends before it, its inputs come to the "
+        "host and its results go back to the device.",
+        "Replace it by operations that XLA has, with results of fixed shape (torch.where instead of nonzero or "
+        "boolean indexing), or move it into the data loader.",
+        count,
+        cause=op,
+    )
+
+
+def input_bound(line: str, share: float, waited: float, steps: int) -> Finding:
+    """The device waits for data."""
+    return Finding(
+        "input_bound",
+        "warning",
+        line,
+        f"the loop waited {waited:.1f} s for its input, {share:.0%} of the time of {steps} steps here. "
+        "trn1 computes faster than this machine: there the share is larger.",
+        "Give the DataLoader workers (num_workers), prepare data beforehand, or raise "
+        "loader_prefetch_size and device_prefetch_size of MpDeviceLoader.",
+        steps,
+        waited,
+    )
+
+
+def device_memory(line: str, message: str) -> Finding:
+    """What the core needed did not fit."""
+    text, _, todo = message.partition(" To fit: ")
+    return Finding("device_memory", "error", line, text, f"To fit: {todo}")
+
+
+def memory_tight(line: str, share: float, parts: str, todo: str) -> Finding:
+    """It fitted, but not by much."""
+    return Finding(
+        "device_memory",
+        "note",
+        line,
+        f"device memory was {share:.0%} full at its peak ({parts}); temporaries are as XLA's CPU compiler plans "
+        "them, neuronx-cc plans differently.",
+        f"For more room: {todo}.",
+    )
+
+
+def _graphs(count: int) -> str:
+    return "one graph" if count == 1 else f"{count} graphs"

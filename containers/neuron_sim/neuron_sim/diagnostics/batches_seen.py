@@ -1,0 +1,35 @@
+"""How large the batches of each loader are, and which one is smaller than the rest. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+_FEW = 3
+"""With more sizes than this a loader's batches vary by design: not a ragged end."""
+
+
+@dataclass
+class Loader:
+    """A loader that gave batches: the user's lines that made it and iterate over it, ``?`` where unknown."""
+
+    made_at: str = "?"
+    iterated_at: str = "?"
+    sizes: dict[int, int] = field(default_factory=dict)
+    latest: int = 0
+
+    def came(self, size: int, iterated_at: str) -> None:
+        """Count a batch of ``size`` samples."""
+        self.sizes[size] = self.sizes.get(size, 0) + 1
+        self.latest = size
+        if iterated_at != "?":
+            self.iterated_at = iterated_at
+
+    @property
+    def usual(self) -> int:
+        """The largest size: an epoch's last batch is smaller, never larger."""
+        return max(self.sizes, default=0)
+
+    @property
+    def ragged(self) -> bool:
+        """Whether the latest batch is a smaller one among batches of otherwise one size."""
+        return 0 < self.latest < self.usual and len(self.sizes) <= _FEW

@@ -1,0 +1,99 @@
+"""What was found, each once a cause and line, worst first, and its words in the job's log. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+SEVERITIES = ("error", "warning", "note")
+"""Worst first."""
+
+_MOST_AT_ONCE = 20
+"""Warnings in the log while the script runs; what is found beyond is in the summary and the counters."""
+_MOST_AT_END = 10
+_MOST_KEPT = 200
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something to change.
+
+    ``line``: the user's ``file:line``; ``seconds``: what it cost here; ``count``: how often; ``cause``
+    tells two findings of one kind on one line apart.
+    """
+
+    kind: str
+    severity: str
+    line: str
+    message: str
+    advice: str
+    count: int = 1
+    seconds: float = 0.0
+    cause: str = ""
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """Findings with the same key are the same, seen again."""
+        return self.kind, self.line, self.cause
+
+    def record(self) -> dict[str, Any]:
+        """As written into the counters."""
+        return {
+            "kind": "finding",
+            "finding": self.kind,
+            "severity": self.severity,
+            "line": self.line,
+            "message": self.message,
+            "advice": self.advice,
+            "count": self.count,
+            "seconds": round(self.seconds, 6),
+            "cause": self.cause,
+        }
+
+
+def worst_first(finding: Finding) -> tuple[int, float, int]:
+    """Sorts by severity, then by what it cost here, then by how often it happened."""
+    return SEVERITIES.index(finding.severity), -finding.seconds, -finding.count
+
+
+class Findings:
+    """All findings of one process."""
+
+    def __init__(self, write: Callable[[dict[str, Any]], None], say: Callable[[str], None]) -> None:
+        """``write`` takes records for the counters, ``say`` lines for the job's log."""
+        self._write = write
+        self._say = say
+        self._found: dict[tuple[str, str, str], Finding] = {}
+        self._said: set[tuple[str, str, str]] = set()
+
+    def note(self, finding: Finding) -> None:
+        """Take in a finding; a later one of the same key replaces the first. Each is said once in the log."""
+        if finding.key not in self._found:
+            if len(self._found) >= _MOST_KEPT:
+                return
+            self._write(finding.record())
+        self._found[finding.key] = finding
+        if finding.severity == "note" or finding.key in self._said or len(self._said) >= _MOST_AT_ONCE:
+            return
+        self._said.add(finding.key)
+        self._say(f"{finding.severity}: {finding.line}: {finding.message} {finding.advice}")
+
+    def ranked(self) -> list[Finding]:
+        """All, worst first."""
+        return sorted(self._found.values(), key=worst_first)
+
+    def close(self) -> None:
+        """Write the final figures, and sum up in the log. Nothing is said when nothing was found."""
+        ranked = self.ranked()
+        for finding in ranked:
+            self._write(finding.record())
+        if not ranked:
+            return
+        self._say(
+            f"what trn1 would tell you too late, worst first ({len(ranked)} found; simulated NeuronCores):"
+        )
+        for number, finding in enumerate(ranked[:_MOST_AT_END], 1):
+            self._say(f"{number:2d}. {finding.severity}: {finding.line}: {finding.message} {finding.advice}")
+        if len(ranked) > _MOST_AT_END:
+            self._say(f"    and {len(ranked) - _MOST_AT_END} more: job.diagnostics()")

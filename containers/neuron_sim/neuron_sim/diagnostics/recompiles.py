@@ -1,0 +1,92 @@
+"""Which recompilations are worth a warning: graphs that are new after the loop has warmed up. Pure.
+
+The first steps of a training compile: the forward pass once without and once with the optimizer's
+state, say. After two steps in a row without a new graph a loop counts as warm. One that never gets
+there is named as soon as a line has made new graphs for one cause in a fourth step.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from neuron_sim.diagnostics import advice
+from neuron_sim.diagnostics.batches_seen import Loader
+from neuron_sim.diagnostics.compare import Reason
+from neuron_sim.diagnostics.findings import Finding
+
+_WARM_AFTER = 2
+_NEVER_WARM = 4
+_OTHER_WORK = 3
+"""In how many steps a warm line must make graphs of other operations: evaluation may share it with training."""
+
+
+@dataclass
+class _Tally:
+    """``steps``: in how many it happened; one step may have many graphs (FSDP, collectives)."""
+
+    count: int = 0
+    seconds: float = 0.0
+    steps: int = 0
+    latest_step: int = 0
+
+    def add(self, seconds: float, step: int) -> None:
+        self.count += 1
+        self.seconds += seconds
+        if step != self.latest_step:
+            self.latest_step = step
+            self.steps += 1
+
+
+@dataclass(frozen=True)
+class _New:
+    source: str
+    reason: Reason
+    seconds: float
+
+
+class Recompilations:
+    """Told of each graph and each step, in their order."""
+
+    def __init__(self) -> None:
+        """Nothing has run."""
+        self._new: list[_New] = []
+        self._steps = 0
+        self._quiet = 0
+        self._warm = False
+        self._graphs: Counter[str] = Counter()
+        self._tallies: dict[tuple[str, str], _Tally] = {}
+        self._ragged: dict[int, _Tally] = {}
+
+    def graph(self, source: str, reason: Reason, compile_seconds: float) -> None:
+        """A graph has been compiled in the step that runs."""
+        self._new.append(_New(source, reason, compile_seconds))
+
+    def step(self, loader: Loader | None) -> list[Finding]:
+        """A step has ended that computed with the latest batch of ``loader``: what is to be said now."""
+        self._steps += 1
+        new, self._new = self._new, []
+        self._quiet = 0 if new else self._quiet + 1
+        found = [finding for graph in new if (finding := self._judge(graph, loader)) is not None]
+        self._warm = self._warm or self._quiet >= _WARM_AFTER
+        return found
+
+    def _judge(self, graph: _New, loader: Loader | None) -> Finding | None:
+        known = self._graphs[graph.source]
+        self._graphs[graph.source] += 1
+        reason = graph.reason
+        if not known or reason.kind == "first":
+            return None
+        if reason.kind == "shape" and loader is not None and loader.ragged:
+            tally = self._ragged.setdefault(id(loader), _Tally())
+            tally.add(graph.seconds, self._steps)
+            return advice.ragged_batch(loader, loader.usual, loader.latest, tally.count, tally.seconds)
+        tally = self._tallies.setdefault((graph.source, reason.kind), _Tally())
+        tally.add(graph.seconds, self._steps)
+        enough = _NEVER_WARM
+        if self._warm:
+            enough = _OTHER_WORK if reason.kind in ("control_flow", "donation") else 1
+        if tally.steps < enough:
+            return None
+        once = tally.steps == 1
+        return advice.recompiles(reason, graph.source, tally.count, tally.seconds, self._steps, once)

@@ -1,0 +1,145 @@
+"""Watches a script on the first core of each host: warns in the job's log, and sums up at its end."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from typing import Any
+
+import _XLAC
+
+from neuron_sim import settings
+from neuron_sim.counters import recorder
+from neuron_sim.counters.graphs import Graph
+from neuron_sim.diagnostics import advice
+from neuron_sim.diagnostics.batches import Batches
+from neuron_sim.diagnostics.findings import Finding, Findings
+from neuron_sim.diagnostics.host_reads import HostReads, Line
+from neuron_sim.diagnostics.recompiles import Recompilations
+
+_ITEM = "aten::_local_scalar_dense"
+"""`.item()`'s own counter: no operation that XLA lacks."""
+_LOOP_STEPS = 3
+"""In so many steps a line must read from the device to be one of the loop's."""
+_LOOP_SHARE = 0.5
+"""Of the steps since its first reading. Reading at every tenth step is what the documentation advises."""
+_INPUT_STEPS = 5
+_INPUT_SHARE = 0.2
+_INPUT_SECONDS = 0.5
+
+_watch: Watch | None = None
+
+
+def install() -> None:
+    """Watch this process: torch's and torch_xla's loaders and tensors are hooked into once."""
+    global _watch
+    _watch = Watch()
+    recorder.listen(_watch)
+    recorder.after_begin(_watch.begin)
+    recorder.before_end(_watch.close)
+
+
+def note(finding: Finding) -> None:
+    """Add what another part of the simulator has found."""
+    if _watch is not None:
+        _watch.findings.note(finding)
+
+
+class Watch:
+    """A listener of the recorder."""
+
+    def __init__(self) -> None:
+        """Hook into loaders and tensors."""
+        self._batches = Batches()
+        self._reads = HostReads()
+        self.begin()
+
+    def begin(self) -> None:
+        """Forget all: this process has learned its rank only now, or is the child of one that watched."""
+        self.findings = Findings(recorder.write, _say)
+        self._reads.forget()
+        self._recompiles = Recompilations()
+        self._fallback_lines: dict[str, str] = {}
+        self._steady_steps = 0
+        self._steady_s = 0.0
+        self._waited_s = 0.0
+
+    def graph(self, graph: Graph) -> None:
+        """See `recorder.Listener`."""
+        if graph.reason is not None:
+            self._recompiles.graph(graph.source, graph.reason, graph.compile_seconds)
+
+    def step(self, record: dict[str, Any]) -> None:
+        """See `recorder.Listener`."""
+        for finding in self._recompiles.step(self._batches.latest):
+            self.findings.note(finding)
+        accessed = Counter(record.get("accessed", {}))
+        self._note_fallbacks(accessed)
+        self._note_reads(accessed)
+        self._note_input(record)
+
+    def close(self) -> None:
+        """The script has ended: the final figures, and the summary."""
+        self._note_fallbacks(Counter())
+        for line, read in self._reads.lines.items():
+            self._judge_read(line, read)
+        for op, line in self._fallback_lines.items():
+            self.findings.note(advice.cpu_fallback(op, line, _counter(op)))
+        self.findings.close()
+
+    def _note_reads(self, accessed: Counter[str]) -> None:
+        step = self._reads.step
+        for line, read in self._reads.lines.items():
+            if read.latest_step == step:
+                read.pending += accessed[line]
+                self._judge_read(line, read)
+        self._reads.step += 1
+
+    def _judge_read(self, line: str, read: Line) -> None:
+        passed = read.latest_step - read.first_step + 1
+        if read.steps < _LOOP_STEPS or read.steps < _LOOP_SHARE * passed:
+            return
+        self.findings.note(
+            advice.host_read(line, list(read.how), read.count, read.seconds, passed, read.pending)
+        )
+
+    def _note_fallbacks(self, accessed: Counter[str]) -> None:
+        """A new operation that ran on the CPU ran its pending inputs first: on a line that torch_xla has named."""
+        new = [
+            op for op in _XLAC._get_executed_fallback_ops() if op not in self._fallback_lines and op != _ITEM
+        ]
+        if not new:
+            return
+        read = {line for line, use in self._reads.lines.items() if use.latest_step == self._reads.step}
+        lines = [line for line in accessed if line not in read and line != "?"]
+        for op in new:
+            self._fallback_lines[op] = line = ", ".join(lines[:2]) or "?"
+            self.findings.note(advice.cpu_fallback(op, line, _counter(op)))
+
+    def _note_input(self, record: dict[str, Any]) -> None:
+        """Steps that compile are left out: the loader fills its queue meanwhile."""
+        waited = self._batches.waited() + record["input_wait_seconds"]
+        if record["compile_seconds"]:
+            return
+        self._steady_steps += 1
+        self._steady_s += record["seconds"]
+        self._waited_s += waited
+        if self._steady_steps < _INPUT_STEPS or self._waited_s < _INPUT_SECONDS:
+            return
+        share = self._waited_s / max(self._steady_s, self._waited_s)
+        if share >= _INPUT_SHARE:
+            loader = self._batches.latest
+            line = loader.iterated_at if loader is not None else "?"
+            self.findings.note(advice.input_bound(line, share, self._waited_s, self._steady_steps))
+
+
+def _counter(name: str) -> int:
+    return int(_XLAC._xla_counter_value(name) or 0)
+
+
+def _say(text: str) -> None:
+    """Into the job's log, at once and whole; of several hosts the first one speaks."""
+    if settings.identity().rank != 0:
+        return
+    sys.stdout.write(f"[windtunnel] {text}\n")
+    sys.stdout.flush()

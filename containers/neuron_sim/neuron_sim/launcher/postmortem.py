@@ -1,0 +1,106 @@
+"""After a failed launch: which rank ended how, and where each of the others was.
+
+torch's agent ends the survivors within a tenth of a second, mostly before they can say
+anything. What they were doing stands in the shared memory, which this process holds too.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+
+from torch.distributed.elastic.multiprocessing.errors import ChildFailedError, ProcessFailure
+
+from neuron_sim.collectives import across_hosts, region
+from neuron_sim.collectives.peers import how_ended, place
+from neuron_sim.collectives.region import FAILED, LEFT, Region, Seat
+
+_MOST_ATTEMPTS = 100
+
+
+@contextlib.contextmanager
+def watching(
+    workers: int, restarts: int, shared_memory_bytes: int, meeting_point: tuple[str, int] | None = None
+) -> Iterator[None]:
+    """Prepare the workers' shared memory; when they fail, print to stderr what it shows, then raise on.
+
+    ``meeting_point``: where ranks of other hosts hear which of this host have ended.
+    """
+    attempts = min(restarts + 1, _MOST_ATTEMPTS)
+    if workers > 1:
+        region.prepare(workers, shared_memory_bytes, attempts)
+    try:
+        yield
+    except ChildFailedError as error:
+        last = _last_used(attempts, workers)
+        if last is not None:
+            print("\n".join(lines(error.failures, last)), file=sys.stderr, flush=True)
+        if meeting_point is not None:
+            across_hosts.tell_ended(*meeting_point, restarts, _endings(error.failures, workers))
+        raise
+
+
+def _endings(failures: Mapping[int, ProcessFailure], workers: int) -> dict[int, str]:
+    """Of each rank of this host, how it has ended: those that have not failed, torch's agent has ended."""
+    first = min(rank - failure.local_rank for rank, failure in failures.items())
+    how = {rank: how_ended(failure.exitcode) for rank, failure in failures.items()}
+    cause = f"was ended because rank {min(how)} {how[min(how)]}"
+    return {rank: how.get(rank, cause) for rank in range(first, first + workers)}
+
+
+def _last_used(attempts: int, workers: int) -> Region | None:
+    for attempt in reversed(range(attempts)):
+        found = region.prepared(attempt, 0, workers)
+        if found is not None and found.pids.any():
+            return found
+    return None
+
+
+def lines(failures: Mapping[int, ProcessFailure], last: Region) -> list[str]:
+    """``rank 17 exited with signal SIGKILL (9); rank 3 waited in all_reduce at train.py:88``, a line a group.
+
+    ``failures``: global ranks to what torch's agent knows of them.
+    """
+    first = min(rank - failure.local_rank for rank, failure in failures.items())
+    seats = {first + index: last.seat(index) for index in range(last.workers)}
+    ended: dict[str, list[int]] = defaultdict(list)
+    for rank, failure in failures.items():
+        ended[how_ended(failure.exitcode) + _where(seats[rank])].append(rank)
+    doing: dict[str, list[int]] = defaultdict(list)
+    for rank, seat in seats.items():
+        if rank not in failures:
+            doing[_survivor(seat)].append(rank)
+    # Most interesting first: who waited, and in the largest number.
+    order = sorted(doing, key=lambda text: (not text.startswith("waited"), -len(doing[text])))
+    parts = [f"{_ranks(ranks)} {text}" for text, ranks in ended.items()]
+    parts += [f"{_ranks(doing[text])} {text}" for text in order]
+    return [f"neuron_sim: {part}" for part in ("; ".join(parts[: len(ended) + 1]), *parts[len(ended) + 1 :])]
+
+
+def _where(seat: Seat) -> str:
+    return f" in {place(seat.text)}" if seat.busy and seat.text else ""
+
+
+def _survivor(seat: Seat) -> str:
+    if not seat.pid:
+        return "had not yet become a core"
+    if seat.busy and seat.text:
+        return f"waited in {place(seat.text)}"
+    if seat.pid in (LEFT, FAILED):
+        return "had ended"
+    return "was not in a collective" + (f" (its last: {place(seat.text)})" if seat.text else "")
+
+
+def _ranks(ranks: Iterable[int]) -> str:
+    """``rank 3`` or ``ranks 0-16, 18-31``."""
+    ordered = sorted(ranks)
+    runs: list[list[int]] = []
+    for rank in ordered:
+        if runs and rank == runs[-1][1] + 1:
+            runs[-1][1] = rank
+        else:
+            runs.append([rank, rank])
+    text = ", ".join(str(low) if low == high else f"{low}-{high}" for low, high in runs)
+    return f"rank{'s' if len(ordered) > 1 else ''} {text}"

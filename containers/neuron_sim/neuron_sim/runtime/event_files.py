@@ -1,0 +1,128 @@
+"""The counters of a host's first core as scalars for TensorBoard.
+
+Written by tensorboard's own writer, beside what the script writes with a SummaryWriter of
+its own. tensorboard takes a third of a second to import, so the first scalars wait until
+there is something to look at, and a script that runs no step never pays for it.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import socket
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from neuron_sim import settings
+from neuron_sim.counters import recorder
+
+if TYPE_CHECKING:
+    from neuron_sim.counters.graphs import Graph
+
+RUN = "neuron"
+"""Folder of the counters, a run of its own in TensorBoard."""
+FLUSH_INTERVAL_S = 10.0
+
+Scalars = dict[str, float]
+
+
+def install(current: settings.Settings) -> None:
+    """Write event files, where the settings name a folder for them; before the recorder is installed.
+
+    (Exit handlers run in reverse, and the recorder's own writes the last step.)
+    """
+    if current.tensorboard_dir is not None:
+        writer = EventFile(current.tensorboard_dir / RUN / current.host)
+        recorder.listen(writer)
+        atexit.register(writer.close)
+
+
+class EventFile:
+    """Listens to the recorder; one scalar each a step, the steps counted from 1."""
+
+    def __init__(self, folder: Path) -> None:
+        """Neither folder nor file is made before there is a scalar."""
+        self._folder = folder
+        self._pid = os.getpid()
+        self._writer: Any = None
+        self._waiting: list[tuple[float, int, Scalars]] = []
+        self._due = time.monotonic() + FLUSH_INTERVAL_S
+        self._step = 0
+        self._flops: dict[str, float] = {}
+        self._device_bytes = 0
+        self._compile_s = 0.0
+
+    def graph(self, graph: Graph) -> None:
+        """See `recorder.Listener`."""
+        self._flops[graph.hash] = sum(graph.cost.flops.values())
+        self._device_bytes = max(self._device_bytes, graph.device_bytes)
+
+    def step(self, record: dict[str, Any]) -> None:
+        """See `recorder.Listener`."""
+        self._step += 1
+        self._compile_s += record["compile_seconds"]
+        self._waiting.append((time.time(), self._step, self._scalars(record)))
+        if time.monotonic() >= self._due:
+            self._flush()
+
+    def close(self) -> None:
+        """Write what waits. For the process whose file it is, at its end."""
+        if os.getpid() != self._pid:
+            return
+        self._flush()
+        if self._writer is not None:
+            self._writer.close()
+
+    def _scalars(self, record: dict[str, Any]) -> Scalars:
+        """``samples_per_second``: of this core, without the time that compiling took; where samples are counted."""
+        seconds = max(record["seconds"] - record["compile_seconds"], 1e-9)
+        flops = sum(self._flops.get(name, 0.0) * runs for name, runs in record["graphs"].items())
+        samples = (
+            {"neuron/samples_per_second_per_core": record["samples"] / seconds} if record["samples"] else {}
+        )
+        return {
+            **samples,
+            "neuron/step_seconds": record["seconds"],
+            "neuron/flops_per_second_per_core": flops / seconds,
+            "neuron/collective_seconds": record["collective_seconds"],
+            "neuron/input_wait_seconds": record["input_wait_seconds"],
+            "neuron/compile_seconds_total": self._compile_s,
+            "neuron/graphs_compiled": float(len(self._flops)),
+            "neuron/largest_graph_device_bytes": float(self._device_bytes),
+        }
+
+    def _flush(self) -> None:
+        """A full disk costs scalars, and no training."""
+        self._due = time.monotonic() + FLUSH_INTERVAL_S
+        waiting, self._waiting = self._waiting, []
+        if not waiting or os.getpid() != self._pid or settings.identity().local_rank != 0:
+            return  # `xmp.spawn` says only after the import which core a process is
+        with suppress(OSError):
+            if self._writer is None:
+                self._writer = _open(self._folder)
+            for moment, step, scalars in waiting:
+                self._writer.write(_event(moment, step, scalars))
+            self._writer.flush()
+
+
+def _open(folder: Path) -> Any:
+    """A writer of a new file, its first record the format's version, as TensorBoard expects."""
+    from tensorboard.compat.proto.event_pb2 import Event
+    from tensorboard.summary.writer.record_writer import RecordWriter
+
+    folder.mkdir(parents=True, exist_ok=True)
+    now = time.time()
+    name = f"events.out.tfevents.{int(now):010d}.{socket.gethostname()}.{os.getpid()}.0"
+    writer = RecordWriter((folder / name).open("wb"))
+    writer.write(Event(wall_time=now, file_version="brain.Event:2").SerializeToString())
+    return writer
+
+
+def _event(moment: float, step: int, scalars: Scalars) -> bytes:
+    from tensorboard.compat.proto.event_pb2 import Event
+    from tensorboard.compat.proto.summary_pb2 import Summary
+
+    values = [Summary.Value(tag=tag, simple_value=value) for tag, value in scalars.items()]
+    return bytes(Event(wall_time=moment, step=step, summary=Summary(value=values)).SerializeToString())

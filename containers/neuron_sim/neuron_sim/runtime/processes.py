@@ -1,0 +1,54 @@
+"""Processes as Linux's /proc knows them; what is gone is answered with nothing."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+_PROC = Path("/proc")
+_TICKS = os.sysconf("SC_CLK_TCK")
+
+
+@dataclass(frozen=True)
+class Use:
+    """What a process has used since its start. ``resident_bytes``: memory it has now."""
+
+    user_seconds: float
+    system_seconds: float
+    resident_bytes: int
+
+
+def command(pid: int) -> str:
+    """The command line, its words joined by spaces; empty when there is no such process."""
+    try:
+        raw = (_PROC / str(pid) / "cmdline").read_bytes()
+    except OSError:
+        return ""
+    return raw.replace(b"\0", b" ").decode(errors="replace").strip()
+
+
+def use(pid: int) -> Use | None:
+    """Processor time and memory of a process with all its threads, without its children."""
+    try:
+        fields = _stat(pid)
+        pages = int((_PROC / str(pid) / "statm").read_text().split()[1])
+    except (OSError, IndexError, ValueError):
+        return None
+    return Use(int(fields[11]) / _TICKS, int(fields[12]) / _TICKS, pages * os.sysconf("SC_PAGE_SIZE"))
+
+
+def ancestors(pid: int) -> Iterator[int]:
+    """The parent, its parent, and so on."""
+    while pid > 1:
+        try:
+            pid = int(_stat(pid)[1])
+        except (OSError, IndexError, ValueError):
+            return
+        yield pid
+
+
+def _stat(pid: int) -> list[str]:
+    """The fields from the state on: the name before them may hold spaces and parentheses."""
+    return (_PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()

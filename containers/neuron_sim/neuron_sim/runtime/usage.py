@@ -1,0 +1,167 @@
+"""What the process of a core has done so far, published about once a second in a small file.
+
+The file lies beside the core's lock, so the tools find it in the container, and the backend
+in the job's folder. All counts grow from the start of the process; ``before`` holds those of
+the previous publication, so that one file is enough to know what goes on now.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import _XLAC
+
+from neuron_sim import __version__, settings
+from neuron_sim.counters import recorder
+from neuron_sim.runtime import live, processes
+
+if TYPE_CHECKING:
+    from neuron_sim.counters.graphs import Graph
+
+SCHEMA = "windtunnel.usage/1"
+RUNTIME_VERSION = f"{__version__}-simulated"
+INTERVAL_S = 1.0
+LATENCIES = 64
+"""Executions whose seconds are published: the newest."""
+_GRAPHS = 16
+
+_publisher: Publisher | None = None
+
+
+def begin(current: settings.Settings, cores: tuple[int, ...]) -> None:
+    """Publish from now on; the cores have just been claimed."""
+    global _publisher
+    _publisher = Publisher(current.cores_dir / f"core-{cores[0]}.json", cores)
+    _publisher.publish()
+    recorder.listen(_publisher)
+    step_marker = _XLAC._xla_step_marker
+
+    def published_step_marker(*arguments: Any, **keywords: Any) -> None:
+        step_marker(*arguments, **keywords)
+        if _publisher is not None:
+            _publisher.marked()
+
+    _XLAC._xla_step_marker = published_step_marker
+
+
+def end() -> None:
+    """Remove the file: nothing runs any more."""
+    global _publisher
+    if _publisher is not None:
+        _publisher.remove()
+    _publisher = None
+
+
+class Publisher:
+    """The file of one process. Also listens to the recorder, which knows graphs on a host's first core."""
+
+    def __init__(self, path: Path, cores: tuple[int, ...]) -> None:
+        """Nothing is written yet."""
+        self._path = path
+        self._temporary = path.with_suffix(f".{os.getpid()}")
+        self._pid = os.getpid()
+        self._fixed = {
+            "schema": SCHEMA,
+            "pid": self._pid,
+            # Not from /proc: a forked worker has its launcher's command line there.
+            "command": " ".join([Path(sys.executable).name, *sys.argv]),
+            "tag": settings.process_tag(),
+            "runtime_version": RUNTIME_VERSION,
+            "rank": settings.identity().rank,
+            "cores": list(cores),
+        }
+        self._steps = 0
+        self._flops: float | None = None
+        self._graphs: dict[str, Graph] = {}
+        self._before: dict[str, Any] | None = None
+        self._due = 0.0
+
+    def graph(self, graph: Graph) -> None:
+        """See `recorder.Listener`."""
+        self._graphs[graph.hash] = graph
+
+    def step(self, record: dict[str, Any]) -> None:
+        """See `recorder.Listener`."""
+        flops = self._flops or 0.0
+        for name, runs in record["graphs"].items():
+            if name in self._graphs:
+                flops += runs * sum(self._graphs[name].cost.flops.values())
+        self._flops = flops
+
+    def marked(self) -> None:
+        """mark_step has run. Costs a look at the clock, but for about once a second."""
+        self._steps += 1
+        if time.monotonic() >= self._due and os.getpid() == self._pid:
+            self.publish()
+
+    def publish(self) -> None:
+        """Write the file anew. A full or missing folder is no reason to end a training."""
+        self._due = time.monotonic() + INTERVAL_S
+        counts, latencies = self._counts(), _latencies()
+        since = self._before["time"] if self._before else 0.0
+        document = {
+            **self._fixed,
+            "time": round(time.time(), 6),
+            "counts": counts,
+            "before": self._before,
+            "device_memory": _device_memory(),
+            "latency": live.percentiles([seconds for ended, seconds in latencies if ended > since]),
+            "latencies": latencies,
+            "graphs": [_loaded(graph) for graph in list(self._graphs.values())[-_GRAPHS:]],
+        }
+        self._before = {"time": document["time"], **counts}
+        with suppress(OSError):
+            self._temporary.write_text(json.dumps(document, separators=(",", ":")))
+            self._temporary.replace(self._path)
+
+    def remove(self) -> None:
+        """Remove the file, in the process whose file it is."""
+        if os.getpid() == self._pid:
+            with suppress(OSError):
+                self._path.unlink(missing_ok=True)
+
+    def _counts(self) -> dict[str, Any]:
+        executions, execution_s = _metric("ExecuteTime")
+        compilations, compile_s = _metric("CompileTime")
+        used = processes.use(self._pid) or processes.Use(0.0, 0.0, 0)
+        return {
+            "executions": executions,
+            "execution_seconds": round(execution_s, 6),
+            "compilations": compilations,
+            "compile_seconds": round(compile_s, 6),
+            "steps": self._steps,
+            "flops": self._flops,
+            "user_seconds": used.user_seconds,
+            "system_seconds": used.system_seconds,
+            "host_bytes": used.resident_bytes,
+        }
+
+
+def _metric(name: str) -> tuple[int, float]:
+    """How often, and seconds in all, from torch_xla's own metrics (nanoseconds)."""
+    data = _XLAC._xla_metric_data(name)
+    return (int(data[0]), data[1] / 1e9) if data else (0, 0.0)
+
+
+def _latencies() -> list[tuple[float, float]]:
+    """(end in Unix seconds, seconds) of the newest executions, oldest first."""
+    data = _XLAC._xla_metric_data("ExecuteTime")
+    samples = data[2][-LATENCIES:] if data else []
+    return [(round(moment, 3), round(nanoseconds / 1e9, 6)) for moment, nanoseconds in samples]
+
+
+def _loaded(graph: Graph) -> dict[str, Any]:
+    return {"graph": graph.hash, "source": graph.source, "device_bytes": graph.device_bytes}
+
+
+def _device_memory() -> dict[str, int] | None:
+    """Device bytes by use, and their ``total``; None where nobody looks at them."""
+    from neuron_sim.device import memory
+
+    return dict(memory.usage()) or None

@@ -1,0 +1,7 @@
+"""The command `neuron_parallel_compile`, as scripts call its `main`."""
+
+from __future__ import annotations
+
+from torch_neuronx._names import resolver
+
+__getattr__ = resolver(__name__, {"main": "neuron_sim.tools.neuron_parallel_compile"})

@@ -1,0 +1,9 @@
+"""Operations with a lowering of their own on the device."""
+
+from __future__ import annotations
+
+from torch_neuronx._names import resolver
+
+_OPERATIONS = ("RmsNorm", "set_unload_prior_neuron_models_mode")
+
+__getattr__ = resolver(__name__, dict.fromkeys(_OPERATIONS, "neuron_sim.inference.kernels"))

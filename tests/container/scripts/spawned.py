@@ -1,0 +1,26 @@
+"""Starts a process a core by itself, as --how says. With `-fails`, the second core raises before a collective."""
+
+import sys
+
+import torch
+import torch_xla
+import torch_xla.core.xla_model as xm
+import torch_xla.distributed.xla_multiprocessing as xmp
+import torch_xla.runtime as xr
+
+
+def _mp_fn(index, fails):
+    device = torch_xla.device()
+    if fails and index == 1:
+        raise ValueError("the reason of rank 1")
+    total = xm.all_reduce(xm.REDUCE_SUM, torch.tensor(float(index + 1), device=device))
+    sys.stdout.write(f"core {xr.global_ordinal()} of {xr.world_size()}: sum {total.item()}\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    how, _, fails = sys.argv[1].partition("-")
+    if how == "launch":
+        torch_xla.launch(_mp_fn, args=(bool(fails),))
+    else:
+        xmp.spawn(_mp_fn, args=(bool(fails),), start_method=how)

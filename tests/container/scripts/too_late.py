@@ -1,0 +1,27 @@
+"""Two epochs with a ragged last batch, and a value read and printed at each step."""
+
+import torch
+import torch.distributed as dist
+import torch_xla
+import torch_xla.core.xla_model as xm
+import torch_xla.distributed.parallel_loader as pl
+import torch_xla.distributed.xla_backend
+
+dist.init_process_group("xla")
+device = torch_xla.device()
+torch.manual_seed(0)
+model = torch.nn.Linear(32, 16, bias=False).to(device)
+optimizer = torch.optim.AdamW(model.parameters())
+data = torch.utils.data.TensorDataset(torch.randn(8 * 4 + 3, 32))
+batches = torch.utils.data.DataLoader(data, batch_size=8)  # line: made
+loader = pl.MpDeviceLoader(batches, device)
+logged = []
+for epoch in range(2):
+    for (batch,) in loader:  # line: iterated
+        optimizer.zero_grad()
+        loss = model(batch).square().mean()
+        loss.backward()
+        xm.optimizer_step(optimizer)
+        print(f"loss {loss.item():.3f}")  # line: read
+        xm.add_step_closure(lambda value: logged.append(value.item()), args=(loss,))
+print("in closures:", len(logged))

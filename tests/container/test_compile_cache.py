@@ -1,0 +1,111 @@
+"""The Neuron compile cache and neuron_parallel_compile on real graphs of torch_xla."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from conftest import INSTANCE, LAUNCHER, SCRIPTS
+
+COMPILED = str(SCRIPTS / "compiled.py")
+PARALLEL_COMPILE = [sys.executable, "-m", "neuron_sim.tools.neuron_parallel_compile"]
+
+
+def start(*command: str, **environment: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        command,
+        env={**os.environ, **INSTANCE, **environment},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+def two_cores(script: str) -> list[str]:
+    return [*LAUNCHER, "--nnodes", "1", "--nproc_per_node", "2", script]
+
+
+def graphs(folder: Path) -> list[dict]:
+    records = [json.loads(line) for line in (folder / "rank-0.jsonl").read_text().splitlines()]
+    return [record for record in records if record["kind"] == "graph"]
+
+
+def test_two_jobs_at_once_fill_the_cache_and_a_third_finds_everything(tmp_path):
+    """Hashes of graphs are the same in every process; the counters say which graphs were cached."""
+    cache = str(tmp_path / "cache")
+
+    def job(name: str, port: str) -> subprocess.Popen[str]:
+        command = two_cores(COMPILED)
+        command[-1:-1] = ["--master_port", port]
+        return start(*command, NEURON_COMPILE_CACHE_URL=cache, WINDTUNNEL_COUNTERS_DIR=str(tmp_path / name))
+
+    cold = [job("one", "29611"), job("two", "29612")]
+    outputs = [process.communicate(timeout=200)[0] for process in cold]
+    assert [process.returncode for process in cold] == [0, 0], outputs
+    compiled = sum(output.count("Compiler status PASS") for output in outputs)
+    entries = sorted(Path(cache).glob("neuronxcc-*/MODULE_*+d41d8cd9"))
+    assert compiled == len(entries) > 0, outputs
+    assert all({"model.neff", "model.done"} <= {path.name for path in entry.iterdir()} for entry in entries)
+    assert all((entry / "model.hlo_module.pb").read_bytes().startswith(b"\x0a") for entry in entries)
+    assert not list(Path(cache).rglob("*.lock")) and not list(Path(cache).rglob(".draft-*"))
+
+    warm = job("three", "29613")
+    output, _ = warm.communicate(timeout=200)
+    assert warm.returncode == 0, output
+    assert f"INFO ||NEURON_CACHE||: Compile cache path: {cache}" in output
+    assert "Using a cached neff at" in output
+    assert "Compiler status PASS" not in output
+    assert all(graph["cached"] for graph in graphs(tmp_path / "three"))
+    assert (
+        sum(not graph["cached"] for name in ("one", "two") for graph in graphs(tmp_path / name)) == compiled
+    )
+
+
+def test_after_parallel_compilation_a_run_only_hits(tmp_path):
+    """The trial run is told that it is one, and its loop may be shorter; flags set in the script are read."""
+    environment = {"NEURON_CC_FLAGS": f"--cache_dir={tmp_path / 'cache'} --model-typ=transformer"}
+    trial = start(*PARALLEL_COMPILE, *two_cores(COMPILED), **environment)
+    output, _ = trial.communicate(timeout=200)
+    assert trial.returncode == 0, output
+    assert "steps=2" in output
+    assert "Extracting graphs (" in output
+    assert "Compiler status PASS" in output
+    assert "Total failed compilations: 0" in output
+    assert output.count("Did you mean --model-type?") == 1
+    run = start(*two_cores(COMPILED), **environment)
+    output, _ = run.communicate(timeout=200)
+    assert run.returncode == 0, output
+    assert "steps=4" in output
+    assert "Using a cached neff at" in output
+    assert "Compiler status PASS" not in output
+
+
+def test_analyze_names_the_line_that_the_compiler_refuses(tmp_path):
+    """Before any hour is paid for; the run itself would end with the same code."""
+    script = str(SCRIPTS / "complex_numbers.py")
+    analysis = start(
+        *PARALLEL_COMPILE, "--command", "analyze", "--analyze-output", str(tmp_path), sys.executable, script
+    )
+    output, _ = analysis.communicate(timeout=200)
+    assert analysis.returncode == 0, output
+    report = json.loads((tmp_path / "result.json").read_text())
+    assert 0 < float(report["support_percentage"].rstrip("%")) < 100
+    calls = [item["call"] for item in report["unsupported_operators"]["aten"]]
+    assert "complex_numbers.py 9" in calls, report
+    run = start(sys.executable, script, NEURON_COMPILE_CACHE_URL=str(tmp_path / "cache"))
+    output, _ = run.communicate(timeout=200)
+    assert run.returncode != 0, output
+    assert "NCC_EVRF004" in output
+
+
+def test_a_flag_that_the_compiler_refuses_ends_the_job(tmp_path):
+    """With what is valid, at the first graph, as on trn1."""
+    run = start(
+        sys.executable, COMPILED, "--flags", "--auto-cast=bf16", NEURON_COMPILE_CACHE_URL=str(tmp_path)
+    )
+    output, _ = run.communicate(timeout=200)
+    assert run.returncode != 0, output
+    assert "neuronx-cc takes none, matmult, all" in output

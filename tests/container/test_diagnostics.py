@@ -1,0 +1,95 @@
+"""What trn1 would tell too late: found while the script runs, with the line to change."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+SCRIPTS = Path(__file__).parent / "scripts"
+GIB = 2**30
+
+
+def line_of(script: str, mark: str) -> str:
+    """``script.py:12`` of the line that a comment marks."""
+    lines = (SCRIPTS / script).read_text().splitlines()
+    return f"{script}:{next(number for number, text in enumerate(lines, 1) if f'# line: {mark}' in text)}"
+
+
+def records(folder: Path, kind: str) -> list[dict]:
+    """The records of a kind that the first core wrote."""
+    lines = (folder / "rank-0.jsonl").read_text().splitlines()
+    return [record for record in map(json.loads, lines) if record["kind"] == kind]
+
+
+def test_a_ragged_batch_and_a_value_read_in_the_loop_are_named(torchrun, tmp_path):
+    """Both lines, in the log once when noticed and once at the end; what a step's closure reads is as advised."""
+    launch = torchrun("too_late.py", WINDTUNNEL_COUNTERS_DIR=str(tmp_path))
+    found = {record["finding"]: record for record in records(tmp_path, "finding")}
+    assert found["ragged_batch"]["line"] == line_of("too_late.py", "made")
+    assert line_of("too_late.py", "iterated") in found["ragged_batch"]["message"]
+    assert "drop_last=True" in found["ragged_batch"]["advice"]
+    read = found["host_read"]
+    assert (read["line"], read["count"]) == (line_of("too_late.py", "read"), 10)
+    assert "add_step_closure" in read["advice"]
+    assert "in closures: 10" in launch.output
+    assert set(found) == {"ragged_batch", "host_read"}
+    for kind in found.values():
+        said = [line for line in launch.output.splitlines() if f"warning: {kind['line']}: " in line]
+        assert len(said) == 2, launch.output
+    assert launch.output.count("worst first") == 1
+    # The smaller batch's graph says which input has another shape.
+    reasons = [graph["reason"] for graph in records(tmp_path, "graph")]
+    assert reasons[0]["kind"] == "first"
+    shapes = [reason["detail"] for reason in reasons if reason["kind"] == "shape"]
+    assert any("was f32[8,32] and is f32[3,32]" in detail for detail in shapes)
+
+
+def test_dynamic_shapes_fallbacks_branches_and_slow_input_are_named(torchrun, tmp_path):
+    """A loop that never gets warm is noticed while it runs; an operation that XLA lacks has its line."""
+    torchrun("shapes.py", workers=1, WINDTUNNEL_COUNTERS_DIR=str(tmp_path))
+    found = {(record["finding"], record["line"]): record for record in records(tmp_path, "finding")}
+    assert "padding" in found["recompiles", line_of("shapes.py", "dynamic")]["advice"]
+    branch = found["host_read", line_of("shapes.py", "branch")]
+    assert "`if tensor:`" in branch["message"]
+    assert "separate graphs" in branch["message"]
+    fallback = found["cpu_fallback", line_of("shapes.py", "fallback")]
+    assert "aten::nonzero" in fallback["message"]
+    slow = found["input_bound", line_of("shapes.py", "slow")]
+    assert slow["seconds"] > 0.5
+    assert "num_workers" in slow["advice"]
+
+
+@pytest.mark.parametrize(
+    ("how", "use"), [("lazy", "tensors"), ("moved", "tensors"), ("activations", "scratchpad")]
+)
+def test_what_does_not_fit_fails_as_on_the_device(torchrun, tmp_path, how, use):
+    """More than 16 GiB a core ends the job with the runtime's words, the parts, the line, and what to do."""
+    launch = torchrun("too_big.py", how, workers=1, check=False, WINDTUNNEL_COUNTERS_DIR=str(tmp_path))
+    assert launch.code != 0
+    assert "went on" not in launch.output
+    (error,) = re.findall(r"^neuron_sim\.errors\.DeviceMemoryError: (.*)$", launch.output, re.MULTILINE)
+    assert error.startswith("RESOURCE_EXHAUSTED: Failed to allocate 1")
+    assert f"usage: {use}) on ND 0:NC 0 (simulated): at {line_of('too_big.py', how)} " in error
+    assert "and has 16.000GB" in error
+    assert "To fit: " in error
+    assert len(error) < 900  # a FailureReason has 1,024 characters
+    (found,) = [record for record in records(tmp_path, "finding") if record["finding"] == "device_memory"][
+        -1:
+    ]
+    assert (found["severity"], found["line"]) == ("error", line_of("too_big.py", how))
+    assert records(tmp_path, "end")[0]["exit"] == "error"
+
+
+def test_what_fits_runs_and_is_counted_by_use(torchrun, tmp_path):
+    """Parameters, gradients and Adam's two states of each; xm.get_memory_info answers."""
+    launch = torchrun("too_big.py", "small", workers=1, WINDTUNNEL_COUNTERS_DIR=str(tmp_path))
+    assert "went on" in launch.output
+    memory = records(tmp_path, "memory")[-1]
+    size = (64 * 64 + 64) * 4
+    assert (memory["parameters"], memory["gradients"], memory["limit"]) == (size, size, 16 * GIB)
+    assert 2 * size <= memory["optimizer_state"] <= 2 * size + 64
+    assert f"'bytes_limit': {16 * GIB}" in launch.output
+    assert not records(tmp_path, "finding")

@@ -1,0 +1,86 @@
+"""What stands above torch_xla (ZeRO-1, FSDP, xser, DDP, torch.compile, accelerate) does here what it does there."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+from tests.container.conftest import INSTANCE, SCRIPTS
+
+NAMES = re.findall(r"@check\ndef (\w+)", (SCRIPTS / "libraries.py").read_text())
+
+
+def failures(launch, workers, names) -> str:
+    """What each check said that failed, or that did not say anything."""
+    said = {(entry["check"], entry["rank"]): entry.get("failure") for entry in launch.said}
+    missing = "did not get so far"
+    results = [(name, rank, said.get((name, rank), missing)) for name in names for rank in range(workers)]
+    failed = [f"{name}, rank {rank}: {what}" for name, rank, what in results if what]
+    # The script stops at its first failure: that first.
+    return "\n".join(sorted(failed, key=lambda text: text.endswith(missing)))
+
+
+def test_libraries_train_as_plain_pytorch_does(torchrun, tmp_path):
+    """Each check of the script on two cores; those that train end with the parameters of PyTorch on the whole batch."""
+    launch = torchrun("libraries.py", str(tmp_path), *NAMES, workers=2, check=False)
+    failed = failures(launch, 2, NAMES)
+    assert not failed, f"{failed}\n{launch.output[-2000:]}"
+    assert launch.code == 0
+
+
+def test_shards_and_groups_on_four_cores(torchrun, tmp_path):
+    """ZeRO-1 also within groups, FSDP, process groups."""
+    names = ["zero_1", "fsdp", "process_groups", "helpers"]
+    launch = torchrun("libraries.py", str(tmp_path), *names, workers=4, check=False)
+    failed = failures(launch, 4, names)
+    assert not failed, f"{failed}\n{launch.output[-2000:]}"
+
+
+def spawning(how, tmp_path, cores="2"):
+    """A plain script that starts its own cores; its exit code and output."""
+    finished = subprocess.run(
+        [sys.executable, "-u", str(SCRIPTS / "spawned.py"), how],
+        env={
+            **os.environ,
+            **INSTANCE,
+            "NEURONCORE_NUM_DEVICES": cores,
+            "WINDTUNNEL_COUNTERS_DIR": str(tmp_path),
+        },
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    return finished.returncode, finished.stdout
+
+
+@pytest.mark.parametrize("how", ["spawn", "fork", "launch"])
+def test_processes_that_a_script_starts_are_cores(how, tmp_path):
+    """`xmp.spawn` with both start methods and `torch_xla.launch`: ordinals, collectives and counters of each core."""
+    code, output = spawning(how, tmp_path)
+    assert code == 0, output
+    assert sorted(re.findall(r"core (\d) of 2: sum 3.0", output)) == ["0", "1"], output
+    for rank in (0, 1):
+        records = (tmp_path / f"rank-{rank}.jsonl").read_text()
+        assert f'"rank":{rank},"local_rank":{rank},"world_size":2' in records
+        assert records.count('"kind":"end"') == 1
+    # The first core of a host counts for all.
+    assert '"kind":"graph"' in (tmp_path / "rank-0.jsonl").read_text()
+
+
+@pytest.mark.parametrize("how", ["spawn", "fork"])
+def test_a_core_that_fails_ends_those_that_wait_for_it(how, tmp_path):
+    """Though torch_xla keeps its process: its own error is shown, and nobody waits for ever."""
+    code, output = spawning(f"{how}-fails", tmp_path)
+    assert code == 1
+    assert "rank 1 has failed:" in output and "ValueError: the reason of rank 1" in output, output
+    assert re.search(
+        r"PeerLostError: rank 1 ended: its script has failed, .*; rank 0 waited in all_reduce at spawned\.py:\d+",
+        output,
+    ), output
+    # The failed one has counted nothing, and so has written nothing.
+    assert '"exit":"error"' in (tmp_path / "rank-0.jsonl").read_text()

@@ -1,0 +1,86 @@
+"""A core belongs to one process at a time, as on trn1, and whoever asks for it meanwhile learns why not."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SCRIPTS = Path(__file__).parent / "scripts"
+
+
+@pytest.fixture
+def start(tmp_path):
+    """Start a script on the cores of one host; what still runs at the end is killed."""
+    started = []
+
+    def run(script: str, *arguments: str, **environment: str) -> subprocess.Popen:
+        process = subprocess.Popen(
+            [sys.executable, str(SCRIPTS / script), *arguments],
+            env={**os.environ, "WINDTUNNEL_COUNTERS_DIR": str(tmp_path / "counters"), **environment},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        started.append(process)
+        return process
+
+    yield run
+    for process in started:
+        with process:
+            process.kill()
+
+
+def wait_until_holding(process: subprocess.Popen) -> None:
+    """Read on until the script says that it uses its core."""
+    lines = []
+    for line in process.stdout:
+        lines.append(line)
+        if line.startswith("holding"):
+            return
+    raise AssertionError("".join(lines))
+
+
+def test_a_core_is_refused_while_its_process_lives_and_free_once_it_is_dead(start, tmp_path):
+    """By number, by count and by default; cores that the instance lacks; and no trace after SIGKILL."""
+    never, now = str(tmp_path / "never"), str(Path(__file__))
+    holder = start("holding.py", never, NEURON_RT_VISIBLE_CORES="0")
+    wait_until_holding(holder)
+    refused = {
+        "lnc0-lnc0 Available:0": start("holding.py", now, NEURON_RT_VISIBLE_CORES="0"),
+        "2 Available:1": start("holding.py", now),
+    }
+    free = start("holding.py", now, NEURON_RT_NUM_CORES="1")
+    absent = start("holding.py", now, NEURON_RT_VISIBLE_CORES="1,5-6")
+    for requested, process in refused.items():
+        output, _ = process.communicate(timeout=120)
+        assert process.returncode == 1
+        text = f"Logical Neuron Core(s) not available - Requested:{requested} Logical Core size:1"
+        assert f"ERROR   NRT:nrt_allocate_neuron_cores               {text}" in output
+        assert f"CoreBusyError: {text}. Process {holder.pid} (" in output
+        assert "holding.py" in output.partition("CoreBusyError")[2] and "holds NeuronCore 0." in output
+    assert free.communicate(timeout=120) and free.returncode == 0
+    output, _ = absent.communicate(timeout=120)
+    assert absent.returncode == 1 and "names NeuronCore 5, but ml.trn1.2xlarge has cores 0 to 1" in output
+
+    holder.send_signal(signal.SIGKILL)
+    holder.wait(30)
+    again = start("holding.py", now)
+    output, _ = again.communicate(timeout=120)
+    assert again.returncode == 0, output
+
+
+def test_a_script_may_start_torchrun_unless_it_has_used_the_device(start):
+    """Importing torch_xla holds nothing; DataLoader's forked workers share their script's cores."""
+    process = start("nesting.py")
+    output, _ = process.communicate(timeout=240)
+    said = {
+        line.split()[0]: line.split()[1] for line in output.splitlines() if line.startswith(("B", "L", "A"))
+    }
+    assert (said["BEFORE"], said["LOADED"], said["AFTER"]) == ("0", "28.0", "1"), output
+    assert f"Process {process.pid} (" in output
+    assert "a script that starts others for the device must not use the device itself before" in output

@@ -1,0 +1,77 @@
+"""NEURON_RT_STOCHASTIC_ROUNDING_EN rounds as a NeuronCore does: unbiased, from a seed, and training shows it."""
+
+from __future__ import annotations
+
+STOCHASTIC = {"NEURON_RT_STOCHASTIC_ROUNDING_EN": "1"}
+
+
+def test_roundings_are_unbiased_and_leave_alone_what_bf16_can_represent(torchrun):
+    """The mean of 1e5 roundings is within 3 standard errors of the fp32 value: ties, denormals, both signs.
+
+    Every result is one of the two neighbours, for random bit patterns too; every bf16 value,
+    infinity included, stays as it is; NaN stays NaN.
+    """
+    (entry,) = torchrun("rounding.py", "all", workers=1, **STOCHASTIC).said
+    print(f"standard errors by which the mean of 1e5 roundings is off: {entry['deviations']}")
+    assert all(abs(deviation) < 3 for deviation in entry["deviations"].values())
+    assert (entry["changed"], entry["nan"], entry["wrong"]) == (0, True, 0)
+
+
+def test_without_the_variable_all_roundings_go_to_the_nearest(torchrun):
+    """As on the device: off unless asked for."""
+    (entry,) = torchrun("rounding.py", "nearest", workers=1).said
+    assert entry["values"] == [1.0]
+
+
+def test_what_torch_compile_has_compiled_rounds_to_nearest(torchrun):
+    """A graph that is kept must not keep its random numbers: the documented limit, not the same noise each step."""
+    (entry,) = torchrun("rounding.py", "compiled", workers=1, **STOCHASTIC).said
+    assert entry["values"] == [[3.0], [3.0]]
+
+
+def test_a_seed_repeats_the_roundings_on_every_core(torchrun):
+    """Two cores and two runs draw the same; another seed draws something else."""
+
+    def draw(seed: str) -> set[int]:
+        said = torchrun("rounding.py", "draw", NEURON_RT_STOCHASTIC_ROUNDING_SEED=seed, **STOCHASTIC).said
+        return {entry["drawn"] for entry in said}
+
+    first, again, other = draw("7"), draw("7"), draw("8")
+    assert len(first) == 1
+    assert first == again
+    assert first != other
+
+
+def test_variables_that_make_floats_bf16_work_and_tell_of_their_end(torchrun):
+    """XLA_USE_BF16: float tensors are bf16, as torch_xla does it; from 2.8 on, and for rounding, a warning."""
+    launch = torchrun("rounding.py", "floats", workers=1, XLA_USE_BF16="1", **STOCHASTIC)
+    assert launch.said[0]["computed"] == [1.0, 1.0]
+    assert "AWS Neuron supports it up to PyTorch 2.7, and this job asks for 2.9" in launch.output
+    assert "here the tensors that it made bf16 are rounded to nearest" in launch.output
+
+
+def test_bf16_training_that_stalls_with_round_to_nearest_trains_with_stochastic_rounding(torchrun):
+    """AdamW on bf16 parameters, steps below half of their last place: as good as fp32, where nearest stands still."""
+
+    def curve(kind: str, **environment: str) -> dict:
+        (entry,) = torchrun("stalling.py", kind, "plain", workers=1, **environment).said
+        return entry
+
+    exact, nearest, stochastic = curve("fp32"), curve("bf16"), curve("bf16", **STOCHASTIC)
+    print("step       " + " ".join(f"{step:>7}" for step in exact["steps"]))
+    for name, entry in (("fp32", exact), ("nearest", nearest), ("stochastic", stochastic)):
+        print(f"{name:<10} " + " ".join(f"{loss:>7.4f}" for loss in entry["losses"]))
+    start = exact["losses"][0]
+    assert exact["losses"][-1] < 0.2 * start
+    assert nearest["losses"][-1] > 0.8 * start
+    assert abs(stochastic["losses"][-1] - exact["losses"][-1]) < 0.05 * start
+
+
+def test_replicas_under_zero_1_stay_equal_and_train_further(torchrun):
+    """Each core rounds its shard of the bf16 parameters; after the gather both cores have the same."""
+    nearest = torchrun("stalling.py", "bf16", "zero1", "200").said
+    stochastic = torchrun("stalling.py", "bf16", "zero1", "200", **STOCHASTIC).said
+    for said in (nearest, stochastic):
+        assert said[0]["checksum"] == said[1]["checksum"]
+        assert said[0]["world"] == 2
+    assert stochastic[0]["losses"][-1] < 0.8 * nearest[0]["losses"][-1]

@@ -1,0 +1,54 @@
+"""What public scripts ask of libneuronxla is there; the rest is refused by name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import libneuronxla
+from libneuronxla.neuron_cc_cache import CacheUrl, CompileCacheFs, CompileCacheS3, create_compile_cache
+from neuron_sim.compiler import entry, location
+from neuron_sim.errors import NotSimulatedError
+
+
+def test_the_cache_is_the_one_that_jobs_use(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Same address, same folder of an entry."""
+    monkeypatch.setenv("NEURON_COMPILE_CACHE_URL", str(tmp_path))
+    monkeypatch.setenv("NEURON_CC_FLAGS", "-O1")
+    cache = create_compile_cache(CacheUrl.get_cache_url())
+    assert isinstance(cache, CompileCacheFs)
+    item = entry.entry(tmp_path / location.COMPILER, "HloModule m\n", ("-O1",))
+    folder, key = cache.get_cache_dir(entry.graph_hash("HloModule m\n"), ["-O1"])
+    assert (folder, key) == (str(item.folder), item.folder.name)
+    assert not cache.exists(folder)
+    item.collect("HloModule m\n", b"", ("-O1",))
+    assert cache.exists(folder)
+    monkeypatch.setenv("NEURON_CC_FLAGS", f"--cache_dir={tmp_path / 'other'}")
+    assert CacheUrl.get_cache_url().url == str(tmp_path / "other")
+
+
+def test_an_s3_cache_keeps_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The copy in the container is nobody's business."""
+    (tmp_path / "bucket").mkdir()
+    monkeypatch.setenv("WINDTUNNEL_S3_CACHE_DIR", str(tmp_path))
+    cache = create_compile_cache(CacheUrl("s3://bucket/prefix"))
+    assert isinstance(cache, CompileCacheS3)
+    assert cache.cache_path == f"s3://bucket/prefix/{location.COMPILER}"
+
+
+def test_a_snapshot_callback_is_taken_with_a_warning() -> None:
+    """It is never called, and that is said; the one before it comes back."""
+
+    def callback(name: str, device: int, count: int) -> str:
+        return "inputs"
+
+    with pytest.warns(UserWarning, match="no HLO snapshots"):
+        assert libneuronxla.register_hlo_snapshot_callback(callback) is None
+    assert libneuronxla.register_hlo_snapshot_callback(None) is callback
+
+
+def test_everything_else_is_refused_by_name() -> None:
+    """Never a silent no-op."""
+    with pytest.raises(NotSimulatedError, match="neuron_xla_compile"):
+        _ = libneuronxla.neuron_xla_compile

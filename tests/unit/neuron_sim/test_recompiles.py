@@ -1,0 +1,112 @@
+"""Which recompilations are worth a warning, and that each is said once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from neuron_sim.diagnostics.batches_seen import Loader
+from neuron_sim.diagnostics.compare import Reason
+from neuron_sim.diagnostics.findings import Finding, Findings
+from neuron_sim.diagnostics.recompiles import Recompilations
+
+FIRST = Reason("first", "the first graph")
+SHAPE = Reason("shape", "input 0 was f32[8,4] and is f32[3,4]")
+OTHER = Reason("control_flow", "other operations: +1 add")
+
+
+def run(steps: list[list[Reason]], loader: Loader | None = None) -> list[Finding]:
+    """What is found in steps that compile graphs for these reasons, all on one line."""
+    watched = Recompilations()
+    found = []
+    for reasons in steps:
+        for reason in reasons:
+            watched.graph("train.py:7", reason, 0.5)
+        found += watched.step(loader)
+    return found
+
+
+def test_warming_up_is_no_finding() -> None:
+    """The first steps differ: no optimizer state, then some; many graphs a step where collectives cut it."""
+    assert run([[FIRST, OTHER, OTHER, OTHER, OTHER, OTHER], [OTHER, OTHER], [], [], [], []]) == []
+
+
+def test_a_warm_loop_that_compiles_again_is_named() -> None:
+    """Once may be on purpose: a note. From the second time on it is a warning, with count and seconds."""
+    found = run([[FIRST], [], [], [SHAPE], [], [SHAPE]])
+    assert [(one.kind, one.severity, one.line, one.count) for one in found] == [
+        ("recompiles", "note", "train.py:7", 1),
+        ("recompiles", "warning", "train.py:7", 2),
+    ]
+    assert found[-1].seconds == 1.0
+    assert SHAPE.detail in found[-1].message
+
+
+def test_a_loop_that_never_gets_warm_is_named() -> None:
+    """Each step another length."""
+    found = run([[FIRST], *[[SHAPE]] * 4])
+    assert [one.severity for one in found] == ["warning"]
+
+
+def test_other_work_on_a_warm_line_is_let_pass() -> None:
+    """A function that trains and evaluates runs other operations now and then."""
+    assert run([[FIRST], [], [], [OTHER, OTHER], [OTHER], []]) == []
+
+
+def test_a_ragged_batch_names_where_the_loader_was_made() -> None:
+    """At once, also before the loop is warm: the batch is smaller than the others."""
+    loader = Loader(made_at="train.py:3")
+    for size in (8, 8, 3):
+        loader.came(size, "train.py:6")
+    (found,) = run([[FIRST], [SHAPE]], loader)
+    assert (found.kind, found.line) == ("ragged_batch", "train.py:3")
+    assert "drop_last=True at train.py:3" in found.advice
+    assert "iterated at train.py:6" in found.message
+    assert "3 instead of 8" in found.message
+
+
+def test_a_loader_whose_batches_vary_by_design_is_not_ragged() -> None:
+    """Many sizes are dynamic shapes."""
+    loader = Loader()
+    for size in (8, 5, 7, 3):
+        loader.came(size, "?")
+    assert not loader.ragged
+
+
+def finding(line: str, severity: str = "warning", seconds: float = 0.0) -> Finding:
+    return Finding("recompiles", severity, line, "message.", "advice.", 1, seconds)
+
+
+def test_a_finding_is_said_once_and_summed_up_worst_first() -> None:
+    """However often it is noted; errors before warnings, then what cost most."""
+    said: list[str] = []
+    written: list[dict[str, Any]] = []
+    findings = Findings(written.append, said.append)
+    for seconds in (1.0, 2.0, 3.0):
+        findings.note(finding("a.py:1", seconds=seconds))
+    findings.note(finding("b.py:1", seconds=9.0))
+    findings.note(finding("c.py:1", "note"))
+    findings.note(finding("d.py:1", "error"))
+    assert [line.split(": ")[1] for line in said] == ["a.py:1", "b.py:1", "d.py:1"]
+    del said[:], written[:]
+    findings.close()
+    assert [record["line"] for record in written] == ["d.py:1", "b.py:1", "a.py:1", "c.py:1"]
+    assert written[2]["seconds"] == 3.0
+    assert "worst first (4 found" in said[0]
+
+
+def test_the_log_is_never_flooded() -> None:
+    """A thousand lines that compile: twenty warnings, and a summary of ten."""
+    said: list[str] = []
+    findings = Findings(lambda _: None, said.append)
+    for number in range(1000):
+        findings.note(finding(f"a.py:{number}"))
+    assert len(said) == 20
+    findings.close()
+    assert len(said) == 20 + 1 + 10 + 1
+
+
+def test_nothing_found_nothing_said() -> None:
+    """A clean job's log stays clean."""
+    said: list[str] = []
+    Findings(lambda _: None, said.append).close()
+    assert said == []
