@@ -207,6 +207,8 @@ class ProcessRunner:
         path = f"{folder / 'bin'}:{self._python.parent}:{self._environment.get('PATH', os.defpath)}"
         return {
             **inherited,
+            # A container begins with an empty /var/tmp; this machine's outlives the job.
+            "WINDTUNNEL_COMPILE_CACHE_DIR": str(folder / "neuron-compile-cache"),
             "SAGEMAKER_TRAINING_MODULE": "sagemaker_pytorch_container.training:main",
             "PYTHONUNBUFFERED": "1",
             **mapped,

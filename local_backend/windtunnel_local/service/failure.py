@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 
 from windtunnel_local.service.instances import GIB
@@ -30,6 +31,19 @@ def failure_reason(host: str, state: ContainerState, folders: JobPaths, memory_l
     if state.exit_code == SIGKILL_EXIT:
         return f"{reason}\nKilled by SIGKILL, in most cases for memory. {_memory(host, memory_limit_bytes)}"
     return reason
+
+
+def internal_reason(error: Exception) -> str:
+    """The reason of a job that failed for what the backend did not expect."""
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return (
+            f"ClientError: No space is left on the disk of WINDTUNNEL_HOME ({error.filename}). Free some, or"
+            " set WINDTUNNEL_HOME to a directory on another disk."
+        )
+    return (
+        f"InternalServerError: {type(error).__name__}: {error}. This is a fault of Windtunnel, not of the"
+        " script; backend.log in WINDTUNNEL_HOME has the traceback."
+    )
 
 
 def _memory(host: str, limit_bytes: int) -> str:

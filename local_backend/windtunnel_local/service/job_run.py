@@ -8,7 +8,6 @@ adopting a job after a crash: take the step of its status.
 
 from __future__ import annotations
 
-import errno
 import json
 import logging
 import threading
@@ -20,11 +19,13 @@ from pathlib import Path
 
 from windtunnel_local.service import inputs, lifecycle, metering, metrics, outputs, plan, requests
 from windtunnel_local.service.backend import Backend, Leaving, Overtaken
+from windtunnel_local.service.compile_cache import fetch_cache, store_cache
 from windtunnel_local.service.errors import InputError, ObjectError, RunnerError, StoreUnavailable
-from windtunnel_local.service.failure import failure_reason
+from windtunnel_local.service.failure import failure_reason, internal_reason
 from windtunnel_local.service.hosts import HostFollower, raise_errors
+from windtunnel_local.service.live_usage import LiveUsage
 from windtunnel_local.service.model import Job
-from windtunnel_local.service.paths import ML
+from windtunnel_local.service.paths import ML, TENSORBOARD
 from windtunnel_local.service.ports import ContainerState
 from windtunnel_local.service.trees import remove_tree
 from windtunnel_local.service.uris import parse_s3
@@ -53,6 +54,7 @@ class JobRun:
         self._wake = threading.Event()
         self._leave = threading.Event()
         self._followers: list[HostFollower] = []
+        self._usage = LiveUsage(backend.objects, backend.clock, self._folders)
 
     def wake(self) -> None:
         """Look at the record now: it has changed."""
@@ -120,7 +122,7 @@ class JobRun:
             expected = isinstance(error, (RunnerError, InputError))
             if not expected:
                 _log.exception("Job %s failed while %s.", self._name, secondary)
-            self._fail(job, str(error) if expected else _internal(error))
+            self._fail(job, str(error) if expected else internal_reason(error))
 
     def _check(self, secondary: str) -> None:
         """Raise if the server leaves or the job is no longer where the step believes it is."""
@@ -177,14 +179,17 @@ class JobRun:
         inputs.provide_source(job, folders, objects)
         mounts = inputs.provide_channels(job, folders, objects, check)
         outputs.fetch_checkpoints(job, folders, objects, check)
+        fetch_cache(job, folders, objects, check)
         check()
         self._backend.runner.start(plan.plan_job(job, self._backend.config, mounts))
 
     def _make_mount_point(self, job: Job, host: str) -> None:
-        """A checkpoint directory below /opt/ml must exist there, or the engine makes it as root."""
-        target = requests.checkpoint_path(job)
-        if target.startswith(f"{ML}/"):
-            (self._folders.ml(host) / Path(target).relative_to(ML)).mkdir(parents=True, exist_ok=True)
+        """What is mounted must exist on both sides, or the engine makes it as root."""
+        if requests.tensorboard_path(job) != TENSORBOARD:
+            self._folders.tensorboard(host).mkdir(parents=True, exist_ok=True)
+        for target in (requests.checkpoint_path(job), requests.tensorboard_path(job)):
+            if target.startswith(f"{ML}/"):
+                (self._folders.ml(host) / Path(target).relative_to(ML)).mkdir(parents=True, exist_ok=True)
 
     # --- Training ---
 
@@ -209,6 +214,7 @@ class JobRun:
             if (self._backend.clock.now() - begun).total_seconds() >= requests.max_runtime_s(job):
                 self._backend.advance(self._name, lifecycle.MaxRuntimeReached(), "Training")
                 return
+            self._usage.publish(job)
             self._pause()
 
     def _reason(self, job: Job, host: str, state: ContainerState) -> str:
@@ -263,9 +269,11 @@ class JobRun:
 
     def _upload(self, job: Job) -> None:
         """Store what the job made; the terminal status comes last, with all logs readable."""
+        self._usage.forget(job)
         try:
             model = outputs.store_artifacts(job, self._folders, self._backend.objects)
             outputs.store_checkpoints(job, self._folders, self._backend.objects)
+            store_cache(job, self._folders, self._backend.objects)
             self._store_counters(job)
         except (ObjectError, OSError) as error:
             _log.exception("Job %s: the upload failed.", self._name)
@@ -379,15 +387,3 @@ def _first_failure(followers: list[HostFollower]) -> tuple[str, ContainerState] 
 
 def _has_trained(job: Job) -> bool:
     return any(transition.status == "Training" for transition in job.lifecycle.transitions)
-
-
-def _internal(error: Exception) -> str:
-    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return (
-            f"ClientError: No space is left on the disk of WINDTUNNEL_HOME ({error.filename}). Free some, or"
-            " set WINDTUNNEL_HOME to a directory on another disk."
-        )
-    return (
-        f"InternalServerError: {type(error).__name__}: {error}. This is a fault of Windtunnel, not of the"
-        " script; backend.log in WINDTUNNEL_HOME has the traceback."
-    )

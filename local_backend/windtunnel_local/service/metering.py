@@ -16,7 +16,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from windtunnel_local.service import requests
+from windtunnel_local.service import diagnosing, requests
 from windtunnel_local.service.model import Job
 from windtunnel_local.service.plan import framework_version
 
@@ -42,6 +42,8 @@ class RankCounters:
     graphs: Mapping[str, Record] = field(default_factory=dict)
     steps: Sequence[Record] = field(default=())
     ends: Sequence[Record] = field(default=())
+    memory: Sequence[Record] = field(default=())
+    findings: Sequence[Record] = field(default=())
 
 
 def read_counters(directory: Path) -> list[RankCounters]:
@@ -81,11 +83,17 @@ def measure(job: Job, ranks: Sequence[RankCounters], times: ContainerTimes, now:
         "local_cores": start.get("local_cores"),
         "train": _total([s for s in steps if s.get("optimizer")], graphs, world_size or 1),
         "other": _total([s for s in steps if not s.get("optimizer")], graphs, world_size or 1),
-        "graphs": _describe_graphs(graphs),
+        "graphs": {
+            **_describe_graphs(graphs),
+            **diagnosing.ledger(graphs, counting.steps if counting else ()),
+        },
         "device_memory_peak_bytes": max(
             (end["peak_device_bytes"] for r in ranks for end in r.ends if end.get("peak_device_bytes")),
             default=None,
         ),
+        "device_memory": diagnosing.device_memory(record for r in ranks for record in r.memory),
+        # The first cores of all hosts find the same: the lowest rank's figures come last, and hold.
+        "diagnostics": diagnosing.findings(record for r in reversed(ranks) for record in r.findings),
         "seconds": _seconds(job, ranks, times, now),
     }
 
@@ -201,6 +209,8 @@ def _rank_counters(rank: int, path: Path) -> RankCounters:
     starts: list[Record] = []
     steps: list[Record] = []
     ends: list[Record] = []
+    memory: list[Record] = []
+    findings: list[Record] = []
     graphs: dict[str, Record] = {}
     for record in _records(path):
         match record.get("kind"):
@@ -210,14 +220,21 @@ def _rank_counters(rank: int, path: Path) -> RankCounters:
                 steps.append(record)
             case "end":
                 ends.append(record)
+            case "memory":
+                memory.append(record)
+            case "finding":
+                findings.append(record)
             case "graph" if isinstance(record.get("graph"), str):
                 name = record["graph"]
                 compiled = _number(record, "compile_seconds")
-                before = _number(graphs[name], "compile_seconds") if name in graphs else 0.0
-                graphs[name] = {**record, "compile_seconds": compiled + before}
+                first = graphs.get(name, record)
+                before = _number(first, "compile_seconds") if name in graphs else 0.0
+                # Compiled again in one job, a graph is in the Neuron cache by then: the first look counts.
+                kept = {"cached": first["cached"]} if "cached" in first else {}
+                graphs[name] = {**record, **kept, "compile_seconds": compiled + before}
             case _:
                 pass  # a kind of a later simulator
-    return RankCounters(rank, starts, graphs, steps, ends)
+    return RankCounters(rank, starts, graphs, steps, ends, memory, findings)
 
 
 def _records(path: Path) -> Iterable[Record]:

@@ -38,7 +38,8 @@ def require_output_bucket(job: Job, objects: ObjectStore) -> None:
     Raises:
         InputError: the bucket does not exist.
     """
-    for uri in (job.request["OutputDataConfig"]["S3OutputPath"], _checkpoint_uri(job)):
+    tensorboard = job.request.get("TensorBoardOutputConfig", {}).get("S3OutputPath")
+    for uri in (job.request["OutputDataConfig"]["S3OutputPath"], _checkpoint_uri(job), tensorboard):
         if uri is not None and not objects.has_bucket(parse_s3(uri)[0]):
             raise InputError(
                 f"ClientError: Artifact upload would fail: the bucket of {uri} does not exist. Create it"
@@ -52,7 +53,7 @@ def output_uri(job: Job, *parts: str) -> str:
 
 
 def store_artifacts(job: Job, folders: JobPaths, objects: ObjectStore) -> str | None:
-    """Store model.tar.gz and output.tar.gz, each if it has content; returns the model's URI.
+    """Store model.tar.gz, output.tar.gz and event files, each if it has content; returns the model's URI.
 
     The directories of all hosts become one archive; where two hosts wrote the same name,
     the first host's file is taken.
@@ -63,6 +64,7 @@ def store_artifacts(job: Job, folders: JobPaths, objects: ObjectStore) -> str | 
     hosts = job.hosts
     model = _store_archive(job, "model.tar.gz", [folders.model(h) for h in hosts], folders, objects)
     _store_archive(job, "output.tar.gz", [folders.output_data(h) for h in hosts], folders, objects)
+    _store_event_files(job, folders, objects)
     return model
 
 
@@ -81,6 +83,18 @@ def _store_archive(
     finally:
         archive.unlink(missing_ok=True)
     return uri
+
+
+def _store_event_files(job: Job, folders: JobPaths, objects: ObjectStore) -> None:
+    """What lies in the folder of TensorBoard, file by file, where SageMaker puts it.
+
+    That is TensorBoardOutputConfig.S3OutputPath; here also without one, to the job's other output.
+    """
+    config = job.request.get("TensorBoardOutputConfig") or job.request["OutputDataConfig"]
+    for entry in _merged([folders.tensorboard(host) for host in job.hosts], folders):
+        if entry.path.is_file():
+            uri = join_s3(config["S3OutputPath"], job.name, "tensorboard-output", entry.name)
+            objects.put_file(*parse_s3(uri), entry.path)
 
 
 def write_archive(archive: Path, entries: Sequence[_Entry]) -> None:

@@ -8,9 +8,11 @@ from pathlib import Path
 ML = "/opt/ml"
 CHANNELS = f"{ML}/input/data"
 CHECKPOINTS = f"{ML}/checkpoints"
+TENSORBOARD = f"{ML}/output/tensorboard"
 SOURCE = "/opt/windtunnel/source/sourcedir.tar.gz"
 COUNTERS = "/opt/windtunnel/counters"
 HOME = "/opt/windtunnel/home"
+NEURON_CACHE = "/opt/windtunnel/neuron-cache"
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,10 @@ class JobPaths:
         """``/opt/ml/checkpoints``."""
         return self.ml(host) / "checkpoints"
 
+    def tensorboard(self, host: str) -> Path:
+        """``/opt/ml/output/tensorboard``."""
+        return self.ml(host) / "output" / "tensorboard"
+
     def counters(self, host: str) -> Path:
         """Where the simulator of one host counts."""
         return self.host(host) / "counters"
@@ -73,6 +79,10 @@ class JobPaths:
     def home(self, host: str) -> Path:
         """HOME of the user in the container."""
         return self.host(host) / "home"
+
+    def neuron_cache(self, host: str) -> Path:
+        """What one host sees of a Neuron compile cache in S3, a folder a bucket."""
+        return self.host(host) / "neuron-cache"
 
     def holds(self, path: Path) -> bool:
         """Whether a path, all links resolved, is in this folder: a script may replace what it can write."""

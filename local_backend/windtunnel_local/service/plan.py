@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from windtunnel_local.service import paths, requests
+from windtunnel_local.service.compile_cache import cache_uri
 from windtunnel_local.service.config import ServiceConfig
 from windtunnel_local.service.instances import GIB
 from windtunnel_local.service.model import Job
@@ -87,7 +88,10 @@ def _environment(job: Job, config: ServiceConfig) -> dict[str, str]:
         "TRAINING_JOB_ARN": job.arn,
         "WINDTUNNEL_INSTANCE_TYPE": requests.instance(job).name,
         "WINDTUNNEL_COUNTERS_DIR": paths.COUNTERS,
+        "WINDTUNNEL_TENSORBOARD_DIR": requests.tensorboard_path(job),
     }
+    if cache_uri(job) is not None:
+        fixed["WINDTUNNEL_S3_CACHE_DIR"] = paths.NEURON_CACHE
     version = framework_version(job.request["AlgorithmSpecification"]["TrainingImage"])
     if version is not None:
         fixed["WINDTUNNEL_FRAMEWORK_VERSION"] = version
@@ -101,11 +105,16 @@ def _mounts(job: Job, host: str, config: ServiceConfig) -> tuple[Mount, ...]:
         Mount(str(folders.counters(host)), paths.COUNTERS),
         Mount(str(folders.home(host)), paths.HOME),
     ]
+    if cache_uri(job) is not None:
+        mounts.append(Mount(str(folders.neuron_cache(host)), paths.NEURON_CACHE))
     if requests.source_uri(job) is not None:
         mounts.append(Mount(str(folders.source), paths.SOURCE, read_only=True))
     checkpoints = requests.checkpoint_path(job)
     if checkpoints != paths.CHECKPOINTS:
         mounts.append(Mount(str(folders.checkpoints(host)), checkpoints))
+    tensorboard = requests.tensorboard_path(job)
+    if tensorboard != paths.TENSORBOARD:
+        mounts.append(Mount(str(folders.tensorboard(host)), tensorboard))
     return tuple(mounts)
 
 

@@ -40,6 +40,12 @@ def checkpoint_path(job: Job) -> str:
     return given.rstrip("/")
 
 
+def tensorboard_path(job: Job) -> str:
+    """Where the container writes event files for TensorBoard."""
+    given = str(job.request.get("TensorBoardOutputConfig", {}).get("LocalPath") or paths.TENSORBOARD)
+    return given.rstrip("/")
+
+
 def source_uri(job: Job) -> str | None:
     """The address of the source tarball, when the code comes as one that the backend must fetch."""
     value = job.request.get("HyperParameters", {}).get(SUBMIT_DIRECTORY)

@@ -33,7 +33,7 @@ _ONLY_ON_AWS = "this backend does not simulate it; leave it out, or send the req
 _HONOURED = {
     "TrainingJobName", "HyperParameters", "AlgorithmSpecification", "RoleArn", "InputDataConfig",
     "OutputDataConfig", "ResourceConfig", "StoppingCondition", "Tags", "EnableNetworkIsolation",
-    "CheckpointConfig", "Environment",
+    "CheckpointConfig", "Environment", "TensorBoardOutputConfig",
 }  # fmt: skip
 _WITHOUT_EFFECT_HERE = {
     "ExperimentConfig",  # bookkeeping

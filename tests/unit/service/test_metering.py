@@ -104,6 +104,8 @@ def test_two_hosts(tmp_path: Path) -> None:
         "collective_seconds": 0.1 + 0.1 + 0.1,
         "input_wait_seconds": 0.03,
     }
+    ledger = found["graphs"]["ledger"]
+    assert [(entry["graph"], entry["runs"]) for entry in ledger] == [("fwd", 4), ("opt", 3)]
     assert found.pop("other")["flops"] == {"bf16": 0, "fp32": 1000.0}
     assert found == {
         "schema": "windtunnel.counters/1",
@@ -119,7 +121,12 @@ def test_two_hosts(tmp_path: Path) -> None:
             "count": 2,
             "compile_seconds": 3.0,
             "largest": {"flops": 1000.0, "input_bytes": 2000.0, "temp_bytes": 7},
+            "cached": None,
+            "ledger": ledger,
+            "ledger_left_out": 0,
         },
+        "device_memory": None,
+        "diagnostics": [],
         "device_memory_peak_bytes": 9,
         "seconds": {"training_total": 70.0, "container": 60.0, "first_step_after": 15.0},
     }
@@ -163,3 +170,45 @@ def test_a_batch_that_came_in_a_step_of_its_own_belongs_to_the_training_step(tmp
     ]
     assert joined[1]["graphs"] == {"g": 3}
     assert sum(s["samples"] for s in joined) == 8 * 5
+
+
+def finding(line: str, severity: str = "warning", seconds: float = 0.0, **more: Any) -> dict[str, Any]:
+    return {"kind": "finding", "finding": "host_read", "severity": severity, "line": line, "message": "m",
+            "advice": "a", "count": 1, "seconds": seconds, **more}  # fmt: skip
+
+
+def test_what_was_found_is_copied_worst_first(tmp_path: Path) -> None:
+    """The last record of a finding has its final figures; a second host finds the same and adds nothing."""
+    one, two = tmp_path / "one", tmp_path / "two"
+    first = [finding("a.py:1", seconds=1.0), finding("b.py:1", seconds=2.0), finding("d.py:1", "invented")]
+    write(one, 0, start(0), *first, finding("a.py:1", seconds=3.0, count=7), finding("c.py:1", "error"))
+    write(two, 2, start(2), finding("a.py:1", seconds=50.0))
+    found = document(tmp_path, one, two)["diagnostics"]
+    assert [(entry["line"], entry["seconds"], entry["count"]) for entry in found] == [
+        ("c.py:1", 0.0, 1),
+        ("a.py:1", 3.0, 7),
+        ("b.py:1", 2.0, 1),
+    ]
+    assert set(found[0]) == {"kind", "severity", "line", "message", "advice", "count", "seconds"}
+
+
+def test_the_fullest_moment_of_any_core_is_the_device_memory(tmp_path: Path) -> None:
+    """By use, with the line."""
+    write(tmp_path / "one", 0, start(0), {"kind": "memory", "total": 5, "parameters": 5, "line": "a.py:1"})
+    write(tmp_path / "two", 1, {"kind": "memory", "total": 9, "parameters": 4, "temporaries": 5, "limit": 16})
+    memory = document(tmp_path, tmp_path / "one", tmp_path / "two")["device_memory"]
+    assert (memory["total"], memory["parameters"], memory["temporaries"], memory["limit"]) == (9, 4, 5, 16)
+
+
+def test_the_ledger_is_bounded_and_says_so(tmp_path: Path) -> None:
+    """A job that compiles at every step makes no document without end."""
+    reason = {"kind": "shape", "detail": "input 0 was f32[8] and is f32[3]", "than": "g0"}
+    graphs = [
+        {**graph(f"g{n}", 1.0, compile_seconds=float(n)), "reason": reason, "cached": n == 149}
+        for n in range(150)
+    ]
+    write(tmp_path / "one", 0, start(0), *graphs, step(1.0))
+    described = document(tmp_path, tmp_path / "one")["graphs"]
+    assert (len(described["ledger"]), described["ledger_left_out"], described["cached"]) == (100, 50, 1)
+    worst = described["ledger"][0]
+    assert (worst["graph"], worst["cached"], worst["reason"]["kind"]) == ("g149", True, "shape")

@@ -45,6 +45,7 @@ def test_one_host() -> None:
                     "TRAINING_JOB_ARN": arn,
                     "WINDTUNNEL_INSTANCE_TYPE": "ml.trn1.2xlarge",
                     "WINDTUNNEL_COUNTERS_DIR": "/opt/windtunnel/counters",
+                    "WINDTUNNEL_TENSORBOARD_DIR": "/opt/ml/output/tensorboard",
                     "WINDTUNNEL_FRAMEWORK_VERSION": "2.9",
                     "WINDTUNNEL_LOCAL_CORES": "1",
                 },

@@ -1,0 +1,107 @@
+"""A Neuron compile cache in S3, brought to a job's hosts and back.
+
+On SageMaker the container reads and writes the cache itself, entry by entry. A container
+here has no way to the object store, so the backend does it: before the start and at the
+end, as with checkpoints. Only a cache that the job's environment names can be seen from here.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable
+
+from windtunnel_local.service.errors import InputError, NoSuchKey
+from windtunnel_local.service.inputs import copy_file, list_all
+from windtunnel_local.service.model import Job
+from windtunnel_local.service.paths import JobPaths
+from windtunnel_local.service.ports import ObjectStore
+from windtunnel_local.service.uris import parse_s3
+
+_ENTRIES = "neuronxcc-"
+_UNFINISHED = (".lock",)
+_DRAFT = ".draft-"
+
+
+def cache_uri(job: Job) -> str | None:
+    """The S3 cache that the environment of a job names, or None: NEURON_CC_FLAGS come before the variable."""
+    environment = job.request.get("Environment", {})
+    try:
+        words = shlex.split(str(environment.get("NEURON_CC_FLAGS", "")))
+    except ValueError:  # the container says what is wrong with them
+        words = []
+    uri = str(environment.get("NEURON_COMPILE_CACHE_URL", "")).strip()
+    for position, word in enumerate(words):
+        name, equals, value = word.partition("=")
+        if name.replace("-", "_") == "__cache_dir":
+            uri = value if equals else "".join(words[position + 1 : position + 2])
+    return uri if uri.startswith("s3://") else None
+
+
+def fetch_cache(job: Job, folders: JobPaths, objects: ObjectStore, check: Callable[[], None]) -> None:
+    """Fill every host's cache folder. Repeatable.
+
+    Raises:
+        InputError: the address is none, or its bucket does not exist.
+    """
+    uri = cache_uri(job)
+    if uri is None:
+        return
+    bucket, prefix = _place(uri)
+    if not objects.has_bucket(bucket):
+        raise InputError(
+            f"ClientError: The Neuron compile cache {uri} cannot be used: there is no bucket {bucket}. Create it"
+            " first, or name an existing one in NEURON_COMPILE_CACHE_URL."
+        )
+    for host in job.hosts:
+        (folders.neuron_cache(host) / bucket).mkdir(parents=True, exist_ok=True)
+    for info in list_all(objects, bucket, prefix + _ENTRIES):
+        check()
+        parts = info.key.split("/")
+        if ".." in parts or "\0" in info.key or not parts[-1]:
+            continue  # no entry of a cache
+        try:
+            original = objects.path(bucket, info.key)
+        except NoSuchKey:
+            continue  # removed since it was listed
+        for host in job.hosts:
+            copy_file(original, folders.neuron_cache(host) / bucket / info.key, f"s3://{bucket}/{info.key}")
+
+
+def store_cache(job: Job, folders: JobPaths, objects: ObjectStore) -> None:
+    """Store the files that the hosts have added or changed, however the job ended. Nothing is deleted.
+
+    Raises:
+        ObjectError, OSError: it cannot be stored.
+    """
+    uri = cache_uri(job)
+    if uri is None:
+        return
+    bucket, prefix = _place(uri)
+    known = {info.key: info.size for info in list_all(objects, bucket, prefix + _ENTRIES)}
+    for host in job.hosts:
+        root = folders.neuron_cache(host) / bucket
+        if not root.is_dir() or not folders.holds(root):
+            continue
+        # `model.done` last, so that whoever reads meanwhile finds no half entry.
+        for path in sorted(root.rglob("*"), key=lambda found: (found.name == "model.done", found)):
+            key = path.relative_to(root).as_posix()
+            if not key.startswith(prefix) or path.suffix in _UNFINISHED or path.name.startswith(_DRAFT):
+                continue
+            if path.is_symlink() or not path.is_file() or known.get(key) == path.stat().st_size:
+                continue
+            objects.put_file(bucket, key, path)
+            known[key] = path.stat().st_size
+
+
+def _place(uri: str) -> tuple[str, str]:
+    """Bucket and prefix, the latter empty or with a slash at its end."""
+    try:
+        bucket, key = parse_s3(uri)
+    except ValueError as error:
+        raise InputError(f"ClientError: The Neuron compile cache cannot be used: {error}") from error
+    parts = [part for part in key.split("/") if part]
+    if ".." in parts or "." in parts:
+        raise InputError(
+            f"ClientError: The Neuron compile cache {uri!r} leads out of its bucket. Change the address."
+        )
+    return bucket, "".join(f"{part}/" for part in parts)
