@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from windtunnel._version import __version__
 
 if TYPE_CHECKING:
+    from windtunnel.diagnostics import Diagnostic, Diagnostics
     from windtunnel.errors import (
         BackendError,
         ConfigurationError,
@@ -46,6 +47,8 @@ _HOME_OF = {
     "BackendError": "errors",
     "ConfigurationError": "errors",
     "Detached": "errors",
+    "Diagnostic": "diagnostics",
+    "Diagnostics": "diagnostics",
     "Estimator": "estimator",
     "FileSystemInput": "inputs",
     "FullScale": "priceperf",
@@ -75,6 +78,8 @@ __all__ = [
     "BackendError",
     "ConfigurationError",
     "Detached",
+    "Diagnostic",
+    "Diagnostics",
     "Estimator",
     "FileSystemInput",
     "FullScale",

@@ -63,7 +63,7 @@ class JobArguments:
         rules: Debugger rules; refused unless empty.
         debugger_hook_config: False: none; None or True: SDK v2's default; a mapping is sent as
             DebugHookConfig.
-        tensorboard_output_config: Sent as TensorBoardOutputConfig; AWS only.
+        tensorboard_output_config: Sent as TensorBoardOutputConfig: where event files go.
         enable_sagemaker_metrics: Metrics time series; on by default for PyTorch and HuggingFace.
         enable_network_isolation: No network in the container.
         profiler_config: Sent as ProfilerConfig; refused on Trainium, which SageMaker's profiler does not
@@ -160,7 +160,6 @@ _REFUSED: Mapping[str, str] = {
 }
 
 _AWS_ONLY: Sequence[str] = (
-    "tensorboard_output_config",
     "training_repository_access_mode",
     "training_repository_credentials_provider_arn",
     "enable_infra_check",

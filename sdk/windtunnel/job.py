@@ -21,6 +21,7 @@ from windtunnel.logs import LogFollower, StatusPrinter, printable, script_tail
 from windtunnel.session import Session, resolve_session
 
 if TYPE_CHECKING:
+    from windtunnel.diagnostics import Diagnostics
     from windtunnel.priceperf import FullScale
     from windtunnel.report import PricePerformance
 
@@ -192,13 +193,46 @@ class TrainingJob:
             JobNotFinished: the job has not ended, or did not run in a simulator.
         """
         description = self.describe()
-        bucket, prefix = split_s3(str(description["OutputDataConfig"]["S3OutputPath"]))
-        key = "/".join(part for part in (prefix.rstrip("/"), self.name, "windtunnel/counters.json") if part)
-        out = io.BytesIO()
-        if not self.session.service.get_object(bucket, key, out):
+        counters = self._output_document(description, "counters.json")
+        if counters is None:
             raise self._not_finished("counters", description)
-        counters: dict[str, Any] = json.loads(out.getvalue())
         return counters
+
+    def usage(self) -> dict[str, Any] | None:
+        """What the simulated NeuronCores do now: ``windtunnel/usage.json`` of the job's output, refreshed each second.
+
+        None when nothing is known: the job does not train (any more), or its script has not used a core yet.
+        """
+        return self._output_document(self.describe(), "usage.json")
+
+    def download_tensorboard(self, path: str | Path = ".") -> Path:
+        """Fetch the event files into the directory ``path``, for ``tensorboard --logdir``; blocks.
+
+        They are what the script wrote with a SummaryWriter to /opt/ml/output/tensorboard and, from a simulator,
+        the Neuron counters. Returns the directory.
+
+        Raises:
+            JobNotFinished: there are none (yet): they are uploaded when the training has ended.
+        """
+        description = self.describe()
+        config = description.get("TensorBoardOutputConfig") or description["OutputDataConfig"]
+        bucket, prefix = split_s3(str(config["S3OutputPath"]))
+        below = "/".join(part for part in (prefix.rstrip("/"), self.name, "tensorboard-output/") if part)
+        if not self.session.service.list_objects(bucket, below):
+            raise self._not_finished("event files", description)
+        folder = absolute(path)
+        self._download_all(bucket, below, folder)
+        return folder
+
+    def diagnostics(self) -> Diagnostics:
+        """What Trainium would tell too late about the script, worst first, each with the line to change.
+
+        Raises:
+            JobNotFinished: as `counters`.
+        """
+        from windtunnel.diagnostics import diagnostics_of
+
+        return diagnostics_of(self.counters())
 
     def report(self, full_scale: FullScale | None = None) -> PricePerformance:
         """What the job would take and cost on Trainium, against p4d.
@@ -209,6 +243,16 @@ class TrainingJob:
         from windtunnel.report import report_for_job
 
         return report_for_job(self, full_scale=full_scale)
+
+    def _output_document(self, description: dict[str, Any], name: str) -> dict[str, Any] | None:
+        """A JSON document of Windtunnel's own beside the job's output; None when there is none."""
+        bucket, prefix = split_s3(str(description["OutputDataConfig"]["S3OutputPath"]))
+        key = "/".join(part for part in (prefix.rstrip("/"), self.name, "windtunnel", name) if part)
+        out = io.BytesIO()
+        if not self.session.service.get_object(bucket, key, out):
+            return None
+        document: dict[str, Any] = json.loads(out.getvalue())
+        return document
 
     def _follow(self, shown: bool, poll: float | None, timeout: float | None, out: TextIO) -> dict[str, Any]:
         """Read log and status in turns until the job has ended; returns its last description."""

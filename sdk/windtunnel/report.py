@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Protocol
 
 from windtunnel.errors import JobNotFinished
@@ -27,6 +28,7 @@ from windtunnel.priceperf import (
     compare,
     published_comparison,
 )
+from windtunnel.rendering import diagnosed
 from windtunnel.rendering import measured as measured_part
 from windtunnel.rendering import modelled as modelled_part
 from windtunnel.rendering import published as published_part
@@ -35,7 +37,10 @@ from windtunnel.rendering.document import Document, Section
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderableType
 
+    from windtunnel.diagnostics import Diagnostics
+
 __all__ = [
+    "DrawnDocument",
     "FullScale",
     "PricePerformance",
     "PublishedReport",
@@ -63,7 +68,7 @@ class ReportableJob(Protocol):
         ...
 
 
-class _Report:
+class DrawnDocument:
     """A document that draws itself: ``print``, rich, notebooks."""
 
     def document(self) -> Document:
@@ -101,13 +106,14 @@ class _Report:
         return as_html(self.document())
 
 
-class PricePerformance(_Report):
+class PricePerformance(DrawnDocument):
     """The report of one job.
 
     Attributes:
         measured: figures of the run, by name with units; nothing modelled.
         comparison: what is modelled; None when there is nothing to model from.
         unavailable: why there is no comparison.
+        diagnostics: what to change in the script; None without counters.
     """
 
     def __init__(
@@ -118,6 +124,7 @@ class PricePerformance(_Report):
         full_scale: FullScale | None,
         unavailable: str | None,
         prices: PriceBook,
+        diagnostics: Diagnostics | None = None,
     ) -> None:
         """Built by `report_for_job` and `report_for_counters`."""
         self.measured = dict(measured)
@@ -126,6 +133,7 @@ class PricePerformance(_Report):
         self.unavailable = unavailable
         self._workload = workload
         self._prices = prices
+        self.diagnostics = diagnostics
 
     def __repr__(self) -> str:
         """The job's name and how much is known."""
@@ -139,6 +147,8 @@ class PricePerformance(_Report):
         bill = measured_part.bill(facts, self._prices)
         if bill is not None:
             sections.append(bill)
+        if self.diagnostics is not None and (change := diagnosed.for_report(self.diagnostics)) is not None:
+            sections.append(change)
         headline: tuple[str, ...] = ()
         if self.comparison is not None and self._workload is not None:
             headline = modelled_part.headline(self.comparison, self.full_scale)
@@ -162,6 +172,9 @@ class PricePerformance(_Report):
             "measured": self.measured,
             "modelled": None if self.comparison is None else modelled(self.comparison, self.full_scale),
             "unavailable": self.unavailable,
+            "diagnostics": None
+            if self.diagnostics is None
+            else [asdict(found) for found in self.diagnostics],
         }
 
     def plot(self) -> Any:
@@ -178,7 +191,7 @@ class PricePerformance(_Report):
         return cost_plot(self.comparison, str(self.measured.get("job", "Modelled cost")))
 
 
-class PublishedReport(_Report):
+class PublishedReport(DrawnDocument):
     """AWS's published table beside its own arithmetic. ``table`` holds the figures."""
 
     def __init__(self, table: PublishedComparison) -> None:
@@ -266,10 +279,11 @@ def _report(
     facts = measured_part.collect(describe, counters)
     if counters is None:
         return PricePerformance(facts, None, None, full_scale, "the job left no counters.", book)
+    found = _diagnostics(counters)
     try:
         workload = Workload.from_counters(counters)
     except PricePerfError as error:
-        return PricePerformance(facts, None, None, full_scale, str(error), book)
+        return PricePerformance(facts, None, None, full_scale, str(error), book, found)
     chosen = instances or (workload.instance_type, LARGE_NEURON_INSTANCE, GPU_INSTANCE)
     if instances is None and workload.instance_type == "ml.trn1n.32xlarge":
         chosen = (workload.instance_type, GPU_INSTANCE)
@@ -283,7 +297,14 @@ def _report(
         gpu_batch=gpu_batch,
         trn_precision=FP32 if uncast else AUTO_CAST,
     )
-    return PricePerformance(facts, workload, comparison, full_scale, None, book)
+    return PricePerformance(facts, workload, comparison, full_scale, None, book, found)
+
+
+def _diagnostics(counters: Mapping[str, Any]) -> Diagnostics:
+    """Imported late: diagnostics draw themselves with what is defined here."""
+    from windtunnel.diagnostics import diagnostics_of
+
+    return diagnostics_of(counters)
 
 
 def _subtitle(facts: Mapping[str, Any]) -> str:

@@ -85,6 +85,9 @@ class TrainingRequest:
         found = {upload.bucket for upload in self.uploads}
         written = [self.parameters["OutputDataConfig"]["S3OutputPath"]]
         written += [config["S3Uri"] for config in [self.parameters.get("CheckpointConfig")] if config]
+        written += [
+            config["S3OutputPath"] for config in [self.parameters.get("TensorBoardOutputConfig")] if config
+        ]
         return frozenset(found | {split_s3(str(uri))[0] for uri in written})
 
     def to_dict(self) -> dict[str, Any]:

@@ -66,7 +66,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def build_parser() -> argparse.ArgumentParser:
     """The parser with all commands; makes nothing else, imports no boto3."""
-    from windtunnel.cli import jobs, report, run, validate
+    from windtunnel.cli import diagnostics, jobs, report, run, top, validate
 
     parser = argparse.ArgumentParser(
         prog="windtunnel",
@@ -75,9 +75,11 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"windtunnel {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     jobs.add_parsers(commands)
+    top.add_parsers(commands)
     run.add_parsers(commands)
     validate.add_parsers(commands)
     report.add_parsers(commands)
+    diagnostics.add_parsers(commands)
     for name, text in _PASSED_ON.items():
         commands.add_parser(name, help=text, add_help=False)
     return parser

@@ -242,7 +242,11 @@ def estimate(
         fixed_costs.setup(),
         fixed_costs.preparation(size.preparation_s),
         fixed_costs.compilation(
-            instance.family, workload.graphs, size.evaluation_samples > 0, size.compile_cached
+            instance.family,
+            workload.graphs,
+            size.evaluation_samples > 0,
+            size.compile_cached,
+            workload.compiled,
         ),
         fixed_costs.evaluation(evaluation_steps * forward.total_s, check.log_fast, check.log_slow),
         fixed_costs.transfer("upload", model_gib),

@@ -10,7 +10,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from . import compile_time
 from .catalog import Family
+from .compile_time import CompiledGraph
 
 
 @dataclass(frozen=True)
@@ -87,16 +89,43 @@ def preparation(seconds: float) -> FixedCost:
     return FixedCost("preparation", seconds, seconds, seconds, basis)
 
 
-def compilation(family: Family, graphs: int, evaluates: bool, cached: bool) -> FixedCost:
+def compilation(
+    family: Family,
+    graphs: int,
+    evaluates: bool,
+    cached: bool,
+    ledger: tuple[CompiledGraph, ...] | None = None,
+) -> FixedCost:
     """Neuron compiler time. A GPU running eager PyTorch compiles nothing.
 
-    The training step is one large graph on trn1 (a rehearsal counts it as two),
-    evaluation another; all further graphs are taken as small.
+    Args:
+        family: of the instance.
+        graphs: how many the rehearsal counted.
+        evaluates: whether the job evaluates.
+        cached: the user's word that all graphs come from a compile cache.
+        ledger: each graph with its size and whether the compile cache had it; None: the counters do
+            not tell (see `_assumed_compilation`).
     """
     if family != "trn1":
         return FixedCost("compile", 0.0, 0.0, 0.0, "eager PyTorch compiles nothing")
     if cached:
         return FixedCost("compile", 0.0, 0.0, 0.0, "all graphs from the compile cache, as you stated")
+    if ledger is None:
+        return _assumed_compilation(graphs, evaluates)
+    hits = sum(graph.cached for graph in ledger)
+    time = compile_time.of_graphs(ledger)
+    basis = f"{hits} of {len(ledger)} graphs cached"
+    if hits < len(ledger):
+        basis += f"; each other at {compile_time.BASE.seconds:g} s and {compile_time.PER_TFLOP.seconds:g} s a TFLOP"
+        basis += f": {compile_time.BASIS}"
+    return FixedCost("compile", time.seconds, time.low_s, time.high_s, basis)
+
+
+def _assumed_compilation(graphs: int, evaluates: bool) -> FixedCost:
+    """The training step is one large graph on trn1 (a rehearsal counts it as two).
+
+    Evaluation is another; all further graphs are taken as small.
+    """
     large = 2 if evaluates else 1
     small = max(0, graphs - large - 1)
     low, middle, high = (

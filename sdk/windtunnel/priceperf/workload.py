@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from .catalog import instance_type
 from .collectives import Collective
+from .compile_time import CompiledGraph
 from .compute import Precision
 from .errors import InvalidCounters, InvalidInput
 from .memory import STATE_BYTES_PER_PARAMETER
@@ -68,6 +69,7 @@ class Workload:
 
     ``evaluation``: one step without optimizer, scaled to one sample; None when there was none.
     ``parameters``: from the bytes of the gradient reduction; None when nothing was reduced.
+    ``compiled``: each graph; None when the counters do not list them.
     """
 
     instance_type: str
@@ -80,6 +82,7 @@ class Workload:
     evaluation_samples: int
     parameters: float | None
     graphs: int
+    compiled: tuple[CompiledGraph, ...] | None = None
 
     @property
     def state_bytes(self) -> float:
@@ -170,6 +173,7 @@ class Workload:
             evaluation_samples=evaluation_samples,
             parameters=_parameters(step),
             graphs=int(_number(graphs, "graphs", "count")),
+            compiled=_compiled(graphs),
         )
 
 
@@ -204,6 +208,24 @@ def _collective(kind: str, counted: Mapping[str, Any], steps: float, world_size:
     if kind == "all_gather":  # counted is one worker's shard; the model wants the gathered whole
         payload *= world_size
     return Collective(kind, _number(counted, where, "count") / steps, payload)
+
+
+def _compiled(graphs: Mapping[str, Any]) -> tuple[CompiledGraph, ...] | None:
+    """The graphs of the ledger, and those it left out as graphs without arithmetic: it leaves out the smallest."""
+    ledger = graphs.get("ledger")
+    if not isinstance(ledger, Sequence) or isinstance(ledger, str):
+        return None
+    listed = []
+    for entry in ledger:
+        if not isinstance(entry, Mapping):
+            raise InvalidCounters(f"graphs.ledger must hold objects, not {entry!r}")
+        flops = _mapping(entry, "graphs.ledger", "flops") if entry.get("flops") is not None else {}
+        total = math.fsum(_number(flops, "graphs.ledger.flops", dtype) for dtype in flops)
+        listed.append(CompiledGraph(total, entry.get("cached") is True))
+    left_out = max(0, int(_number(graphs, "graphs", "count")) - len(listed))
+    cached = max(0, int(graphs.get("cached") or 0) - sum(graph.cached for graph in listed))
+    rest = [CompiledGraph(0.0, position < cached) for position in range(left_out)]
+    return (*listed, *rest)
 
 
 def _parameters(step: StepWork) -> float | None:

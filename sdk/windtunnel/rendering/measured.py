@@ -46,6 +46,7 @@ def collect(describe: Mapping[str, Any], counters: Mapping[str, Any] | None) -> 
         "flops_per_step_per_core": flops / steps if steps and flops else None,
         "collective_bytes_per_step_per_core": payload / steps if steps else None,
         "graphs": _count(fmt.number(graphs, "count")),
+        "graphs_cached": _count(fmt.number(graphs, "cached")),
         "compile_seconds": fmt.number(graphs, "compile_seconds"),
         "first_step_after_seconds": fmt.number(clock, "first_step_after"),
         "device_memory_peak_bytes": fmt.number(counters or {}, "device_memory_peak_bytes"),
@@ -154,6 +155,9 @@ def _machine_rows(facts: Mapping[str, Any]) -> list[Row]:
     if "graphs" in facts:
         compiled = fmt.seconds(facts.get("compile_seconds", 0.0))
         rows.append(Row("Graphs compiled", (f"{facts['graphs']:,.0f} in {compiled} (XLA on this machine)",)))
+    if "graphs_cached" in facts:
+        cached = f"{facts['graphs_cached']:,.0f} of {facts.get('graphs', 0):,.0f} graphs"
+        rows.append(Row("Found in the Neuron cache", (cached,)))
     if "first_step_after_seconds" in facts:
         rows.append(Row("First step after", (fmt.seconds(facts["first_step_after_seconds"]),)))
     if "device_memory_peak_bytes" in facts:

@@ -94,7 +94,7 @@ def test_arguments_without_a_meaning_here(local: LocalSession, argument: str) ->
     [
         {"training_plan": "arn:aws:sagemaker:us-east-1:1:training-plan/p"},
         {"enable_remote_debug": True},
-        {"tensorboard_output_config": {"S3OutputPath": "s3://b/t"}},
+        {"enable_infra_check": True},
     ],
 )
 def test_arguments_of_aws_alone(local: LocalSession, aws: AwsSession, argument: dict[str, Any]) -> None:

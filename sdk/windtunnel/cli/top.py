@@ -1,0 +1,107 @@
+"""`windtunnel top JOB`: what the simulated NeuronCores of a running job do."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from windtunnel.job import TrainingJob
+
+_PERIOD_S = 1.0
+_WIDTH = 160
+
+
+def add_parsers(commands: Any) -> None:
+    """Register the command."""
+    top = commands.add_parser(
+        "top",
+        help="show what the cores of a running job do",
+        description="Show what the simulated NeuronCores of a running job do, once a second, until it ends or "
+        "Ctrl-C. The job goes on. Where there is no terminal, it is one look.",
+    )
+    top.add_argument("name", help="the job's name")
+    top.add_argument("--once", action="store_true", help="one look")
+    top.add_argument("--json", action="store_true", help="one JSON object a look")
+    top.set_defaults(func=_top, aws=False)
+
+
+def _top(arguments: argparse.Namespace) -> int:
+    from windtunnel.cli.jobs import session_of
+    from windtunnel.job import TrainingJob
+
+    job = TrainingJob.attach(arguments.name, session_of(arguments))
+    once = arguments.once or not (sys.stdout.isatty() or arguments.json)
+    try:
+        if once:
+            return _look(job, as_json=arguments.json)
+        if arguments.json:
+            while _look(job, as_json=True) == 0:
+                time.sleep(_PERIOD_S)
+        else:
+            _watch(job)
+    except KeyboardInterrupt:
+        return 0  # it only looked
+    return 0
+
+
+def _look(job: TrainingJob, *, as_json: bool) -> int:
+    """Print once; 1 when the job trains no more."""
+    document = job.usage()
+    if document is None:
+        return _nothing(job)
+    from windtunnel import usage
+
+    usages = usage.read(document)
+    if as_json:
+        shown = {"job": job.name, "time": document["time"], "cores": [one.as_dict() for one in usages]}
+        print(json.dumps(shown), flush=True)
+        return 0
+    from rich.console import Console
+
+    from windtunnel.rendering.usage import screen
+
+    Console(width=None if sys.stdout.isatty() else _WIDTH).print(
+        screen(job.name, document["instance_type"], usages)
+    )
+    return 0
+
+
+def _nothing(job: TrainingJob) -> int:
+    """Say why there is nothing to see; 0 while there may still come something."""
+    from windtunnel.job import TERMINAL
+
+    description = job.describe()
+    status, secondary = description["TrainingJobStatus"], description.get("SecondaryStatus", "")
+    if status in TERMINAL:
+        print(
+            f"{job.name} has ended: {status}. `windtunnel report {job.name}` has its figures.",
+            file=sys.stderr,
+        )
+        return 1
+    print(f"{job.name}: {secondary}; no core is in use.", file=sys.stderr)
+    return 0
+
+
+def _watch(job: TrainingJob) -> None:
+    """Redraw in place until the job has ended."""
+    from rich.live import Live
+    from rich.text import Text
+
+    from windtunnel import usage
+    from windtunnel.job import TERMINAL
+    from windtunnel.rendering.usage import screen
+
+    with Live(Text("..."), auto_refresh=False, transient=True) as live:
+        while (status := job.status()) not in TERMINAL:
+            document = job.usage()
+            if document is None:
+                live.update(Text(f"{job.name}: {status}; no core is in use."), refresh=True)
+            else:
+                shown = screen(job.name, document["instance_type"], usage.read(document))
+                live.update(shown, refresh=True)
+            time.sleep(_PERIOD_S)
+    _nothing(job)

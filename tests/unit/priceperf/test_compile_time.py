@@ -1,0 +1,82 @@
+"""Modelled neuronx-cc time: what it rests on, and that a warm cache takes it away."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.fakes.counters import Counters
+from windtunnel.priceperf import FullScale, Workload, compare, compile_time, fixed_costs
+from windtunnel.priceperf.compile_time import CompiledGraph
+from windtunnel.priceperf.errors import InvalidInput
+
+FLOPS = st.floats(0, 1e16)
+
+
+def test_the_published_figures_come_out() -> None:
+    """BERT-Large's step, 6 FLOPs a parameter and token, in about 13 minutes; a small graph in 7 s."""
+    step = 6 * 336e6 * 16 * 128
+    assert compile_time.seconds(step) == pytest.approx(13 * 60, rel=0.05)
+    assert compile_time.seconds(0) == 7
+
+
+@given(FLOPS, FLOPS)
+def test_larger_graphs_take_longer_and_the_interval_holds_the_middle(one: float, other: float) -> None:
+    """For any size."""
+    small, large = (compile_time.of_graph(flops) for flops in sorted((one, other)))
+    assert small.seconds <= large.seconds
+    assert 0 < large.low_s < large.seconds < large.high_s
+
+
+@given(st.lists(st.tuples(FLOPS, st.booleans())))
+def test_only_what_is_not_cached_takes_time(graphs: list[tuple[float, bool]]) -> None:
+    """The second job with a warm cache is modelled without compile time."""
+    ledger = [CompiledGraph(flops, cached) for flops, cached in graphs]
+    expected = sum(compile_time.seconds(flops) for flops, cached in graphs if not cached)
+    assert compile_time.of_graphs(ledger).seconds == pytest.approx(expected)
+    warm = [CompiledGraph(flops, cached=True) for flops, _ in graphs]
+    assert compile_time.of_graphs(warm) == compile_time.NOTHING
+
+
+def test_a_negative_size_is_no_graph() -> None:
+    """Said, not clamped."""
+    with pytest.raises(InvalidInput, match="-1"):
+        compile_time.of_graph(-1)
+
+
+def test_the_fixed_cost_says_how_many_graphs_were_cached() -> None:
+    """And a GPU compiles nothing."""
+    ledger = (CompiledGraph(4e12), CompiledGraph(0.0, cached=True))
+    cost = fixed_costs.compilation("trn1", 2, evaluates=True, cached=False, ledger=ledger)
+    assert cost.seconds == compile_time.seconds(4e12)
+    assert cost.basis.startswith("1 of 2 graphs cached; each other at 7 s and 190 s a TFLOP")
+    warm = tuple(CompiledGraph(graph.flops, cached=True) for graph in ledger)
+    cost = fixed_costs.compilation("trn1", 2, evaluates=True, cached=False, ledger=warm)
+    assert (cost.seconds, cost.high_s, cost.basis) == (0.0, 0.0, "2 of 2 graphs cached")
+    assert fixed_costs.compilation("a100", 2, evaluates=True, cached=False, ledger=ledger).seconds == 0.0
+
+
+def modelled(counters: dict[str, Any]) -> fixed_costs.FixedCost:
+    """The compile cost of a job on trn1."""
+    workload = Workload.from_counters(counters)
+    comparison = compare(workload, ["ml.trn1.32xlarge"], full_scale=FullScale(train_samples=1000))
+    return next(cost for cost in comparison.estimates[0].fixed if cost.name == "compile")
+
+
+def test_the_ledger_of_the_counters_decides(counters: Counters) -> None:
+    """Graphs that the ledger left out are small ones; counters without a ledger get the older assumption."""
+    ledger: list[dict[str, Any]] = [
+        {"graph": "a", "flops": {"fp32": 1e12, "bf16": 3e12}, "cached": False},
+        {"graph": "b", "flops": None, "cached": True},
+        {"graph": "c", "flops": {}, "cached": None},
+    ]
+    graphs = {"count": 5, "cached": 2, "ledger": ledger, "ledger_left_out": 2, "compile_seconds": 1.0}
+    cold = modelled(counters(graphs=graphs))
+    assert cold.seconds == pytest.approx(compile_time.seconds(4e12) + 2 * compile_time.seconds(0))
+    assert cold.basis.startswith("2 of 5 graphs cached")
+    warm = [{**entry, "cached": True} for entry in ledger]
+    assert modelled(counters(graphs={**graphs, "cached": 5, "ledger": warm})).seconds == 0
+    assert "assumed" in modelled(counters()).basis
