@@ -41,4 +41,4 @@ def estimator(session: LocalSession, script: str = "behave.py", **arguments: Any
         "session": session,
         **arguments,
     }
-    return PyTorch(script, source_dir=str(SCRIPTS), **settings)
+    return PyTorch(script, **{"source_dir": str(SCRIPTS), **settings})

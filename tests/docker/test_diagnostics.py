@@ -1,0 +1,52 @@
+"""A whole job says what Trainium would tell too late: in its log, in `job.diagnostics()`, in its FailureReason."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.docker.conftest import SCRIPTS, estimator
+from windtunnel import LocalSession, TrainingJobFailed
+
+pytestmark = pytest.mark.docker
+
+TORCHRUN = {"torch_distributed": {"enabled": True}}
+
+
+def line_of(mark: str) -> str:
+    """``too_late.py:12`` of the line that a comment marks."""
+    lines = (SCRIPTS / "too_late.py").read_text().splitlines()
+    return f"too_late.py:{next(number for number, text in enumerate(lines, 1) if f'# line: {mark}' in text)}"
+
+
+def test_a_ragged_batch_and_a_value_read_in_the_loop_are_named(session: LocalSession) -> None:
+    """Both lines: as objects, in the log's end, in the report."""
+    job = estimator(session, "too_late.py", distribution=TORCHRUN, hyperparameters={"how": "loop"}).fit(
+        logs=False
+    )
+    found = {one.kind: one for one in job.diagnostics()}
+    assert found["ragged_batch"].line == line_of("made")
+    assert found["host_read"].line == line_of("read")
+    assert found["host_read"].count == 10
+    log = list(job.logs())
+    summary = log[next(number for number, text in enumerate(log) if "worst first" in text) :]
+    for one in found.values():
+        assert any(f"{one.severity}: {one.line}: " in text for text in summary)
+    graphs = job.diagnostics().graphs
+    assert {"first", "shape"} <= {graph.reason for graph in graphs}
+    assert all(graph.source.startswith("too_late.py:") for graph in graphs)
+    assert line_of("made") in job.report().to_text()
+
+
+def test_a_model_too_big_for_a_core_fails_with_the_devices_message(session: LocalSession) -> None:
+    """5 billion fp32 parameters on two cores, in containers of 4 GiB: no host memory is used up for it."""
+    job = estimator(session, "too_late.py", distribution=TORCHRUN, hyperparameters={"how": "big"}).fit(
+        wait=False
+    )
+    with pytest.raises(TrainingJobFailed):
+        job.wait(logs=False, timeout=200)
+    reason = str(job.describe()["FailureReason"])
+    assert "RESOURCE_EXHAUSTED: Failed to allocate 18.6" in reason
+    assert "needs 18.6" in reason and "has 16.000GB" in reason
+    assert line_of("big") in reason
+    (found,) = [one for one in job.diagnostics() if one.severity == "error"]
+    assert (found.kind, found.line) == ("device_memory", line_of("big"))

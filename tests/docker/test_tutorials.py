@@ -1,0 +1,167 @@
+"""Scripts in the shape of the public Trainium tutorials, as whole jobs: what runs here runs there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.docker.conftest import estimator
+from windtunnel import LocalSession, TrainingJob
+
+pytestmark = pytest.mark.docker
+
+TUTORIALS = Path(__file__).parent / "tutorials"
+TORCHRUN = {"torch_distributed": {"enabled": True}}
+TWO_CORES = {"NEURONCORE_NUM_DEVICES": "2"}
+
+
+def start(session: LocalSession, script: str, **arguments: Any) -> TrainingJob:
+    """A job of one of the tutorials, started; with torchrun unless it brings its own start."""
+    return estimator(session, script, source_dir=str(TUTORIALS), **arguments).fit(wait=False)
+
+
+def finish(job: TrainingJob) -> list[str]:
+    """Wait until the job has completed; its log. With the log in the message when it has not."""
+    job.wait(logs=False, timeout=400)
+    lines = list(job.logs())
+    assert job.status() == "Completed", "\n".join(lines[-50:])
+    return lines
+
+
+def numbers(name: str, lines: Sequence[str]) -> list[float]:
+    """All values that the log has as ``name=value``, in order."""
+    found = (re.search(rf"\b{name}=([-+.\deE]+)", line) for line in lines)
+    return [float(match[1]) for match in found if match]
+
+
+def ranks_are_equal(lines: Sequence[str]) -> bool:
+    """Both ranks of the perceptron have said that their parameters differ by nothing."""
+    said = [line for line in lines if "parameters differ by" in line]
+    return len(said) == 2 and all(line.endswith("differ by 0.0") for line in said)
+
+
+def test_a_perceptron_with_torchrun_and_with_processes_that_the_script_starts(
+    session: LocalSession, tmp_path: Path
+) -> None:
+    """The same two cores, losses and parameters with torchrun, `xmp.spawn` and `torch_xla.launch`."""
+    jobs = {
+        "torchrun": start(session, "mlp_torchrun.py", distribution=TORCHRUN),
+        "fork": start(session, "mlp_xmp.py", hyperparameters={"how": "fork"}, environment=TWO_CORES),
+        "launch": start(session, "mlp_xmp.py", hyperparameters={"how": "launch"}, environment=TWO_CORES),
+    }
+    losses, models = {}, {}
+    for how, job in jobs.items():
+        lines = finish(job)
+        losses[how] = numbers("loss", lines)
+        assert len(losses[how]) == 3 and losses[how][-1] < 0.5 * losses[how][0], losses[how]
+        assert ranks_are_equal(lines), "\n".join(lines[-20:])
+        models[how] = (job.download_model(tmp_path / how) / "checkpoint.pt").stat().st_size
+        counters = job.counters()
+        assert (counters["world_size"], counters["train"]["steps"]) == (2, 48)
+    assert losses["torchrun"] == losses["fork"] == losses["launch"]
+    assert len(set(models.values())) == 1
+
+
+def test_a_script_that_starts_torchrun_itself(session: LocalSession) -> None:
+    """From a shell script with `neuron-ls`, and from Python: the hyperparameters arrive, both cores train."""
+    jobs = [start(session, "start.sh"), start(session, "start_torchrun.py", hyperparameters={"epochs": 2})]
+    for job in jobs:
+        lines = finish(job)
+        losses = numbers("loss", lines)
+        assert len(losses) == 2 and losses[1] < losses[0]
+        assert ranks_are_equal(lines)
+        assert job.counters()["world_size"] == 2
+
+
+def test_the_sum_over_all_cores_is_right_a_hundred_times(session: LocalSession) -> None:
+    """On four cores of the large instance."""
+    job = start(
+        session, "allreduce.py", distribution=TORCHRUN, instance_type="ml.trn1.32xlarge", local_cores=4
+    )
+    lines = finish(job)
+    said = sorted(line for line in lines if "sums right" in line)
+    assert said == [f"rank {rank} of 4: 100 sums right, cores {rank}" for rank in range(4)]
+    assert job.counters()["other"]["collectives"]["all_reduce"]["count"] >= 100
+
+
+def test_text_classification_with_the_trainer_of_transformers(session: LocalSession, tmp_path: Path) -> None:
+    """Trains, evaluates and saves; half of the data on each core; the model's files are those of any other."""
+    job = start(
+        session,
+        "text_classification.py",
+        distribution=TORCHRUN,
+        metric_definitions=[{"Name": "accuracy", "Regex": "accuracy=([0-9.]+)"}],
+    )
+    lines = finish(job)
+    assert numbers("steps", lines) == [32]
+    assert numbers("accuracy", lines)[-1] > 0.9
+    assert {line for line in lines if line.startswith("rank ")} == {
+        "rank 0 of 2 on xla:0",
+        "rank 1 of 2 on xla:0",
+    }
+    assert job.metrics()["accuracy"] > 0.9
+    model = job.download_model(tmp_path)
+    assert {path.name for path in model.iterdir()} >= {"config.json", "model.safetensors", "tokenizer.json"}
+
+
+def test_gpt_2_with_a_sharded_optimizer(session: LocalSession, tmp_path: Path) -> None:
+    """ZeRO-1, clipping, a schedule, bf16 autocast: the loss falls, each core holds half, checkpoints are read back."""
+    job = start(session, "gpt2_zero1.py", distribution=TORCHRUN)
+    lines = finish(job)
+    losses = numbers("loss", lines)
+    assert len(losses) == 6 and losses[-1] < losses[0] - 1
+    said = sorted(line for line in lines if "optimizer state" in line)
+    assert said == [f"rank {rank}: optimizer state holds 1.00 values a parameter" for rank in (0, 1)]
+    assert (job.download_model(tmp_path) / "model.safetensors").exists()
+
+
+def test_bert_pre_training_that_is_resumed(session: LocalSession, tmp_path: Path) -> None:
+    """Half the steps, and the rest in a second job from the checkpoint: what one job alone would have said."""
+    checkpoints = f"s3://{session.default_bucket()}/bert-pretraining"
+
+    def pre_train(steps: int, **arguments: Any) -> TrainingJob:
+        return start(
+            session,
+            "bert_pretraining.py",
+            distribution=TORCHRUN,
+            hyperparameters={"steps_this_run": steps},
+            **arguments,
+        )
+
+    whole = pre_train(24)
+    first = finish(pre_train(12, checkpoint_s3_uri=checkpoints))
+    second = finish(pre_train(24, checkpoint_s3_uri=checkpoints))
+    assert "resumed at step 12" in second
+    uninterrupted = finish(whole)
+    losses = numbers("step_loss", uninterrupted)
+    assert len(losses) == 24 and losses[-1] < losses[0] - 0.5
+    assert numbers("step_loss", first) + numbers("step_loss", second) == pytest.approx(losses, abs=2e-4)
+    assert numbers("learning_rate", first) + numbers("learning_rate", second) == numbers(
+        "learning_rate", uninterrupted
+    )
+    assert whole.counters()["train"]["steps"] == 48
+
+
+def test_a_job_that_only_compiles(session: LocalSession) -> None:
+    """`RUN_NEURON_PARALLEL_COMPILE=1`: the toolkit puts neuron_parallel_compile in front, and all graphs compile."""
+    job = start(
+        session,
+        "mlp_torchrun.py",
+        distribution=TORCHRUN,
+        environment={"RUN_NEURON_PARALLEL_COMPILE": "1"},
+        hyperparameters={"epochs": 1},
+    )
+    lines = finish(job)
+    summary = {
+        what: int(count)
+        for line in lines
+        for what, count in re.findall(
+            r"Total (graphs|successful compilations|failed compilations): (\d+)", line
+        )
+    }
+    assert summary["graphs"] == summary["successful compilations"] >= 1
+    assert summary["failed compilations"] == 0
