@@ -47,6 +47,14 @@ def test_a_ragged_batch_and_a_value_read_in_the_loop_are_named(torchrun, tmp_pat
     assert any("was f32[8,32] and is f32[3,32]" in detail for detail in shapes)
 
 
+def test_batches_of_any_kind_reach_the_script_as_they_are(torchrun):
+    """Iterators are not used up, and objects with attributes of the names that tensors have are no error."""
+    (said,) = torchrun("batches.py", workers=1).said
+    assert said["zipped"] == [2, 2] and said["generated"] == [32, 32]
+    assert said["objects"] == ["Values", "Values"]
+    assert said["sizes"] == [8, 7, 6, 1, 0, 0, 0, 0]
+
+
 def test_dynamic_shapes_fallbacks_branches_and_slow_input_are_named(torchrun, tmp_path):
     """A loop that never gets warm is noticed while it runs; an operation that XLA lacks has its line."""
     torchrun("shapes.py", workers=1, WINDTUNNEL_COUNTERS_DIR=str(tmp_path))

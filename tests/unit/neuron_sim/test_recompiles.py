@@ -52,6 +52,15 @@ def test_other_work_on_a_warm_line_is_let_pass() -> None:
     assert run([[FIRST], [], [], [OTHER, OTHER], [OTHER], []]) == []
 
 
+def test_a_ragged_batch_that_lowers_to_other_operations_is_one_all_the_same() -> None:
+    """XLA may need a transpose more for another batch size: that is no other work of the script."""
+    loader = Loader(made_at="train.py:3")
+    for size in (8, 8, 3):
+        loader.came(size, "train.py:6")
+    (found,) = run([[FIRST], [], [], [OTHER]], loader)
+    assert (found.kind, found.line) == ("ragged_batch", "train.py:3")
+
+
 def test_a_ragged_batch_names_where_the_loader_was_made() -> None:
     """At once, also before the loop is warm: the batch is smaller than the others."""
     loader = Loader(made_at="train.py:3")

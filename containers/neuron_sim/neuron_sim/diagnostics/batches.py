@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import threading
 import time
 import weakref
+from collections.abc import Mapping
 from typing import Any
+
+import numpy as np
+import torch
 
 from neuron_sim.counters import script
 from neuron_sim.diagnostics.batches_seen import Loader
 
 _INNER = ("_cpu_loader", "_loader", "dataloader", "base_dataloader")
 """Under these names wrappers (MpDeviceLoader, accelerate's loaders) keep the loader that they wrap."""
+
+_DEPTH, _LOOKED_AT = 4, 64
+"""How deep, and at how many of a batch's parts, to look for its first tensor."""
 
 
 class Batches:
@@ -98,15 +106,18 @@ class Batches:
         ParallelLoader.next_item = noted_next_item
 
 
-def leading_dimension(item: Any) -> int:
-    """Samples in a batch: the first dimension of its first tensor."""
-    if hasattr(item, "dim"):
-        return int(item.shape[0]) if item.dim() else 1
-    values = item.values() if hasattr(item, "values") else item
-    if isinstance(values, (str, bytes)) or not hasattr(values, "__iter__"):
+def leading_dimension(item: Any, depth: int = _DEPTH) -> int:
+    """Samples in a batch: the first dimension of its first tensor; 0 where none is found.
+
+    Only looks into what can be looked at twice: an iterator would be used up before the script sees it.
+    """
+    if isinstance(item, (torch.Tensor, np.ndarray)):
+        return int(item.shape[0]) if item.ndim else 1
+    if depth == 0 or not isinstance(item, (tuple, list, Mapping)):
         return 0
-    for value in values:
-        if found := leading_dimension(value):
+    values = item.values() if isinstance(item, Mapping) else item
+    for value in itertools.islice(values, _LOOKED_AT):
+        if found := leading_dimension(value, depth - 1):
             return found
     return 0
 

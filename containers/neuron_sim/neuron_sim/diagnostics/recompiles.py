@@ -77,7 +77,8 @@ class Recompilations:
         reason = graph.reason
         if not known or reason.kind == "first":
             return None
-        if reason.kind == "shape" and loader is not None and loader.ragged:
+        # A small batch may also lower to other operations: a transpose more, say.
+        if reason.kind in ("shape", "control_flow") and loader is not None and loader.ragged:
             tally = self._ragged.setdefault(id(loader), _Tally())
             tally.add(graph.seconds, self._steps)
             return advice.ragged_batch(loader, loader.usual, loader.latest, tally.count, tally.seconds)

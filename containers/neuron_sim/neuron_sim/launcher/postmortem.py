@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
+import textwrap
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -18,6 +19,8 @@ from neuron_sim.collectives.peers import how_ended, place
 from neuron_sim.collectives.region import FAILED, LEFT, Region, Seat
 
 _MOST_ATTEMPTS = 100
+_WORDS = 400
+"""Characters of a script's own exception. FailureReason has room for 1,024."""
 
 
 @contextlib.contextmanager
@@ -67,7 +70,7 @@ def lines(failures: Mapping[int, ProcessFailure], last: Region) -> list[str]:
     seats = {first + index: last.seat(index) for index in range(last.workers)}
     ended: dict[str, list[int]] = defaultdict(list)
     for rank, failure in failures.items():
-        ended[how_ended(failure.exitcode) + _where(seats[rank])].append(rank)
+        ended[how_ended(failure.exitcode) + _where(seats[rank]) + _words(failure)].append(rank)
     doing: dict[str, list[int]] = defaultdict(list)
     for rank, seat in seats.items():
         if rank not in failures:
@@ -81,6 +84,14 @@ def lines(failures: Mapping[int, ProcessFailure], last: Region) -> list[str]:
 
 def _where(seat: Seat) -> str:
     return f" in {place(seat.text)}" if seat.busy and seat.text else ""
+
+
+def _words(failure: ProcessFailure) -> str:
+    """The script's own exception, on one line: the first thing that a job's FailureReason shows."""
+    if failure.error_file in ("", "<N/A>"):
+        return ""
+    said = failure.message["message"] if isinstance(failure.message, dict) else failure.message
+    return f" ({textwrap.shorten(str(said), _WORDS, placeholder=' ...')})"
 
 
 def _survivor(seat: Seat) -> str:

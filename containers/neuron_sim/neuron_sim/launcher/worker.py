@@ -6,6 +6,8 @@ To the script it looks as if `python -u script.py` had started it.
 from __future__ import annotations
 
 import atexit
+import contextlib
+import json
 import multiprocessing
 import multiprocessing.process
 import os
@@ -13,9 +15,10 @@ import random
 import signal
 import sys
 import threading
+import time
 import traceback
 from pathlib import Path
-from types import FrameType, ModuleType
+from types import FrameType, ModuleType, TracebackType
 from typing import Any
 
 _CROWDED = 4
@@ -137,8 +140,24 @@ def _execute(script: Path) -> int:
         while shown is not None and shown.tb_frame.f_code.co_filename.startswith(_OURS):
             shown = shown.tb_next
         traceback.print_exception(type(error), error, shown)
+        _tell_launcher(error, shown)
         return 1
     return 0
+
+
+def _tell_launcher(error: BaseException, shown: TracebackType | None) -> None:
+    """Leave the exception where torch's agent looks for it, in its format; whole or not at all."""
+    path = os.environ.get("TORCHELASTIC_ERROR_FILE")
+    if not path:
+        return
+    details = {
+        "py_callstack": "".join(traceback.format_exception(type(error), error, shown)),
+        "timestamp": str(int(time.time())),
+    }
+    text = json.dumps({"message": {"message": f"{type(error).__name__}: {error}", "extraInfo": details}})
+    with contextlib.suppress(OSError):
+        Path(f"{path}.{os.getpid()}").write_text(text)
+        Path(f"{path}.{os.getpid()}").replace(path)
 
 
 def _exit_code(leaving: SystemExit) -> int:
