@@ -14,7 +14,7 @@ from windtunnel_local.api.sigv4 import Verifier
 from windtunnel_local.credentials import Credentials
 from windtunnel_local.objects import FileObjects
 from windtunnel_local.service.config import ServiceConfig
-from windtunnel_local.service.logs import LogsService
+from windtunnel_local.service.observed.logs import LogsService
 from windtunnel_local.service.ports import Clock, Runner
 from windtunnel_local.service.training_jobs import TrainingJobService
 from windtunnel_local.settings import Settings, version

@@ -12,8 +12,8 @@ from tests.unit.neuron_sim import conftest  # noqa: F401 - puts the simulator on
 from windtunnel.priceperf import billing as modelled_billing
 from windtunnel.priceperf.catalog import instance_type
 from windtunnel_local.service.billing import billable_seconds
-from windtunnel_local.service.instances import INSTANCES
 from windtunnel_local.service.model import Lifecycle
+from windtunnel_local.service.request.instances import INSTANCES
 
 START = datetime(2026, 1, 1, tzinfo=timezone.utc)
 

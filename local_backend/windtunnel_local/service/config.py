@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from windtunnel_local.service.paths import JobPaths
+from windtunnel_local.service.data.paths import JobPaths
 
 
 @dataclass(frozen=True)

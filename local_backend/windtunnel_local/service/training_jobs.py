@@ -8,15 +8,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
-from windtunnel_local.service import lifecycle, validation
-from windtunnel_local.service.backend import Backend
+from windtunnel_local.service import lifecycle
 from windtunnel_local.service.billing import billable_seconds
 from windtunnel_local.service.config import ServiceConfig
 from windtunnel_local.service.errors import IllegalTransition, JobNotFound, ValidationFailed
 from windtunnel_local.service.model import Job, JobQuery, Transition
 from windtunnel_local.service.ports import Clock, ObjectStore, Runner, Store
-from windtunnel_local.service.requests import DEFAULT_MAX_RUNTIME_S
-from windtunnel_local.service.supervisor import Supervisor
+from windtunnel_local.service.request import validation
+from windtunnel_local.service.request.requests import DEFAULT_MAX_RUNTIME_S
+from windtunnel_local.service.running.backend import Backend
+from windtunnel_local.service.running.supervisor import Supervisor
 
 TagList: TypeAlias = list[dict[str, str]]
 """Tags as the wire writes them: Key and Value."""

@@ -10,11 +10,11 @@ import pytest
 
 from tests.fakes.objects import FakeObjects
 from tests.unit.service.samples import config, job, request
-from windtunnel_local.service.compile_cache import cache_uri, fetch_cache, store_cache
+from windtunnel_local.service.data.compile_cache import cache_uri, fetch_cache, store_cache
+from windtunnel_local.service.data.paths import NEURON_CACHE, JobPaths
 from windtunnel_local.service.errors import InputError
 from windtunnel_local.service.model import Job
-from windtunnel_local.service.paths import NEURON_CACHE, JobPaths
-from windtunnel_local.service.plan import plan_job
+from windtunnel_local.service.request.plan import plan_job
 
 KEY = "cache/neuronxcc-1/MODULE_1+d41d8cd9/model.done"
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from windtunnel_local.service.failure import failure_reason
-from windtunnel_local.service.instances import GIB
-from windtunnel_local.service.metrics import MetricsUnavailable, final_metrics
-from windtunnel_local.service.paths import JobPaths
+from windtunnel_local.service.data.paths import JobPaths
+from windtunnel_local.service.observed.metrics import MetricsUnavailable, final_metrics
 from windtunnel_local.service.ports import ContainerState, LogEvent
+from windtunnel_local.service.request.instances import GIB
+from windtunnel_local.service.running.failure import failure_reason
 
 
 def reason(folder: Path, code: int, oom: bool = False, limit: int = 32 * GIB) -> str:

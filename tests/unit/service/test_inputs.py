@@ -11,9 +11,9 @@ import pytest
 
 from tests.fakes.objects import FakeObjects
 from tests.unit.service.samples import channel, job, request
+from windtunnel_local.service.data.inputs import provide_channels, provide_source, relative_key
+from windtunnel_local.service.data.paths import JobPaths
 from windtunnel_local.service.errors import InputError
-from windtunnel_local.service.inputs import provide_channels, provide_source, relative_key
-from windtunnel_local.service.paths import JobPaths
 from windtunnel_local.service.ports import Mount
 
 

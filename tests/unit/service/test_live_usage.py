@@ -13,8 +13,8 @@ from tests.fakes.objects import FakeObjects
 from tests.fakes.runner import FakeContainer
 from tests.unit.service.conftest import World, wait_for
 from tests.unit.service.samples import job, request
-from windtunnel_local.service.live_usage import SCHEMA, LiveUsage
-from windtunnel_local.service.paths import JobPaths
+from windtunnel_local.service.data.paths import JobPaths
+from windtunnel_local.service.observed.live_usage import SCHEMA, LiveUsage
 
 KEY = "models/job/windtunnel/usage.json"
 CORE = {"schema": SCHEMA, "cores": [0], "pid": 7, "counts": {"steps": 3}, "latencies": [[1.0, 0.5]]}

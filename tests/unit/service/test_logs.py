@@ -9,8 +9,8 @@ import pytest
 
 from tests.unit.service.samples import config, job, request
 from windtunnel_local.service.errors import InvalidParameter, LogsNotFound
-from windtunnel_local.service.filter_pattern import compile_pattern
-from windtunnel_local.service.logs import GROUP, LogsService
+from windtunnel_local.service.observed.filter_pattern import compile_pattern
+from windtunnel_local.service.observed.logs import GROUP, LogsService
 from windtunnel_local.service.ports import LogBatch, LogLine
 from windtunnel_local.store import SqliteStore
 

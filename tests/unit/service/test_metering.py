@@ -10,7 +10,12 @@ from typing import Any
 
 from tests.fakes.clock import START
 from tests.unit.service.samples import job, request
-from windtunnel_local.service.metering import ContainerTimes, measure, read_counters, with_their_batches
+from windtunnel_local.service.observed.metering import (
+    ContainerTimes,
+    measure,
+    read_counters,
+    with_their_batches,
+)
 
 BASE = START.timestamp()
 

@@ -10,14 +10,14 @@ import pytest
 
 from tests.fakes.objects import FakeObjects
 from tests.unit.service.samples import job, request
-from windtunnel_local.service.errors import InputError
-from windtunnel_local.service.outputs import (
+from windtunnel_local.service.data.outputs import (
     fetch_checkpoints,
     require_output_bucket,
     store_artifacts,
     store_checkpoints,
 )
-from windtunnel_local.service.paths import JobPaths
+from windtunnel_local.service.data.paths import JobPaths
+from windtunnel_local.service.errors import InputError
 
 
 @pytest.fixture

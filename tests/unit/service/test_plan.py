@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from tests.unit.service.samples import IMAGE, LOCAL_IMAGE, channel, config, job, request
-from windtunnel_local.service.instances import GIB
-from windtunnel_local.service.plan import config_files, framework_version, plan_job
 from windtunnel_local.service.ports import ContainerPlan, JobPlan, Mount
+from windtunnel_local.service.request.instances import GIB
+from windtunnel_local.service.request.plan import config_files, framework_version, plan_job
 
 HOME = Path("/home/me/.windtunnel")
 SUBMIT = "s3://code/job/source/sourcedir.tar.gz"

@@ -15,10 +15,12 @@ import pytest
 from tests.fakes.runner import FakeContainer, Image
 from tests.unit.service.conftest import World, wait_for
 from tests.unit.service.samples import channel, request
-from windtunnel_local.service import hosts, inputs, job_run, metrics
+from windtunnel_local.service.data import inputs
+from windtunnel_local.service.data.paths import JobPaths
+from windtunnel_local.service.data.trees import remove_tree
 from windtunnel_local.service.errors import StoreUnavailable
-from windtunnel_local.service.paths import JobPaths
-from windtunnel_local.service.trees import remove_tree
+from windtunnel_local.service.observed import metrics
+from windtunnel_local.service.running import hosts, job_run
 
 LINES = [f"line {i}" for i in range(10)]
 

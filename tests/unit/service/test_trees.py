@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from windtunnel_local.service.trees import remove_tree
+from windtunnel_local.service.data.trees import remove_tree
 
 NOBODY = 65534
 

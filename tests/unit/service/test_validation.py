@@ -8,7 +8,7 @@ import pytest
 
 from tests.unit.service.samples import IMAGE, channel, request
 from windtunnel_local.service.errors import ValidationFailed
-from windtunnel_local.service.validation import validate
+from windtunnel_local.service.request.validation import validate
 
 
 def algorithm(**members: Any) -> dict[str, Any]:

@@ -17,18 +17,21 @@ from datetime import datetime, timezone
 from io import BytesIO
 from pathlib import Path
 
-from windtunnel_local.service import inputs, lifecycle, metering, metrics, outputs, plan, requests
-from windtunnel_local.service.backend import Backend, Leaving, Overtaken
-from windtunnel_local.service.compile_cache import fetch_cache, store_cache
+from windtunnel_local.service import lifecycle
+from windtunnel_local.service.data import inputs, outputs
+from windtunnel_local.service.data.compile_cache import fetch_cache, store_cache
+from windtunnel_local.service.data.paths import ML, TENSORBOARD
+from windtunnel_local.service.data.trees import remove_tree
+from windtunnel_local.service.data.uris import parse_s3
 from windtunnel_local.service.errors import InputError, ObjectError, RunnerError, StoreUnavailable
-from windtunnel_local.service.failure import failure_reason, internal_reason
-from windtunnel_local.service.hosts import HostFollower, raise_errors
-from windtunnel_local.service.live_usage import LiveUsage
 from windtunnel_local.service.model import Job
-from windtunnel_local.service.paths import ML, TENSORBOARD
+from windtunnel_local.service.observed import metering, metrics
+from windtunnel_local.service.observed.live_usage import LiveUsage
 from windtunnel_local.service.ports import ContainerState
-from windtunnel_local.service.trees import remove_tree
-from windtunnel_local.service.uris import parse_s3
+from windtunnel_local.service.request import plan, requests
+from windtunnel_local.service.running.backend import Backend, Leaving, Overtaken
+from windtunnel_local.service.running.failure import failure_reason, internal_reason
+from windtunnel_local.service.running.hosts import HostFollower, raise_errors
 
 _log = logging.getLogger(__name__)
 

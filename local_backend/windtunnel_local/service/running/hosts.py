@@ -6,10 +6,10 @@ import logging
 import threading
 from collections.abc import Callable
 
-from windtunnel_local.service.backend import Backend
 from windtunnel_local.service.errors import RunnerError, StoreUnavailable
 from windtunnel_local.service.model import Job
 from windtunnel_local.service.ports import ContainerState
+from windtunnel_local.service.running.backend import Backend
 
 _log = logging.getLogger(__name__)
 

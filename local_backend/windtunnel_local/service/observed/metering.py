@@ -16,9 +16,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from windtunnel_local.service import diagnosing, requests
 from windtunnel_local.service.model import Job
-from windtunnel_local.service.plan import framework_version
+from windtunnel_local.service.observed import diagnosing
+from windtunnel_local.service.request import requests
+from windtunnel_local.service.request.plan import framework_version
 
 SCHEMA = "windtunnel.counters/1"
 

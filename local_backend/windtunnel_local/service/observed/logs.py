@@ -15,7 +15,7 @@ from typing import Any
 
 from windtunnel_local.service.config import ServiceConfig
 from windtunnel_local.service.errors import InvalidParameter, LogsNotFound
-from windtunnel_local.service.filter_pattern import compile_pattern
+from windtunnel_local.service.observed.filter_pattern import compile_pattern
 from windtunnel_local.service.ports import LogEvent, LogStream, Store
 
 GROUP = "/aws/sagemaker/TrainingJobs"

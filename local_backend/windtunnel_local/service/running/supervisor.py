@@ -5,11 +5,11 @@ from __future__ import annotations
 import logging
 import threading
 
-from windtunnel_local.service.backend import Backend
+from windtunnel_local.service.data.trees import remove_tree
 from windtunnel_local.service.errors import RunnerError
-from windtunnel_local.service.job_run import JobRun
 from windtunnel_local.service.lifecycle import StopRequested
-from windtunnel_local.service.trees import remove_tree
+from windtunnel_local.service.running.backend import Backend
+from windtunnel_local.service.running.job_run import JobRun
 
 _log = logging.getLogger(__name__)
 

@@ -14,12 +14,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from windtunnel_local.service.data.inputs import copy_file, list_all, relative_key
+from windtunnel_local.service.data.paths import JobPaths
+from windtunnel_local.service.data.uris import join_s3, parse_s3
 from windtunnel_local.service.errors import InputError, NoSuchBucket, NoSuchKey
-from windtunnel_local.service.inputs import copy_file, list_all, relative_key
 from windtunnel_local.service.model import Job
-from windtunnel_local.service.paths import JobPaths
 from windtunnel_local.service.ports import ObjectStore
-from windtunnel_local.service.uris import join_s3, parse_s3
 
 _log = logging.getLogger(__name__)
 

@@ -10,12 +10,12 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable
 
+from windtunnel_local.service.data.inputs import copy_file, list_all
+from windtunnel_local.service.data.paths import JobPaths
+from windtunnel_local.service.data.uris import parse_s3
 from windtunnel_local.service.errors import InputError, NoSuchKey
-from windtunnel_local.service.inputs import copy_file, list_all
 from windtunnel_local.service.model import Job
-from windtunnel_local.service.paths import JobPaths
 from windtunnel_local.service.ports import ObjectStore
-from windtunnel_local.service.uris import parse_s3
 
 _ENTRIES = "neuronxcc-"
 _UNFINISHED = (".lock",)

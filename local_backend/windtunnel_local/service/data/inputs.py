@@ -12,14 +12,15 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from windtunnel_local.service import paths, requests
+from windtunnel_local.service.data import paths
+from windtunnel_local.service.data.paths import JobPaths
+from windtunnel_local.service.data.source import check_archive
+from windtunnel_local.service.data.trees import remove_tree
+from windtunnel_local.service.data.uris import is_file, parse_file, parse_s3
 from windtunnel_local.service.errors import InputError, NoSuchBucket, NoSuchKey
 from windtunnel_local.service.model import Job
-from windtunnel_local.service.paths import JobPaths
 from windtunnel_local.service.ports import Mount, ObjectInfo, ObjectStore
-from windtunnel_local.service.source import check_archive
-from windtunnel_local.service.trees import remove_tree
-from windtunnel_local.service.uris import is_file, parse_file, parse_s3
+from windtunnel_local.service.request import requests
 
 Check = Callable[[], None]
 """Called between files; raises to abandon the download."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from windtunnel_local.service import paths
-from windtunnel_local.service.instances import INSTANCES, Instance
+from windtunnel_local.service.data import paths
+from windtunnel_local.service.data.uris import is_file
 from windtunnel_local.service.model import Job
-from windtunnel_local.service.uris import is_file
+from windtunnel_local.service.request.instances import INSTANCES, Instance
 
 DEFAULT_MAX_RUNTIME_S = 86_400
 SUBMIT_DIRECTORY = "sagemaker_submit_directory"

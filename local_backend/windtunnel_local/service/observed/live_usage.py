@@ -14,12 +14,13 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-from windtunnel_local.service import outputs, requests
+from windtunnel_local.service.data import outputs
+from windtunnel_local.service.data.paths import JobPaths
+from windtunnel_local.service.data.uris import parse_s3
 from windtunnel_local.service.errors import ObjectError
 from windtunnel_local.service.model import Job
-from windtunnel_local.service.paths import JobPaths
 from windtunnel_local.service.ports import Clock, ObjectStore
-from windtunnel_local.service.uris import parse_s3
+from windtunnel_local.service.request import requests
 
 SCHEMA = "windtunnel.usage/1"
 INTERVAL_S = 1.0

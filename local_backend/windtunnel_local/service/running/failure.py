@@ -5,9 +5,9 @@ from __future__ import annotations
 import errno
 from pathlib import Path
 
-from windtunnel_local.service.instances import GIB
-from windtunnel_local.service.paths import JobPaths
+from windtunnel_local.service.data.paths import JobPaths
 from windtunnel_local.service.ports import ContainerState
+from windtunnel_local.service.request.instances import GIB
 
 MAX_FAILURE_CHARACTERS = 1024
 SIGKILL_EXIT = 137

@@ -12,10 +12,10 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from windtunnel_local.service import paths
+from windtunnel_local.service.data import paths
+from windtunnel_local.service.data.uris import is_file, parse_s3
 from windtunnel_local.service.errors import ValidationFailed
-from windtunnel_local.service.instances import INSTANCES
-from windtunnel_local.service.uris import is_file, parse_s3
+from windtunnel_local.service.request.instances import INSTANCES
 
 Request = Mapping[str, Any]
 

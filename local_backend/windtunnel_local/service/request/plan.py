@@ -9,12 +9,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from windtunnel_local.service import paths, requests
-from windtunnel_local.service.compile_cache import cache_uri
 from windtunnel_local.service.config import ServiceConfig
-from windtunnel_local.service.instances import GIB
+from windtunnel_local.service.data import paths
+from windtunnel_local.service.data.compile_cache import cache_uri
 from windtunnel_local.service.model import Job
 from windtunnel_local.service.ports import ContainerPlan, JobPlan, Mount
+from windtunnel_local.service.request import requests
+from windtunnel_local.service.request.instances import GIB
 
 _NEURON_IMAGE = re.compile(r"(?:^|/)(?:huggingface-)?pytorch-training-neuronx?:(?P<tag>[^/]+)$")
 _VERSION = re.compile(r"\d+\.\d+")

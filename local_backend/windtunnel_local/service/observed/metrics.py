@@ -10,11 +10,11 @@ from contextlib import suppress
 from datetime import datetime, timezone
 from typing import IO, Any
 
-from windtunnel_local.service import metric_scan
-from windtunnel_local.service.backend import Backend
-from windtunnel_local.service.hosts import stream_name
 from windtunnel_local.service.model import Job
+from windtunnel_local.service.observed import metric_scan
 from windtunnel_local.service.ports import LogBatch, LogEvent, LogLine
+from windtunnel_local.service.running.backend import Backend
+from windtunnel_local.service.running.hosts import stream_name
 
 _LOG_PAGE = 1000
 

@@ -1,0 +1,1 @@
+"""What goes into a job and what comes out: channels, source, checkpoints, artifacts, caches."""

@@ -1,0 +1,1 @@
+"""What can be seen of a job: its log, its metrics, its counters, what its cores do now."""

@@ -1,0 +1,1 @@
+"""A CreateTrainingJob request: whether it is accepted, what it asks for, and the containers that it means."""
