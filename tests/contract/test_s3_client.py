@@ -109,28 +109,51 @@ def test_what_is_missing_or_not_served_is_said(s3: Any) -> None:
     """With S3's codes; what is not simulated is never dropped in silence."""
     assert code_of(s3.get_object, Bucket="bucket", Key="nope") == "NoSuchKey"
     assert code_of(s3.head_object, Bucket="bucket", Key="nope") == "404"
-    assert code_of(s3.get_bucket_acl, Bucket="bucket") == "NotImplemented"
-    assert code_of(s3.put_object, Bucket="bucket", Key="k", Body=b"", Tagging="a=b") == "NotImplemented"
+    assert (
+        code_of(s3.put_bucket_cors, Bucket="bucket", CORSConfiguration={"CORSRules": []}) == "NotImplemented"
+    )
+    assert code_of(s3.put_object, Bucket="bucket", Key="k", ObjectLockMode="GOVERNANCE") == "NotImplemented"
     assert code_of(s3.get_object, Bucket="bucket", Key="k", VersionId="1") == "NotImplemented"
     assert code_of(s3.put_object, Bucket="bucket", Key="x" * 1025, Body=b"") == "KeyTooLongError"
     s3.delete_object(Bucket="bucket", Key="nope")
 
 
-@given(st.sets(st.text(min_size=1, max_size=12), min_size=1, max_size=5))
+# What file systems, URLs and XML trip over, alone and as parts of longer keys.
+TRICKY = st.one_of(
+    st.sampled_from(["/", "//", "..", ".", "../", "%2e%2e", "+", "?", "#", "&", "<", ";", "\\", "~", " "]),
+    st.sampled_from(["\x00", "\n", "\r", "\x7f", "\ufffe", "\u202e", "\U0001f600", "é", "e\u0301"]),
+    st.sampled_from(["con", "keys", "upload.json", "x" * 64, "a", "b"]),
+)
+KEYS = st.one_of(
+    st.lists(TRICKY, min_size=1, max_size=6).map("".join), st.text(min_size=1, max_size=12), TRICKY
+).filter(lambda key: len(key.encode()) <= 1024)
+
+
+@given(st.sets(KEYS, min_size=1, max_size=5), st.sampled_from(["/", ".", "a/"]))
 @settings(
-    max_examples=15,
+    max_examples=25,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
-def test_any_key_goes_round(s3: Any, keys: set[str]) -> None:
-    """Written, listed, read and deleted under the same name, whatever Unicode it has."""
+def test_any_key_goes_round(backend: Backend, s3: Any, keys: set[str], delimiter: str) -> None:
+    """Written, listed, rolled up, read and deleted under the same name, whatever it holds; none leads outside."""
+    home = backend.application.objects.folder("bucket").parents[1]
+    outside = {path.name for folder in (home, home.parent) for path in folder.iterdir()}
     for key in keys:
         s3.put_object(Bucket="bucket", Key=key, Body=key.encode())
-    listed = [entry["Key"] for entry in s3.list_objects_v2(Bucket="bucket")["Contents"]]
-    assert listed == sorted(keys, key=str.encode)
+    pages = s3.get_paginator("list_objects_v2").paginate(Bucket="bucket", PaginationConfig={"PageSize": 2})
+    assert [e["Key"] for page in pages for e in page["Contents"]] == sorted(keys, key=str.encode)
+    rolled = s3.list_objects_v2(Bucket="bucket", Delimiter=delimiter)
+    heads = {key.partition(delimiter)[0] + delimiter for key in keys if delimiter in key}
+    assert [e["Prefix"] for e in rolled.get("CommonPrefixes", [])] == sorted(heads, key=str.encode)
+    assert {e["Key"] for e in rolled.get("Contents", [])} == {key for key in keys if delimiter not in key}
+    assert {path.name for folder in (home, home.parent) for path in folder.iterdir()} == outside
     for key in keys:
         assert read(s3.get_object(Bucket="bucket", Key=key)) == key.encode()
+        s3.copy_object(Bucket="bucket", Key="copy of it", CopySource={"Bucket": "bucket", "Key": key})
+        assert read(s3.get_object(Bucket="bucket", Key="copy of it")) == key.encode()
         s3.delete_object(Bucket="bucket", Key=key)
+    s3.delete_object(Bucket="bucket", Key="copy of it")
     assert s3.list_objects_v2(Bucket="bucket")["KeyCount"] == 0
 
 
@@ -204,7 +227,7 @@ def test_multipart_by_hand(s3: Any) -> None:
     assert code_of(s3.upload_part, **gone) == "NoSuchUpload"
 
 
-@pytest.mark.parametrize("algorithm", ["CRC32", "SHA1", "SHA256"])
+@pytest.mark.parametrize("algorithm", ["CRC32", "SHA1", "SHA256"])  # what botocore computes without its CRT
 def test_checksums_are_verified(s3: Any, algorithm: str) -> None:
     """Whichever of these botocore computes; a wrong one stores nothing."""
     s3.put_object(Bucket="bucket", Key="k", Body=b"data", ChecksumAlgorithm=algorithm)
@@ -216,8 +239,8 @@ def test_checksums_are_verified(s3: Any, algorithm: str) -> None:
 
 def test_a_checksum_that_cannot_be_verified_is_refused(s3: Any) -> None:
     """The answer names those that can."""
-    with pytest.raises(ClientError, match=r"CRC64NVME.*CRC32") as error:
-        s3.put_object(Bucket="bucket", Key="k", Body=b"data", ChecksumCRC64NVME="AAAAAAAAAAA=")
+    with pytest.raises(ClientError, match=r"XXHASH64.*CRC32, CRC32C, CRC64NVME") as error:
+        s3.put_object(Bucket="bucket", Key="k", Body=b"data", ChecksumXXHASH64="AAAAAAAAAAA=")
     assert error.value.response["Error"]["Code"] == "InvalidRequest"
 
 

@@ -17,6 +17,7 @@ from typing import Protocol
 
 import anyio.from_thread
 
+from windtunnel_local.api.crc import CRC32C, CRC64NVME, CrcDigest
 from windtunnel_local.api.errors import ApiError
 
 PULL_BYTES = 1 << 20
@@ -61,9 +62,16 @@ class BodyPipe:
         return b"".join(parts)
 
 
-class _Digest(Protocol):
-    def update(self, data: bytes, /) -> None: ...
-    def digest(self) -> bytes: ...
+class Digest(Protocol):
+    """What hashlib's objects do."""
+
+    def update(self, data: bytes, /) -> None:
+        """Add bytes."""
+        ...
+
+    def digest(self) -> bytes:
+        """Of all bytes so far."""
+        ...
 
 
 class Crc32:
@@ -82,14 +90,17 @@ class Crc32:
         return self._value.to_bytes(4, "big")
 
 
-CHECKSUMS: Mapping[str, Callable[[], _Digest]] = {
+CHECKSUMS: Mapping[str, Callable[[], Digest]] = {
     "crc32": Crc32,
+    "crc32c": lambda: CrcDigest(CRC32C),
+    "crc64nvme": lambda: CrcDigest(CRC64NVME),
     "sha1": lambda: hashlib.sha1(usedforsecurity=False),
     "sha256": hashlib.sha256,
     "sha512": hashlib.sha512,
     "md5": lambda: hashlib.md5(usedforsecurity=False),
 }
 CHECKSUM_HEADER = "x-amz-checksum-"
+MAX_BODY_BYTES = 5 << 30  # of one PUT; larger objects go in parts
 
 
 class VerifiedReader(io.BufferedIOBase):
@@ -120,6 +131,13 @@ class VerifiedReader(io.BufferedIOBase):
         self._content = hashlib.md5(usedforsecurity=False) if content_md5 is not None else None
         self._checked = False
         self.checksums: dict[str, str] = {}
+        if length is not None and length > MAX_BODY_BYTES:
+            raise _too_large()
+
+    @property
+    def algorithm(self) -> str | None:
+        """The checksum that will be verified, known before the body is read."""
+        return next(iter(self._digests), None)
 
     def readable(self) -> bool:
         """Always."""
@@ -139,6 +157,8 @@ class VerifiedReader(io.BufferedIOBase):
         self._seen += len(chunk)
         if self._length is not None and self._seen > self._length:
             raise _incomplete(self._length, self._seen)
+        if self._seen > MAX_BODY_BYTES:
+            raise _too_large()
         for digest in (self._payload, self._content, *self._digests.values()):
             if digest is not None:
                 digest.update(chunk)
@@ -169,8 +189,18 @@ class VerifiedReader(io.BufferedIOBase):
             self.checksums[name] = given
 
 
-def _base64(digest: _Digest) -> str:
+def _base64(digest: Digest) -> str:
     return base64.b64encode(digest.digest()).decode()
+
+
+def _too_large() -> ApiError:
+    details = {"MaxSizeAllowed": str(MAX_BODY_BYTES)}
+    return ApiError(
+        "EntityTooLarge",
+        "Your proposed upload exceeds the maximum allowed size: more than 5 GiB goes by multipart upload, "
+        "in parts of at most 5 GiB (boto3: upload_file).",
+        details=details,
+    )
 
 
 def _incomplete(length: int, seen: int) -> ApiError:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
-from windtunnel_local.api.body import CHECKSUM_HEADER, CHECKSUMS, Reader, VerifiedReader
+from windtunnel_local.api import s3_checksums
+from windtunnel_local.api.body import CHECKSUM_HEADER, Reader, VerifiedReader
 from windtunnel_local.api.chunks import STREAMING_MODES, ChunkedReader, ChunkSigner
 from windtunnel_local.api.errors import ApiError
 from windtunnel_local.api.sigv4 import UNSIGNED, Claim, Verifier
 
-_NOT_DIGESTS = frozenset({"type", "algorithm", "mode"})
 _HEX64 = 64
 MAX_DOCUMENT_BYTES = 4 << 20
 
@@ -37,9 +36,18 @@ def payload_mode(headers: Mapping[str, str], claim: Claim, query_mode: str | Non
 
 
 def verified(
-    raw: Reader, headers: Mapping[str, str], mode: str, claim: Claim, verifier: Verifier, *, has_body: bool
+    raw: Reader,
+    headers: Mapping[str, str],
+    mode: str,
+    claim: Claim,
+    verifier: Verifier,
+    *,
+    has_body: bool,
+    checksums: bool = True,
 ) -> VerifiedReader:
     """A reader of the payload. What it cannot verify it refuses.
+
+    ``checksums`` False: the checksum headers are of something else than the body.
 
     Raises:
         ApiError: a checksum algorithm that is not served, or a length that is no number.
@@ -63,19 +71,15 @@ def verified(
         length=int(length) if length is not None else None if has_body else 0,
         sha256=mode if hashed else None,
         content_md5=headers.get("content-md5"),
-        expected=_expected(headers, chunks),
+        expected=_expected(headers, chunks) if checksums else {},
     )
 
 
 def _expected(headers: Mapping[str, str], chunks: ChunkedReader | None) -> dict[str, str | Callable[[], str]]:
-    expected: dict[str, str | Callable[[], str]] = {}
-    for name, value in headers.items():
-        algorithm = name.removeprefix(CHECKSUM_HEADER)
-        if name.startswith(CHECKSUM_HEADER) and algorithm not in _NOT_DIGESTS:
-            expected[_served(algorithm)] = value.strip()
+    expected: dict[str, str | Callable[[], str]] = dict(s3_checksums.given(headers))
     for name in filter(None, (n.strip().lower() for n in headers.get("x-amz-trailer", "").split(","))):
         if name.startswith(CHECKSUM_HEADER):
-            expected[_served(name.removeprefix(CHECKSUM_HEADER))] = _trailer(chunks, name)
+            expected[s3_checksums.served(name.removeprefix(CHECKSUM_HEADER))] = _trailer(chunks, name)
     return expected
 
 
@@ -87,22 +91,6 @@ def _trailer(chunks: ChunkedReader | None, name: str) -> Callable[[], str]:
         return found
 
     return value
-
-
-def _served(algorithm: str) -> str:
-    if algorithm not in CHECKSUMS:
-        raise ApiError(
-            "InvalidRequest",
-            f"Windtunnel's S3 cannot verify {algorithm.upper()} checksums. Use one of "
-            f"{', '.join(sorted(name.upper() for name in CHECKSUMS))} (boto3: ChecksumAlgorithm='CRC32').",
-        )
-    return algorithm
-
-
-def checksum_members(checksums: Mapping[str, str], shape: Any) -> dict[str, str]:
-    """Verified checksums as an output's members: ``{"crc32": ..}`` becomes ``{"ChecksumCRC32": ..}``."""
-    named = {f"Checksum{algorithm.upper()}": value for algorithm, value in checksums.items()}
-    return {name: value for name, value in named.items() if name in shape.members}
 
 
 def read_document(body: VerifiedReader) -> bytes:

@@ -1,12 +1,11 @@
-"""Headers of S3: what is kept with an object, ranges, conditions, and what is refused."""
+"""Headers of S3: what is kept with an object, what comes back with it, and what is refused."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
-from datetime import datetime
-from email.utils import format_datetime, parsedate_to_datetime
+from email.utils import format_datetime
 
+from windtunnel_local.api import s3_checksums
 from windtunnel_local.api.body import CHECKSUM_HEADER
 from windtunnel_local.api.errors import ApiError
 from windtunnel_local.service.ports import ObjectInfo
@@ -24,18 +23,24 @@ _KEPT = frozenset(
         "x-amz-server-side-encryption-bucket-key-enabled",
     }
 )
-_SOURCE = "x-amz-copy-source-"
-_NOT_HELD = "At least one of the pre-conditions you specified did not hold."
-_DIGITS = re.compile("[0-9]+")
+_META = "x-amz-meta-"
+_MAX_METADATA = 2048
 _DEFAULT_TYPE = "binary/octet-stream"
 # Accepting these without doing what they say would be a lie about the data's safety or its content.
 _REFUSED = (
+    "x-amz-bucket-object-lock-",
     "x-amz-object-lock-",
     "x-amz-server-side-encryption-customer-",
-    "x-amz-tagging",
     "x-amz-website-redirect-location",
     "x-amz-write-offset-bytes",
     "x-amz-copy-source-server-side-encryption-customer-",
+)
+_ENCRYPTIONS = ("AES256", "aws:kms", "aws:kms:dsse")
+# What asks for nothing that the owner of the one account does not have.
+_ACLS = ("private", "bucket-owner-full-control", "bucket-owner-read")
+# Classes whose objects are read at once, as all are here.
+_CLASSES = frozenset(
+    {"STANDARD", "STANDARD_IA", "ONEZONE_IA", "INTELLIGENT_TIERING", "GLACIER_IR", "REDUCED_REDUNDANCY"}
 )
 _OVERRIDES = {
     "ResponseCacheControl": "cache-control",
@@ -48,16 +53,44 @@ _OVERRIDES = {
 
 
 def refuse_unserved(headers: Mapping[str, str]) -> None:
-    """Raise ``NotImplemented`` for a header that asks for what is not simulated."""
+    """Raise ``ApiError`` for a header that asks for what is not simulated, or cannot be."""
     for name in headers:
         if name.startswith(_REFUSED):
             raise ApiError("NotImplemented", f"Windtunnel's S3 does not serve the header {name}.", 501)
+        if name.startswith("x-amz-grant-"):
+            raise _no_acls(name)
+    if headers.get("x-amz-acl", "private") not in _ACLS:
+        raise _no_acls(f"x-amz-acl: {headers['x-amz-acl'][:50]}")
+    storage = headers.get("x-amz-storage-class", "STANDARD")
+    if storage not in _CLASSES:
+        raise ApiError(
+            "InvalidStorageClass",
+            f"The storage class you specified is not valid: {storage[:50]!r}. Windtunnel's S3 takes those that are "
+            f"read at once: {', '.join(sorted(_CLASSES))}.",
+        )
+    encryption = headers.get("x-amz-server-side-encryption", "AES256")
+    if encryption not in _ENCRYPTIONS:
+        raise ApiError(
+            "InvalidArgument",
+            f"The encryption method specified is not supported: {encryption[:50]!r}. Valid: {', '.join(_ENCRYPTIONS)}.",
+        )
+
+
+def _no_acls(what: str) -> ApiError:
+    return ApiError("AccessControlListNotSupported", f"The bucket does not allow ACLs: leave out {what}.")
 
 
 def kept(headers: Mapping[str, str]) -> dict[str, str]:
     """The headers of a write that come back with every read."""
-    metadata = {n: v for n, v in headers.items() if n in _KEPT or n.startswith("x-amz-meta-")}
+    metadata = {n: v for n, v in headers.items() if n in _KEPT or n.startswith(_META)}
     metadata.setdefault("content-type", _DEFAULT_TYPE)
+    own = sum(len(n) - len(_META) + len(v) for n, v in metadata.items() if n.startswith(_META))
+    if own > _MAX_METADATA:
+        details = {"Size": str(own), "MaxSizeAllowed": str(_MAX_METADATA)}
+        message = "Your metadata headers exceed the maximum allowed metadata size"
+        raise ApiError("MetadataTooLarge", message, details=details)
+    if (storage := headers.get("x-amz-storage-class", "STANDARD")) != "STANDARD":
+        metadata["x-amz-storage-class"] = storage
     if "content-encoding" in metadata:
         codings = [c.strip() for c in metadata["content-encoding"].split(",")]
         metadata["content-encoding"] = ",".join(c for c in codings if c.lower() != "aws-chunked")
@@ -71,91 +104,35 @@ def encryption(metadata: Mapping[str, str]) -> dict[str, str]:
     return {n: v for n, v in metadata.items() if n.startswith("x-amz-server-side-encryption")}
 
 
+def recrypted(metadata: Mapping[str, str], headers: Mapping[str, str]) -> dict[str, str]:
+    """The headers that a copy keeps: its source's, but for encryption and storage class, which it names anew."""
+    stays = {
+        name: value
+        for name, value in metadata.items()
+        if not name.startswith((CHECKSUM_HEADER, "x-amz-server-side-encryption", "x-amz-storage-class"))
+    }
+    fresh = kept(headers)
+    new = {name: value for name, value in fresh.items() if name == "x-amz-storage-class"}
+    return {**stays, **encryption(fresh), **new}
+
+
 def described(info: ObjectInfo, params: Mapping[str, object], *, whole: bool) -> dict[str, str]:
     """The headers of a read. Checksums only of the whole object, and when the client asks."""
     headers = {"content-type": _DEFAULT_TYPE}
-    with_checksums = whole and params.get("ChecksumMode") == "ENABLED"
-    for name, value in info.metadata.items():
-        if not name.startswith(CHECKSUM_HEADER) or with_checksums:
-            headers[name] = value
+    headers.update((n, v) for n, v in info.metadata.items() if not n.startswith(CHECKSUM_HEADER))
+    if whole and params.get("ChecksumMode") == "ENABLED":
+        headers.update(s3_checksums.of_object(info.metadata))
     for param, name in _OVERRIDES.items():
         if param in params:
-            headers[name] = str(params[param]).replace("\r", "").replace("\n", "")
+            headers[name] = _sendable(param, str(params[param]))
     headers["etag"] = f'"{info.etag}"'
     headers["last-modified"] = format_datetime(info.modified, usegmt=True)
     headers["accept-ranges"] = "bytes"
     return headers
 
 
-def check_conditions(info: ObjectInfo, headers: Mapping[str, str]) -> bool:
-    """RFC 9110's conditions of a read; returns whether to send it (False: 304).
-
-    Raises:
-        ApiError: PreconditionFailed.
-    """
-    modified = info.modified.replace(microsecond=0)
-    if_match, if_none_match = headers.get("if-match"), headers.get("if-none-match")
-    unmodified, since = _date(headers, "if-unmodified-since"), _date(headers, "if-modified-since")
-    failed = not _names(if_match, info.etag) if if_match else bool(unmodified and modified > unmodified)
-    if failed:
-        raise ApiError("PreconditionFailed", _NOT_HELD, 412)
-    if if_none_match:
-        return not _names(if_none_match, info.etag)
-    return not (since and modified <= since)
-
-
-def check_source(info: ObjectInfo, headers: Mapping[str, str]) -> None:
-    """The conditions of a copy on its source.
-
-    Raises:
-        ApiError: PreconditionFailed.
-    """
-    conditions = {n.removeprefix(_SOURCE): v for n, v in headers.items() if n.startswith(_SOURCE)}
-    if not check_conditions(info, conditions):
-        raise ApiError("PreconditionFailed", _NOT_HELD, 412)
-
-
-def if_absent(headers: Mapping[str, str]) -> bool:
-    """Whether a write must not replace anything: ``If-None-Match: *``, the one condition of writes served."""
-    for name in ("if-match", "if-none-match", "x-amz-if-match-last-modified-time", "x-amz-if-match-size"):
-        if name in headers and (name, headers[name].strip()) != ("if-none-match", "*"):
-            raise ApiError(
-                "NotImplemented", f"Of conditional writes only 'If-None-Match: *' is served, not {name}.", 501
-            )
-    return "if-none-match" in headers
-
-
-def byte_range(header: str | None, size: int) -> tuple[int, int] | None:
-    """First byte and length of a ``Range``; None: the whole object (no, or an unusable header).
-
-    Raises:
-        ApiError: InvalidRange: nothing of the object lies in it.
-    """
-    unit, _, spec = (header or "").partition("=")
-    first, dash, last = spec.strip().partition("-")
-    if unit.strip() != "bytes" or not (
-        dash and _DIGITS.fullmatch(first + last) and max(len(first), len(last)) < 19
-    ):
-        return None  # also several ranges: S3 sends the whole object then
-    if first:
-        start, end = int(first), min(int(last), size - 1) if last else size - 1
-        if last and int(last) < start:
-            return None
-    else:
-        start, end = max(size - int(last), 0), size - 1
-    if start > end:
-        details = {"RangeRequested": header or "", "ActualObjectSize": str(size)}
-        raise ApiError("InvalidRange", "The requested range is not satisfiable", 416, details)
-    return start, end - start + 1
-
-
-def _names(header: str, etag: str) -> bool:
-    tags = (tag.strip().removeprefix("W/").strip('"') for tag in header.split(","))
-    return any(tag in ("*", etag) for tag in tags)
-
-
-def _date(headers: Mapping[str, str], name: str) -> datetime | None:
-    try:
-        return parsedate_to_datetime(headers[name]) if name in headers else None
-    except ValueError:
-        return None
+def _sendable(name: str, value: str) -> str:
+    """A value that a header can carry. Raises ``ApiError``."""
+    if not value.isprintable() or any(ord(letter) > 0xFF for letter in value):
+        raise ApiError("InvalidArgument", f"{name} cannot be sent as a header: {value[:50]!r}.")
+    return value

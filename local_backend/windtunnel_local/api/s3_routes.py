@@ -11,6 +11,7 @@ from urllib.parse import parse_qsl, unquote_to_bytes
 from windtunnel_local.api import codec
 from windtunnel_local.api.errors import ApiError
 from windtunnel_local.api.sigv4 import Signable, query_pairs
+from windtunnel_local.objects.buckets import is_name
 
 _LEVELS = {"/": 0, "/{Bucket}": 1, "/{Bucket}/{Key+}": 2}
 
@@ -45,13 +46,22 @@ class _Route:
         return len(self.fixed) + len(self.query) + len(self.headers)
 
 
+def virtual_bucket(host: str) -> str:
+    """The bucket that a Host header names, as in ``bucket.localhost:1234``; empty if it names none.
+
+    Nobody but this machine answers for names below ``localhost``, so no web page comes from there.
+    """
+    name, _, _port = host.rpartition(".localhost:")
+    return name if is_name(name) else ""
+
+
 def understood(request: Signable) -> Call:
     """The request as a call.
 
     Raises:
         ApiError: no such operation, a path that is not UTF-8, a number that is none.
     """
-    bucket, key = split_path(request.path)
+    bucket, key = _target(request)
     query = {_lenient(name): _lenient(value) for name, value in query_pairs(request.query)}
     headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in request.headers}
     level = 2 if key else 1 if bucket else 0
@@ -61,6 +71,11 @@ def understood(request: Signable) -> Call:
     model = codec.operation("s3", max(candidates, key=lambda r: r.weight).name)
     assert model is not None  # noqa: S101  routes come from the same model
     return Call(model, _params(model, bucket, key, query, headers), headers)
+
+
+def _target(request: Signable) -> tuple[str, str]:
+    bucket = virtual_bucket((request.header("host") or "").lower())
+    return split_path(b"/" + bucket.encode() + request.path) if bucket else split_path(request.path)
 
 
 def split_path(path: bytes) -> tuple[str, str]:
@@ -79,7 +94,7 @@ def _lenient(raw: bytes) -> str:
 def copy_source(call: Call) -> tuple[str, str]:
     """Bucket and key that a copy reads from. Raises ``ApiError``."""
     path, _, version = call.params["CopySource"].encode("latin-1").partition(b"?")
-    if version:
+    if version not in (b"", b"versionId=null"):
         raise ApiError("NotImplemented", "Windtunnel's S3 keeps no versions: leave versionId out.", 501)
     bucket, key = split_path(path)
     if not (bucket and key):

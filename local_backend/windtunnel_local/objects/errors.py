@@ -3,10 +3,12 @@
 ObjectError (service.errors)
 ├── NoSuchBucket, NoSuchKey (service.errors)
 ├── InvalidBucketName    not a name that S3 would take
+├── BucketNotEmpty       a bucket that still has objects is not deleted
 ├── InvalidKey           empty, longer than 1,024 bytes, or not text
-├── ObjectExists         a write that asked for "only if absent"
+├── ConditionFailed      a write on condition: "only if absent", "only if it is this one"
 ├── NoSuchUpload         no multipart upload of that id
-├── InvalidPart          completion names a part that was not uploaded
+├── InvalidPart          completion names a part that was not uploaded, or with another checksum
+├── InvalidPartOrder     completion lists parts not by ascending number
 └── PartTooSmall         a part other than the last is under 5 MiB
 """
 
@@ -19,12 +21,16 @@ class InvalidBucketName(ObjectError):
     """The bucket's name breaks S3's rules."""
 
 
+class BucketNotEmpty(ObjectError):
+    """The bucket has objects."""
+
+
 class InvalidKey(ObjectError):
     """The key breaks S3's rules."""
 
 
-class ObjectExists(ObjectError):
-    """The key is taken, and the write asked for it to be free."""
+class ConditionFailed(ObjectError):
+    """The key does not hold what the write asked for."""
 
 
 class NoSuchUpload(ObjectError):
@@ -32,7 +38,11 @@ class NoSuchUpload(ObjectError):
 
 
 class InvalidPart(ObjectError):
-    """A part is missing, out of order, or has another ETag."""
+    """A part is missing, or has another ETag or checksum."""
+
+
+class InvalidPartOrder(ObjectError):
+    """A completion's parts are not in ascending order."""
 
 
 class PartTooSmall(ObjectError):

@@ -1,59 +1,37 @@
 """The object store on the file system.
 
-    <root>/<bucket>/keys/...     one small record a key (`keys`, `records`); its rename is the commit
-    <root>/<bucket>/blobs/<id>   the bytes; never changed once they are there
-    <root>/<bucket>/tmp/         what is being written
-    <root>/<bucket>/uploads/     multipart uploads (`uploads`)
+    <root>/<bucket>/keys/...      one small record a key (`keys`, `records`); its rename is the commit
+    <root>/<bucket>/blobs/<id>    the bytes; never changed once they are there
+    <root>/<bucket>/uploads/<id>/ multipart uploads (`uploads`), and the parts of objects made by them (`parts`)
+    <root>/<bucket>/tmp/          what is being written, or removed
 
 A write goes to ``tmp``, is flushed to disk, renamed to ``blobs``, and becomes visible
 when its record is renamed over the old one. So at any moment, also after a power cut,
 a key has its old bytes or its new ones. What a crash leaves unreferenced is found by
 `recover`. One process writes (the server's lock sees to it); its threads share this object.
+
+Since bytes never change, a copy is a hard link to them.
 """
 
 from __future__ import annotations
 
 import hashlib
-import itertools
-import os
-import re
-import shutil
 import threading
 import time
-import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
-from datetime import datetime, timezone
+from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
 
-from windtunnel_local.objects import keys
-from windtunnel_local.objects.errors import InvalidBucketName, ObjectExists
-from windtunnel_local.objects.records import Record, sync_folder, write_durably
+from windtunnel_local.objects import buckets, keys, listing, parts
+from windtunnel_local.objects.buckets import Bucket
+from windtunnel_local.objects.errors import ConditionFailed
+from windtunnel_local.objects.records import ANY, Guard, Record, sync_folder, write_durably
+from windtunnel_local.objects.recovery import remove_remains
+from windtunnel_local.objects.storage import COPY_BYTES, Storage
 from windtunnel_local.service.errors import NoSuchBucket, NoSuchKey
 from windtunnel_local.service.ports import ObjectInfo
-
-COPY_BYTES = 1 << 20
-_BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
-_NO_METADATA: Mapping[str, str] = {}
-
-
-@dataclass(frozen=True)
-class Bucket:
-    """A bucket and when it was made."""
-
-    name: str
-    created: datetime
-
-
-@dataclass(frozen=True)
-class Page:
-    """A page of a listing. ``next``: pass it as ``after`` for the next page; None at the end."""
-
-    objects: Sequence[ObjectInfo]
-    prefixes: Sequence[str]
-    next: str | None
 
 
 class FileObjects:
@@ -69,28 +47,24 @@ class FileObjects:
         self._unclean = root / ".unclean"
         self._crashed = self._unclean.exists()
         self._unclean.touch()
-        # Names of this process's blobs: `recover` leaves alone what carries them.
-        self._token = uuid.uuid4().hex[:12]
-        self._numbers = itertools.count()
         self._commit_lock = threading.Lock()
+        self._joining = threading.Lock()
+        self._names = keys.Names()
+        self.storage = Storage(root)
 
     def close(self) -> None:
         """Note a clean end, so that the next start need not look for remains. Call when nothing writes."""
-        self._unclean.unlink(missing_ok=True)
+        if not self.storage.busy and not self._crashed:
+            self._unclean.unlink(missing_ok=True)
 
     def recover(self) -> int:
         """After a crash, remove what no key refers to; returns how many files. Safe while serving."""
         if not self._crashed:
             return 0
-        removed = 0
+        removed = buckets.remove_deleted(self._root)
         for bucket in self.buckets():
             folder = self._root / bucket.name
-            used = {record.blob for record in _records(folder)}
-            remains = [*(folder / "blobs").iterdir(), *(folder / "tmp").iterdir()]
-            for path in remains:
-                if not path.name.startswith(self._token) and path.name not in used:
-                    path.unlink(missing_ok=True)
-                    removed += 1
+            removed += remove_remains(folder, self.storage.token, self.storage.drop_folder)
         self._crashed = False
         return removed
 
@@ -98,27 +72,29 @@ class FileObjects:
 
     def buckets(self) -> Sequence[Bucket]:
         """All buckets, by name."""
-        found = sorted(path for path in self._root.iterdir() if (path / "keys").is_dir())
-        return [Bucket(path.name, _time(path / "created")) for path in found]
+        return buckets.found(self._root)
 
     def create_bucket(self, bucket: str) -> None:
         """Create it if it is not there. Idempotent. Raises ``InvalidBucketName``."""
-        if not _BUCKET.fullmatch(bucket) or ".." in bucket:
-            raise InvalidBucketName(
-                f"Bucket name {bucket!r} is not valid: 3 to 63 lower-case letters, digits, hyphens and dots, "
-                "starting and ending with a letter or a digit."
-            )
-        folder = self._root / bucket
-        for part in ("blobs", "tmp", "uploads"):
-            (folder / part).mkdir(parents=True, exist_ok=True)
-        (folder / "created").touch()
-        (folder / "keys").mkdir(exist_ok=True)  # last: it is what makes the bucket exist
-        sync_folder(folder)
-        sync_folder(self._root)
+        with self._commit_lock:
+            buckets.create(self._root, bucket)
+
+    def delete_bucket(self, bucket: str) -> None:
+        """Remove an empty bucket; uploads under way in it end. Raises ``NoSuchBucket``, ``BucketNotEmpty``."""
+        folder = self.folder(bucket)
+        with self._commit_lock:
+            grave = buckets.bury(folder, self.storage.new_name())
+        buckets.remove(grave)
 
     def has_bucket(self, bucket: str) -> bool:
         """Whether it exists."""
-        return bool(_BUCKET.fullmatch(bucket)) and (self._root / bucket / "keys").is_dir()
+        return buckets.exists(self._root, bucket)
+
+    def folder(self, bucket: str) -> Path:
+        """The bucket's directory. Raises ``NoSuchBucket``."""
+        if not self.has_bucket(bucket):
+            raise NoSuchBucket(f"The specified bucket does not exist: {bucket}")
+        return self._root / bucket
 
     # --- one object ---
 
@@ -129,25 +105,35 @@ class FileObjects:
         data: BinaryIO,
         metadata: Mapping[str, str] | None = None,
         *,
-        if_absent: bool = False,
+        guard: Guard = ANY,
+        tags: Mapping[str, str] | None = None,
     ) -> ObjectInfo:
         """Store the stream's rest. If reading raises, nothing is stored.
 
         Raises:
             NoSuchBucket, InvalidKey
-            ObjectExists: ``if_absent`` and the key is taken.
+            ConditionFailed, NoSuchKey: of the guard.
         """
-        keys.encoded(key)
+        guard.check(
+            key, self.record(bucket, key)
+        )  # before all the bytes; what counts is the check at the end
         digest = hashlib.md5(usedforsecurity=False)
-        with self.stage(bucket) as (path, file):
+        with self._stage(bucket) as (path, file):
             size = 0
             while chunk := data.read(COPY_BYTES):
                 file.write(chunk)
                 digest.update(chunk)
                 size += len(chunk)
-            return self.commit(
-                bucket, key, path, file, size, digest.hexdigest(), metadata, if_absent=if_absent
+            record = Record(
+                key,
+                path.name,
+                size,
+                digest.hexdigest(),
+                time.time(),
+                dict(metadata or {}),
+                tags=dict(tags or {}),
             )
+            return self.commit(bucket, record, path, file, guard)
 
     def put_file(self, bucket: str, key: str, path: Path) -> ObjectInfo:
         """Store a copy of a local file. Raises ``NoSuchBucket``."""
@@ -160,20 +146,34 @@ class FileObjects:
         return record.info if record else None
 
     def record(self, bucket: str, key: str) -> Record | None:
-        """The object's record, or None."""
-        if not self.has_bucket(bucket):
-            return None
-        return Record.load(self._root / bucket / "keys" / keys.record_path(key))
+        """The object's record, or None. Raises ``InvalidKey``."""
+        path = keys.record_path(key)
+        return Record.load(self._root / bucket / "keys" / path) if self.has_bucket(bucket) else None
+
+    def existing(self, bucket: str, key: str) -> Record:
+        """The object's record. Raises ``NoSuchBucket``, ``NoSuchKey``, ``InvalidKey``."""
+        self.folder(bucket)
+        record = self.record(bucket, key)
+        if record is None:
+            raise NoSuchKey(f"The specified key does not exist: s3://{bucket}/{key}")
+        return record
 
     def path(self, bucket: str, key: str) -> Path:
         """The object's bytes as a local file, to be read only. Raises ``NoSuchKey``.
 
         The file goes when the object is replaced or deleted: open it soon, or use `open`.
+        An object that lies in several parts is joined first, once: about a second for each GiB.
         """
-        record = self.record(bucket, key)
-        if record is None:
-            raise NoSuchKey(f"The specified key does not exist: s3://{bucket}/{key}")
-        return self._root / bucket / "blobs" / record.blob
+        while True:
+            record = self.record(bucket, key)
+            if record is None:
+                raise NoSuchKey(f"The specified key does not exist: s3://{bucket}/{key}")
+            if record.blob:
+                return self.storage.blob(bucket, record)
+            # Gone, or changed: then look again.
+            with self._joining, suppress(FileNotFoundError, ConditionFailed):
+                if self.record(bucket, key) == record:
+                    self._join(bucket, record)
 
     def open(self, bucket: str, key: str) -> tuple[ObjectInfo, BinaryIO]:
         """The object and its bytes; stays readable when the object is replaced meanwhile.
@@ -181,37 +181,92 @@ class FileObjects:
         Raises:
             NoSuchBucket, NoSuchKey
         """
-        folder = self.folder(bucket)
-        while record := self.record(bucket, key):
-            # A replacement between the two steps removes the blob: then read the new record.
+        record, file = self.open_record(bucket, key)
+        return record.info, file
+
+    def open_record(self, bucket: str, key: str) -> tuple[Record, BinaryIO]:
+        """As `open`, with all that is known of the object."""
+        while True:
+            record = self.existing(bucket, key)
+            # A replacement between the two steps removes the bytes: then read the new record.
             with suppress(FileNotFoundError):
-                return record.info, (folder / "blobs" / record.blob).open("rb")
-        raise NoSuchKey(f"The specified key does not exist: s3://{bucket}/{key}")
+                return record, self.storage.open(bucket, record)
+
+    def parts_of(self, bucket: str, record: Record) -> Sequence[parts.StoredPart]:
+        """The parts of an object that was uploaded in parts, else none. Raises ``FileNotFoundError``."""
+        return parts.loaded(self.storage.parts_folder(bucket, record.parts)) if record.parts else ()
 
     def copy(
-        self, source: tuple[str, str], target: tuple[str, str], metadata: Mapping[str, str] | None
+        self,
+        source: tuple[str, str],
+        target: tuple[str, str],
+        metadata: Mapping[str, str] | None,
+        *,
+        tags: Mapping[str, str] | None = None,
+        guard: Guard = ANY,
     ) -> ObjectInfo:
-        """Copy an object; ``metadata`` None keeps the source's. Raises ``NoSuchBucket``, ``NoSuchKey``."""
-        bucket, key = target
-        keys.encoded(key)
-        info, data = self.open(*source)
-        with data, self.stage(bucket) as (path, file):
-            copy_bytes(data, file)
-            kept = info.metadata if metadata is None else metadata
-            return self.commit(bucket, key, path, file, info.size, info.etag, kept)
+        """Copy an object; ``metadata`` and ``tags`` None keep the source's. No byte is copied.
 
-    def delete(self, bucket: str, key: str) -> None:
-        """Remove it; a missing one is no error. Raises ``NoSuchBucket``."""
+        Raises:
+            NoSuchBucket, NoSuchKey, InvalidKey
+            ConditionFailed: of the guard.
+        """
+        while True:
+            with suppress(FileNotFoundError):  # replaced meanwhile: copy what is there now
+                original = self.existing(*source)
+                return self.copy_record((source[0], original), target, metadata, tags=tags, guard=guard)
+
+    def copy_record(
+        self,
+        source: tuple[str, Record],
+        target: tuple[str, str],
+        metadata: Mapping[str, str] | None,
+        *,
+        tags: Mapping[str, str] | None = None,
+        guard: Guard = ANY,
+    ) -> ObjectInfo:
+        """As `copy`, of the object as it was read. Raises ``FileNotFoundError`` if it has been replaced since."""
+        bucket, key = target
+        guard.check(key, self.record(bucket, key))
+        self.folder(bucket)
+        original = source[1]
+        record = replace(
+            original,
+            key=key,
+            modified=time.time(),
+            metadata=original.metadata if metadata is None else dict(metadata),
+            tags=original.tags if tags is None else dict(tags),
+            upload=None,
+        )
+        record = self.storage.linked((source[0], original), bucket, record)
+        try:
+            self.publish(bucket, record, guard)
+        except BaseException:
+            self._drop_unless_used(bucket, record)
+            raise
+        return record.info
+
+    def set_tags(self, bucket: str, key: str, tags: Mapping[str, str]) -> None:
+        """Replace the object's tags; nothing else of it changes. Raises ``NoSuchBucket``, ``NoSuchKey``."""
+        while True:
+            record = self.existing(bucket, key)
+            with suppress(ConditionFailed):
+                self.publish(bucket, replace(record, tags=dict(tags)), Guard(unchanged=record))
+                return
+
+    def delete(self, bucket: str, key: str, guard: Guard = ANY) -> None:
+        """Remove it; a missing one is no error. Raises ``NoSuchBucket``, and of the guard."""
         folder = self.folder(bucket)
         target = folder / "keys" / keys.record_path(key)
         with self._commit_lock:
             record = Record.load(target)
+            guard.check(key, record)
             if record is None:
                 return
             target.unlink()
-            sync_folder(target.parent)
-            _prune(target.parent, folder / "keys")
-        (folder / "blobs" / record.blob).unlink(missing_ok=True)
+            left = self._prune(target.parent, folder / "keys")
+        sync_folder(left)
+        self.storage.drop(bucket, record)
 
     # --- listing ---
 
@@ -219,147 +274,93 @@ class FileObjects:
         """Objects with the prefix and key > after, in key order (UTF-8 bytes). Raises ``NoSuchBucket``."""
         return self.page(bucket, prefix, "", after, limit).objects
 
-    def page(self, bucket: str, prefix: str, delimiter: str, after: str, limit: int) -> Page:
-        """One page as S3 lists: keys that go on after ``delimiter`` are rolled into one prefix.
-
-        Raises:
-            NoSuchBucket
-        """
-        root = self.folder(bucket) / "keys"
-        start, cut = prefix.encode(), delimiter.encode()
-        first = after.encode() + b"\0" if after else b""
-        if cut and after.startswith(prefix) and after[len(prefix) :].endswith(delimiter):
-            first = _behind(after.encode())  # the page before ended with this rolled-up prefix
-        objects: list[ObjectInfo] = []
-        prefixes: list[str] = []
-        last = ""
-        while True:
-            for raw, path in keys.walk(root, start, first):
-                if len(objects) + len(prefixes) >= limit:
-                    return Page(objects, prefixes, last if limit else None)
-                at = raw.find(cut, len(start)) if cut else -1
-                if at >= 0:
-                    rolled = raw[: at + len(cut)]
-                    last = rolled.decode()
-                    prefixes.append(last)
-                    first = _behind(rolled)
-                    break  # go on behind everything that the prefix covers
-                if record := Record.load(path):
-                    objects.append(record.info)
-                    last = record.key
-            else:
-                return Page(objects, prefixes, None)
+    def page(self, bucket: str, prefix: str, delimiter: str, after: str, limit: int) -> listing.Page:
+        """One page as S3 lists. Raises ``NoSuchBucket``."""
+        return listing.page(self.folder(bucket) / "keys", prefix, delimiter, after, limit, self._names)
 
     # --- for writers: this class and the multipart uploads ---
 
-    def folder(self, bucket: str) -> Path:
-        """The bucket's directory. Raises ``NoSuchBucket``."""
-        if not self.has_bucket(bucket):
-            raise NoSuchBucket(f"The specified bucket does not exist: {bucket}")
-        return self._root / bucket
-
-    @contextmanager
-    def stage(self, bucket: str) -> Iterator[tuple[Path, BinaryIO]]:
-        """A new temporary file in the bucket, open for writing; removed unless it was renamed."""
-        path = self.folder(bucket) / "tmp" / f"{self._token}-{next(self._numbers)}"
-        try:
-            with path.open("xb") as file:
-                yield path, file
-        finally:
-            path.unlink(missing_ok=True)
-
     def commit(
-        self,
-        bucket: str,
-        key: str,
-        staged: Path,
-        file: BinaryIO,
-        size: int,
-        etag: str,
-        metadata: Mapping[str, str] | None,
-        *,
-        upload: str | None = None,
-        if_absent: bool = False,
+        self, bucket: str, record: Record, staged: Path, file: BinaryIO, guard: Guard = ANY
     ) -> ObjectInfo:
-        """Make a staged file the object's bytes, durably and at once. Raises ``ObjectExists``."""
-        folder = self.folder(bucket)
-        file.flush()
-        os.fsync(file.fileno())
-        record = Record(key, staged.name, size, etag, time.time(), dict(metadata or _NO_METADATA), upload)
-        blob = folder / "blobs" / staged.name
-        staged.rename(blob)
+        """Make a staged file the object's bytes, durably and at once. Raises as the guard does."""
         try:
-            sync_folder(blob.parent)
-            self._publish(folder, record, if_absent)
+            with self._bucket_there(bucket):
+                self.storage.settle(bucket, record, staged, file)
+            self.publish(bucket, record, guard)
         except BaseException:
-            blob.unlink(missing_ok=True)
+            self._drop_unless_used(bucket, record)
             raise
         return record.info
 
-    def _publish(self, folder: Path, record: Record, if_absent: bool) -> None:
+    def publish(self, bucket: str, record: Record, guard: Guard = ANY) -> None:
+        """Make the record the key's: the one moment in which an object appears or changes."""
+        folder = self.folder(bucket)
         target = folder / "keys" / keys.record_path(record.key)
-        pending = folder / "tmp" / f"{record.blob}.record"
-        write_durably(pending, record.dump())
+        pending = folder / "tmp" / f"{self.storage.new_name()}.record"
         try:
+            with self._bucket_there(bucket):
+                write_durably(pending, record.dump())
             with self._commit_lock:
+                self.folder(bucket)  # it may have been deleted meanwhile
                 old = Record.load(target)
-                if old and if_absent:
-                    raise ObjectExists(
-                        f"At least one of the pre-conditions did not hold: {record.key} exists."
-                    )
-                made = _make_folders(target.parent, folder / "keys")
+                guard.check(record.key, old)
+                made = self._make_folders(target.parent, folder / "keys")
                 pending.replace(target)
+                self._names.changed(target.parent)
         finally:
             pending.unlink(missing_ok=True)
         for changed in (target.parent, *made):
             sync_folder(changed)
-        if old:
-            (folder / "blobs" / old.blob).unlink(missing_ok=True)
+        if old and old.place != record.place:
+            self.storage.drop(bucket, old)
 
+    @contextmanager
+    def _bucket_there(self, bucket: str) -> Iterator[None]:
+        """A bucket that is deleted under a write is what the write says, not the file that it misses."""
+        try:
+            yield
+        except FileNotFoundError:
+            self.folder(bucket)
+            raise
 
-def copy_bytes(source: BinaryIO, target: BinaryIO) -> None:
-    """Copy the rest of an open file inside the kernel where it can (no bytes pass through Python)."""
-    target.flush()
-    left = os.fstat(source.fileno()).st_size - source.tell()
-    try:
-        while left > 0:
-            copied = os.copy_file_range(source.fileno(), target.fileno(), left)
-            if not copied:
-                break
-            left -= copied
-    except OSError:  # not on this kernel or file system; the offsets are where the copy stopped
-        shutil.copyfileobj(source, target, COPY_BYTES)
-    target.seek(0, os.SEEK_END)
+    def _stage(self, bucket: str) -> AbstractContextManager[tuple[Path, BinaryIO]]:
+        self.folder(bucket)
+        return self.storage.stage(bucket)
 
+    def _join(self, bucket: str, record: Record) -> None:
+        """Make one file of an object's parts. Raises ``ConditionFailed`` when the object has changed."""
+        described = self.parts_of(bucket, record)
+        with self._stage(bucket) as (path, file):
+            self.storage.join(bucket, record, file)
+            joined = replace(record, blob=path.name, parts=self.storage.new_id())
+            self.storage.describe(bucket, joined.parts, described)
+            self.commit(bucket, joined, path, file, Guard(unchanged=record))
 
-def _behind(raw: bytes) -> bytes:
-    """The first byte string that does not start with ``raw`` and sorts after all that do."""
-    return raw[:-1] + bytes([raw[-1] + 1])  # UTF-8 never ends in 0xFF
+    def _drop_unless_used(self, bucket: str, record: Record) -> None:
+        # A failure after the rename leaves the record in place: then its bytes must stay.
+        found = self.record(bucket, record.key)
+        if found is None or found.place != record.place:
+            self.storage.drop(bucket, record)
 
+    def _make_folders(self, folder: Path, root: Path) -> Sequence[Path]:
+        """Make the directory; returns the parents that changed, to be synced."""
+        changed = []
+        missing = folder
+        while missing != root and not missing.is_dir():
+            missing = missing.parent
+            changed.append(missing)
+        folder.mkdir(parents=True, exist_ok=True)
+        for parent in changed:
+            self._names.changed(parent)
+        return changed
 
-def _records(folder: Path) -> Iterator[Record]:
-    for _, path in keys.walk(folder / "keys", b"", b""):
-        if record := Record.load(path):
-            yield record
-
-
-def _make_folders(folder: Path, root: Path) -> Sequence[Path]:
-    """Make the directory; returns the parents that changed, to be synced."""
-    changed = []
-    missing = folder
-    while missing != root and not missing.is_dir():
-        missing = missing.parent
-        changed.append(missing)
-    folder.mkdir(parents=True, exist_ok=True)
-    return changed
-
-
-def _prune(folder: Path, root: Path) -> None:
-    with suppress(OSError):  # not empty: other keys live there
-        while folder != root:
-            folder.rmdir()
-            folder = folder.parent
-
-
-def _time(path: Path) -> datetime:
-    return datetime.fromtimestamp(path.stat().st_mtime, timezone.utc)
+    def _prune(self, folder: Path, root: Path) -> Path:
+        """Remove directories that have become empty; returns the first that is left."""
+        self._names.changed(folder)
+        with suppress(OSError):  # not empty: other keys live there
+            while folder != root:
+                folder.rmdir()
+                folder = folder.parent
+                self._names.changed(folder)
+        return folder

@@ -16,15 +16,24 @@ sorting the decoded names of each directory sorts all the keys.
 
 from __future__ import annotations
 
+import bisect
+import itertools
 import os
-from collections.abc import Iterator
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TypeAlias
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
 from windtunnel_local.objects.errors import InvalidKey
 
+Entries: TypeAlias = "Sequence[tuple[bytes, str]]"
+
 MAX_KEY_BYTES = 1024
 PIECE = 64  # three characters a byte at worst: 192, under the 255 of common file systems
+_FEW = 500  # entries of a directory that is as well read again
+_MOST_KEPT = 200_000  # entries kept in all: about 30 MB
 
 
 def encoded(key: str) -> bytes:
@@ -50,7 +59,7 @@ def record_path(key: str) -> Path:
     return Path(*names)
 
 
-def walk(root: Path, prefix: bytes, first: bytes) -> Iterator[tuple[bytes, Path]]:
+def walk(root: Path, prefix: bytes, first: bytes, names: Names | None = None) -> Iterator[tuple[bytes, Path]]:
     """Keys with the prefix and >= ``first``, in byte order, each with its record's path."""
     folder, base = root, b""
     # What the prefix settles needs no listing: go straight to the directory that holds the matches.
@@ -58,22 +67,70 @@ def walk(root: Path, prefix: bytes, first: bytes) -> Iterator[tuple[bytes, Path]
         if name.startswith("o"):
             break
         folder, base = folder / name, base + _decode(name)
-    yield from _walk(folder, base, prefix, first)
+    yield from _walk(folder, base, prefix, first, names or Names())
 
 
-def _walk(folder: Path, base: bytes, prefix: bytes, first: bytes) -> Iterator[tuple[bytes, Path]]:
-    try:
-        names = os.listdir(folder)  # noqa: PTH208  names alone: a Path for each entry costs 5x
-    except (FileNotFoundError, NotADirectoryError):
-        return
-    for full, name in sorted((base + _decode(name), name) for name in names):
+def _walk(
+    folder: Path, base: bytes, prefix: bytes, first: bytes, names: Names
+) -> Iterator[tuple[bytes, Path]]:
+    entries = names.of(folder)
+    low = max(prefix, first)
+    start = bisect.bisect_left(entries, (low[len(base) :], "")) if low.startswith(base) else 0
+    # One directory may sort before the first match and yet hold it: the one that leads there.
+    for decoded, name in itertools.islice(entries, max(start - 1, 0), None):
+        full = base + decoded
+        if full > prefix and not full.startswith(prefix):
+            return  # behind all that match
         if name.startswith("o"):
             if full >= first and full.startswith(prefix):
                 yield full, folder / name
             continue
         matches = full.startswith(prefix) or prefix.startswith(full)
         if matches and (full >= first or first.startswith(full)):
-            yield from _walk(folder / name, full, prefix, first)
+            yield from _walk(folder / name, full, prefix, first, names)
+
+
+class Names:
+    """The sorted names of directories; large ones are kept, since each page of a listing needs them again.
+
+    Whoever adds or removes a name calls `changed` afterwards. Thread-safe.
+    """
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[Path, Entries] = OrderedDict()
+        self._readings: dict[Path, list[object]] = {}
+        self._lock = threading.Lock()
+
+    def of(self, folder: Path) -> Entries:
+        """Decoded and real names, in the order of the decoded; empty when there is no such directory."""
+        reading = object()
+        with self._lock:
+            if (kept := self._kept.get(folder)) is not None:
+                self._kept.move_to_end(folder)
+                return kept
+            self._readings.setdefault(folder, []).append(reading)
+        try:
+            names = os.listdir(folder)  # noqa: PTH208  names alone: a Path for each entry costs 5x
+        except (FileNotFoundError, NotADirectoryError):
+            names = []
+        entries = sorted((_decode(name), name) for name in names)
+        with self._lock:
+            current = self._readings.get(folder, [])
+            if reading in current:  # else it was changed while it was read
+                current.remove(reading)
+                if not current:
+                    del self._readings[folder]
+                if _FEW < len(entries) <= _MOST_KEPT:
+                    self._kept[folder] = entries
+                    while sum(map(len, self._kept.values())) > _MOST_KEPT:
+                        self._kept.popitem(last=False)
+        return entries
+
+    def changed(self, folder: Path) -> None:
+        """Forget what was read of a directory, also by whoever is reading it."""
+        with self._lock:
+            self._kept.pop(folder, None)
+            self._readings.pop(folder, None)
 
 
 def _folders(raw: bytes) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""The record of one object: what it is called, how long it is, and which blob holds its bytes."""
+"""The record of one object: what it is called, how long it is, and where its bytes are."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime, timezone
 from pathlib import Path
 
+from windtunnel_local.objects.errors import ConditionFailed
+from windtunnel_local.service.errors import NoSuchKey
 from windtunnel_local.service.ports import ObjectInfo
 
 
@@ -18,18 +20,27 @@ class Record:
 
     key: str
     blob: str
+    """The file that holds the bytes; empty when they are in several, in the folder ``parts``."""
     size: int
     etag: str
     modified: float
     metadata: Mapping[str, str] = field(default_factory=dict)
     upload: str | None = None
     """The multipart upload that made it: a completion repeated after a lost answer is recognised by it."""
+    parts: str | None = None
+    """The folder that describes the parts of an object that was uploaded in parts (`parts`)."""
+    tags: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def info(self) -> ObjectInfo:
         """The record as the port describes an object."""
         modified = datetime.fromtimestamp(self.modified, timezone.utc)
         return ObjectInfo(self.key, self.size, self.etag, modified, self.metadata)
+
+    @property
+    def place(self) -> tuple[str, str | None]:
+        """Where the bytes are: of two records with the same, one is enough to keep them."""
+        return self.blob, self.parts
 
     def dump(self) -> bytes:
         """The record as JSON."""
@@ -42,6 +53,33 @@ class Record:
             return Record(**json.loads(path.read_bytes()))
         except (FileNotFoundError, NotADirectoryError):
             return None
+
+
+@dataclass(frozen=True)
+class Guard:
+    """What must be at a key, in the moment of a write, for it to go through."""
+
+    absent: bool = False
+    etag: str | None = None
+    """``*``: any object."""
+    unchanged: Record | None = None
+
+    def check(self, key: str, found: Record | None) -> None:
+        """Raise ``ConditionFailed``, or ``NoSuchKey`` where an object was expected and there is none."""
+        if self.absent and found is not None:
+            raise ConditionFailed(f"At least one of the pre-conditions did not hold: {key} exists.")
+        if self.etag is not None:
+            if found is None:
+                raise NoSuchKey(f"The specified key does not exist: {key}")
+            if self.etag not in ("*", found.etag):
+                raise ConditionFailed(
+                    f"At least one of the pre-conditions did not hold: the ETag of {key} is {found.etag}."
+                )
+        if self.unchanged is not None and found != self.unchanged:
+            raise ConditionFailed(f"{key} was changed meanwhile.")
+
+
+ANY = Guard()
 
 
 def write_durably(path: Path, data: bytes) -> None:

@@ -1,9 +1,11 @@
-"""Multipart uploads: parts as files until completion joins them into one object.
+"""Multipart uploads: parts as files until completion makes them one object.
 
-    <bucket>/uploads/<id>/upload.json        key and metadata
-    <bucket>/uploads/<id>/<number>-<md5>     one part
+    <bucket>/uploads/<id>/upload.json       key, metadata, tags, checksum; as long as the upload can go on
+    <bucket>/uploads/<id>/<number>-<md5>... one part (`parts`)
+    <bucket>/uploads/<id>/parts.json        of a completed one: which parts the object consists of
 
-A part's name holds its number and ETag, so a completion finds exactly what it names.
+A part's name holds its number and ETag, so a completion finds exactly what it names. It moves no byte:
+the object's record points to the folder, in one rename, however large the object is.
 """
 
 from __future__ import annotations
@@ -13,23 +15,29 @@ import json
 import os
 import re
 import shutil
-import uuid
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from itertools import pairwise
 from pathlib import Path
 from typing import BinaryIO
 
 from windtunnel_local.objects import keys
-from windtunnel_local.objects.errors import InvalidPart, NoSuchUpload, PartTooSmall
-from windtunnel_local.objects.files import COPY_BYTES, FileObjects, copy_bytes
-from windtunnel_local.objects.records import sync_folder, write_durably
+from windtunnel_local.objects.errors import InvalidPart, InvalidPartOrder, NoSuchUpload, PartTooSmall
+from windtunnel_local.objects.files import FileObjects
+from windtunnel_local.objects.parts import PARTS_FILE, UPLOAD_FILE, StoredPart, dumped
+from windtunnel_local.objects.records import ANY, Guard, Record, sync_folder, write_durably
+from windtunnel_local.objects.storage import COPY_BYTES
 from windtunnel_local.service.ports import ObjectInfo
 
 MAX_PARTS = 10_000
 MIN_PART_BYTES = 5 << 20
 _UPLOAD_ID = re.compile(r"[0-9a-f]{32}")
-_ETAG = re.compile(r"[0-9a-f]{32}")
+_LOCKS = 64
+
+Checksum = tuple[str, str]
+"""Algorithm, and digest in hexadecimal."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +46,24 @@ class Part:
 
     number: int
     etag: str
+    checksum: Checksum | None = None
+
+
+@dataclass(frozen=True)
+class Upload:
+    """An upload under way. ``algorithm``, ``kind``: the checksum that the object is to have, if any."""
+
+    id: str
+    key: str
+    initiated: float
+    metadata: Mapping[str, str]
+    tags: Mapping[str, str] = field(default_factory=dict)
+    algorithm: str | None = None
+    kind: str | None = None
+
+
+Finish = Callable[[Upload, Sequence[StoredPart]], Mapping[str, str]]
+"""What completion adds to the object's metadata; raises to refuse."""
 
 
 class MultipartUploads:
@@ -46,20 +72,71 @@ class MultipartUploads:
     def __init__(self, objects: FileObjects) -> None:
         """Keep parts beside the objects of the store."""
         self._objects = objects
+        # An upload's parts may come many at once; replacing one and completing exclude each other.
+        self._locks = [threading.Lock() for _ in range(_LOCKS)]
 
-    def create(self, bucket: str, key: str, metadata: Mapping[str, str]) -> str:
+    def create(
+        self,
+        bucket: str,
+        key: str,
+        metadata: Mapping[str, str],
+        *,
+        tags: Mapping[str, str] | None = None,
+        algorithm: str | None = None,
+        kind: str | None = None,
+    ) -> str:
         """Start an upload; returns its id. Raises ``NoSuchBucket``, ``InvalidKey``."""
         keys.encoded(key)
-        upload = uuid.uuid4().hex
-        folder = self._objects.folder(bucket) / "uploads" / upload
+        upload = Upload(
+            self._objects.storage.new_id(),
+            key,
+            time.time(),
+            dict(metadata),
+            dict(tags or {}),
+            algorithm,
+            kind,
+        )
+        folder = self._objects.folder(bucket) / "uploads" / upload.id
         folder.mkdir()
-        write_durably(folder / "upload.json", json.dumps({"key": key, "metadata": dict(metadata)}).encode())
-        sync_folder(folder)
-        sync_folder(folder.parent)
-        return upload
+        try:
+            write_durably(folder / UPLOAD_FILE, json.dumps(asdict(upload)).encode())
+            sync_folder(folder)
+            sync_folder(folder.parent)
+        except BaseException:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+        return upload.id
 
-    def put_part(self, bucket: str, key: str, upload: str, number: int, data: BinaryIO) -> str:
-        """Store the stream's rest as a part, replacing an earlier one of that number; returns its ETag.
+    def find(self, bucket: str, key: str, upload: str) -> Upload:
+        """An upload under way. Raises ``NoSuchUpload``, ``NoSuchBucket``."""
+        return self._open(bucket, key, upload)[1]
+
+    def under_way(self, bucket: str) -> Sequence[Upload]:
+        """All uploads of a bucket, by key and then by when they were started. Raises ``NoSuchBucket``."""
+        found = []
+        for folder in (self._objects.folder(bucket) / "uploads").iterdir():
+            if (upload := _load(folder)) is not None:
+                found.append(upload)
+        return sorted(found, key=lambda upload: (upload.key.encode(), upload.initiated, upload.id))
+
+    def parts(self, bucket: str, key: str, upload: str) -> Sequence[tuple[StoredPart, float]]:
+        """The parts that are there, by number, each with its Unix time. Raises ``NoSuchUpload``."""
+        folder, _ = self._open(bucket, key, upload)
+        return sorted(_stored(folder).values(), key=lambda found: found[0].number)
+
+    def put_part(
+        self,
+        bucket: str,
+        key: str,
+        upload: str,
+        number: int,
+        data: BinaryIO,
+        checksum: Callable[[], Checksum | None] = lambda: None,
+    ) -> StoredPart:
+        """Store the stream's rest as a part, replacing an earlier one of that number.
+
+        ``data`` is read to its end; if reading raises, nothing is stored. ``checksum`` is asked
+        afterwards for what was verified.
 
         Raises:
             NoSuchUpload
@@ -69,87 +146,146 @@ class MultipartUploads:
         if not 1 <= number <= MAX_PARTS:
             raise InvalidPart(f"Part number must be an integer between 1 and {MAX_PARTS}, inclusive.")
         digest = hashlib.md5(usedforsecurity=False)
-        with self._objects.stage(bucket) as (path, file):
+        size = 0
+        with self._objects.storage.stage(bucket) as (path, file):
             while chunk := data.read(COPY_BYTES):
                 file.write(chunk)
                 digest.update(chunk)
+                size += len(chunk)
             file.flush()
             os.fsync(file.fileno())
-            target = folder / f"{number:05d}-{digest.hexdigest()}"
-            try:
-                path.rename(target)
-            except FileNotFoundError as error:  # aborted or completed while the part came in
-                raise _no_such_upload(upload) from error
-        for old in folder.glob(f"{number:05d}-*"):
-            if old != target:
-                old.unlink(missing_ok=True)
+            part = StoredPart(number, size, digest.hexdigest(), *(checksum() or ()))
+            with self._lock(upload):
+                self._open(bucket, key, upload)  # it may have ended while the part came in
+                path.rename(folder / part.name)
+                for old in folder.glob(f"{number:05d}-*"):
+                    if old.name != part.name:
+                        old.unlink(missing_ok=True)
         sync_folder(folder)
-        return digest.hexdigest()
+        return part
 
     def complete(
-        self, bucket: str, key: str, upload: str, parts: Sequence[Part], *, if_absent: bool = False
+        self,
+        bucket: str,
+        key: str,
+        upload: str,
+        parts: Sequence[Part],
+        *,
+        guard: Guard = ANY,
+        finish: Finish = lambda _upload, _parts: {},
     ) -> ObjectInfo:
-        """Join the parts into the object. Idempotent: repeated, it answers with the object it made.
+        """Make the parts the object. Idempotent: repeated, it answers with the object it made.
 
         Raises:
-            NoSuchUpload, InvalidPart, PartTooSmall, ObjectExists
+            NoSuchUpload, InvalidPart, InvalidPartOrder, PartTooSmall
+            ConditionFailed, NoSuchKey: of the guard.
         """
-        try:
-            folder, metadata = self._open(bucket, key, upload)
-        except NoSuchUpload:
+        with self._lock(upload):
             record = self._objects.record(bucket, key)
-            if record and record.upload == upload:
+            if record is not None and record.upload == upload:
+                self._tidy(self._objects.storage.parts_folder(bucket, upload), record)
                 return record.info
-            raise
-        paths = _chosen(folder, parts)
-        digest = hashlib.md5(b"".join(bytes.fromhex(part.etag) for part in parts), usedforsecurity=False)
-        with self._objects.stage(bucket) as (path, file):
-            for part in paths:
-                with part.open("rb") as source:
-                    copy_bytes(source, file)
-            etag = f"{digest.hexdigest()}-{len(parts)}"
-            info = self._objects.commit(
-                bucket, key, path, file, file.tell(), etag, metadata, upload=upload, if_absent=if_absent
+            folder, found = self._open(bucket, key, upload)
+            chosen = _chosen(folder, parts)
+            metadata = {**found.metadata, **finish(found, chosen)}
+            write_durably(folder / PARTS_FILE, dumped(chosen))
+            sync_folder(folder)
+            digest = hashlib.md5(b"".join(bytes.fromhex(p.etag) for p in chosen), usedforsecurity=False)
+            record = Record(
+                key=key,
+                blob="",
+                size=sum(part.size for part in chosen),
+                etag=f"{digest.hexdigest()}-{len(chosen)}",
+                modified=time.time(),
+                metadata=metadata,
+                upload=upload,
+                parts=upload,
+                tags=found.tags,
             )
-        shutil.rmtree(folder, ignore_errors=True)
-        return info
+            self._objects.publish(bucket, record, guard)
+            self._tidy(folder, record, {part.name for part in chosen})
+        return record.info
 
     def abort(self, bucket: str, key: str, upload: str) -> None:
         """Drop the upload and its parts. Raises ``NoSuchUpload``."""
-        folder, _ = self._open(bucket, key, upload)
-        shutil.rmtree(folder, ignore_errors=True)
+        with self._lock(upload):
+            folder, _ = self._open(bucket, key, upload)
+            (folder / UPLOAD_FILE).unlink()  # from now on it is none, also after a crash
+            sync_folder(folder)
+        self._objects.storage.drop_folder(folder)
 
-    def _open(self, bucket: str, key: str, upload: str) -> tuple[Path, Mapping[str, str]]:
+    def _tidy(self, folder: Path, record: Record, kept: set[str] | None = None) -> None:
+        """End a completed upload; what fails here is done again by `FileObjects.recover`."""
+        if record.parts != folder.name:  # joined or retagged since
+            return
+        (folder / UPLOAD_FILE).unlink(missing_ok=True)
+        if kept is not None:
+            for path in list(folder.iterdir()):
+                if path.name not in kept and path.name != PARTS_FILE:
+                    path.unlink(missing_ok=True)
+
+    def _open(self, bucket: str, key: str, upload: str) -> tuple[Path, Upload]:
         folder = self._objects.folder(bucket) / "uploads" / upload
-        if not _UPLOAD_ID.fullmatch(upload):
-            raise _no_such_upload(upload)
+        found = _load(folder) if _UPLOAD_ID.fullmatch(upload) else None
+        if found is None or found.key != key:
+            raise NoSuchUpload(
+                f"The specified multipart upload does not exist: {upload!r}. It may be completed or aborted."
+            )
+        return folder, found
+
+    def _lock(self, upload: str) -> threading.Lock:
+        return self._locks[hash(upload) % _LOCKS]
+
+
+def _load(folder: Path) -> Upload | None:
+    try:
+        path = folder / UPLOAD_FILE
+        document = json.loads(path.read_bytes())
+        # Earlier versions noted neither.
+        return Upload(**{"id": folder.name, "initiated": path.stat().st_mtime, **document})
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
+def _stored(folder: Path) -> Mapping[int, tuple[StoredPart, float]]:
+    """Parts by number; of two the later one, where a crash came between a part and its predecessor's end."""
+    found: dict[int, tuple[StoredPart, float]] = {}
+    for path in folder.iterdir():
+        part = StoredPart.named(path)
+        if part is None:
+            continue
         try:
-            document = json.loads((folder / "upload.json").read_bytes())
-        except FileNotFoundError as error:
-            raise _no_such_upload(upload) from error
-        if document["key"] != key:
-            raise _no_such_upload(upload)
-        metadata: Mapping[str, str] = document["metadata"]
-        return folder, metadata
+            modified = path.stat().st_mtime
+        except FileNotFoundError:
+            continue
+        if part.number not in found or found[part.number][1] < modified:
+            found[part.number] = part, modified
+    return found
 
 
-def _chosen(folder: Path, parts: Sequence[Part]) -> Sequence[Path]:
-    """The files of the parts named, checked for order and size."""
+def _chosen(folder: Path, parts: Sequence[Part]) -> Sequence[StoredPart]:
+    """The stored parts that are named, checked for order, size and checksum."""
     numbers = [part.number for part in parts]
-    if not parts or any(later <= earlier for earlier, later in pairwise(numbers)):
-        raise InvalidPart("A completion lists at least one part, by ascending part number, each once.")
-    paths = []
+    if not parts:
+        raise InvalidPart("A completion lists at least one part.")
+    if any(later <= earlier for earlier, later in pairwise(numbers)):
+        raise InvalidPartOrder(
+            "The list of parts was not in ascending order. Parts must be ordered by part number."
+        )
+    stored = _stored(folder)
+    chosen = []
     for part in parts:
-        path = folder / f"{part.number:05d}-{part.etag}"
-        if not _ETAG.fullmatch(part.etag) or not path.is_file():
+        found, _ = stored.get(part.number, (None, 0.0))
+        if found is None or found.etag != part.etag:
             raise InvalidPart(f"Part {part.number} with ETag {part.etag!r} was not uploaded.")
-        if part is not parts[-1] and path.stat().st_size < MIN_PART_BYTES:
-            raise PartTooSmall(f"Part {part.number} is smaller than the minimum of {MIN_PART_BYTES} bytes.")
-        paths.append(path)
-    return paths
-
-
-def _no_such_upload(upload: str) -> NoSuchUpload:
-    return NoSuchUpload(
-        f"The specified multipart upload does not exist: {upload!r}. It may be completed or aborted."
-    )
+        if part.checksum is not None and part.checksum != (found.algorithm, found.digest):
+            raise InvalidPart(
+                f"Part {part.number} was uploaded with another checksum than {part.checksum[0]}'s."
+            )
+        if part is not parts[-1] and found.size < MIN_PART_BYTES:
+            raise PartTooSmall(
+                "Your proposed upload is smaller than the minimum allowed size: part "
+                f"{part.number} has {found.size} of {MIN_PART_BYTES} bytes."
+            )
+        chosen.append(found)
+    return chosen

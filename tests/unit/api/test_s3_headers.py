@@ -8,9 +8,12 @@ import pytest
 
 from windtunnel_local.api import xmlcodec
 from windtunnel_local.api.errors import ApiError
-from windtunnel_local.api.s3_headers import byte_range, check_conditions, if_absent, kept, refuse_unserved
-from windtunnel_local.api.s3_routes import understood
+from windtunnel_local.api.s3_conditions import byte_range, check_conditions, guard
+from windtunnel_local.api.s3_headers import described, kept, refuse_unserved
+from windtunnel_local.api.s3_routes import understood, virtual_bucket
+from windtunnel_local.api.s3_tags import from_header
 from windtunnel_local.api.sigv4 import Signable
+from windtunnel_local.objects.records import Guard
 from windtunnel_local.service.ports import ObjectInfo
 
 INFO = ObjectInfo("k", 10, "abc", datetime(2026, 1, 2, 3, 4, 5, 999, timezone.utc))
@@ -90,13 +93,103 @@ def test_what_is_kept_is_what_the_client_sent_for_the_object() -> None:
     assert "content-encoding" not in kept({"content-encoding": "aws-chunked"})
 
 
-@pytest.mark.parametrize("name", ["x-amz-tagging", "x-amz-server-side-encryption-customer-key"])
-def test_what_would_be_a_lie_is_refused(name: str) -> None:
-    """By its name."""
-    with pytest.raises(ApiError, match=name):
-        refuse_unserved({name: "x"})
-    with pytest.raises(ApiError, match="if-match"):
-        if_absent({"if-match": "x"})
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("x-amz-server-side-encryption-customer-key", "x"),
+        ("x-amz-bucket-object-lock-enabled", "true"),
+        ("x-amz-acl", "public-read"),
+        ("x-amz-grant-read", 'id="1"'),
+        ("x-amz-storage-class", "GLACIER"),
+        ("x-amz-server-side-encryption", "rot13"),
+    ],
+)
+def test_what_would_be_a_lie_is_refused(name: str, value: str) -> None:
+    """By its name, or with what is valid."""
+    with pytest.raises(ApiError, match=f"{name}|read at once|Valid: AES256"):
+        refuse_unserved({name: value})
+
+
+def test_what_asks_for_no_more_than_there_is_is_taken() -> None:
+    """Encryption as SDKs send it, the owner's own access, storage that is read at once."""
+    refuse_unserved(
+        {
+            "x-amz-server-side-encryption": "aws:kms",
+            "x-amz-acl": "bucket-owner-full-control",
+            "x-amz-storage-class": "STANDARD_IA",
+        }
+    )
+    assert kept({"x-amz-storage-class": "STANDARD_IA"})["x-amz-storage-class"] == "STANDARD_IA"
+    assert "x-amz-storage-class" not in kept({"x-amz-storage-class": "STANDARD"})
+
+
+def test_metadata_has_s3s_limit() -> None:
+    """2 KiB of the user's own, by S3's name of the error."""
+    assert kept({"x-amz-meta-a": "x" * 2047})
+    with pytest.raises(ApiError) as error:
+        kept({"x-amz-meta-a": "x" * 2048})
+    assert error.value.code == "MetadataTooLarge"
+
+
+def test_an_override_that_no_header_can_carry_is_refused() -> None:
+    """Instead of breaking the answer."""
+    assert described(INFO, {"ResponseContentType": "a/b"}, whole=True)["content-type"] == "a/b"
+    for value in ("a\r\nx: y", "\u20ac"):
+        with pytest.raises(ApiError):
+            described(INFO, {"ResponseContentType": value}, whole=True)
+
+
+def test_conditions_of_writes() -> None:
+    """Absence, or one ETag; anything else is refused rather than dropped."""
+    assert guard({}) == Guard()
+    assert guard({"if-none-match": "*"}) == Guard(absent=True)
+    assert guard({"if-match": '"abc"'}) == Guard(etag="abc")
+    for headers in (
+        {"if-none-match": '"abc"'},
+        {"if-none-match": "*", "if-match": "x"},
+        {"x-amz-if-match-size": "1"},
+    ):
+        with pytest.raises(ApiError):
+            guard(headers)
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("a", "InvalidArgument"),
+        ("a=1&a=2", "InvalidTag"),
+        ("=1", "InvalidTag"),
+        (f"{'k' * 129}=1", "InvalidTag"),
+        (f"k={'v' * 257}", "InvalidTag"),
+        ("&".join(f"k{number}=v" for number in range(11)), "BadRequest"),
+    ],
+)
+def test_tags_have_s3s_rules(text: str, code: str) -> None:
+    """Ten at most, each key once, neither too long."""
+    assert from_header({"x-amz-tagging": "a=1&b=%20"}) == {"a": "1", "b": " "}
+    with pytest.raises(ApiError) as error:
+        from_header({"x-amz-tagging": text})
+    assert error.value.code == code
+
+
+@pytest.mark.parametrize(
+    ("host", "bucket"),
+    [
+        ("bucket.localhost:1234", "bucket"),
+        ("a.b.c.localhost:1", "a.b.c"),
+        ("localhost:1234", ""),
+        ("bucket.localhost", ""),
+        ("bucket.127.0.0.1:1234", ""),
+        ("bucket.localhost.example.org:80", ""),
+        ("bucket.localhost:1.example.org", "bucket"),  # not ours: the Host allow-list sees to it
+    ],
+)
+def test_a_host_may_name_a_bucket(host: str, bucket: str) -> None:
+    """Below localhost only, for which no name server outside answers."""
+    assert virtual_bucket(host) == bucket
+    if bucket == "bucket":
+        request = Signable("GET", b"/k", b"", [(b"host", host.encode())])
+        assert understood(request).params == {"Bucket": "bucket", "Key": "k"}
 
 
 @pytest.mark.parametrize(
@@ -122,6 +215,12 @@ def test_what_would_be_a_lie_is_refused(name: str) -> None:
         ("HEAD", "/b", "", [], "HeadBucket"),
         ("HEAD", "/b/a/b", "", [], "HeadObject"),
         ("GET", "/b/k", "x-id=GetObject", [], "GetObject"),
+        ("GET", "/b/k", "uploadId=u", [], "ListParts"),
+        ("GET", "/b", "uploads", [], "ListMultipartUploads"),
+        ("GET", "/b", "versions", [], "ListObjectVersions"),
+        ("GET", "/b/k", "attributes", [(b"x-amz-object-attributes", b"ETag")], "GetObjectAttributes"),
+        ("DELETE", "/b/k", "tagging", [], "DeleteObjectTagging"),
+        ("GET", "/b", "policyStatus", [], "GetBucketPolicyStatus"),
     ],
 )
 def test_the_model_says_which_operation_it_is(

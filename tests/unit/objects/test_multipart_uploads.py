@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import os
+import threading
 from functools import partial
 from hashlib import md5 as _md5
 from pathlib import Path
@@ -10,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from windtunnel_local.objects import FileObjects, MultipartUploads
-from windtunnel_local.objects.errors import InvalidPart, NoSuchUpload, PartTooSmall
+from windtunnel_local.objects.errors import InvalidPart, InvalidPartOrder, NoSuchUpload, PartTooSmall
 from windtunnel_local.objects.uploads import MIN_PART_BYTES, Part
 
 md5 = partial(_md5, usedforsecurity=False)
@@ -30,7 +32,7 @@ def uploads(objects: FileObjects) -> MultipartUploads:
 
 
 def put(uploads: MultipartUploads, upload: str, number: int, data: bytes) -> Part:
-    return Part(number, uploads.put_part("bucket", "k", upload, number, io.BytesIO(data)))
+    return Part(number, uploads.put_part("bucket", "k", upload, number, io.BytesIO(data)).etag)
 
 
 def test_parts_become_one_object(objects: FileObjects, uploads: MultipartUploads) -> None:
@@ -68,7 +70,10 @@ def test_completion_is_checked(uploads: MultipartUploads) -> None:
     small, last = put(uploads, upload, 1, b"s"), put(uploads, upload, 2, b"l")
     with pytest.raises(PartTooSmall):
         uploads.complete("bucket", "k", upload, [small, last])
-    for parts in ([last, small], [], [small, small], [Part(3, last.etag)], [Part(1, "../../x")]):
+    for parts in ([last, small], [small, small]):
+        with pytest.raises(InvalidPartOrder):
+            uploads.complete("bucket", "k", upload, parts)
+    for parts in ([], [Part(3, last.etag)], [Part(1, "../../x")], [Part(1, small.etag, ("crc32", "00"))]):
         with pytest.raises(InvalidPart):
             uploads.complete("bucket", "k", upload, parts)
     with pytest.raises(InvalidPart):
@@ -86,3 +91,90 @@ def test_unknown_uploads_are_refused(uploads: MultipartUploads) -> None:
             put(uploads, name, 1, b"")
         with pytest.raises(NoSuchUpload):
             uploads.complete("bucket", "k", name, [])
+
+
+def completed(uploads: MultipartUploads, *pieces: bytes) -> None:
+    upload = uploads.create("bucket", "k", {"a": "b"})
+    uploads.complete(
+        "bucket", "k", upload, [put(uploads, upload, n, data) for n, data in enumerate(pieces, 1)]
+    )
+
+
+def test_an_object_in_parts_reads_as_one_file(objects: FileObjects, uploads: MultipartUploads) -> None:
+    """From anywhere, across the parts, to the end and beyond."""
+    completed(uploads, FULL, b"b" * MIN_PART_BYTES, b"tail")
+    info, file = objects.open("bucket", "k")
+    with file:
+        for start, size in ((0, 3), (MIN_PART_BYTES - 2, 4), (2 * MIN_PART_BYTES - 1, 99), (info.size, 5)):
+            file.seek(start)
+            whole = FULL + b"b" * MIN_PART_BYTES + b"tail"
+            assert file.read(size) == whole[start : start + size]
+        file.seek(-2, io.SEEK_END)
+        assert (file.read(), file.tell()) == (b"il", info.size)
+
+
+def test_whoever_reads_keeps_the_parts(
+    objects: FileObjects, uploads: MultipartUploads, tmp_path: Path
+) -> None:
+    """Until the last reader has closed; then nothing of a deleted object is left."""
+    completed(uploads, FULL, b"tail")
+    readers = [objects.open("bucket", "k")[1] for _ in range(2)]
+    objects.delete("bucket", "k")
+    for file in readers:
+        assert file.read() == FULL + b"tail"
+        file.close()
+        file.close()
+    assert not list((tmp_path / "bucket" / "uploads").iterdir())
+    assert not list((tmp_path / "bucket" / "tmp").iterdir())
+
+
+def test_parts_are_joined_where_one_file_is_needed(
+    objects: FileObjects, uploads: MultipartUploads, tmp_path: Path
+) -> None:
+    """Once; the object stays what it was, and its parts are still known."""
+    completed(uploads, FULL, b"tail")
+    before = objects.existing("bucket", "k")
+    assert not before.blob
+    assert objects.path("bucket", "k") == objects.path("bucket", "k")
+    assert objects.path("bucket", "k").read_bytes() == FULL + b"tail"
+    after = objects.existing("bucket", "k")
+    assert after.info == before.info
+    assert [part.size for part in objects.parts_of("bucket", after)] == [len(FULL), 4]
+    objects.copy(("bucket", "k"), ("bucket", "copy"), None)
+    objects.delete("bucket", "k")
+    assert objects.path("bucket", "copy").read_bytes() == FULL + b"tail"
+    objects.delete("bucket", "copy")
+    for folder in ("blobs", "uploads", "tmp"):
+        assert not list((tmp_path / "bucket" / folder).iterdir())
+
+
+def test_50_gib_are_a_matter_of_arithmetic(
+    objects: FileObjects, uploads: MultipartUploads, tmp_path: Path
+) -> None:
+    """Ten parts of S3's largest size, sparse: sizes, positions and ranges hold beyond 32 bits."""
+    upload = uploads.create("bucket", "k", {})
+    parts = [put(uploads, upload, number, b"%02d" % number) for number in range(1, 11)]
+    for path in (tmp_path / "bucket" / "uploads" / upload).glob("0*"):
+        os.truncate(path, 5 << 30)
+    info = uploads.complete("bucket", "k", upload, parts)
+    assert info.size == 50 << 30
+    _, file = objects.open("bucket", "k")
+    with file:
+        file.seek((45 << 30) - 2)
+        assert file.read(4) == b"\0\x0010"
+    objects.copy(("bucket", "k"), ("bucket", "copy"), None)
+    assert objects.existing("bucket", "copy").size == 50 << 30
+
+
+def test_parts_of_one_upload_come_many_at_once(objects: FileObjects, uploads: MultipartUploads) -> None:
+    """The same number too: one of them stays."""
+    upload = uploads.create("bucket", "k", {})
+    bodies = [bytes([number]) * 1000 for number in range(8)]
+    threads = [threading.Thread(target=put, args=(uploads, upload, 1, data)) for data in bodies]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    ((part, _),) = uploads.parts("bucket", "k", upload)
+    uploads.complete("bucket", "k", upload, [Part(1, part.etag)])
+    assert objects.path("bucket", "k").read_bytes() in bodies

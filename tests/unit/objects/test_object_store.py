@@ -14,8 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from windtunnel_local.objects import FileObjects
-from windtunnel_local.objects.errors import InvalidBucketName, InvalidKey, ObjectExists
+from windtunnel_local.objects.errors import BucketNotEmpty, ConditionFailed, InvalidBucketName, InvalidKey
 from windtunnel_local.objects.keys import record_path
+from windtunnel_local.objects.records import Guard
 from windtunnel_local.service.errors import NoSuchBucket, NoSuchKey
 
 BUCKET = "bucket"
@@ -169,9 +170,9 @@ def test_an_open_object_survives_its_replacement(objects: FileObjects) -> None:
 
 def test_only_if_absent(objects: FileObjects) -> None:
     """A write that asks for a free key does not replace."""
-    objects.put(BUCKET, "k", body(b"1"), if_absent=True)
-    with pytest.raises(ObjectExists):
-        objects.put(BUCKET, "k", body(b"2"), if_absent=True)
+    objects.put(BUCKET, "k", body(b"1"), guard=Guard(absent=True))
+    with pytest.raises(ConditionFailed):
+        objects.put(BUCKET, "k", body(b"2"), guard=Guard(absent=True))
     assert objects.path(BUCKET, "k").read_bytes() == b"1"
 
 
@@ -224,3 +225,60 @@ def test_what_is_missing_is_named(objects: FileObjects) -> None:
         objects.path(BUCKET, "k")
     with pytest.raises(NoSuchBucket, match="nope"):
         objects.list("nope", "")
+
+
+def test_a_large_listing_stays_true_while_keys_come_and_go(objects: FileObjects) -> None:
+    """Names of large directories are kept between pages, and forgotten at each change."""
+    for number in range(600):
+        objects.put(BUCKET, f"{number:04d}", body(b""))
+    wanted = [f"{number:04d}" for number in range(600)]
+    assert [info.key for info in objects.list(BUCKET, "")] == wanted
+    objects.put(BUCKET, "0300a", body(b""))
+    objects.put(BUCKET, "0300/x", body(b""))
+    objects.delete(BUCKET, "0001")
+    objects.copy((BUCKET, "0002"), (BUCKET, "zz"), None)
+    wanted = sorted([*wanted, "0300a", "0300/x", "zz"])
+    wanted.remove("0001")
+    assert [info.key for info in objects.list(BUCKET, "")] == wanted
+    assert [info.key for info in objects.list(BUCKET, "0300")] == ["0300", "0300/x", "0300a"]
+    assert objects.list(BUCKET, "", after="0598")[0].key == "0599"
+    objects.delete(BUCKET, "0300/x")
+    assert [info.key for info in objects.list(BUCKET, "0300")] == ["0300", "0300a"]
+
+
+def test_a_bucket_goes_as_a_whole(tmp_path: Path) -> None:
+    """Only an empty one; a write that was under way says that it is gone; a crash in between leaves nothing."""
+    store = FileObjects(tmp_path)
+    store.create_bucket(BUCKET)
+    store.put(BUCKET, "a/b", body(b"x"))
+    with pytest.raises(BucketNotEmpty):
+        store.delete_bucket(BUCKET)
+    store.delete(BUCKET, "a/b")
+
+    class Deleting:
+        def __init__(self) -> None:
+            self.chunks = [b"first"]
+
+        def read(self, _size: int) -> bytes:
+            if not self.chunks:
+                return b""
+            store.delete_bucket(BUCKET)
+            return self.chunks.pop()
+
+    with pytest.raises(NoSuchBucket):
+        store.put(BUCKET, "k", cast(BinaryIO, Deleting()))
+    assert [path.name for path in tmp_path.iterdir()] == [".unclean"]
+    (tmp_path / ".deleted-x").mkdir()
+    assert not FileObjects(tmp_path).buckets()
+    store = FileObjects(tmp_path)
+    assert store.recover() == 1
+    assert [path.name for path in tmp_path.iterdir()] == [".unclean"]
+
+
+def test_tags_change_nothing_else(objects: FileObjects) -> None:
+    """Not the bytes, not the time."""
+    before = objects.put(BUCKET, "k", body(b"data"), {"a": "b"}, tags={"t": "1"})
+    objects.set_tags(BUCKET, "k", {"u": "2"})
+    assert objects.head(BUCKET, "k") == before
+    assert objects.existing(BUCKET, "k").tags == {"u": "2"}
+    assert objects.path(BUCKET, "k").read_bytes() == b"data"

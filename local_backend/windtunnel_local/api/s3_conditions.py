@@ -1,0 +1,96 @@
+"""Conditions of reads, copies and writes, and byte ranges."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import datetime
+from email.utils import parsedate_to_datetime
+
+from windtunnel_local.api.errors import ApiError
+from windtunnel_local.objects.records import Guard
+from windtunnel_local.service.ports import ObjectInfo
+
+_SOURCE = "x-amz-copy-source-"
+_NOT_HELD = "At least one of the pre-conditions you specified did not hold."
+_DIGITS = re.compile("[0-9]+")
+_UNSERVED = ("x-amz-if-match-last-modified-time", "x-amz-if-match-size")
+
+
+def check_conditions(info: ObjectInfo, headers: Mapping[str, str]) -> bool:
+    """RFC 9110's conditions of a read; returns whether to send it (False: 304).
+
+    Raises:
+        ApiError: PreconditionFailed.
+    """
+    modified = info.modified.replace(microsecond=0)
+    if_match, if_none_match = headers.get("if-match"), headers.get("if-none-match")
+    unmodified, since = _date(headers, "if-unmodified-since"), _date(headers, "if-modified-since")
+    failed = not _names(if_match, info.etag) if if_match else bool(unmodified and modified > unmodified)
+    if failed:
+        raise ApiError("PreconditionFailed", _NOT_HELD, 412)
+    if if_none_match:
+        return not _names(if_none_match, info.etag)
+    return not (since and modified <= since)
+
+
+def check_source(info: ObjectInfo, headers: Mapping[str, str]) -> None:
+    """The conditions of a copy on its source.
+
+    Raises:
+        ApiError: PreconditionFailed.
+    """
+    conditions = {n.removeprefix(_SOURCE): v for n, v in headers.items() if n.startswith(_SOURCE)}
+    if not check_conditions(info, conditions):
+        raise ApiError("PreconditionFailed", _NOT_HELD, 412)
+
+
+def guard(headers: Mapping[str, str]) -> Guard:
+    """The condition of a write: ``If-None-Match: *``, or ``If-Match`` with an ETag or ``*``. Raises ``ApiError``."""
+    for name in _UNSERVED:
+        if name in headers:
+            raise ApiError("NotImplemented", f"Windtunnel's S3 does not serve the condition {name}.", 501)
+    absent, match = headers.get("if-none-match"), headers.get("if-match")
+    if absent is not None and absent.strip() != "*":
+        raise ApiError(
+            "NotImplemented", "A write can ask for If-None-Match: * only; an ETag goes in If-Match.", 501
+        )
+    if absent is not None and match is not None:
+        raise ApiError("InvalidRequest", "A write has If-Match or If-None-Match, not both.")
+    return Guard(absent=absent is not None, etag=match.strip().strip('"') if match is not None else None)
+
+
+def byte_range(header: str | None, size: int) -> tuple[int, int] | None:
+    """First byte and length of a ``Range``; None: the whole object (no, or an unusable header).
+
+    Raises:
+        ApiError: InvalidRange: nothing of the object lies in it.
+    """
+    unit, _, spec = (header or "").partition("=")
+    first, dash, last = spec.strip().partition("-")
+    if unit.strip() != "bytes" or not (
+        dash and _DIGITS.fullmatch(first + last) and max(len(first), len(last)) < 19
+    ):
+        return None  # also several ranges: S3 sends the whole object then
+    if first:
+        start, end = int(first), min(int(last), size - 1) if last else size - 1
+        if last and int(last) < start:
+            return None
+    else:
+        start, end = max(size - int(last), 0), size - 1
+    if start > end:
+        details = {"RangeRequested": header or "", "ActualObjectSize": str(size)}
+        raise ApiError("InvalidRange", "The requested range is not satisfiable", 416, details)
+    return start, end - start + 1
+
+
+def _names(header: str, etag: str) -> bool:
+    tags = (tag.strip().removeprefix("W/").strip('"') for tag in header.split(","))
+    return any(tag in ("*", etag) for tag in tags)
+
+
+def _date(headers: Mapping[str, str], name: str) -> datetime | None:
+    try:
+        return parsedate_to_datetime(headers[name]) if name in headers else None
+    except ValueError:
+        return None

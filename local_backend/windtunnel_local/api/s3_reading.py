@@ -1,0 +1,158 @@
+"""Reading an S3 object: all of it, a range, one of its parts, or what it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from windtunnel_local.api import s3_checksums, s3_conditions, s3_headers
+from windtunnel_local.api.errors import ApiError
+from windtunnel_local.api.s3_answer import Answer, Slice
+from windtunnel_local.api.s3_routes import Call
+from windtunnel_local.objects.files import FileObjects
+from windtunnel_local.objects.parts import StoredPart
+from windtunnel_local.objects.records import Record
+
+_MAX_PARTS = 1000
+_ATTRIBUTES = ("ETag", "Checksum", "ObjectParts", "StorageClass", "ObjectSize")
+
+
+@dataclass(frozen=True)
+class _Span:
+    """What of an object is sent. ``headers``: what only this choice adds."""
+
+    start: int
+    length: int
+    partial: bool
+    headers: Mapping[str, str]
+
+
+_Operation = Callable[[FileObjects, Call], Answer]
+
+
+def _steady(operation: _Operation) -> _Operation:
+    """Begin again when the object is replaced between its record and its parts."""
+
+    def run(objects: FileObjects, call: Call) -> Answer:
+        while True:
+            with suppress(FileNotFoundError):
+                return operation(objects, call)
+
+    return run
+
+
+@_steady
+def get_object(objects: FileObjects, call: Call) -> Answer:
+    """GetObject."""
+    record, file = objects.open_record(call.params["Bucket"], call.params["Key"])
+    try:
+        answer, span = _described(objects, call, record)
+        if span is None:
+            file.close()
+            return answer
+        file.seek(span.start)
+    except BaseException:
+        file.close()
+        raise
+    return Answer(headers=answer.headers, status=answer.status, content=Slice(file, span.length))
+
+
+@_steady
+def head_object(objects: FileObjects, call: Call) -> Answer:
+    """HeadObject."""
+    record = objects.existing(call.params["Bucket"], call.params["Key"])
+    answer, span = _described(objects, call, record)
+    if span is None:
+        return answer
+    return Answer(headers={**answer.headers, "content-length": str(span.length)}, status=answer.status)
+
+
+def _described(objects: FileObjects, call: Call, record: Record) -> tuple[Answer, _Span | None]:
+    """Status and headers, and what to send; None: nothing (304)."""
+    info = record.info
+    if not s3_conditions.check_conditions(info, call.headers):
+        return Answer(headers={"etag": f'"{info.etag}"'}, status=304), None
+    span = _span(objects, call, record)
+    headers = {**s3_headers.described(info, call.params, whole=not span.partial), **span.headers}
+    if record.tags:
+        headers["x-amz-tagging-count"] = str(len(record.tags))
+    if span.partial:
+        end = span.start + span.length - 1
+        headers["content-range"] = f"bytes {span.start}-{end}/{info.size}"
+    return Answer(headers=headers, status=206 if span.partial else 200), span
+
+
+def _span(objects: FileObjects, call: Call, record: Record) -> _Span:
+    number = call.params.get("PartNumber")
+    wanted = call.headers.get("range")
+    if number is None:
+        span = s3_conditions.byte_range(wanted, record.size)
+        return _Span(*span, True, {}) if span else _Span(0, record.size, False, {})
+    if wanted is not None:
+        raise ApiError("InvalidRequest", "Cannot specify both Range header and partNumber query parameter.")
+    parts = objects.parts_of(call.params["Bucket"], record)
+    if not parts and number == 1:
+        return _Span(0, record.size, record.size > 0, {})
+    if not 1 <= number <= len(parts):
+        details = {"PartNumberRequested": str(number), "ActualPartCount": str(max(len(parts), 1))}
+        raise ApiError("InvalidPartNumber", "The requested partnumber is not satisfiable", 416, details)
+    part = parts[number - 1]
+    headers = {"x-amz-mp-parts-count": str(len(parts))}
+    if call.params.get("ChecksumMode") == "ENABLED":
+        headers.update(s3_checksums.of_part(part))
+        if kind := s3_checksums.of_object(record.metadata).get(s3_checksums.TYPE_HEADER):
+            headers[s3_checksums.TYPE_HEADER] = kind
+    return _Span(sum(p.size for p in parts[: number - 1]), part.size, record.size > 0, headers)
+
+
+@_steady
+def get_attributes(objects: FileObjects, call: Call) -> Answer:
+    """GetObjectAttributes: those that are asked for, and only if there are such."""
+    record = objects.existing(call.params["Bucket"], call.params["Key"])
+    wanted = [name.strip() for name in call.params["ObjectAttributes"].split(",")]
+    unknown = [name for name in wanted if name not in _ATTRIBUTES]
+    if unknown:
+        raise ApiError(
+            "InvalidArgument",
+            f"Invalid attribute name specified: {unknown[0][:50]!r}. Valid: {', '.join(_ATTRIBUTES)}.",
+        )
+    shapes = call.model.output_shape.members
+    checksum = s3_checksums.members(s3_checksums.of_object(record.metadata), shapes["Checksum"])
+    available: dict[str, Any] = {
+        "ETag": record.etag,
+        "Checksum": checksum or None,
+        "ObjectParts": _object_parts(call, objects.parts_of(call.params["Bucket"], record)),
+        "StorageClass": record.metadata.get("x-amz-storage-class", "STANDARD"),
+        "ObjectSize": record.size,
+    }
+    output = {name: available[name] for name in wanted}
+    return Answer({**output, "LastModified": record.info.modified})
+
+
+def _object_parts(call: Call, parts: Sequence[StoredPart]) -> dict[str, Any] | None:
+    if not parts:
+        return None
+    if parts[0].algorithm is None:
+        return {"TotalPartsCount": len(parts)}  # S3 lists parts only where they have checksums
+    marker = int(call.headers.get("x-amz-part-number-marker", "0"))
+    limit = min(int(call.headers.get("x-amz-max-parts", str(_MAX_PARTS))), _MAX_PARTS)
+    behind = [(number, part) for number, part in enumerate(parts, 1) if number > marker]
+    shape = call.model.output_shape.members["ObjectParts"].members["Parts"].member
+    page = behind[:limit]
+    return {
+        "TotalPartsCount": len(parts),
+        "PartNumberMarker": marker,
+        "NextPartNumberMarker": page[-1][0] if page else marker,
+        "MaxParts": limit,
+        "IsTruncated": len(behind) > limit,
+        "Parts": [
+            {
+                "PartNumber": number,
+                "Size": part.size,
+                **s3_checksums.members(s3_checksums.of_part(part), shape),
+            }
+            for number, part in page
+        ],
+    }

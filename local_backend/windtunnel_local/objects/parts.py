@@ -1,0 +1,132 @@
+"""Objects whose bytes lie in several files: the parts of a multipart upload, left where they are.
+
+Joining the parts of a large upload would write all its bytes a second time while the client waits for
+its answer. So a completed object keeps its parts' files, listed in ``parts.json`` of their folder, and
+`PartsReader` reads them as one. `FileObjects.path` joins them when somebody needs one file.
+"""
+
+from __future__ import annotations
+
+import bisect
+import io
+import json
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from itertools import accumulate
+from pathlib import Path
+from typing import BinaryIO
+
+PARTS_FILE = "parts.json"  # of a completed object
+UPLOAD_FILE = "upload.json"  # of an upload that can go on
+_NAME = re.compile(r"([0-9]{5})-([0-9a-f]{32})(?:-([a-z0-9]+)-([0-9a-f]+))?")
+
+
+@dataclass(frozen=True)
+class StoredPart:
+    """One part. ``etag``: its MD5; ``digest``: its checksum by ``algorithm``, both in hexadecimal."""
+
+    number: int
+    size: int
+    etag: str
+    algorithm: str | None = None
+    digest: str | None = None
+
+    @property
+    def name(self) -> str:
+        """The part's file: all that is known of it but the size, so that storing it is one rename."""
+        checksum = f"-{self.algorithm}-{self.digest}" if self.algorithm else ""
+        return f"{self.number:05d}-{self.etag}{checksum}"
+
+    @staticmethod
+    def named(path: Path) -> StoredPart | None:
+        """The part that a file is, or None when it is something else, or gone."""
+        match = _NAME.fullmatch(path.name)
+        if match is None:
+            return None
+        try:
+            size = path.stat().st_size
+        except FileNotFoundError:
+            return None
+        return StoredPart(int(match[1]), size, match[2], match[3], match[4])
+
+
+def dumped(parts: Sequence[StoredPart]) -> bytes:
+    """The content of ``parts.json``."""
+    return json.dumps([list(asdict(part).values()) for part in parts]).encode()
+
+
+def loaded(folder: Path) -> Sequence[StoredPart]:
+    """The parts of an object, by number. Raises ``FileNotFoundError``."""
+    return [StoredPart(*values) for values in json.loads((folder / PARTS_FILE).read_bytes())]
+
+
+class PartsReader(io.RawIOBase):
+    """The parts one after the other as one file to read. ``closed_by``: called once, at the end."""
+
+    def __init__(self, folder: Path, parts: Sequence[StoredPart], closed_by: Callable[[], None]) -> None:
+        super().__init__()
+        self._paths = [folder / part.name for part in parts]
+        self._starts = [0, *accumulate(part.size for part in parts)]
+        self._position = 0
+        self._open: tuple[int, BinaryIO] | None = None
+        self._closed_by = closed_by
+
+    def readable(self) -> bool:
+        """Always."""
+        return True
+
+    def seekable(self) -> bool:
+        """Always."""
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
+        """Go to a position, in bytes."""
+        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._starts[-1]}[whence]
+        self._position = max(base + offset, 0)
+        return self._position
+
+    def tell(self) -> int:
+        """The position, in bytes."""
+        return self._position
+
+    def readinto(self, buffer: bytearray | memoryview, /) -> int:  # type: ignore[override]
+        """Fill as much of the buffer as the part under the position has."""
+        if self._position >= self._starts[-1]:
+            return 0
+        at = bisect.bisect_right(self._starts, self._position) - 1
+        file = self._part(at)
+        file.seek(self._position - self._starts[at])
+        count = file.readinto(buffer)  # type: ignore[attr-defined]
+        if not count:
+            raise OSError(f"{self._paths[at]} is shorter than the object's record says")
+        self._position += count
+        return int(count)
+
+    def read(self, size: int = -1, /) -> bytes:
+        """Up to ``size`` bytes; fewer only at the end of the object."""
+        wanted = max(self._starts[-1] - self._position, 0)
+        wanted = wanted if size is None or size < 0 else min(size, wanted)
+        chunks: list[bytes] = []
+        while wanted and (chunk := super().read(wanted)):
+            chunks.append(chunk)
+            wanted -= len(chunk)
+        return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+
+    def close(self) -> None:
+        """Let go of the files."""
+        if self.closed:
+            return
+        super().close()
+        if self._open:
+            self._open[1].close()
+            self._open = None
+        self._closed_by()
+
+    def _part(self, at: int) -> BinaryIO:
+        if self._open is None or self._open[0] != at:
+            if self._open:
+                self._open[1].close()
+                self._open = None
+            self._open = at, self._paths[at].open("rb", buffering=0)
+        return self._open[1]
