@@ -13,7 +13,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import BinaryIO, Literal, Protocol
 
-from windtunnel_local.service.model import Job, JobQuery
+from windtunnel_local.service.model import Job, JobQuery, JobSummary
+from windtunnel_local.service.request.search import SearchQuery
 
 Progress = Callable[[str], None]
 """Called with one human-readable line; returns quickly.
@@ -47,6 +48,18 @@ class Mount:
 
 
 @dataclass(frozen=True)
+class Keeper:
+    """What lets a container outlive its job: it runs a keeper, which runs one job's process after the other."""
+
+    folder: str
+    """Where orders are left for it, on this machine."""
+    target: str
+    """The same, as the container sees it."""
+    environment: Mapping[str, str]
+    """What the container's processes share; a job's own variables come with its order."""
+
+
+@dataclass(frozen=True)
 class ContainerPlan:
     """One host of a job, as data: what a runner needs to start it and nothing else."""
 
@@ -59,12 +72,16 @@ class ContainerPlan:
     user: str | None
     """``uid:gid`` that owns everything the job writes."""
     network: str | None
-    """A network of the job's own (several hosts), ``"none"`` (isolation), or None: the engine's default."""
+    """A network of the job's own (several hosts), ``"none"``, or None: one with no way to other containers."""
     memory_bytes: int | None
     shm_bytes: int
     entrypoint: tuple[str, ...] | None = None
     """Replaces the image's entry point; None keeps it."""
+    isolated: bool = False
+    """No traffic in or out, but for calls between the hosts of the job's own network."""
     labels: Mapping[str, str] = field(default_factory=dict)
+    keeper: Keeper | None = None
+    """Set: the container is kept when its process has ended, until `Runner.remove`."""
 
 
 @dataclass(frozen=True)
@@ -84,6 +101,8 @@ class ContainerState:
     oom_killed: bool = False
     started_at: datetime | None = None
     finished_at: datetime | None = None
+    lost: bool = False
+    """Whether it exited because the engine or the machine did: no doing of the script, whatever its code."""
 
 
 @dataclass(frozen=True)
@@ -106,6 +125,10 @@ class Runner(Protocol):
     """Runs the containers of a job. All calls block; all are safe from several threads."""
 
     name: str
+    read_only_mounts: bool
+    """Whether a job cannot write to what is mounted read-only."""
+    keeps_containers: bool
+    """Whether a plan may have a keeper; then what is said below of a host's container means its process."""
 
     def ensure_image(self, image: str, progress: Progress) -> None:
         """Make sure the image is there; build ours when it is missing. Idempotent.
@@ -148,6 +171,22 @@ class Runner(Protocol):
         """Remove the job's containers and network, by force. Idempotent."""
         ...
 
+    def retain(self, plan: JobPlan, until: datetime) -> bool:
+        """Make the containers of a job that has ended fit for another: they are "created" then. Idempotent.
+
+        No process, file or variable of the job is left in them. By themselves they end some
+        seconds after ``until``. False: they cannot be kept; `remove` them.
+        """
+        ...
+
+    def fits(self, plan: JobPlan) -> bool:
+        """Whether `start` can start this plan in the containers there are, all retained and unchanged."""
+        ...
+
+    def close(self) -> None:
+        """Let go of the engine when the server leaves; containers go on. Idempotent."""
+        ...
+
     def jobs(self) -> set[str]:
         """Names of this home's jobs that have a container in any state."""
         ...
@@ -178,13 +217,24 @@ class LogStream:
     last_event_ms: int | None
     last_ingestion_ms: int | None
     events: int
+    scanned: int = 0
+    """How many of its lines were searched for metrics."""
+
+
+@dataclass(frozen=True)
+class MetricValue:
+    """One value that a metric's expression found. ``timestamp_ms``: of the line, Unix milliseconds, UTC."""
+
+    name: str
+    timestamp_ms: int
+    value: float
 
 
 class Store(Protocol):
     """Jobs, tags and logs, durable when a call returns. Safe from several threads."""
 
-    def insert_job(self, job: Job) -> None:
-        """Record a new job; raises ``JobExists``."""
+    def insert_job(self, job: Job, tags: Mapping[str, str] | None = None) -> None:
+        """Record a new job with its tags; raises ``JobExists``."""
         ...
 
     def get_job(self, name: str) -> Job | None:
@@ -196,11 +246,19 @@ class Store(Protocol):
         ...
 
     def delete_job(self, name: str) -> None:
-        """Remove the job with its tags and logs; raises ``JobNotFound``."""
+        """Remove the job with its tags, logs and metrics; raises ``JobNotFound``."""
         ...
 
-    def list_jobs(self, query: JobQuery) -> tuple[Sequence[Job], str | None]:
+    def list_jobs(self, query: JobQuery) -> tuple[Sequence[JobSummary], str | None]:
         """One page and the token of the next (None at the end)."""
+        ...
+
+    def job_bound(self) -> int:
+        """There are no more jobs than this; known without counting them."""
+        ...
+
+    def search_jobs(self, query: SearchQuery) -> tuple[Sequence[tuple[Job, Mapping[str, str]]], str | None]:
+        """One page of jobs with their tags, and the token of the next; may walk all jobs."""
         ...
 
     def unfinished_jobs(self) -> Sequence[Job]:
@@ -219,6 +277,10 @@ class Store(Protocol):
         """Tags in order of their keys."""
         ...
 
+    def created_ms(self) -> int:
+        """When this record was made."""
+        ...
+
     def open_log_stream(self, job: str, host: str, name: str, created_ms: int) -> None:
         """Create the stream if it is not there. Idempotent."""
         ...
@@ -231,8 +293,28 @@ class Store(Protocol):
         """Where `Runner.logs` resumes for this stream."""
         ...
 
-    def log_streams(self, prefix: str) -> Sequence[LogStream]:
-        """Streams whose name starts with ``prefix``, by name."""
+    def log_stream(self, name: str) -> LogStream | None:
+        """The stream, or None."""
+        ...
+
+    def log_streams(
+        self, prefix: str, after: str | None = None, limit: int | None = None, descending: bool = False
+    ) -> Sequence[LogStream]:
+        """Streams whose name starts with ``prefix``, by name, behind the name ``after``."""
+        ...
+
+    def latest_log_streams(
+        self, after: tuple[int, str] | None, limit: int, descending: bool
+    ) -> Sequence[LogStream]:
+        """Streams by time of their last event (0: none) and name, behind the pair ``after``."""
+        ...
+
+    def log_streams_begun(self, after: tuple[int, str], before_ms: int, limit: int) -> Sequence[LogStream]:
+        """Streams by time of their first event and name: behind the pair ``after``, begun before ``before_ms``."""
+        ...
+
+    def log_streams_across(self, moment_ms: int) -> Sequence[LogStream]:
+        """Streams with an event before the moment and one at or after it."""
         ...
 
     def read_log(
@@ -245,6 +327,24 @@ class Store(Protocol):
         self, stream: str, before: int, limit: int, start_ms: int | None = None, end_ms: int | None = None
     ) -> Sequence[LogEvent]:
         """The last ``limit`` events with sequence < before and start_ms <= timestamp < end_ms, in order."""
+        ...
+
+    def append_metrics(self, stream: str, values: Sequence[MetricValue], scanned: int) -> None:
+        """Store what was found, and up to where its stream was searched, in one transaction."""
+        ...
+
+    def metric_values(self, job: str, name: str, start_ms: int, end_ms: int) -> Sequence[tuple[int, float]]:
+        """Times (Unix ms) and values with start_ms <= time < end_ms, in order of time."""
+        ...
+
+    def metric_names(
+        self, job: str | None, name: str | None, after: tuple[str, str] | None, limit: int
+    ) -> Sequence[tuple[str, str]]:
+        """Pairs of job and metric, of one job or metric where given, behind the pair ``after``, in order."""
+        ...
+
+    def last_metrics(self, job: str) -> Sequence[MetricValue]:
+        """The latest value of each metric of a job, by name."""
         ...
 
 

@@ -1,17 +1,14 @@
-"""A job as JSON text and back; page tokens."""
+"""A job as JSON text and back."""
 
 from __future__ import annotations
 
-import base64
-import binascii
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
-from windtunnel_local.service.errors import ValidationFailed
-from windtunnel_local.service.model import Job, Lifecycle, Transition
+from windtunnel_local.service.model import Job, Lifecycle, SpotTerms, Transition, WarmPool
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
@@ -19,6 +16,11 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 def microseconds(moment: datetime) -> int:
     """Unix microseconds, exactly."""
     return (moment - _EPOCH) // timedelta(microseconds=1)
+
+
+def moment(us: int) -> datetime:
+    """The moment of Unix microseconds, exactly."""
+    return _EPOCH + timedelta(microseconds=us)
 
 
 def encode_record(job: Job) -> str:
@@ -41,6 +43,10 @@ def encode_record(job: Job) -> str:
             "final_metrics": [
                 {**metric, "Timestamp": _write_time(metric["Timestamp"])} for metric in job.final_metrics
             ],
+            "slot": job.slot,
+            "spot": job.spot and asdict(job.spot),
+            "updates": job.updates,
+            "warm_pool": job.warm_pool and asdict(job.warm_pool),
         }
     )
 
@@ -52,59 +58,42 @@ def decode_job(name: str, arn: str, request: str, record: str) -> Job:
         status=data["status"],
         secondary=data["secondary"],
         transitions=tuple(
-            Transition(status, _time(start), _read_time(end), message)
+            Transition(status, _time(start), read_time(end), message)
             for status, start, end, message in data["transitions"]
         ),
         created=_time(data["created"]),
         modified=_time(data["modified"]),
-        training_start=_read_time(data["training_start"]),
-        training_end=_read_time(data["training_end"]),
+        training_start=read_time(data["training_start"]),
+        training_end=read_time(data["training_end"]),
         failure_reason=data["failure_reason"],
         stop_cause=data["stop_cause"],
     )
     metrics: tuple[Mapping[str, Any], ...] = tuple(
         {**metric, "Timestamp": _time(metric["Timestamp"])} for metric in data["final_metrics"]
     )
-    return Job(name, arn, json.loads(request), lifecycle, data["model_artifact"], metrics)
+    spot, pool = data.get("spot"), data.get("warm_pool")  # absent from rows of older versions
+    return Job(
+        name,
+        arn,
+        json.loads(request),
+        lifecycle,
+        data["model_artifact"],
+        metrics,
+        slot=data.get("slot", ""),
+        spot=spot and SpotTerms(**spot),
+        updates=data.get("updates", {}),
+        warm_pool=pool and WarmPool(**pool),
+    )
 
 
 def _write_time(moment: datetime | None) -> str | None:
     return None if moment is None else moment.astimezone(timezone.utc).isoformat()
 
 
-def _read_time(text: str | None) -> datetime | None:
+def read_time(text: str | None) -> datetime | None:
+    """A moment as `encode_record` writes it."""
     return None if text is None else _time(text)
 
 
 def _time(text: str) -> datetime:
     return datetime.fromisoformat(text)
-
-
-@dataclass(frozen=True)
-class PageToken:
-    """The last row of a page. A next page starts behind it, whatever was added meanwhile."""
-
-    order: str
-    value: str | int
-    name: str
-
-    def encode(self) -> str:
-        """Opaque text."""
-        data = json.dumps([self.order, self.value, self.name], separators=(",", ":"))
-        return base64.urlsafe_b64encode(data.encode()).decode()
-
-
-def decode_token(text: str, order: str) -> PageToken:
-    """A token that we gave out for the same order.
-
-    Raises:
-        ValidationFailed: it is not one.
-    """
-    try:
-        given_order, value, name = json.loads(base64.b64decode(text.encode(), altchars=b"-_", validate=True))
-        typed = isinstance(name, str) and isinstance(value, int if order.startswith("CreationTime") else str)
-    except (binascii.Error, ValueError, TypeError):
-        raise ValidationFailed("NextToken is not one that this service gave out.") from None
-    if given_order != order or not typed:
-        raise ValidationFailed("NextToken belongs to a list in another order; repeat SortBy and SortOrder.")
-    return PageToken(order, value, name)

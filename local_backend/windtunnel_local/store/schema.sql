@@ -1,17 +1,33 @@
 -- Times: *_us are Unix microseconds, *_ms Unix milliseconds, both UTC.
 
+-- What lists show and filter by. The long texts of a job are in a table of their own: whoever
+-- walks this one reads a few hundred bytes a job.
 CREATE TABLE jobs (
-    name         TEXT    PRIMARY KEY,
-    arn          TEXT    NOT NULL UNIQUE,
-    status       TEXT    NOT NULL,
-    created_us   INTEGER NOT NULL,
-    modified_us  INTEGER NOT NULL,
-    request      TEXT    NOT NULL,   -- JSON: CreateTrainingJob's members, without Tags
-    record       TEXT    NOT NULL    -- JSON: the lifecycle and what became of the job
+    name              TEXT    PRIMARY KEY,
+    arn               TEXT    NOT NULL UNIQUE,
+    status            TEXT    NOT NULL,
+    secondary         TEXT    NOT NULL,
+    created_us        INTEGER NOT NULL,
+    modified_us       INTEGER NOT NULL,
+    ended_us          INTEGER,                   -- TrainingEndTime
+    warm_pool_status  TEXT
 );
 
-CREATE INDEX jobs_by_creation ON jobs (created_us, name);
-CREATE INDEX jobs_by_status ON jobs (status, name);
+-- One index an order, each with all columns that a filter of ListTrainingJobs looks at: what does
+-- not match is passed over within the index.
+CREATE INDEX jobs_by_name ON jobs (name, status, created_us, modified_us, warm_pool_status);
+CREATE INDEX jobs_by_creation ON jobs (created_us, name, status, modified_us, warm_pool_status);
+CREATE INDEX jobs_by_status ON jobs (status, name, created_us, modified_us, warm_pool_status);
+CREATE INDEX jobs_by_status_creation ON jobs (status, created_us, name, modified_us, warm_pool_status);
+CREATE INDEX jobs_by_modification ON jobs (modified_us, name, status, created_us);
+CREATE INDEX jobs_by_warm_pool ON jobs (warm_pool_status, created_us, name, status, modified_us)
+    WHERE warm_pool_status IS NOT NULL;
+
+CREATE TABLE job_documents (
+    name     TEXT PRIMARY KEY REFERENCES jobs (name) ON DELETE CASCADE,
+    request  TEXT NOT NULL,   -- JSON: CreateTrainingJob's members, without Tags
+    record   TEXT NOT NULL    -- JSON: the lifecycle and what became of the job
+);
 
 CREATE TABLE tags (
     arn    TEXT NOT NULL REFERENCES jobs (arn) ON DELETE CASCADE,
@@ -20,26 +36,56 @@ CREATE TABLE tags (
     PRIMARY KEY (arn, key)
 ) WITHOUT ROWID;
 
+-- A stream whose job was deleted has neither job nor name; its lines are removed bit by bit.
 CREATE TABLE log_streams (
     id                 INTEGER PRIMARY KEY,
-    name               TEXT    NOT NULL UNIQUE,
-    job                TEXT    NOT NULL REFERENCES jobs (name) ON DELETE CASCADE,
+    name               TEXT    UNIQUE,
+    job                TEXT    REFERENCES jobs (name) ON DELETE SET NULL,
     host               TEXT    NOT NULL,
     created_ms         INTEGER NOT NULL,
     first_event_ms     INTEGER,
     last_event_ms      INTEGER,
     last_ingestion_ms  INTEGER,
     events             INTEGER NOT NULL DEFAULT 0,
-    cursor             TEXT                        -- where the runner resumes; written with the lines
+    cursor             TEXT,                       -- where the runner resumes; written with the lines
+    scanned            INTEGER NOT NULL DEFAULT 0  -- how many lines were searched for metrics; written with them
 );
 
 CREATE INDEX log_streams_by_job ON log_streams (job);
+CREATE INDEX log_streams_by_first_event ON log_streams (first_event_ms, id, name, last_event_ms);
+CREATE INDEX log_streams_by_last_event ON log_streams (ifnull(last_event_ms, 0), name);
 
-CREATE TABLE log_events (
+-- Within a stream time never runs back, and sequences have no gaps: a moment is found by halving.
+CREATE TABLE IF NOT EXISTS log_events (
     stream        INTEGER NOT NULL REFERENCES log_streams (id) ON DELETE CASCADE,
-    sequence      INTEGER NOT NULL,                -- 0, 1, 2, ... within the stream, without gaps
+    sequence      INTEGER NOT NULL,                -- 0, 1, 2, ... within the stream
     timestamp_ms  INTEGER NOT NULL,
     ingestion_ms  INTEGER NOT NULL,
     message       TEXT    NOT NULL,
     PRIMARY KEY (stream, sequence)
 ) WITHOUT ROWID;
+
+CREATE TABLE metric_series (
+    id                 INTEGER PRIMARY KEY,
+    job                TEXT    NOT NULL REFERENCES jobs (name) ON DELETE CASCADE,
+    name               TEXT    NOT NULL,
+    last_timestamp_ms  INTEGER NOT NULL,
+    last_value         REAL    NOT NULL,
+    UNIQUE (job, name)
+);
+
+CREATE TABLE metric_values (
+    id            INTEGER PRIMARY KEY,
+    series        INTEGER NOT NULL REFERENCES metric_series (id) ON DELETE CASCADE,
+    timestamp_ms  INTEGER NOT NULL,
+    value         REAL    NOT NULL
+);
+
+CREATE INDEX metric_values_by_time ON metric_values (series, timestamp_ms, value);
+
+-- When this record began; also the birthday of its one log group.
+CREATE TABLE home (
+    created_ms  INTEGER NOT NULL
+);
+
+INSERT INTO home (created_ms) VALUES (CAST(strftime('%s', 'now') AS INTEGER) * 1000);

@@ -5,26 +5,23 @@ Answers are dicts in the shape of AWS's responses. Timestamps are Unix milliseco
 
 from __future__ import annotations
 
-import base64
 import binascii
-import heapq
-import json
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from windtunnel_local.service.config import ServiceConfig
 from windtunnel_local.service.errors import InvalidParameter, LogsNotFound
+from windtunnel_local.service.observed import log_tokens
 from windtunnel_local.service.observed.filter_pattern import compile_pattern
+from windtunnel_local.service.observed.log_merge import Merged
 from windtunnel_local.service.ports import LogEvent, LogStream, Store
 
 GROUP = "/aws/sagemaker/TrainingJobs"
 MAX_EVENTS = 10_000
 MAX_STREAMS = 50
 MAX_ANSWER_BYTES = 1024 * 1024
+MAX_SCANNED = 20_000  # lines that one FilterLogEvents looks at: about 0.1 s
 _EVENT_OVERHEAD_BYTES = 26  # CloudWatch's own figure for an event's size beyond its text
-_PAGE = 500
-_TOKEN = re.compile(r"(?P<direction>[fb])/(?P<sequence>\d{1,56})")
 
 
 class LogsService:
@@ -34,6 +31,27 @@ class LogsService:
         """``config`` gives the account and region of ARNs."""
         self._store = store
         self._config = config
+
+    def describe_log_groups(
+        self, prefix: str | None = None, pattern: str | None = None, names: Sequence[str] | None = None
+    ) -> dict[str, Any]:
+        """The one group, if it is asked for; it is there before the first job is.
+
+        ``pattern``: a part of the name, in any case; ``names``: of the groups wanted.
+
+        Raises:
+            InvalidParameter: a prefix and a pattern together.
+        """
+        if prefix and pattern:
+            raise InvalidParameter(
+                "LogGroup name prefix and LogGroup name pattern are mutually exclusive parameters."
+            )
+        wanted = (
+            GROUP.startswith(prefix or "")
+            and (pattern or "").lower() in GROUP.lower()
+            and (names is None or GROUP in names)
+        )
+        return {"logGroups": [self._described_group()] if wanted else []}
 
     def describe_log_streams(
         self,
@@ -54,17 +72,17 @@ class LogsService:
         if order_by == "LastEventTime" and prefix:
             raise InvalidParameter("Cannot order by LastEventTime with a logStreamNamePrefix.")
 
-        def key(stream: LogStream) -> tuple[int, str]:
-            return (stream.last_event_ms or 0 if order_by == "LastEventTime" else 0, stream.name)
-
-        streams = sorted(self._store.log_streams(prefix or ""), key=key, reverse=descending)
-        if token is not None:
-            last = _stream_position(token, order_by, descending)
-            streams = [s for s in streams if (key(s) < last if descending else key(s) > last)]
+        last = None if token is None else log_tokens.stream_position(token, order_by, descending)
+        if order_by == "LastEventTime":
+            streams = self._store.latest_log_streams(last, limit + 1, descending)
+        else:
+            streams = self._store.log_streams(prefix or "", last and last[1], limit + 1, descending)
         page = streams[:limit]
         answer: dict[str, Any] = {"logStreams": [self._describe(stream) for stream in page]}
         if len(streams) > len(page):
-            answer["nextToken"] = _encode([order_by, descending, *key(page[-1])])
+            answer["nextToken"] = log_tokens.encode(
+                [order_by, descending, page[-1].last_event_ms or 0, page[-1].name]
+            )
         return answer
 
     def get_log_events(
@@ -90,7 +108,7 @@ class LogsService:
         found = self._stream(stream)
         most = min(limit or MAX_EVENTS, MAX_EVENTS)
         window = (start_ms, end_ms)
-        position = None if token is None else _position(token)
+        position = None if token is None else log_tokens.event_position(token)
         if position is not None:
             forward, sequence = position
         else:
@@ -104,8 +122,8 @@ class LogsService:
         following = events[-1].sequence + 1 if events else sequence
         return {
             "events": [_event(event) for event in events],
-            "nextForwardToken": f"f/{following:056d}",
-            "nextBackwardToken": f"b/{first:056d}",
+            "nextForwardToken": log_tokens.event_token(True, following),
+            "nextBackwardToken": log_tokens.event_token(False, first),
         }
 
     def filter_log_events(
@@ -121,6 +139,8 @@ class LogsService:
     ) -> dict[str, Any]:
         """Matching events of several streams, interleaved by time; ``end_ms`` is included, as on AWS.
 
+        One call looks at so many lines and no more: a page can be short, or empty, and still lead on.
+
         Raises:
             LogsNotFound: no such group, or a named stream is not there.
             InvalidParameter: names and a prefix together, a pattern that is not supported, or not
@@ -130,45 +150,46 @@ class LogsService:
         if streams and prefix:
             raise InvalidParameter("Give logStreamNames or logStreamNamePrefix, not both.")
         matches = compile_pattern(pattern)
-        names = sorted(set(streams)) if streams else [s.name for s in self._store.log_streams(prefix or "")]
-        for name in streams or ():
-            self._stream(name)
-        positions = {} if token is None else _positions(token)
+        chosen: Sequence[LogStream] | None = None
+        if streams or prefix:
+            chosen = (
+                [self._stream(n) for n in set(streams)] if streams else self._store.log_streams(prefix or "")
+            )
+        position = None if token is None else log_tokens.filter_position(token)
         past_end = None if end_ms is None else end_ms + 1
-        sources = [self._events(name, positions.get(name, 0), start_ms, past_end) for name in names]
+        merged = Merged(self._store, chosen, start_ms, past_end, position)
         most = min(limit or MAX_EVENTS, MAX_EVENTS)
-        answer: dict[str, Any] = {"events": []}
+        events: list[dict[str, Any]] = []
+        answer: dict[str, Any] = {"events": events, "searchedLogStreams": []}
         size = 0
-        for _, name, event in heapq.merge(*sources, key=lambda item: (item[0], item[1])):
-            if matches(event.message):
-                size += _size(event)
-                if len(answer["events"]) >= most or (size > MAX_ANSWER_BYTES and answer["events"]):
-                    answer["nextToken"] = _encode(positions)
-                    break
-                answer["events"].append(
-                    {"logStreamName": name, **_event(event), "eventId": _event_id(name, event)}
-                )
-            positions[name] = event.sequence + 1
-        answer["searchedLogStreams"] = []
+        for scanned, (name, event) in enumerate(merged):
+            matching = matches(event.message)
+            size += _size(event) if matching else 0
+            if scanned >= MAX_SCANNED or (
+                matching and (len(events) >= most or (size > MAX_ANSWER_BYTES and events))
+            ):
+                answer["nextToken"] = merged.before(name, event).encode()
+                break
+            if matching:
+                events.append({"logStreamName": name, **_event(event), "eventId": _event_id(name, event)})
         return answer
 
-    def _events(
-        self, stream: str, first: int, start_ms: int | None, end_ms: int | None
-    ) -> Iterator[tuple[int, str, LogEvent]]:
-        """One stream page by page, with the time by which it is merged."""
-        latest = 0
-        while page := self._store.read_log(stream, first, _PAGE, start_ms, end_ms):
-            for event in page:
-                # Lines keep the order of their stream even where its clock stepped back.
-                latest = max(latest, event.timestamp_ms)
-                yield latest, stream, event
-            first = page[-1].sequence + 1
-
     def _stream(self, name: str) -> LogStream:
-        for stream in self._store.log_streams(name):
-            if stream.name == name:
-                return stream
-        raise LogsNotFound("The specified log stream does not exist.")
+        stream = self._store.log_stream(name)
+        if stream is None:
+            raise LogsNotFound("The specified log stream does not exist.")
+        return stream
+
+    def _described_group(self) -> dict[str, Any]:
+        arn = f"arn:aws:logs:{self._config.region}:{self._config.account_id}:log-group:{GROUP}"
+        return {
+            "logGroupName": GROUP,
+            "creationTime": self._store.created_ms(),
+            "metricFilterCount": 0,
+            "arn": f"{arn}:*",
+            "logGroupArn": arn,
+            "logGroupClass": "STANDARD",
+        }
 
     def _describe(self, stream: LogStream) -> dict[str, Any]:
         described = {
@@ -209,45 +230,3 @@ def _fitting(events: Sequence[LogEvent]) -> list[LogEvent]:
         if size > MAX_ANSWER_BYTES and count > 0:
             return list(events[:count])
     return list(events)
-
-
-# --- tokens -------------------------------------------------------------------
-
-
-def _position(token: str) -> tuple[bool, int]:
-    """Whether a token reads forward, and the sequence at which it stands."""
-    found = _TOKEN.fullmatch(token)
-    if found is None or int(found["sequence"]) >= 2**62:
-        raise _bad_token()
-    return found["direction"] == "f", int(found["sequence"])
-
-
-def _positions(token: str) -> dict[str, int]:
-    data = _decode(token)
-    if not isinstance(data, dict) or not all(isinstance(p, int) and 0 <= p < 2**62 for p in data.values()):
-        raise _bad_token()
-    return data
-
-
-def _stream_position(token: str, order_by: str, descending: bool) -> tuple[int, str]:
-    match _decode(token):
-        case [given_order, given_descending, int() as value, str() as name] if (
-            given_order == order_by and given_descending == descending
-        ):
-            return value, name
-    raise _bad_token()
-
-
-def _encode(data: Sequence[Any] | Mapping[str, int]) -> str:
-    return base64.urlsafe_b64encode(json.dumps(data, separators=(",", ":")).encode()).decode()
-
-
-def _decode(token: str) -> Any:
-    try:
-        return json.loads(base64.b64decode(token.encode(), altchars=b"-_", validate=True))
-    except (binascii.Error, ValueError):
-        raise _bad_token() from None
-
-
-def _bad_token() -> InvalidParameter:
-    return InvalidParameter("The specified nextToken is invalid.")

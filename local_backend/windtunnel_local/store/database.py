@@ -1,0 +1,230 @@
+"""The file and its connections: one writes, several read.
+
+With a write-ahead log the readers never wait for a commit to reach the disk.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from windtunnel_local.service.errors import StoreUnavailable, WindtunnelError
+from windtunnel_local.store.migrations import prepare
+from windtunnel_local.store.opening import check_file
+
+_BUSY_TIMEOUT_S = 10.0
+_IDLE_READERS = 4
+_LONGEST_SEARCH_S = 20.0
+_STEPS_BETWEEN_LOOKS = 20_000
+_WAL_LIMIT_BYTES = 16 << 20
+_COMMITS_BETWEEN_LOOKS = 200
+
+Row = tuple[Any, ...]
+
+
+class Database:
+    """One SQLite file, safe from several threads. The tables' own classes are built upon it."""
+
+    def __init__(
+        self, path: Path, prepare_searcher: Callable[[sqlite3.Connection], None] | None = None
+    ) -> None:
+        """Open the file, and make it if it is not there.
+
+        ``prepare_searcher`` is given the connection of `search`.
+
+        Raises:
+            WindtunnelError: it is no file of ours, damaged, or of a newer version; it is as it was.
+        """
+        self._path = path
+        self._write_lock = threading.Lock()
+        self._search_lock = threading.Lock()
+        self._commits = 0
+        self._closed = False
+        self.wanted = threading.Event()
+        """Set when something is left to tidy up."""
+        opened: list[sqlite3.Connection] = []
+        try:
+            check_file(path)
+            self._writer = _connect(path, opened)
+            prepare(self._writer, path)
+            _configure(self._writer)
+            self._idle: deque[sqlite3.Connection] = deque([_reader(path, opened)])
+            self._searcher = _reader(path, opened)
+            if prepare_searcher is not None:
+                prepare_searcher(self._searcher)
+        except BaseException as error:
+            for connection in opened:
+                connection.close()
+            if isinstance(error, (sqlite3.DatabaseError, ValueError, KeyError)):
+                raise WindtunnelError(
+                    f"{path} cannot be opened: {error}. It is as it was. Look at the space on its disk and at its"
+                    " permissions, or set WINDTUNNEL_HOME to another folder."
+                ) from error
+            raise
+
+    def close(self) -> None:
+        """Close the file; calls after this raise. Idempotent."""
+        with self._write_lock, self._search_lock:
+            self._closed = True
+            while self._idle:
+                self._idle.pop().close()
+            self._searcher.close()
+            self._writer.close()  # the last one folds the log in
+
+    @contextmanager
+    def transaction(self) -> Iterator[sqlite3.Connection]:
+        """Commit at the end, roll back on any exception.
+
+        Raises:
+            StoreUnavailable: the file cannot be written.
+        """
+        with self._write_lock:
+            try:
+                self._writer.execute("BEGIN IMMEDIATE")
+                yield self._writer
+                self._writer.execute("COMMIT")
+            except BaseException as error:
+                if self._writer.in_transaction:
+                    self._writer.execute("ROLLBACK")
+                if isinstance(error, sqlite3.OperationalError):
+                    raise StoreUnavailable(
+                        f"The record of jobs in this Windtunnel home cannot be written: {error}. Free space on"
+                        " its disk, then try again."
+                    ) from error
+                if _is_damage(error):
+                    raise self._damaged(error) from error
+                raise
+        self._commits += 1
+        if self._commits % _COMMITS_BETWEEN_LOOKS == 0:
+            self.wanted.set()
+
+    def read(self, sql: str, values: Sequence[Any] = ()) -> list[Row]:
+        """All rows of a short query. Raises ``StoreUnavailable`` when the file is damaged."""
+        with self.reader() as connection:
+            return connection.execute(sql, values).fetchall()
+
+    @contextmanager
+    def reader(self) -> Iterator[sqlite3.Connection]:
+        """A connection of one's own for several short queries; never kept. Nobody waits for one."""
+        try:
+            connection = self._idle.pop()
+        except IndexError:
+            connection = self._another()
+        try:
+            yield connection
+        except sqlite3.DatabaseError as error:
+            if _is_damage(error):
+                raise self._damaged(error) from error
+            raise
+        finally:
+            if self._closed or len(self._idle) >= _IDLE_READERS:
+                connection.close()
+            else:
+                self._idle.append(connection)
+
+    def search(self, sql: str, values: Sequence[Any] = ()) -> list[Row]:
+        """All rows of a query that may walk everything; one at a time, so that short ones go on.
+
+        Raises:
+            StoreUnavailable: it took too long: no reader may keep the log from being folded in.
+        """
+        with self._search_lock:
+            until = time.monotonic() + _LONGEST_SEARCH_S
+            self._searcher.set_progress_handler(lambda: time.monotonic() > until, _STEPS_BETWEEN_LOOKS)
+            try:
+                return self._searcher.execute(sql, values).fetchall()
+            except sqlite3.DatabaseError as error:
+                if "interrupted" in str(error):
+                    raise StoreUnavailable(
+                        f"The search took more than {_LONGEST_SEARCH_S:.0f} s. Narrow it, for example by"
+                        " CreationTime or TrainingJobStatus."
+                    ) from error
+                if _is_damage(error):
+                    raise self._damaged(error) from error
+                raise
+            finally:
+                self._searcher.set_progress_handler(None, 0)
+
+    def _another(self) -> sqlite3.Connection:
+        if self._closed:
+            raise sqlite3.ProgrammingError("The record is closed.")
+        return _reader(self._path, [])
+
+    # --- tidying up ---
+
+    def fold_log_in(self) -> bool:
+        """Write the write-ahead log into the file and empty it where it has grown long.
+
+        SQLite does the first by itself, but empties it only when it meets no reader. Returns whether
+        the log is short now: another program that reads the file can keep it long for a while.
+        """
+        if self.log_bytes() <= _WAL_LIMIT_BYTES:
+            return True
+        with self._write_lock:
+            self._writer.execute("PRAGMA busy_timeout = 500")
+            try:
+                busy = self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+            except sqlite3.OperationalError:
+                busy = 1  # a full disk: its turn comes again
+            finally:
+                self._writer.execute(f"PRAGMA busy_timeout = {int(_BUSY_TIMEOUT_S * 1000)}")
+        return not busy
+
+    def log_bytes(self) -> int:
+        """How long the write-ahead log is."""
+        try:
+            return self._path.with_name(self._path.name + "-wal").stat().st_size
+        except FileNotFoundError:
+            return 0
+
+    def give_back(self, pages: int) -> bool:
+        """Return up to ``pages`` free pages to the file system; whether there are more."""
+        with self._write_lock:
+            if self._writer.execute("PRAGMA auto_vacuum").fetchone()[0] != 2:
+                return False  # a large file of an older version: its free pages are used again
+            if not self._writer.execute("PRAGMA freelist_count").fetchone()[0]:
+                return False
+            try:
+                self._writer.execute(f"PRAGMA incremental_vacuum({pages})").fetchall()
+            except sqlite3.OperationalError:
+                return False  # a full disk: its turn comes again
+            return bool(self._writer.execute("PRAGMA freelist_count").fetchone()[0])
+
+    def _damaged(self, error: BaseException) -> StoreUnavailable:
+        return StoreUnavailable(
+            f"The record of jobs is damaged ({error}): {self._path}. Stop the backend, move the file away or"
+            " put a copy in its place, and start again."
+        )
+
+
+def _connect(path: Path, opened: list[sqlite3.Connection]) -> sqlite3.Connection:
+    db = sqlite3.connect(
+        path, timeout=_BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False, cached_statements=256
+    )
+    opened.append(db)
+    return db
+
+
+def _reader(path: Path, opened: list[sqlite3.Connection]) -> sqlite3.Connection:
+    db = _connect(path, opened)
+    db.execute("PRAGMA query_only = ON")
+    return db
+
+
+def _configure(db: sqlite3.Connection) -> None:
+    # FULL: a commit is on the disk when the call returns, also when the machine loses power.
+    db.execute("PRAGMA synchronous = FULL")
+    db.execute("PRAGMA foreign_keys = ON")
+    db.execute(f"PRAGMA journal_size_limit = {_WAL_LIMIT_BYTES}")
+
+
+def _is_damage(error: BaseException) -> bool:
+    return isinstance(error, sqlite3.DatabaseError) and any(
+        words in str(error) for words in ("malformed", "not a database")
+    )

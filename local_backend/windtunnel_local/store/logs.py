@@ -1,0 +1,198 @@
+"""Log streams and their lines."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+
+from windtunnel_local.service.errors import LogsNotFound
+from windtunnel_local.service.ports import LogBatch, LogEvent, LogStream
+from windtunnel_local.store.database import Database
+
+_LAST_CHARACTER = "\U0010ffff"
+_ALL = -1  # SQLite's word for no limit
+_STREAM = (
+    "SELECT name, job, host, created_ms, first_event_ms, last_event_ms, last_ingestion_ms, events, scanned"
+    " FROM log_streams"
+)
+_LAST = "ifnull(last_event_ms, 0)"
+_EVENTS = (
+    "SELECT sequence, timestamp_ms, ingestion_ms, message FROM log_events"
+    " WHERE stream = ? AND sequence >= ? AND sequence < ?"
+)
+
+
+class LogRecords:
+    """The logs' part of `service.ports.Store`."""
+
+    def __init__(self, database: Database) -> None:
+        """Upon an open file."""
+        self._db = database
+
+    def created_ms(self) -> int:
+        """When this record was made."""
+        return int(self._db.read("SELECT created_ms FROM home")[0][0])
+
+    # --- streams ---
+
+    def open_log_stream(self, job: str, host: str, name: str, created_ms: int) -> None:
+        """Create the stream if it is not there. Idempotent."""
+        with self._db.transaction() as db:
+            db.execute(
+                "INSERT INTO log_streams (name, job, host, created_ms) VALUES (?, ?, ?, ?)"
+                " ON CONFLICT (name) DO NOTHING",
+                (name, job, host, created_ms),
+            )
+
+    def log_stream(self, name: str) -> LogStream | None:
+        """The stream, or None."""
+        rows = self._db.read(f"{_STREAM} WHERE name = ?", (name,))
+        return LogStream(*rows[0]) if rows else None
+
+    def log_streams(
+        self, prefix: str, after: str | None = None, limit: int | None = None, descending: bool = False
+    ) -> Sequence[LogStream]:
+        """Streams whose name starts with ``prefix``, by name, behind the name ``after``."""
+        low, high, sign = prefix, prefix + _LAST_CHARACTER, ">="
+        if after is not None and descending:
+            high = min(high, after)
+        elif after is not None and after >= low:
+            low, sign = after, ">"
+        rows = self._db.read(
+            f"{_STREAM} WHERE name {sign} ? AND name < ? ORDER BY name {'DESC' if descending else 'ASC'} LIMIT ?",
+            (low, high, _ALL if limit is None else limit),
+        )
+        return [LogStream(*row) for row in rows]
+
+    def latest_log_streams(
+        self, after: tuple[int, str] | None, limit: int, descending: bool
+    ) -> Sequence[LogStream]:
+        """Streams by time of their last event (0: none) and name, behind the pair ``after``."""
+        sign, direction = ("<", "DESC") if descending else (">", "ASC")
+        # Not as a comparison of rows: of an expression, SQLite would not use the index for it.
+        behind = f" AND {_LAST} {sign}= ? AND ({_LAST} {sign} ? OR name {sign} ?)" if after else ""
+        rows = self._db.read(
+            f"{_STREAM} INDEXED BY log_streams_by_last_event WHERE name IS NOT NULL{behind}"
+            f" ORDER BY {_LAST} {direction}, name {direction} LIMIT ?",
+            (*((after[0], *after) if after else ()), limit),
+        )
+        return [LogStream(*row) for row in rows]
+
+    def log_streams_begun(self, after: tuple[int, str], before_ms: int, limit: int) -> Sequence[LogStream]:
+        """Streams by time of their first event and name: behind the pair ``after``, begun before ``before_ms``."""
+        rows = self._db.read(
+            f"{_STREAM} INDEXED BY log_streams_by_first_event"
+            " WHERE (first_event_ms, name) > (?, ?) AND first_event_ms < ?"
+            " ORDER BY first_event_ms, name LIMIT ?",
+            (*after, before_ms, limit),
+        )
+        return [LogStream(*row) for row in rows]
+
+    def log_streams_across(self, moment_ms: int) -> Sequence[LogStream]:
+        """Streams with an event before the moment and one at or after it."""
+        rows = self._db.read(
+            f"{_STREAM} INDEXED BY log_streams_by_first_event"
+            " WHERE first_event_ms < ? AND last_event_ms >= ? ORDER BY first_event_ms, name",
+            (moment_ms, moment_ms),
+        )
+        return [LogStream(*row) for row in rows]
+
+    def log_cursor(self, stream: str) -> str | None:
+        """Where `Runner.logs` resumes for this stream."""
+        rows = self._db.read("SELECT cursor FROM log_streams WHERE name = ?", (stream,))
+        return rows[0][0] if rows else None
+
+    # --- lines ---
+
+    def append_log(self, stream: str, batch: LogBatch, ingestion_ms: int) -> None:
+        """Append lines and their cursor in one transaction: a crash keeps both or neither.
+
+        A line whose clock stepped back takes the time of the line before it.
+
+        Raises:
+            LogsNotFound: no such stream.
+        """
+        with self._db.transaction() as db:
+            row = db.execute(
+                "SELECT id, events, last_event_ms FROM log_streams WHERE name = ?", (stream,)
+            ).fetchone()
+            if row is None:
+                raise LogsNotFound("The specified log stream does not exist.")
+            stream_id, count, latest = row
+            rows = []
+            for sequence, line in enumerate(batch.lines, count):
+                latest = line.timestamp_ms if latest is None else max(latest, line.timestamp_ms)
+                rows.append((stream_id, sequence, latest, ingestion_ms, _storable(line.text)))
+            db.executemany(
+                "INSERT INTO log_events (stream, sequence, timestamp_ms, ingestion_ms, message)"
+                " VALUES (?, ?, ?, ?, ?)",
+                rows,
+            )
+            db.execute("UPDATE log_streams SET cursor = ? WHERE id = ?", (batch.cursor, stream_id))
+            if rows:
+                db.execute(
+                    "UPDATE log_streams SET events = events + ?, last_event_ms = ?, last_ingestion_ms = ?,"
+                    " first_event_ms = coalesce(first_event_ms, ?) WHERE id = ?",
+                    (len(rows), latest, ingestion_ms, rows[0][2], stream_id),
+                )
+
+    def read_log(
+        self, stream: str, first: int, limit: int, start_ms: int | None = None, end_ms: int | None = None
+    ) -> Sequence[LogEvent]:
+        """Up to ``limit`` events with sequence >= first and start_ms <= timestamp < end_ms, in order."""
+        with self._db.reader() as db:
+            found = _range(db, stream, start_ms, end_ms)
+            if found is None:
+                return []
+            stream_id, begin, end = found
+            rows = db.execute(
+                f"{_EVENTS} ORDER BY sequence LIMIT ?", (stream_id, max(begin, first), end, limit)
+            ).fetchall()
+        return [LogEvent(*row) for row in rows]
+
+    def read_log_before(
+        self, stream: str, before: int, limit: int, start_ms: int | None = None, end_ms: int | None = None
+    ) -> Sequence[LogEvent]:
+        """The last ``limit`` events with sequence < before and start_ms <= timestamp < end_ms, in order."""
+        with self._db.reader() as db:
+            found = _range(db, stream, start_ms, end_ms)
+            if found is None:
+                return []
+            stream_id, begin, end = found
+            rows = db.execute(
+                f"{_EVENTS} ORDER BY sequence DESC LIMIT ?", (stream_id, begin, min(end, before), limit)
+            ).fetchall()
+        return [LogEvent(*row) for row in reversed(rows)]
+
+
+def _range(
+    db: sqlite3.Connection, stream: str, start_ms: int | None, end_ms: int | None
+) -> tuple[int, int, int] | None:
+    """The stream's id, and its sequences from one to below another, between two moments; None: no stream."""
+    row = db.execute("SELECT id, events FROM log_streams WHERE name = ?", (stream,)).fetchone()
+    if row is None:
+        return None
+    stream_id, count = row
+    begin = 0 if start_ms is None else _first_at(db, stream_id, count, start_ms)
+    end = count if end_ms is None else _first_at(db, stream_id, count, end_ms)
+    return stream_id, begin, end
+
+
+def _first_at(db: sqlite3.Connection, stream_id: int, count: int, moment_ms: int) -> int:
+    """The first sequence at or after a moment, found by halving: 20 rows of a million."""
+    low, high = 0, count
+    while low < high:
+        middle = (low + high) // 2
+        (time_ms,) = db.execute(
+            "SELECT timestamp_ms FROM log_events WHERE stream = ? AND sequence = ?", (stream_id, middle)
+        ).fetchone()
+        if time_ms < moment_ms:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+def _storable(text: str) -> str:
+    """The line, with lone surrogates (undecodable bytes) replaced: SQLite keeps UTF-8 only."""
+    return text.encode("utf-8", "replace").decode("utf-8")

@@ -1,0 +1,91 @@
+"""Values of the jobs' metrics, as time series."""
+
+from __future__ import annotations
+
+import math
+import sqlite3
+from collections.abc import Sequence
+
+from windtunnel_local.service.errors import LogsNotFound
+from windtunnel_local.service.ports import MetricValue
+from windtunnel_local.store.database import Database
+
+_NAMES = "SELECT job, name FROM metric_series"
+
+
+class MetricRecords:
+    """The metrics' part of `service.ports.Store`."""
+
+    def __init__(self, database: Database) -> None:
+        """Upon an open file."""
+        self._db = database
+
+    def append_metrics(self, stream: str, values: Sequence[MetricValue], scanned: int) -> None:
+        """Store what was found, and up to where its stream was searched, in one transaction.
+
+        What is not finite is passed over: CloudWatch has no place for it.
+
+        Raises:
+            LogsNotFound: no such stream.
+        """
+        with self._db.transaction() as db:
+            row = db.execute("SELECT job FROM log_streams WHERE name = ?", (stream,)).fetchone()
+            if row is None:
+                raise LogsNotFound("The specified log stream does not exist.")
+            db.execute("UPDATE log_streams SET scanned = ? WHERE name = ?", (scanned, stream))
+            finite = [value for value in values if math.isfinite(value.value)]
+            series = {value.name: _series(db, row[0], value) for value in finite}
+            db.executemany(
+                "INSERT INTO metric_values (series, timestamp_ms, value) VALUES (?, ?, ?)",
+                [(series[value.name], value.timestamp_ms, value.value) for value in finite],
+            )
+            db.executemany(
+                "UPDATE metric_series SET last_timestamp_ms = ?, last_value = ?"
+                " WHERE id = ? AND last_timestamp_ms <= ?",
+                [(v.timestamp_ms, v.value, series[v.name], v.timestamp_ms) for v in finite],
+            )
+
+    def metric_values(self, job: str, name: str, start_ms: int, end_ms: int) -> Sequence[tuple[int, float]]:
+        """Times (Unix ms) and values with start_ms <= time < end_ms, in order of time."""
+        rows = self._db.read(
+            "SELECT timestamp_ms, value FROM metric_values"
+            " WHERE series = (SELECT id FROM metric_series WHERE job = ? AND name = ?)"
+            " AND timestamp_ms >= ? AND timestamp_ms < ? ORDER BY timestamp_ms, value",
+            (job, name, start_ms, end_ms),
+        )
+        return [(timestamp_ms, value) for timestamp_ms, value in rows]
+
+    def metric_names(
+        self, job: str | None, name: str | None, after: tuple[str, str] | None, limit: int
+    ) -> Sequence[tuple[str, str]]:
+        """Pairs of job and metric, of one job or metric where given, behind the pair ``after``, in order."""
+        given = [
+            (text, value)
+            for text, value in (("job = ?", job), ("name = ?", name), ("(job, name) > (?, ?)", after))
+            if value is not None
+        ]
+        where = f" WHERE {' AND '.join(text for text, _ in given)}" if given else ""
+        values: list[str] = []
+        for _, value in given:
+            values += [value] if isinstance(value, str) else value
+        rows = self._db.read(f"{_NAMES}{where} ORDER BY job, name LIMIT ?", (*values, limit))
+        return [(found_job, found_name) for found_job, found_name in rows]
+
+    def last_metrics(self, job: str) -> Sequence[MetricValue]:
+        """The latest value of each metric of a job, by name."""
+        rows = self._db.read(
+            "SELECT name, last_timestamp_ms, last_value FROM metric_series WHERE job = ? ORDER BY name",
+            (job,),
+        )
+        return [MetricValue(*row) for row in rows]
+
+
+def _series(db: sqlite3.Connection, job: str, first: MetricValue) -> int:
+    row = db.execute("SELECT id FROM metric_series WHERE job = ? AND name = ?", (job, first.name)).fetchone()
+    if row is not None:
+        return int(row[0])
+    inserted = db.execute(
+        "INSERT INTO metric_series (job, name, last_timestamp_ms, last_value) VALUES (?, ?, ?, ?)",
+        (job, first.name, first.timestamp_ms, first.value),
+    )
+    return int(inserted.lastrowid or 0)

@@ -1,0 +1,67 @@
+"""Whether a file is ours, before anything is written into it."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+from windtunnel_local.service.errors import WindtunnelError
+
+APPLICATION_ID = 0x57544E4C
+"""In the header of every file of ours since schema 2 ("WTNL")."""
+SCHEMA_VERSION = 2
+
+_MAGIC = b"SQLite format 3\0"
+_CHECKED_WHOLE_BYTES = 32 << 20  # about 0.1 s; a longer file is checked where it is read
+_V1_TABLES = {"jobs", "tags", "log_streams", "log_events"}
+
+
+def check_file(path: Path) -> None:
+    """Refuse a file that is not ours, damaged or from the future, and leave it as it is.
+
+    Raises:
+        WindtunnelError: says which, and what to do.
+    """
+    try:
+        with path.open("rb") as file:
+            head = file.read(len(_MAGIC))
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise WindtunnelError(f"{path} cannot be read: {error}.") from error
+    if not head:
+        return
+    if head != _MAGIC:
+        raise WindtunnelError(f"{path} is no SQLite file. {_WAY_OUT}")
+    try:
+        with closing(sqlite3.connect(path, isolation_level=None)) as db:
+            _check(db, path)
+    except sqlite3.DatabaseError as error:
+        raise WindtunnelError(f"{path} is damaged: {error}. {_WAY_OUT}") from error
+
+
+def _check(db: sqlite3.Connection, path: Path) -> None:
+    version = db.execute("PRAGMA user_version").fetchone()[0]
+    tables = {name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    application = db.execute("PRAGMA application_id").fetchone()[0]
+    if version == 0 and not tables and application in (0, APPLICATION_ID):
+        return  # made, but killed before its first commit
+    if version > SCHEMA_VERSION and application in (0, APPLICATION_ID):
+        raise WindtunnelError(
+            f"{path} was written by a newer Windtunnel (schema {version}, this one knows"
+            f" {SCHEMA_VERSION}). Upgrade Windtunnel, or set WINDTUNNEL_HOME to another folder."
+        )
+    ours = application == APPLICATION_ID or (version == 1 and application == 0 and tables >= _V1_TABLES)
+    if not ours or version == 0:
+        raise WindtunnelError(f"{path} is a database of another program. {_WAY_OUT}")
+    if path.stat().st_size <= _CHECKED_WHOLE_BYTES:
+        (found,) = db.execute("PRAGMA quick_check(1)").fetchone()
+        if found != "ok":
+            raise WindtunnelError(f"{path} is damaged: {found.splitlines()[-1]}. {_WAY_OUT}")
+
+
+_WAY_OUT = (
+    "Nothing was changed. Move it away (a new record begins empty) or put a sound copy in its place, or set"
+    " WINDTUNNEL_HOME to another folder."
+)

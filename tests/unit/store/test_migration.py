@@ -1,0 +1,244 @@
+"""Files of older versions, of other programs, damaged ones; and what deleting gives back."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from tests.fakes.clock import START
+from tests.unit.store.samples import batch, named, schema_1
+from windtunnel_local.service import lifecycle as events
+from windtunnel_local.service.errors import WindtunnelError
+from windtunnel_local.service.lifecycle import advance
+from windtunnel_local.service.model import JobQuery
+from windtunnel_local.store import SqliteStore
+from windtunnel_local.store.database import Database
+from windtunnel_local.store.upkeep import remove_lines
+
+
+def test_a_record_of_schema_1_is_brought_up_to_date(tmp_path: Path) -> None:
+    """Jobs, tags, logs and cursors stay; time runs forward in each log; it can be written on."""
+    path = tmp_path / "state.sqlite"
+    running, ended = named(tmp_path, "a"), named(tmp_path, "b", 1)
+    life = ended.lifecycle
+    for event in (events.DownloadStarted(), events.Failed("x")):
+        life = advance(life, event, START + timedelta(seconds=7, microseconds=3))
+    ended = replace(ended, lifecycle=life)
+    schema_1(path, [running, ended], times_ms=[5, 7, 6, 8, 3])
+    for _ in range(2):  # the second time, there is nothing to do
+        store = SqliteStore(path)
+        assert (store.get_job("a"), store.get_job("b")) == (running, ended)
+        summaries, _ = store.list_jobs(JobQuery())
+        assert [(s.name, s.secondary, s.training_end) for s in summaries] == [
+            ("b", life.secondary, life.training_end),
+            ("a", running.lifecycle.secondary, None),
+        ]
+        assert store.tags(ended.arn) == {"team": "a"}
+        assert store.log_cursor("b/algo-1-1") == "cursor"
+        times = [(e.timestamp_ms, e.message) for e in store.read_log("b/algo-1-1", 0, 9)]
+        assert times == [(5, "line 0"), (7, "line 1"), (7, "line 2"), (8, "line 3"), (8, "line 4")]
+        store.close()
+    store = SqliteStore(path)
+    store.append_log("a/algo-1-1", batch("more", cursor="c", at_ms=20), 1)
+    assert [e.sequence for e in store.read_log("a/algo-1-1", 0, 9, start_ms=9)] == [5]
+    store.delete_job("b")
+    assert store.log_stream("b/algo-1-1") is None
+    assert store._db.read("PRAGMA foreign_key_check") == []
+    assert store._db.read("PRAGMA auto_vacuum") == [(2,)]
+    store.close()
+
+
+def test_a_migration_that_fails_changes_nothing(tmp_path: Path) -> None:
+    """It is one transaction: the old program can still read the file."""
+    path = tmp_path / "state.sqlite"
+    schema_1(path, [named(tmp_path, "a")])
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("UPDATE jobs SET record = '{'")
+        db.commit()
+    with pytest.raises(WindtunnelError, match=r"cannot be opened: Expecting property name.*as it was"):
+        SqliteStore(path)
+    with closing(sqlite3.connect(path)) as db:
+        assert db.execute("PRAGMA user_version").fetchone() == (1,)
+        assert db.execute("SELECT name, record FROM jobs").fetchall() == [("a", "{")]
+        tables = {name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        assert tables == {"jobs", "tags", "log_streams", "log_events"}
+
+
+def of_another_program(path: Path) -> None:
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("CREATE TABLE bookmarks (url TEXT)")
+
+
+def of_another_program_with_version(path: Path) -> None:
+    with closing(sqlite3.connect(path)) as db:
+        db.executescript("CREATE TABLE jobs (url TEXT); PRAGMA user_version = 1; PRAGMA application_id = 7")
+
+
+def text(path: Path) -> None:
+    path.write_text("these are my notes, and no database at all")
+
+
+def torn(path: Path) -> None:
+    store = SqliteStore(path)
+    store.insert_job(named(path.parent, "a"))
+    store.open_log_stream("a", "algo-1", "s", 1)
+    store.append_log("s", batch(*["x" * 500] * 100, cursor="c"), 1)
+    store.close()
+    with path.open("r+b") as file:
+        file.truncate(path.stat().st_size // 2 // 4096 * 4096)
+
+
+def scribbled(path: Path) -> None:
+    torn(path)
+    path.unlink()
+    store = SqliteStore(path)
+    store.insert_job(named(path.parent, "a"))
+    store.close()
+    with path.open("r+b") as file:
+        file.seek(4096)
+        file.write(b"\xa5" * 8192)
+
+
+def newer(path: Path) -> None:
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("PRAGMA user_version = 99")
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (of_another_program, "database of another program.*Nothing was changed"),
+        (of_another_program_with_version, "database of another program"),
+        (text, "no SQLite file.*WINDTUNNEL_HOME"),
+        (torn, "damaged.*Nothing was changed.*sound copy"),
+        (scribbled, "damaged.*Nothing was changed"),
+        (newer, "newer Windtunnel"),
+    ],
+)
+def test_a_file_that_is_not_ours_is_left_alone(
+    tmp_path: Path, make: Callable[[Path], None], words: str
+) -> None:
+    """With a message that names the file and the way out, and not a byte changed."""
+    path = tmp_path / "state.sqlite"
+    make(path)
+    before = path.read_bytes()
+    with pytest.raises(WindtunnelError, match=words) as error:
+        SqliteStore(path)
+    assert str(path) in str(error.value)
+    assert path.read_bytes() == before
+    assert {entry.name for entry in tmp_path.iterdir() if entry.is_file()} == {"state.sqlite"}
+
+
+def test_a_folder_that_cannot_be_written_is_said(tmp_path: Path) -> None:
+    """Not a traceback of the database's."""
+    (tmp_path / "state.sqlite").mkdir()
+    with pytest.raises(WindtunnelError, match="cannot be read"):
+        SqliteStore(tmp_path / "state.sqlite")
+    with pytest.raises(WindtunnelError, match="cannot be opened: unable to open database file"):
+        SqliteStore(tmp_path / "none" / "state.sqlite")
+
+
+def test_an_empty_file_is_a_new_record(tmp_path: Path) -> None:
+    """So is one whose maker was killed before its first commit."""
+    path = tmp_path / "state.sqlite"
+    path.touch()
+    SqliteStore(path).close()
+    unborn = tmp_path / "unborn.sqlite"
+    with closing(sqlite3.connect(unborn)) as db:
+        db.execute("PRAGMA auto_vacuum = INCREMENTAL")
+        db.execute("PRAGMA journal_mode = WAL")
+    store = SqliteStore(unborn)
+    store.insert_job(named(tmp_path, "a"))
+    store.close()
+
+
+def test_deleting_gives_space_back(tmp_path: Path) -> None:
+    """Lines go bit by bit, unseen from the first moment on; then the file is small again."""
+    path = tmp_path / "state.sqlite"
+    database = Database(path)
+    store = object.__new__(SqliteStore)  # without its thread: the steps are taken here
+    store._db = database
+    for number in range(20):
+        name = f"job-{number}"
+        store.insert_job(named(tmp_path, name), {"k": "v"})
+        store.open_log_stream(name, "algo-1", f"{name}/s", 1)
+        store.append_log(f"{name}/s", batch(*["x" * 200] * 300, cursor="c"), 1)
+    full = database.read("PRAGMA page_count")[0][0] * 4096
+    for number in range(20):
+        store.delete_job(f"job-{number}")
+    assert store.log_streams("") == []
+    assert store.read_log("job-1/s", 0, 10) == []
+    assert store.latest_log_streams(None, 9, descending=True) == []
+    assert store.log_streams_begun((0, ""), 10**9, 9) == []
+    store.insert_job(named(tmp_path, "job-1"))
+    store.open_log_stream("job-1", "algo-1", "job-1/s", 1)
+    store.append_log("job-1/s", batch("new", cursor="c"), 1)
+    steps = 0
+    while remove_lines(database, 100) or database.give_back(64):
+        steps += 1
+    assert steps > 60, "each step is small"
+    assert [e.message for e in store.read_log("job-1/s", 0, 10)] == ["new"]
+    assert database.read("SELECT count(*) FROM log_events") == [(1,)]
+    database.close()
+    assert path.stat().st_size < full / 10
+
+
+def test_the_store_tidies_up_by_itself(store: SqliteStore, tmp_path: Path) -> None:
+    """Also what an earlier process left."""
+    store.insert_job(named(tmp_path, "a"))
+    store.open_log_stream("a", "algo-1", "s", 1)
+    store.append_log("s", batch("x", cursor="c"), 1)
+    store._upkeep.close()
+    store.delete_job("a")
+    store.close()
+    again = SqliteStore(tmp_path / "state.sqlite")
+    for _ in range(1000):
+        if again._db.read("SELECT count(*) FROM log_events") == [(0,)]:
+            break
+        again._upkeep._ended.wait(0.01)
+    assert again._db.read("SELECT count(*) FROM log_streams") == [(0,)]
+    again.close()
+
+
+def test_the_write_ahead_log_shrinks_again(tmp_path: Path) -> None:
+    """A reader of another program keeps it long for as long as it reads; then it is folded in and emptied."""
+    path = tmp_path / "state.sqlite"
+    database = Database(path)
+    store = object.__new__(SqliteStore)
+    store._db = database
+    store.insert_job(named(tmp_path, "a"))
+    store.open_log_stream("a", "algo-1", "s", 1)
+    with closing(sqlite3.connect(path, isolation_level=None)) as foreign:
+        foreign.execute("BEGIN")
+        foreign.execute("SELECT count(*) FROM jobs").fetchall()
+        for number in range(18):
+            store.append_log("s", batch("x" * (1 << 20), cursor=str(number)), 1)
+        assert database.log_bytes() > 16 << 20
+        assert not database.fold_log_in(), "not while it reads"
+        foreign.execute("COMMIT")
+    assert database.fold_log_in()
+    assert database.log_bytes() == 0
+    assert len(store.read_log("s", 0, 100)) == 18
+    database.close()
+
+
+def test_a_copy_taken_with_its_log_opens(tmp_path: Path) -> None:
+    """What was committed is in the file and its write-ahead log together."""
+    path = tmp_path / "state.sqlite"
+    store = SqliteStore(path)
+    store.insert_job(named(tmp_path, "a"))
+    other = tmp_path / "copy"
+    other.mkdir()
+    for part in ("", "-wal"):
+        shutil.copy(f"{path}{part}", other / f"state.sqlite{part}")
+    store.close()
+    copied = SqliteStore(other / "state.sqlite")
+    assert copied.get_job("a") is not None
+    copied.close()
