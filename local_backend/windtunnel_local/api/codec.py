@@ -14,28 +14,45 @@ from datetime import datetime
 from typing import Any, NoReturn
 
 from windtunnel_local.api.errors import ApiError
+from windtunnel_local.api.shapes import Writers
 from windtunnel_local.api.validate import accepted
 
+# Where the model is not called as the service signs.
+_MODELS = {"monitoring": "cloudwatch"}
 _models: dict[str, Any] = {}
+_operations: dict[tuple[str, str], Any] = {}
 _loading = threading.Lock()
 
 
 def service_model(service: str) -> Any:
     """The `ServiceModel` of botocore for a service; blocks while it is read for the first time."""
+    if ready(service):
+        return _models[service]
     with _loading:
         if service not in _models:
             # Imported here: the server accepts connections before it needs a model.
             from botocore.loaders import Loader
             from botocore.model import ServiceModel
 
-            _models[service] = ServiceModel(Loader().load_service_model(service, "service-2"), service)
+            name = _MODELS.get(service, service)
+            _models[service] = ServiceModel(Loader().load_service_model(name, "service-2"), service)
         return _models[service]
+
+
+def ready(service: str) -> bool:
+    """Whether the model of a service is read: then nothing here blocks."""
+    return service in _models
 
 
 def operation(service: str, name: str) -> Any | None:
     """The `OperationModel` of botocore, or None when the service has no operation of that name."""
-    model = service_model(service)
-    return model.operation_model(name) if name in model.operation_names else None
+    found = _operations.get((service, name))
+    if found is None:
+        model = service_model(service)
+        if name not in model.operation_names:
+            return None
+        found = _operations[service, name] = model.operation_model(name)
+    return found
 
 
 def decoded(shape: Any, body: bytes, code: str = "ValidationException") -> dict[str, Any]:
@@ -48,7 +65,10 @@ def decoded(shape: Any, body: bytes, code: str = "ValidationException") -> dict[
         document = json.loads(body or b"{}", parse_constant=_no_constant)
     except (ValueError, RecursionError) as error:
         raise ApiError("SerializationException", f"The body is not valid JSON: {error}") from error
-    return accepted(shape, document, code)
+    try:
+        return accepted(shape, document, code)
+    except RecursionError as error:
+        raise ApiError("SerializationException", "The body nests too deeply.") from error
 
 
 def encoded(shape: Any, value: Mapping[str, Any]) -> bytes:
@@ -57,42 +77,19 @@ def encoded(shape: Any, value: Mapping[str, Any]) -> bytes:
     Raises:
         TypeError: the value has a member that the shape does not know, or of another type.
     """
-    document = {} if shape is None else _structure(shape, value)
-    return json.dumps(document, separators=(",", ":"), ensure_ascii=False).encode()
+    return _dumped({} if shape is None else _JSON.of(shape)(value)).encode()
 
 
-def _plain(shape: Any, value: Any) -> Any:
-    kind = shape.type_name
-    if kind == "structure":
-        return _structure(shape, value)
-    if kind == "list":
-        return [_plain(shape.member, item) for item in value]
-    if kind == "map":
-        return {str(key): _plain(shape.value, item) for key, item in value.items()}
-    if kind == "timestamp":
-        return round(value.timestamp(), 3) if isinstance(value, datetime) else value
-    if kind == "blob":
-        return base64.b64encode(value).decode()
-    if not isinstance(value, _TYPES[kind]) or (isinstance(value, bool) and kind != "boolean"):
-        raise TypeError(f"{shape.name} is of type {kind}; the service gave {type(value).__name__}")
-    return value
+def _seconds(moment: datetime) -> float:
+    return round(moment.timestamp(), 3)
 
 
-def _structure(shape: Any, value: Mapping[str, Any]) -> dict[str, Any]:
-    unknown = value.keys() - shape.members.keys()
-    if unknown:
-        raise TypeError(f"{shape.name} has no member {', '.join(sorted(unknown))}")
-    return {name: _plain(shape.members[name], item) for name, item in value.items() if item is not None}
+def _base64(data: bytes) -> str:
+    return base64.b64encode(data).decode()
 
 
-_TYPES: Mapping[str, tuple[type, ...]] = {
-    "string": (str,),
-    "integer": (int,),
-    "long": (int,),
-    "float": (int, float),
-    "double": (int, float),
-    "boolean": (bool,),
-}
+_JSON = Writers(timestamp=_seconds, blob=_base64)
+_dumped = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
 
 
 def _no_constant(name: str) -> NoReturn:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
-Protocol = Literal["json", "query", "s3"]
+Protocol = Literal["json", "cbor", "query", "s3"]
 
 
 class ApiError(Exception):
@@ -24,7 +24,9 @@ class ApiError(Exception):
         self.details = dict(details or {})
 
 
-Reason = Literal["missing", "incomplete", "unknown key", "mismatch", "skew", "expired"]
+Reason = Literal[
+    "missing", "incomplete", "unknown key", "invalid token", "expired token", "mismatch", "skew", "expired"
+]
 
 # One fact, three names: what AWS's services answer by protocol.
 _CODES: Mapping[Reason, Mapping[Protocol, str]] = {
@@ -43,6 +45,12 @@ _CODES: Mapping[Reason, Mapping[Protocol, str]] = {
         "query": "InvalidClientTokenId",
         "s3": "InvalidAccessKeyId",
     },
+    "invalid token": {
+        "json": "UnrecognizedClientException",
+        "query": "InvalidClientTokenId",
+        "s3": "InvalidToken",
+    },
+    "expired token": {"json": "ExpiredTokenException", "query": "ExpiredToken", "s3": "ExpiredToken"},
     "mismatch": {
         "json": "InvalidSignatureException",
         "query": "SignatureDoesNotMatch",
@@ -66,4 +74,4 @@ class AuthFailure(ApiError):
 
     def code_for(self, protocol: Protocol) -> str:
         """AWS's name of the error in a protocol."""
-        return _CODES[self.reason][protocol]
+        return _CODES[self.reason]["json" if protocol == "cbor" else protocol]

@@ -10,26 +10,31 @@ from xml.sax.saxutils import quoteattr
 
 from starlette.responses import Response
 
-from windtunnel_local.api import xmlcodec
+from windtunnel_local.api import cbor, xmlcodec
 from windtunnel_local.api.errors import ApiError, AuthFailure, Protocol
 from windtunnel_local.objects import errors as objects
 from windtunnel_local.service.errors import NoSuchBucket, NoSuchKey, ServiceError
+from windtunnel_local.service.printable import printable
 
 log = logging.getLogger("windtunnel.api")
 
 JSON_TYPE = "application/x-amz-json-1.1"
+CBOR_PROTOCOL = "rpc-v2-cbor"
 _OBJECT_ERRORS: Mapping[type[Exception], tuple[str, int]] = {
     NoSuchBucket: ("NoSuchBucket", 404),
     NoSuchKey: ("NoSuchKey", 404),
     objects.InvalidBucketName: ("InvalidBucketName", 400),
     objects.InvalidKey: ("KeyTooLongError", 400),
-    objects.ObjectExists: ("PreconditionFailed", 412),
+    objects.ConditionFailed: ("PreconditionFailed", 412),
+    objects.BucketNotEmpty: ("BucketNotEmpty", 409),
     objects.NoSuchUpload: ("NoSuchUpload", 404),
     objects.InvalidPart: ("InvalidPart", 400),
+    objects.InvalidPartOrder: ("InvalidPartOrder", 400),
     objects.PartTooSmall: ("EntityTooSmall", 400),
 }
 _DISK_FULL = "No space is left on the disk of this Windtunnel home. Free some, then try again."
 _FULL = (errno.ENOSPC, errno.EDQUOT)
+_KEPT = "\t\n"
 
 
 def error_response(error: Exception, protocol: Protocol, request_id: str, *, head: bool = False) -> Response:
@@ -38,10 +43,14 @@ def error_response(error: Exception, protocol: Protocol, request_id: str, *, hea
     An error that nobody foresaw is logged with its traceback and answered with 500 without details.
     """
     code, status, message = _described(error, protocol)
+    message = printable(message, _KEPT)  # it may repeat what was sent, and XML cannot hold all of that
     details = error.details if isinstance(error, ApiError) else {}
     if protocol == "json":
         document = json.dumps({"__type": code, "message": message}, ensure_ascii=False)
         body, media, headers = document.encode(errors="replace"), JSON_TYPE, {"x-amzn-errortype": code}
+    elif protocol == "cbor":
+        body, media = cbor.dumped({"__type": code, "message": message}), cbor.CBOR_TYPE
+        headers = {"smithy-protocol": CBOR_PROTOCOL}
     else:
         body, media, headers = (
             _xml(protocol, code, status, message, request_id, details),
@@ -70,7 +79,9 @@ def _xml(
     protocol: Protocol, code: str, status: int, message: str, request_id: str, details: Mapping[str, str]
 ) -> bytes:
     fields = {"Code": code, "Message": message, **details}
-    inner = "".join(f"<{name}>{xmlcodec.text(value)}</{name}>" for name, value in fields.items())
+    inner = "".join(
+        f"<{name}>{xmlcodec.text(printable(value, _KEPT))}</{name}>" for name, value in fields.items()
+    )
     if protocol == "s3":
         document = f"<Error>{inner}<RequestId>{request_id}</RequestId></Error>"
     else:

@@ -1,68 +1,111 @@
-"""Operations called by name: AWS JSON 1.1 (sagemaker, logs) and query (sts, iam).
+"""Operations called by name: AWS JSON (sagemaker, logs), query (sts, iam), RPC v2 CBOR (CloudWatch, which takes all).
 
 A service is a mapping of operation names to blocking functions from validated input to output.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
-from urllib.parse import parse_qsl
 
 from starlette.responses import Response
 
-from windtunnel_local.api import codec, xmlcodec
+from windtunnel_local.api import cbor, codec, form, xmlcodec
 from windtunnel_local.api.errors import ApiError
-from windtunnel_local.api.respond import JSON_TYPE
+from windtunnel_local.api.respond import CBOR_PROTOCOL
 from windtunnel_local.api.validate import accepted
 
 Input = Mapping[str, Any]
 Output = Mapping[str, Any]
 # What a service calls an input that its model refuses, where it is not ValidationException.
-_INVALID = {"logs": "InvalidParameterException"}
+_INVALID = {"logs": "InvalidParameterException", "monitoring": "InvalidParameterValue"}
+_CBOR_PATH = re.compile(r"/service/(?P<target>\w{1,100})/operation/(?P<name>\w{1,100})")
 Operations = Mapping[str, Callable[[Input], Output]]
+_QUICK_BYTES = 16 << 10
+
+
+@dataclass(frozen=True)
+class Quick:
+    """An operation that looks one thing up, within a millisecond: it is answered where its request came in.
+
+    A thread would take longer to be woken than it has to do.
+    """
+
+    call: Callable[[Input], Output]
+    unless: tuple[bytes, ...] = ()
+    """Members of the input that make it look through many..."""
+    few: Callable[[], bool] = bool
+    """... except where there are few."""
+
+    def __call__(self, request: Input) -> Output:
+        """Answer."""
+        return self.call(request)
+
+    def suits(self, body: bytes) -> bool:
+        """Whether this very request is quick; in doubt it is not."""
+        return len(body) <= _QUICK_BYTES and (not any(member in body for member in self.unless) or self.few())
 
 
 def answer_json(service: str, operations: Operations, target: str | None, body: bytes) -> Response:
-    """Answer an AWS JSON 1.1 request; ``target``: its X-Amz-Target."""
+    """Answer an AWS JSON request; ``target``: its X-Amz-Target."""
     prefix, _, name = (target or "").partition(".")
-    model = codec.service_model(service)
-    if prefix != model.metadata["targetPrefix"]:
+    metadata = codec.service_model(service).metadata
+    if prefix != metadata.get("targetPrefix"):
         raise ApiError(
             "UnknownOperationException", f"X-Amz-Target {target!r} is no operation of {service}.", 404
         )
     handler, shapes = _handler(service, operations, name)
-    output = handler(codec.decoded(shapes.input_shape, body, _INVALID.get(service, "ValidationException")))
-    return Response(codec.encoded(shapes.output_shape, output), 200, media_type=JSON_TYPE)
+    output = handler(codec.decoded(shapes.input_shape, body, _invalid(service)))
+    media_type = f"application/x-amz-json-{metadata['jsonVersion']}"
+    return Response(codec.encoded(shapes.output_shape, output), 200, media_type=media_type)
+
+
+def answer_cbor(service: str, operations: Operations, path: str, body: bytes) -> Response:
+    """Answer a request of Smithy's RPC v2 CBOR, whose path names the operation."""
+    match = _CBOR_PATH.fullmatch(path)
+    if match is None or match["target"] != codec.service_model(service).metadata.get("targetPrefix"):
+        raise ApiError("UnknownOperationException", f"{path[:200]!r} is no operation of {service}.", 404)
+    handler, shapes = _handler(service, operations, match["name"])
+    output = handler(cbor.decoded(shapes.input_shape, body, _invalid(service)))
+    headers = {"smithy-protocol": CBOR_PROTOCOL}
+    return Response(cbor.encoded(shapes.output_shape, output), 200, headers, cbor.CBOR_TYPE)
 
 
 def answer_query(service: str, operations: Operations, body: bytes, request_id: str) -> Response:
     """Answer a request of the query protocol, whose form names the Action."""
-    try:
-        form = dict(
-            parse_qsl(body.decode(), keep_blank_values=True, strict_parsing=True, max_num_fields=1000)
-        )
-    except ValueError as error:
-        raise ApiError("MalformedQueryString", f"The form cannot be read: {error}") from error
-    name = form.pop("Action", "")
-    form.pop("Version", None)
-    handler, shapes = _handler(service, operations, name)
-    output = handler(accepted(shapes.input_shape, form, "ValidationError"))
+    fields = form.fields(body)
+    name = fields.pop("Action", "")
+    fields.pop("Version", None)
+    handler, shapes = _handler(service, operations, name, unknown=("InvalidAction", 400))
+    document = form.document(shapes.input_shape, fields)
+    output = handler(accepted(shapes.input_shape, document, _INVALID.get(service, "ValidationError")))
     result = shapes.output_shape
     wrapper = result.serialization.get("resultWrapper", f"{name}Result")
     namespace = codec.service_model(service).metadata["xmlNamespace"]
-    document = (
+    answer = (
         f'{xmlcodec.DECLARATION}<{name}Response xmlns="{namespace}">'
         f"<{wrapper}>{xmlcodec.members(result, output)}</{wrapper}>"
         f"<ResponseMetadata><RequestId>{request_id}</RequestId></ResponseMetadata></{name}Response>"
     )
-    return Response(document, 200, media_type="text/xml")
+    return Response(answer, 200, media_type="text/xml")
 
 
-def _handler(service: str, operations: Operations, name: str) -> tuple[Callable[[Input], Output], Any]:
+def _invalid(service: str) -> str:
+    return _INVALID.get(service, "ValidationException")
+
+
+def _handler(
+    service: str,
+    operations: Operations,
+    name: str,
+    unknown: tuple[str, int] = ("UnknownOperationException", 404),
+) -> tuple[Callable[[Input], Output], Any]:
     model = codec.operation(service, name)
     if model is None:
-        raise ApiError("UnknownOperationException", f"{service} has no operation {name[:100]!r}.", 404)
+        code, status = unknown
+        raise ApiError(code, f"{service} has no operation {name[:100]!r}.", status)
     if name not in operations:
         raise not_served(service, name, operations)
     return operations[name], model

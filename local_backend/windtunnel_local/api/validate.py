@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+import math
 from collections.abc import Mapping
 from datetime import datetime, timezone
 from typing import Any
@@ -38,9 +39,9 @@ def accepted(shape: Any, document: Any, code: str = "ValidationException") -> di
     walker = _Walker()
     values: dict[str, Any] = walker.structure(shape, document, "")
     if walker.violations:
-        count = len(walker.violations)
+        count = walker.count
         plural = "" if count == 1 else "s"
-        listed = "; ".join(walker.violations[:_LISTED])
+        listed = "; ".join(walker.violations)
         raise ApiError(code, f"{count} validation error{plural} detected: {listed}")
     return values
 
@@ -50,12 +51,15 @@ class _Walker:
 
     def __init__(self) -> None:
         self.violations: list[str] = []
+        self.count = 0
 
     def refuse(self, value: Any, path: str, constraint: str) -> None:
-        """Note a violation in AWS's wording."""
-        self.violations.append(
-            f"Value {_shown(value)} at '{path}' failed to satisfy constraint: Member must {constraint}"
-        )
+        """Note a violation in AWS's wording; beyond the first few only their number."""
+        self.count += 1
+        if len(self.violations) < _LISTED:
+            self.violations.append(
+                f"Value {_shown(value)} at '{path}' failed to satisfy constraint: Member must {constraint}"
+            )
 
     def value(self, shape: Any, value: Any, path: str) -> Any:
         """A value of any shape; what it returns means nothing once there are violations."""
@@ -146,6 +150,9 @@ class _Walker:
         if type(value) is not int and (limit or type(value) is not float):
             self.refuse(value, path, f"be of type {kind}")
             return value
+        if not limit and not _is_finite(value):
+            self.refuse(value, path, f"be of type {kind}: a finite number")
+            return value
         if limit and not -limit <= value < limit:
             self.refuse(value, path, f"be of type {kind}: from {-limit} to {limit - 1}")
         low, high = shape.metadata.get("min"), shape.metadata.get("max")
@@ -190,6 +197,13 @@ class _Walker:
         return high is not None and len(value) > high
 
 
+def _is_finite(value: float) -> bool:
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # an integer beyond all floats
+        return False
+
+
 def _matches(shape_name: str, pattern: str, value: str) -> bool:
     if shape_name in _FILE_URI_SHAPES and value.startswith("file:///"):
         return True
@@ -205,10 +219,17 @@ def _shown(value: Any) -> str:
     elif isinstance(value, Mapping) and len(value) > _LISTED:
         text = f"{{{len(value)} members}}"
     else:
-        text = json.dumps(value, ensure_ascii=False)[: 2 * _SHOWN].encode(errors="replace").decode()
+        text = _json(value)[: 2 * _SHOWN].encode(errors="replace").decode()
     if len(text) > _SHOWN:
         text = f"{text[:_SHOWN]}... ({len(text)} characters)"
     return f"'{text}'"
+
+
+def _json(value: Any) -> str:
+    try:
+        return json.dumps(value, ensure_ascii=False, default=repr)
+    except ValueError:  # an integer of thousands of digits
+        return "a huge number"
 
 
 def _join(path: str, name: str) -> str:

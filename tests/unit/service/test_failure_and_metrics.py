@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timezone
 from pathlib import Path
 
 import pytest
 
 from windtunnel_local.service.data.paths import JobPaths
-from windtunnel_local.service.observed.metrics import MetricsUnavailable, final_metrics
-from windtunnel_local.service.ports import ContainerState, LogEvent
+from windtunnel_local.service.observed.metrics import MetricsUnavailable, Scanner
+from windtunnel_local.service.ports import ContainerState, LogEvent, MetricValue
 from windtunnel_local.service.request.instances import GIB
 from windtunnel_local.service.running.failure import failure_reason
 
@@ -63,27 +62,37 @@ def test_a_link_out_of_the_job_is_not_followed(tmp_path: Path) -> None:
     assert reason(tmp_path, 1) == "AlgorithmError: Exit Code: 1"
 
 
-def test_the_last_value_of_each_metric() -> None:
-    """Several on a line count; what is no number and what never came does not."""
-    lines = ["loss=3 acc=0.1", "loss=2.5 loss=2.25", "loss=nope", "acc=1e-1"]
-    events = [LogEvent(i, 1000 * i, 0, line) for i, line in enumerate(lines)]
+def search(definitions: list[dict[str, str]], lines: list[str], cpu_limit_s: int = 60) -> list[MetricValue]:
+    scanner = Scanner(definitions, cpu_limit_s)
+    try:
+        return scanner.search([LogEvent(i, 1000 * i, 0, line) for i, line in enumerate(lines)])
+    finally:
+        scanner.close()
+
+
+def test_every_value_of_each_metric() -> None:
+    """Several on a line count; what is no number, or none that CloudWatch takes, and what never came does not."""
+    lines = ["loss=3 acc=0.1", "loss=2.5 loss=2.25", "loss=nope", "acc=1e-1", "loss=nan", "loss=inf"]
     definitions = [
         {"Name": "loss", "Regex": r"loss=(\S+)"},
         {"Name": "acc", "Regex": r"acc=([0-9.e-]+)"},
         {"Name": "never", "Regex": r"never=(\d)"},
     ]
-    at = [datetime.fromtimestamp(s, timezone.utc) for s in range(4)]
-    assert final_metrics(definitions, events) == (
-        {"MetricName": "loss", "Value": 2.25, "Timestamp": at[1]},
-        {"MetricName": "acc", "Value": 0.1, "Timestamp": at[3]},
-    )
+    assert search(definitions, lines) == [
+        MetricValue("loss", 0, 3.0),
+        MetricValue("acc", 0, 0.1),
+        MetricValue("loss", 1000, 2.5),
+        MetricValue("loss", 1000, 2.25),
+        MetricValue("acc", 3000, 0.1),
+    ]
 
 
 def test_the_states_of_a_progress_bar_are_lines() -> None:
     """One line of a megabyte, which `.*` would otherwise search from each of its characters."""
     bar = "\r".join(f"step {step} loss: {step / 100000}" for step in range(40_000))
-    found = final_metrics([{"Name": "loss", "Regex": r".*loss: ([0-9.]+)"}], [LogEvent(0, 0, 0, bar)])
-    assert [metric["Value"] for metric in found] == [0.39999]
+    found = search([{"Name": "loss", "Regex": r".*loss: ([0-9.]+)"}], [bar])
+    assert len(found) == 40_000
+    assert found[-1].value == 0.39999
 
 
 def test_an_expression_that_never_ends_is_given_up() -> None:
@@ -92,4 +101,4 @@ def test_an_expression_that_never_ends_is_given_up() -> None:
     with pytest.raises(
         MetricsUnavailable, match=r"fine, hopeless are not known: .* more than 1 s\. Simplify"
     ):
-        final_metrics(definitions, [LogEvent(0, 0, 0, "a" * 50)] * 1000, cpu_limit_s=1)
+        search(definitions, ["a" * 50] * 1000, cpu_limit_s=1)

@@ -14,8 +14,9 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+from windtunnel_local.service.config import ServiceConfig
 from windtunnel_local.service.data import outputs
-from windtunnel_local.service.data.paths import JobPaths
+from windtunnel_local.service.data.distrust import open_regular
 from windtunnel_local.service.data.uris import parse_s3
 from windtunnel_local.service.errors import ObjectError
 from windtunnel_local.service.model import Job
@@ -35,11 +36,11 @@ _log = logging.getLogger(__name__)
 class LiveUsage:
     """Refreshes one job's object. Nothing here is raised: nobody's training depends on it."""
 
-    def __init__(self, objects: ObjectStore, clock: Clock, folders: JobPaths) -> None:
+    def __init__(self, objects: ObjectStore, clock: Clock, config: ServiceConfig) -> None:
         """Nothing is read yet."""
         self._objects = objects
         self._clock = clock
-        self._folders = folders
+        self._config = config
         self._due = float("-inf")
         self._stored: list[tuple[str, int]] = []
 
@@ -50,7 +51,7 @@ class LiveUsage:
         self._due = self._clock.monotonic() + INTERVAL_S
         try:
             present = [
-                (str(path), path.stat().st_mtime_ns) for host in job.hosts for path in self._files(host)
+                (str(path), path.stat().st_mtime_ns) for host in job.hosts for path in self._files(job, host)
             ]
             if present == self._stored:
                 return
@@ -59,7 +60,7 @@ class LiveUsage:
                 "job": job.name,
                 "time": self._clock.now().timestamp(),
                 "instance_type": requests.instance(job).name,
-                "hosts": [{"host": host, "cores": list(self._cores(host))} for host in job.hosts],
+                "hosts": [{"host": host, "cores": list(self._cores(job, host))} for host in job.hosts],
             }
             self._objects.put(*self._place(job), BytesIO(json.dumps(document).encode()))
             self._stored = present
@@ -74,17 +75,18 @@ class LiveUsage:
     def _place(self, job: Job) -> tuple[str, str]:
         return parse_s3(outputs.output_uri(job, "windtunnel", "usage.json"))
 
-    def _files(self, host: str) -> list[Path]:
-        found = self._folders.counters(host).glob(_FILES)
-        return sorted(path for path in found if path.is_file() and self._folders.holds(path))
+    def _files(self, job: Job, host: str) -> list[Path]:
+        folders = self._config.paths(job.slot)
+        found = folders.counters(host).glob(_FILES)
+        return sorted(path for path in found if path.is_file() and folders.holds(path))
 
-    def _cores(self, host: str) -> Iterator[dict[str, Any]]:
+    def _cores(self, job: Job, host: str) -> Iterator[dict[str, Any]]:
         """The documents of a host's processes. A script may have written anything there."""
-        for path in self._files(host):
+        for path in self._files(job, host):
             try:
-                with path.open("rb") as file:
+                with open_regular(path, self._config.paths(job.slot)) as file:
                     document = json.loads(file.read(_LARGEST_FILE))
-            except (OSError, ValueError):
+            except (OSError, ValueError, RecursionError):
                 continue
             if isinstance(document, dict) and document.get("schema") == SCHEMA:
                 yield {key: value for key, value in document.items() if key != _FOR_TOOLS}

@@ -13,15 +13,22 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from windtunnel_local.service.billing import running_time
 from windtunnel_local.service.model import Job
 from windtunnel_local.service.observed import diagnosing
 from windtunnel_local.service.request import requests
+from windtunnel_local.service.request.cluster import groups
 from windtunnel_local.service.request.plan import framework_version
 
 SCHEMA = "windtunnel.counters/1"
+
+_LARGEST_FILE = 1 << 30
+"""A worker counts some hundred bytes a step; what a script may have appended is not read to its end."""
+_LONGEST_LINE = 1 << 24
 
 Record = Mapping[str, Any]
 
@@ -47,14 +54,18 @@ class RankCounters:
     findings: Sequence[Record] = field(default=())
 
 
-def read_counters(directory: Path) -> list[RankCounters]:
-    """All ``rank-*.jsonl`` of one host, by rank. A folder that is not there holds none."""
-    found = []
-    for path in directory.glob("rank-*.jsonl"):
-        rank = path.stem.removeprefix("rank-")
-        if rank.isdecimal() and path.is_file() and not path.is_symlink():
-            found.append(_rank_counters(int(rank), path))
-    return sorted(found, key=lambda counters: counters.rank)
+def read_counters(*directories: Path) -> list[RankCounters]:
+    """All ``rank-*.jsonl`` of one host, by rank. A folder that is not there holds none.
+
+    ``directories``: one for each attempt of the job, in order; a rank's records of all are one.
+    """
+    found: dict[int, list[Path]] = {}
+    for directory in directories:
+        for path in directory.glob("rank-*.jsonl"):
+            rank = path.stem.removeprefix("rank-")
+            if rank.isdecimal() and path.is_file() and not path.is_symlink():
+                found.setdefault(int(rank), []).append(path)
+    return [_rank_counters(rank, found[rank]) for rank in sorted(found)]
 
 
 def measure(job: Job, ranks: Sequence[RankCounters], times: ContainerTimes, now: datetime) -> dict[str, Any]:
@@ -76,6 +87,7 @@ def measure(job: Job, ranks: Sequence[RankCounters], times: ContainerTimes, now:
         "job": job.name,
         "instance_type": requests.instance(job).name,
         "instance_count": len(job.hosts),
+        **_instance_groups(job),
         "instance_cores": start.get("instance_cores", requests.instance(job).neuron_cores),
         "cores_used": start.get("local_world_size"),
         "world_size": world_size,
@@ -143,6 +155,14 @@ def _sum_of(steps: Sequence[Record]) -> Record:
     return {**steps[-1], **sums, "graphs": dict(graphs), "collectives": collectives}
 
 
+def _instance_groups(job: Job) -> dict[str, Any]:
+    """The instances of each group, where the job has groups: ``instance_type`` is that of the first only."""
+    if not job.request["ResourceConfig"].get("InstanceGroups"):
+        return {}
+    listed = [{"instance_type": g.instance.name, "instance_count": len(g.hosts)} for g in groups(job)]
+    return {"instance_groups": listed}
+
+
 def _total(steps: Sequence[Record], graphs: Mapping[str, Record], world_size: int) -> dict[str, Any] | None:
     """Sums over steps. Work and collectives: of one core. Samples: of all ranks."""
     if not steps:
@@ -195,9 +215,12 @@ def _describe_graphs(graphs: Mapping[str, Record]) -> dict[str, Any]:
 def _seconds(job: Job, ranks: Iterable[RankCounters], times: ContainerTimes, now: datetime) -> dict[str, Any]:
     begun = job.lifecycle.training_start
     ran = times.started and times.finished and (times.finished - times.started).total_seconds()
-    first_end = min((step["time"] for r in ranks for step in r.steps if step.get("time")), default=None)
+    again = job.lifecycle.count("Downloading") > 1
+    since = times.started.timestamp() if again and times.started else 0.0  # of the last attempt
+    ends = (step["time"] for r in ranks for step in r.steps if step.get("time"))
+    first_end = min((end for end in ends if end >= since), default=None)
     return {
-        "training_total": (now - begun).total_seconds() if begun else None,
+        "training_total": running_time(job.lifecycle, now).total_seconds() if begun else None,
         "container": ran,
         "first_step_after": max(0.0, first_end - times.started.timestamp())
         if first_end is not None and times.started is not None
@@ -205,15 +228,15 @@ def _seconds(job: Job, ranks: Iterable[RankCounters], times: ContainerTimes, now
     }
 
 
-def _rank_counters(rank: int, path: Path) -> RankCounters:
-    """Sort a file's records by kind. A graph that was compiled again counts its time again."""
+def _rank_counters(rank: int, paths: Sequence[Path]) -> RankCounters:
+    """Sort the files' records by kind. A graph that was compiled again counts its time again."""
     starts: list[Record] = []
     steps: list[Record] = []
     ends: list[Record] = []
     memory: list[Record] = []
     findings: list[Record] = []
     graphs: dict[str, Record] = {}
-    for record in _records(path):
+    for record in chain.from_iterable(map(_records, paths)):
         match record.get("kind"):
             case "start":
                 starts.append(record)
@@ -240,11 +263,15 @@ def _rank_counters(rank: int, path: Path) -> RankCounters:
 
 def _records(path: Path) -> Iterable[Record]:
     """The lines that are whole: a killed worker leaves half of one."""
-    with path.open(encoding="utf-8", errors="replace") as lines:
-        for line in lines:
+    left = _LARGEST_FILE
+    with path.open("rb") as file:
+        while left > 0 and (line := file.readline(_LONGEST_LINE)):
+            left -= len(line)
+            if len(line) == _LONGEST_LINE:
+                return  # not ours: a script may have written anything there
             try:
                 record = json.loads(line)
-            except ValueError:
+            except (ValueError, RecursionError):
                 continue
             if isinstance(record, dict):
                 yield record

@@ -4,36 +4,37 @@ Run as a script (standard library only, nothing of ours is imported), with its l
 seconds, at which the kernel ends it, also when the server is gone. In the server itself an
 expression that takes too long would hold the interpreter's lock, and every request would wait.
 
-    stdin   ``[[name, regex], ...]``, then ``[timestamp_ms, message]`` for each event, one JSON a line
-    stdout  ``{name: [value, timestamp_ms]}``: the last value of each
+    stdin   ``[[name, regex], ...]``; then, one JSON a line, lists of ``[timestamp_ms, message]``
+    stdout  for each list, one JSON a line: ``[[name, timestamp_ms, value], ...]`` in order
 """
 
 from __future__ import annotations
 
 import json
+import math
 import re
 import resource
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
-Found = dict[str, tuple[float, int]]
+Found = tuple[str, int, float]
 
 
-def scan(definitions: Sequence[Sequence[str]], events: Iterable[Sequence[object]]) -> Found:
-    """The last number that each expression's first group caught; what is no number is passed over.
+def scan(
+    definitions: Sequence[tuple[str, re.Pattern[str]]], events: Iterable[Sequence[object]]
+) -> Iterator[Found]:
+    """Each number that an expression's first group caught; what is no number is passed over.
 
-    The states of a progress bar, which carriage returns divide, are looked at one by one.
+    So are infinities and NaN, which CloudWatch does not take. The states of a progress bar,
+    which carriage returns divide, are looked at one by one.
     """
-    patterns = [(name, re.compile(regex)) for name, regex in definitions]
-    last: Found = {}
     for timestamp_ms, message in events:
         for line in str(message).split("\r"):
-            for name, pattern in patterns:
+            for name, pattern in definitions:
                 for match in pattern.finditer(line):
                     value = _number(match[1])
-                    if value is not None:
-                        last[name] = value, int(str(timestamp_ms))
-    return last
+                    if value is not None and math.isfinite(value):
+                        yield name, int(str(timestamp_ms)), value
 
 
 def _number(text: str | None) -> float | None:
@@ -44,12 +45,13 @@ def _number(text: str | None) -> float | None:
 
 
 def main() -> None:
-    """Read all, then answer."""
+    """Answer each line until there are no more."""
     limit_s = int(sys.argv[1])
     resource.setrlimit(resource.RLIMIT_CPU, (limit_s, limit_s + 1))
-    definitions = json.loads(sys.stdin.readline())
-    found = scan(definitions, map(json.loads, sys.stdin))
-    sys.stdout.write(json.dumps(found))
+    definitions = [(name, re.compile(regex)) for name, regex in json.loads(sys.stdin.readline())]
+    for line in sys.stdin:
+        sys.stdout.write(json.dumps(list(scan(definitions, json.loads(line)))) + "\n")
+        sys.stdout.flush()
 
 
 if __name__ == "__main__":

@@ -1,0 +1,124 @@
+"""What a job's MetricDefinitions find, as CloudWatch tells it, in each protocol that clients speak to it."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta, timezone
+from typing import Any
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
+
+import botocore.session
+import pytest
+from botocore.auth import SigV4Auth
+from botocore.awsrequest import AWSRequest
+from botocore.credentials import Credentials
+from botocore.exceptions import ClientError
+from botocore.parsers import create_parser
+from botocore.serialize import create_serializer
+
+from tests.contract.conftest import Backend, wait_for
+from tests.fakes.wire import IMAGE, create_request
+
+NAMESPACE = "/aws/sagemaker/TrainingJobs"
+JOB = [{"Name": "TrainingJobName", "Value": "job"}]
+PROTOCOLS = ("smithy-rpc-v2-cbor", "json", "query")
+
+
+@pytest.fixture
+def trained(backend: Backend) -> Backend:
+    """A job that printed ``line 0`` to ``line 4`` and has ended."""
+    backend.client("s3").create_bucket(Bucket="out")
+    sagemaker = backend.client("sagemaker")
+    definitions = [
+        {"Name": "number", "Regex": r"line ([0-9]+)"},
+        {"Name": "never", "Regex": r"never=([0-9]+)"},
+    ]
+    algorithm = {"TrainingImage": IMAGE, "TrainingInputMode": "File", "MetricDefinitions": definitions}
+    sagemaker.create_training_job(
+        **create_request(AlgorithmSpecification=algorithm, Environment={"LINES": "5"})
+    )
+    wait_for(
+        lambda: sagemaker.describe_training_job(TrainingJobName="job")["TrainingJobStatus"] == "Completed"
+    )
+    return backend
+
+
+def call(backend: Backend, protocol: str, operation: str, **parameters: Any) -> Any:
+    """One call in a protocol of our choice, written, signed and read by botocore."""
+    session = botocore.session.get_session()
+    model = session.get_service_model("cloudwatch").operation_model(operation)
+    written = create_serializer(protocol).serialize_to_request(parameters, model)
+    signed = AWSRequest("POST", backend.endpoint + written["url_path"], written["headers"], written["body"])
+    keys = Credentials(backend.credentials.access_key_id, backend.credentials.secret_access_key)
+    SigV4Auth(keys, "monitoring", "us-east-1").add_auth(signed)
+    ready = signed.prepare()
+    body = ready.body.encode() if isinstance(ready.body, str) else ready.body
+    request = Request(ready.url, body, dict(ready.headers), method="POST")  # noqa: S310  our own server
+    try:
+        with urlopen(request) as answer:  # noqa: S310
+            status, headers, content = answer.status, answer.headers, answer.read()
+    except HTTPError as error:
+        with error:
+            status, headers, content = error.code, error.headers, error.read()
+    received = {"status_code": status, "headers": dict(headers.items()), "body": content}
+    received["headers"] = {name.lower(): value for name, value in received["headers"].items()}
+    return create_parser(protocol).parse(received, model.output_shape)
+
+
+def hour() -> dict[str, datetime]:
+    now = datetime.now(timezone.utc)
+    return {"StartTime": now - timedelta(minutes=30), "EndTime": now + timedelta(minutes=30)}
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_statistics_in_every_protocol(trained: Backend, protocol: str) -> None:
+    """New SDKs speak CBOR, others JSON, the AWS CLI v1 the query protocol."""
+    asked = {"Namespace": NAMESPACE, "MetricName": "number", "Dimensions": JOB, "Period": 3600, **hour()}
+    statistics = ["SampleCount", "Average", "Maximum"]
+    answer = call(trained, protocol, "GetMetricStatistics", Statistics=statistics, **asked)
+    points = answer["Datapoints"]
+    assert sum(point["SampleCount"] for point in points) == 5
+    assert max(point["Maximum"] for point in points) == 4
+    assert all(point["Timestamp"].tzinfo is not None for point in points)
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_data_and_names_in_every_protocol(trained: Backend, protocol: str) -> None:
+    """GetMetricData and ListMetrics tell the same of the same job."""
+    metric = {"Namespace": NAMESPACE, "MetricName": "number", "Dimensions": JOB}
+    queries = [{"Id": "n", "MetricStat": {"Metric": metric, "Period": 3600, "Stat": "Sum"}}]
+    (result,) = call(trained, protocol, "GetMetricData", MetricDataQueries=queries, **hour())[
+        "MetricDataResults"
+    ]
+    assert (result["Id"], result["StatusCode"], sum(result["Values"])) == ("n", "Complete", 10)
+    listed = call(trained, protocol, "ListMetrics", Namespace=NAMESPACE)["Metrics"]
+    assert listed == [metric]
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_an_error_in_every_protocol(trained: Backend, protocol: str) -> None:
+    """The code is CloudWatch's, in the shape that the protocol has for errors."""
+    asked = {"Namespace": NAMESPACE, "MetricName": "number", "Period": 61, "Statistics": ["Sum"], **hour()}
+    answer = call(trained, protocol, "GetMetricStatistics", **asked)
+    assert answer["Error"]["Code"] == "InvalidParameterValue"
+    assert "multiple of 60" in answer["Error"]["Message"]
+    missing = call(trained, protocol, "PutMetricData", Namespace="mine", MetricData=[])
+    assert missing["Error"]["Code"] == "UnsupportedOperation"
+
+
+def test_boto3_as_it_is(trained: Backend) -> None:
+    """With whatever protocol it prefers; FinalMetricDataList agrees; what never came is not listed."""
+    cloudwatch = trained.client("cloudwatch")
+    asked = {"Namespace": NAMESPACE, "MetricName": "number", "Dimensions": JOB, "Period": 3600, **hour()}
+    points = cloudwatch.get_metric_statistics(Statistics=["Average"], **asked)["Datapoints"]
+    assert {point["Average"] for point in points} <= {0, 0.5, 1, 1.5, 2, 2.5, 3, 3.5, 4}
+    final = trained.client("sagemaker").describe_training_job(TrainingJobName="job")["FinalMetricDataList"]
+    assert [(metric["MetricName"], metric["Value"]) for metric in final] == [("number", 4.0)]
+    with pytest.raises(ClientError, match="Statistics and ExtendedStatistics"):
+        cloudwatch.get_metric_statistics(**asked)
+
+
+def test_a_deleted_job_takes_its_metrics_along(trained: Backend) -> None:
+    """No series stays behind a job that nobody remembers."""
+    trained.client("sagemaker").delete_training_job(TrainingJobName="job")
+    assert trained.client("cloudwatch").list_metrics()["Metrics"] == []
