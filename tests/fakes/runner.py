@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import threading
+import uuid
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path
 
-from windtunnel_local.service.errors import ImageNotFound, RunnerError
+from windtunnel_local.service.errors import ImageNotFound, RunnerError, RunnerUnavailable
 from windtunnel_local.service.ports import (
     Clock,
     ContainerPlan,
@@ -34,6 +36,8 @@ class FakeContainer:
         """Created, not started."""
         self.plan = plan
         self.state = ContainerState("created")
+        self.identity = uuid.uuid4().hex
+        """Of the container, whichever job runs in it."""
         self.lines: list[LogLine] = []
         self.terminated = threading.Event()
         self.killed = threading.Event()
@@ -68,6 +72,11 @@ class FakeContainer:
             if self.killed.is_set():
                 raise Killed
         return 0
+
+    def sleep(self, seconds: float) -> None:
+        """Real seconds; SIGKILL ends them."""
+        if self.killed.wait(seconds):
+            raise Killed
 
     def wait_for_lines(self, beyond: int, timeout_s: float) -> tuple[tuple[LogLine, ...], bool]:
         """The lines beyond the first ``beyond``, and whether there will be no more."""
@@ -112,6 +121,8 @@ class FakeRunner:
     """`Runner`. Its containers belong to no server: they survive whoever started them."""
 
     name = "fake"
+    read_only_mounts = True
+    keeps_containers = True
 
     def __init__(self, clock: Clock, script: Script, **images: Image) -> None:
         """``script``: what every host runs."""
@@ -119,8 +130,12 @@ class FakeRunner:
         self.images = {name.replace("_", "-"): image for name, image in images.items()}
         self.containers: dict[tuple[str, str], FakeContainer] = {}
         self.plans: list[JobPlan] = []
+        self.retained: dict[str, datetime] = {}
+        """Until when kept containers were told to stay."""
         self.broken: str | None = None
         """If set, every call fails with this text."""
+        self.away = False
+        """Whether the engine is: every call says so, and whatever runs runs on."""
         self._clock = clock
         self._lock = threading.Lock()
         self._threads: list[threading.Thread] = []
@@ -160,8 +175,11 @@ class FakeRunner:
         self.plans.append(plan)
         with self._lock:
             for host in plan.containers:
-                if (plan.job, host.host) not in self.containers:
+                old = self.containers.get((plan.job, host.host))
+                if old is None or old.state.status == "created":
                     container = FakeContainer(host, self._clock)
+                    if old is not None:  # the next process in a container that was kept
+                        container.lines, container.identity = old.lines, old.identity
                     self.containers[plan.job, host.host] = container
                     container.begin()
                     thread = threading.Thread(target=self._run, args=(container,), daemon=True)
@@ -189,6 +207,8 @@ class FakeRunner:
         position = int(cursor or 0)
         while True:
             lines, ended = container.wait_for_lines(position, 0.05)
+            if self.away:
+                self._check()
             lines = lines[:_BATCH]
             if lines:
                 position += len(lines)
@@ -214,6 +234,35 @@ class FakeRunner:
         for container in gone:
             container.killed.set()
             container.finish(137)
+
+    def retain(self, plan: JobPlan, until: datetime) -> bool:
+        """Containers that have ended, and are not lost, are as if their next process was not started yet."""
+        self._check()
+        self.retained[plan.job] = until
+        with self._lock:
+            found = [self.containers.get((plan.job, host.host)) for host in plan.containers]
+            alive = [c for c in found if c is not None and c.plan.keeper and c.state.status != "running"]
+            if len(alive) < len(found):
+                return False
+            for container in alive:
+                container.state = ContainerState("created")
+            return True
+
+    def fits(self, plan: JobPlan) -> bool:
+        """Whether all containers are retained, of this image and with these mounts."""
+        self._check()
+        with self._lock:
+            found = [(self.containers.get((plan.job, host.host)), host) for host in plan.containers]
+            return all(
+                old is not None
+                and old.state.status == "created"
+                and (old.plan.keeper, old.plan.image, old.plan.mounts) == (new.keeper, new.image, new.mounts)
+                for old, new in found
+            )
+
+    def lose(self, job: str) -> None:
+        """A job's containers disappear, with all that ran in them."""
+        self.remove(job)
 
     def jobs(self) -> set[str]:
         """Jobs with containers."""
@@ -241,5 +290,7 @@ class FakeRunner:
             container.finish(137)
 
     def _check(self) -> None:
+        if self.away:
+            raise RunnerUnavailable("Cannot reach Docker: the engine does not answer.")
         if self.broken is not None:
             raise RunnerError(self.broken)

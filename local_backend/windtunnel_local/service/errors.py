@@ -4,7 +4,8 @@ WindtunnelError
 ├── ServiceError             answered to the client; `code` is AWS's error code
 │   ├── ValidationFailed     ValidationException
 │   ├── JobNotFound          ValidationException "Requested resource not found."
-│   ├── JobExists            ResourceInUse
+│   ├── JobExists            ResourceInUse: the name is taken
+│   ├── JobInUse             ResourceInUse: the job cannot be deleted yet
 │   ├── LogsNotFound         ResourceNotFoundException
 │   ├── InvalidParameter     InvalidParameterException (the logs service's word for a bad request)
 │   └── StoreUnavailable     ServiceUnavailable: the record cannot be written, in most cases for a full disk
@@ -15,6 +16,7 @@ WindtunnelError
 ├── InputError               a channel or the source cannot be provided; becomes the FailureReason
 └── ObjectError              the object store
     ├── NoSuchBucket
+    ├── NoRoom               what is to be stored is larger than what is free
     └── NoSuchKey
 """
 
@@ -49,6 +51,12 @@ class JobNotFound(ServiceError):
 
 class JobExists(ServiceError):
     """The name is taken."""
+
+    code = "ResourceInUse"
+
+
+class JobInUse(ServiceError):
+    """The job cannot be deleted yet."""
 
     code = "ResourceInUse"
 
@@ -94,6 +102,10 @@ class InputError(WindtunnelError):
 
 class ObjectError(WindtunnelError):
     """The object store refuses."""
+
+
+class NoRoom(ObjectError):
+    """What is to be stored is larger than what is free on the disk."""
 
 
 class NoSuchBucket(ObjectError):

@@ -1,13 +1,18 @@
 """The life of a training job: a pure state machine.
 
-    Starting ──▶ Downloading ──▶ Training ──▶ Uploading ──▶ Completed
-        │             │              │            │  └────▶ Failed   (from every state)
-        └─────────────┴──▶ Stopping ◀┘            │
-                              └──▶ Uploading ──▶ Stopped | MaxRuntimeExceeded
+        ┌───────────── Interrupted | Restarting ◀┐
+        ▼                                        │
+    Starting ─▶ (Pending) ─▶ Downloading ─▶ Training ─▶ Uploading ─▶ Completed
+        │           │             │              │          └─────▶ Failed   (from every state)
+        └───────────┴─────────────┴─▶ Stopping ◀─┘
+                                         └─▶ Uploading ─▶ Stopped | MaxRuntimeExceeded | MaxWaitTimeExceeded
 
 The secondary status is the place in this picture; the status is InProgress until a
-stop (Stopping) or the end. Billing runs from the start of Downloading to the end of
-Uploading. The messages are those that SageMaker shows for the same transitions.
+stop (Stopping) or the end. Pending: no room on this machine yet. Interrupted: a simulated
+spot interruption. Restarting: the platform lost the containers and RetryStrategy allows
+another attempt. What is billed runs from the start of Downloading to the end of Uploading,
+without the gaps between attempts. The messages are those that SageMaker shows for the same
+transitions, where it has any.
 """
 
 from __future__ import annotations
@@ -16,24 +21,43 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from windtunnel_local.service.errors import IllegalTransition
-from windtunnel_local.service.model import Lifecycle, SecondaryStatus, Transition
+from windtunnel_local.service.model import Lifecycle, SecondaryStatus, StopCause, Transition
 
 MESSAGES: dict[SecondaryStatus, str] = {
     "Starting": "Preparing the instances for training",
     "Downloading": "Downloading input data",
+    "Pending": "Preparing the instances for training",
     "Training": "Training image download completed. Training in progress.",
+    "Interrupted": "The managed spot training instances were interrupted",
+    "Restarting": "Restarting the training job",
     "Stopping": "Stopping the training job",
     "Uploading": "Uploading generated training model",
     "Completed": "Training job completed",
     "Failed": "Training job failed",
     "Stopped": "Training job stopped",
     "MaxRuntimeExceeded": "Training job runtime exceeded MaxRuntimeInSeconds provided",
+    "MaxWaitTimeExceeded": "Training job wait time exceeded MaxWaitTimeInSeconds provided",
 }
+MAX_PENDING_MESSAGE = "Training job pending time exceeded MaxPendingTimeInSeconds provided"
+_LAST: dict[str, SecondaryStatus] = {
+    "max_runtime": "MaxRuntimeExceeded",
+    "max_wait": "MaxWaitTimeExceeded",
+}
+_BEFORE_THE_END = (
+    "Starting", "Pending", "Downloading", "Training", "Interrupted", "Restarting",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
 class ProvisioningProgress:
     """The environment is being prepared; ``message`` says how far it is."""
+
+    message: str
+
+
+@dataclass(frozen=True)
+class Queued:
+    """There is no room for the job yet; ``message`` says behind what it waits."""
 
     message: str
 
@@ -56,6 +80,35 @@ class StopRequested:
 @dataclass(frozen=True)
 class MaxRuntimeReached:
     """The job has run for MaxRuntimeInSeconds."""
+
+
+@dataclass(frozen=True)
+class MaxWaitReached:
+    """A spot job has waited and run for MaxWaitTimeInSeconds."""
+
+
+@dataclass(frozen=True)
+class MaxPendingReached:
+    """The job has waited for room for MaxPendingTimeInSeconds."""
+
+
+@dataclass(frozen=True)
+class SpotInterrupted:
+    """The spot capacity of the job is taken away; ``message`` says that this is a simulation."""
+
+    message: str
+
+
+@dataclass(frozen=True)
+class Lost:
+    """The platform lost the job's containers, and the job may try again. ``message``: what happened."""
+
+    message: str
+
+
+@dataclass(frozen=True)
+class Restarted:
+    """What the last attempt left is stored and removed; the next one begins."""
 
 
 @dataclass(frozen=True)
@@ -84,10 +137,16 @@ class Stopped:
 
 Event = (
     ProvisioningProgress
+    | Queued
     | DownloadStarted
     | TrainingStarted
     | StopRequested
     | MaxRuntimeReached
+    | MaxWaitReached
+    | MaxPendingReached
+    | SpotInterrupted
+    | Lost
+    | Restarted
     | UploadStarted
     | Succeeded
     | Failed
@@ -113,24 +172,47 @@ def advance(lifecycle: Lifecycle, event: Event, now: datetime) -> Lifecycle:
         raise IllegalTransition(f"{event!r}: the job has ended as {lifecycle.status}.")
     now = max(now, lifecycle.modified)
     match event, lifecycle.secondary:
-        case ProvisioningProgress(message=message), "Starting":
+        case ProvisioningProgress(message=message), "Starting" | "Pending":
             return _reword(lifecycle, message, now)
-        case DownloadStarted(), "Starting":
-            return replace(_enter(lifecycle, "Downloading", now), training_start=now)
+        case Queued(message=message), "Starting":
+            return _reword(_enter(lifecycle, "Pending", now), message, now)
+        case Queued(message=message), "Pending":
+            return _reword(lifecycle, message, now)
+        case DownloadStarted(), "Starting" | "Pending":
+            begun = lifecycle.training_start or now
+            return replace(_enter(lifecycle, "Downloading", now), training_start=begun)
         case TrainingStarted(), "Downloading":
             return _enter(lifecycle, "Training", now)
-        case StopRequested(), "Starting" | "Downloading" | "Training":
-            return replace(_enter(lifecycle, "Stopping", now), status="Stopping", stop_cause="requested")
         case StopRequested(), "Stopping" | "Uploading":
             return lifecycle
-        case MaxRuntimeReached(), "Training":
-            return replace(_enter(lifecycle, "Stopping", now), status="Stopping", stop_cause="max_runtime")
+        case SpotInterrupted(message=message), "Training":
+            return _reword(_enter(lifecycle, "Interrupted", now), message, now)
+        case Lost(message=message), "Downloading" | "Training":
+            return _reword(_enter(lifecycle, "Restarting", now), message, now)
+        case Restarted(), "Interrupted" | "Restarting":
+            return _enter(lifecycle, "Starting", now)
         case UploadStarted(failure_reason=reason), "Training":
             return replace(_enter(lifecycle, "Uploading", now), failure_reason=reason)
         case UploadStarted(failure_reason=None), "Stopping" if lifecycle.training_start is not None:
             return _enter(lifecycle, "Uploading", now)
+        case _, secondary if secondary in _BEFORE_THE_END and (cause := _stop_cause(event, secondary)):
+            return replace(_enter(lifecycle, "Stopping", now), status="Stopping", stop_cause=cause)
         case _:
             return _end(lifecycle, event, now)
+
+
+def _stop_cause(event: Event, secondary: SecondaryStatus) -> StopCause | None:
+    """What ``event`` stops a job for that is in ``secondary``, if it does."""
+    match event, secondary:
+        case StopRequested(), _:
+            return "requested"
+        case MaxWaitReached(), _:
+            return "max_wait"
+        case MaxRuntimeReached(), "Training":
+            return "max_runtime"
+        case MaxPendingReached(), "Pending":
+            return "max_pending"
+    return None
 
 
 def _end(lifecycle: Lifecycle, event: Event, now: datetime) -> Lifecycle:
@@ -142,9 +224,10 @@ def _end(lifecycle: Lifecycle, event: Event, now: datetime) -> Lifecycle:
         case Failed(reason=reason):
             return replace(_finish(lifecycle, "Failed", now), status="Failed", failure_reason=reason)
         case Stopped() if lifecycle.stop_cause is not None:
-            exceeded = lifecycle.stop_cause == "max_runtime"
-            last: SecondaryStatus = "MaxRuntimeExceeded" if exceeded else "Stopped"
-            return replace(_finish(lifecycle, last, now), status="Stopped")
+            last = _LAST.get(lifecycle.stop_cause, "Stopped")
+            stopped = replace(_finish(lifecycle, last, now), status="Stopped")
+            exceeded = lifecycle.stop_cause == "max_pending"
+            return _reword(stopped, MAX_PENDING_MESSAGE, now) if exceeded else stopped
         case _:
             raise IllegalTransition(f"{event!r} is not allowed while {lifecycle.secondary}.")
 

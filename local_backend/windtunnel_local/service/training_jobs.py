@@ -6,42 +6,25 @@ Answers are dicts in the shape of AWS's responses, with `datetime` for timestamp
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeAlias
 
-from windtunnel_local.service import lifecycle
-from windtunnel_local.service.billing import billable_seconds
+from windtunnel_local.service import answers, lifecycle, updating, warm_pool
 from windtunnel_local.service.config import ServiceConfig
-from windtunnel_local.service.errors import IllegalTransition, JobNotFound, ValidationFailed
-from windtunnel_local.service.model import Job, JobQuery, Transition
+from windtunnel_local.service.errors import IllegalTransition, JobInUse, JobNotFound, ValidationFailed
+from windtunnel_local.service.model import Job, JobQuery
 from windtunnel_local.service.ports import Clock, ObjectStore, Runner, Store
-from windtunnel_local.service.request import validation
-from windtunnel_local.service.request.requests import DEFAULT_MAX_RUNTIME_S
+from windtunnel_local.service.request import plan, validation
+from windtunnel_local.service.request.search import SearchQuery, contains_count
+from windtunnel_local.service.running import spot
 from windtunnel_local.service.running.backend import Backend
 from windtunnel_local.service.running.supervisor import Supervisor
 
 TagList: TypeAlias = list[dict[str, str]]
 """Tags as the wire writes them: Key and Value."""
 
-_ECHOED = (
-    "HyperParameters",
-    "AlgorithmSpecification",
-    "RoleArn",
-    "InputDataConfig",
-    "OutputDataConfig",
-    "ResourceConfig",
-    "CheckpointConfig",
-    "DebugHookConfig",
-    "ExperimentConfig",
-    "ProfilerConfig",
-    "Environment",
-    "RetryStrategy",
-    "InfraCheckConfig",
-)
-_FLAGS = (
-    "EnableNetworkIsolation",
-    "EnableInterContainerTrafficEncryption",
-    "EnableManagedSpotTraining",
-)
+
+_FEW_JOBS = 2_000
 
 
 class TrainingJobService:
@@ -87,19 +70,25 @@ class TrainingJobService:
             JobExists: the name is taken.
         """
         validation.validate(request)
+        image = request["AlgorithmSpecification"]["TrainingImage"]
+        warm_pool.check(
+            request,
+            own_image=plan.local_image(image, self._backend.config) == self._backend.config.image,
+            keeps_containers=self._backend.runner.keeps_containers,
+        )
         name = request["TrainingJobName"]
         members = {member: value for member, value in request.items() if member != "Tags"}
         begun = lifecycle.begin(self._backend.clock.now())
-        job = Job(name, self._backend.config.job_arn(name), members, begun)
-        self._backend.store.insert_job(job)
-        if request.get("Tags"):
-            self._backend.store.set_tags(job.arn, {tag["Key"]: tag["Value"] for tag in request["Tags"]})
+        terms = spot.terms(request, self._backend.config)
+        job = Job(name, self._backend.config.job_arn(name), members, begun, spot=terms)
+        job = replace(job, warm_pool=warm_pool.begin(job))
+        self._backend.store.insert_job(job, {tag["Key"]: tag["Value"] for tag in request.get("Tags", ())})
         self._supervisor.start(name)
         return job.arn
 
     def describe(self, name: str) -> dict[str, Any]:
         """DescribeTrainingJob's answer; raises ``JobNotFound``."""
-        return describe(self._backend.job(name))
+        return answers.described(self._backend.job(name))
 
     def list(self, query: JobQuery) -> dict[str, Any]:
         """ListTrainingJobs' answer: TrainingJobSummaries, and NextToken if there is more.
@@ -108,8 +97,37 @@ class TrainingJobService:
             ValidationFailed: the token is not valid for this query.
         """
         jobs, token = self._backend.store.list_jobs(query)
-        answer: dict[str, Any] = {"TrainingJobSummaries": [_summary(job) for job in jobs]}
+        answer: dict[str, Any] = {"TrainingJobSummaries": [answers.summary(job) for job in jobs]}
         return answer if token is None else {**answer, "NextToken": token}
+
+    def few(self) -> bool:
+        """Whether a look through the names of all jobs takes less than a millisecond."""
+        return self._backend.store.job_bound() <= _FEW_JOBS
+
+    def search(self, query: SearchQuery) -> dict[str, Any]:
+        """Search's answer: Results, each a TrainingJob, and NextToken if there is more. May take seconds.
+
+        Raises:
+            ValidationFailed: the token is not valid for this query, or there is more than one Contains.
+        """
+        if contains_count(query.where) > 1:
+            raise ValidationFailed("'CONTAINS' operator usage limit of 1 exceeded.")
+        jobs, token = self._backend.store.search_jobs(query)
+        answer: dict[str, Any] = {
+            "Results": [{"TrainingJob": answers.found(job, tags)} for job, tags in jobs]
+        }
+        return answer if token is None else {**answer, "NextToken": token}
+
+    def update(self, request: Mapping[str, Any]) -> str:
+        """Apply an UpdateTrainingJob request; returns the job's ARN.
+
+        Raises:
+            JobNotFound: no such job.
+            ValidationFailed: it cannot be changed so.
+        """
+        job = self._backend.amend(request["TrainingJobName"], lambda job: updating.updated(job, request))
+        self._supervisor.updated(job.name)
+        return job.arn
 
     def stop(self, name: str) -> None:
         """Ask a job to stop; a job that is stopping already stays so.
@@ -124,15 +142,23 @@ class TrainingJobService:
             raise _rejected(self._backend.job(name)) from None
 
     def delete(self, name: str) -> None:
-        """Forget a finished job with its tags and logs; what it stored in S3 stays.
+        """Forget a finished job with its tags, logs and metrics; what it stored in S3 stays.
 
         Raises:
             JobNotFound: no such job.
-            ValidationFailed: it has not ended.
+            JobInUse: it has not ended, or its containers are kept for another job.
         """
         job = self._backend.job(name)
         if not job.lifecycle.finished:
-            raise _rejected(job)
+            raise JobInUse(
+                f"The training job {name} is in status {job.lifecycle.status}. Only a job that is Completed,"
+                " Failed or Stopped can be deleted; stop it first (StopTrainingJob)."
+            )
+        if job.warm_pool is not None and job.warm_pool.status == "Available":
+            raise JobInUse(
+                f"The training job {name} retains an Available warm pool. End it first: UpdateTrainingJob with"
+                " ResourceConfig KeepAlivePeriodInSeconds 0, or wait until it is Terminated or Reused."
+            )
         self._supervisor.await_clean_up(name)
         self._backend.store.delete_job(name)
 
@@ -149,14 +175,14 @@ class TrainingJobService:
         validation.tags(tags)
         added = {tag["Key"]: tag["Value"] for tag in tags}
         merged = {**self._backend.store.tags(arn), **added}
-        validation.tags(_tag_list(merged))
+        validation.tags(answers.tag_list(merged))
         self._backend.store.set_tags(arn, added)
-        return _tag_list(merged)
+        return answers.tag_list(merged)
 
     def list_tags(self, arn: str) -> TagList:
         """The tags of a job by key; raises ``JobNotFound``."""
         self._require(arn)
-        return _tag_list(self._backend.store.tags(arn))
+        return answers.tag_list(self._backend.store.tags(arn))
 
     def delete_tags(self, arn: str, keys: Sequence[str]) -> None:
         """Remove tags; unknown keys are no error. Raises ``JobNotFound``."""
@@ -168,64 +194,6 @@ class TrainingJobService:
         job = self._backend.store.get_job(name)
         if job is None or job.arn != arn:
             raise JobNotFound
-
-
-def describe(job: Job) -> dict[str, Any]:
-    """A job in the shape of DescribeTrainingJobResponse; members that do not apply are left out."""
-    life = job.lifecycle
-    answer: dict[str, Any] = {
-        "TrainingJobName": job.name,
-        "TrainingJobArn": job.arn,
-        "TrainingJobStatus": life.status,
-        "SecondaryStatus": life.secondary,
-        "StoppingCondition": {
-            "MaxRuntimeInSeconds": DEFAULT_MAX_RUNTIME_S,
-            **job.request.get("StoppingCondition", {}),
-        },
-        "CreationTime": life.created,
-        "LastModifiedTime": life.modified,
-        "SecondaryStatusTransitions": [_transition(transition) for transition in life.transitions],
-        **{member: job.request[member] for member in _ECHOED if member in job.request},
-        **{flag: bool(job.request.get(flag, False)) for flag in _FLAGS},
-    }
-    seconds = billable_seconds(life)
-    optional = {
-        "ModelArtifacts": job.model_artifact and {"S3ModelArtifacts": job.model_artifact},
-        "TrainingStartTime": life.training_start,
-        "TrainingEndTime": life.training_end,
-        "TrainingTimeInSeconds": seconds,
-        "BillableTimeInSeconds": seconds,
-        # Known earlier, while the upload runs; AWS shows it with the status.
-        "FailureReason": life.failure_reason if life.status == "Failed" else None,
-        "FinalMetricDataList": [dict(metric) for metric in job.final_metrics] or None,
-    }
-    return {**answer, **{member: value for member, value in optional.items() if value is not None}}
-
-
-def _summary(job: Job) -> dict[str, Any]:
-    life = job.lifecycle
-    summary = {
-        "TrainingJobName": job.name,
-        "TrainingJobArn": job.arn,
-        "CreationTime": life.created,
-        "LastModifiedTime": life.modified,
-        "TrainingJobStatus": life.status,
-        "SecondaryStatus": life.secondary,
-    }
-    return summary if life.training_end is None else {**summary, "TrainingEndTime": life.training_end}
-
-
-def _transition(transition: Transition) -> dict[str, Any]:
-    entry = {
-        "Status": transition.status,
-        "StartTime": transition.start,
-        "StatusMessage": transition.message,
-    }
-    return entry if transition.end is None else {**entry, "EndTime": transition.end}
-
-
-def _tag_list(tags: Mapping[str, str]) -> TagList:
-    return [{"Key": key, "Value": tags[key]} for key in sorted(tags)]
 
 
 def _rejected(job: Job) -> ValidationFailed:

@@ -11,7 +11,8 @@ import pytest
 
 from tests.fakes.objects import FakeObjects
 from tests.unit.service.samples import channel, job, request
-from windtunnel_local.service.data.inputs import provide_channels, provide_source, relative_key
+from windtunnel_local.service.data.inputs import provide_channels, provide_source
+from windtunnel_local.service.data.listing import relative_key
 from windtunnel_local.service.data.paths import JobPaths
 from windtunnel_local.service.errors import InputError
 from windtunnel_local.service.ports import Mount
@@ -34,8 +35,12 @@ def folders(tmp_path: Path) -> JobPaths:
 def fetch(
     tmp_path: Path, objects: FakeObjects, folders: JobPaths, uri: str, hosts: int = 1
 ) -> tuple[Mount, ...]:
+    """The mounts, which are the same on all hosts."""
     accepted = request(hosts=hosts, InputDataConfig=[channel("train", uri)])
-    return provide_channels(job(tmp_path, accepted), folders, objects, unchecked)
+    mounts = provide_channels(job(tmp_path, accepted), folders, objects, unchecked)
+    assert len(mounts) == hosts
+    assert len(set(mounts.values())) == 1
+    return mounts["algo-1"]
 
 
 def files(root: Path) -> dict[str, str]:
@@ -163,7 +168,13 @@ def test_ordinary_source_passes(tmp_path: Path, objects: FakeObjects, folders: J
         member("pkg/same.py", tarfile.LNKTYPE, "train.py"),
     )
     provide(tmp_path, objects, folders, data)
-    assert folders.source.read_bytes() == data
+    with tarfile.open(folders.source) as tar:
+        assert [(m.name, m.type, m.linkname) for m in tar] == [
+            ("train.py", tarfile.REGTYPE, ""),
+            ("pkg", tarfile.DIRTYPE, ""),
+            ("pkg/up.py", tarfile.SYMTYPE, "../train.py"),
+            ("pkg/same.py", tarfile.LNKTYPE, "train.py"),
+        ]
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from windtunnel_local.service import lifecycle as events
-from windtunnel_local.service.billing import billable_seconds
+from windtunnel_local.service.billing import billable_seconds, running_time, training_seconds
 from windtunnel_local.service.errors import IllegalTransition
 from windtunnel_local.service.lifecycle import advance, begin
-from windtunnel_local.service.model import Lifecycle
+from windtunnel_local.service.model import Lifecycle, SpotTerms
 
 START = datetime(2026, 1, 2, tzinfo=timezone.utc)
 
@@ -22,13 +22,21 @@ EVENTS: st.SearchStrategy[events.Event] = st.one_of(
     st.just(events.TrainingStarted()),
     st.just(events.StopRequested()),
     st.just(events.MaxRuntimeReached()),
+    st.just(events.MaxWaitReached()),
+    st.just(events.MaxPendingReached()),
+    st.builds(events.Queued, st.text(max_size=5)),
+    st.builds(events.SpotInterrupted, st.text(max_size=5)),
+    st.builds(events.Lost, st.text(max_size=5)),
+    st.just(events.Restarted()),
     st.builds(events.UploadStarted, st.none() | st.just("it broke")),
     st.just(events.Succeeded()),
     st.builds(events.Failed, st.just("it broke")),
     st.just(events.Stopped()),
 )
 
-ORDER = ["Starting", "Downloading", "Training", "Stopping", "Uploading"]
+ATTEMPT = ["Starting", "Pending", "Downloading", "Training", "Interrupted", "Restarting"]
+END = ["Stopping", "Uploading"]
+RUNNING = {"Downloading", "Training", "Stopping", "Uploading"}
 
 
 def at(seconds: float) -> datetime:
@@ -71,12 +79,42 @@ def test_any_sequence_of_events(steps: list[tuple[events.Event, float]]) -> None
     assert moments == sorted(moments)
     assert (life.transitions[-1].end is not None) == life.finished
     assert life.transitions[-1].status == life.secondary
-    middle = [ORDER.index(status) for status in path(life) if status in ORDER]
-    assert middle == sorted(set(middle)), "forward only"
+    consistent_path(life)
     if life.training_start is not None:
         assert life.training_end is None or life.training_end >= life.training_start
-    assert (billable_seconds(life) or 0) >= 0
+    ran = running_time(life, clock).total_seconds()
+    assert ran <= sum(
+        (max(clock, t.end or clock, t.start) - t.start).total_seconds()
+        for t in life.transitions
+        if t.status in RUNNING
+    )
+    spot = SpotTerms(3, 0, 60.0, discount=0.7)
+    assert (billable_seconds(life, spot) or 0) <= (billable_seconds(life) or 0)
     assert (life.status == "Failed") == (life.secondary == "Failed")
+
+
+def consistent_path(life: Lifecycle) -> None:
+    """Attempt after attempt, each forward only; then the end, forward only; and nothing after it."""
+    *attempts, last = attempts_of(path(life))
+    for attempt in attempts:
+        assert attempt[-1] in ("Interrupted", "Restarting"), attempt
+        assert set(attempt) <= set(ATTEMPT), attempt
+        assert attempt[-1] != "Interrupted" or attempt[-2] == "Training", attempt
+    for attempt in (*attempts, last):
+        places = [(ATTEMPT + END).index(status) for status in attempt if status in ATTEMPT + END]
+        assert places == sorted(set(places)), attempt
+        assert attempt[0] == "Starting", attempt
+    assert life.training_start is None or "Downloading" in path(life)
+
+
+def attempts_of(statuses: list[str]) -> list[list[str]]:
+    """Cut before each Starting."""
+    attempts: list[list[str]] = []
+    for status in statuses:
+        if status == "Starting":
+            attempts.append([])
+        attempts[-1].append(status)
+    return attempts
 
 
 def test_a_job_that_succeeds() -> None:
@@ -159,3 +197,59 @@ def test_started_seconds_are_billed() -> None:
     life = advance(life, events.DownloadStarted(), at(0))
     assert billable_seconds(advance(life, events.Failed("x"), at(0))) == 1
     assert billable_seconds(advance(life, events.Failed("x"), at(7.2))) == 8
+
+
+def test_an_interruption_is_no_end() -> None:
+    """The path is that of AWS's documentation, and the time between two attempts is not trained."""
+    life = run(
+        events.DownloadStarted(),
+        events.TrainingStarted(),
+        events.SpotInterrupted("taken away"),
+        events.Restarted(),
+        events.DownloadStarted(),
+        events.TrainingStarted(),
+        events.UploadStarted(),
+        events.Succeeded(),
+    )
+    assert path(life) == [
+        *["Starting", "Downloading", "Training", "Interrupted"],
+        *["Starting", "Downloading", "Training", "Uploading", "Completed"],
+    ]
+    assert life.transitions[3].message == "taken away"
+    assert (life.training_start, life.training_end) == (at(10), at(80))
+    assert training_seconds(life) == 20 + 30
+    assert billable_seconds(life, SpotTerms(1, 0, 60.0, discount=0.7)) == 15
+
+
+def test_the_discount_is_taken_from_whole_seconds_once() -> None:
+    """No floating point adds a second, and something is always billed that ran."""
+    life = run(events.DownloadStarted(), events.TrainingStarted(), events.UploadStarted(), events.Succeeded())
+    assert [billable_seconds(life, SpotTerms(0, 0, 60.0, discount=d)) for d in (0.0, 0.7, 0.9, 1.0)] == [
+        *[30, 9, 3, 1]
+    ]
+
+
+@pytest.mark.parametrize(
+    ("steps", "last"),
+    [
+        ([events.MaxWaitReached(), events.Stopped()], "MaxWaitTimeExceeded"),
+        ([events.Queued("full"), events.MaxWaitReached(), events.Stopped()], "MaxWaitTimeExceeded"),
+        ([events.Queued("full"), events.MaxPendingReached(), events.Stopped()], "Stopped"),
+        (
+            [
+                events.DownloadStarted(),
+                events.TrainingStarted(),
+                events.SpotInterrupted("x"),
+                events.MaxWaitReached(),
+                events.UploadStarted(),
+                events.Stopped(),
+            ],
+            "MaxWaitTimeExceeded",
+        ),
+    ],
+)
+def test_limits_of_waiting_end_as_stopped(steps: list[events.Event], last: str) -> None:
+    """The status is Stopped, and the last transition says which limit it was."""
+    life = run(*steps)
+    assert (life.status, life.secondary) == ("Stopped", last)
+    assert "exceeded Max" in life.transitions[-1].message

@@ -12,7 +12,7 @@ from tests.fakes.clock import FakeClock
 from tests.fakes.objects import FakeObjects
 from tests.fakes.runner import FakeContainer
 from tests.unit.service.conftest import World, wait_for
-from tests.unit.service.samples import job, request
+from tests.unit.service.samples import config, job, request
 from windtunnel_local.service.data.paths import JobPaths
 from windtunnel_local.service.observed.live_usage import SCHEMA, LiveUsage
 
@@ -42,7 +42,7 @@ def test_the_hosts_become_one_document_refreshed_at_most_once_a_second(
 ) -> None:
     """Only what has changed is written; single executions stay out of it."""
     two, clock = job(tmp_path, request(hosts=2)), FakeClock()
-    usage = LiveUsage(objects, clock, folders)
+    usage = LiveUsage(objects, clock, config(tmp_path))
     usage.publish(two)
     assert objects.keys("out") == [], "nothing to tell, nothing stored"
     file = folders.counters("algo-2") / "cores" / "core-0.json"
@@ -75,14 +75,14 @@ def test_what_a_script_may_have_written_there_is_no_reason_to_fail(
     cores = folders.counters("algo-1") / "cores"
     (cores / "core-0.json").write_text(content)
     (cores / "core-1.json").symlink_to(secret)
-    LiveUsage(objects, FakeClock(), folders).publish(job(tmp_path))
+    LiveUsage(objects, FakeClock(), config(tmp_path)).publish(job(tmp_path))
     assert stored(objects)["hosts"] == [{"host": "algo-1", "cores": []}]
 
 
 def test_a_missing_bucket_is_no_reason_to_fail(tmp_path: Path, folders: JobPaths) -> None:
     """Somebody removed it while the job runs: the job shall learn of it at its upload."""
     (folders.counters("algo-1") / "cores" / "core-0.json").write_text(json.dumps(CORE))
-    usage = LiveUsage(FakeObjects(tmp_path / "none"), FakeClock(), folders)
+    usage = LiveUsage(FakeObjects(tmp_path / "none"), FakeClock(), config(tmp_path))
     usage.publish(job(tmp_path))
     usage.forget(job(tmp_path))
 

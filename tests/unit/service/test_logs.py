@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from tests.unit.service.samples import config, job, request
 from windtunnel_local.service.errors import InvalidParameter, LogsNotFound
@@ -139,6 +141,83 @@ def test_filtering_interleaves_streams(store: SqliteStore, logs: LogsService) ->
     assert len({event["eventId"] for event in only["events"]}) == 2
 
 
+def test_a_page_that_finds_nothing_leads_on(
+    store: SqliteStore, logs: LogsService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One call looks at so many lines and no more, however few of them match."""
+    monkeypatch.setattr("windtunnel_local.service.observed.logs.MAX_SCANNED", 10)
+    write(store, ONE, *[(i, f"line {i}") for i in range(25)])
+    sizes, token = [], None
+    while True:
+        answer = logs.filter_log_events(GROUP, pattern='"line 24"', token=token)
+        sizes.append(len(answer["events"]))
+        token = answer.get("nextToken")
+        if token is None:
+            break
+    assert sizes == [0, 0, 1]
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    times=st.lists(st.lists(st.integers(0, 20), max_size=5), min_size=1, max_size=5),
+    limit=st.integers(1, 4),
+    window=st.tuples(st.none() | st.integers(0, 20), st.none() | st.integers(0, 20)),
+    way=st.sampled_from(["all", "prefix", "names"]),
+)
+def test_pages_of_a_filter_are_the_streams_merged(
+    tmp_path: Path, times: list[list[int]], limit: int, window: tuple[int | None, int | None], way: str
+) -> None:
+    """Any streams, however they overlap, in pages of any size: every line between the moments, once, by time."""
+    opened = SqliteStore(tmp_path / f"{len(list(tmp_path.iterdir()))}.sqlite")
+    opened.insert_job(job(tmp_path, request("job")))
+    wanted = []
+    names = [f"job/s{number}" for number in range(len(times))]
+    for name, stamps in zip(names, times, strict=True):
+        opened.open_log_stream("job", "algo-1", name, 0)
+        latest = 0
+        for sequence, stamp in enumerate(stamps):
+            write(opened, name, (stamp, f"{name} {sequence}"))
+            latest = max(latest, stamp)
+            wanted.append((latest, name, sequence))
+    start, end = window
+    low, high = 0 if start is None else start, 20 if end is None else end
+    logs = LogsService(opened, config(tmp_path))
+    seen: list[str] = []
+    token = None
+    while True:
+        answer = logs.filter_log_events(
+            GROUP,
+            streams=names if way == "names" else None,
+            prefix="job/s" if way == "prefix" else None,
+            start_ms=start,
+            end_ms=end,
+            limit=limit,
+            token=token,
+        )
+        seen += texts(answer)
+        token = answer.get("nextToken")
+        if token is None:
+            break
+    opened.close()
+    assert seen == [f"{name} {sequence}" for at, name, sequence in sorted(wanted) if low <= at <= high]
+
+
+def test_the_one_group(logs: LogsService) -> None:
+    """It is there before the first job prints, by prefix, part or name."""
+    (group,) = logs.describe_log_groups()["logGroups"]
+    assert group["logGroupName"] == GROUP
+    assert group["arn"] == f"{group['logGroupArn']}:*"
+    assert group["creationTime"] > 1_600_000_000_000
+    assert logs.describe_log_groups(prefix="/aws/sage")["logGroups"] == [group]
+    assert logs.describe_log_groups(pattern="TRAINING")["logGroups"] == [group]
+    assert logs.describe_log_groups(names=[GROUP])["logGroups"] == [group]
+    assert logs.describe_log_groups(prefix="sage")["logGroups"] == []
+    assert logs.describe_log_groups(pattern="lambda")["logGroups"] == []
+    assert logs.describe_log_groups(names=[])["logGroups"] == []
+    with pytest.raises(InvalidParameter, match="mutually exclusive"):
+        logs.describe_log_groups(prefix="a", pattern="b")
+
+
 def test_what_is_not_there(logs: LogsService) -> None:
     """The code by which SDKs know that a job has not printed yet."""
     with pytest.raises(LogsNotFound, match="log group does not exist"):
@@ -157,6 +236,7 @@ def test_bad_parameters(logs: LogsService) -> None:
         lambda: logs.describe_log_streams(GROUP, token="x"),
         lambda: logs.describe_log_streams(GROUP, token="W10="),
         lambda: logs.filter_log_events(GROUP, token="W10="),
+        lambda: logs.filter_log_events(GROUP, token="W1sxLCJhIl0seyJhIjotMX1d"),
         lambda: logs.describe_log_streams(GROUP, prefix="a", order_by="LastEventTime"),
         lambda: logs.filter_log_events(GROUP, streams=[ONE], prefix="job"),
     ]

@@ -10,6 +10,7 @@ from typing import Any
 
 from tests.fakes.clock import START
 from tests.unit.service.samples import job, request
+from windtunnel_local.service.lifecycle import DownloadStarted, advance
 from windtunnel_local.service.observed.metering import (
     ContainerTimes,
     measure,
@@ -72,10 +73,25 @@ def write(folder: Path, rank: int, *records: dict[str, Any], tail: str = "") -> 
 
 def document(tmp_path: Path, *hosts: Path) -> dict[str, Any]:
     accepted = job(tmp_path, request(hosts=max(1, len(hosts))))
-    begun = replace(accepted.lifecycle, training_start=START)
+    begun = advance(accepted.lifecycle, DownloadStarted(), START)
     times = ContainerTimes(START + timedelta(seconds=5), START + timedelta(seconds=65))
     ranks = [rank for host in hosts for rank in read_counters(host)]
     return measure(replace(accepted, lifecycle=begun), ranks, times, START + timedelta(seconds=70))
+
+
+def test_instance_groups(tmp_path: Path) -> None:
+    """Named where the request has them: the first group's type is not that of all hosts."""
+    groups = [
+        {"InstanceGroupName": "a", "InstanceType": "ml.trn1.2xlarge", "InstanceCount": 1},
+        {"InstanceGroupName": "b", "InstanceType": "ml.trn1.32xlarge", "InstanceCount": 2},
+    ]
+    mixed = job(tmp_path, request(ResourceConfig={"InstanceGroups": groups}))
+    found = measure(mixed, [], ContainerTimes(), START)
+    assert (found["instance_type"], found["instance_count"]) == ("ml.trn1.2xlarge", 3)
+    assert found["instance_groups"] == [
+        {"instance_type": "ml.trn1.2xlarge", "instance_count": 1},
+        {"instance_type": "ml.trn1.32xlarge", "instance_count": 2},
+    ]
 
 
 def test_two_hosts(tmp_path: Path) -> None:

@@ -10,14 +10,11 @@ import pytest
 
 from tests.fakes.objects import FakeObjects
 from tests.unit.service.samples import job, request
-from windtunnel_local.service.data.outputs import (
-    fetch_checkpoints,
-    require_output_bucket,
-    store_artifacts,
-    store_checkpoints,
-)
+from windtunnel_local.service.data.checkpoints import fetch_checkpoints, store_checkpoints
+from windtunnel_local.service.data.outputs import require_output_bucket, store_artifacts
 from windtunnel_local.service.data.paths import JobPaths
 from windtunnel_local.service.errors import InputError
+from windtunnel_local.service.model import Job
 
 
 @pytest.fixture
@@ -53,6 +50,37 @@ def test_hosts_become_one_archive(tmp_path: Path, objects: FakeObjects, folders:
         content = tar.extractfile("same")
         assert content is not None
         assert content.read() == b"algo-1"
+
+
+def uncompressed(tmp_path: Path, hosts: int = 2) -> Job:
+    output = {"S3OutputPath": "s3://out/models", "CompressionType": "NONE"}
+    return job(tmp_path, request(hosts=hosts, OutputDataConfig=output))
+
+
+def test_uncompressed_output(tmp_path: Path, objects: FakeObjects, folders: JobPaths) -> None:
+    """CompressionType NONE: file by file, links as what they lead to; the model's address is a prefix."""
+    for host in ("algo-1", "algo-2"):
+        (folders.model(host) / "deep").mkdir()
+        (folders.model(host) / "deep" / "weights").write_text(host)
+    (folders.model("algo-2") / "link").symlink_to("deep/weights")
+    (folders.model("algo-2") / "out").symlink_to("/etc/passwd")
+    (folders.model("algo-2") / "empty").mkdir()
+    (folders.output_data("algo-2") / "plot.txt").write_text("x")
+    assert store_artifacts(uncompressed(tmp_path), folders, objects) == "s3://out/models/job/output/model/"
+    assert objects.keys("out") == [
+        "models/job/output/data/plot.txt",
+        "models/job/output/model/deep/weights",
+        "models/job/output/model/link",
+    ]
+    assert objects.read("out", "models/job/output/model/deep/weights") == b"algo-1"
+    assert objects.read("out", "models/job/output/model/link") == b"algo-2"
+
+
+def test_uncompressed_nothing(tmp_path: Path, objects: FakeObjects, folders: JobPaths) -> None:
+    """No file, no object, no address."""
+    (folders.model("algo-1") / "empty folder").mkdir()
+    assert store_artifacts(uncompressed(tmp_path), folders, objects) is None
+    assert objects.keys("out") == []
 
 
 def test_nothing_written_stores_nothing(tmp_path: Path, objects: FakeObjects, folders: JobPaths) -> None:

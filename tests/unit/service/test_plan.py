@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.unit.service.samples import IMAGE, LOCAL_IMAGE, channel, config, job, request
 from windtunnel_local.service.ports import ContainerPlan, JobPlan, Mount
 from windtunnel_local.service.request.instances import GIB
-from windtunnel_local.service.request.plan import config_files, framework_version, plan_job
+from windtunnel_local.service.request.plan import config_files, framework_version, log_preface, plan_job
 
 HOME = Path("/home/me/.windtunnel")
 SUBMIT = "s3://code/job/source/sourcedir.tar.gz"
@@ -26,7 +27,7 @@ def test_one_host() -> None:
     arn = "arn:aws:sagemaker:us-east-1:000000000000:training-job/job"
     folder = HOME / "jobs/job/hosts/algo-1"
     data = Mount("/data", "/opt/ml/input/data/train", read_only=True)
-    assert plan_job(job(HOME, accepted), config(HOME), (data,)) == JobPlan(
+    assert plan_job(job(HOME, accepted), config(HOME), {"algo-1": (data,)}) == JobPlan(
         job="job",
         containers=(
             ContainerPlan(
@@ -99,7 +100,8 @@ def test_isolation_cap_entry_point_and_foreign_image() -> None:
     )
     limited = replace(config(HOME), memory_cap_bytes=4 * GIB)
     (plan,) = plan_job(job(HOME, accepted), limited).containers
-    assert (plan.network, plan.memory_bytes, plan.image) == ("none", 4 * GIB, "mine:1")
+    assert (plan.network, plan.isolated) == ("none", True)
+    assert (plan.memory_bytes, plan.image) == (4 * GIB, "mine:1")
     assert (plan.entrypoint, plan.command) == (("/bin/bash",), ("-c", "echo hi"))
     assert plan.mounts[-1] == Mount(str(HOME / "jobs/job/hosts/algo-1/ml/checkpoints"), "/checkpoints")
     assert "WINDTUNNEL_FRAMEWORK_VERSION" not in plan.environment
@@ -116,16 +118,84 @@ def test_a_cap_above_the_instance_changes_nothing() -> None:
     [
         (IMAGE, "2.9"),
         (
-            "x.amazonaws.com/huggingface-pytorch-training-neuronx:2.1.2-transformers4.43.2-neuronx-py310",
+            "763104351884.dkr.ecr.eu-west-1.amazonaws.com/huggingface-pytorch-training-neuronx:"
+            "2.1.2-transformers4.43.2-neuronx-py310-sdk2.20.0-ubuntu20.04",
             "2.1",
         ),
-        ("pytorch-training-neuronx:latest", None),
+        ("public.ecr.aws/neuron/pytorch-training-neuronx:2.8.0-neuronx-py311-sdk2.26.1-ubuntu22.04", "2.8"),
+        ("public.ecr.aws/neuron/pytorch-training-neuronx:latest", None),
+        ("pytorch-training-neuronx:2.9.0", None),
         ("windtunnel-training:0.1.0", None),
     ],
 )
 def test_framework_version(image: str, version: str | None) -> None:
     """It comes from the tag of AWS's images, and from nothing else."""
     assert framework_version(image) == version
+
+
+def groups(*counted: tuple[str, str, int]) -> dict[str, Any]:
+    """A ResourceConfig with instance groups."""
+    listed = [
+        {"InstanceGroupName": name, "InstanceType": kind, "InstanceCount": count}
+        for name, kind, count in counted
+    ]
+    return {"VolumeSizeInGB": 30, "InstanceGroups": listed}
+
+
+def test_instance_groups() -> None:
+    """Hosts are numbered through the groups; each has its group's instance, memory and channels."""
+    only_workers = channel("train", "s3://b/t", InputMode="FastFile")
+    only_workers["DataSource"]["S3DataSource"]["InstanceGroupNames"] = ["workers"]
+    accepted = request(
+        ResourceConfig=groups(("head", "ml.trn1.2xlarge", 1), ("workers", "ml.trn1.32xlarge", 2)),
+        InputDataConfig=[only_workers, channel("val", "s3://b/v")],
+    )
+    mixed = job(HOME, accepted)
+    assert mixed.hosts == ("algo-1", "algo-2", "algo-3")
+    plans = plan_job(mixed, config(HOME)).containers
+    assert [p.memory_bytes for p in plans] == [32 * GIB, 512 * GIB, 512 * GIB]
+    kinds = [p.environment["WINDTUNNEL_INSTANCE_TYPE"] for p in plans]
+    assert kinds == ["ml.trn1.2xlarge", "ml.trn1.32xlarge", "ml.trn1.32xlarge"]
+    described = config_files(mixed, "algo-3")["resourceconfig.json"]
+    assert described == {
+        "current_host": "algo-3",
+        "current_instance_type": "ml.trn1.32xlarge",
+        "current_group_name": "workers",
+        "hosts": ["algo-1", "algo-2", "algo-3"],
+        "instance_groups": [
+            {"instance_group_name": "head", "instance_type": "ml.trn1.2xlarge", "hosts": ["algo-1"]},
+            {
+                "instance_group_name": "workers",
+                "instance_type": "ml.trn1.32xlarge",
+                "hosts": ["algo-2", "algo-3"],
+            },
+        ],
+        "network_interface_name": "eth0",
+    }
+    channels = {host: config_files(mixed, host)["inputdataconfig.json"] for host in mixed.hosts}
+    assert [sorted(described) for described in channels.values()] == [["val"], *[["train", "val"]] * 2]
+    assert channels["algo-2"]["train"]["TrainingInputMode"] == "FastFile"
+
+
+def test_isolated_hosts_keep_their_own_network_and_nothing_else() -> None:
+    """As on SageMaker, which allows calls between the peers of a training cluster."""
+    plans = plan_job(job(HOME, request(hosts=2, EnableNetworkIsolation=True)), config(HOME)).containers
+    assert [plan.isolated for plan in plans] == [True, True]
+    assert plans[0].network == plans[1].network not in {None, "none"}
+
+
+def test_the_log_says_which_image_runs() -> None:
+    """Named, run and their versions, at the head of the first host's log; nothing for an image of one's own."""
+    said = replace(config(HOME), image_contents="PyTorch 2.9.0, torch_xla 2.9.0")
+    accepted = job(HOME, request(hosts=2))
+    lines = [line.text for line in log_preface(accepted, "algo-1", said)]
+    assert IMAGE in lines[0]
+    assert f"{LOCAL_IMAGE} runs in its place: PyTorch 2.9.0, torch_xla 2.9.0." in lines[1]
+    assert lines[2].endswith("for PyTorch 2.9 find.")
+    assert log_preface(accepted, "algo-2", said) == ()
+    assert log_preface(accepted, "algo-1", config(HOME)) == ()
+    own = request(AlgorithmSpecification={"TrainingImage": "mine:1", "TrainingInputMode": "File"})
+    assert log_preface(job(HOME, own), "algo-1", said) == ()
 
 
 def test_config_files() -> None:

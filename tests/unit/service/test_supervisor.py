@@ -20,7 +20,7 @@ from windtunnel_local.service.data.paths import JobPaths
 from windtunnel_local.service.data.trees import remove_tree
 from windtunnel_local.service.errors import StoreUnavailable
 from windtunnel_local.service.observed import metrics
-from windtunnel_local.service.running import hosts, job_run
+from windtunnel_local.service.running import hosts, job_run, resources
 
 LINES = [f"line {i}" for i in range(10)]
 
@@ -76,7 +76,7 @@ def test_hopeless_metrics_do_not_fail_the_job(world: World, monkeypatch: pytest.
     def hopeless(*_: object) -> tuple[()]:
         raise metrics.MetricsUnavailable("the metrics loss are not known")
 
-    monkeypatch.setattr(metrics, "final_metrics", hopeless)
+    monkeypatch.setattr(metrics.Scanner, "search", hopeless)
     asked = request()
     asked["AlgorithmSpecification"]["MetricDefinitions"] = [{"Name": "loss", "Regex": "((a+)+)b"}]
     world.service.create(asked)
@@ -145,7 +145,7 @@ def test_inputs_that_fill_the_disk(
 ) -> None:
     """They make room for the record of the failure."""
 
-    def provide(_: object, folders: JobPaths, *__: object) -> tuple[()]:
+    def provide(_: object, folders: JobPaths, *__: object, **___: object) -> tuple[()]:
         full.set()
         raise OSError(errno.ENOSPC, "No space left on device", str(folders.root))
 
@@ -157,7 +157,7 @@ def test_inputs_that_fill_the_disk(
     monkeypatch.setattr(inputs, "provide_channels", provide)
     world.service.create(request())
     wait_for(full.is_set)
-    monkeypatch.setattr(job_run, "remove_tree", remove)
+    monkeypatch.setattr(resources, "remove_tree", remove)
     assert world.finish().lifecycle.status == "Failed"
     assert reason(world).startswith("ClientError: No space is left on the disk of WINDTUNNEL_HOME")
 

@@ -10,7 +10,7 @@ import pytest
 from tests.fakes.clock import START
 from tests.unit.service.conftest import World, wait_for
 from tests.unit.service.samples import request
-from windtunnel_local.service.errors import JobExists, JobNotFound, ValidationFailed
+from windtunnel_local.service.errors import JobExists, JobInUse, JobNotFound, ValidationFailed
 from windtunnel_local.service.model import JobQuery
 
 
@@ -65,14 +65,17 @@ def test_a_name_is_taken_until_the_job_is_deleted(world: World) -> None:
 
 def test_what_a_status_does_not_allow(world: World) -> None:
     """In AWS's words, which its SDKs look for."""
-    run_on(world)
+    released = threading.Event()
+    world.runner.script = lambda container: container.sleep_until(released)
     world.service.create(request())
+    world.reach("Training")
     with pytest.raises(
-        ValidationFailed, match=r"rejected because the training job is in status InProgress\."
+        JobInUse, match=r"in status InProgress\. Only a job that is Completed, Failed or Stopped"
     ):
         world.service.delete("job")
     world.service.stop("job")
     world.service.stop("job")
+    released.set()
     world.finish()
     with pytest.raises(ValidationFailed, match=r"rejected because the training job is in status Stopped\."):
         world.service.stop("job")

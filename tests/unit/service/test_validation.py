@@ -19,6 +19,37 @@ def resources(**members: Any) -> dict[str, Any]:
     return {"InstanceType": "ml.trn1.2xlarge", "InstanceCount": 1, "VolumeSizeInGB": 30, **members}
 
 
+def sourced(name: str, **members: Any) -> dict[str, Any]:
+    """A channel with members of its S3DataSource."""
+    made = channel(name, "s3://b/1")
+    made["DataSource"]["S3DataSource"].update(members)
+    return made
+
+
+GROUP = {"InstanceGroupName": "g", "InstanceType": "ml.trn1.2xlarge", "InstanceCount": 2}
+NAMED = {"InstanceGroupName": "h"}
+
+
+@pytest.mark.parametrize(
+    "members",
+    [
+        {"InputDataConfig": [sourced("a", S3DataType="ManifestFile")]},
+        {"InputDataConfig": [sourced("a", S3DataDistributionType="ShardedByS3Key")]},
+        {"InputDataConfig": [channel("a", "s3://b/1", InputMode="FastFile", ShuffleConfig={"Seed": 7})]},
+        {"AlgorithmSpecification": algorithm(TrainingInputMode="FastFile")},
+        {"OutputDataConfig": {"S3OutputPath": "s3://b/x", "CompressionType": "NONE", "KmsKeyId": "key"}},
+        {"EnableNetworkIsolation": True, "ResourceConfig": resources(InstanceCount=2)},
+        {
+            "ResourceConfig": {"InstanceGroups": [GROUP, {**GROUP, "InstanceGroupName": "h"}]},
+            "InputDataConfig": [sourced("a", InstanceGroupNames=["h"])],
+        },
+    ],
+)
+def test_what_is_honoured_passes(members: dict[str, Any]) -> None:
+    """Each way to ask for data, hosts and output that the service has."""
+    validate({**request(), **members})
+
+
 def test_a_request_of_the_sdk_passes() -> None:
     """All that SDK v2 sends for a PyTorch estimator, harmless members included."""
     validate(
@@ -44,27 +75,52 @@ def test_a_request_of_the_sdk_passes() -> None:
         ({"ResourceConfig": resources(InstanceType="ml.p4d.24xlarge")}, "ml.trn1.2xlarge, ml.trn1.32xlarge"),
         ({"ResourceConfig": resources(InstanceType="ml.trn2.48xlarge")}, "ml.trn1n.32xlarge"),
         ({"ResourceConfig": resources(InstanceCount=0)}, "InstanceCount must be at least 1"),
-        ({"ResourceConfig": resources(KeepAlivePeriodInSeconds=60)}, "KeepAlivePeriodInSeconds"),
-        ({"ResourceConfig": resources(InstanceGroups=[{"InstanceCount": 1}])}, "InstanceGroups"),
+        ({"ResourceConfig": resources(InstanceGroups=[GROUP])}, "exclude each other"),
+        ({"ResourceConfig": {"InstanceGroups": [GROUP, GROUP]}}, "more than once: g"),
+        ({"ResourceConfig": resources(InstanceCount=2**31 - 1)}, "at most 64"),
+        (
+            {"ResourceConfig": {"InstanceGroups": [{**GROUP, "InstanceCount": 63}, {**GROUP, **NAMED}]}},
+            "asks for 65 instances",
+        ),
+        (
+            {"ResourceConfig": {"InstanceGroups": [{**GROUP, "InstanceType": "ml.c5.xlarge"}]}},
+            "InstanceGroups[g].InstanceType 'ml.c5.xlarge' is not simulated",
+        ),
+        ({"ResourceConfig": {"InstanceGroups": [{**GROUP, "InstanceCount": 0}]}}, "at least 1"),
         ({"StoppingCondition": {"MaxRuntimeInSeconds": 28 * 86400 + 1}}, "28 days"),
-        ({"StoppingCondition": {"MaxRuntimeInSeconds": 60, "MaxWaitTimeInSeconds": 90}}, "MaxWaitTime"),
+        ({"StoppingCondition": {"MaxRuntimeInSeconds": 60, "MaxWaitTimeInSeconds": 90}}, "valid only with"),
         ({"HyperParameters": {str(i): "1" for i in range(101)}}, "at most 100"),
         ({"HyperParameters": {"k" * 257: "1"}}, "at most 256"),
         ({"HyperParameters": {"text": "v" * 3000}}, "'text' has 3000 characters, at most 2500"),
         ({"Environment": {str(i): "1" for i in range(101)}}, "at most 100"),
         ({"Environment": {"KEY": "v" * 513}}, "'KEY' may have 512"),
-        ({"EnableManagedSpotTraining": True}, "EnableManagedSpotTraining is not supported: spot"),
+        ({"EnableManagedSpotTraining": True}, "Invalid MaxWaitTimeInSeconds. It must be present and be"),
+        (
+            {
+                "EnableManagedSpotTraining": True,
+                "StoppingCondition": {"MaxRuntimeInSeconds": 60, "MaxWaitTimeInSeconds": 59},
+            },
+            "greater than or equal to MaxRuntimeInSeconds; given: 59, and MaxRuntimeInSeconds is 60",
+        ),
         ({"VpcConfig": {"SecurityGroupIds": ["s"], "Subnets": ["n"]}}, "EnableNetworkIsolation rehearses"),
         ({"SomethingNew": {"A": {"B": 1}}}, "SomethingNew is not supported"),
         ({"DebugHookConfig": {"S3OutputPath": "s3://b", "HookParameters": {"a": "b"}}}, "HookParameters"),
         ({"OutputDataConfig": {"S3OutputPath": "https://b/x"}}, "must look like s3://bucket/prefix"),
-        ({"OutputDataConfig": {"S3OutputPath": "s3://b/x", "CompressionType": "NONE"}}, "Valid: 'GZIP'"),
         ({"CheckpointConfig": {"S3Uri": "s3://b/c", "LocalPath": "/opt/ml/model"}}, "LocalPath must be"),
         ({"CheckpointConfig": {"S3Uri": "s3://b/c", "LocalPath": "/opt/ml/model/"}}, "LocalPath must be"),
         ({"CheckpointConfig": {"S3Uri": "s3://b/c", "LocalPath": "/"}}, "LocalPath must be"),
         ({"CheckpointConfig": {"S3Uri": "s3://b/c", "LocalPath": "/a/../b"}}, "LocalPath must be"),
         ({"AlgorithmSpecification": {"TrainingInputMode": "File"}}, "needs TrainingImage"),
-        ({"AlgorithmSpecification": algorithm(TrainingInputMode="Pipe")}, "Valid: 'File'"),
+        ({"AlgorithmSpecification": algorithm(TrainingInputMode="Pipe")}, "use FastFile"),
+        ({"AlgorithmSpecification": algorithm(AlgorithmName="a")}, "AlgorithmName is not supported"),
+        (
+            {
+                "AlgorithmSpecification": algorithm(
+                    TrainingImageConfig={"TrainingRepositoryAccessMode": "Vpc"}
+                )
+            },
+            "`docker pull` the image",
+        ),
         (
             {"AlgorithmSpecification": algorithm(MetricDefinitions=[{"Name": "m", "Regex": "a("}])},
             "does not compile",
@@ -74,12 +130,16 @@ def test_a_request_of_the_sdk_passes() -> None:
             "no group",
         ),
         ({"InputDataConfig": [channel("a", "s3://b/1"), channel("a", "s3://b/2")]}, "more than once: a"),
+        ({"InputDataConfig": [channel("a", "s3://b/1", InputMode="Pipe")]}, "[a].InputMode 'Pipe'"),
+        ({"InputDataConfig": [channel("a", "s3://b/1", CompressionType="Gzip")]}, "only in Pipe input mode"),
         (
-            {"InputDataConfig": [channel("a", "s3://b/1", InputMode="FastFile")]},
-            "'FastFile' is not supported",
+            {"InputDataConfig": [channel("a", "s3://b/1", RecordWrapperType="RecordIO")]},
+            "only in Pipe input mode",
         ),
-        ({"InputDataConfig": [channel("a", "s3://b/1", CompressionType="Gzip")]}, "'Gzip'"),
-        ({"InputDataConfig": [channel("a", "s3://b/1", ShuffleConfig={"Seed": 1})]}, "ShuffleConfig"),
+        ({"InputDataConfig": [sourced("a", InstanceGroupNames=["x"])]}, "no instance group x"),
+        ({"InputDataConfig": [sourced("a", S3DataType="AugmentedManifestFile")]}, "in a ManifestFile"),
+        ({"InputDataConfig": [sourced("a", S3DataType="Converse")]}, "serverless"),
+        ({"InputDataConfig": [sourced("a", AttributeNames=["x"])]}, "InputDataConfig[a].DataSource.S3Data"),
         ({"InputDataConfig": [channel("a", "file://data")]}, "must be absolute"),
         ({"InputDataConfig": [channel("..", "s3://b/1")]}, "cannot be its name"),
         (
@@ -87,7 +147,6 @@ def test_a_request_of_the_sdk_passes() -> None:
             "FileSystem",
         ),
         ({"Tags": [{"Key": "a", "Value": "1"}, {"Key": "a", "Value": "2"}]}, "unique"),
-        ({"EnableNetworkIsolation": True, "ResourceConfig": resources(InstanceCount=2)}, "one instance"),
     ],
 )
 def test_what_is_not_honoured_is_refused_by_name(members: dict[str, Any], says: str) -> None:
@@ -95,12 +154,3 @@ def test_what_is_not_honoured_is_refused_by_name(members: dict[str, Any], says: 
     with pytest.raises(ValidationFailed, match=None) as error:
         validate({**request(), **members})
     assert says in str(error.value)
-
-
-@pytest.mark.parametrize("kind", ["ManifestFile", "AugmentedManifestFile"])
-def test_manifests_are_refused(kind: str) -> None:
-    """Only prefixes are fetched."""
-    given = channel("a", "s3://b/1")
-    given["DataSource"]["S3DataSource"]["S3DataType"] = kind
-    with pytest.raises(ValidationFailed, match="S3Prefix"):
-        validate(request(InputDataConfig=[given]))

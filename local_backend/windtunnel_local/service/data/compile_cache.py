@@ -10,7 +10,9 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable
 
-from windtunnel_local.service.data.inputs import copy_file, list_all
+from windtunnel_local.service.data.copying import copy_file
+from windtunnel_local.service.data.distrust import require_room
+from windtunnel_local.service.data.listing import list_all
 from windtunnel_local.service.data.paths import JobPaths
 from windtunnel_local.service.data.uris import parse_s3
 from windtunnel_local.service.errors import InputError, NoSuchKey
@@ -89,6 +91,7 @@ def store_cache(job: Job, folders: JobPaths, objects: ObjectStore) -> None:
                 continue
             if path.is_symlink() or not path.is_file() or known.get(key) == path.stat().st_size:
                 continue
+            require_room([path], folders)
             objects.put_file(bucket, key, path)
             known[key] = path.stat().st_size
 

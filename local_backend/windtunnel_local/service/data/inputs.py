@@ -6,49 +6,79 @@ Everything here can be repeated: a channel that was fetched half is fetched agai
 from __future__ import annotations
 
 import os
-import shutil
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from windtunnel_local.service.data import paths
+from windtunnel_local.service.data.copying import (
+    Check,
+    copy_file,
+    download_failed,
+    link_file,
+    make_folder,
+    share,
+)
+from windtunnel_local.service.data.listing import Item, directory, local_items, prefix_items
+from windtunnel_local.service.data.manifests import manifest_items
 from windtunnel_local.service.data.paths import JobPaths
-from windtunnel_local.service.data.source import check_archive
+from windtunnel_local.service.data.sharing import is_sharded, shared_out
+from windtunnel_local.service.data.source import provide_archive
 from windtunnel_local.service.data.trees import remove_tree
 from windtunnel_local.service.data.uris import is_file, parse_file, parse_s3
-from windtunnel_local.service.errors import InputError, NoSuchBucket, NoSuchKey
+from windtunnel_local.service.errors import NoSuchBucket, NoSuchKey
 from windtunnel_local.service.model import Job
-from windtunnel_local.service.ports import Mount, ObjectInfo, ObjectStore
+from windtunnel_local.service.ports import Mount, ObjectStore
 from windtunnel_local.service.request import requests
+from windtunnel_local.service.request.cluster import channel_hosts
 
-Check = Callable[[], None]
-"""Called between files; raises to abandon the download."""
+HostMounts = Mapping[str, tuple[Mount, ...]]
+"""By host, what is mounted into its container."""
 
-_PAGE = 1000
+_TRIES = 5
 
 
-def provide_channels(job: Job, folders: JobPaths, objects: ObjectStore, check: Check) -> tuple[Mount, ...]:
-    """Copy the s3:// channels into every host's folder; returns the mounts of the file:// channels.
+def provide_channels(
+    job: Job,
+    folders: JobPaths,
+    objects: ObjectStore,
+    check: Check,
+    *,
+    read_only_mounts: bool = True,
+    in_views: bool = False,
+) -> HostMounts:
+    """Fill the channels of every host, as far as they are not mounted; returns the mounts.
 
-    A directory with links that lead nowhere in a container is copied too, as what they point to.
+    File mode copies objects of S3; hosts share one copy through hard links where the file system
+    allows. FastFile, and what a manifest or a shard takes out of a local directory, becomes a folder
+    of further names of the same bytes, mounted read-only: it costs no copy, and the bytes stay
+    although the object is replaced or deleted meanwhile. A local directory is mounted as it is;
+    with links that lead nowhere in a container it is copied, as what they point to.
 
-    Hosts of one job share a single copy through hard links where the file system allows.
+    Args:
+        job: whose.
+        folders: where its files are.
+        objects: the object store.
+        check: called between files and within long ones; raises to abandon.
+        read_only_mounts: whether the runner keeps a job from writing to what is mounted read-only;
+            where it does not, everything out of S3 is copied.
+        in_views: mount nothing: the folder of all views is mounted already, and a channel is a link
+            into it. A local directory becomes a view, too.
 
     Raises:
         InputError: a channel cannot be provided; the text names its URI and the fix.
     """
-    mounts: list[Mount] = []
+    mounts: dict[str, tuple[Mount, ...]] = dict.fromkeys(job.hosts, ())
     for channel in requests.channels(job):
-        if is_file(requests.channel_uri(channel)):
-            path = _local(channel)
-            if _has_links_out(path):
-                _copy_tree(path, [folders.channel(host, channel["ChannelName"]) for host in job.hosts], check)
+        provided = _Channel(job, channel, folders, objects, check, read_only_mounts, in_views).provide()
+        for host, mount in provided.items():
+            if in_views:
+                folder = folders.channel(host, channel["ChannelName"])
+                folder.rmdir()
+                folder.symlink_to(PurePosixPath(paths.VIEWS, channel["ChannelName"]))
             else:
-                mounts.append(_mount(job, channel, path, folders))
-        else:
-            _fetch(job, channel, folders, objects, check)
-    return tuple(mounts)
+                mounts[host] += (mount,)
+    return mounts
 
 
 def provide_source(job: Job, folders: JobPaths, objects: ObjectStore) -> None:
@@ -63,60 +93,144 @@ def provide_source(job: Job, folders: JobPaths, objects: ObjectStore) -> None:
     if is_file(uri):
         original = parse_file(uri)
         if not original.is_file():
-            raise _download_failed(f"{uri} is not a file. Hand over the path of a sourcedir.tar.gz")
+            raise download_failed(f"{uri} is not a file. Hand over the path of a sourcedir.tar.gz")
     else:
         original = _object(uri, objects)
     folders.source.parent.mkdir(parents=True, exist_ok=True)
-    copy_file(original, folders.source, uri)
-    check_archive(folders.source, uri)
+    provide_archive(original, folders.source, uri)
 
 
-def list_all(objects: ObjectStore, bucket: str, prefix: str) -> Iterator[ObjectInfo]:
-    """All objects with a prefix, page by page."""
-    after = ""
-    while page := objects.list(bucket, prefix, after=after, limit=_PAGE):
-        yield from page
-        after = page[-1].key
+class _Channel:
+    """One channel on its way to the hosts that get it."""
 
-
-def relative_key(key: str, prefix: str) -> str:
-    """Where a key of a channel's prefix goes below the channel's folder, as SageMaker lays it out.
-
-    ``data/train`` gives ``a.csv`` for ``data/train/a.csv``; the key itself gives its
-    basename; and ``train2/b.csv`` for ``data/train2/b.csv``, which the prefix names as well.
-    """
-    if key != prefix and (prefix.endswith("/") or not prefix):
-        return key[len(prefix) :]
-    if key.startswith(prefix + "/"):
-        return key[len(prefix) + 1 :]
-    return key[prefix.rfind("/") + 1 :]
-
-
-# --- file:// ----------------------------------------------------------------
-
-
-def _local(channel: dict[str, Any]) -> Path:
-    """The path of a file:// channel; raises ``InputError``."""
-    uri, name = requests.channel_uri(channel), channel["ChannelName"]
-    path = parse_file(uri)
-    if not path.exists():
-        raise _download_failed(
-            f"the path of channel {name!r} does not exist: {uri}. Check the path; it must exist on the"
-            " machine that runs the backend"
+    def __init__(
+        self,
+        job: Job,
+        channel: dict[str, Any],
+        folders: JobPaths,
+        objects: ObjectStore,
+        check: Check,
+        read_only_mounts: bool,
+        in_views: bool,
+    ) -> None:
+        self._channel = channel
+        self._name = str(channel["ChannelName"])
+        self._uri = requests.channel_uri(channel)
+        self._manifest = channel["DataSource"]["S3DataSource"]["S3DataType"] == "ManifestFile"
+        self._hosts = channel_hosts(job, channel)
+        self._folders = folders
+        self._objects = objects
+        self._check = check
+        self._in_views = in_views
+        self._linked = read_only_mounts and (
+            requests.input_mode(job, channel) == "FastFile" or is_file(self._uri)
         )
-    return path
 
+    def provide(self) -> dict[str, Mount]:
+        """Bring everything to its place; returns what is to be mounted, by host."""
+        for host in self._hosts:
+            for folder in (self._folders.channel(host, self._name), self._folders.view(host, self._name)):
+                remove_tree(folder)
+            self._folders.channel(host, self._name).mkdir(parents=True)
+        if is_file(self._uri) and not self._manifest:
+            return self._local()
+        if self._manifest:
+            return self._place_all(manifest_items(self._objects, self._uri))
+        return self._prefix()
 
-def _mount(job: Job, channel: dict[str, Any], path: Path, folders: JobPaths) -> Mount:
-    """A read-only mount; the mount point is made here, or the engine would make it as root."""
-    name = channel["ChannelName"]
-    target = f"{paths.CHANNELS}/{name}"
-    for host in job.hosts:
-        folder = folders.channel(host, name)
-        folder.mkdir(parents=True, exist_ok=True)
+    def _prefix(self) -> dict[str, Mount]:
+        try:
+            found = prefix_items(self._objects, *parse_s3(self._uri))
+            first = next(found, None)
+            if first is not None:
+                return self._place_all(_chain(first, found))
+        except NoSuchBucket:
+            raise download_failed(
+                f"channel {self._name!r}: the bucket of {self._uri} does not exist. Create it and upload the"
+                " data, or pass a local path"
+            ) from None
+        raise download_failed(
+            f'No S3 objects found under S3 URL "{self._uri}" given in input data source (channel'
+            f" {self._name!r}). Upload the data there, correct the prefix, or pass a local path"
+        )
+
+    def _local(self) -> dict[str, Mount]:
+        """A local directory or file: mounted, unless a part or a copy of it is wanted."""
+        path = parse_file(self._uri)
+        if not path.exists():
+            raise download_failed(
+                f"the path of channel {self._name!r} does not exist: {self._uri}. Check the path; it must exist"
+                " on the machine that runs the backend"
+            )
+        if self._in_views or (is_sharded(self._channel) and len(self._hosts) > 1):
+            return self._place_all(local_items(path))
+        if _has_links_out(path):
+            self._linked = False
+            return self._place_all(local_items(path))
+        target = f"{paths.CHANNELS}/{self._name}"
         if not path.is_dir():
-            (folder / path.name).touch()
-    return Mount(str(path.resolve()), target if path.is_dir() else f"{target}/{path.name}", read_only=True)
+            # The mount point is made here, or the engine would make it as root.
+            for host in self._hosts:
+                (self._folders.channel(host, self._name) / path.name).touch()
+            target = f"{target}/{path.name}"
+        return dict.fromkeys(self._hosts, Mount(str(path.resolve()), target, read_only=True))
+
+    def _place_all(self, items: Iterator[Item]) -> dict[str, Mount]:
+        """Copy or link every file to where it belongs."""
+        roots = {host: self._root(host) for host in self._hosts}
+        for root in roots.values():
+            root.mkdir(parents=True, exist_ok=True)
+        files = self._files(items, tuple(roots.values()))
+        for (item, parts), hosts in shared_out(files, self._hosts, self._channel):
+            first, *others = [roots[host].joinpath(*parts) for host in hosts]
+            if self._linked:
+                for target in (first, *others):
+                    self._take(item, link_file, target)
+            else:
+                self._take(item, copy_file, first)
+                for other in others:
+                    share(first, other, item.uri, self._check)
+        if not self._linked:
+            return {}
+        target_in_container = f"{paths.CHANNELS}/{self._name}"
+        return {host: Mount(str(root), target_in_container, read_only=True) for host, root in roots.items()}
+
+    def _files(
+        self, items: Iterator[Item], roots: tuple[Path, ...]
+    ) -> Iterator[tuple[Item, tuple[str, ...]]]:
+        """The files with their places; empty folders are made for every host on the way."""
+        for item in items:
+            self._check()
+            parts = tuple(part for part in PurePosixPath(item.place).parts if part != "/")
+            if ".." in parts or "\0" in item.place:
+                raise download_failed(
+                    f"channel {self._name!r}: {item.uri} would leave the channel's folder, as {item.place!r}."
+                    " Rename the object"
+                )
+            if parts and not item.place.endswith("/"):
+                yield item, parts
+            else:  # the marker with which consoles make a "folder"
+                for root in roots:
+                    make_folder(root.joinpath(*parts), item.uri)
+
+    def _take(self, item: Item, how: Callable[[Path, Path, str, Check], None], target: Path) -> None:
+        """Copy or link one file; one that is replaced at this moment is taken as it is then."""
+        for _ in range(_TRIES):
+            try:
+                return how(item.original(), target, item.uri, self._check)
+            except NoSuchKey:
+                break
+            except FileNotFoundError:
+                continue
+        raise download_failed(f"{item.uri} was removed while the job was fetching it. Start the job again")
+
+    def _root(self, host: str) -> Path:
+        return (self._folders.view if self._linked else self._folders.channel)(host, self._name)
+
+
+def _chain(first: Item, rest: Iterator[Item]) -> Iterator[Item]:
+    yield first
+    yield from rest
 
 
 def _has_links_out(top: Path) -> bool:
@@ -124,7 +238,7 @@ def _has_links_out(top: Path) -> bool:
     real = os.path.realpath(top)
     pending = [top] if top.is_dir() else []
     while pending:
-        with _listing(pending.pop()) as entries:
+        with directory(pending.pop()) as entries:
             for entry in entries:
                 if entry.is_symlink():
                     link = Path(entry.path)
@@ -136,130 +250,10 @@ def _has_links_out(top: Path) -> bool:
     return False
 
 
-def _copy_tree(top: Path, folders: list[Path], check: Check) -> None:
-    """All files below a directory, links followed; what leads nowhere, or in a circle, is left out."""
-    first, *others = folders
-    pending: list[tuple[Path, PurePosixPath, tuple[str, ...]]] = [(top, PurePosixPath(), ())]
-    while pending:
-        folder, below, above = pending.pop()
-        above = (*above, os.path.realpath(folder))
-        for target in folders:
-            _make_folder(target / below, str(folder))
-        with _listing(folder) as entries:
-            for entry in entries:
-                check()
-                path, place = Path(entry.path), below / entry.name
-                if path.is_dir():
-                    if os.path.realpath(path) not in above:
-                        pending.append((path, place, above))
-                elif path.is_file():
-                    copy_file(path, first / place, str(path))
-                    for other in others:
-                        _share(first / place, other / place, str(path))
-
-
-@contextmanager
-def _listing(folder: Path) -> Iterator[Iterator[os.DirEntry[str]]]:
-    try:
-        with os.scandir(folder) as entries:
-            yield entries
-    except PermissionError as error:
-        raise _download_failed(f"{error.filename or folder} cannot be read: {error.strerror}") from error
-
-
-# --- s3:// ------------------------------------------------------------------
-
-
-def _fetch(job: Job, channel: dict[str, Any], folders: JobPaths, objects: ObjectStore, check: Check) -> None:
-    uri, name = requests.channel_uri(channel), channel["ChannelName"]
-    bucket, prefix = parse_s3(uri)
-    first, *others = [folders.channel(host, name) for host in job.hosts]
-    for folder in (first, *others):
-        remove_tree(folder)
-        folder.mkdir(parents=True)
-    found = False
-    try:
-        for info in list_all(objects, bucket, prefix):
-            check()
-            found = True
-            _place(objects, bucket, info, relative_key(info.key, prefix), (first, *others), uri)
-    except NoSuchBucket:
-        raise _download_failed(
-            f"channel {name!r}: the bucket of {uri} does not exist. Create it and upload the data, or pass a"
-            " local path"
-        ) from None
-    if not found:
-        raise _download_failed(
-            f'No S3 objects found under S3 URL "{uri}" given in input data source (channel {name!r}). Upload'
-            " the data there, correct the prefix, or pass a local path"
-        )
-
-
-def _place(
-    objects: ObjectStore, bucket: str, info: ObjectInfo, relative: str, folders: tuple[Path, ...], uri: str
-) -> None:
-    """One object into the folders of all hosts."""
-    parts = [part for part in PurePosixPath(relative).parts if part != "/"]
-    if ".." in parts or "\0" in relative:
-        raise _download_failed(
-            f"{uri}: the key {info.key!r} would leave the channel's folder. Rename the object"
-        )
-    if relative.endswith("/") or not parts:  # the marker with which consoles make a "folder"
-        for folder in folders:
-            _make_folder(folder.joinpath(*parts), f"s3://{bucket}/{info.key}")
-        return
-    try:
-        original = objects.path(bucket, info.key)
-    except NoSuchKey:
-        raise _download_failed(
-            f"s3://{bucket}/{info.key} was removed while the job was fetching it. Start the job again"
-        ) from None
-    first, *others = [folder.joinpath(*parts) for folder in folders]
-    copy_file(original, first, f"s3://{bucket}/{info.key}")
-    for other in others:
-        _share(first, other, uri)
-
-
-def copy_file(original: Path, target: Path, uri: str) -> None:
-    """A copy, never a link: what a script does to its input must not reach the object store.
-
-    Raises:
-        InputError: it cannot be read or written; names ``uri``.
-    """
-    _make_folder(target.parent, uri)
-    try:
-        shutil.copyfile(original, target)
-    except OSError as error:
-        raise _cannot_write(uri, target, error) from error
-
-
-def _make_folder(folder: Path, uri: str) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise _cannot_write(uri, folder, error) from error
-
-
-def _cannot_write(uri: str, target: Path, error: OSError) -> InputError:
-    return _download_failed(f"{uri} could not be written to {target}: {error.strerror or error}")
-
-
-def _share(first: Path, other: Path, uri: str) -> None:
-    other.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        os.link(first, other)
-    except OSError:
-        copy_file(first, other, uri)
-
-
 def _object(uri: str, objects: ObjectStore) -> Path:
     bucket, key = parse_s3(uri)
     if not objects.has_bucket(bucket) or objects.head(bucket, key) is None:
-        raise _download_failed(
+        raise download_failed(
             f"the source code is not there: {uri} (NoSuchKey). Upload the tarball before the job is created"
         )
     return objects.path(bucket, key)
-
-
-def _download_failed(text: str) -> InputError:
-    return InputError(f"ClientError: Data download failed: {text}.")

@@ -1,4 +1,4 @@
-"""What a job leaves behind: model, output data, checkpoints; into the object store.
+"""What a job leaves behind: model, output data, event files; into the object store.
 
 Everything here can be repeated: an upload that was cut off is done again.
 """
@@ -6,30 +6,18 @@ Everything here can be repeated: an upload that was cut off is done again.
 from __future__ import annotations
 
 import gzip
-import json
-import logging
-import stat
 import tarfile
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 
-from windtunnel_local.service.data.inputs import copy_file, list_all, relative_key
+from windtunnel_local.service.data.checkpoints import checkpoint_uri
+from windtunnel_local.service.data.distrust import require_room
+from windtunnel_local.service.data.merging import Entry, merged
 from windtunnel_local.service.data.paths import JobPaths
 from windtunnel_local.service.data.uris import join_s3, parse_s3
-from windtunnel_local.service.errors import InputError, NoSuchBucket, NoSuchKey
+from windtunnel_local.service.errors import InputError
 from windtunnel_local.service.model import Job
 from windtunnel_local.service.ports import ObjectStore
-
-_log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class _Entry:
-    """A file, directory or inner link of the merged tree."""
-
-    name: str
-    path: Path
 
 
 def require_output_bucket(job: Job, objects: ObjectStore) -> None:
@@ -39,7 +27,7 @@ def require_output_bucket(job: Job, objects: ObjectStore) -> None:
         InputError: the bucket does not exist.
     """
     tensorboard = job.request.get("TensorBoardOutputConfig", {}).get("S3OutputPath")
-    for uri in (job.request["OutputDataConfig"]["S3OutputPath"], _checkpoint_uri(job), tensorboard):
+    for uri in (job.request["OutputDataConfig"]["S3OutputPath"], checkpoint_uri(job), tensorboard):
         if uri is not None and not objects.has_bucket(parse_s3(uri)[0]):
             raise InputError(
                 f"ClientError: Artifact upload would fail: the bucket of {uri} does not exist. Create it"
@@ -53,27 +41,34 @@ def output_uri(job: Job, *parts: str) -> str:
 
 
 def store_artifacts(job: Job, folders: JobPaths, objects: ObjectStore) -> str | None:
-    """Store model.tar.gz, output.tar.gz and event files, each if it has content; returns the model's URI.
+    """Store the model, the output data and event files, each if it has content; returns the model's URI.
 
-    The directories of all hosts become one archive; where two hosts wrote the same name,
-    the first host's file is taken.
+    They become model.tar.gz and output.tar.gz, or with CompressionType NONE the files below
+    ``output/model/`` and ``output/data/``. The directories of all hosts become one; where two hosts
+    wrote the same name, the first host's file is taken.
 
     Raises:
         ObjectError, OSError: it cannot be stored.
     """
-    hosts = job.hosts
-    model = _store_archive(job, "model.tar.gz", [folders.model(h) for h in hosts], folders, objects)
-    _store_archive(job, "output.tar.gz", [folders.output_data(h) for h in hosts], folders, objects)
-    _store_event_files(job, folders, objects)
+    models = [folders.model(host) for host in job.hosts]
+    data = [folders.output_data(host) for host in job.hosts]
+    if job.request["OutputDataConfig"].get("CompressionType") == "NONE":
+        model = _store_files(job, "model", models, folders, objects)
+        _store_files(job, "data", data, folders, objects)
+    else:
+        model = _store_archive(job, "model.tar.gz", models, folders, objects)
+        _store_archive(job, "output.tar.gz", data, folders, objects)
+    store_event_files(job, folders, objects)
     return model
 
 
 def _store_archive(
     job: Job, name: str, roots: Sequence[Path], folders: JobPaths, objects: ObjectStore
 ) -> str | None:
-    entries = list(_merged(roots, folders))
+    entries = list(merged(roots, folders))
     if all(entry.path.is_dir() and not entry.path.is_symlink() for entry in entries):
         return None
+    require_room((entry.path for entry in entries), folders, packed=True)
     folders.scratch.mkdir(parents=True, exist_ok=True)
     archive = folders.scratch / name
     uri = output_uri(job, "output", name)
@@ -85,19 +80,35 @@ def _store_archive(
     return uri
 
 
-def _store_event_files(job: Job, folders: JobPaths, objects: ObjectStore) -> None:
+def _store_files(
+    job: Job, name: str, roots: Sequence[Path], folders: JobPaths, objects: ObjectStore
+) -> str | None:
+    """Each file as an object; returns their prefix. S3 has neither links nor empty folders."""
+    stored = False
+    entries = list(merged(roots, folders))
+    require_room((entry.path for entry in entries), folders)
+    for entry in entries:
+        if entry.path.is_file():
+            objects.put_file(*parse_s3(output_uri(job, "output", name, entry.name)), entry.path)
+            stored = True
+    return output_uri(job, "output", name, "") if stored else None
+
+
+def store_event_files(job: Job, folders: JobPaths, objects: ObjectStore) -> None:
     """What lies in the folder of TensorBoard, file by file, where SageMaker puts it.
 
     That is TensorBoardOutputConfig.S3OutputPath; here also without one, to the job's other output.
     """
     config = job.request.get("TensorBoardOutputConfig") or job.request["OutputDataConfig"]
-    for entry in _merged([folders.tensorboard(host) for host in job.hosts], folders):
+    entries = list(merged([folders.tensorboard(host) for host in job.hosts], folders))
+    require_room((entry.path for entry in entries), folders)
+    for entry in entries:
         if entry.path.is_file():
             uri = join_s3(config["S3OutputPath"], job.name, "tensorboard-output", entry.name)
             objects.put_file(*parse_s3(uri), entry.path)
 
 
-def write_archive(archive: Path, entries: Sequence[_Entry]) -> None:
+def write_archive(archive: Path, entries: Sequence[Entry]) -> None:
     """A tar.gz that depends on names, contents and permissions only: no times, no owners."""
     with (
         archive.open("wb") as raw,
@@ -117,124 +128,3 @@ def write_archive(archive: Path, entries: Sequence[_Entry]) -> None:
                     tar.addfile(info, content)
             else:
                 tar.addfile(info)
-
-
-def _merged(roots: Sequence[Path], folders: JobPaths) -> Iterator[_Entry]:
-    """The trees of all hosts as one, sorted by name."""
-    merged: dict[str, Path] = {}
-    for root in roots:
-        for path in _walk(root, folders):
-            merged.setdefault(path.relative_to(root).as_posix(), path)
-    for name in sorted(merged):
-        yield _Entry(name, merged[name])
-
-
-def _walk(root: Path, folders: JobPaths) -> Iterator[Path]:
-    """Files, directories and links that stay inside; the rest is left out, with a line in the log."""
-    if not root.is_dir():
-        return
-    if not folders.holds(root):
-        _log.warning("%s was replaced by a link that leads out; it is not stored.", root)
-        return
-    top, pending = root.resolve(), [root]
-    while pending:
-        for path in sorted(pending.pop().iterdir()):
-            mode = path.lstat().st_mode
-            if stat.S_ISLNK(mode):
-                inside = path.resolve().is_relative_to(top) and not path.readlink().is_absolute()
-                if inside:
-                    yield path
-                else:
-                    _log.warning("%s is a link that leads out; it is not stored.", path)
-            elif stat.S_ISDIR(mode):
-                yield path
-                pending.append(path)
-            elif stat.S_ISREG(mode):
-                yield path
-            else:
-                _log.warning("%s is no regular file; it is not stored.", path)
-
-
-# --- checkpoints ------------------------------------------------------------
-
-
-def fetch_checkpoints(job: Job, folders: JobPaths, objects: ObjectStore, check: Callable[[], None]) -> None:
-    """Fill every host's checkpoint directory from CheckpointConfig.S3Uri.
-
-    SageMaker syncs while the job runs; this backend syncs at the start and at the end, which
-    a script that resumes from its checkpoints cannot tell apart.
-
-    Raises:
-        InputError: a key leaves the directory, or its file cannot be written.
-    """
-    uri = _checkpoint_uri(job)
-    if uri is None:
-        return
-    bucket, prefix = _checkpoint_prefix(uri)
-    known: dict[str, dict[str, list[int]]] = {}
-    for info in list_all(objects, bucket, prefix):
-        check()
-        relative = relative_key(info.key, prefix)
-        if ".." in relative.split("/") or "\0" in relative:
-            raise InputError(
-                f"ClientError: Checkpoint download failed: the key {info.key!r} of {uri} would leave the"
-                " checkpoint directory. Rename the object."
-            )
-        if not relative or relative.endswith("/"):
-            continue
-        try:
-            original = objects.path(bucket, info.key)
-        except NoSuchKey:
-            continue  # removed since it was listed
-        for host in job.hosts:
-            target = folders.checkpoints(host) / relative.lstrip("/")
-            copy_file(original, target, f"s3://{bucket}/{info.key}")
-            known.setdefault(relative, {})[host] = _fingerprint(target)
-    folders.checkpoint_manifest.write_text(json.dumps(known))
-
-
-def store_checkpoints(job: Job, folders: JobPaths, objects: ObjectStore) -> None:
-    """Bring CheckpointConfig.S3Uri to what the hosts have now: at the end, however the job ended.
-
-    New and changed files are stored; what was fetched at the start and is gone from all
-    hosts is deleted. Objects that appeared there meanwhile are left alone.
-
-    Raises:
-        ObjectError, OSError: it cannot be stored.
-    """
-    uri = _checkpoint_uri(job)
-    if uri is None:
-        return
-    bucket, prefix = _checkpoint_prefix(uri)
-    manifest = folders.checkpoint_manifest
-    known: dict[str, dict[str, list[int]]] = json.loads(manifest.read_text()) if manifest.is_file() else {}
-    present: set[str] = set()
-    changed: dict[str, Path] = {}
-    for host in job.hosts:
-        for entry in _merged([folders.checkpoints(host)], folders):
-            if entry.path.is_file():
-                present.add(entry.name)
-                if known.get(entry.name, {}).get(host) != _fingerprint(entry.path):
-                    changed.setdefault(entry.name, entry.path)
-    for name, path in changed.items():
-        objects.put_file(bucket, prefix + name, path)
-    for gone in sorted(set(known) - present):
-        objects.delete(bucket, prefix + gone)
-
-
-def _fingerprint(path: Path) -> list[int]:
-    """Changes whenever the file is written."""
-    status = path.stat()
-    return [status.st_size, status.st_mtime_ns]
-
-
-def _checkpoint_uri(job: Job) -> str | None:
-    config = job.request.get("CheckpointConfig")
-    return None if config is None else str(config["S3Uri"])
-
-
-def _checkpoint_prefix(uri: str) -> tuple[str, str]:
-    bucket, key = parse_s3(uri)
-    if not bucket:
-        raise NoSuchBucket(uri)
-    return bucket, f"{key.rstrip('/')}/" if key else ""

@@ -13,6 +13,9 @@ SOURCE = "/opt/windtunnel/source/sourcedir.tar.gz"
 COUNTERS = "/opt/windtunnel/counters"
 HOME = "/opt/windtunnel/home"
 NEURON_CACHE = "/opt/windtunnel/neuron-cache"
+KEEPER = "/opt/windtunnel/keeper"
+VIEWS = "/opt/windtunnel/channels"
+WARM_POOL_CACHE = f"{ML}/sagemaker/warmpoolcache"
 
 
 @dataclass(frozen=True)
@@ -36,6 +39,15 @@ class JobPaths:
         """What was fetched from CheckpointConfig.S3Uri."""
         return self.root / "checkpoints.json"
 
+    @property
+    def earlier(self) -> Path:
+        """What is kept of earlier attempts."""
+        return self.root / "earlier"
+
+    def earlier_counters(self, attempt: int, host: str) -> Path:
+        """What the simulator of one host counted in an earlier attempt, from 0."""
+        return self.earlier / str(attempt) / host
+
     def host(self, host: str) -> Path:
         """Everything of one host."""
         return self.root / "hosts" / host
@@ -52,6 +64,22 @@ class JobPaths:
         """``/opt/ml/input/data/<channel>``."""
         return self.ml(host) / "input" / "data" / channel
 
+    def view(self, host: str, channel: str) -> Path:
+        """A channel that is mounted read-only: links to where its files are. Never below `ml`."""
+        return self.views(host) / channel
+
+    def views(self, host: str) -> Path:
+        """The channels of one host that are mounted read-only; mounted as a whole where the container is kept."""
+        return self.host(host) / "channels"
+
+    def keeper(self, host: str) -> Path:
+        """The orders of a container that is kept."""
+        return self.host(host) / "keeper"
+
+    def warm_pool_cache(self, host: str) -> Path:
+        """What a container that is kept hands on from job to job."""
+        return self.ml(host) / "sagemaker" / "warmpoolcache"
+
     def model(self, host: str) -> Path:
         """``/opt/ml/model``."""
         return self.ml(host) / "model"
@@ -63,6 +91,10 @@ class JobPaths:
     def failure(self, host: str) -> Path:
         """``/opt/ml/output/failure``."""
         return self.ml(host) / "output" / "failure"
+
+    def success(self, host: str) -> Path:
+        """``/opt/ml/output/success``, which AWS's toolkit makes when the script has come to a good end."""
+        return self.ml(host) / "output" / "success"
 
     def checkpoints(self, host: str) -> Path:
         """``/opt/ml/checkpoints``."""
@@ -86,7 +118,10 @@ class JobPaths:
 
     def holds(self, path: Path) -> bool:
         """Whether a path, all links resolved, is in this folder: a script may replace what it can write."""
-        return path.resolve().is_relative_to(self.root.resolve())
+        try:
+            return path.resolve().is_relative_to(self.root.resolve())
+        except (OSError, RuntimeError):  # links in a circle
+            return False
 
     def folders(self, host: str) -> tuple[Path, ...]:
         """What must exist before the host starts, so that the engine creates none of it as root."""

@@ -1,69 +1,233 @@
-"""A look into the source tarball before anything unpacks it."""
+"""The source tarball on its way into a container: read once, carefully, and written anew.
+
+The tools in the container unpack whatever they are given, as the job's user, without a look. So
+what they get is not the archive that was handed over but one written here, of plain files,
+directories and links that stay inside: no second reading of a header can differ from the first.
+"""
 
 from __future__ import annotations
 
+import gzip
+import io
 import posixpath
 import tarfile
 import zlib
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
+from typing import Literal
 
 from windtunnel_local.service.errors import InputError
 
+MAX_BYTES = 4 << 30
+MAX_MEMBERS = 100_000
+_MAX_HEADER_BYTES = 1 << 20  # of one member: long names and PAX records
+_MAX_HEADERS_BYTES = 256 << 20  # of all members
+_MAX_NAME_BYTES = 255
+_MAX_PATH_BYTES = 4000  # below Linux's 4096, with room for the folder it is unpacked in
+_MAX_MTIME = 0o77777777777
+_BLOCK = 1 << 20
 
-def check_archive(archive: Path, uri: str) -> None:
-    """Refuse an archive with a member that would leave the directory it is unpacked in.
+_Kind = Literal["a file", "a directory", "a symbolic link"]
 
-    Refused: absolute paths, ``..``, links that lead out, members behind a link, devices
-    and pipes. The tools in the container unpack without such checks.
+
+class _Unreadable(Exception):
+    """The bytes are no gzip-compressed tar archive."""
+
+
+def provide_archive(original: Path, target: Path, uri: str) -> None:
+    """Write ``target``, a tar.gz of what is in ``original``, after a look at every member. Blocks.
+
+    Refused: absolute paths, ``..``, links that lead out, members behind a link, devices, pipes and
+    sparse files, names that no file system takes, more than `MAX_BYTES` unpacked or `MAX_MEMBERS`.
 
     Raises:
-        InputError: names the archive, the member and the fix.
+        InputError: names the archive, the member, the reason and the fix; or ``target`` cannot be written.
     """
-    links: set[str] = set()
+    draft = target.with_name(target.name + ".tmp")
     try:
-        with tarfile.open(archive, mode="r|*") as members:
-            for member in members:
-                reason = _objection(member, links)
-                if reason:
-                    raise InputError(
-                        f"ClientError: The source archive {uri} is refused: member {member.name!r} {reason}."
-                        " Build the archive from files inside one source directory."
-                    )
-                if member.issym():
-                    links.add(posixpath.normpath(member.name))
-    except (tarfile.TarError, EOFError, OSError, zlib.error) as error:
+        with original.open("rb") as packed, draft.open("wb") as file:
+            _rewrite(_Source(packed, uri), file)
+        draft.replace(target)
+    except _Unreadable as error:
         raise InputError(
             f"ClientError: The source archive {uri} cannot be read ({error}). It must be a gzip-compressed"
             " tar file, as the SDK makes it from source_dir."
         ) from error
+    except OSError as error:
+        raise InputError(
+            f"ClientError: Data download failed: {uri} could not be written to {target}:"
+            f" {error.strerror or error}."
+        ) from error
+    finally:
+        draft.unlink(missing_ok=True)
 
 
-def _objection(member: tarfile.TarInfo, links: set[str]) -> str | None:
-    """What is wrong with a member; None if nothing is."""
-    name = member.name
+class _Source(io.RawIOBase):
+    """The unpacked bytes of an archive, as far as it may go on: a bomb ends here, not in memory or on disk."""
+
+    def __init__(self, packed: io.BufferedReader, uri: str) -> None:
+        self._file = gzip.GzipFile(fileobj=packed, mode="rb")
+        self.uri = uri
+        self._header_bytes = 0
+        self._since_member = 0
+        self._in_content = False
+
+    def read(self, size: int = -1, /) -> bytes:
+        """The next bytes. Raises ``_Unreadable`` or ``InputError``."""
+        try:
+            data = self._file.read(size)
+        except (OSError, EOFError, zlib.error) as error:
+            raise _Unreadable(error) from error
+        if not self._in_content:
+            self._header_bytes += len(data)
+            self._since_member += len(data)
+            if self._since_member > _MAX_HEADER_BYTES or self._header_bytes > _MAX_HEADERS_BYTES:
+                raise self.refused("its headers are larger than any real archive's")
+        return data
+
+    def content(self, inside: bool) -> None:
+        """Say whether what is read next is a file's content, which is counted elsewhere."""
+        self._in_content = inside
+        self._since_member = 0
+
+    def refused(self, reason: str, member: tarfile.TarInfo | None = None) -> InputError:
+        """The error that says what is wrong and with which member."""
+        which = f"member {_shown(member.name)} " if member else ""
+        return InputError(
+            f"ClientError: The source archive {self.uri} is refused: {which}{reason}."
+            " Build the archive from files inside one source directory."
+        )
+
+
+def _rewrite(source: _Source, file: io.BufferedWriter) -> None:
+    # GNU's format: names are bytes, whatever their encoding, and every tool reads it the same way.
+    with (
+        gzip.GzipFile("", "wb", compresslevel=1, fileobj=file, mtime=0) as packed,
+        tarfile.open(mode="w|", fileobj=packed, format=tarfile.GNU_FORMAT, encoding="utf-8") as out,
+    ):
+        for member, content in _members(source):
+            out.addfile(member, content)
+
+
+def _members(source: _Source) -> Iterator[tuple[tarfile.TarInfo, io.BufferedIOBase | None]]:
+    """What may pass, as members of a plain archive, each with its content."""
+    seen: dict[str, _Kind] = {}
+    left = MAX_BYTES
+    try:
+        with tarfile.open(mode="r|", fileobj=source, encoding="utf-8") as tar:
+            for number, member in enumerate(tar):
+                if number >= MAX_MEMBERS:
+                    raise source.refused(f"it has more than {MAX_MEMBERS} members")
+                reason = _objection(member, seen)
+                if reason:
+                    raise source.refused(reason, member)
+                left -= member.size if member.isreg() else 0
+                if left < 0:
+                    raise source.refused(f"makes it unpack to more than {MAX_BYTES >> 30} GiB", member)
+                source.content(member.isreg())
+                if posixpath.normpath(member.name) != ".":
+                    yield _plain(member), _Content(tar, member) if member.isreg() else None
+                source.content(False)
+    except (tarfile.TarError, ValueError, OverflowError) as error:
+        raise _Unreadable(error) from error
+
+
+class _Content(io.BufferedIOBase):
+    """A member's bytes; that there are too few of them is the source's fault, not the target's."""
+
+    def __init__(self, tar: tarfile.TarFile, member: tarfile.TarInfo) -> None:
+        self._file = tar.extractfile(member)
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        """Up to ``size`` bytes. Raises ``_Unreadable``."""
+        try:
+            data = self._file.read(-1 if size is None else size) if self._file else b""
+        except tarfile.TarError as error:
+            raise _Unreadable(error) from error
+        if not data and size:
+            raise _Unreadable("unexpected end of data")
+        return data
+
+
+def _plain(member: tarfile.TarInfo) -> tarfile.TarInfo:
+    """The member without owners, special bits and odd times."""
+    info = tarfile.TarInfo(posixpath.normpath(member.name))
+    info.type = tarfile.REGTYPE if member.isreg() else member.type
+    info.size = member.size if member.isreg() else 0
+    info.mode = member.mode & 0o777 | (0o700 if member.isdir() else 0o600)
+    with suppress(ValueError, OverflowError):  # not a number, or beyond all of them
+        info.mtime = min(max(int(member.mtime), 0), _MAX_MTIME)
+    if member.issym():
+        info.linkname = member.linkname
+    elif member.islnk():
+        info.linkname = posixpath.normpath(member.linkname)
+    return info
+
+
+def _objection(member: tarfile.TarInfo, seen: dict[str, _Kind]) -> str | None:
+    """What is wrong with a member; None if nothing is, and then it is among the ``seen``."""
+    name = posixpath.normpath(member.name)
+    reason = _bad_name(member.name) or _bad_kind(member)
+    if reason or name == ".":
+        return reason if reason or member.isdir() else "is the source directory itself"
+    for parent in _parents(name):
+        kind = seen.setdefault(parent, "a directory")
+        if kind != "a directory":
+            return f"lies behind {kind}"
+    kind = _kind(member)
+    earlier = seen.get(name, kind)
+    if earlier != kind or (name in seen and (kind == "a symbolic link" or member.islnk())):
+        return f"appears twice, as {earlier} and as {'a hard link' if member.islnk() else kind}"
+    if member.issym() and _leads_out(posixpath.dirname(name), member.linkname):
+        return f"is a link that leads out of the source directory, to {_shown(member.linkname)}"
+    if member.islnk() and seen.get(posixpath.normpath(member.linkname)) != "a file":
+        return (
+            f"is a link that leads out of the source directory, to {_shown(member.linkname)}: a hard link must"
+            " name a file that comes before it"
+        )
+    seen[name] = kind
+    return None
+
+
+def _bad_name(name: str) -> str | None:
+    raw = name.encode("utf-8", "surrogateescape")
     if name.startswith("/"):
         return "has an absolute path"
     if ".." in name.split("/"):
         return "leaves the source directory with '..'"
-    if not (member.isreg() or member.isdir() or member.issym() or member.islnk()):
-        return "is a device or a pipe"
-    if _parents(name) & links:
-        return "lies behind a symbolic link"
-    if member.issym() and _leads_out(posixpath.dirname(name), member.linkname):
-        return f"is a link that leads out of the source directory, to {member.linkname!r}"
-    if member.islnk() and (_leads_out("", member.linkname) or _parents(member.linkname) & links):
-        return f"is a link that leads out of the source directory, to {member.linkname!r}"
+    if not name or "\0" in name:
+        return "has a name that no file can have"
+    if len(raw) > _MAX_PATH_BYTES or any(len(part) > _MAX_NAME_BYTES for part in raw.split(b"/")):
+        return f"has a name longer than {_MAX_NAME_BYTES} bytes, or a path longer than {_MAX_PATH_BYTES}"
     return None
 
 
-def _parents(name: str) -> set[str]:
-    """All directories above a member."""
-    found = set()
-    parent = posixpath.dirname(posixpath.normpath(name))
-    while parent:
-        found.add(parent)
-        parent = posixpath.dirname(parent)
-    return found
+def _bad_kind(member: tarfile.TarInfo) -> str | None:
+    if member.issparse():
+        return "is a sparse file (leave out tar's --sparse)"
+    if not (member.isreg() or member.isdir() or member.issym() or member.islnk()):
+        return "is a device or a pipe"
+    if member.size < 0:
+        return "has a negative size"
+    if member.issym() or member.islnk():
+        target = member.linkname.encode("utf-8", "surrogateescape")
+        if not target or b"\0" in target or len(target) > _MAX_PATH_BYTES:
+            return "is a link to a name that no file can have"
+    return None
+
+
+def _kind(member: tarfile.TarInfo) -> _Kind:
+    if member.isdir():
+        return "a directory"
+    return "a symbolic link" if member.issym() else "a file"
+
+
+def _parents(name: str) -> Iterator[str]:
+    """All directories above a member, from the top."""
+    parts = name.split("/")
+    for count in range(1, len(parts)):
+        yield "/".join(parts[:count])
 
 
 def _leads_out(directory: str, target: str) -> bool:
@@ -80,3 +244,7 @@ def _leads_out(directory: str, target: str) -> bool:
         ups += 1
     depth = len([part for part in directory.split("/") if part not in {"", "."}])
     return ups > depth or ".." in parts[ups:]
+
+
+def _shown(name: str) -> str:
+    return ascii(name if len(name) <= 200 else f"{name[:200]}... ({len(name)} characters)")

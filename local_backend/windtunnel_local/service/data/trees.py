@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import stat
+import subprocess
 from contextlib import suppress
 from pathlib import Path
 
@@ -14,7 +15,7 @@ def remove_tree(path: Path) -> None:
 
     Idempotent. What cannot be removed even so, or belongs to another user, stays.
     """
-    shutil.rmtree(path, ignore_errors=True)
+    _remove(path)
     if not os.path.lexists(path):
         return
     _open_up(path)
@@ -22,7 +23,14 @@ def remove_tree(path: Path) -> None:
     for folder, names, _ in os.walk(path):
         for name in names:
             _open_up(Path(folder, name))
-    shutil.rmtree(path, ignore_errors=True)
+    _remove(path)
+
+
+def _remove(path: Path) -> None:
+    try:
+        shutil.rmtree(path, ignore_errors=True)
+    except RecursionError:  # deeper than Python's calls; `rm` has no such limit
+        subprocess.run(["rm", "-rf", "--", str(path)], check=False, stderr=subprocess.DEVNULL)
 
 
 def _open_up(folder: Path) -> None:

@@ -4,78 +4,110 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import PurePosixPath
 from typing import Any
 
 from windtunnel_local.service.config import ServiceConfig
 from windtunnel_local.service.data import paths
 from windtunnel_local.service.data.compile_cache import cache_uri
 from windtunnel_local.service.model import Job
-from windtunnel_local.service.ports import ContainerPlan, JobPlan, Mount
+from windtunnel_local.service.ports import ContainerPlan, JobPlan, Keeper, LogLine, Mount
 from windtunnel_local.service.request import requests
+from windtunnel_local.service.request.cluster import channel_hosts, group_of, groups
+from windtunnel_local.service.request.images import neuron_image, substitution
 from windtunnel_local.service.request.instances import GIB
 
-_NEURON_IMAGE = re.compile(r"(?:^|/)(?:huggingface-)?pytorch-training-neuronx?:(?P<tag>[^/]+)$")
-_VERSION = re.compile(r"\d+\.\d+")
 _MIN_SHM_BYTES = GIB // 2
 _DEFAULT_USER_NAME = "sagemaker"
 
+Mounts = tuple[Mount, ...]
+_NOTHING: Mapping[str, Mounts] = {}
 
-def plan_job(job: Job, config: ServiceConfig, input_mounts: tuple[Mount, ...] = ()) -> JobPlan:
-    """All containers of a job. ``input_mounts``: channels that are mounted instead of copied."""
-    return JobPlan(job.name, tuple(_plan_host(job, host, config, input_mounts) for host in job.hosts))
+
+def plan_job(job: Job, config: ServiceConfig, input_mounts: Mapping[str, Mounts] = _NOTHING) -> JobPlan:
+    """All containers of a job. ``input_mounts``: by host, channels that are mounted instead of copied."""
+    return JobPlan(
+        job.slot, tuple(_plan_host(job, host, config, input_mounts.get(host, ())) for host in job.hosts)
+    )
 
 
 def local_image(training_image: str, config: ServiceConfig) -> str:
     """The image that runs: ours in the place of AWS's Neuron images, any other as it is named."""
-    return config.image if _NEURON_IMAGE.search(training_image) else training_image
+    return config.image if neuron_image(training_image) else training_image
 
 
 def framework_version(training_image: str) -> str | None:
     """PyTorch's major.minor from the tag of an AWS Neuron image; None for other images."""
-    image = _NEURON_IMAGE.search(training_image)
-    version = _VERSION.match(image["tag"]) if image else None
-    return version[0] if version else None
+    named = neuron_image(training_image)
+    return named.pytorch if named else None
 
 
-def memory_limit_bytes(job: Job, config: ServiceConfig) -> int:
-    """Memory of one container: the instance's host memory, or the cap where that is smaller."""
-    instance_bytes = requests.instance(job).host_memory_gib * GIB
+def log_preface(job: Job, host: str, config: ServiceConfig) -> tuple[LogLine, ...]:
+    """What the backend itself says at the head of a host's log: which image runs for the one named."""
+    if config.image_contents is None or host != job.hosts[0]:
+        return ()
+    named = job.request["AlgorithmSpecification"]["TrainingImage"]
+    begun_ms = int(job.lifecycle.attempt_start.timestamp() * 1000)
+    texts = substitution(named, config.image, config.image_contents)
+    return tuple(LogLine(begun_ms, text) for text in texts)
+
+
+def memory_limit_bytes(job: Job, config: ServiceConfig, host: str | None = None) -> int:
+    """Memory of one container: the instance's host memory, or the cap where that is smaller.
+
+    ``host``: whose; None: the host with the most.
+    """
+    hosts = job.hosts if host is None else (host,)
+    instance_bytes = max(group_of(job, each).instance.host_memory_gib for each in hosts) * GIB
     return min(instance_bytes, config.memory_cap_bytes or instance_bytes)
 
 
-def _plan_host(job: Job, host: str, config: ServiceConfig, input_mounts: tuple[Mount, ...]) -> ContainerPlan:
+def _plan_host(job: Job, host: str, config: ServiceConfig, input_mounts: Mounts) -> ContainerPlan:
     algorithm = job.request["AlgorithmSpecification"]
     entrypoint = tuple(algorithm.get("ContainerEntrypoint") or ())
     arguments = tuple(algorithm.get("ContainerArguments") or ())
-    memory = memory_limit_bytes(job, config)
+    memory = memory_limit_bytes(job, config, host)
     plan = ContainerPlan(
-        job=job.name,
+        job=job.slot,
         host=host,
         image=local_image(algorithm["TrainingImage"], config),
         # SageMaker runs `docker run IMAGE train` unless the request says otherwise.
         command=arguments or (() if entrypoint else ("train",)),
-        environment=_environment(job, config),
+        environment=_environment(job, host, config),
         mounts=_mounts(job, host, config) + input_mounts,
         user=config.user,
         network=_network(job, config),
+        isolated=bool(job.request.get("EnableNetworkIsolation")),
         memory_bytes=memory,
         # On an instance /dev/shm is half of the memory. The file system takes only what is used.
         shm_bytes=max(_MIN_SHM_BYTES, memory // 2),
         labels={
-            "windtunnel.job": job.name,
+            "windtunnel.job": job.slot,
             "windtunnel.host": host,
             "windtunnel.home": str(config.home),
         },
     )
+    if is_kept(job):
+        target, folder = paths.KEEPER, config.paths(job.slot).keeper(host)
+        plan = replace(plan, keeper=Keeper(str(folder), target, _shared_environment(config)))
     return replace(plan, entrypoint=entrypoint) if entrypoint else plan
 
 
-def _environment(job: Job, config: ServiceConfig) -> dict[str, str]:
-    """Defaults that the job may change, its own Environment, and what nobody may change."""
-    defaults = {
+def is_kept(job: Job) -> bool:
+    """Whether the job's containers can be kept for another, or were: what they are does not change later."""
+    return bool(job.request["ResourceConfig"].get("KeepAlivePeriodInSeconds")) or has_taken_over(job)
+
+
+def has_taken_over(job: Job) -> bool:
+    """Whether the job runs in containers that another has left: a slot is named for the job that made it."""
+    return job.slot.partition(".")[0] != job.name
+
+
+def _shared_environment(config: ServiceConfig) -> dict[str, str]:
+    """What all jobs of a backend have, unless they set it otherwise."""
+    return {
         "AWS_REGION": config.region,
         "AWS_DEFAULT_REGION": config.region,
         "HOME": paths.HOME,
@@ -84,10 +116,14 @@ def _environment(job: Job, config: ServiceConfig) -> dict[str, str]:
         # AWS's training images set it too; without it a script's prints wait in a buffer.
         "PYTHONUNBUFFERED": "1",
     }
+
+
+def _environment(job: Job, host: str, config: ServiceConfig) -> dict[str, str]:
+    """Defaults that the job may change, its own Environment, and what nobody may change."""
     fixed = {
         "TRAINING_JOB_NAME": job.name,
         "TRAINING_JOB_ARN": job.arn,
-        "WINDTUNNEL_INSTANCE_TYPE": requests.instance(job).name,
+        "WINDTUNNEL_INSTANCE_TYPE": group_of(job, host).instance.name,
         "WINDTUNNEL_COUNTERS_DIR": paths.COUNTERS,
         "WINDTUNNEL_TENSORBOARD_DIR": requests.tensorboard_path(job),
     }
@@ -96,20 +132,31 @@ def _environment(job: Job, config: ServiceConfig) -> dict[str, str]:
     version = framework_version(job.request["AlgorithmSpecification"]["TrainingImage"])
     if version is not None:
         fixed["WINDTUNNEL_FRAMEWORK_VERSION"] = version
-    return {**defaults, **job.request.get("Environment", {}), **fixed}
+    if is_kept(job):
+        fixed["SAGEMAKER_MANAGED_WARMPOOL_CACHE_DIRECTORY"] = paths.WARM_POOL_CACHE
+    return {**_shared_environment(config), **job.request.get("Environment", {}), **fixed}
 
 
 def _mounts(job: Job, host: str, config: ServiceConfig) -> tuple[Mount, ...]:
-    folders = config.paths(job.name)
+    folders = config.paths(job.slot)
     mounts = [
         Mount(str(folders.ml(host)), paths.ML),
         Mount(str(folders.counters(host)), paths.COUNTERS),
         Mount(str(folders.home(host)), paths.HOME),
     ]
-    if cache_uri(job) is not None:
-        mounts.append(Mount(str(folders.neuron_cache(host)), paths.NEURON_CACHE))
-    if requests.source_uri(job) is not None:
-        mounts.append(Mount(str(folders.source), paths.SOURCE, read_only=True))
+    if is_kept(job):
+        # Whatever the job: the next one may need it. A folder, as a file in it may be replaced.
+        mounts += [
+            Mount(str(folders.neuron_cache(host)), paths.NEURON_CACHE),
+            Mount(str(folders.source.parent), str(PurePosixPath(paths.SOURCE).parent), read_only=True),
+            Mount(str(folders.views(host)), paths.VIEWS, read_only=True),
+            Mount(str(folders.keeper(host)), paths.KEEPER),
+        ]
+    else:
+        if cache_uri(job) is not None:
+            mounts.append(Mount(str(folders.neuron_cache(host)), paths.NEURON_CACHE))
+        if requests.source_uri(job) is not None:
+            mounts.append(Mount(str(folders.source), paths.SOURCE, read_only=True))
     checkpoints = requests.checkpoint_path(job)
     if checkpoints != paths.CHECKPOINTS:
         mounts.append(Mount(str(folders.checkpoints(host)), checkpoints))
@@ -120,13 +167,14 @@ def _mounts(job: Job, host: str, config: ServiceConfig) -> tuple[Mount, ...]:
 
 
 def _network(job: Job, config: ServiceConfig) -> str | None:
-    """Several hosts get a network of their own. Its name tells apart equal jobs of two homes."""
-    if job.request.get("EnableNetworkIsolation"):
-        return "none"
+    """Several hosts get a network of their own. Its name tells apart equal jobs of two homes.
+
+    Isolated hosts keep it, as on SageMaker: they may call their peers, and nothing else.
+    """
     if len(job.hosts) == 1:
-        return None
+        return "none" if job.request.get("EnableNetworkIsolation") else None
     home = hashlib.sha256(str(config.home).encode()).hexdigest()[:8]
-    return f"windtunnel-{home}-{job.name}"
+    return f"windtunnel-{home}-{job.slot}"
 
 
 # --- /opt/ml/input/config ---------------------------------------------------
@@ -137,7 +185,7 @@ def config_files(job: Job, host: str) -> dict[str, Mapping[str, Any]]:
     return {
         "hyperparameters.json": _hyperparameters(job),
         "resourceconfig.json": _resource_config(job, host),
-        "inputdataconfig.json": _input_data_config(job),
+        "inputdataconfig.json": _input_data_config(job, host),
     }
 
 
@@ -151,26 +199,34 @@ def _hyperparameters(job: Job) -> dict[str, str]:
 
 
 def _resource_config(job: Job, host: str) -> dict[str, Any]:
-    group, instance_type = "homogeneousCluster", requests.instance(job).name
-    hosts = list(job.hosts)
+    current = group_of(job, host)
     return {
         "current_host": host,
-        "current_instance_type": instance_type,
-        "current_group_name": group,
-        "hosts": hosts,
+        "current_instance_type": current.instance.name,
+        "current_group_name": current.name,
+        "hosts": list(job.hosts),
         "instance_groups": [
-            {"instance_group_name": group, "instance_type": instance_type, "hosts": hosts},
+            {
+                "instance_group_name": group.name,
+                "instance_type": group.instance.name,
+                "hosts": list(group.hosts),
+            }
+            for group in groups(job)
         ],
         "network_interface_name": "eth0",
     }
 
 
-def _input_data_config(job: Job) -> dict[str, Any]:
+def _input_data_config(job: Job, host: str) -> dict[str, Any]:
+    """The channels that this host gets: a channel may be for some instance groups only."""
     described: dict[str, Any] = {}
     for channel in requests.channels(job):
+        if host not in channel_hosts(job, channel):
+            continue
+        source = channel["DataSource"]["S3DataSource"]
         settings = {
-            "TrainingInputMode": "File",
-            "S3DistributionType": "FullyReplicated",
+            "TrainingInputMode": requests.input_mode(job, channel),
+            "S3DistributionType": source.get("S3DataDistributionType", "FullyReplicated"),
             "RecordWrapperType": "None",
         }
         if channel.get("ContentType"):

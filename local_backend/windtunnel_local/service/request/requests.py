@@ -15,8 +15,10 @@ SUBMIT_DIRECTORY = "sagemaker_submit_directory"
 
 
 def instance(job: Job) -> Instance:
-    """The instance type that the job asked for."""
-    return INSTANCES[job.request["ResourceConfig"]["InstanceType"]]
+    """The instance type that the job asked for; of its first group, if it has instance groups."""
+    resources = job.request["ResourceConfig"]
+    first = (resources.get("InstanceGroups") or [resources])[0]
+    return INSTANCES[first["InstanceType"]]
 
 
 def max_runtime_s(job: Job) -> int:
@@ -32,6 +34,11 @@ def channels(job: Job) -> list[dict[str, Any]]:
 def channel_uri(channel: dict[str, Any]) -> str:
     """The S3Uri of a channel: s3://, or file:// in this backend."""
     return str(channel["DataSource"]["S3DataSource"]["S3Uri"])
+
+
+def input_mode(job: Job, channel: dict[str, Any]) -> str:
+    """File or FastFile: the channel's own, or the job's."""
+    return str(channel.get("InputMode") or job.request["AlgorithmSpecification"]["TrainingInputMode"])
 
 
 def checkpoint_path(job: Job) -> str:

@@ -1,21 +1,23 @@
 """What a training job must be beyond the wire model.
 
 Types, patterns, enums and ranges were checked against botocore's model before. Here is
-what AWS checks besides, and what this backend does not honour: it is refused by name,
-never dropped in silence. Members that cannot change what the script does are kept and
-shown by Describe.
+what AWS checks besides. Which members are honoured at all is decided in `members`; nothing is
+dropped in silence.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from windtunnel_local.service.data import paths
-from windtunnel_local.service.data.uris import is_file, parse_s3
+from windtunnel_local.service.data.uris import parse_s3
 from windtunnel_local.service.errors import ValidationFailed
+from windtunnel_local.service.request.channels import check_channels
 from windtunnel_local.service.request.instances import INSTANCES
+from windtunnel_local.service.request.members import check_members
+from windtunnel_local.service.request.requests import DEFAULT_MAX_RUNTIME_S
 
 Request = Mapping[str, Any]
 
@@ -26,28 +28,10 @@ MAX_ENVIRONMENT = 100
 MAX_ENVIRONMENT_TEXT = 512
 MAX_RUNTIME_S = 28 * 86_400
 MAX_TAGS = 50
+MAX_HOSTS = 64
+"""Of one job. Each is a container here, whose name and folder are made before the queue looks at it."""
 
 _NAME = re.compile(r"[a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}")
-_ONLY_ON_AWS = "this backend does not simulate it; leave it out, or send the request to AWS"
-
-_HONOURED = {
-    "TrainingJobName", "HyperParameters", "AlgorithmSpecification", "RoleArn", "InputDataConfig",
-    "OutputDataConfig", "ResourceConfig", "StoppingCondition", "Tags", "EnableNetworkIsolation",
-    "CheckpointConfig", "Environment", "TensorBoardOutputConfig",
-}  # fmt: skip
-_WITHOUT_EFFECT_HERE = {
-    "ExperimentConfig",  # bookkeeping
-    "InfraCheckConfig",  # health checks of AWS's machines
-    "RetryStrategy",  # retries after faults of AWS's machines
-    "ProfilerConfig",  # system metrics of the instance; SDK v2 sends it by default
-    "EnableInterContainerTrafficEncryption",  # traffic never leaves this machine
-}
-_HINTS = {
-    "EnableManagedSpotTraining": "spot instances are not simulated; set it to false to rehearse the job",
-    "VpcConfig": "a local job is in no VPC; EnableNetworkIsolation rehearses a job without network",
-    "DebugRuleConfigurations": "debugger rules are not simulated; remove them to rehearse the job",
-    "ProfilerRuleConfigurations": "profiler rules are not simulated; remove them to rehearse the job",
-}
 
 
 def validate(request: Request) -> None:
@@ -57,21 +41,20 @@ def validate(request: Request) -> None:
         ValidationFailed: says which member, what was given and what is valid.
     """
     _name(request["TrainingJobName"])
-    _members(request)
+    check_members(request)
     _algorithm(request.get("AlgorithmSpecification", {}))
     _resources(request.get("ResourceConfig", {}))
-    _stopping_condition(request.get("StoppingCondition", {}))
+    _stopping_condition(request.get("StoppingCondition", {}), bool(request.get("EnableManagedSpotTraining")))
     _hyperparameters(request.get("HyperParameters", {}))
     _environment(request.get("Environment", {}))
     _output(request["OutputDataConfig"])
     _checkpoints(request.get("CheckpointConfig"))
-    _channels(request.get("InputDataConfig", []))
+    check_channels(
+        request.get("InputDataConfig", []),
+        request["AlgorithmSpecification"]["TrainingInputMode"],
+        _group_names(request["ResourceConfig"]),
+    )
     tags(request.get("Tags", []))
-    if request.get("EnableNetworkIsolation") and request["ResourceConfig"]["InstanceCount"] > 1:
-        _refuse(
-            "EnableNetworkIsolation with InstanceCount > 1",
-            "an isolated network between several hosts is not simulated; rehearse with one instance",
-        )
 
 
 def tags(given: Sequence[Mapping[str, str]]) -> None:
@@ -96,15 +79,6 @@ def _name(name: str) -> None:
         )
 
 
-def _members(request: Request) -> None:
-    known = _HONOURED | _WITHOUT_EFFECT_HERE
-    for member, value in request.items():
-        if member == "DebugHookConfig":
-            _only(value, {"S3OutputPath", "LocalPath"}, "DebugHookConfig")
-        elif member not in known and _asks(value):
-            _refuse(member, _HINTS.get(member, _ONLY_ON_AWS))
-
-
 def _algorithm(algorithm: Request) -> None:
     if not algorithm.get("TrainingImage"):
         given = algorithm.get("AlgorithmName")
@@ -112,22 +86,12 @@ def _algorithm(algorithm: Request) -> None:
             "AlgorithmSpecification needs TrainingImage"
             + (f"; AlgorithmName ({given}) is not supported here." if given else ".")
         )
-    _only(
-        algorithm,
-        {
-            "TrainingImage",
-            "TrainingInputMode",
-            "MetricDefinitions",
-            "EnableSageMakerMetricsTimeSeries",
-            "ContainerEntrypoint",
-            "ContainerArguments",
-            "TrainingImageConfig",
-        },
-        "AlgorithmSpecification",
-    )
-    _one_of("AlgorithmSpecification.TrainingInputMode", algorithm["TrainingInputMode"], "File")
     access = algorithm.get("TrainingImageConfig", {}).get("TrainingRepositoryAccessMode", "Platform")
-    _one_of("TrainingImageConfig.TrainingRepositoryAccessMode", access, "Platform")
+    if access != "Platform":
+        raise ValidationFailed(
+            f"TrainingImageConfig.TrainingRepositoryAccessMode {access!r} is not supported: images are taken"
+            " from the local Docker engine. `docker pull` the image there, and leave TrainingImageConfig out."
+        )
     for metric in algorithm.get("MetricDefinitions", []):
         try:
             groups = re.compile(metric["Regex"]).groups
@@ -144,33 +108,74 @@ def _algorithm(algorithm: Request) -> None:
 
 
 def _resources(resources: Request) -> None:
+    given = resources.get("InstanceGroups")
+    if given:
+        _groups(resources, given)
+    else:
+        _instances(resources, "ResourceConfig")
+    hosts = sum(group["InstanceCount"] for group in given or [resources])
+    if hosts > MAX_HOSTS:
+        raise ValidationFailed(
+            f"ResourceConfig asks for {hosts} instances; this machine rehearses at most {MAX_HOSTS}, each in a"
+            " container of its own. Ask for fewer, or send the request to AWS."
+        )
+
+
+def _groups(resources: Request, given: Sequence[Request]) -> None:
+    for member in ("InstanceType", "InstanceCount"):
+        if resources.get(member):
+            raise ValidationFailed(
+                f"ResourceConfig.{member} and ResourceConfig.InstanceGroups exclude each other; given: both."
+                " Each group names its own InstanceType and InstanceCount."
+            )
+    names = _group_names(resources) or []
+    duplicates = sorted({name for name in names if names.count(name) > 1})
+    if duplicates:
+        raise ValidationFailed(
+            "ResourceConfig.InstanceGroups: InstanceGroupName must be unique; given more than once:"
+            f" {', '.join(duplicates)}."
+        )
+    for group in given:
+        _instances(group, f"ResourceConfig.InstanceGroups[{group['InstanceGroupName']}]")
+
+
+def _instances(resources: Request, where: str) -> None:
+    """InstanceType and InstanceCount, of the job or of one group."""
     given = resources.get("InstanceType")
-    # The more telling complaint first: InstanceGroups take the place of InstanceType.
-    _only(resources, {"InstanceType", "InstanceCount", "VolumeSizeInGB", "VolumeKmsKeyId"}, "ResourceConfig")
     if given not in INSTANCES:
         raise ValidationFailed(
-            f"ResourceConfig.InstanceType {given!r} is not simulated here. Valid: {', '.join(INSTANCES)}."
+            f"{where}.InstanceType {given!r} is not simulated here. Valid: {', '.join(INSTANCES)}."
             " For other instance types, send the request to AWS."
         )
     if resources.get("InstanceCount", 0) < 1:
         raise ValidationFailed(
-            f"ResourceConfig.InstanceCount must be at least 1; given: {resources.get('InstanceCount')}."
+            f"{where}.InstanceCount must be at least 1; given: {resources.get('InstanceCount')}."
         )
 
 
-def _stopping_condition(condition: Request) -> None:
-    longest = condition.get("MaxRuntimeInSeconds", 1)
+def _group_names(resources: Request) -> list[str] | None:
+    groups = resources.get("InstanceGroups")
+    return [group["InstanceGroupName"] for group in groups] if groups else None
+
+
+def _stopping_condition(condition: Request, spot: bool) -> None:
+    longest = condition.get("MaxRuntimeInSeconds", DEFAULT_MAX_RUNTIME_S)
     if not 1 <= longest <= MAX_RUNTIME_S:
         raise ValidationFailed(
             f"StoppingCondition.MaxRuntimeInSeconds must be between 1 and {MAX_RUNTIME_S} (28 days);"
             f" given: {longest}."
         )
-    if condition.get("MaxWaitTimeInSeconds"):
-        _refuse(
-            "StoppingCondition.MaxWaitTimeInSeconds",
-            "it is valid only with EnableManagedSpotTraining, which is not simulated; leave it out",
+    wait = condition.get("MaxWaitTimeInSeconds")
+    if spot and (wait is None or wait < longest):
+        raise ValidationFailed(
+            "Invalid MaxWaitTimeInSeconds. It must be present and be greater than or equal to"
+            f" MaxRuntimeInSeconds; given: {wait}, and MaxRuntimeInSeconds is {longest}."
         )
-    _only(condition, {"MaxRuntimeInSeconds", "MaxWaitTimeInSeconds"}, "StoppingCondition")
+    if wait is not None and not spot:
+        raise ValidationFailed(
+            "StoppingCondition.MaxWaitTimeInSeconds is valid only with EnableManagedSpotTraining; leave it out,"
+            f" or set EnableManagedSpotTraining to true. Given: {wait}."
+        )
 
 
 def _hyperparameters(values: Mapping[str, str]) -> None:
@@ -208,8 +213,6 @@ def _environment(values: Mapping[str, str]) -> None:
 
 def _output(output: Request) -> None:
     _s3("OutputDataConfig.S3OutputPath", output["S3OutputPath"])
-    _one_of("OutputDataConfig.CompressionType", output.get("CompressionType", "GZIP"), "GZIP")
-    _only(output, {"S3OutputPath", "CompressionType", "KmsKeyId"}, "OutputDataConfig")
 
 
 def _checkpoints(checkpoints: Request | None) -> None:
@@ -224,78 +227,6 @@ def _checkpoints(checkpoints: Request | None) -> None:
             f"CheckpointConfig.LocalPath must be an absolute directory outside of {', '.join(reserved[1:])};"
             f" given: {local}. The default is {paths.CHECKPOINTS}."
         )
-
-
-def _channels(channels: list[Mapping[str, Any]]) -> None:
-    names = [channel["ChannelName"] for channel in channels]
-    duplicates = sorted({name for name in names if names.count(name) > 1})
-    if duplicates:
-        raise ValidationFailed(
-            f"InputDataConfig: channel names must be unique; given more than once: {', '.join(duplicates)}."
-        )
-    for channel in channels:
-        _channel(channel)
-
-
-def _channel(channel: Mapping[str, Any]) -> None:
-    name = channel["ChannelName"]
-    where = f"InputDataConfig[{name}]"
-    if name in {".", ".."}:
-        raise ValidationFailed(f"{where}: a channel is a folder; {name!r} cannot be its name.")
-    source = channel["DataSource"].get("S3DataSource")
-    if not source:
-        given = ", ".join(channel["DataSource"]) or "nothing"
-        raise ValidationFailed(f"{where}: DataSource must be an S3DataSource; given: {given}.")
-    _one_of(f"{where}.InputMode", channel.get("InputMode", "File"), "File")
-    _one_of(f"{where}.CompressionType", channel.get("CompressionType", "None"), "None")
-    _one_of(f"{where}.RecordWrapperType", channel.get("RecordWrapperType", "None"), "None")
-    _one_of(f"{where}.S3DataType", source["S3DataType"], "S3Prefix")
-    distribution = source.get("S3DataDistributionType", "FullyReplicated")
-    _one_of(f"{where}.S3DataDistributionType", distribution, "FullyReplicated")
-    _only(
-        channel,
-        {"ChannelName", "DataSource", "ContentType", "CompressionType", "RecordWrapperType", "InputMode"},
-        where,
-    )
-    _only(channel["DataSource"], {"S3DataSource"}, where)
-    _only(source, {"S3DataType", "S3Uri", "S3DataDistributionType"}, f"{where}.S3DataSource")
-    if is_file(source["S3Uri"]):
-        if not source["S3Uri"].startswith("file:///"):
-            raise ValidationFailed(
-                f"{where}.S3Uri: a file:// URI must be absolute, like file:///home/me/data; given:"
-                f" {source['S3Uri']}."
-            )
-    else:
-        _s3(f"{where}.S3Uri", source["S3Uri"])
-
-
-# --- building blocks ----------------------------------------------------------
-
-
-def _only(members: Mapping[str, Any], honoured: set[str], where: str) -> None:
-    """Refuse the first member that asks for something beyond ``honoured``."""
-    for member, value in members.items():
-        if member not in honoured and _asks(value):
-            _refuse(f"{where}.{member}", _ONLY_ON_AWS)
-
-
-def _asks(value: Any) -> bool:
-    """Whether a value asks for anything: `false`, 0, empty, and structures of such, do not."""
-    children: dict[type, Callable[[Any], Any]] = {dict: lambda v: v.values(), list: iter}
-    if type(value) in children:
-        return any(_asks(child) for child in children[type(value)](value))
-    return bool(value)
-
-
-def _one_of(where: str, given: Any, *valid: str) -> None:
-    if given not in valid:
-        raise ValidationFailed(
-            f"{where}: {given!r} is not supported by this backend. Valid: {', '.join(map(repr, valid))}."
-        )
-
-
-def _refuse(member: str, reason: str) -> None:
-    raise ValidationFailed(f"{member} is not supported: {reason}.")
 
 
 def _s3(where: str, uri: str) -> None:

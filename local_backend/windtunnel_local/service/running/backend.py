@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from windtunnel_local.service import warm_pool
 from windtunnel_local.service.config import ServiceConfig
 from windtunnel_local.service.errors import JobNotFound
 from windtunnel_local.service.lifecycle import Event, advance
 from windtunnel_local.service.model import Job, SecondaryStatus
 from windtunnel_local.service.ports import Clock, ObjectStore, Runner, Store
+from windtunnel_local.service.running.queue import Need, Queue
+from windtunnel_local.service.running.warm_pools import WarmPools
 
 
 class Overtaken(Exception):
@@ -32,7 +36,16 @@ class Backend:
     config: ServiceConfig
     tick_s: float = 0.25
     """How often a waiting thread looks at the clock and the record."""
+    queue: Queue = field(init=False)
+    """Who may run."""
+    pools: WarmPools = field(init=False)
+    """Containers that wait for a next job."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def __post_init__(self) -> None:
+        """The queue has the room that the settings give to all jobs."""
+        object.__setattr__(self, "queue", Queue(Need(self.config.max_cores, self.config.max_memory_bytes)))
+        object.__setattr__(self, "pools", WarmPools(self))
 
     def now_ms(self) -> int:
         """Unix milliseconds."""
@@ -44,6 +57,15 @@ class Backend:
         if job is None:
             raise JobNotFound
         return job
+
+    def amend(self, name: str, change: Callable[[Job], Job]) -> Job:
+        """Change the stored job in what is not its lifecycle; returns it. Raises ``JobNotFound``."""
+        with self._lock:
+            job = self.job(name)
+            changed = change(job)
+            if changed != job:
+                self.store.update_job(changed)
+            return changed
 
     def advance(
         self, name: str, event: Event, expected: SecondaryStatus | None = None, **changes: Any
@@ -58,7 +80,9 @@ class Backend:
             job = self.job(name)
             if expected is not None and job.lifecycle.secondary != expected:
                 raise Overtaken
-            changed = replace(job, lifecycle=advance(job.lifecycle, event, self.clock.now()), **changes)
+            now = self.clock.now()
+            changed = replace(job, lifecycle=advance(job.lifecycle, event, now), **changes)
+            changed = warm_pool.at_end(changed, now)
             if changed != job:
                 self.store.update_job(changed)
             return changed

@@ -6,10 +6,14 @@ import logging
 import threading
 from collections.abc import Callable
 
-from windtunnel_local.service.errors import RunnerError, StoreUnavailable
+from windtunnel_local.service.errors import RunnerError, RunnerUnavailable, StoreUnavailable
 from windtunnel_local.service.model import Job
-from windtunnel_local.service.ports import ContainerState
+from windtunnel_local.service.ports import ContainerState, LogBatch
+from windtunnel_local.service.request import plan
+from windtunnel_local.service.running import spot
 from windtunnel_local.service.running.backend import Backend
+from windtunnel_local.service.running.failure import settled
+from windtunnel_local.service.running.streams import stream_name
 
 _log = logging.getLogger(__name__)
 
@@ -17,12 +21,8 @@ _WAIT_SLICE_S = 1.0
 _ATTEMPTS = 6
 _BACKOFF_S = 0.2
 _STALLED_S = 0.5
-
-
-def stream_name(job: Job, host: str) -> str:
-    """``<job>/algo-1-<unix seconds>``; made from stored data only, so that a restart finds it again."""
-    begun = job.lifecycle.training_start or job.lifecycle.created
-    return f"{job.name}/{host}-{int(begun.timestamp())}"
+_NOTHING_READ = ""
+"""The cursor stored with what the backend itself says first; the container's output starts behind it."""
 
 
 class HostFollower:
@@ -42,10 +42,14 @@ class HostFollower:
         self.batches = 0
         """Grows with the output."""
         self.stalled = False
-        """Whether the output waits for the store to take it."""
+        """Whether the output waits for the store to take it, or for the engine to come back."""
         self._backend = backend
         self._job = job.name
+        self._slot = job.slot
         self._stream = stream_name(job, host)
+        self._preface = plan.log_preface(job, host, backend.config) + spot.preface(job, host)
+        first = job.lifecycle.count("Downloading") <= 1
+        self._begins = job.warm_pool.begins.get(host) if job.warm_pool and first else None
         self._wake = wake
         self._leaving = threading.Event()
         self._storing = threading.Lock()
@@ -53,7 +57,10 @@ class HostFollower:
 
     def start(self) -> None:
         """Open the log stream and start the threads."""
-        self._backend.store.open_log_stream(self._job, self.host, self._stream, self._backend.now_ms())
+        store, now_ms = self._backend.store, self._backend.now_ms()
+        store.open_log_stream(self._job, self.host, self._stream, now_ms)
+        if self._preface and store.log_cursor(self._stream) is None:
+            store.append_log(self._stream, LogBatch(self._preface, _NOTHING_READ), now_ms)
         for work in (self._store_output, self._await_end):
             # Daemons: a runner may block in `logs` for as long as a script is silent.
             name = f"{self._job}/{self.host}{work.__name__}"
@@ -86,6 +93,11 @@ class HostFollower:
                     _log.warning("The output of %s of job %s waits: %s", self.host, self._job, error)
                 self.stalled = True
                 self._leaving.wait(_STALLED_S)
+            except RunnerUnavailable as error:  # its containers run on, or it says why not once it is back
+                if not self.stalled:
+                    _log.warning("%s of job %s is out of sight: %s", self.host, self._job, error)
+                self.stalled = True
+                self._leaving.wait(_STALLED_S)
             except Exception as error:  # noqa: BLE001 - logged, and kept for `raise_errors`
                 if self._leaving.is_set() or self._vanished:
                     break
@@ -99,8 +111,8 @@ class HostFollower:
         self._wake()
 
     def _store_output(self) -> None:
-        cursor = self._backend.store.log_cursor(self._stream)
-        for batch in self._backend.runner.logs(self._job, self.host, cursor):
+        cursor = self._backend.store.log_cursor(self._stream) or self._begins
+        for batch in self._backend.runner.logs(self._slot, self.host, cursor):
             with self._storing:
                 if self._leaving.is_set():
                     return
@@ -111,9 +123,10 @@ class HostFollower:
 
     def _await_end(self) -> None:
         while not self._leaving.is_set():
-            state = self._backend.runner.wait(self._job, self.host, _WAIT_SLICE_S)
+            state = self._backend.runner.wait(self._slot, self.host, _WAIT_SLICE_S)
+            self.stalled = False
             if state.status in {"exited", "absent"}:
-                self.exit = state
+                self.exit = settled(self.host, state, self._backend.config.paths(self._slot))
                 return
 
 

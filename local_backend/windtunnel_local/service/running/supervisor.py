@@ -6,15 +6,19 @@ import logging
 import threading
 
 from windtunnel_local.service.data.trees import remove_tree
-from windtunnel_local.service.errors import RunnerError
+from windtunnel_local.service.errors import RunnerError, RunnerUnavailable
 from windtunnel_local.service.lifecycle import StopRequested
+from windtunnel_local.service.model import Job
 from windtunnel_local.service.running.backend import Backend
 from windtunnel_local.service.running.job_run import JobRun
+from windtunnel_local.service.running.queue import need_of
 
 _log = logging.getLogger(__name__)
 
 _LEAVE_PATIENCE_S = 5.0
 _CLEAN_UP_PATIENCE_S = 60.0
+_SWEEP_AGAIN_S = 1.0
+_LONGEST_SWEEP_PAUSE_S = 30.0
 
 
 class Supervisor:
@@ -26,6 +30,7 @@ class Supervisor:
         self._lock = threading.Lock()
         self._runs: dict[str, tuple[JobRun, threading.Thread]] = {}
         self._left = False
+        self._leaving = threading.Event()
         self._sweep: threading.Thread | None = None
 
     def start(self, name: str) -> None:
@@ -34,6 +39,7 @@ class Supervisor:
             if self._left or name in self._runs:
                 return
             run = JobRun(name, self._backend)
+            self._line_up(self._backend.job(name), run)
             # A daemon: a job must not keep a process alive that was told to end.
             thread = threading.Thread(target=self._run, args=(name, run), name=f"job {name}", daemon=True)
             self._runs[name] = (run, thread)
@@ -54,18 +60,31 @@ class Supervisor:
         else:
             run[0].wake()
 
+    def updated(self, name: str) -> None:
+        """The record of a job was changed by its user: whoever works on it looks at it again."""
+        with self._lock:
+            run = self._runs.get(name)
+        if run is not None:
+            run[0].wake()
+        self._backend.pools.wake()
+
     def resume(self) -> None:
         """Adopt every unfinished job, and remove what finished ones left. Call once, before serving."""
-        for job in self._backend.store.unfinished_jobs():
+        self._backend.pools.resume()
+        unfinished = self._backend.store.unfinished_jobs()
+        for job in unfinished:  # before any waiting job may ask whether there is room
+            if _was_let_in(job):
+                self._backend.queue.hold(job.name, need_of(job, self._backend.config))
+        for job in unfinished:
             _log.info("Job %s is adopted.", job.name)
             self.start(job.name)
-        self._sweep = threading.Thread(target=self._remove_leftovers, name="sweep", daemon=True)
+        self._sweep = threading.Thread(target=self._sweep_up, name="sweep", daemon=True)
         self._sweep.start()
 
     def busy(self) -> bool:
-        """Whether any job runs or is being cleaned up."""
+        """Whether any job runs or is being cleaned up, or containers are kept for another."""
         with self._lock:
-            return bool(self._runs)
+            return bool(self._runs) or self._backend.pools.busy()
 
     def await_clean_up(self, name: str) -> None:
         """Wait until a finished job's containers and folder are gone. Blocks, in general not at all."""
@@ -78,6 +97,7 @@ class Supervisor:
         """Let go of all jobs; their containers run on and the next server adopts them. Blocks for
         seconds at most. Idempotent.
         """
+        self._leaving.set()
         with self._lock:
             self._left = True
             runs = list(self._runs.values())
@@ -85,31 +105,61 @@ class Supervisor:
             run.leave()
         for _, thread in runs:
             thread.join(_LEAVE_PATIENCE_S)
+        self._backend.pools.shutdown()
         if self._sweep is not None:
             self._sweep.join(_LEAVE_PATIENCE_S)
+
+    def _line_up(self, job: Job, run: JobRun) -> None:
+        """A job that was let in keeps its room over all of its attempts; any other waits for its turn."""
+        need = need_of(job, self._backend.config)
+        if _was_let_in(job):
+            self._backend.queue.hold(job.name, need)
+        elif job.lifecycle.secondary in ("Starting", "Pending"):
+            self._backend.queue.enter(job.name, need, job.lifecycle.created, run.wake)
 
     def _run(self, name: str, run: JobRun) -> None:
         try:
             run.run()
         finally:
+            self._backend.queue.leave(name)
             with self._lock:
                 self._runs.pop(name, None)
 
-    def _remove_leftovers(self) -> None:
-        """Remove containers and folders of jobs that have ended, or that nobody remembers."""
+    def _sweep_up(self) -> None:
+        """Remove leftovers, as soon as there is an engine."""
+        pause_s = _SWEEP_AGAIN_S
+        while not self._remove_leftovers():
+            if self._leaving.wait(pause_s):
+                return
+            pause_s = min(2 * pause_s, _LONGEST_SWEEP_PAUSE_S)
+
+    def _remove_leftovers(self) -> bool:
+        """Remove containers and folders of jobs that have ended, or that nobody remembers.
+
+        Returns:
+            Whether that is done with; False: there is no engine now.
+        """
         backend = self._backend
         try:
             folders = {path.name for path in backend.config.jobs.glob("*")}
             for name in sorted(backend.runner.jobs() | folders):
                 with self._lock:  # no job of this name can start meanwhile
-                    job = backend.store.get_job(name)
-                    if self._left or name in self._runs or (job is not None and not job.lifecycle.finished):
+                    slots = {job.slot for job in backend.store.unfinished_jobs()} | backend.pools.slots()
+                    if self._left or name in self._runs or name in slots:
                         continue
                     # In this order: a runner may keep its records in the folder.
                     backend.runner.remove(name)
                     remove_tree(backend.config.jobs / name)
+        except RunnerUnavailable as error:
+            _log.warning("Leftover containers are not removed yet: %s", error)
+            return False
         except RunnerError as error:
             _log.warning("Leftover containers are not removed yet: %s", error)
         except Exception:  # noqa: BLE001 - a store that is closed while leaving is no news
             if not self._left:
                 _log.exception("Leftover containers are not removed.")
+        return True
+
+
+def _was_let_in(job: Job) -> bool:
+    return job.lifecycle.training_start is not None

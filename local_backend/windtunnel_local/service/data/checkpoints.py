@@ -1,0 +1,220 @@
+"""CheckpointConfig: checkpoints come in at the start of every attempt, and go out while the job trains.
+
+As on SageMaker, what appears in S3 after the start is not brought in, and what is deleted in
+the container is deleted in S3. What was brought in or stored is noted in a file of the job's
+folder, so that another server can go on; repeating a part that was cut off does no harm.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from pathlib import Path
+
+from windtunnel_local.service.data.copying import copy_file
+from windtunnel_local.service.data.distrust import require_room
+from windtunnel_local.service.data.listing import list_all, relative_key
+from windtunnel_local.service.data.merging import merged
+from windtunnel_local.service.data.paths import JobPaths
+from windtunnel_local.service.data.uris import parse_s3
+from windtunnel_local.service.data.whole_file import Changed, WholeFile, fingerprint
+from windtunnel_local.service.errors import InputError, NoSuchBucket, NoSuchKey
+from windtunnel_local.service.model import Job
+from windtunnel_local.service.ports import ObjectStore
+
+Fingerprints = dict[str, dict[str, list[int]]]
+"""Of each file, by host."""
+
+REST_S = 0.1
+"""A file that took the place of another one, and was not written for so long, is whole."""
+
+TORN_S = 1.0
+"""A file that was written so shortly before its writer was killed may be half of one."""
+
+
+def checkpoint_uri(job: Job) -> str | None:
+    """CheckpointConfig.S3Uri, if there is one."""
+    config = job.request.get("CheckpointConfig")
+    return None if config is None else str(config["S3Uri"])
+
+
+def fetch_checkpoints(job: Job, folders: JobPaths, objects: ObjectStore, check: Callable[[], None]) -> None:
+    """Fill every host's checkpoint directory from CheckpointConfig.S3Uri.
+
+    Raises:
+        InputError: a key leaves the directory, or its file cannot be written.
+    """
+    uri = checkpoint_uri(job)
+    if uri is None:
+        return
+    bucket, prefix = _place(uri)
+    known: Fingerprints = {}
+    for info in list_all(objects, bucket, prefix):
+        check()
+        relative = relative_key(info.key, prefix)
+        if ".." in relative.split("/") or "\0" in relative:
+            raise InputError(
+                f"ClientError: Checkpoint download failed: the key {info.key!r} of {uri} would leave the"
+                " checkpoint directory. Rename the object."
+            )
+        if not relative or relative.endswith("/"):
+            continue
+        try:
+            original = objects.path(bucket, info.key)
+        except NoSuchKey:
+            continue  # removed since it was listed
+        for host in job.hosts:
+            target = folders.checkpoints(host) / relative.lstrip("/")
+            copy_file(original, target, f"s3://{bucket}/{info.key}")
+            known.setdefault(relative, {})[host] = fingerprint(target)
+    _write(folders.checkpoint_manifest, known)
+
+
+def store_checkpoints(
+    job: Job, folders: JobPaths, objects: ObjectStore, killed: Mapping[str, datetime] | None = None
+) -> None:
+    """Bring CheckpointConfig.S3Uri to what the hosts have now, once nothing writes there any more.
+
+    New and changed files are stored; what was fetched or stored before and is gone from all
+    hosts is deleted. Objects that appeared there meanwhile are left alone. Repeatable.
+
+    Args:
+        job: whose checkpoints.
+        folders: of the job.
+        objects: where they go.
+        killed: when hosts were killed in the middle of their work: what one of them wrote in its last
+            `TORN_S` seconds is left out, and what S3 has of it stays.
+
+    Raises:
+        ObjectError, OSError: it cannot be stored.
+    """
+    if checkpoint_uri(job) is not None:
+        Checkpoints(job, folders, objects).store_all(killed or {})
+
+
+class Checkpoints:
+    """What a job's hosts have and what S3 has of it. Not thread-safe."""
+
+    def __init__(self, job: Job, folders: JobPaths, objects: ObjectStore) -> None:
+        """Of a job with a CheckpointConfig. Nothing is read yet."""
+        self._job = job
+        self._folders = folders
+        self._objects = objects
+        self._place = _place(checkpoint_uri(job) or "")
+        self._before: Fingerprints = {}
+
+    def store_settled(self, abandon: Callable[[], bool]) -> int:
+        """Store what is whole, and delete what was gone at the last call already.
+
+        For a script that may be writing. Whole is what has not changed since the last call, and what has
+        taken the place of another file and rests for `REST_S`: that is how a script replaces a checkpoint in
+        one step. A file that changes while it is read is left for the next call.
+
+        Args:
+            abandon: asked between blocks; True ends the call, and nothing half is stored.
+
+        Returns:
+            How many files were stored.
+
+        Raises:
+            ObjectError, OSError: it cannot be stored.
+        """
+        now = self._look(quiet=True)
+        before, self._before = self._before, now
+        known = _read(self._folders.checkpoint_manifest)
+        if known is None:
+            return 0
+        settled = {name for name in now if _settled(before.get(name, {}), now[name])}
+        gone = {name for name in known if name not in now and name not in before}
+        return self._bring(known, {name: now[name] for name in settled}, gone, abandon)
+
+    def store_all(self, killed: Mapping[str, datetime]) -> None:
+        """See `store_checkpoints`."""
+        now = self._look(quiet=False)
+        known = _read(self._folders.checkpoint_manifest)
+        if known is None:  # the folders were not filled yet: what they hold may be half of what S3 has
+            return
+        whole = {
+            name: hosts
+            for name, hosts in now.items()
+            if not any(_torn(stamp, killed.get(host)) for host, stamp in hosts.items())
+        }
+        self._bring(known, whole, set(known) - set(now), lambda: False)
+
+    def _bring(
+        self, known: Fingerprints, present: Fingerprints, gone: set[str], abandon: Callable[[], bool]
+    ) -> int:
+        bucket, prefix = self._place
+        stored, changed = 0, False
+        try:
+            for name, hosts in sorted(present.items()):
+                noted = known.get(name, {})
+                source = next((host for host in hosts if noted.get(host) != hosts[host]), None)
+                if source is None:
+                    continue
+                if abandon():
+                    return stored
+                path = self._folders.checkpoints(source) / name
+                require_room([path], self._folders)
+                try:
+                    with WholeFile(path, self._folders, hosts[source], abandon) as whole:
+                        self._objects.put(bucket, prefix + name, whole.stream)
+                except (Changed, FileNotFoundError):
+                    continue
+                known[name] = hosts
+                changed = True
+                stored += 1
+            for name in sorted(gone):
+                self._objects.delete(bucket, prefix + name)
+                del known[name]
+                changed = True
+        finally:
+            if changed:
+                _write(self._folders.checkpoint_manifest, known)
+        return stored
+
+    def _look(self, quiet: bool) -> Fingerprints:
+        """All files of all hosts. One that goes while it is looked at is not there."""
+        found: Fingerprints = {}
+        for host in self._job.hosts:
+            try:
+                for entry in merged([self._folders.checkpoints(host)], self._folders, quiet):
+                    if entry.path.is_file():
+                        found.setdefault(entry.name, {})[host] = fingerprint(entry.path)
+            except FileNotFoundError:  # the script tidies up at this moment
+                return self._before | found
+        return found
+
+
+def _settled(before: dict[str, list[int]], now: dict[str, list[int]]) -> bool:
+    return all(before.get(host) == stamp or _replaced(before.get(host), stamp) for host, stamp in now.items())
+
+
+def _replaced(before: list[int] | None, now: list[int]) -> bool:
+    # The real clock, as the files' own times are.
+    return before is not None and before[2] != now[2] and time.time() - now[1] / 1e9 >= REST_S
+
+
+def _torn(stamp: list[int], killed: datetime | None) -> bool:
+    return killed is not None and abs(killed.timestamp() - stamp[1] / 1e9) < TORN_S
+
+
+def _read(manifest: Path) -> Fingerprints | None:
+    known: Fingerprints | None = json.loads(manifest.read_text()) if manifest.is_file() else None
+    return known
+
+
+def _write(manifest: Path, known: Fingerprints) -> None:
+    draft = manifest.with_name(f"{manifest.name}.tmp")
+    draft.write_text(json.dumps(known))
+    os.replace(draft, manifest)  # noqa: PTH105 - as atomic, and says so
+
+
+def _place(uri: str) -> tuple[str, str]:
+    bucket, key = parse_s3(uri)
+    if not bucket:
+        raise NoSuchBucket(uri)
+    return bucket, f"{key.rstrip('/')}/" if key else ""

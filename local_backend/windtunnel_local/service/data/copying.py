@@ -1,0 +1,101 @@
+"""Files on their way into a job's folder: copied, shared between hosts, or linked to where they are."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+from windtunnel_local.service.errors import InputError
+
+Check = Callable[[], None]
+"""Called between files and within long ones; raises to abandon what is under way."""
+
+_PART_BYTES = 64 << 20
+_BUFFER_BYTES = 1 << 20
+
+
+def copy_file(original: Path, target: Path, uri: str, check: Check | None = None) -> None:
+    """A copy, never a link: what a script does to its input must not reach the original.
+
+    At most one buffer of its bytes is in memory, whatever its size.
+
+    Raises:
+        InputError: it cannot be read or written; names ``uri``.
+        FileNotFoundError: the original is gone.
+    """
+    make_folder(target.parent, uri)
+    try:
+        source = original.open("rb")
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise download_failed(f"{uri} cannot be read: {error.strerror}") from error
+    try:
+        with source, target.open("wb") as copy:
+            _copy_bytes(source.fileno(), copy.fileno(), check or _go_on)
+    except OSError as error:
+        raise cannot_write(uri, target, error) from error
+
+
+def _copy_bytes(source: int, target: int, check: Check) -> None:
+    with suppress(OSError):  # not between these file systems; the offsets are where it stopped
+        while os.copy_file_range(source, target, _PART_BYTES):
+            check()
+    while part := os.read(source, _BUFFER_BYTES):
+        check()
+        view = memoryview(part)
+        while view:
+            view = view[os.write(target, view) :]
+
+
+def _go_on() -> None:
+    """Nobody asks to stop."""
+
+
+def link_file(original: Path, target: Path, uri: str, check: Check | None = None) -> None:
+    """Another name of the same bytes, or a copy where the file system has no such thing to offer.
+
+    Only for folders that the job cannot write to.
+
+    Raises:
+        InputError: it cannot be written; names ``uri``.
+        FileNotFoundError: the original is gone.
+    """
+    make_folder(target.parent, uri)
+    try:
+        os.link(original, target)
+    except FileNotFoundError:
+        raise
+    except OSError as error:  # another file system, too many links, somebody else's file
+        if os.path.lexists(target):  # never write there: it may be another name of somebody's bytes
+            raise cannot_write(uri, target, error) from error
+        copy_file(original, target, uri, check)
+
+
+def share(first: Path, other: Path, uri: str, check: Check | None = None) -> None:
+    """The copy of one host for another host, without another copy where the file system allows."""
+    make_folder(other.parent, uri)
+    try:
+        os.link(first, other)
+    except OSError:
+        copy_file(first, other, uri, check)
+
+
+def make_folder(folder: Path, uri: str) -> None:
+    """Make a directory; raises ``InputError``."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise cannot_write(uri, folder, error) from error
+
+
+def cannot_write(uri: str, target: Path, error: OSError) -> InputError:
+    """Why a part of the input is not where it should be."""
+    return download_failed(f"{uri} could not be written to {target}: {error.strerror or error}")
+
+
+def download_failed(text: str) -> InputError:
+    """An ``InputError`` in SageMaker's words. ``text`` ends without a full stop."""
+    return InputError(f"ClientError: Data download failed: {text}.")

@@ -1,0 +1,48 @@
+"""The hosts of a job: which group and instance type each belongs to, and which channels it gets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from windtunnel_local.service.model import Job
+from windtunnel_local.service.request.instances import INSTANCES, Instance
+
+HOMOGENEOUS = "homogeneousCluster"
+"""What SageMaker calls the only group of a job without InstanceGroups."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """Hosts of one instance type."""
+
+    name: str
+    instance: Instance
+    hosts: tuple[str, ...]
+
+
+def groups(job: Job) -> tuple[Group, ...]:
+    """The groups in the order of the request; hosts are numbered through all of them."""
+    resources = job.request["ResourceConfig"]
+    found: list[Group] = []
+    first = 0
+    for group in resources.get("InstanceGroups") or [{**resources, "InstanceGroupName": HOMOGENEOUS}]:
+        last = first + int(group.get("InstanceCount", 1))
+        instance = INSTANCES[group["InstanceType"]]
+        found.append(Group(group["InstanceGroupName"], instance, job.hosts[first:last]))
+        first = last
+    return tuple(found)
+
+
+def group_of(job: Job, host: str) -> Group:
+    """The group of one host."""
+    return next(group for group in groups(job) if host in group.hosts)
+
+
+def channel_hosts(job: Job, channel: Mapping[str, Any]) -> tuple[str, ...]:
+    """The hosts that a channel goes to: all, or those of S3DataSource.InstanceGroupNames."""
+    names = channel["DataSource"]["S3DataSource"].get("InstanceGroupNames")
+    if not names:
+        return job.hosts
+    return tuple(host for group in groups(job) if group.name in names for host in group.hosts)

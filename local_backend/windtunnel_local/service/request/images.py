@@ -1,0 +1,63 @@
+"""The image that a request names, and the one that runs."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+# AWS's registries of Neuron images: ECR of any account (AWS's own, one a region, or a mirror of it), and
+# the public gallery. A name without a registry is an image of the local engine.
+_REGISTRY = r"(?:\d{12}\.dkr\.ecr(?:-fips)?\.[a-z0-9-]+\.amazonaws\.com(?:\.cn)?/|public\.ecr\.aws/neuron/)"
+_NEURON_IMAGE = re.compile(
+    _REGISTRY
+    + r"(?:[a-z0-9._/-]+/)?(?P<repository>(?:huggingface-)?pytorch-training-neuronx?)"
+    + r"(?::(?P<tag>[^/@]+))?(?:@sha256:[0-9a-f]{64})?"
+)
+_PYTORCH = re.compile(r"\d+\.\d+")
+_TRANSFORMERS = re.compile(r"-transformers(\d+(?:\.\d+)*)")
+
+
+@dataclass(frozen=True)
+class NeuronImage:
+    """One of AWS's Neuron training images, as far as its name tells."""
+
+    repository: str
+    tag: str | None
+    pytorch: str | None
+    """Major and minor version; None for tags like ``latest``, and without a tag."""
+    transformers: str | None
+
+
+def neuron_image(training_image: str) -> NeuronImage | None:
+    """What a name says of an AWS Neuron training image; None for any other image."""
+    image = _NEURON_IMAGE.fullmatch(training_image)
+    if image is None:
+        return None
+    tag = image["tag"]
+    pytorch = _PYTORCH.match(tag or "")
+    transformers = _TRANSFORMERS.search(tag or "")
+    return NeuronImage(
+        image["repository"], tag, pytorch[0] if pytorch else None, transformers[1] if transformers else None
+    )
+
+
+def substitution(training_image: str, local_image: str, contents: str | None) -> list[str]:
+    """What the job's log says first when the local image runs in the place of AWS's; empty otherwise.
+
+    Args:
+        training_image: as the request names it.
+        local_image: what runs.
+        contents: versions in it, as text; None where they are not known.
+    """
+    named = neuron_image(training_image)
+    if named is None:
+        return []
+    lines = [
+        f"Windtunnel: the request names the image {training_image}.",
+        f"Windtunnel: {local_image} runs in its place" + (f": {contents}." if contents else "."),
+    ]
+    if named.pytorch is None:
+        lines.append("Windtunnel: its tag names no PyTorch version; torch_xla offers the names of its own.")
+    else:
+        lines.append(f"Windtunnel: torch_xla offers the names that scripts for PyTorch {named.pytorch} find.")
+    return lines

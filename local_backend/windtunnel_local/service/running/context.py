@@ -1,0 +1,96 @@
+"""What the steps of one job share while a thread of this server takes them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from windtunnel_local.service.data.paths import JobPaths
+from windtunnel_local.service.lifecycle import Event
+from windtunnel_local.service.model import Job, SecondaryStatus
+from windtunnel_local.service.observed.live_usage import LiveUsage
+from windtunnel_local.service.observed.metrics import MetricCollector
+from windtunnel_local.service.running.backend import Backend, Leaving, Overtaken
+from windtunnel_local.service.running.hosts import HostFollower
+from windtunnel_local.service.running.limits import exceeded
+
+
+class Run:
+    """One job in the hands of one thread. Nothing here is kept: a crash loses only what can be found again."""
+
+    def __init__(self, name: str, backend: Backend) -> None:
+        """Nothing happens yet."""
+        self.name = name
+        self.backend = backend
+        self.woken = threading.Event()
+        """Set whenever there may be something to see."""
+        self.leaving = threading.Event()
+        """Set when the server goes down."""
+        self.engine_away: datetime | None = None
+        """When the engine was last found to be away."""
+        self.followers: list[HostFollower] = []
+        """Of the containers that are followed now."""
+        self.usage = LiveUsage(backend.objects, backend.clock, backend.config)
+        self._metrics: MetricCollector | None = None
+
+    def check(self, secondary: str) -> None:
+        """Raise if the server leaves or the job is no longer where the step believes it is.
+
+        Raises:
+            Leaving, Overtaken: so.
+        """
+        if self.leaving.is_set():
+            raise Leaving
+        if self.backend.job(self.name).lifecycle.secondary != secondary:
+            raise Overtaken
+
+    def check_time(self, secondary: SecondaryStatus) -> None:
+        """`check`, and stop the job if it has waited or run for longer than it may.
+
+        Raises:
+            Leaving, Overtaken: so.
+        """
+        self.check(secondary)
+        event = exceeded(self.backend.job(self.name), self.backend.clock.now())
+        if event is not None:
+            self.advance(event, secondary)
+            raise Overtaken
+
+    def advance(self, event: Event, expected: SecondaryStatus | None = None, **changes: Any) -> Job:
+        """`Backend.advance` for this job."""
+        return self.backend.advance(self.name, event, expected, **changes)
+
+    def folders(self, job: Job) -> JobPaths:
+        """Where the job's files are on this machine."""
+        return self.backend.config.paths(job.slot)
+
+    def metrics(self, job: Job) -> MetricCollector:
+        """What collects the job's metrics; not started yet when it is first asked for."""
+        if self._metrics is None:
+            self._metrics = MetricCollector(job, self.backend)
+        return self._metrics
+
+    def pause(self, ticks: int = 1) -> None:
+        """Sleep for so many ticks, or until something happens."""
+        self.woken.wait(ticks * self.backend.tick_s)
+        self.woken.clear()
+
+    def follow(self, job: Job, hosts: Sequence[str]) -> list[HostFollower]:
+        """Follow the hosts that have a container. Idempotent."""
+        if not self.followers:
+            followers = [HostFollower(self.backend, job, host, self.woken.set) for host in hosts]
+            for follower in followers:
+                follower.start()
+            self.followers = followers
+        return self.followers
+
+    def unfollow(self) -> None:
+        """Let the followers go; once this returns, they store nothing more."""
+        for follower in list(self.followers):
+            follower.leave()
+        self.followers = []
+        if self._metrics is not None:
+            self._metrics.leave()
+            self._metrics = None

@@ -1,0 +1,179 @@
+"""The line in which jobs wait for room on this machine: first come, first served, nobody overtakes.
+
+What a job needs is reserved, not enforced: its containers' own limits (`plan.memory_limit_bytes`)
+are what stops one that takes more. Nothing here is stored. Who holds room and who waits follows
+from the jobs' records, so that a new server finds the same order (`Supervisor.resume`).
+"""
+
+from __future__ import annotations
+
+import bisect
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from windtunnel_local.service.config import ServiceConfig
+from windtunnel_local.service.model import Job
+from windtunnel_local.service.request import plan
+from windtunnel_local.service.request.cluster import group_of
+from windtunnel_local.service.request.instances import GIB
+
+_HOST_BYTES = 2 * GIB
+_CORE_BYTES = GIB // 2
+_NAMED = 3
+_LOCAL_CORES = "WINDTUNNEL_LOCAL_CORES"
+
+
+@dataclass(frozen=True)
+class Need:
+    """Simulated cores, and bytes of memory."""
+
+    cores: int
+    memory_bytes: int
+
+    def __add__(self, other: Need) -> Need:
+        """Both together."""
+        return Need(self.cores + other.cores, self.memory_bytes + other.memory_bytes)
+
+    def within(self, limit: Need) -> bool:
+        """Whether it fits."""
+        return self.cores <= limit.cores and self.memory_bytes <= limit.memory_bytes
+
+    def clipped(self, limit: Need) -> Need:
+        """At most the limit: what is larger than this machine runs alone."""
+        return Need(min(self.cores, limit.cores), min(self.memory_bytes, limit.memory_bytes))
+
+    def __str__(self) -> str:
+        """For people."""
+        cores = f"{self.cores} core{'' if self.cores == 1 else 's'}"
+        return f"{cores} and {round(self.memory_bytes / GIB, 1):g} GiB"
+
+
+NOTHING = Need(0, 0)
+
+
+def need_of(job: Job, config: ServiceConfig) -> Need:
+    """What a job's containers need: a process a simulated core, and memory for the script and each of them.
+
+    The memory is an estimate, 2 GiB a host and half a GiB a core, or the container's limit where that is
+    lower: the libraries and a script's data are there once, each worker adds its own tensors.
+    """
+    total = NOTHING
+    for host in job.hosts:
+        instance_cores = group_of(job, host).instance.neuron_cores
+        given = str(job.request.get("Environment", {}).get(_LOCAL_CORES, ""))
+        asked = int(given) if given.isdecimal() and int(given) else instance_cores
+        cores = min(asked, instance_cores)
+        limit = plan.memory_limit_bytes(job, config, host)
+        total += Need(cores, min(limit, _HOST_BYTES + cores * _CORE_BYTES))
+    return total
+
+
+@dataclass(frozen=True, order=True)
+class _Waiting:
+    created: datetime
+    name: str
+    need: Need = field(compare=False)
+    wake: Callable[[], None] = field(compare=False)
+
+
+@dataclass(frozen=True)
+class _Parked:
+    need: Need
+    end: Callable[[], None]
+
+
+class Queue:
+    """Who may run. Safe from several threads."""
+
+    def __init__(self, limit: Need) -> None:
+        """``limit``: for all jobs together."""
+        self._limit = limit
+        self._lock = threading.Lock()
+        self._held: dict[str, Need] = {}
+        self._line: list[_Waiting] = []
+        self._parked: dict[str, _Parked] = {}
+
+    def hold(self, name: str, need: Need) -> None:
+        """Note a job that was let in before: by an earlier server. Idempotent."""
+        with self._lock:
+            self._held[name] = need.clipped(self._limit)
+
+    def enter(self, name: str, need: Need, created: datetime, wake: Callable[[], None]) -> None:
+        """Put a job into the line, behind all that were created before. ``wake``: its turn may have come."""
+        with self._lock:
+            bisect.insort(self._line, _Waiting(created, name, need.clipped(self._limit), wake))
+
+    def admit(self, name: str, taking: str | None = None) -> str | None:
+        """Let the job in if it is its turn and there is room.
+
+        ``taking``: the slot of kept containers that the job is to take over: their room is its own.
+
+        Returns:
+            None: it has its room, until `leave`. Otherwise behind what it waits, for people.
+        """
+        ended: set[str] = set()
+        while True:
+            with self._lock:
+                waiting = next((each for each in self._line if each.name == name), None)
+                if waiting is None:
+                    return None
+                first = self._line[0] is waiting
+                if first and (self._used(taking) + waiting.need).within(self._limit):
+                    self._line.remove(waiting)
+                    self._held[name] = waiting.need
+                    following = self._line[:1]
+                    break
+                slot = next((slot for slot in self._parked if slot not in (*ended, taking)), None)
+                if not first or slot is None:
+                    return self._describe(waiting)
+                end = self._parked[slot].end
+            ended.add(slot)
+            end()  # outside of the lock: it removes containers, and calls `unpark`
+        for each in following:
+            each.wake()
+        return None
+
+    def leave(self, name: str) -> None:
+        """Give back what the job holds, or its place in the line. Idempotent."""
+        with self._lock:
+            self._held.pop(name, None)
+            self._line = [each for each in self._line if each.name != name]
+            following = self._line[:1]
+        for each in following:
+            each.wake()
+
+    def park(self, slot: str, need: Need, end: Callable[[], None]) -> None:
+        """Reserve room for containers that are kept without a job.
+
+        ``end`` is called when a job needs their room: it removes them and calls `unpark`. Idempotent.
+        """
+        with self._lock:
+            self._parked[slot] = _Parked(need.clipped(self._limit), end)
+
+    def unpark(self, slot: str) -> None:
+        """The kept containers are gone, or a job has taken them over. Idempotent."""
+        with self._lock:
+            self._parked.pop(slot, None)
+            following = self._line[:1]
+        for each in following:
+            each.wake()
+
+    def _used(self, taking: str | None) -> Need:
+        used = NOTHING
+        for need in self._held.values():
+            used += need
+        for slot, parked in self._parked.items():
+            if slot != taking:
+                used += parked.need
+        return used
+
+    def _describe(self, waiting: _Waiting) -> str:
+        running = sorted(self._held)
+        names = ", ".join(running[:_NAMED]) + (", ..." if len(running) > _NAMED else "")
+        before = self._line.index(waiting)
+        return (
+            f"Training job waiting for capacity: it needs {waiting.need}, and all jobs together get"
+            f" {self._limit} here; running: {len(running)} ({names}), waiting before it: {before}"
+        )

@@ -1,0 +1,113 @@
+"""Managed spot training, simulated: when a job is interrupted, and what its capacity is assumed to save.
+
+No capacity is really taken away here. A job asks for interruptions in its Environment, or the
+backend's settings of the same names ask for all spot jobs:
+
+    WINDTUNNEL_SPOT_INTERRUPTIONS  how many (0)
+    WINDTUNNEL_SPOT_SEED           the moments follow from it (0)
+    WINDTUNNEL_SPOT_MEAN_SECONDS   seconds of training between two, on average (60)
+    WINDTUNNEL_SPOT_AFTER          start | checkpoint (start): what the seconds count from in each attempt;
+                                   its first stored checkpoint makes sure that every attempt gets further
+
+The discount is the backend's alone: WINDTUNNEL_SPOT_DISCOUNT (0.7), an assumption, since real
+spot prices change by the hour.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from typing import Any, cast, get_args
+
+from windtunnel_local.service.config import ServiceConfig
+from windtunnel_local.service.errors import ValidationFailed
+from windtunnel_local.service.model import Job, SpotClock, SpotTerms
+from windtunnel_local.service.ports import LogLine
+
+INTERRUPTIONS = "WINDTUNNEL_SPOT_INTERRUPTIONS"
+SEED = "WINDTUNNEL_SPOT_SEED"
+MEAN_S = "WINDTUNNEL_SPOT_MEAN_SECONDS"
+AFTER = "WINDTUNNEL_SPOT_AFTER"
+
+MOST_INTERRUPTIONS = 1000
+_NAMED: Mapping[SpotClock, str] = {"start": "attempt's start", "checkpoint": "attempt's first checkpoint"}
+
+
+def terms(request: Mapping[str, Any], config: ServiceConfig) -> SpotTerms | None:
+    """How a CreateTrainingJob request is simulated; None: it asks for no spot capacity.
+
+    Raises:
+        ValidationFailed: a variable in Environment is no number that can be used.
+    """
+    if not request.get("EnableManagedSpotTraining"):
+        return None
+    given = request.get("Environment", {})
+    interruptions = _number(given, INTERRUPTIONS, config.spot_interruptions, most=MOST_INTERRUPTIONS)
+    seed = _number(given, SEED, config.spot_seed)
+    mean_s = _number(given, MEAN_S, config.spot_mean_s)
+    after = given.get(AFTER, config.spot_after)
+    if after not in get_args(SpotClock):
+        valid = " or ".join(get_args(SpotClock))
+        raise ValidationFailed(f"Environment: {AFTER} is {after!r}; it must be {valid}.")
+    if after == "checkpoint" and interruptions and "CheckpointConfig" not in request:
+        raise ValidationFailed(
+            f"Environment: {AFTER} is 'checkpoint', but the job has no CheckpointConfig. Add one, or use 'start'."
+        )
+    return SpotTerms(int(interruptions), int(seed), mean_s, config.spot_discount, cast(SpotClock, after))
+
+
+def moments_s(spot: SpotTerms) -> Sequence[float]:
+    """After how many seconds of training each attempt is interrupted: half to one and a half of the mean."""
+    source = random.Random(spot.seed)  # noqa: S311 - to be reproducible is its purpose
+    return [spot.mean_s * (0.5 + source.random()) for _ in range(spot.interruptions)]
+
+
+def next_moment_s(job: Job) -> float | None:
+    """After how many seconds the attempt that trains now is interrupted; None: not at all."""
+    done = job.lifecycle.count("Interrupted")
+    if job.spot is None or done >= job.spot.interruptions:
+        return None
+    return moments_s(job.spot)[done]
+
+
+def interruption_message(job: Job) -> str:
+    """The message of the transition."""
+    spot = job.spot
+    if spot is None:
+        return ""
+    number = job.lifecycle.count("Interrupted") + 1
+    return (
+        f"The managed spot training instances were interrupted (simulated: {number} of {spot.interruptions},"
+        f" seed {spot.seed}); the job starts again from its checkpoints"
+    )
+
+
+def preface(job: Job, host: str) -> tuple[LogLine, ...]:
+    """What the backend says at the head of the first host's log of each attempt of a spot job."""
+    spot = job.spot
+    if spot is None or host != job.hosts[0]:
+        return ()
+    done = job.lifecycle.count("Interrupted")
+    text = (
+        f"Windtunnel: managed spot training is simulated: {done} of {spot.interruptions} interruptions so far"
+        f" (seed {spot.seed}, each {spot.mean_s:g} s on average after the {_NAMED[spot.after]})."
+        f" BillableTimeInSeconds assumes that spot capacity saves {spot.discount:.0%} of the on-demand price."
+    )
+    return (LogLine(int(job.lifecycle.attempt_start.timestamp() * 1000), text),)
+
+
+def _number(given: Mapping[str, str], name: str, default: float, most: float = 10**9) -> float:
+    text = given.get(name)
+    if text is None:
+        return default
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    whole = name == MEAN_S or value == int(value) if 0 <= value <= most else False
+    if not whole:
+        raise ValidationFailed(
+            f"Environment: {name} is {text!r}; it must be a"
+            f" {'number' if name == MEAN_S else 'whole number'} from 0 to {most:g}."
+        )
+    return value

@@ -1,0 +1,68 @@
+"""Why a container of an image of one's own did not get to its program, in words that help."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from windtunnel_local.service.config import ServiceConfig
+from windtunnel_local.service.model import Job
+from windtunnel_local.service.request.plan import local_image
+
+TAIL_LINES = 50
+"""How much of a log's end is looked at."""
+
+_INIT = re.compile(r"\[FATAL tini \(\d+\)\] exec (?P<program>.+) failed: (?P<why>.+)")
+"""What the container's first process says when it cannot start the program."""
+_NOT_STARTED = (126, 127)
+_FORBIDDEN = re.compile(r"Permission denied|PermissionError|EACCES", re.IGNORECASE)
+
+
+def start_failure(job: Job, exit_code: int | None, tail: Sequence[str], config: ServiceConfig) -> str | None:
+    """What to say besides the exit code; None if nothing is known.
+
+    Args:
+        job: whose.
+        exit_code: of the container.
+        tail: the last lines that it printed.
+        config: tells which image ran, and as which user.
+    """
+    algorithm = job.request["AlgorithmSpecification"]
+    image = local_image(algorithm["TrainingImage"], config)
+    found = next((match for line in tail if (match := _INIT.fullmatch(line.strip()))), None)
+    if exit_code in _NOT_STARTED and found is not None:
+        return _not_started(image, found["program"], found["why"], algorithm, config)
+    if image != config.image and any(_FORBIDDEN.search(line) for line in tail):
+        return f"Exit Code: {exit_code}\nThe log speaks of missing permissions. {_other_user(config)}"
+    return None
+
+
+def _not_started(
+    image: str, program: str, why: str, algorithm: dict[str, list[str]], config: ServiceConfig
+) -> str:
+    if algorithm.get("ContainerEntrypoint"):
+        named = f"AlgorithmSpecification.ContainerEntrypoint names {program!r}"
+        fix = f"Name a program of the image, with its path (`docker run --rm -it {image} sh` shows them)."
+    elif algorithm.get("ContainerArguments"):
+        named = f"AlgorithmSpecification.ContainerArguments begin with {program!r}, and the image has no entry point"
+        fix = "Name the program as ContainerEntrypoint, and only its arguments as ContainerArguments."
+    else:
+        named = f"SageMaker runs `docker run IMAGE train`, and the program is {program!r}"
+        fix = (
+            "Put an executable `train` on the image's PATH (`pip install sagemaker-training` does, or COPY a"
+            " script to /usr/local/bin/train), or name another program as ContainerEntrypoint."
+        )
+    if "denied" in why:
+        problem = f"The image {image} has it, but it cannot be executed ({why})"
+        fix = f"Make it executable for all (chmod a+rx). {_other_user(config)}"
+    else:
+        problem = f"The image {image} does not have it, or not the interpreter of its first line ({why})"
+    return f"{named}. {problem}. {fix}"
+
+
+def _other_user(config: ServiceConfig) -> str:
+    return (
+        f"The container runs as the user of the backend ({config.user or 'root'}), who owns /opt/ml, and not as"
+        " a USER of the image: what the image keeps for that user alone is out of reach; open it for all in the"
+        " Dockerfile (chmod -R a+rX)."
+    )

@@ -1,0 +1,40 @@
+"""Interrupted and Restarting: an attempt is over, the job is not."""
+
+from __future__ import annotations
+
+import logging
+from contextlib import suppress
+
+from windtunnel_local.service import lifecycle
+from windtunnel_local.service.errors import RunnerError
+from windtunnel_local.service.model import Job
+from windtunnel_local.service.running.attempts import end_attempt, started_hosts
+from windtunnel_local.service.running.context import Run
+from windtunnel_local.service.running.ends import bring_down, drain
+
+_log = logging.getLogger(__name__)
+
+
+def interrupt(run: Run, job: Job) -> None:
+    """A spot interruption: SIGTERM, the grace period from its moment, SIGKILL; then from the start."""
+    since = job.lifecycle.transitions[-1].start
+    hosts = started_hosts(run, job)
+    followers = run.follow(job, hosts) if hosts else []
+    bring_down(run, job, followers, since, run.backend.config.stop_grace_s, "Interrupted")
+    end_attempt(run, job, followers)
+    run.advance(lifecycle.Restarted(), "Interrupted")
+
+
+def restart(run: Run, job: Job) -> None:
+    """The platform lost containers: the rest of them ends without ceremony; then from the start."""
+    hosts = started_hosts(run, job)
+    for host in hosts:
+        with suppress(RunnerError):
+            run.backend.runner.kill(job.slot, host)
+    followers = run.followers or (run.follow(job, hosts) if hosts else [])
+    try:
+        drain(run, followers)
+    except RunnerError as error:  # what they printed last went down with them
+        _log.warning("Job %s: the log of the lost attempt may be incomplete: %s", job.name, error)
+    end_attempt(run, job, followers)
+    run.advance(lifecycle.Restarted(), "Restarting")

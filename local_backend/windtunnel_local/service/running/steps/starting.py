@@ -1,0 +1,53 @@
+"""Starting and Pending: a place on this machine, and the image."""
+
+from __future__ import annotations
+
+from windtunnel_local.service import lifecycle
+from windtunnel_local.service.model import Job, SecondaryStatus
+from windtunnel_local.service.request import plan
+from windtunnel_local.service.running.context import Run
+from windtunnel_local.service.running.resources import claim
+
+_PROGRESS_INTERVAL_S = 0.2
+_TICKS_IN_LINE = 20
+
+
+def start(run: Run, job: Job) -> None:
+    """Go on if there is room; otherwise the job is Pending."""
+    behind = run.backend.queue.admit(run.name, run.backend.pools.candidate(job))
+    if behind is None:
+        _provision(run, job, "Starting")
+    else:
+        run.advance(lifecycle.Queued(behind), "Starting")
+
+
+def wait_in_line(run: Run, job: Job) -> None:
+    """Wait for room; the transition's message says behind what."""
+    while (behind := run.backend.queue.admit(run.name, run.backend.pools.candidate(job))) is not None:
+        run.check_time("Pending")
+        if behind != job.lifecycle.transitions[-1].message:
+            job = run.advance(lifecycle.Queued(behind), "Pending")
+        run.pause(_TICKS_IN_LINE)
+    run.advance(lifecycle.ProvisioningProgress(lifecycle.MESSAGES["Pending"]), "Pending")
+    _provision(run, job, "Pending")
+
+
+def _provision(run: Run, job: Job, secondary: SecondaryStatus) -> None:
+    """Make sure of the image; the builder's progress is the transition's message."""
+    run.check_time(secondary)
+    job = claim(run, job)
+    clock = run.backend.clock
+    last_s: float | None = None
+
+    def progress(line: str) -> None:
+        nonlocal last_s
+        run.check_time(secondary)
+        if last_s is None or clock.monotonic() - last_s >= _PROGRESS_INTERVAL_S:
+            run.advance(lifecycle.ProvisioningProgress(line), secondary)
+            last_s = clock.monotonic()
+
+    image = plan.local_image(job.request["AlgorithmSpecification"]["TrainingImage"], run.backend.config)
+    run.backend.runner.ensure_image(image, progress)
+    if last_s is not None:
+        run.advance(lifecycle.ProvisioningProgress(lifecycle.MESSAGES[secondary]), secondary)
+    run.advance(lifecycle.DownloadStarted(), secondary)

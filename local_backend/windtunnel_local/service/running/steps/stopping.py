@@ -1,0 +1,21 @@
+"""Stopping: somebody, or a limit, ends the job."""
+
+from __future__ import annotations
+
+from windtunnel_local.service import lifecycle
+from windtunnel_local.service.model import Job
+from windtunnel_local.service.running.attempts import started_hosts
+from windtunnel_local.service.running.context import Run
+from windtunnel_local.service.running.ends import bring_down
+
+
+def stop(run: Run, job: Job) -> None:
+    """SIGTERM, the grace period from the moment of the stop, SIGKILL."""
+    hosts = started_hosts(run, job)
+    if not hosts:
+        event = lifecycle.UploadStarted() if job.lifecycle.count("Training") else lifecycle.Stopped()
+        run.advance(event, "Stopping")
+        return
+    since = job.lifecycle.transitions[-1].start
+    bring_down(run, job, run.follow(job, hosts), since, run.backend.config.stop_grace_s, "Stopping")
+    run.advance(lifecycle.UploadStarted(), "Stopping")

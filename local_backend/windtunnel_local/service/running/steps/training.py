@@ -1,0 +1,82 @@
+"""Training: the containers run."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from windtunnel_local.service import lifecycle
+from windtunnel_local.service.model import Job
+from windtunnel_local.service.ports import ContainerState
+from windtunnel_local.service.request import plan
+from windtunnel_local.service.running import limits, spot
+from windtunnel_local.service.running.checkpointing import Sync, checkpoints_synced
+from windtunnel_local.service.running.context import Run
+from windtunnel_local.service.running.ends import bring_down, drain, first_failure
+from windtunnel_local.service.running.failure import failure_reason
+from windtunnel_local.service.running.hosts import HostFollower, raise_errors
+from windtunnel_local.service.running.start_failure import TAIL_LINES, start_failure
+from windtunnel_local.service.running.streams import stream_name
+
+_PEER_GRACE_S = 30.0
+_EVERY_LINE = 2**62
+
+
+def train(run: Run, job: Job) -> None:
+    """Watch until all hosts have ended, one has failed, the time is over, or the capacity is taken away."""
+    followers = run.follow(job, job.hosts)
+    run.metrics(job).start()
+    with checkpoints_synced(run, job) as sync:
+        _watch(run, job, followers, sync)
+
+
+def _watch(run: Run, job: Job, followers: list[HostFollower], sync: Sync) -> None:
+    clock = run.backend.clock
+    while True:
+        run.check("Training")
+        raise_errors(followers)
+        first = first_failure(followers)
+        if first is not None:
+            peer_grace_s = min(_PEER_GRACE_S, run.backend.config.stop_grace_s)
+            bring_down(run, job, followers, clock.now(), peer_grace_s, "Training")
+            reason = _reason(run, job, *first)
+            if limits.may_retry(job, reason):
+                run.advance(lifecycle.Lost(limits.retry_message(job, reason)), "Training")
+            else:
+                run.advance(lifecycle.UploadStarted(reason), "Training")
+            return
+        if all(f.exit is not None for f in followers):
+            drain(run, followers)
+            run.advance(lifecycle.UploadStarted(), "Training")
+            return
+        end = limits.exceeded(job, clock.now()) or _interruption(job, sync, clock.now())
+        if end is not None and any(_runs(run, job, f.host) for f in followers if f.exit is None):
+            run.advance(end, "Training")
+            return
+        run.usage.publish(job)
+        run.pause()
+
+
+def _interruption(job: Job, sync: Sync, now: datetime) -> lifecycle.Event | None:
+    """The event of the next simulated spot interruption, if its moment has come."""
+    after_s = spot.next_moment_s(job)
+    from_checkpoint = job.spot is not None and job.spot.after == "checkpoint"
+    since = sync.stored_at if from_checkpoint else job.lifecycle.transitions[-1].start
+    if after_s is None or since is None or (now - since).total_seconds() < after_s:
+        return None
+    return lifecycle.SpotInterrupted(spot.interruption_message(job))
+
+
+def _runs(run: Run, job: Job, host: str) -> bool:
+    """Whether it does. A host that has ended while nobody watched has no limit to reach any more."""
+    return run.backend.runner.state(job.slot, host).status == "running"
+
+
+def _reason(run: Run, job: Job, host: str, state: ContainerState) -> str:
+    now = run.backend.runner.state(job.slot, host)
+    if now.status == "absent":  # `docker rm -f` kills first: that was no lack of memory
+        state = now
+    backend = run.backend
+    tail = backend.store.read_log_before(stream_name(job, host), _EVERY_LINE, TAIL_LINES)
+    start = start_failure(job, state.exit_code, [event.message for event in tail], backend.config)
+    limit = plan.memory_limit_bytes(job, backend.config, host)
+    return failure_reason(host, state, run.folders(job), limit, start)

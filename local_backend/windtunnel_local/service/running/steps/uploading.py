@@ -1,0 +1,92 @@
+"""Uploading: what the job made is stored, and the record becomes final."""
+
+from __future__ import annotations
+
+import json
+import logging
+from io import BytesIO
+from typing import Any
+
+from windtunnel_local.service import lifecycle
+from windtunnel_local.service.data import outputs
+from windtunnel_local.service.data.checkpoints import store_checkpoints
+from windtunnel_local.service.data.compile_cache import store_cache
+from windtunnel_local.service.data.uris import parse_s3
+from windtunnel_local.service.errors import ObjectError, RunnerError
+from windtunnel_local.service.model import Job
+from windtunnel_local.service.observed import metering
+from windtunnel_local.service.running.context import Run
+
+_log = logging.getLogger(__name__)
+
+_LONGEST_REASON = 1024
+
+
+def upload(run: Run, job: Job) -> None:
+    """Store what the job made; the terminal status comes last, with all logs readable."""
+    run.usage.forget(job)
+    objects, folders = run.backend.objects, run.folders(job)
+    try:
+        model = outputs.store_artifacts(job, folders, objects)
+        store_checkpoints(job, folders, objects)
+        store_cache(job, folders, objects)
+        _store_counters(run, job)
+    except (ObjectError, OSError) as error:
+        _log.exception("Job %s: the upload failed.", job.name)
+        text = f"ClientError: Artifact upload failed: {type(error).__name__}: {error}"[:_LONGEST_REASON]
+        if job.lifecycle.failure_reason is not None:
+            text = f"{job.lifecycle.failure_reason}\n{text}"
+        run.advance(lifecycle.Failed(text), "Uploading")
+        return
+    found = run.metrics(job).finish()
+    event: lifecycle.Event = lifecycle.Succeeded()
+    if job.lifecycle.failure_reason is not None:
+        event = lifecycle.Failed(job.lifecycle.failure_reason)
+    elif job.lifecycle.stop_cause is not None:
+        event = lifecycle.Stopped()
+    run.advance(event, "Uploading", model_artifact=model, final_metrics=found)
+
+
+def _store_counters(run: Run, job: Job) -> None:
+    """Counters come out of the container: what is wrong with them must not fail the job."""
+    folders = run.folders(job)
+    try:
+        ranks = [
+            rank
+            for host in job.hosts
+            for rank in metering.read_counters(
+                *(folders.earlier_counters(n, host) for n in range(job.lifecycle.count("Downloading"))),
+                folders.counters(host),
+            )
+        ]
+        document = metering.measure(job, ranks, _container_times(run, job), run.backend.clock.now())
+        data = json.dumps({**document, **_attempts(job)}, indent=2).encode()
+    except (ValueError, TypeError, KeyError, AttributeError):
+        _log.exception("Job %s: the counters cannot be read; the job has no report.", job.name)
+        return
+    bucket, key = parse_s3(outputs.output_uri(job, "windtunnel", "counters.json"))
+    run.backend.objects.put(bucket, key, BytesIO(data))
+
+
+def _attempts(job: Job) -> dict[str, Any]:
+    """What a report says of a job that was interrupted or restarted, and of what is only assumed."""
+    life = job.lifecycle
+    found: dict[str, Any] = {"attempts": life.count("Downloading")}
+    if job.spot is not None:
+        found["spot"] = {
+            "interruptions_simulated": life.count("Interrupted"),
+            "seed": job.spot.seed,
+            "discount_assumed": job.spot.discount,
+        }
+    return found
+
+
+def _container_times(run: Run, job: Job) -> metering.ContainerTimes:
+    try:
+        states = [run.backend.runner.state(job.slot, host) for host in job.hosts]
+    except RunnerError:
+        return metering.ContainerTimes()
+    return metering.ContainerTimes(
+        min((s.started_at for s in states if s.started_at), default=None),
+        max((s.finished_at for s in states if s.finished_at), default=None),
+    )

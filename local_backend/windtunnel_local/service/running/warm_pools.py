@@ -1,0 +1,299 @@
+"""Warm pools: containers that wait for a next job, who takes them over, and who ends them.
+
+A pool is what the record of the job that left it says (`service.warm_pool`): nothing else is
+remembered, so a new server finds what there is. One thread ends pools: when their period has
+passed, when a container of them has ended, when the server is told to leave. If the server is
+killed instead, they wait for the next one, and end by themselves when their period has passed.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+import uuid
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from windtunnel_local.service import warm_pool
+from windtunnel_local.service.data import kept
+from windtunnel_local.service.data.trees import remove_tree
+from windtunnel_local.service.errors import JobNotFound, RunnerError
+from windtunnel_local.service.model import Job, JobQuery, WarmPool
+from windtunnel_local.service.request import plan
+from windtunnel_local.service.running.queue import need_of
+from windtunnel_local.service.running.streams import stream_name
+
+if TYPE_CHECKING:
+    from windtunnel_local.service.running.backend import Backend
+
+_log = logging.getLogger(__name__)
+
+_PAGE = 100
+_SETTLING_PATIENCE_S = 20.0
+_SETTLING_POLL_S = 0.02
+_LEAVE_PATIENCE_S = 5.0
+
+
+class WarmPools:
+    """All pools of a backend. Safe from several threads."""
+
+    def __init__(self, backend: Backend) -> None:
+        """Nothing runs yet; `resume` finds what an earlier server left."""
+        self._backend = backend
+        self._lock = threading.RLock()
+        self._names: set[str] = set()
+        """Jobs whose pool is Available."""
+        self._until: dict[str, float] = {}
+        """What their containers were told, to see a change."""
+        self._unsettled: set[str] = set()
+        """Of these, what an earlier server did not come to make ready."""
+        self._woken = threading.Event()
+        self._left = False
+        self._thread: threading.Thread | None = None
+
+    # --- a job's beginning ---
+
+    def candidate(self, job: Job) -> str | None:
+        """The slot that the job would take over, by the records; cheap, and no promise."""
+        return next((pool.slot for pool in self._matching(job)), None)
+
+    def claim(self, name: str, leaving: threading.Event) -> Job:
+        """Give the job a pool that matches, if there is one; returns its record. Repeatable.
+
+        A pool that is just being made ready is waited for: it takes less than to start cold.
+        """
+        deadline = time.monotonic() + _SETTLING_PATIENCE_S
+        while True:
+            with self._lock:
+                job = self._backend.job(name)
+                if plan.has_taken_over(job):
+                    self._mark_reused(job)
+                    return job
+                if job.lifecycle.training_start is not None:
+                    return job  # a further attempt
+                pools = list(self._matching(job))
+                for pool in pools:
+                    if pool.warm_pool and pool.warm_pool.ready and self._fits(pool, job):
+                        return self._take_over(pool, job)
+                settling = any(pool.warm_pool and not pool.warm_pool.ready for pool in pools)
+                if not settling or time.monotonic() > deadline:
+                    return self._with_own_slot(job)
+            if leaving.wait(_SETTLING_POLL_S):
+                return job
+
+    def start_cold(self, job: Job) -> Job:
+        """The containers that the job took over have ended meanwhile: it gets its own. Repeatable."""
+        self._remove(job.slot)
+        pool = job.warm_pool and replace(job.warm_pool, begins={}, launched_us=None)
+        return self._with_own_slot(
+            self._backend.amend(job.name, lambda now: replace(now, slot=now.name, warm_pool=pool))
+        )
+
+    # --- a job's end ---
+
+    def settle(self, job: Job) -> bool:
+        """Make the containers of a job that has ended ready for the next one; whether they are kept.
+
+        False: they are still there, for the caller to remove. Repeatable.
+        """
+        with self._lock:
+            if job.warm_pool is None or job.warm_pool.status != "Available":
+                return False
+            self._names.add(job.name)
+        containers = plan.plan_job(job, self._backend.config)
+        try:
+            fit = self._backend.runner.retain(containers, warm_pool.until(job))
+        except RunnerError as error:
+            _log.warning("The warm pool of job %s cannot be kept: %s", job.name, error)
+            fit = False
+        if self._left or not fit or not kept.empty(job, self._backend.config.paths(job.slot), containers):
+            self._record_end(job.name)
+            self._names.discard(job.name)
+            return False
+        with self._lock:
+            name = job.name
+            job = self._backend.amend(
+                name, lambda now: replace(now, warm_pool=warm_pool.made_ready(now.warm_pool))
+            )
+            if job.warm_pool is None or not job.warm_pool.ready:
+                return False  # ended meanwhile
+            self._until[name] = warm_pool.until(job).timestamp()
+            self._park(job)
+        self.wake()
+        return True
+
+    def end(self, name: str) -> None:
+        """End the pool that a job has left, if it is still there: the record, then the containers."""
+        job = self._record_end(name)
+        if job is not None:
+            self._remove(job.slot)
+            self._backend.queue.unpark(job.slot)
+            self._names.discard(name)  # last: until then the server is busy
+
+    # --- the server's life ---
+
+    def resume(self) -> None:
+        """Find the pools that an earlier server left. Call once, before any job starts."""
+        taken = {job.slot: job for job in self._backend.store.unfinished_jobs() if plan.has_taken_over(job)}
+        for pool in list(self._available()):
+            if pool.slot in taken:  # it died between the two records
+                self._mark_reused(taken[pool.slot])
+                continue
+            self._names.add(pool.name)
+            self._park(pool)
+            if pool.warm_pool is not None and not pool.warm_pool.ready:
+                self._unsettled.add(pool.name)
+        self.wake()
+
+    def slots(self) -> set[str]:
+        """The slots of pools that wait for a job."""
+        return {pool.slot for pool in self._available()}
+
+    def busy(self) -> bool:
+        """Whether containers are kept: a server that left would leave nobody to end them in time."""
+        return bool(self._names)
+
+    def wake(self) -> None:
+        """Look at all pools now: something has changed."""
+        self._woken.set()
+        with self._lock:
+            if self._thread is None and self._names and not self._left:
+                self._thread = threading.Thread(target=self._watch, name="warm pools", daemon=True)
+                self._thread.start()
+
+    def shutdown(self) -> None:
+        """End all pools: nobody who tells a server to leave wants its containers to stay. Blocks for seconds."""
+        with self._lock:
+            self._left = True
+            thread = self._thread
+        self._woken.set()
+        if thread is not None:
+            thread.join(_LEAVE_PATIENCE_S)
+
+    # --- inside ---
+
+    def _watch(self) -> None:
+        """End what is over, until there is none left."""
+        first = True
+        while True:
+            self._woken.wait(None if first else self._backend.tick_s * 2)
+            self._woken.clear()
+            first = False
+            left = self._left  # once more after that was said
+            try:
+                for name in list(self._names):
+                    self._look_after(name)
+            except Exception:  # noqa: BLE001 - a store that is closed while leaving is no news
+                if not self._left:
+                    _log.exception("Warm pools are looked at again later.")
+            with self._lock:
+                if left or not self._names:
+                    self._thread = None
+                    return
+
+    def _look_after(self, name: str) -> None:
+        backend = self._backend
+        job = backend.store.get_job(name)
+        if job is None or job.warm_pool is None or job.warm_pool.status != "Available":
+            self._names.discard(name)
+            return
+        if self._left or backend.clock.now() >= warm_pool.until(job):
+            self.end(name)
+            return
+        if not job.warm_pool.ready:  # in general the thread of its job is at it
+            if name in self._unsettled:
+                self._unsettled.discard(name)
+                if not self.settle(job):
+                    self._remove(job.slot)
+                    self._backend.queue.unpark(job.slot)
+            return
+        try:
+            states = {backend.runner.state(job.slot, host).status for host in job.hosts}
+            if states != {"created"}:
+                _log.info("The warm pool of job %s is gone: %s.", name, ", ".join(sorted(states)))
+                self.end(name)
+            elif self._until.get(name) != warm_pool.until(job).timestamp():
+                backend.runner.retain(plan.plan_job(job, backend.config), warm_pool.until(job))
+                self._until[name] = warm_pool.until(job).timestamp()
+        except RunnerError as error:
+            _log.warning("The warm pool of job %s is out of sight: %s", name, error)
+
+    def _park(self, pool: Job) -> None:
+        name = pool.name
+        self._backend.queue.park(pool.slot, need_of(pool, self._backend.config), lambda: self.end(name))
+
+    def _available(self) -> Iterator[Job]:
+        token = None
+        while True:
+            query = JobQuery(warm_pool_status="Available", limit=_PAGE, token=token)
+            summaries, token = self._backend.store.list_jobs(query)
+            for summary in summaries:
+                job = self._backend.store.get_job(summary.name)
+                if job is not None and job.warm_pool is not None and job.warm_pool.status == "Available":
+                    yield job
+            if token is None:
+                return
+
+    def _matching(self, job: Job) -> Iterator[Job]:
+        if not self._names or not self._backend.runner.keeps_containers:
+            return
+        now = self._backend.clock.now()
+        for pool in self._available():
+            if now < warm_pool.until(pool) and warm_pool.matches(pool, job):
+                yield pool
+
+    def _fits(self, pool: Job, job: Job) -> bool:
+        try:
+            return self._backend.runner.fits(
+                plan.plan_job(replace(job, slot=pool.slot), self._backend.config)
+            )
+        except RunnerError:
+            return False
+
+    def _take_over(self, pool: Job, job: Job) -> Job:
+        """Two records, in this order: a pool that two seem to have is the unfinished job's."""
+        state = pool.warm_pool or WarmPool("Available")
+        cursors = {host: self._backend.store.log_cursor(stream_name(pool, host)) for host in job.hosts}
+        # A job that printed nothing has left the log where it found it.
+        begins = {host: cursor for host, cursor in cursors.items() if cursor}
+        mine = warm_pool.took_over(state, {**state.begins, **begins})
+        taken = self._backend.amend(job.name, lambda now: replace(now, slot=pool.slot, warm_pool=mine))
+        self._mark_reused(taken)
+        return taken
+
+    def _mark_reused(self, by: Job) -> None:
+        now = self._backend.clock.now()
+        for pool in list(self._available()):
+            if pool.slot == by.slot and pool.name != by.name:
+                self._backend.amend(pool.name, lambda job: warm_pool.reused(job, by.name, now))
+                self._names.discard(pool.name)
+        self._backend.queue.unpark(by.slot)
+
+    def _with_own_slot(self, job: Job) -> Job:
+        """A slot may have outlived the job it is named for, and a new job may have that name again."""
+        others = {other.slot for other in self._backend.store.unfinished_jobs() if other.name != job.name}
+        if job.slot not in others | self.slots():
+            return job
+        slot = f"{job.name}.{uuid.uuid4().hex[:8]}"
+        return self._backend.amend(job.name, lambda now: replace(now, slot=slot))
+
+    def _record_end(self, name: str) -> Job | None:
+        """The job whose pool this has ended; None: it was over already."""
+        with self._lock:
+            self._until.pop(name, None)
+            now = self._backend.clock.now()
+            try:
+                before = self._backend.job(name)
+                after = self._backend.amend(name, lambda job: warm_pool.terminated(job, now))
+            except JobNotFound:
+                return None
+            return after if after.warm_pool != before.warm_pool else None
+
+    def _remove(self, slot: str) -> None:
+        try:
+            self._backend.runner.remove(slot)
+        except RunnerError as error:
+            _log.warning("The containers of %s are not removed yet: %s", slot, error)
+        remove_tree(self._backend.config.paths(slot).root)

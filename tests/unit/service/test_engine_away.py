@@ -1,0 +1,166 @@
+"""The engine goes, and comes back: no job ends for that, and nobody waits for an answer."""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import replace
+
+import pytest
+
+from tests.fakes.runner import FakeContainer
+from tests.unit.service.conftest import World, wait_for
+from tests.unit.service.samples import request
+from windtunnel_local.service.running import hosts
+
+LOST = "InternalServerError: the Docker engine, or this machine, went down"
+
+
+@pytest.fixture(autouse=True)
+def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hosts, "_STALLED_S", 0.01)
+
+
+def train(world: World) -> threading.Event:
+    """A job that prints, waits for the event, and prints again; returns when it trains."""
+    go = threading.Event()
+
+    def script(container: FakeContainer) -> int:
+        container.print("before")
+        while not go.wait(0.005) and not container.terminated.is_set():
+            pass
+        container.print("after")
+        return 0
+
+    world.runner.script = script
+    world.service.create(request())
+    wait_for(lambda: world.lines() == ["before"])
+    return go
+
+
+def test_a_job_trains_on_however_long_the_engine_is_away(world: World) -> None:
+    """What it prints meanwhile is read when the engine is back; the server answers all the time."""
+    go = train(world)
+    world.runner.away = True
+    world.clock.advance(1000)
+    go.set()
+    wait_for(lambda: world.runner.containers["job", "algo-1"].state.status == "exited")
+    time.sleep(0.3)  # more than six attempts
+    assert world.service.describe("job")["TrainingJobStatus"] == "InProgress"
+    assert world.secondary() == "Training"
+    assert world.lines() == ["before"]
+    world.runner.away = False
+    assert world.finish().lifecycle.status == "Completed"
+    assert world.lines() == ["before", "after"]
+
+
+def test_a_server_that_starts_without_the_engine_adopts_later(world: World) -> None:
+    """As after a power cut, when the engine comes last."""
+    go = train(world)
+    world.fuse.blow()
+    world.runner.away = True
+    heir = world.crash_and_serve()
+    time.sleep(0.1)
+    assert heir.describe("job")["TrainingJobStatus"] == "InProgress"
+    world.runner.away = False
+    go.set()
+    assert world.finish().lifecycle.status == "Completed"
+    assert world.lines() == ["before", "after"]
+
+
+def test_a_stop_is_kept_for_the_engine(world: World) -> None:
+    """It is accepted at once, and carried out when it can be, with the whole grace for the script."""
+    train(world)
+    container = world.runner.containers["job", "algo-1"]
+    world.runner.away = True
+    world.service.stop("job")
+    assert world.service.describe("job")["TrainingJobStatus"] == "Stopping"
+    world.clock.advance(1000)
+    time.sleep(0.6)  # so that the thread of the job has seen the engine away at that time
+    world.runner.away = False
+    assert world.finish().lifecycle.status == "Stopped"
+    assert container.signals == ["TERM"]
+
+
+def test_a_job_that_cannot_start_fails_soon(world: World) -> None:
+    """Where there is no engine, nobody should wait for it; the message says what to do."""
+    world.runner.away = True
+    world.service.create(request())
+    wait_for(lambda: world.job().lifecycle.finished)
+    assert world.job().lifecycle.failure_reason == "Cannot reach Docker: the engine does not answer."
+    wait_for(lambda: not world.service.busy())
+
+
+def test_an_engine_that_goes_between_image_and_start(world: World) -> None:
+    """The job is in Downloading then: it waits."""
+    started = world.runner.start
+
+    def start(plan: object) -> None:
+        world.runner.start = started  # type: ignore[method-assign]
+        world.runner.away = True
+        started(plan)  # type: ignore[arg-type]
+
+    world.runner.start = start  # type: ignore[method-assign]
+    world.service.create(request())
+    wait_for(lambda: world.runner.away)
+    time.sleep(0.1)
+    assert world.secondary() == "Downloading"
+    world.runner.away = False
+    assert world.finish().lifecycle.status == "Completed"
+
+
+def test_a_clean_up_waits_too(world: World) -> None:
+    """The containers are removed when the engine is back, by the server that is there."""
+    go = train(world)
+    removed = world.runner.remove
+
+    def remove(job: str) -> None:
+        world.runner.remove = removed  # type: ignore[method-assign]
+        world.runner.away = True
+        removed(job)
+
+    world.runner.remove = remove  # type: ignore[method-assign]
+    go.set()
+    wait_for(lambda: world.runner.away)
+    assert world.job().lifecycle.status == "Completed"
+    assert world.service.busy()
+    world.runner.away = False
+    world.finish()
+
+
+@pytest.mark.parametrize("code", [0, 137, 143, 255])
+def test_a_container_that_the_engine_took(world: World, code: int) -> None:
+    """That is the platform's failure, whatever the exit code: also of a script that ends well when told to end."""
+    train(world)
+    end(world, code)
+    life = world.finish().lifecycle
+    assert life.status == "Failed"
+    assert str(life.failure_reason).startswith(LOST)
+
+
+def test_a_lost_container_whose_script_had_ended_well(world: World) -> None:
+    """AWS's toolkit writes /opt/ml/output/success last: the job has all it was to do."""
+    train(world)
+    container = world.runner.container("job")
+    container.write("/opt/ml/output/success", "")
+    container.write("/opt/ml/model/weights", "w")
+    end(world, 255)
+    assert world.finish().lifecycle.status == "Completed"
+
+
+def test_a_lost_container_whose_script_had_failed(world: World) -> None:
+    """Its own words stay the reason, where the engine makes up an exit code."""
+    train(world)
+    world.runner.container("job").write("/opt/ml/output/failure", "it broke")
+    end(world, 255)
+    assert world.finish().lifecycle.failure_reason == "AlgorithmError: it broke"
+
+
+def end(world: World, code: int) -> None:
+    """The engine comes back without the container."""
+    container = world.runner.container("job")
+    with container.changed:
+        container.state = replace(container.state, status="exited", exit_code=code, lost=True)
+        container.changed.notify_all()
+    container.killed.set()
+    container.terminated.set()
