@@ -80,7 +80,8 @@ is_running() {
     [ "$(cat "/proc/$pid/comm" 2>/dev/null)" = "$1" ]
 }
 
-# Where there is no init system, by hand: in a session of its own, so that it outlives make.
+# Where there is no init system, by hand: in a session of its own, so that it outlives make. With
+# --live-restore jobs outlive it.
 start_dockerd() {
     # An engine that was killed leaves its pid files, and takes whoever has such a number now for itself.
     rm -f /var/run/docker.pid
@@ -89,7 +90,7 @@ start_dockerd() {
     DOCKERD_LOG=/var/log/dockerd.log
     : >>"$DOCKERD_LOG" 2>/dev/null || DOCKERD_LOG="$HOME/dockerd.log"
     say "starting dockerd, log in $DOCKERD_LOG"
-    setsid --fork dockerd </dev/null >>"$DOCKERD_LOG" 2>&1
+    setsid --fork dockerd --live-restore </dev/null >>"$DOCKERD_LOG" 2>&1
 }
 
 image() {

@@ -220,7 +220,7 @@ def test_an_isolated_job_has_no_network_but_knows_itself(runner: DockerRunner, b
 def test_starting_again_after_a_crash_makes_the_rest_good(runner: DockerRunner, base: str) -> None:
     """Created but not started, running, exited: each is kept and none runs twice."""
     plan = container(base, "echo once")
-    runner._create(plan)
+    runner._create(plan, runner._networks.ensure_shared())
     assert runner.state("job", HOST).status == "created"
     restarted = make_runner(runner._settings.home)
     run(restarted, plan)

@@ -42,6 +42,9 @@ class ProcessRunner:
     """
 
     name = "process"
+    read_only_mounts = False
+    """A mount is a link here, through which a job can write."""
+    keeps_containers = False
 
     def __init__(
         self,
@@ -155,6 +158,17 @@ class ProcessRunner:
             self.wait(job, folder.name, 10)
             shutil.rmtree(folder, ignore_errors=True)
 
+    def retain(self, plan: JobPlan, until: datetime) -> bool:  # noqa: ARG002
+        """See the port: there is nothing to keep."""
+        return False
+
+    def fits(self, plan: JobPlan) -> bool:  # noqa: ARG002
+        """See the port."""
+        return False
+
+    def close(self) -> None:
+        """See the port. There is nothing to let go of."""
+
     def jobs(self) -> set[str]:
         """See the port."""
         return {run.parts[-4] for run in self._jobs_folder.glob("*/process/*/run.json")}
@@ -184,6 +198,7 @@ class ProcessRunner:
                 stdout=log,
                 stderr=log,
                 cwd="/",
+                env=self._inherited(),  # the job can read its parent's
                 timeout=60,
                 check=True,
             )
@@ -195,18 +210,21 @@ class ProcessRunner:
                 )
             time.sleep(_POLL_S / 3)
 
-    def _job_environment(self, folder: Path, plan: ContainerPlan) -> dict[str, str]:
-        inherited = {
+    def _inherited(self) -> dict[str, str]:
+        """Of the server's environment what a job, and its parent, may see: no credentials."""
+        return {
             name: value
             for name, value in self._environment.items()
             if name in _INHERITED or name.startswith(_INHERITED_PREFIXES)
         }
+
+    def _job_environment(self, folder: Path, plan: ContainerPlan) -> dict[str, str]:
         mapped = {name: host_path(value, plan.mounts) for name, value in plan.environment.items()}
         home = mapped.get("HOME", "")
         simulator = containers_folder() / "neuron_sim"
         path = f"{folder / 'bin'}:{self._python.parent}:{self._environment.get('PATH', os.defpath)}"
         return {
-            **inherited,
+            **self._inherited(),
             # A container begins with an empty /var/tmp; this machine's outlives the job.
             "WINDTUNNEL_COMPILE_CACHE_DIR": str(folder / "neuron-compile-cache"),
             "SAGEMAKER_TRAINING_MODULE": "sagemaker_pytorch_container.training:main",

@@ -25,6 +25,7 @@ _IGNORED_FOLDERS = frozenset(
     }
 )
 _IGNORED_SUFFIXES = (".pyc", ".egg-info", ".swp")
+_SAID = {"torch": "PyTorch", "torch_xla": "torch_xla", "transformers": "transformers"}
 CA_BUNDLE_NAME = "build-inputs/ca-bundle.crt"
 
 
@@ -69,6 +70,17 @@ def content_hash(containers: Path) -> str:
         digest.update(f"{name}\0{executable}\0{len(data)}\0".encode())
         digest.update(data)
     return digest.hexdigest()[:16]
+
+
+def image_contents(containers: Path) -> str:
+    """The versions that scripts ask for, as the image's sources pin them: ``PyTorch 2.9.0, ...``."""
+    pinned = {}
+    for file in sorted((containers / "training").glob("requirements*.txt")):
+        for line in file.read_text().splitlines():
+            name, found, version = line.partition("==")
+            if found:
+                pinned[name.strip()] = version.strip()
+    return ", ".join(f"{label} {pinned[name]}" for name, label in _SAID.items() if name in pinned)
 
 
 def build_context(containers: Path, ca_bundle: Path | None) -> io.BytesIO:

@@ -60,6 +60,7 @@ def _run(folder: Path, orders: dict[str, Any]) -> int:
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
+                umask=0o022,  # a container's; the server's own hides what it writes
             )
         except OSError as error:
             output.write(f"{orders['command'][0]}: {error.strerror}\n".encode())

@@ -61,9 +61,9 @@ def test_no_job_name_makes_an_engine_side_name_longer_than_a_dns_label(job: str)
 
 def test_memory_is_limited_without_swap() -> None:
     """A job that is too large fails as on the instance."""
-    arguments = spec.host_arguments(PLAN, NAMES, HostNetwork())
+    arguments = spec.host_arguments(PLAN, HostNetwork(), "id")
     assert arguments["mem_limit"] == arguments["memswap_limit"] == 1 << 30
-    assert "mem_limit" not in spec.host_arguments(replace(PLAN, memory_bytes=None), NAMES, HostNetwork())
+    assert "mem_limit" not in spec.host_arguments(replace(PLAN, memory_bytes=None), HostNetwork(), "id")
 
 
 def test_a_user_gets_no_capability_and_root_a_few() -> None:
@@ -73,21 +73,35 @@ def test_a_user_gets_no_capability_and_root_a_few() -> None:
         ("0:0", spec._ROOT_CAPABILITIES),
         (None, spec._ROOT_CAPABILITIES),
     ):
-        arguments = spec.host_arguments(replace(PLAN, user=user), NAMES, HostNetwork())
+        arguments = spec.host_arguments(replace(PLAN, user=user), HostNetwork(), "id")
         assert arguments["cap_drop"] == ["ALL"]
         assert arguments["cap_add"] == capabilities
         assert arguments["security_opt"] == ["no-new-privileges"]
 
 
 def test_networks_of_a_plan() -> None:
-    """The engine's default, none with the host's own name kept resolvable, or one of the job's own."""
-    default = spec.host_arguments(PLAN, NAMES, HostNetwork())
-    assert "network_mode" not in default
-    isolated = spec.host_arguments(replace(PLAN, network="none"), NAMES, HostNetwork())
+    """That of all jobs, none with the host's own name kept resolvable, or one of the job's own."""
+    default = spec.host_arguments(PLAN, HostNetwork(), "id")
+    assert default["network_mode"] == "id"
+    isolated = spec.host_arguments(replace(PLAN, network="none"), HostNetwork(), "id")
     assert isolated["network_mode"] == "none"
     assert isolated["extra_hosts"] == {"algo-2": "127.0.0.1"}
-    own = spec.host_arguments(replace(PLAN, network="x"), NAMES, HostNetwork())
-    assert own["network_mode"] == NAMES.network("job")
+    own = spec.host_arguments(replace(PLAN, network="x"), HostNetwork(), "id")
+    assert own["network_mode"] == "id"
+    assert "dns" not in own
+
+
+def test_the_network_of_isolated_hosts() -> None:
+    """Internal, without an address of the host in it; names of others are asked of nobody; no proxy."""
+    plan = replace(PLAN, network="x", isolated=True, environment={})
+    arguments = spec.host_arguments(plan, HostNetwork(), "id")
+    assert arguments["network_mode"] == "id"
+    assert arguments["dns"] == ["127.0.0.1"]
+    assert spec.environment(plan, PROXIED) == {}
+    made = spec.network_arguments(isolated=True)
+    assert made["internal"] is True
+    assert made["options"] == {"com.docker.network.bridge.inhibit_ipv4": "true"}
+    assert "internal" not in spec.network_arguments(isolated=False)
 
 
 def test_the_plans_environment_wins_and_an_isolated_job_gets_no_proxy() -> None:

@@ -48,11 +48,8 @@ def warm_up(script: Path) -> list[str]:
     Returns the names imported. A module that fails to import is left to the workers,
     where the script shows the error in its own place.
     """
-    from neuron_sim.device import activation
-
     wanted = imports(script)
-    activation.preload()
-    _import_core()
+    core()
     imported = []
     for module, names in wanted:
         if module.partition(".")[0] in _NEVER or not _installed(module.partition(".")[0], script.parent):
@@ -69,6 +66,14 @@ def warm_up(script: Path) -> list[str]:
     gc.collect()
     gc.freeze()
     return imported
+
+
+def core() -> None:
+    """Import torch_xla and what makes a process a core, without becoming one. Idempotent."""
+    from neuron_sim.device import activation
+
+    activation.preload()
+    _import_core()
 
 
 def safe_to_fork() -> bool:

@@ -38,6 +38,11 @@ class Engine:
                     self._client = docker.from_env(timeout=_REQUEST_TIMEOUT_S, max_pool_size=64)
             return self._client
 
+    @property
+    def known(self) -> bool:
+        """Whether the engine has ever answered."""
+        return self._client is not None
+
     def close(self) -> None:
         """Close the connection. Idempotent; the next `client` opens it again."""
         with self._lock:

@@ -11,6 +11,7 @@ from typing import Any
 from docker.types import LogConfig
 from docker.types import Mount as EngineMount
 
+from windtunnel_local.runner.docker import kept
 from windtunnel_local.runner.host_network import HostNetwork
 from windtunnel_local.service.ports import ContainerPlan, Mount
 
@@ -59,6 +60,11 @@ class Names:
         """The name of a host's container."""
         return f"{self._prefix}-{_short(job)}-{host}"
 
+    @property
+    def shared_network(self) -> str:
+        """The name of the network of all jobs that have none of their own; no job's name has a "_"."""
+        return f"{self._prefix}_jobs"
+
     def network(self, job: str) -> str:
         """The name of a job's network."""
         return f"{self._prefix}-{_short(job)}"
@@ -83,12 +89,13 @@ def container_arguments(plan: ContainerPlan, names: Names, network: HostNetwork)
         "hostname": plan.host,
         "environment": environment(plan, network),
         "user": plan.user,
-        "labels": {**plan.labels, **names.labels(plan.job, plan.host)},
+        **kept.arguments(plan),
+        "labels": {**plan.labels, **kept.labels(plan), **names.labels(plan.job, plan.host)},
     }
 
 
-def host_arguments(plan: ContainerPlan, names: Names, network: HostNetwork) -> dict[str, Any]:
-    """Arguments of the host configuration: limits, isolation, mounts.
+def host_arguments(plan: ContainerPlan, network: HostNetwork, own_network: str | None) -> dict[str, Any]:
+    """Arguments of the host configuration: limits, isolation, mounts. ``own_network``: id of the plan's network.
 
     ``init``: a first process that forwards SIGTERM to `train` and reaps orphans. Without it
     `train` itself would be process 1, for which the kernel drops a SIGTERM that it has no
@@ -112,9 +119,28 @@ def host_arguments(plan: ContainerPlan, names: Names, network: HostNetwork) -> d
         arguments |= {"mem_limit": plan.memory_bytes, "memswap_limit": plan.memory_bytes}
     if plan.network == "none":
         arguments |= {"network_mode": "none", "extra_hosts": {plan.host: "127.0.0.1"}}
-    elif plan.network is not None:
-        arguments["network_mode"] = names.network(plan.job)
+    else:
+        arguments["network_mode"] = own_network
+        if plan.isolated:
+            # The engine's own resolver answers for the peers. Whatever it does not know it would ask of
+            # the host's name servers, some engines even from the host's side: here it asks nobody.
+            arguments |= {"dns": ["127.0.0.1"], "dns_opt": ["timeout:1", "attempts:1"]}
     return arguments
+
+
+def network_arguments(isolated: bool) -> dict[str, Any]:
+    """Arguments of the engine's call that makes a job's own network.
+
+    An internal network lets its hosts see each other. By itself it also lets them reach the host at
+    the bridge's address, and through that all its services: so the bridge gets no address.
+    """
+    if not isolated:
+        return {"driver": "bridge"}
+    return {
+        "driver": "bridge",
+        "internal": True,
+        "options": {"com.docker.network.bridge.inhibit_ipv4": "true"},
+    }
 
 
 def has_own_network(plan: ContainerPlan) -> bool:
@@ -124,9 +150,10 @@ def has_own_network(plan: ContainerPlan) -> bool:
 
 def environment(plan: ContainerPlan, network: HostNetwork) -> Mapping[str, str]:
     """The plan's environment, on top of what pip needs on this host. An isolated job gets no proxies."""
-    if plan.network == "none":
+    if plan.isolated or plan.network == "none":
         network = HostNetwork(ca_bundle=network.ca_bundle)
-    return {**network.job_environment(CA_BUNDLE_TARGET), **plan.environment}
+    own = plan.environment if plan.keeper is None else plan.keeper.environment
+    return {**network.job_environment(CA_BUNDLE_TARGET), **own}
 
 
 def runs_as_root(user: str | None) -> bool:

@@ -1,0 +1,15 @@
+"""A container that is kept for the next job, and starts it in a fraction of the time.
+
+    keeper        the container's main program: takes orders, runs each as its child, keeps records
+    orders        the folder through which the backend and the keeper talk
+    snapshot      what the container's files were before its first job
+    leftovers     what one job must not leave to the next: processes, files, shared memory
+    servers       processes with torch, torch_xla and the toolkit imported, from which jobs are forked
+    likeness      whether a fork of them is what a new process would be
+    fork_server   the loop that forks
+    fork_client   what `train` and `torchrun` become where a server forks for them
+    torchrun      the command: a fork where there is a server, or the launcher itself
+
+Nothing here imports more than the standard library when it is imported. No code of a job
+ever runs in the processes that stay: a job runs in a child, and the child ends with it.
+"""

@@ -1,0 +1,101 @@
+"""What a command becomes where a fork server stands ready: a process that waits for another.
+
+To who started the command nothing differs: its streams are the forked process's, signals
+reach it, and the command ends as it ends.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import sys
+from types import FrameType
+
+from neuron_sim.warm import wire
+
+_FORWARDED = (
+    signal.SIGTERM,
+    signal.SIGINT,
+    signal.SIGHUP,
+    signal.SIGQUIT,
+    signal.SIGUSR1,
+    signal.SIGUSR2,
+)
+_PATIENCE_S = 60.0
+"""A server that imports for so long is of no use."""
+
+
+def run(program: str, arguments: list[str]) -> int | None:
+    """Let a server run ``program``, and wait. Blocks.
+
+    Returns its exit code; None when no server does it, and nothing has happened. When a
+    signal ended the process, the same signal ends this one.
+    """
+    token = os.environ.get(wire.VARIABLE)
+    forked = start(token, program, arguments, dict(os.environ)) if token else None
+    if forked is None:
+        return None
+    status = _await_end(forked)
+    if not os.WIFSIGNALED(status):
+        return os.waitstatus_to_exitcode(status)
+    number = os.WTERMSIG(status)
+    if number != signal.SIGKILL:
+        signal.signal(number, signal.SIG_DFL)
+    sys.stdout.flush()
+    os.kill(os.getpid(), number)
+    return 128 + number
+
+
+class Forked:
+    """A process that a server has forked for this one."""
+
+    def __init__(self, pid: int, connection: socket.socket, answers: wire.Answers) -> None:
+        self.pid = pid
+        self.connection = connection
+        """Readable once the process has ended, or the server is gone."""
+        self._answers = answers
+
+    def status(self) -> int:
+        """As `os.waitpid` gives it. Blocks until the end; without its server the process counts as killed."""
+        answer = self._answers.next()
+        self.connection.close()
+        if answer is None or not isinstance(answer.get("status"), int):
+            with contextlib.suppress(OSError):
+                os.kill(self.pid, signal.SIGKILL)
+            return int(signal.SIGKILL)
+        return int(answer["status"])
+
+
+def start(token: str, program: str, arguments: list[str], environment: dict[str, str]) -> Forked | None:
+    """Have ``program`` forked with this process's streams; None when no server does it.
+
+    Blocks while the server is still importing, which the program would have to do as well.
+    """
+    try:
+        connection = wire.connect(token, program)
+    except OSError:
+        return None
+    connection.settimeout(_PATIENCE_S)
+    answers = wire.Answers(connection)
+    try:
+        wire.send_request(connection, arguments, environment)
+        answer = answers.next()
+    except (OSError, ValueError):
+        answer = None
+    if answer is None or not isinstance(answer.get("pid"), int):
+        connection.close()
+        return None
+    connection.settimeout(None)
+    return Forked(answer["pid"], connection, answers)
+
+
+def _await_end(forked: Forked) -> int:
+    def forward(number: int, _: FrameType | None) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(forked.pid, number)
+
+    for number in _FORWARDED:
+        signal.signal(number, forward)
+    return forked.status()

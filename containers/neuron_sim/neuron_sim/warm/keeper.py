@@ -1,0 +1,254 @@
+"""The main program of a container that is kept: one job after the other, each as its child.
+
+    windtunnel-keeper FOLDER
+
+A job's process has the streams, folder and signals that it would have as the container's own
+program. When it has ended, no process of it is left, a mark on both streams closes its
+output, and a record says how it ended. An idle keeper ends when it is told to, or when
+the time in ``until.json`` has passed: a kept container does not depend on a server to end.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import time
+import uuid
+from datetime import datetime, timezone
+from pathlib import Path
+
+from neuron_sim.warm import fork_client, leftovers, orders, servers, wire
+from neuron_sim.warm.snapshot import Snapshot
+
+_LOOK_S = 1.0
+"""How often the folder is looked at without a signal that says so."""
+_LATE_S = 5.0
+"""How long the backend may be late to end this container before it ends itself."""
+_KILLED = 128 + signal.SIGKILL
+_CANNOT_START = 127
+_MOST_PROBLEMS = 20
+
+
+def main() -> int:
+    """Keep house in the folder that the command line names. Blocks for as long as the container lives."""
+    return Keeper(orders.Folder(Path(sys.argv[1]))).run()
+
+
+def end_mark(order: str, stream: int) -> str:
+    """What closes a job's output on stdout (1) or stderr (2)."""
+    return f"\x1ewindtunnel:end:{order}:{stream}\x1e"
+
+
+class Keeper:
+    """Takes orders from one folder."""
+
+    def __init__(self, folder: orders.Folder) -> None:
+        """Nothing runs yet."""
+        self._folder = folder
+        self._token = uuid.uuid4().hex
+        self._servers: subprocess.Popen[bytes] | None = None
+        self._told: int | None = None
+        self._spared: set[int] = set()
+        self._terminations = 0
+        self._problems: list[str] | None = None
+        """What the last job has left that cannot be undone, once that is known."""
+        self._wake, self._woken = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+
+    def run(self) -> int:
+        """Until SIGTERM while idle, or until the time has passed; the exit code."""
+        signal.signal(signal.SIGTERM, self._terminate)
+        # SIGURG, the backend's knock: a process that has no handler for it yet ignores it.
+        for number in (signal.SIGURG, signal.SIGCHLD):
+            signal.signal(number, lambda *_: None)
+        signal.set_wakeup_fd(self._woken, warn_on_full_buffer=False)
+        leftovers.close_to_debuggers(True)
+        self._snapshot = Snapshot()
+        self._start_servers()
+        while True:
+            order = self._folder.order()
+            if order is not None and not self._folder.has(orders.ENDED, order.id):
+                self._carry_out(order)
+                continue
+            request = self._folder.clean()
+            if request is not None:
+                problems = self._clean_up() if self._problems is None else self._problems
+                self._folder.write(orders.CLEANED, id=request, problems=problems)
+            elif self._terminations:
+                return 128 + signal.SIGTERM
+            elif order is None and self._overdue():
+                return 0
+            self._sleep([])
+
+    def _carry_out(self, order: orders.Order) -> None:
+        """Run an order to its end, and record it. One that was begun before is not begun again."""
+        kills, self._problems = leftovers.oom_kills(), None
+        if self._folder.has(orders.STARTED, order.id) or self._folder.has(orders.KILL, order.id):
+            code = _KILLED
+        else:
+            self._snapshot.complete()
+            self._folder.write(orders.STARTED, id=order.id, at=_now())
+            code = self._run_process(order)
+        self._terminations = 0
+        leftovers.end_processes(self._staying())
+        for stream in (1, 2):
+            # Twice: the first may end up behind a line without an end, of any length.
+            os.write(stream, f"{end_mark(order.id, stream)}\n".encode() * 2)
+        self._folder.write(
+            orders.ENDED,
+            id=order.id,
+            exit_code=code,
+            oom_killed=code != 0 and leftovers.oom_kills() > kills,
+            at=_now(),
+        )
+        # Nobody asked yet, but will if the container is kept, with the next job waiting.
+        self._problems = self._clean_up()
+
+    def _run_process(self, order: orders.Order) -> int:
+        environment = {**os.environ, **order.environment, wire.VARIABLE: self._token}
+        process = self._start(list(order.command), environment)
+        if process is None:
+            return _CANNOT_START
+        delivered = 0
+        while True:
+            if self._folder.has(orders.KILL, order.id):
+                process.send(signal.SIGKILL)
+                leftovers.end_processes(self._staying())
+            if self._terminations > delivered:
+                delivered = self._terminations
+                process.send(signal.SIGTERM)
+            status = process.poll()
+            if status is not None:
+                code = os.waitstatus_to_exitcode(status)
+                return code if code >= 0 else 128 - code
+            self._sleep(process.readable)
+
+    def _start(self, command: list[str], environment: dict[str, str]) -> _Process | None:
+        if command[0] == servers.TRAIN:
+            path = _found(command[0], environment)
+            forked = fork_client.start(self._token, servers.TRAIN, [path, *command[1:]], environment)
+            if forked is not None:
+                return _ForkedProcess(forked)
+        try:
+            return _ChildProcess(subprocess.Popen(command, env=environment, restore_signals=True))
+        except OSError as error:
+            os.write(2, f"{command[0]}: {error.strerror}\n".encode())
+            return None
+
+    def _start_servers(self) -> None:
+        """They import while the first job begins, which waits for what it would have to import itself."""
+        listeners = [wire.listen(self._token, name) for name in (servers.TRAIN, servers.TORCHRUN)]
+        self._told, tell = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        passed = [*(listener.fileno() for listener in listeners), tell]
+        code = "from neuron_sim.warm.servers import main; main()"
+        with contextlib.suppress(OSError):
+            self._servers = subprocess.Popen(
+                [sys.executable, "-c", code, *map(str, passed)],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                pass_fds=passed,
+            )
+            self._spared.add(self._servers.pid)
+        # Closed here, or a request to a server that has ended would wait for ever.
+        for listener in listeners:
+            listener.close()
+        os.close(tell)
+
+    def _staying(self) -> set[int]:
+        """The servers' processes."""
+        if self._told is not None:
+            with contextlib.suppress(OSError, ValueError):
+                said = os.read(self._told, 64)
+                if said:
+                    self._spared.add(int(said))
+        return self._spared
+
+    def _clean_up(self) -> list[str]:
+        """Remove what the job has added; returns what cannot be undone."""
+        problems = [] if leftovers.end_processes(self._staying()) else ["processes that do not end"]
+        problems += leftovers.remove(self._snapshot.added())
+        problems += self._snapshot.damage()
+        return problems[:_MOST_PROBLEMS]
+
+    def _overdue(self) -> bool:
+        until = self._folder.until()
+        return until is not None and time.time() > until + _LATE_S
+
+    def _terminate(self, *_: object) -> None:
+        self._terminations += 1
+
+    def _sleep(self, readable: list[socket.socket]) -> None:
+        """Until a signal comes, a socket can be read, or it is time to look at the folder again."""
+        waited: list[int | socket.socket] = [self._wake, *readable]
+        ready, _, _ = select.select(waited, [], [], _LOOK_S)
+        if self._wake in ready:
+            with contextlib.suppress(BlockingIOError):
+                os.read(self._wake, 4096)
+        if self._servers is not None:
+            self._servers.poll()
+
+
+class _Process:
+    """A job's process, however it was made."""
+
+    readable: list[socket.socket]
+
+    def poll(self) -> int | None:
+        """Its status as `os.waitpid` gives it, once it has ended."""
+        raise NotImplementedError
+
+    def send(self, number: int) -> None:
+        """Signal it; that it has ended is no error."""
+        raise NotImplementedError
+
+
+class _ChildProcess(_Process):
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        self.readable = []
+        self._process = process
+        leftovers.prefer_for_oom(process.pid)
+
+    def poll(self) -> int | None:
+        code = self._process.poll()
+        if code is None:
+            return None
+        return -code if code < 0 else code << 8
+
+    def send(self, number: int) -> None:
+        self._process.send_signal(number)
+
+
+class _ForkedProcess(_Process):
+    def __init__(self, forked: fork_client.Forked) -> None:
+        self.readable = [forked.connection]
+        self._forked = forked
+
+    def poll(self) -> int | None:
+        ready, _, _ = select.select(self.readable, [], [], 0)
+        return self._forked.status() if ready else None
+
+    def send(self, number: int) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self._forked.pid, number)
+
+
+def _found(command: str, environment: dict[str, str]) -> str:
+    """Where a command is on PATH: what a new process would have as its first word."""
+    for folder in environment.get("PATH", "").split(os.pathsep):
+        path = Path(folder, command)
+        if os.access(path, os.X_OK):
+            return str(path)
+    return command
+
+
+def _now() -> str:
+    return datetime.now(timezone.utc).isoformat()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,60 @@
+"""The processes from which a kept container's jobs are forked: one for `train`, one for `torchrun`.
+
+Both have what their program imports anyway, and nothing more: the toolkit does not know
+torch_xla, a script does not find the toolkit's modules imported. They part after torch.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+
+from neuron_sim.warm.fork_server import ForkServer
+from neuron_sim.warm.likeness import Likeness
+
+TRAIN = "train"
+TORCHRUN = "torchrun"
+
+
+def main() -> None:
+    """``servers TRAIN_FD TORCHRUN_FD PID_FD``: become both servers; returns in processes they forked."""
+    train, torchrun, tell = (int(word) for word in sys.argv[1:4])
+    if sys.path and sys.path[0] == "":
+        del sys.path[0]  # of `python -c`; a command has its own folder there
+    likeness = Likeness()
+    with likeness.watching():
+        import torch  # noqa: F401
+    pid = os.fork()
+    if pid:
+        os.write(tell, f"{pid}\n".encode())
+    os.close(tell)
+    if pid:
+        os.close(torchrun)
+        _train(socket.socket(fileno=train), likeness)
+    else:
+        os.close(train)
+        _torchrun(socket.socket(fileno=torchrun), likeness)
+
+
+def _train(listener: socket.socket, likeness: Likeness) -> None:
+    """AWS's toolkit."""
+    with likeness.watching():
+        import sagemaker_pytorch_container.training  # type: ignore[import-not-found]  # noqa: F401
+        from sagemaker_training.cli import train  # type: ignore[import-not-found]
+    likeness.imported()
+    ForkServer(listener, likeness).serve()
+    sys.exit(train.main())
+
+
+def _torchrun(listener: socket.socket, likeness: Likeness) -> None:
+    """The launcher with torch_xla, and no client of it."""
+    with likeness.watching():
+        from neuron_sim.launcher import preload, torchrun
+
+        preload.core()
+    likeness.imported()
+    if not preload.safe_to_fork():
+        sys.exit("torch_xla or another module has started threads when it was imported")
+    ForkServer(listener, likeness).serve()
+    sys.exit(torchrun.main())

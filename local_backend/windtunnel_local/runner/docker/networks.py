@@ -1,0 +1,78 @@
+"""The networks that jobs are on: one of its own for a job of several hosts, one of the home for all others.
+
+On the engine's default bridge every container reaches every port of every other one: a rendezvous of
+one job is open to the script of the next. On the home's network containers see the outside, but not
+each other; nor do they see those of other networks.
+
+Networks are told by their ids. The engine lets several have one name, and a server that was killed
+may have asked for one that comes to be only when the next server has asked again.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from docker.errors import APIError
+
+from windtunnel_local.runner.docker import spec
+from windtunnel_local.runner.docker.client import Engine, engine_errors
+from windtunnel_local.service.errors import RunnerError
+
+_SHARED: Mapping[str, Any] = {
+    "driver": "bridge",
+    "options": {"com.docker.network.bridge.enable_icc": "false"},
+}
+
+
+class Networks:
+    """The networks of one home. All calls block; all are safe from several threads."""
+
+    def __init__(self, engine: Engine, names: spec.Names) -> None:
+        """Connects at the first call, not here."""
+        self._engine = engine
+        self._names = names
+        self._lock = threading.Lock()
+
+    def ensure_own(self, job: str, isolated: bool) -> str:
+        """The id of a network of the job's own. Idempotent."""
+        labels = self._names.labels(job)
+        with engine_errors(f"create the network of job {job}"):
+            return self._ensure(self._names.network(job), labels, spec.network_arguments(isolated))
+
+    def ensure_shared(self) -> str:
+        """The id of the home's network. Idempotent; 2 ms where it is there."""
+        with self._lock, engine_errors("create the network of this home's jobs"):
+            if not self._named(self._names.shared_network):
+                self._remove_abandoned()
+            return self._ensure(self._names.shared_network, self._names.labels(), _SHARED)
+
+    def remove_shared(self) -> None:
+        """Remove the home's network, unless containers are on it. Idempotent; an engine that is away keeps it."""
+        with suppress(RunnerError), engine_errors("remove the network of this home's jobs"):
+            for network in self._named(self._names.shared_network):
+                with suppress(APIError):  # the next server of the home removes it, when it leaves
+                    self._engine.client().api.remove_network(network)
+
+    def _remove_abandoned(self) -> None:
+        """Remove networks of homes that are gone: an engine has addresses for thirty or so."""
+        api = self._engine.client().api
+        for network in api.networks(filters={"label": [spec.HOME_LABEL]}):
+            if not Path(network["Labels"][spec.HOME_LABEL]).exists():
+                with suppress(APIError):  # in use, or gone meanwhile
+                    api.remove_network(network["Id"])
+
+    def _ensure(self, name: str, labels: Mapping[str, str], arguments: Mapping[str, Any]) -> str:
+        found = self._named(name)
+        if found:
+            return found[0]
+        made = self._engine.client().api.create_network(name, labels=dict(labels), **arguments)
+        return str(made["Id"])
+
+    def _named(self, name: str) -> list[str]:
+        """Ids of the networks of exactly this name, always in the same order."""
+        found = self._engine.client().api.networks(names=[name])
+        return sorted(network["Id"] for network in found if network["Name"] == name)

@@ -1,0 +1,176 @@
+"""Containers that are kept: their orders, whose log lines are whose, what they are labelled with."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from windtunnel_local.runner.docker import kept, marks, spec
+from windtunnel_local.runner.docker.orders import Orders
+from windtunnel_local.runner.host_network import HostNetwork
+from windtunnel_local.service.ports import ContainerPlan, ContainerState, Keeper, LogBatch, LogLine, Mount
+
+PLAN = ContainerPlan(
+    job="one",
+    host="algo-1",
+    image="image",
+    command=("train",),
+    environment={"TRAINING_JOB_NAME": "one"},
+    mounts=(Mount("/jobs/one/ml", "/opt/ml"),),
+    user="1000:1000",
+    network=None,
+    memory_bytes=1 << 30,
+    shm_bytes=1 << 29,
+    keeper=Keeper("/jobs/one/keeper", "/opt/windtunnel/keeper", {"HOME": "/opt/windtunnel/home"}),
+)
+ORDERS = ["1" * 32, "2" * 32, "3" * 32]
+RUNNING = ContainerState("running")
+
+
+def mark(order: str, stream: int) -> str:
+    """As `neuron_sim.warm.keeper.end_mark` writes it; `test_keeper` holds the two equal."""
+    return f"\x1ewindtunnel:end:{order}:{stream}\x1e"
+
+
+@pytest.fixture
+def orders(tmp_path: Path) -> Orders:
+    """An empty folder of orders."""
+    return Orders(tmp_path)
+
+
+def says(folder: Path, name: str, **content: object) -> None:
+    """What the keeper writes."""
+    (folder / name).write_text(json.dumps(content))
+
+
+def test_a_container_that_is_kept_has_no_variable_of_a_job() -> None:
+    """They come with the order; the next job's process is started by the same keeper."""
+    arguments = spec.container_arguments(PLAN, spec.Names(Path("/home")), HostNetwork())
+    assert arguments["entrypoint"] == ["windtunnel-keeper"]
+    assert arguments["command"] == ["/opt/windtunnel/keeper"]
+    assert arguments["environment"] == {"HOME": "/opt/windtunnel/home"}
+    assert arguments["labels"][kept.KEEPER_LABEL] == "/jobs/one/keeper"
+
+
+def test_the_shape_is_what_a_running_container_cannot_change() -> None:
+    """Command, variables and labels are a job's own."""
+    same = replace(PLAN, command=("x",), environment={"A": "1"}, labels={"b": "2"}, entrypoint=("e",))
+    assert kept.shape(same) == kept.shape(PLAN)
+    others = [
+        replace(PLAN, image="other"),
+        replace(PLAN, mounts=()),
+        replace(PLAN, memory_bytes=2 << 30),
+        replace(PLAN, user="0:0"),
+        replace(PLAN, isolated=True),
+    ]
+    assert len({kept.shape(plan) for plan in (PLAN, *others)}) == len(others) + 1
+
+
+def test_the_state_is_the_job_s(orders: Orders, tmp_path: Path) -> None:
+    """From the order to its end, and again for the next one."""
+    assert kept.state_of(orders, RUNNING).status == "created"
+    assert kept.state_of(orders, ContainerState("exited", exit_code=0)).status == "absent"
+    orders.give(["train"], {"A": "1"})
+    orders.give(["something else"], {})
+    given = json.loads((tmp_path / "order.json").read_text())
+    assert (given["command"], given["environment"]) == (["train"], {"A": "1"}), "an order is given once"
+    assert kept.state_of(orders, RUNNING).status == "running"
+    says(tmp_path, "started.json", id=given["id"], at="2026-01-02T03:04:05+00:00")
+    says(tmp_path, "ended.json", id="another", exit_code=0)
+    assert kept.state_of(orders, RUNNING).status == "running"
+    died = kept.state_of(orders, ContainerState("exited", exit_code=137))
+    assert (died.status, died.exit_code) == ("exited", 137)
+    says(tmp_path, "ended.json", id=given["id"], exit_code=3, oom_killed=True, at="2026-01-02T03:04:06+00:00")
+    state = kept.state_of(orders, RUNNING)
+    assert (state.status, state.exit_code, state.oom_killed) == ("exited", 3, True)
+    assert state.started_at and state.finished_at and state.started_at < state.finished_at
+    orders.withdraw()
+    assert kept.state_of(orders, RUNNING).status == "created"
+
+
+@pytest.mark.parametrize("trick", ["link", "pipe", "folder", "list", "huge"])
+def test_what_a_job_puts_into_the_folder_does_no_harm(orders: Orders, tmp_path: Path, trick: str) -> None:
+    """It runs as the same user: no link is followed, nothing is waited for, nothing outside is written."""
+    outside = tmp_path.parent / f"{tmp_path.name}-outside"
+    outside.write_text("precious")
+    for name in ("order.json", "ended.json", "until.json"):
+        path = tmp_path / name
+        if trick == "link":
+            path.symlink_to(outside)
+        elif trick == "pipe":
+            os.mkfifo(path)
+        elif trick == "folder" and name == "ended.json":
+            path.mkdir()
+        elif trick == "list":
+            path.write_text("[1]")
+        elif trick == "huge":
+            path.write_text("{" + " " * (2 << 20))
+    assert orders.current() is None
+    assert orders.ended() is None
+    orders.give(["train"], {})
+    orders.keep_until(12.5)
+    assert orders.current() is not None
+    assert outside.read_text() == "precious"
+
+
+@st.composite
+def logs(draw: st.DrawFn) -> tuple[list[list[str]], list[list[str]]]:
+    """What each job prints, and the log's lines: stdout and stderr of one job mixed as the engine may."""
+    jobs, lines = [], []
+    for order in ORDERS:
+        streams = []
+        for number in (1, 2):
+            own = draw(st.lists(st.text("ab\x1e ", min_size=0, max_size=4), max_size=4))
+            unended = draw(st.sampled_from(["", "tail"]))
+            first = unended + mark(order, number)
+            streams.append((own + ([unended] if unended else []), [*own, first, mark(order, number)]))
+        mixed: list[str] = []
+        rest = [list(stream[1]) for stream in streams]
+        while any(rest):
+            mixed.append(draw(st.sampled_from([r for r in rest if r])).pop(0))
+        jobs.append(sorted(streams[0][0] + streams[1][0]))
+        lines.append(mixed)
+    return jobs, lines
+
+
+@given(logs=logs(), sizes=st.lists(st.integers(1, 5), min_size=1, max_size=8), data=st.data())
+def test_each_job_gets_its_own_lines_once(
+    logs: tuple[list[list[str]], list[list[str]]], sizes: list[int], data: st.DataObject
+) -> None:
+    """However the log is cut into batches, and wherever reading is broken off and resumed."""
+    jobs, per_job = logs
+    lines = [line for job in per_job for line in job]
+
+    def batches(cursor: str | None) -> Iterator[LogBatch]:
+        position, turn = int(cursor or 0), 0
+        while position < len(lines):
+            size = sizes[turn % len(sizes)]
+            texts = tuple(LogLine(0, text) for text in lines[position : position + size])
+            position, turn = min(position + size, len(lines)), turn + 1
+            yield LogBatch(texts, str(position))
+
+    # A batch never spans two jobs: the second is ordered when the first one's log was read to its end.
+    cuts = [sum(len(job) for job in per_job[: i + 1]) for i in range(len(per_job))]
+    cursor: str | None = None
+    for number, order in enumerate(ORDERS):
+        read: list[str] = []
+        whole = lines
+        lines = whole[: cuts[number]]
+        for _ in range(100):
+            position, ended = marks.split_cursor(cursor, order)
+            if marks.is_complete(ended):
+                break
+            for batch in marks.own_lines(batches(position), order, ended):
+                read += [line.text for line in batch.lines]
+                cursor = batch.cursor
+                if data.draw(st.booleans()):
+                    break  # the server is killed here
+        lines = whole
+        assert sorted(read) == jobs[number]
