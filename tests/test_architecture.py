@@ -52,10 +52,12 @@ RULES = (
     # and conditions are no business of a training job, so the service's port does not have them).
     Rule(
         "windtunnel_local.api",
-        ("windtunnel_local.service", "windtunnel_local.objects", "starlette", "anyio", "botocore"),
+        ("windtunnel_local.service", "windtunnel_local.objects", "starlette", "anyio", "botocore", "cbor2"),
     ),
     # The composition root and its commands see everything of the backend.
     Rule("windtunnel_local", ("windtunnel_local", "windtunnel.priceperf", "starlette", "uvicorn")),
+    # A kept container imports AWS's toolkit before a job needs it.
+    Rule("neuron_sim.warm", ("neuron_sim", "torch", "sagemaker_training", "sagemaker_pytorch_container")),
     # The simulator is installed in the image on its own.
     Rule("neuron_sim", ("neuron_sim", "torch", "torch_xla", "_XLAC", "numpy", "tensorboard")),
     Rule("libneuronxla", ("neuron_sim",)),

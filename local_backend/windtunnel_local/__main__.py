@@ -9,6 +9,7 @@ import sys
 from collections.abc import Sequence
 
 from windtunnel_local import commands
+from windtunnel_local.log_format import log_to
 from windtunnel_local.service.errors import WindtunnelError
 from windtunnel_local.settings import from_environment
 
@@ -16,9 +17,7 @@ from windtunnel_local.settings import from_environment
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit code: 0 fine, 1 failed with a message on stderr, 2 wrong usage."""
     arguments = _parser().parse_args(argv)
-    logging.basicConfig(
-        level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
-    )
+    log_to(logging.StreamHandler(sys.stderr))
     try:
         settings = from_environment(os.environ)
         if arguments.command == "serve":

@@ -7,18 +7,25 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from time import monotonic
 
-from windtunnel_local.api import Api, Services, iam, logs, sagemaker, sts
+from windtunnel_local.api import Api, Services, cloudwatch, iam, logs, sagemaker, sts
 from windtunnel_local.api.dispatch import local_hosts
 from windtunnel_local.api.s3 import S3
 from windtunnel_local.api.sigv4 import Verifier
 from windtunnel_local.credentials import Credentials
 from windtunnel_local.objects import FileObjects
+from windtunnel_local.runner.sources import containers_folder, image_contents
 from windtunnel_local.service.config import ServiceConfig
 from windtunnel_local.service.observed.logs import LogsService
+from windtunnel_local.service.observed.metric_data import MetricsService
 from windtunnel_local.service.ports import Clock, Runner
 from windtunnel_local.service.training_jobs import TrainingJobService
 from windtunnel_local.settings import Settings, version
 from windtunnel_local.store.sqlite import SqliteStore
+
+# Simulated cores are processes that wait for each other much of the time, so several share a processor:
+# four jobs of ml.trn1.2xlarge run at once even on two. A larger job runs alone, whatever it needs.
+_CORES_A_PROCESSOR = 4
+_LEAST_CORES = 8
 
 
 class SystemClock:
@@ -73,18 +80,29 @@ def build(
         account_id=credentials.account_id,
         region=credentials.region,
         image=settings.image,
+        image_contents=image_contents(containers_folder()) if settings.runner == "docker" else None,
         user=f"{os.getuid()}:{os.getgid()}",
         memory_cap_bytes=int(settings.memory_gib * 2**30) if settings.memory_gib else _spare_memory_bytes(),
         stop_grace_s=settings.stop_grace_s,
+        max_cores=settings.max_cores or max(_LEAST_CORES, _CORES_A_PROCESSOR * (os.cpu_count() or 1)),
+        max_memory_bytes=int(settings.max_memory_gib * 2**30)
+        if settings.max_memory_gib
+        else _spare_memory_bytes(),
+        spot_interruptions=settings.spot.interruptions,
+        spot_seed=settings.spot.seed,
+        spot_mean_s=settings.spot.mean_s,
+        spot_after=settings.spot.after,
+        spot_discount=settings.spot.discount,
     )
     jobs = TrainingJobService(store, runner, objects, clock, config)
     services = Services(
-        json={
+        rpc={
             "sagemaker": sagemaker.operations(jobs),
             "logs": logs.operations(LogsService(store, config)),
-        },
-        query={
-            "sts": sts.operations(credentials.account_id, credentials.access_key_id),
+            "monitoring": cloudwatch.operations(MetricsService(store)),
+            "sts": sts.operations(
+                credentials.account_id, credentials.access_key_id, credentials.secret_access_key, clock.now
+            ),
             "iam": iam.operations(credentials.account_id),
         },
         s3=S3(objects, credentials.account_id, credentials.region),
@@ -110,6 +128,6 @@ def make_runner(settings: Settings) -> Runner:
         from windtunnel_local.runner.process import ProcessRunner
 
         return ProcessRunner(settings, settings.environment)
-    from windtunnel_local.runner.docker import DockerRunner
+    from windtunnel_local.runner.docker import KeepingRunner
 
-    return DockerRunner(settings, settings.network)
+    return KeepingRunner(settings, settings.network)

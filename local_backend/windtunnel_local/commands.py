@@ -5,24 +5,28 @@ from __future__ import annotations
 import dataclasses
 import json
 import logging
+import os
 import sys
 import threading
 
 from windtunnel_local import app, doctoring
+from windtunnel_local.addresses import listen_for
 from windtunnel_local.api import codec
 from windtunnel_local.credentials import load_or_create
 from windtunnel_local.home import AlreadyRunning, Home
-from windtunnel_local.server import Server, listen
+from windtunnel_local.server import Server
 from windtunnel_local.service.errors import RunnerError
 from windtunnel_local.settings import Settings, version
 
 log = logging.getLogger("windtunnel.server")
 
-_MODELS = ("sagemaker", "logs", "s3")
+_OWNER_ONLY = 0o077
+_MODELS = ("sagemaker", "logs", "s3", "sts", "iam", "monitoring")
 
 
 def serve(settings: Settings) -> int:
     """Serve the home until idle or told to leave. Where one serves already, say so and return 0. Blocks."""
+    os.umask(_OWNER_ONLY)  # all that the server writes: keys, records, objects, jobs
     home = Home(settings.home)
     try:
         with home.locked():
@@ -34,7 +38,7 @@ def serve(settings: Settings) -> int:
 
 def _serve(settings: Settings, home: Home) -> None:
     credentials = load_or_create(home.path / "credentials.json")
-    socket = listen(settings.port)
+    socket = listen_for(home.path, settings.port)
     port = socket.getsockname()[1]
     application = app.build(settings, credentials, port)
     endpoint = f"http://127.0.0.1:{port}"
@@ -45,7 +49,7 @@ def _serve(settings: Settings, home: Home) -> None:
         threading.Thread(target=_settle_in, args=(application,), name="settle-in", daemon=True).start()
 
     def is_idle() -> bool:
-        return application.api.idle_s > settings.idle_s and not application.jobs.busy()
+        return application.api.idle_s > settings.idle_s and not (application.jobs.busy() or home.kept())
 
     try:
         application.jobs.resume()
@@ -53,6 +57,7 @@ def _serve(settings: Settings, home: Home) -> None:
     finally:
         home.remove_note()
         application.close()
+        application.runner.close()
         socket.close()
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import fcntl
 import json
+import logging
 import os
+import stat
 import sys
 import time
 from collections.abc import Iterator
@@ -12,9 +14,18 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from windtunnel_local.service.errors import WindtunnelError
+
+log = logging.getLogger("windtunnel.server")
+
 _OWNER_ONLY = 0o700
+_FILES_OWNER_ONLY = 0o600
 _TAKE_OVER_S = 30.0
 _POLL_S = 0.05
+
+
+class HomeError(WindtunnelError):
+    """The directory cannot be a home; says why and what to do."""
 
 
 class AlreadyRunning(Exception):
@@ -31,9 +42,30 @@ class Home:
     """The files of a home that tell servers and clients apart."""
 
     def __init__(self, path: Path) -> None:
-        """Make the directory if it is not there; it is the owner's only from now on."""
-        path.mkdir(parents=True, exist_ok=True)
+        """Make the directory if it is not there; it and the files in it are the owner's only from now on.
+
+        Raises:
+            HomeError: it belongs to another user, who could read the keys and change the jobs.
+        """
+        path.mkdir(mode=_OWNER_ONLY, parents=True, exist_ok=True)
+        status = path.stat()
+        if status.st_uid != os.geteuid():
+            raise HomeError(
+                f"{path} belongs to another user (uid {status.st_uid}; you are {os.geteuid()}): its owner could "
+                "read the keys and change the jobs. Set WINDTUNNEL_HOME to a directory of your own."
+            )
+        loose = stat.S_IMODE(status.st_mode) & ~_OWNER_ONLY
         path.chmod(_OWNER_ONLY)
+        if loose:
+            log.warning(
+                "%s was open to other users (mode %o); it is yours only now. If one of them may have read "
+                "credentials.json, remove it: the next start makes a new key pair.",
+                path,
+                stat.S_IMODE(status.st_mode),
+            )
+        for entry in os.scandir(path):
+            if entry.is_file(follow_symlinks=False):
+                Path(entry.path).chmod(_FILES_OWNER_ONLY)
         self.path = path
         self._note = path / "backend.json"
 
@@ -74,10 +106,10 @@ class Home:
     def read_note(self) -> dict[str, Any] | None:
         """backend.json, or None."""
         try:
-            note: dict[str, Any] = json.loads(self._note.read_bytes())
+            note = json.loads(self._note.read_bytes())
         except (FileNotFoundError, ValueError):
             return None
-        return note
+        return note if isinstance(note, dict) else None
 
     def write_note(self, endpoint: str, version: str, runner: str) -> None:
         """Say where the server listens. Call once it accepts."""
@@ -92,6 +124,24 @@ class Home:
         pending.write_text(json.dumps(note))
         pending.replace(self._note)
 
+    def kept(self) -> bool:
+        """Whether clients count on the server to stay: `windtunnel env` says so in the file `keep`.
+
+        It names the boot of the machine, since no shell that was told of the server outlives that.
+        """
+        try:
+            return (self.path / "keep").read_text().strip() == _boot()
+        except (OSError, ValueError):
+            return False
+
     def remove_note(self) -> None:
         """Say that nobody listens any more. Idempotent."""
         self._note.unlink(missing_ok=True)
+
+
+def _boot() -> str:
+    """What tells this boot of the machine from others; empty where the system does not say."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        return ""

@@ -12,11 +12,20 @@ from collections.abc import Callable, Iterator
 import uvicorn
 from starlette.types import ASGIApp
 
+from windtunnel_local.api.dispatch import MAX_HEAD_BYTES
+from windtunnel_local.connections import (
+    IDLE_S,
+    BoundedProtocol,
+    end_overdue,
+    raise_descriptor_limit,
+)
+
 log = logging.getLogger("windtunnel.server")
 
 _TICK_S = 0.1
 _GRACEFUL_S = 5
-_KEEP_ALIVE_S = 75  # longer than any client's polling, so that none finds its connection closed
+_SWEEP_S = 1.0
+_BACKLOG = 1024
 
 
 class Server(uvicorn.Server):
@@ -36,7 +45,8 @@ class Server(uvicorn.Server):
     ) -> None:
         config = uvicorn.Config(
             app,
-            http="h11",
+            http=BoundedProtocol,
+            log_level=logging.ERROR,  # what strangers send is no news: it must not fill the disk
             ws="none",
             loop="asyncio",
             lifespan="off",
@@ -45,9 +55,12 @@ class Server(uvicorn.Server):
             access_log=False,
             server_header=False,
             proxy_headers=False,
-            timeout_keep_alive=_KEEP_ALIVE_S,
+            timeout_keep_alive=int(IDLE_S),
+            h11_max_incomplete_event_size=MAX_HEAD_BYTES,
+            backlog=_BACKLOG,
             timeout_graceful_shutdown=_GRACEFUL_S,
         )
+        raise_descriptor_limit()
         super().__init__(config)
         self._is_idle = is_idle
         self._accepting = accepting
@@ -60,9 +73,14 @@ class Server(uvicorn.Server):
 
     async def main_loop(self) -> None:
         """Wait for the end."""
+        now = asyncio.get_running_loop().time
+        next_sweep = now() + _SWEEP_S
         while not self.should_exit:
             await self.on_tick(0)
             await asyncio.sleep(_TICK_S)
+            if now() > next_sweep:
+                end_overdue(self.server_state.connections, now())
+                next_sweep = now() + _SWEEP_S
             if self._is_idle():
                 log.info("leaving: idle")
                 self.should_exit = True

@@ -9,6 +9,13 @@
     WINDTUNNEL_TORCH_INDEX_URL     an index of CPU-only torch builds to prefer when it answers
     WINDTUNNEL_MEMORY_GIB          most memory of one container (the instance's, at most 90 % of this machine's)
     WINDTUNNEL_STOP_GRACE_SECONDS  from SIGTERM to SIGKILL (120)
+    WINDTUNNEL_MAX_CORES           most simulated cores of all jobs at once (4 a processor, at least 8)
+    WINDTUNNEL_MAX_MEMORY_GIB      most memory reserved for all jobs at once (90 % of this machine's)
+    WINDTUNNEL_SPOT_INTERRUPTIONS  simulated interruptions of each managed spot job (0)
+    WINDTUNNEL_SPOT_SEED           what their moments follow from (0)
+    WINDTUNNEL_SPOT_MEAN_SECONDS   seconds of training between two of them, on average (60)
+    WINDTUNNEL_SPOT_AFTER          start | checkpoint: what these seconds count from in each attempt (start)
+    WINDTUNNEL_SPOT_DISCOUNT       what spot capacity is assumed to save (0.7 of the on-demand price)
     WINDTUNNEL_SIM_PYTHON          the interpreter of the process runner (the server's own)
 
 Besides these, docker-py reads DOCKER_HOST and its companions, and `runner.host_network` is
@@ -26,15 +33,30 @@ from typing import Literal, cast, get_args
 
 from windtunnel_local.runner.host_network import HostNetwork, host_network
 from windtunnel_local.service.errors import WindtunnelError
+from windtunnel_local.service.model import SpotClock
 
 RunnerName = Literal["docker", "process"]
 _DEFAULT_IDLE_S = 900.0
 _DEFAULT_STOP_GRACE_S = 120.0
+_DEFAULT_SPOT_MEAN_S = 60.0
+_DEFAULT_SPOT_DISCOUNT = 0.7
+_MAX_INTERRUPTIONS = 1000
 _MAX_PORT = 65535
 
 
 class SettingsError(WindtunnelError):
     """A variable has a value that cannot be used; the message says which and what is valid."""
+
+
+@dataclass(frozen=True)
+class SpotSettings:
+    """How managed spot jobs are simulated that do not say so themselves."""
+
+    interruptions: int = 0
+    seed: int = 0
+    mean_s: float = _DEFAULT_SPOT_MEAN_S
+    after: SpotClock = "start"
+    discount: float = _DEFAULT_SPOT_DISCOUNT
 
 
 @dataclass(frozen=True)
@@ -50,6 +72,9 @@ class Settings:
     torch_index_url: str | None = field(default=None, repr=False)  # may carry a password
     memory_gib: float | None = None
     stop_grace_s: float = _DEFAULT_STOP_GRACE_S
+    max_cores: int | None = None
+    max_memory_gib: float | None = None
+    spot: SpotSettings = field(default_factory=SpotSettings)
     sim_python: Path | None = None
     network: HostNetwork = field(default_factory=HostNetwork, repr=False)  # proxies and indexes may, too
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -80,6 +105,15 @@ def from_environment(environment: Mapping[str, str]) -> Settings:
         torch_index_url=given.get("WINDTUNNEL_TORCH_INDEX_URL"),
         memory_gib=_number(given, "WINDTUNNEL_MEMORY_GIB", 0) or None,
         stop_grace_s=_number(given, "WINDTUNNEL_STOP_GRACE_SECONDS", _DEFAULT_STOP_GRACE_S),
+        max_cores=int(_number(given, "WINDTUNNEL_MAX_CORES", 0)) or None,
+        max_memory_gib=_number(given, "WINDTUNNEL_MAX_MEMORY_GIB", 0) or None,
+        spot=SpotSettings(
+            interruptions=int(_number(given, "WINDTUNNEL_SPOT_INTERRUPTIONS", 0, most=_MAX_INTERRUPTIONS)),
+            seed=int(_number(given, "WINDTUNNEL_SPOT_SEED", 0)),
+            mean_s=_number(given, "WINDTUNNEL_SPOT_MEAN_SECONDS", _DEFAULT_SPOT_MEAN_S),
+            after=_spot_clock(given.get("WINDTUNNEL_SPOT_AFTER", "start")),
+            discount=_number(given, "WINDTUNNEL_SPOT_DISCOUNT", _DEFAULT_SPOT_DISCOUNT, most=1),
+        ),
         sim_python=_path("WINDTUNNEL_SIM_PYTHON", sim_python) if sim_python else None,
         network=host_network(environment),
         environment=dict(environment),
@@ -98,6 +132,14 @@ def version() -> str:
         if source.is_file() and (match := re.search(r'__version__ = "([^"]+)"', source.read_text())):
             return match[1]
     raise SettingsError("The package windtunnel is incomplete: install windtunnel again.")
+
+
+def _spot_clock(text: str) -> SpotClock:
+    if text not in get_args(SpotClock):
+        raise SettingsError(
+            f"WINDTUNNEL_SPOT_AFTER is {text!r}; it must be {' or '.join(get_args(SpotClock))}."
+        )
+    return cast(SpotClock, text)
 
 
 def _path(name: str, text: str) -> Path:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -81,8 +81,15 @@ def train(container: FakeContainer) -> int:
 @pytest.fixture
 def backend(tmp_path: Path) -> Iterator[Backend]:
     """A server for one test."""
-    settings = Settings(home=tmp_path / "home", image=LOCAL_IMAGE, stop_grace_s=5)
-    settings.home.mkdir()
+    with serving(tmp_path / "home") as running:
+        yield running
+
+
+@contextmanager
+def serving(home: Path) -> Iterator[Backend]:
+    """A server of a home."""
+    settings = Settings(home=home, image=LOCAL_IMAGE, stop_grace_s=5)
+    settings.home.mkdir(exist_ok=True)
     credentials = load_or_create(settings.home / "credentials.json")
     clock = ShiftedClock()
     runner = FakeRunner(clock, train, **{LOCAL_IMAGE: Image()})

@@ -2,6 +2,7 @@
 
     Host allow-list ─▶ /health, or SigV4 ─▶ scope's service ─▶ sagemaker, logs (X-Amz-Target)
                                                              ├▶ sts, iam (Action)
+                                                             ├▶ cloudwatch (CBOR by path, and both of these)
                                                              └▶ s3 (method, path, query)
 
 There are no CORS headers: a web page has no business here, and its browser is told so by silence.
@@ -23,17 +24,23 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import Message, Receive, Scope, Send
 
-from windtunnel_local.api import s3_answer, s3_body, s3_routes
+from windtunnel_local.api import callers, s3_answer, s3_body, s3_routes
 from windtunnel_local.api.body import BodyPipe
+from windtunnel_local.api.codec import ready
 from windtunnel_local.api.errors import ApiError, Protocol
-from windtunnel_local.api.respond import error_response
-from windtunnel_local.api.rpc import Operations, answer_json, answer_query
+from windtunnel_local.api.respond import CBOR_PROTOCOL, error_response
+from windtunnel_local.api.rpc import Operations, Quick, answer_cbor, answer_json, answer_query
 from windtunnel_local.api.s3 import S3
 from windtunnel_local.api.sigv4 import Claim, Signable, Verifier, parse, query_pairs
+from windtunnel_local.service.errors import ServiceError
 
 MAX_BODY_BYTES = 4 << 20
 _DRAIN_BYTES = 4 << 20
 _DRAIN_S = 5.0
+MAX_HEAD_BYTES = 32 << 10  # S3 allows 8 KiB; a session token and a presigned query come to it
+MAX_HEADERS = 200
+_JSON_SERVICES = ("sagemaker", "logs")
+_QUERY_SERVICES = ("sts", "iam", "monitoring")
 _STREAMS = 32  # object bodies under way at once: they must not keep the threads from the short calls
 
 
@@ -41,14 +48,13 @@ _STREAMS = 32  # object bodies under way at once: they must not keep the threads
 class Services:
     """Who answers: by service, the operations served."""
 
-    json: Mapping[str, Operations]
-    query: Mapping[str, Operations]
+    rpc: Mapping[str, Operations]
     s3: S3
 
     @property
     def names(self) -> list[str]:
         """Signing names of all services."""
-        return sorted([*self.json, *self.query, "s3"])
+        return sorted([*self.rpc, "s3"])
 
 
 class Api:
@@ -57,7 +63,7 @@ class Api:
     def __init__(
         self, services: Services, verifier: Verifier, hosts: frozenset[str], health: Mapping[str, object]
     ) -> None:
-        self._services = services
+        self.services = services
         self._verifier = verifier
         self._hosts = hosts
         self._health = dict(health)
@@ -95,40 +101,62 @@ class Api:
             request.method, request.scope["raw_path"], request.scope["query_string"], request.headers.raw
         )
         protocol = _protocol(signable, None)
+        malformed = _malformed(signable, protocol, request.scope["http_version"])
+        if malformed:
+            response = error_response(malformed, protocol, request_id, head=request.method == "HEAD")
+            response.headers["connection"] = "close"  # where its body ends is what is not certain
+            return response
+        claim: Claim | None = None
         try:
             self._check_host(signable)
             if signable.path == b"/health" and request.method in ("GET", "HEAD"):
                 return JSONResponse(self._health)
             claim = parse(signable)
             protocol = _protocol(signable, claim)
-            self._verifier.admit(claim)
+            callers.CURRENT.set(self._verifier.admit(claim))
             response = await self._route(claim, signable, request, request_id)
         except ClientDisconnect:
             raise
         except Exception as error:  # noqa: BLE001  whatever is thrown gets an answer, in one place
             response = error_response(error, protocol, request_id, head=request.method == "HEAD")
+            if (
+                claim is not None
+                and claim.service == "monitoring"
+                and isinstance(error, (ApiError, ServiceError))
+            ):
+                # Older clients know CloudWatch's errors by the names that they had in the query protocol.
+                response.headers["x-amzn-query-error"] = f"{error.code};Sender"
             await _drain(request)
         response.headers["x-amz-request-id" if protocol == "s3" else "x-amzn-requestid"] = request_id
         return response
 
     async def _route(self, claim: Claim, signable: Signable, request: Request, request_id: str) -> Response:
-        services = self._services
+        services = self.services
         if claim.service == "s3":
             return await self._s3(claim, signable, request)
         body = await _whole_body(request)
         self._verifier.check(claim, signable, hashlib.sha256(body).hexdigest())
-        if claim.service in services.json:
-            target = signable.header("x-amz-target")
-            call = partial(answer_json, claim.service, services.json[claim.service], target, body)
-        elif claim.service in services.query:
-            call = partial(answer_query, claim.service, services.query[claim.service], body, request_id)
-        else:
+        operations = services.rpc.get(claim.service)
+        if operations is None:
             raise ApiError(
                 "UnknownOperationException",
                 f"Windtunnel does not serve {claim.service[:50]!r}. It serves {', '.join(services.names)}; "
                 "for everything else use a session with AWS itself.",
                 404,
             )
+        protocol = _protocol(signable, claim)
+        if protocol == "cbor":
+            path = signable.path.decode("latin-1")
+            call = partial(answer_cbor, claim.service, operations, path, body)
+        elif protocol == "json":
+            target = signable.header("x-amz-target")
+            call = partial(answer_json, claim.service, operations, target, body)
+            operation = operations.get((target or "").rpartition(".")[2])
+            if isinstance(operation, Quick) and operation.suits(body) and ready(claim.service):
+                return call()
+        else:
+            form = _form(body, signable.query)
+            call = partial(answer_query, claim.service, operations, form, request_id)
         return await anyio.to_thread.run_sync(call)
 
     async def _s3(self, claim: Claim, signable: Signable, request: Request) -> Response:
@@ -140,16 +168,27 @@ class Api:
         pipe = BodyPipe(request.stream())
 
         def run() -> Response:
-            body = s3_body.verified(pipe, headers, mode, claim, self._verifier, has_body=has_body)
             call = s3_routes.understood(signable)
-            return s3_answer.response(call.model, self._services.s3.handle(call, body))
+            body = s3_body.verified(
+                pipe,
+                headers,
+                mode,
+                claim,
+                self._verifier,
+                has_body=has_body,
+                checksums=call.operation != "CompleteMultipartUpload",  # there they are the object's
+            )
+            return s3_answer.response(call.model, self.services.s3.handle(call, body))
 
         self._streams = self._streams or anyio.CapacityLimiter(_STREAMS)
-        return await anyio.to_thread.run_sync(run, limiter=self._streams)
+        # Calls without a body are short: they need not wait behind uploads.
+        return await anyio.to_thread.run_sync(run, limiter=self._streams if has_body else None)
 
     def _check_host(self, signable: Signable) -> None:
         hosts = [value.decode("latin-1").lower() for name, value in signable.headers if name == b"host"]
-        if len(hosts) != 1 or hosts[0] not in self._hosts:
+        # S3's virtual-host style: a bucket's name before one of ours.
+        bucket = s3_routes.virtual_bucket(hosts[0]) if len(hosts) == 1 else ""
+        if len(hosts) != 1 or hosts[0].removeprefix(f"{bucket}." if bucket else "") not in self._hosts:
             raise ApiError(
                 "AccessDenied",
                 f"Host {', '.join(hosts)[:100]!r} is not us. Valid: {', '.join(sorted(self._hosts))}.",
@@ -180,12 +219,43 @@ def local_hosts(port: int) -> frozenset[str]:
 
 
 def _protocol(signable: Signable, claim: Claim | None) -> Protocol:
-    """In which shape the client expects an error."""
-    if signable.header("x-amz-target") is not None:
+    """In which shape the client expects its answer: what its service speaks; of several, what its headers say."""
+    service = claim.service if claim else None
+    if service == "s3":
+        return "s3"
+    if signable.header("smithy-protocol") == CBOR_PROTOCOL:
+        return "cbor"
+    if signable.header("x-amz-target") is not None or service in _JSON_SERVICES:
         return "json"
     form = (signable.header("content-type") or "").startswith("application/x-www-form-urlencoded")
-    service = claim.service if claim else None
-    return "query" if service in ("sts", "iam") or (form and service != "s3") else "s3"
+    return "query" if service in _QUERY_SERVICES or form else "json" if service else "s3"
+
+
+def _malformed(signable: Signable, protocol: Protocol, version: str) -> ApiError | None:
+    """What is wrong with a request as HTTP, where two readers of it might not agree, or one would drown."""
+    names = {name for name, _ in signable.headers}
+    head = sum(len(name) + len(value) + 4 for name, value in signable.headers)
+    reason = None
+    if version not in ("1.0", "1.1"):
+        reason = "only HTTP/1.0 and HTTP/1.1 are served"
+    elif not signable.path.startswith(b"/"):
+        reason = "the request target must be a path"
+    elif {b"transfer-encoding", b"content-length"} <= names:
+        reason = "Content-Length and Transfer-Encoding exclude each other"
+    elif len(signable.path) + len(signable.query) + head > MAX_HEAD_BYTES:
+        reason = f"your request header section exceeds the maximum of {MAX_HEAD_BYTES} bytes"
+    elif len(signable.headers) > MAX_HEADERS:
+        reason = f"it has more than {MAX_HEADERS} headers"
+    if reason is None:
+        return None
+    code = "BadRequest" if protocol == "s3" else "MalformedHttpRequestException"
+    return ApiError(code, f"An error occurred when parsing the HTTP request: {reason}.", 400)
+
+
+def _form(body: bytes, query: bytes) -> bytes:
+    """The form of the query protocol: the body, or, as in a presigned URL, the query without its signature."""
+    parts = (part for part in query.split(b"&") if not part.lower().startswith(b"x-amz-"))
+    return body or b"&".join(parts)
 
 
 async def _whole_body(request: Request) -> bytes:

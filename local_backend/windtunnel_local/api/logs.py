@@ -10,6 +10,18 @@ from windtunnel_local.service.observed.logs import MAX_STREAMS, LogsService
 def operations(logs: LogsService) -> Operations:
     """The operations of CloudWatch Logs that are served."""
 
+    def describe_log_groups(request: Input) -> Output:
+        if "nextToken" in request:
+            raise InvalidParameter("The specified nextToken is invalid: the one group comes in one page.")
+        if request.get("logGroupClass", "STANDARD") != "STANDARD":
+            return {"logGroups": []}
+        names = request.get("logGroupIdentifiers")
+        return logs.describe_log_groups(
+            prefix=request.get("logGroupNamePrefix"),
+            pattern=request.get("logGroupNamePattern"),
+            names=None if names is None else [_bare(name) for name in names],
+        )
+
     def describe_log_streams(request: Input) -> Output:
         return logs.describe_log_streams(
             _group(request),
@@ -44,6 +56,7 @@ def operations(logs: LogsService) -> Operations:
         )
 
     return {
+        "DescribeLogGroups": describe_log_groups,
         "DescribeLogStreams": describe_log_streams,
         "GetLogEvents": get_log_events,
         "FilterLogEvents": filter_log_events,
@@ -55,4 +68,8 @@ def _group(request: Input) -> str:
     name = request.get("logGroupName") or request.get("logGroupIdentifier")
     if not name:
         raise InvalidParameter("Give logGroupName or logGroupIdentifier.")
-    return str(name).rpartition(":log-group:")[2].removesuffix(":*")
+    return _bare(name)
+
+
+def _bare(name: str) -> str:
+    return name.rpartition(":log-group:")[2].removesuffix(":*")

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from windtunnel_local.api.rpc import Input, Operations, Output
+from windtunnel_local.api.rpc import Input, Operations, Output, Quick
+from windtunnel_local.api.search import query_of
 from windtunnel_local.service.errors import ValidationFailed
 from windtunnel_local.service.model import JobQuery
 from windtunnel_local.service.training_jobs import TrainingJobService
@@ -17,6 +18,7 @@ _QUERY: Mapping[str, str] = {
     "CreationTimeBefore": "created_before",
     "LastModifiedTimeAfter": "modified_after",
     "LastModifiedTimeBefore": "modified_before",
+    "WarmPoolStatusEquals": "warm_pool_status",
     "SortBy": "sort_by",
     "SortOrder": "sort_order",
     "MaxResults": "limit",
@@ -35,18 +37,25 @@ def operations(jobs: TrainingJobService) -> Operations:
         jobs.delete(request["TrainingJobName"])
         return {}
 
+    def list_jobs(request: Input) -> Output:
+        if "TrainingPlanArnEquals" in request:  # no job here runs on capacity reserved by a plan
+            return {"TrainingJobSummaries": []}
+        return jobs.list(_query(request))
+
     def delete_tags(request: Input) -> Output:
         jobs.delete_tags(request["ResourceArn"], request["TagKeys"])
         return {}
 
     return {
         "CreateTrainingJob": lambda request: {"TrainingJobArn": jobs.create(request)},
-        "DescribeTrainingJob": lambda request: jobs.describe(request["TrainingJobName"]),
-        "ListTrainingJobs": lambda request: jobs.list(_query(request)),
+        "DescribeTrainingJob": Quick(lambda request: jobs.describe(request["TrainingJobName"])),
+        "ListTrainingJobs": Quick(list_jobs, unless=(b"NameContains", b"After", b"Before"), few=jobs.few),
+        "Search": lambda request: jobs.search(query_of(request)),
         "StopTrainingJob": stop,
+        "UpdateTrainingJob": lambda request: {"TrainingJobArn": jobs.update(request)},
         "DeleteTrainingJob": delete,
         "AddTags": lambda request: {"Tags": jobs.add_tags(request["ResourceArn"], request["Tags"])},
-        "ListTags": lambda request: {"Tags": _tags(jobs, request)},
+        "ListTags": Quick(lambda request: {"Tags": _tags(jobs, request)}),
         "DeleteTags": delete_tags,
     }
 

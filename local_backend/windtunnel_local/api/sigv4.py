@@ -1,7 +1,7 @@
 """AWS Signature Version 4, the verifying side: header form and presigned (query) form.
 
-`parse` reads what a request claims; `Verifier.admit` checks all that needs no body (key, scope,
-clock); `Verifier.check` recomputes the signature. Canonical forms follow AWS's
+`parse` reads what a request claims; `Verifier.admit` checks all that needs no body (key, session
+token, scope, clock); `Verifier.check` recomputes the signature. Canonical forms follow AWS's
 "Create a signed AWS API request"; S3 encodes the path once, all other services twice.
 """
 
@@ -11,11 +11,12 @@ import hashlib
 import hmac
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from functools import lru_cache
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
+from windtunnel_local.api.callers import Caller, SessionTokens
 from windtunnel_local.api.errors import AuthFailure
 
 ALGORITHM = "AWS4-HMAC-SHA256"
@@ -26,7 +27,6 @@ MAX_EXPIRES_S = 7 * 24 * 3600
 
 _HEADER = re.compile(r"AWS4-HMAC-SHA256\s+(.*)", re.DOTALL)
 _SIGNATURE = re.compile(r"[0-9a-f]{64}")
-_SPACES = re.compile(rb"\s+")
 
 
 @dataclass(frozen=True)
@@ -42,12 +42,15 @@ class Signable:
     def header(self, name: str) -> str | None:
         """The first value of a header, or None."""
         wanted = name.encode()
-        return next((value.decode("latin-1") for key, value in self.headers if key == wanted), None)
+        for key, value in self.headers:
+            if key == wanted:
+                return value.decode("latin-1")
+        return None
 
 
 @dataclass(frozen=True)
 class Claim:
-    """Who the request says it is from. ``expires_s``: only of presigned requests."""
+    """Who the request says it is from. ``expires_s``: only of presigned requests; ``token``: a session's."""
 
     access_key_id: str
     date: str
@@ -57,6 +60,7 @@ class Claim:
     signature: str
     timestamp: str
     expires_s: int | None = None
+    token: str | None = field(default=None, repr=False)
 
     @property
     def scope(self) -> str:
@@ -77,7 +81,9 @@ def parse(request: Signable) -> Claim:
     """
     authorization = request.header("authorization")
     if authorization is not None:
-        return _from_header(authorization, request.header("x-amz-date"))
+        return _from_header(
+            authorization, request.header("x-amz-date"), request.header("x-amz-security-token")
+        )
     query = {key.decode("latin-1"): value.decode("latin-1") for key, value in query_pairs(request.query)}
     if "X-Amz-Signature" in query or "X-Amz-Credential" in query:
         return _from_query(query)
@@ -90,7 +96,7 @@ def parse(request: Signable) -> Claim:
     raise AuthFailure("missing", "Missing Authentication Token: the request is not signed (SigV4 is needed).")
 
 
-def _from_header(authorization: str, timestamp: str | None) -> Claim:
+def _from_header(authorization: str, timestamp: str | None, token: str | None) -> Claim:
     match = _HEADER.fullmatch(authorization.strip())
     if match is None:
         raise AuthFailure("incomplete", f"Unsupported authorization type; only {ALGORITHM} is served.")
@@ -101,7 +107,7 @@ def _from_header(authorization: str, timestamp: str | None) -> Claim:
         raise AuthFailure("incomplete", f"Authorization header requires {', '.join(missing)}.")
     if timestamp is None:
         raise AuthFailure("incomplete", "AWS authentication requires a valid x-amz-date header.")
-    return _claim(fields["Credential"], fields["SignedHeaders"], fields["Signature"], timestamp, None)
+    return _claim(fields["Credential"], fields["SignedHeaders"], fields["Signature"], timestamp, None, token)
 
 
 def _from_query(query: dict[str, str]) -> Claim:
@@ -120,10 +126,13 @@ def _from_query(query: dict[str, str]) -> Claim:
         query["X-Amz-Signature"],
         query["X-Amz-Date"],
         int(expires[:9]),
+        query.get("X-Amz-Security-Token"),
     )
 
 
-def _claim(credential: str, signed: str, signature: str, timestamp: str, expires_s: int | None) -> Claim:
+def _claim(
+    credential: str, signed: str, signature: str, timestamp: str, expires_s: int | None, token: str | None
+) -> Claim:
     parts = credential.split("/")
     if len(parts) != 5 or parts[4] != "aws4_request":
         raise AuthFailure(
@@ -136,26 +145,25 @@ def _claim(credential: str, signed: str, signature: str, timestamp: str, expires
     headers = tuple(signed.lower().split(";"))
     if "host" not in headers:
         raise AuthFailure("incomplete", "SignedHeaders must contain 'host'.")
-    return Claim(parts[0], parts[1], parts[2], parts[3], headers, signature, timestamp, expires_s)
+    return Claim(parts[0], parts[1], parts[2], parts[3], headers, signature, timestamp, expires_s, token)
 
 
 class Verifier:
-    """Checks claims against the one key pair. ``now``: the wall clock, timezone-aware."""
+    """Checks claims against the one key pair, and the sessions that STS made of it.
+
+    ``now``: the wall clock, timezone-aware.
+    """
 
     def __init__(self, access_key_id: str, secret_access_key: str, now: Callable[[], datetime]) -> None:
         """Take the key pair and the clock."""
         self._access_key_id = access_key_id
         self._secret = secret_access_key
+        self._tokens = SessionTokens(secret_access_key)
         self._now = now
 
-    def admit(self, claim: Claim) -> None:
-        """Check key, scope and clock: all that needs no body. Raises ``AuthFailure``."""
-        if not hmac.compare_digest(claim.access_key_id.encode(), self._access_key_id.encode()):
-            raise AuthFailure(
-                "unknown key",
-                "The security token included in the request is invalid: no such access key here. "
-                "Use the pair in credentials.json of this Windtunnel home.",
-            )
+    def admit(self, claim: Claim) -> Caller:
+        """Check key, session, scope and clock: all that needs no body. Raises ``AuthFailure``."""
+        caller = self._caller(claim)
         try:
             signed_at = datetime.strptime(claim.timestamp, "%Y%m%dT%H%M%SZ").replace(tzinfo=timezone.utc)
         except ValueError as error:
@@ -166,12 +174,42 @@ class Verifier:
             )
         now = self._now()
         self._check_clock(claim, signed_at, now)
+        return caller
+
+    def _caller(self, claim: Claim) -> Caller:
+        if claim.token is None:
+            if not _equal(claim.access_key_id, self._access_key_id):
+                raise AuthFailure(
+                    "unknown key",
+                    "The security token included in the request is invalid: no such access key here. "
+                    'Use the pair of this Windtunnel home: eval "$(windtunnel env)".',
+                )
+            return Caller()
+        grant = self._tokens.read(claim.token)
+        if grant is None or not _equal(claim.access_key_id, grant.access_key_id):
+            raise AuthFailure(
+                "invalid token",
+                "The security token included in the request is invalid: this Windtunnel home has not issued "
+                "it with that access key. Its own key pair goes without AWS_SESSION_TOKEN.",
+            )
+        if self._now() >= grant.expires:
+            raise AuthFailure(
+                "expired token",
+                f"The security token included in the request is expired since {grant.expires:%Y-%m-%dT%H:%M:%SZ}."
+                " Call AssumeRole again.",
+            )
+        return grant.caller
+
+    def _secret_of(self, claim: Claim) -> str:
+        """The secret that belongs to an admitted claim."""
+        grant = self._tokens.read(claim.token) if claim.token is not None else None
+        return grant.secret_access_key if grant else self._secret
 
     def _check_clock(self, claim: Claim, signed_at: datetime, now: datetime) -> None:
-        stamp = f"{now:%Y%m%dT%H%M%SZ}"
         if signed_at - now > MAX_SKEW:
             raise AuthFailure(
-                "skew", f"Signature not yet current: {claim.timestamp} is later than {stamp} + 15 min."
+                "skew",
+                f"Signature not yet current: {claim.timestamp} is later than {now:%Y%m%dT%H%M%SZ} + 15 min.",
             )
         if claim.expires_s is not None:
             if now > signed_at + timedelta(seconds=claim.expires_s):
@@ -181,7 +219,7 @@ class Verifier:
         elif now - signed_at > MAX_SKEW:
             raise AuthFailure(
                 "skew",
-                f"Signature expired: {claim.timestamp} is now earlier than {stamp} - 15 min. "
+                f"Signature expired: {claim.timestamp} is now earlier than {now:%Y%m%dT%H%M%SZ} - 15 min. "
                 "The difference between the request time and the current time is too large.",
             )
 
@@ -204,7 +242,7 @@ class Verifier:
 
     def sign(self, claim: Claim, text: str) -> str:
         """The signature of a string under the claim's scope, in hexadecimal."""
-        key = _signing_key(self._secret, claim.date, claim.region, claim.service)
+        key = _signing_key(self._secret_of(claim), claim.date, claim.region, claim.service)
         return hmac.new(key, text.encode(), hashlib.sha256).hexdigest()
 
 
@@ -219,7 +257,12 @@ def canonical_request(claim: Claim, request: Signable, payload_hash: str) -> byt
         if not (claim.presigned and key == b"X-Amz-Signature")
     ]
     query = "&".join(f"{key}={value}" for key, value in sorted(pairs))
-    lines = [f"{name}:".encode() + _canonical_value(request, name) + b"\n" for name in claim.signed_headers]
+    values: dict[bytes, list[bytes]] = {}
+    for name, value in request.headers:
+        values.setdefault(name, []).append(b" ".join(value.split()))
+    lines = [
+        b"%s:%s\n" % (name, b",".join(values.get(name, ()))) for name in map(str.encode, claim.signed_headers)
+    ]
     return b"\n".join(
         (
             request.method.encode(),
@@ -238,13 +281,12 @@ def query_pairs(query: bytes) -> list[tuple[bytes, bytes]]:
     return [(unquote_to_bytes(key), unquote_to_bytes(value)) for key, _, value in pairs]
 
 
+def _equal(given: str, own: str) -> bool:
+    return hmac.compare_digest(given.encode(), own.encode())
+
+
 def _recode(text: bytes) -> str:
     return quote_from_bytes(text, safe="-_.~")
-
-
-def _canonical_value(request: Signable, name: str) -> bytes:
-    wanted = name.encode()
-    return b",".join(_SPACES.sub(b" ", value.strip()) for key, value in request.headers if key == wanted)
 
 
 @lru_cache(maxsize=64)

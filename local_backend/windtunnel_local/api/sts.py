@@ -1,15 +1,113 @@
-"""STS: who am I."""
+"""STS: who am I, and temporary credentials for a role.
+
+Any role name is a role of the one local account, whichever account its ARN names: a rehearsal takes names
+as they are. What a policy or a tag of a session would forbid is not simulated: every caller may do all.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import re
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Any
+
+from windtunnel_local.api.callers import CURRENT, Caller, SessionTokens
+from windtunnel_local.api.errors import ApiError
 from windtunnel_local.api.rpc import Input, Operations, Output
 
+USER = "windtunnel"
+_DEFAULT_S = 3600
+_CHAINED_S = 3600  # most for a role that a role assumes
+_USER_DEFAULT_S = 43200
+_ROLE_ARN = re.compile(
+    r"arn:aws[\w-]*:iam::\d{12}:role/(?:[\x21-\x7e]*/)?(?P<name>[\w+=,.@-]{1,64})", re.ASCII
+)
+# Members that would narrow a session, or show who asks: taking them without effect would deceive.
+_NOT_SERVED = ("Policy", "PolicyArns", "SerialNumber", "TokenCode", "ProvidedContexts")
 
-def operations(account_id: str, access_key_id: str) -> Operations:
+
+def operations(
+    account_id: str, access_key_id: str, secret_access_key: str, now: Callable[[], datetime]
+) -> Operations:
     """STS of the one local account."""
+    tokens = SessionTokens(secret_access_key)
+
+    def credentials(caller: Caller, seconds: int) -> dict[str, Any]:
+        made = tokens.issue(caller, now() + timedelta(seconds=seconds))
+        return {
+            "AccessKeyId": made.access_key_id,
+            "SecretAccessKey": made.secret_access_key,
+            "SessionToken": made.session_token,
+            "Expiration": made.expires,
+        }
 
     def get_caller_identity(_: Input) -> Output:
-        arn = f"arn:aws:iam::{account_id}:user/windtunnel"
-        return {"UserId": access_key_id, "Account": account_id, "Arn": arn}
+        caller = CURRENT.get()
+        if caller.role is None:
+            return {"UserId": access_key_id, "Account": account_id, "Arn": user_arn(account_id)}
+        return {**_assumed(account_id, caller, "UserId"), "Account": account_id}
 
-    return {"GetCallerIdentity": get_caller_identity}
+    def assume_role(request: Input) -> Output:
+        _refuse_unserved(request)
+        match = _ROLE_ARN.fullmatch(request["RoleArn"])
+        if match is None:
+            raise ApiError(
+                "ValidationError",
+                f"{request['RoleArn'][:256]} is invalid: a role's ARN is arn:aws:iam::{account_id}:role/NAME.",
+            )
+        seconds = request.get("DurationSeconds", _DEFAULT_S)
+        if CURRENT.get().role is not None and seconds > _CHAINED_S:
+            raise ApiError(
+                "ValidationError",
+                "The requested DurationSeconds exceeds the 1 hour session limit for roles assumed by role "
+                "chaining",
+            )
+        caller = Caller(match["name"], request["RoleSessionName"])
+        return {
+            "SourceIdentity": request.get("SourceIdentity"),
+            "Credentials": credentials(caller, seconds),
+            "AssumedRoleUser": _assumed(account_id, caller, "AssumedRoleId"),
+        }
+
+    def get_session_token(request: Input) -> Output:
+        _refuse_unserved(request)
+        if CURRENT.get() != Caller():
+            raise ApiError("AccessDenied", "Cannot call GetSessionToken with session credentials", 403)
+        return {
+            "Credentials": credentials(Caller(None, USER), request.get("DurationSeconds", _USER_DEFAULT_S))
+        }
+
+    return {
+        "AssumeRole": assume_role,
+        "GetCallerIdentity": get_caller_identity,
+        "GetSessionToken": get_session_token,
+    }
+
+
+def user_arn(account_id: str) -> str:
+    """The user whose key pair the home has."""
+    return f"arn:aws:iam::{account_id}:user/{USER}"
+
+
+def role_id(name: str) -> str:
+    """A role's unique id: not stored, the same at each call."""
+    return "AROA" + hashlib.sha256(name.encode()).hexdigest()[:17].upper()
+
+
+def _assumed(account_id: str, caller: Caller, id_member: str) -> dict[str, str]:
+    role = str(caller.role)
+    return {
+        id_member: f"{role_id(role)}:{caller.session}",
+        "Arn": f"arn:aws:sts::{account_id}:assumed-role/{role}/{caller.session}",
+    }
+
+
+def _refuse_unserved(request: Input) -> None:
+    given = [name for name in _NOT_SERVED if name in request]
+    if given:
+        raise ApiError(
+            "ValidationError",
+            f"Windtunnel does not simulate {', '.join(given)}: its sessions may do all that their account may. "
+            "Leave them out.",
+        )

@@ -11,7 +11,7 @@ import pytest
 
 from windtunnel_local.credentials import CredentialsError, load_or_create
 from windtunnel_local.home import AlreadyRunning, Home
-from windtunnel_local.settings import SettingsError, from_environment, version
+from windtunnel_local.settings import SettingsError, SpotSettings, from_environment, version
 
 
 def test_without_an_environment_there_are_defaults() -> None:
@@ -21,6 +21,8 @@ def test_without_an_environment_there_are_defaults() -> None:
     assert (settings.runner, settings.port, settings.idle_s, settings.stop_grace_s) == ("docker", 0, 900, 120)
     assert settings.image == f"windtunnel-training:{version()}"
     assert settings.memory_gib is None
+    assert (settings.max_cores, settings.max_memory_gib) == (None, None)
+    assert settings.spot == SpotSettings(interruptions=0, seed=0, mean_s=60, after="start", discount=0.7)
 
 
 def test_every_name_is_read() -> None:
@@ -37,8 +39,17 @@ def test_every_name_is_read() -> None:
             "WINDTUNNEL_MEMORY_GIB": "3.5",
             "WINDTUNNEL_STOP_GRACE_SECONDS": "",
             "WINDTUNNEL_SIM_PYTHON": "/venv/bin/python",
+            "WINDTUNNEL_MAX_CORES": "16",
+            "WINDTUNNEL_MAX_MEMORY_GIB": "12.5",
+            "WINDTUNNEL_SPOT_INTERRUPTIONS": "3",
+            "WINDTUNNEL_SPOT_SEED": "7",
+            "WINDTUNNEL_SPOT_MEAN_SECONDS": "2.5",
+            "WINDTUNNEL_SPOT_AFTER": "checkpoint",
+            "WINDTUNNEL_SPOT_DISCOUNT": "0.6",
         }
     )
+    assert (settings.max_cores, settings.max_memory_gib) == (16, 12.5)
+    assert settings.spot == SpotSettings(3, 7, 2.5, "checkpoint", 0.6)
     assert settings.home == Path.cwd() / "relative"
     assert (settings.runner, settings.port, settings.idle_s) == ("process", 8123, 1.5)
     assert (settings.image, settings.base_image, settings.memory_gib) == ("mine:1", "base:1", 3.5)
@@ -55,6 +66,9 @@ def test_every_name_is_read() -> None:
         {"WINDTUNNEL_MEMORY_GIB": "much"},
         {"WINDTUNNEL_IDLE_SECONDS": "nan"},
         {"WINDTUNNEL_IDLE_SECONDS": "inf"},
+        {"WINDTUNNEL_SPOT_DISCOUNT": "70"},
+        {"WINDTUNNEL_SPOT_AFTER": "end"},
+        {"WINDTUNNEL_MAX_CORES": "all"},
     ],
 )
 def test_a_bad_value_is_refused_by_name(variables: dict[str, str]) -> None:

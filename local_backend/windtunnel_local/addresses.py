@@ -1,0 +1,66 @@
+"""On which port a home's server listens: the same one after each start, so that clients' settings stay true."""
+
+from __future__ import annotations
+
+import errno
+import os
+import random
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+from windtunnel_local.server import listen
+
+# Below the kernel's range for outgoing connections (from 32768 on, on Linux): none of these takes the
+# port while no server runs.
+_FIRST, _LAST = 20_000, 29_999
+_TRIES = 50
+_TAKEN = (errno.EADDRINUSE, errno.EACCES)
+_MAX_PORT = 65535
+
+
+def listen_for(home: Path, port: int) -> socket.socket:
+    """A socket bound to loopback: at ``port``; if that is 0, where this home listened last, or at a free one.
+
+    A port that we chose is written to the home, and tried first the next time.
+
+    Raises:
+        OSError: ``port`` is taken, or no port is free.
+    """
+    if port:
+        return listen(port)
+    note = home / "port"
+    for candidate in _candidates(note):
+        try:
+            bound = listen(candidate)
+        except OSError as error:
+            if candidate and error.errno in _TAKEN:
+                continue
+            raise
+        _remember(note, bound.getsockname()[1])
+        return bound
+    raise AssertionError("the last candidate, any free port, is taken or raises")
+
+
+def _candidates(note: Path) -> Iterator[int]:
+    last = _remembered(note)
+    if last is not None:
+        yield last
+    yield from random.sample(range(_FIRST, _LAST + 1), _TRIES)
+    yield 0
+
+
+def _remembered(note: Path) -> int | None:
+    try:
+        port = int(note.read_text("ascii"))
+    except (OSError, ValueError):
+        return None
+    return port if 0 < port <= _MAX_PORT else None
+
+
+def _remember(note: Path, port: int) -> None:
+    if _remembered(note) == port:
+        return
+    pending = note.with_name(f"port.{os.getpid()}.tmp")
+    pending.write_text(f"{port}\n")
+    pending.replace(note)

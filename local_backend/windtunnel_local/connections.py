@@ -1,0 +1,164 @@
+"""HTTP connections that end: what a slow, silent or greedy client can hold has bounds.
+
+uvicorn's protocol waits for ever for a request that was begun and never ended, and holds as many
+connections as there are descriptors. Here a connection has a deadline in every state, and when
+there are too many, those that ask nothing make room.
+
+    nothing sent yet, or between two requests   IDLE_S
+    a request's head, begun                     HEAD_S, from its first byte to its last
+    a body that the server is ready to read     STALL_S without a byte
+    an answer that is not taken                 STALL_S without a byte
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import resource
+from collections.abc import Iterable
+from typing import Any
+
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+log = logging.getLogger("windtunnel.server")
+
+IDLE_S = 75.0  # longer than any client's polling, so that none finds its connection closed
+HEAD_S = 20.0
+STALL_S = 60.0
+MAX_CONNECTIONS = 1000
+_RESERVED_DESCRIPTORS = 256  # for files, SQLite and engines' sockets
+_ERROR = b'<?xml version="1.0" encoding="UTF-8"?>\n<Error><Code>%s</Code><Message>%s</Message></Error>'
+
+
+class BoundedProtocol(H11Protocol):
+    """One connection. `end_overdue` must be called about once a second."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Take it in, and let the longest idle one go when there are too many."""
+        super().connection_made(transport)
+        self._heard = self.loop.time()
+        self._head_since: float | None = None
+        self._stuck_since: float | None = None
+        if len(self.connections) > most_connections():
+            self._make_room()
+
+    def data_received(self, data: bytes) -> None:
+        """Note when, then go on as usual."""
+        self._heard = self.loop.time()
+        if not self._busy and self._head_since is None:
+            self._head_since = self._heard
+        super().data_received(data)
+        if self._busy or not self.conn.trailing_data[0]:
+            self._head_since = None
+
+    def eof_received(self) -> bool:  # type: ignore[override]
+        """Answer a client that has said all it will say; one that broke off in a body is told so.
+
+        Returns, as asyncio asks: whether to stay open for the answer.
+        """
+        if not self._busy:
+            return False
+        if self.cycle.more_body and not self.cycle.response_started:
+            self._refuse(
+                b"IncompleteBody", b"You did not provide the number of bytes specified by the headers."
+            )
+            return False
+        self.cycle.keep_alive = False
+        return True
+
+    def pause_writing(self) -> None:
+        """The client does not take the answer."""
+        super().pause_writing()
+        self._stuck_since = self.loop.time()
+
+    def resume_writing(self) -> None:
+        """It does again."""
+        super().resume_writing()
+        self._stuck_since = None
+
+    def send_400_response(self, msg: str) -> None:  # noqa: ARG002  uvicorn's signature
+        """Say that this was no HTTP, as S3 says it, and hang up. What came in is not repeated."""
+        self._refuse(b"BadRequest", b"An error occurred when parsing the HTTP request.")
+
+    def end_if_overdue(self, now: float) -> None:
+        """Close the connection if it has used its time up."""
+        if self.transport.is_closing():
+            return
+        if self._stuck_since is not None:
+            if now - self._stuck_since > STALL_S:
+                self.transport.abort()
+        elif self._busy:
+            if self._awaits_body and now - self._heard > STALL_S:
+                self._time_out()
+        elif self._head_since is not None:
+            if now - self._head_since > HEAD_S:
+                self._time_out()
+        elif now - self._heard > IDLE_S:
+            self.transport.close()
+
+    @property
+    def idle_since(self) -> float | None:
+        """When it was last heard of; None while a request is answered."""
+        return None if self._busy else self._heard
+
+    @property
+    def _busy(self) -> bool:
+        return self.cycle is not None and not self.cycle.response_complete
+
+    @property
+    def _awaits_body(self) -> bool:
+        cycle = self.cycle
+        return cycle.more_body and not cycle.waiting_for_100_continue and not self.flow.read_paused
+
+    def _time_out(self) -> None:
+        if self._busy and self.cycle.response_started:
+            self.transport.abort()
+        else:
+            self._refuse(
+                b"RequestTimeout",
+                b"Your socket connection to the server was not read from or written to within the timeout period.",
+            )
+
+    def _refuse(self, code: bytes, message: bytes) -> None:
+        body = _ERROR % (code, message)
+        head = b"HTTP/1.1 400 Bad Request\r\ncontent-type: application/xml\r\nconnection: close\r\n"
+        self.transport.write(head + b"content-length: %d\r\n\r\n" % len(body) + body)
+        self.transport.close()
+
+    def _make_room(self) -> None:
+        idle = [
+            (c.idle_since, id(c), c)
+            for c in self.connections
+            if isinstance(c, BoundedProtocol) and c is not self and c.idle_since is not None
+        ]
+        # A newcomer that nobody makes room for is the one too many.
+        victim = min(idle)[2] if idle else self
+        victim.transport.close()
+        self.connections.discard(victim)
+
+
+def end_overdue(connections: Iterable[Any], now: float) -> None:
+    """Close all connections that have used their time up. Does not block."""
+    for connection in list(connections):
+        if isinstance(connection, BoundedProtocol):
+            connection.end_if_overdue(now)
+
+
+def most_connections() -> int:
+    """How many connections are held at once: `MAX_CONNECTIONS`, or what the limit of descriptors leaves."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY:
+        return MAX_CONNECTIONS
+    return max(16, min(MAX_CONNECTIONS, soft - _RESERVED_DESCRIPTORS))
+
+
+def raise_descriptor_limit() -> None:
+    """Take as many descriptors as the connections need, if this process may."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = MAX_CONNECTIONS + _RESERVED_DESCRIPTORS
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        limit = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        try:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, limit), hard))
+        except (OSError, ValueError) as error:
+            log.info("the limit of open files stays at %d: %s", soft, error)
