@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     )
     from windtunnel.estimator import Estimator, HuggingFace, PyTorch
     from windtunnel.inputs import FileSystemInput, ShuffleConfig, TrainingInput
+    from windtunnel.instance_groups import InstanceGroup
     from windtunnel.job import TrainingJob
     from windtunnel.priceperf import FullScale
     from windtunnel.report import PricePerformance
@@ -54,6 +55,7 @@ _HOME_OF = {
     "FullScale": "priceperf",
     "HuggingFace": "estimator",
     "InputError": "errors",
+    "InstanceGroup": "instance_groups",
     "JobNotFinished": "errors",
     "JobNotFound": "errors",
     "LocalSession": "session",
@@ -85,6 +87,7 @@ __all__ = [
     "FullScale",
     "HuggingFace",
     "InputError",
+    "InstanceGroup",
     "JobNotFinished",
     "JobNotFound",
     "LocalSession",

@@ -37,14 +37,14 @@ class JobArguments:
 
     Attributes:
         role: IAM role, name or ARN. Optional locally, required on AWS.
-        instance_count: Number of instances, >= 1.
+        instance_count: Number of instances, >= 1. Not with ``instance_groups``.
         instance_type: Here ``ml.trn1.2xlarge``, ``ml.trn1.32xlarge``, ``ml.trn1n.32xlarge``; others on AWS
-            only.
-        keep_alive_period_in_seconds: Warm pool, 0 to 21,600 s; AWS only.
+            only. Not with ``instance_groups``.
+        keep_alive_period_in_seconds: Warm pool: how long containers are kept for the next job, 0 to 21,600 s.
         volume_size: GB of storage.
         volume_kms_key: KMS key of that storage.
         max_run: Seconds after which the job is stopped, 1 to 28 days.
-        input_mode: ``File``; on AWS also ``FastFile`` or ``Pipe``.
+        input_mode: ``File`` or ``FastFile``; on AWS also ``Pipe``.
         output_path: ``s3://`` prefix of model.tar.gz; default: the session's bucket.
         output_kms_key: KMS key of the output and of the uploaded code.
         base_job_name: Start of generated job names; default: the image's repository.
@@ -56,7 +56,7 @@ class JobArguments:
         model_channel_name: Name of that channel.
         metric_definitions: ``[{"Name": ..., "Regex": ...}]`` applied to the log.
         encrypt_inter_container_traffic: Encrypt traffic between instances.
-        use_spot_instances: Managed spot training; needs ``max_wait``; AWS only.
+        use_spot_instances: Managed spot training; needs ``max_wait``. Interruptions are simulated here.
         max_wait: Seconds to wait for a spot job, >= ``max_run``.
         checkpoint_s3_uri: ``s3://`` prefix kept in step with the checkpoint folder.
         checkpoint_local_path: Checkpoint folder in the container; default /opt/ml/checkpoints.
@@ -65,7 +65,7 @@ class JobArguments:
             DebugHookConfig.
         tensorboard_output_config: Sent as TensorBoardOutputConfig: where event files go.
         enable_sagemaker_metrics: Metrics time series; on by default for PyTorch and HuggingFace.
-        enable_network_isolation: No network in the container.
+        enable_network_isolation: No network in the container, but to the other hosts of the job.
         profiler_config: Sent as ProfilerConfig; refused on Trainium, which SageMaker's profiler does not
             support.
         disable_profiler: True on Trainium, whatever is given.
@@ -77,7 +77,7 @@ class JobArguments:
         code_location: ``s3://`` prefix of the uploaded code; default: the output bucket.
         entry_point: The script; inside ``source_dir`` if that is given.
         dependencies: Files and directories put next to the script.
-        instance_groups: Refused: heterogeneous clusters are not offered.
+        instance_groups: A list of `InstanceGroup`: a cluster of several instance types.
         training_repository_access_mode: ``Platform`` or ``Vpc``; AWS only.
         training_repository_credentials_provider_arn: AWS only.
         enable_infra_check: AWS only.
@@ -151,7 +151,6 @@ ARGUMENT_NAMES = tuple(field.name for field in fields(JobArguments))
 
 _REFUSED: Mapping[str, str] = {
     "git_config": "clone the repository and give source_dir= its path: a job runs what is on disk",
-    "instance_groups": "heterogeneous clusters are not offered: give instance_type= and instance_count=",
     "rules": "SageMaker Debugger's rules need its service: check the metrics in the script or in the report",
     "compiler_config": "the SageMaker Training Compiler is for GPUs: on Trainium torch_xla compiles",
     "training_recipe": "recipes are fetched from a service: give entry_point= and source_dir=",
@@ -168,6 +167,12 @@ _AWS_ONLY: Sequence[str] = (
     "training_plan",
     "instance_placement_config",
 )
+
+
+_INSTEAD: Mapping[str, str] = {
+    "enable_remote_debug": "`docker exec -it` enters the container of a local job",
+    "training_repository_access_mode": "images are the local Docker engine's",
+}
 
 
 def refuse_unknown(class_name: str, given: Mapping[str, Any], valid: Sequence[str]) -> None:
@@ -192,8 +197,9 @@ def refuse_aws_only(arguments: JobArguments) -> None:
     """Raise for arguments that the local backend could only drop."""
     for name in _AWS_ONLY:
         if getattr(arguments, name):
+            instead = "; " + _INSTEAD[name] if name in _INSTEAD else ""
             raise UnsupportedArgument(
-                f"{name}= has no meaning on the local backend. Leave it out, or run on AWS (session=)."
+                f"{name}= has no meaning on the local backend{instead}. Leave it out, or run on AWS (session=)."
             )
 
 

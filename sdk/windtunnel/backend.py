@@ -33,6 +33,7 @@ _HEALTH_TIMEOUT_S = 2.0
 _POLL_S = 0.02
 _STOP_TIMEOUT_S = 30.0
 _LOG_TAIL_LINES = 20
+_KEEP_FILE = "keep"
 
 
 @dataclass(frozen=True)
@@ -148,6 +149,23 @@ class Backend:
             time.sleep(_POLL_S)
         return running
 
+    def keep(self) -> None:
+        """Ask the server to stay when it is idle, until `release` or the machine's next start.
+
+        Raises:
+            BackendError: the home cannot be written to.
+        """
+        try:
+            self.home.mkdir(mode=0o700, parents=True, exist_ok=True)
+            (self.home / _KEEP_FILE).write_text(f"{_boot()}\n")
+        except OSError as error:
+            raise BackendError(f"{self.home / _KEEP_FILE} cannot be written: {error}.") from error
+
+    def release(self) -> None:
+        """Take back `keep`. Idempotent."""
+        with suppress(OSError):
+            (self.home / _KEEP_FILE).unlink()
+
     def credentials(self) -> Credentials:
         """The key pair made at the server's first start.
 
@@ -238,6 +256,14 @@ class Backend:
             f"  Log: {self.log_path}\n"
             "  Next: `windtunnel doctor` checks what it needs."
         )
+
+
+def _boot() -> str:
+    """What tells this boot of the machine from others; empty where the system does not say."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        return ""
 
 
 def _alive(pid: int) -> bool:

@@ -215,14 +215,15 @@ class EstimatorBase(JobArguments):
             return
         refuse_aws_only(self)
         if self.input_mode == "Pipe":
-            raise UnsupportedArgument("input_mode='Pipe' is not rehearsed here. Use 'File'.")
+            raise UnsupportedArgument("input_mode='Pipe' is not rehearsed here. Use 'FastFile' or 'File'.")
 
     def _with_local_cores(self) -> JobArguments:
         """These arguments, with WINDTUNNEL_LOCAL_CORES as the default of ``local_cores``."""
         values = {name: getattr(self, name) for name in ARGUMENT_NAMES}
         if self.session.local and self.local_cores is None:
             values["local_cores"] = settings.local_cores()
-        validation.check_local_cores(values["local_cores"], str(self.instance_type))
+        for kind in validation.instance_types(self):
+            validation.check_local_cores(values["local_cores"], kind)
         return JobArguments(**values)
 
     def _with_model(self, data: dict[str, Channel]) -> dict[str, Channel]:

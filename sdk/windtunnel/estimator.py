@@ -20,6 +20,7 @@ from windtunnel.arguments import AnyPath, Tags, refuse_unsupported
 from windtunnel.base_estimator import EstimatorBase, show_arguments
 from windtunnel.errors import ConfigurationError, SourceError, UnknownImage
 from windtunnel.inputs import Inputs
+from windtunnel.instance_groups import group_names
 from windtunnel.kinds import check_kind
 from windtunnel.recovery import code_arguments
 from windtunnel.request import TrainingRequest, encode_hyperparameters
@@ -116,21 +117,26 @@ class Framework(EstimatorBase):
         )
         self.image_uri = image_uri
         self.distribution = dict(distribution or {})
-        validation.check_distribution(self.distribution, self.instance_type, self.entry_point)
+        self._check_distribution()
 
     def hyperparameters(self) -> dict[str, Any]:
         """JSON-encoded, with what ``distribution`` adds."""
         values = encode_hyperparameters(self._hyperparameters)
         if self.distribution.get("torch_distributed", {}).get("enabled"):
-            values.update(
-                encode_hyperparameters(
-                    {
-                        "sagemaker_torch_distributed_enabled": True,
-                        "sagemaker_instance_type": self.instance_type,
-                    }
+            own: dict[str, Any] = {"sagemaker_torch_distributed_enabled": True}
+            if self.instance_type is not None:
+                own["sagemaker_instance_type"] = self.instance_type
+            if self.distribution.get("instance_groups"):
+                own["sagemaker_distribution_instance_groups"] = group_names(
+                    self.distribution["instance_groups"]
                 )
-            )
+            values.update(encode_hyperparameters(own))
         return dict(values)
+
+    def _check_distribution(self) -> None:
+        validation.check_distribution(
+            self.distribution, self.instance_type, self.entry_point, self.instance_groups
+        )
 
     def request(
         self,
@@ -139,7 +145,7 @@ class Framework(EstimatorBase):
         experiment_config: Mapping[str, str] | None = None,
     ) -> TrainingRequest:
         """See `EstimatorBase.request`; also checks ``distribution``, which may have been changed since."""
-        validation.check_distribution(self.distribution, self.instance_type, self.entry_point)
+        self._check_distribution()
         return super().request(inputs, job_name, experiment_config)
 
     @classmethod
@@ -151,9 +157,10 @@ class Framework(EstimatorBase):
         )
 
     def _trainium_only(self) -> None:
-        if not validation.is_trainium(self.instance_type):
+        kind = validation.instance_types(self)[0]
+        if not validation.is_trainium(kind):
             raise UnknownImage(
-                f"instance_type={self.instance_type!r}: the images known by version are those for Trainium. "
+                f"instance_type={kind!r}: the images known by version are those for Trainium. "
                 "Name the image for this instance with image_uri=."
             )
 

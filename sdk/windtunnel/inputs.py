@@ -24,7 +24,7 @@ _ACCESS_MODES = ("ro", "rw")
 
 @dataclass(frozen=True)
 class ShuffleConfig:
-    """Shuffles the order of S3 objects with a seed (Pipe mode)."""
+    """Shuffles with a seed which objects go to which host (ShardedByS3Key); in Pipe mode, their order."""
 
     seed: int
 
@@ -35,17 +35,17 @@ class TrainingInput:
 
     Attributes:
         s3_data: an ``s3://`` URI; here also ``file://`` or a plain local path.
-        distribution: ``FullyReplicated`` (default) or ``ShardedByS3Key``.
-        compression: ``Gzip`` or None.
+        distribution: ``FullyReplicated`` (default) or ``ShardedByS3Key``: each host gets a part.
+        compression: ``Gzip`` or None; Gzip only in Pipe mode, so on AWS only.
         content_type: MIME type handed to the container in inputdataconfig.json.
-        record_wrapping: ``RecordIO`` or None.
-        s3_data_type: ``S3Prefix``, ``ManifestFile`` or ``AugmentedManifestFile``.
-        input_mode: ``File``, ``Pipe`` or ``FastFile``; overrides the estimator's for this channel.
+        record_wrapping: ``RecordIO`` or None; RecordIO only in Pipe mode, so on AWS only.
+        s3_data_type: ``S3Prefix`` or ``ManifestFile``; on AWS also ``AugmentedManifestFile``.
+        instance_groups: names of the instance groups that get the channel; default: all.
+        input_mode: ``File``, ``FastFile`` or, on AWS, ``Pipe``; overrides the estimator's for this channel.
         attribute_names: of an augmented manifest.
         target_attribute_name: the labels' attribute.
         shuffle_config: see `ShuffleConfig`.
-        instance_groups, hub_access_config, model_access_config: refused; heterogeneous clusters and
-            JumpStart hubs are not offered.
+        hub_access_config, model_access_config: refused; JumpStart hubs are not offered.
     """
 
     s3_data: str
@@ -64,7 +64,7 @@ class TrainingInput:
 
     def __post_init__(self) -> None:
         """Refuse what would otherwise be dropped."""
-        for name in ("instance_groups", "hub_access_config", "model_access_config"):
+        for name in ("hub_access_config", "model_access_config"):
             if getattr(self, name) is not None:
                 raise InputError(f"TrainingInput({name}=...) has no meaning here. Leave it out.")
 
@@ -74,7 +74,13 @@ class TrainingInput:
         distribution = self.distribution
         if not (self.target_attribute_name or distribution):
             distribution = "FullyReplicated"
-        source.update(_given(S3DataDistributionType=distribution, AttributeNames=self.attribute_names))
+        source.update(
+            _given(
+                S3DataDistributionType=distribution,
+                AttributeNames=self.attribute_names,
+                InstanceGroupNames=None if self.instance_groups is None else list(self.instance_groups),
+            )
+        )
         return {
             "ChannelName": name,
             "DataSource": {"S3DataSource": source},

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
+from windtunnel import instance_groups
 from windtunnel.errors import ConfigurationError, Detached, JobNotFinished, TrainingJobFailed, WaitTimeout
 from windtunnel.inputs import split_s3
 from windtunnel.local_paths import absolute
@@ -114,7 +115,7 @@ class TrainingJob:
             poll: seconds between two looks; default 0.1 locally, 2 on AWS.
         """
         description = self.describe()
-        follower = LogFollower(self.session.service, self.name, host_count(description))
+        follower = LogFollower(self.session.service, self.name, description)
         pause = self.session.log_poll_s if poll is None else poll
         while follow:
             ended = self.status() in TERMINAL  # asked before reading: all lines are there once it has ended
@@ -260,7 +261,7 @@ class TrainingJob:
         deadline = None if timeout is None else time.monotonic() + timeout
         description = self.describe()
         printer = StatusPrinter(out) if shown else None
-        follower = LogFollower(self.session.service, self.name, host_count(description)) if shown else None
+        follower = LogFollower(self.session.service, self.name, description) if shown else None
         described_at = time.monotonic()
         while True:
             if printer is not None and follower is not None:
@@ -324,7 +325,7 @@ def wants_logs(logs: bool | str | list[str]) -> bool:
 
 def host_count(description: dict[str, Any]) -> int:
     """Number of hosts of a job, each with a log stream of its own."""
-    return int(description["ResourceConfig"].get("InstanceCount", 1))
+    return instance_groups.host_count(description["ResourceConfig"])
 
 
 def next_step(reason: str) -> str:
@@ -358,13 +359,14 @@ def _print_end(description: dict[str, Any], out: TextIO, *, local: bool) -> None
     count = host_count(description)
     training = description.get("TrainingTimeInSeconds")
     billable = description.get("BillableTimeInSeconds")
-    note = " (measured here, not on Trainium; job.report() models that)" if local else ""
     if training is not None:
-        out.write(f"Training seconds: {training * count}{note}\n")
+        out.write(f"Training seconds: {training * count}\n")
     if billable is not None:
-        out.write(f"Billable seconds: {billable * count}{note}\n")
+        out.write(f"Billable seconds: {billable * count}\n")
         if description.get("EnableManagedSpotTraining") and training:
             out.write(f"Managed Spot Training savings: {(1 - billable / training) * 100:.1f}%\n")
+    if local and (training is not None or billable is not None):
+        out.write("(Seconds measured here, not on Trainium; job.report() models that.)\n")
     if description["TrainingJobStatus"] == "Stopped":
         out.write(
             f"Job ended as Stopped ({description.get('SecondaryStatus', 'Stopped')}), not Completed: "

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime, timezone
 from typing import Any, TextIO
 
+from windtunnel.instance_groups import host_count
 from windtunnel.service import TrainingService
 
 
@@ -17,15 +18,19 @@ class LogFollower:
     also when the backend was restarted in between.
     """
 
-    def __init__(self, service: TrainingService, job: str, hosts: int) -> None:
+    def __init__(self, service: TrainingService, job: str, description: dict[str, Any]) -> None:
         self._service = service
         self._job = job
-        self._hosts = hosts
+        self._hosts = host_count(description["ResourceConfig"])
+        # A job that starts again, after an interruption or a fault, has a stream an attempt.
+        self._starts_again = bool(
+            description.get("EnableManagedSpotTraining") or description.get("RetryStrategy")
+        )
         self._tokens: dict[str, str | None] = {}
 
     def read(self) -> Iterator[str]:
         """All lines that have come since the last call, host by host; does not wait for more."""
-        if len(self._tokens) < self._hosts:
+        if self._starts_again or len(self._tokens) < self._hosts:
             for stream in self._service.log_streams(self._job):
                 self._tokens.setdefault(stream, None)
         for stream in sorted(self._tokens):

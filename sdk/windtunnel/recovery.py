@@ -7,6 +7,8 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
+from windtunnel.instance_groups import from_request
+
 
 def arguments_of(described: Mapping[str, Any], model_channel_name: str) -> dict[str, Any]:
     """Keyword arguments of an estimator that would make this job again, as far as the job tells them."""
@@ -20,8 +22,9 @@ def arguments_of(described: Mapping[str, Any], model_channel_name: str) -> dict[
     ]
     found = {
         "role": described["RoleArn"],
-        "instance_count": resources["InstanceCount"],
-        "instance_type": resources["InstanceType"],
+        "instance_count": resources.get("InstanceCount"),
+        "instance_type": resources.get("InstanceType"),
+        "instance_groups": from_request(resources) or None,
         "volume_size": resources["VolumeSizeInGB"],
         "volume_kms_key": resources.get("VolumeKmsKeyId"),
         "keep_alive_period_in_seconds": resources.get("KeepAlivePeriodInSeconds"),
@@ -34,6 +37,7 @@ def arguments_of(described: Mapping[str, Any], model_channel_name: str) -> dict[
         "container_arguments": algorithm.get("ContainerArguments"),
         "output_path": output["S3OutputPath"],
         "output_kms_key": output.get("KmsKeyId") or None,
+        "disable_output_compression": output.get("CompressionType") == "NONE" or None,
         "base_job_name": base_from_job_name(described["TrainingJobName"]),
         "environment": described.get("Environment") or None,
         "checkpoint_s3_uri": checkpoint.get("S3Uri"),
@@ -53,11 +57,14 @@ def code_arguments(hyperparameters: Mapping[str, str]) -> dict[str, Any]:
     """Entry point, source tarball, distribution and the user's own values, decoded from a job's record."""
     values = {key: json.loads(value) for key, value in hyperparameters.items()}
     enabled = bool(values.get("sagemaker_torch_distributed_enabled"))
+    distribution: dict[str, Any] = {"torch_distributed": {"enabled": True}}
+    if values.get("sagemaker_distribution_instance_groups"):
+        distribution["instance_groups"] = values["sagemaker_distribution_instance_groups"]
     return {
         "entry_point": values.get("sagemaker_program"),
         "source_dir": values.get("sagemaker_submit_directory"),
         "container_log_level": values.get("sagemaker_container_log_level", logging.INFO),
-        "distribution": {"torch_distributed": {"enabled": True}} if enabled else None,
+        "distribution": distribution if enabled else None,
         "hyperparameters": {key: value for key, value in values.items() if not key.startswith("sagemaker_")},
     }
 

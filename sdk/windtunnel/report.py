@@ -280,6 +280,9 @@ def _report(
     if counters is None:
         return PricePerformance(facts, None, None, full_scale, "the job left no counters.", book)
     found = _diagnostics(counters)
+    if len({group["instance_type"] for group in facts.get("instance_groups", [])}) > 1:
+        reason = "the job ran on instance groups of several types, and only one type is modelled."
+        return PricePerformance(facts, None, None, full_scale, reason, book, found)
     try:
         workload = Workload.from_counters(counters)
     except PricePerfError as error:
@@ -308,7 +311,7 @@ def _diagnostics(counters: Mapping[str, Any]) -> Diagnostics:
 
 
 def _subtitle(facts: Mapping[str, Any]) -> str:
-    instance = f"{facts.get('instance_type', 'unknown instance')} x {facts.get('instance_count', 1)}"
+    instance = measured_part.instances(facts)
     if facts["where"] == "aws":
         return f"{instance}, ran on AWS"
     used, whole = facts.get("cores_used"), facts.get("instance_cores")

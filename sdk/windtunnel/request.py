@@ -18,6 +18,7 @@ from windtunnel import validation
 from windtunnel.arguments import JobArguments, tag_list
 from windtunnel.errors import ConfigurationError
 from windtunnel.inputs import Channel, TrainingInput, local_path, split_s3
+from windtunnel.instance_groups import to_request
 from windtunnel.settings import LOCAL_CORES_VARIABLE
 from windtunnel.source import TARBALL_NAME, SourceTree
 
@@ -279,6 +280,7 @@ def _resources(arguments: JobArguments) -> dict[str, Any]:
     return _given(
         InstanceCount=arguments.instance_count,
         InstanceType=arguments.instance_type,
+        InstanceGroups=to_request(arguments.instance_groups),
         VolumeSizeInGB=arguments.volume_size,
         VolumeKmsKeyId=arguments.volume_kms_key,
         KeepAlivePeriodInSeconds=arguments.keep_alive_period_in_seconds,

@@ -10,6 +10,7 @@ from windtunnel.errors import ConfigurationError
 from windtunnel.local_paths import absolute
 
 HOME_VARIABLE = "WINDTUNNEL_HOME"
+IDLE_VARIABLE = "WINDTUNNEL_IDLE_SECONDS"
 LOCAL_CORES_VARIABLE = "WINDTUNNEL_LOCAL_CORES"
 
 
@@ -31,6 +32,11 @@ def local_cores(environment: Mapping[str, str] | None = None) -> int | None:
     if not text.isdecimal():
         raise ConfigurationError(f"{LOCAL_CORES_VARIABLE}={text!r}: a whole number is needed.")
     return int(text)
+
+
+def environment() -> dict[str, str]:
+    """All of this process's variables, for what changes them on behalf of the caller."""
+    return dict(os.environ)
 
 
 def backend_environment(home_directory: Path) -> dict[str, str]:

@@ -7,11 +7,12 @@ developer guide; each message names the argument, the value, the limit and the w
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from windtunnel.arguments import AnyPath, JobArguments, Tags, tag_list
 from windtunnel.errors import ConfigurationError, did_you_mean
+from windtunnel.instance_groups import as_group, group_names
 from windtunnel.kinds import check_kind, check_kinds
 
 JOB_NAME = re.compile(r"[a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}")
@@ -25,6 +26,7 @@ MAX_KEEP_ALIVE_S = 21_600
 MAX_CHANNELS = 20
 MAX_METRICS = 40
 MAX_TAGS = 50
+MAX_GROUPS = 5
 TRAINIUM_TYPES = (
     "ml.trn1.2xlarge",
     "ml.trn1.32xlarge",
@@ -145,16 +147,22 @@ def check_environment(environment: Mapping[str, str]) -> None:
 
 
 def check_distribution(
-    distribution: Mapping[str, Any], instance_type: str | None, entry_point: AnyPath | None
+    distribution: Mapping[str, Any],
+    instance_type: str | None,
+    entry_point: AnyPath | None,
+    groups: Sequence[Any] | None = None,
 ) -> None:
-    """Trainium takes torch_distributed and nothing else, and that takes only Python scripts."""
+    """Trainium takes torch_distributed and nothing else, and that takes only Python scripts.
+
+    With instance ``groups`` it says in which of them torchrun starts workers.
+    """
     fix = 'distribution={"torch_distributed": {"enabled": True}}'
     if is_trainium(instance_type) and (set(distribution) - {"torch_distributed"}):
         raise ConfigurationError(
             f"distribution={dict(distribution)!r} on {instance_type}: "
             f"Trainium instances take torch_distributed only. Use {fix}."
         )
-    if set(distribution) - {"torch_distributed"}:
+    if set(distribution) - {"torch_distributed", "instance_groups"}:
         raise ConfigurationError(
             f"distribution={dict(distribution)!r}: only torch_distributed is supported here. Use {fix}."
         )
@@ -165,6 +173,29 @@ def check_distribution(
         raise ConfigurationError(
             f"entry_point={str(entry_point)!r} with torch_distributed: torchrun starts .py scripts only. "
             "Give a .py entry point, or leave distribution= out and call torchrun in the script."
+        )
+
+    _check_distribution_groups(distribution, bool(option.get("enabled")), groups)
+
+
+def _check_distribution_groups(
+    distribution: Mapping[str, Any], distributed: bool, groups: Sequence[Any] | None
+) -> None:
+    """As SDK v2 has it: torchrun runs in one group of several."""
+    chosen = distribution.get("instance_groups")
+    names = group_names(groups or [])
+    if chosen is not None:
+        check_kind('distribution["instance_groups"]', chosen, list[Any])
+        unknown = [name for name in group_names(chosen) if name not in names]
+        if unknown or not distributed:
+            raise ConfigurationError(
+                f'distribution["instance_groups"]={group_names(chosen)}: groups out of instance_groups= '
+                f"({', '.join(names) or 'none given'}), together with torch_distributed."
+            )
+    if distributed and len(names) > 1 and (chosen is None or len(chosen) != 1):
+        raise ConfigurationError(
+            f"torch_distributed with the instance groups {', '.join(names)}: name the one in which torchrun "
+            'starts workers, distribution={"torch_distributed": {"enabled": True}, "instance_groups": [group]}.'
         )
 
 
@@ -185,13 +216,53 @@ def check_channel_count(count: int) -> None:
         raise ConfigurationError(f"inputs: {count} channels, at most {MAX_CHANNELS}.")
 
 
+def instance_types(arguments: JobArguments) -> list[str]:
+    """The instance types of a job: of its groups, or the one."""
+    if arguments.instance_groups:
+        return [group.instance_type for group in arguments.instance_groups]
+    return [str(arguments.instance_type)]
+
+
 def _check_instances(arguments: JobArguments) -> None:
     kind = arguments.instance_type
+    if arguments.instance_groups is not None:
+        _check_groups(arguments)
+        return
     if kind is None or arguments.instance_count is None:
         raise ConfigurationError(
             f"instance_type={kind!r}, instance_count={arguments.instance_count!r}: both are needed, "
-            "e.g. instance_type='ml.trn1.2xlarge', instance_count=1."
+            "e.g. instance_type='ml.trn1.2xlarge', instance_count=1. Or give instance_groups=."
         )
+    _check_instance_type(kind)
+    _check_range("instance_count", arguments.instance_count, 1, None, "")
+
+
+def _check_groups(arguments: JobArguments) -> None:
+    given = arguments.instance_groups or []
+    if arguments.instance_type is not None or arguments.instance_count is not None:
+        raise ConfigurationError(
+            f"instance_groups= with instance_type={arguments.instance_type!r}, "
+            f"instance_count={arguments.instance_count!r}: each group has its own. Leave these out."
+        )
+    if not 1 <= len(given) <= MAX_GROUPS:
+        raise ConfigurationError(f"instance_groups: {len(given)} given, from 1 to {MAX_GROUPS} are valid.")
+    names = []
+    for item in given:
+        group = as_group(item)
+        if group is None:
+            raise ConfigurationError(
+                f"instance_groups: {item!r} is no group. Give InstanceGroup('name', 'ml.trn1.2xlarge', 1)."
+            )
+        check_kind("instance_group_name", group.instance_group_name, str)
+        check_kind("instance_type", group.instance_type, str)
+        _check_instance_type(group.instance_type)
+        _check_range(f"instance_count of {group.instance_group_name!r}", group.instance_count, 1, None, "")
+        names.append(group.instance_group_name)
+    if len(set(names)) < len(names):
+        raise ConfigurationError(f"instance_groups: the names {', '.join(names)} must differ. Rename one.")
+
+
+def _check_instance_type(kind: str) -> None:
     if kind in ("local", "local_gpu"):
         raise ConfigurationError(
             f"instance_type={kind!r}: Windtunnel runs locally by default. Name the instance to rehearse, "
@@ -205,7 +276,6 @@ def _check_instances(arguments: JobArguments) -> None:
     if is_trainium(kind) and kind not in TRAINIUM_TYPES:
         known = ", ".join(TRAINIUM_TYPES)
         raise ConfigurationError(f"instance_type={kind!r} does not exist. Trainium: {known}.")
-    _check_range("instance_count", arguments.instance_count, 1, None, "")
 
 
 def _check_times(arguments: JobArguments) -> None:

@@ -177,7 +177,10 @@ def docker_run(container: dict[str, Any], job_folder: str, copy: str) -> list[st
         suffix = "" if mount["RW"] else ":ro"
         source = mount["Source"].replace(job_folder, copy)
         command += ["--volume", f"{source}:{mount['Destination']}{suffix}"]
-    return [*command, config["Image"], *(config["Cmd"] or [])]
+    entrypoint = config["Entrypoint"] or []
+    if entrypoint:
+        command += ["--entrypoint", entrypoint[0]]
+    return [*command, config["Image"], *entrypoint[1:], *(config["Cmd"] or [])]
 
 
 if __name__ == "__main__":

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
@@ -18,7 +17,8 @@ def add_parsers(commands: Any) -> None:
     up = commands.add_parser(
         "up",
         help="start the local backend and show how other SDKs reach it",
-        description="Start the local backend, or find the running one. It leaves by itself when it is idle.",
+        description="Start the local backend, or find the running one. It leaves by itself when it is idle, "
+        "unless `windtunnel env` has asked for it.",
     )
     up.set_defaults(func=_up)
 
@@ -64,23 +64,17 @@ def _up(_: argparse.Namespace) -> None:
 
     backend = shared_local_session().backend
     running = backend.ensure()
-    credentials = backend.credentials()
     print(f"The local backend {running.version} runs at {running.endpoint} (runner: {running.runner}).")
     print(f"State: {backend.home}")
-    print("\nOther SDKs and the AWS CLI reach it with:")
-    print(f"  export AWS_ENDPOINT_URL={running.endpoint}")
-    print(f"  export AWS_ACCESS_KEY_ID={credentials.access_key_id}")
-    # The secret itself stays out of terminals and their scroll-back.
-    reader = "import json, sys; print(json.load(open(sys.argv[1]))['secret_access_key'])"
-    words = [sys.executable, "-c", reader, str(backend.home / "credentials.json")]
-    print(f'  export AWS_SECRET_ACCESS_KEY="$({shlex.join(words)})"')
-    print(f"  export AWS_DEFAULT_REGION={credentials.region}")
+    print('\nboto3, the AWS CLI and SageMaker\'s own SDKs reach it after: eval "$(windtunnel env)"')
 
 
 def _down(_: argparse.Namespace) -> None:
     from windtunnel.session import shared_local_session
 
-    left = shared_local_session().backend.stop()
+    backend = shared_local_session().backend
+    backend.release()
+    left = backend.stop()
     print(
         "No local backend was running." if left is None else f"The local backend at {left.endpoint} has left."
     )

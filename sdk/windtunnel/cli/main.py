@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 
 from windtunnel._version import __version__
+from windtunnel.cli.printable import complain
 from windtunnel.errors import ConfigurationError, Detached, WindtunnelError
 
 EXIT_FAILED = 1
@@ -47,26 +48,26 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"\nwindtunnel: {interrupt or 'interrupted'}", file=sys.stderr)
         return EXIT_DETACHED
     except ConfigurationError as error:
-        print(f"windtunnel: {error}", file=sys.stderr)
+        complain(error)
         return EXIT_USAGE
     except WindtunnelError as error:
-        print(f"windtunnel: {error}", file=sys.stderr)
+        complain(error)
         return EXIT_FAILED
     except _price_errors() as error:  # evaluated, and imported, only when something went wrong
-        print(f"windtunnel: {error}", file=sys.stderr)
+        complain(error)
         return EXIT_FAILED
     except BrokenPipeError:
         # `windtunnel logs NAME | head`: the reader has enough.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_FAILED
     except OSError as error:
-        print(f"windtunnel: {error}", file=sys.stderr)
+        complain(error)
         return EXIT_FAILED
 
 
 def build_parser() -> argparse.ArgumentParser:
     """The parser with all commands; makes nothing else, imports no boto3."""
-    from windtunnel.cli import diagnostics, jobs, report, run, top, validate
+    from windtunnel.cli import diagnostics, env, jobs, report, run, top, validate
 
     parser = argparse.ArgumentParser(
         prog="windtunnel",
@@ -75,6 +76,7 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"windtunnel {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     jobs.add_parsers(commands)
+    env.add_parsers(commands)
     top.add_parsers(commands)
     run.add_parsers(commands)
     validate.add_parsers(commands)

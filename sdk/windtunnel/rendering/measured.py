@@ -28,6 +28,11 @@ def collect(describe: Mapping[str, Any], counters: Mapping[str, Any] | None) -> 
         "where": "local" if counters or LOCAL_ACCOUNT in str(describe.get("TrainingJobArn", "")) else "aws",
         "instance_type": resources.get("InstanceType") or (counters or {}).get("instance_type"),
         "instance_count": resources.get("InstanceCount") or (counters or {}).get("instance_count"),
+        "instance_groups": [
+            {"instance_type": group["InstanceType"], "instance_count": group["InstanceCount"]}
+            for group in resources.get("InstanceGroups") or []
+        ]
+        or (counters or {}).get("instance_groups"),
         "instance_cores": (counters or {}).get("instance_cores"),
         "cores_used": (counters or {}).get("cores_used"),
         "local_cores": (counters or {}).get("local_cores"),
@@ -81,32 +86,47 @@ def bill(facts: Mapping[str, Any], prices: PriceBook) -> Section | None:
     """What AWS charged for a job that ran there: billable seconds at the price then in force."""
     if facts["where"] != "aws" or "billable_seconds" not in facts:
         return None
-    count, billable = int(facts.get("instance_count", 1)), float(facts["billable_seconds"])
+    billable, groups = float(facts["billable_seconds"]), _groups(facts)
+    count = sum(number for _, number in groups)
     rows = [Row("Billable seconds", (f"{billable:,.0f} s x {count:,} instance{'s' if count > 1 else ''}",))]
     started = facts.get("training_start")
+    day = date.fromisoformat(started) if started else None
     try:
-        listed = prices.price(str(facts["instance_type"]), date.fromisoformat(started) if started else None)
+        prices_of = [(prices.price(kind, day), number) for kind, number in groups]
     except PricePerfError as error:
         return Section("Bill", "measured", rows=tuple(rows), notes=(str(error),))
-    rows.append(
-        Row(
-            "Price of an hour",
-            (f"{fmt.price(listed.usd_per_hour)} on-demand, {listed.status}, since {listed.effective_from}",),
-        )
-    )
+    for listed, _ in prices_of:
+        label = "Price of an hour" if len(groups) == 1 else f"Price of an hour, {listed.instance_type}"
+        price = f"{fmt.price(listed.usd_per_hour)} on-demand, {listed.status}, since {listed.effective_from}"
+        rows.append(Row(label, (price,)))
     training = facts.get("training_seconds")
     if facts.get("spot") and training and billable <= training:
         rows.append(Row("Spot saving", (f"{spot_savings_percent(training, billable):.0f} % of the seconds",)))
-    rows.append(Row("Cost", (f"${cost_usd(listed.usd_per_hour, billable, count):,.2f}",), "total"))
+    cost = sum(cost_usd(listed.usd_per_hour, billable, number) for listed, number in prices_of)
+    rows.append(Row("Cost", (f"${cost:,.2f}",), "total"))
     return Section(
         "Bill", "measured", "seconds as AWS counted them x list price", rows=tuple(rows),
-        notes=(f"Price: {listed.region}, {listed.offering}; {listed.source}.",),
+        notes=tuple(
+            dict.fromkeys(f"Price: {p.region}, {p.offering}; {p.source}." for p, _ in prices_of)
+        ),
     )  # fmt: skip
 
 
+def instances(facts: Mapping[str, Any]) -> str:
+    """The instances of a job: ``ml.trn1.32xlarge x 2``, one after the other for groups."""
+    return " + ".join(f"{kind} x {count}" for kind, count in _groups(facts))
+
+
+def _groups(facts: Mapping[str, Any]) -> list[tuple[str, int]]:
+    """Instance types and how many of each."""
+    if facts.get("instance_groups"):
+        return [(str(g["instance_type"]), int(g["instance_count"])) for g in facts["instance_groups"]]
+    return [(str(facts.get("instance_type", "unknown instance")), int(facts.get("instance_count", 1)))]
+
+
 def _run_rows(facts: Mapping[str, Any]) -> list[Row]:
-    count = facts.get("instance_count", 1)
-    rows = [Row("Instance asked for", (f"{facts.get('instance_type', 'unknown')} x {count}",))]
+    count = sum(number for _, number in _groups(facts))
+    rows = [Row("Instance asked for", (instances(facts),))]
     if "cores_used" in facts:
         text = f"{facts['cores_used']:,} of {facts.get('instance_cores', '?')} NeuronCores"
         if count != 1:

@@ -17,6 +17,7 @@ from windtunnel import (
     Estimator,
     FileSystemInput,
     HuggingFace,
+    InstanceGroup,
     LocalSession,
     PyTorch,
     SourceError,
@@ -26,7 +27,7 @@ from windtunnel import (
 )
 from windtunnel.request import job_name_from_base
 
-TORCH = {"torch_distributed": {"enabled": True}}
+TORCH: dict[str, Any] = {"torch_distributed": {"enabled": True}}
 PLACE: dict[str, Any] = {"instance_count": 1, "instance_type": "ml.trn1.2xlarge"}
 
 
@@ -80,9 +81,7 @@ def test_wrong_arguments(local: LocalSession, wrong: dict[str, Any], message: st
         pytorch(local, **wrong)
 
 
-@pytest.mark.parametrize(
-    "argument", ["git_config", "rules", "instance_groups", "compiler_config", "training_recipe"]
-)
+@pytest.mark.parametrize("argument", ["git_config", "rules", "compiler_config", "training_recipe"])
 def test_arguments_without_a_meaning_here(local: LocalSession, argument: str) -> None:
     """They are refused with a reason, not dropped."""
     with pytest.raises(UnsupportedArgument, match=f"{argument}= is not supported: .+"):
@@ -333,6 +332,66 @@ def test_attach_to_a_plain_image(local: LocalSession) -> None:
     Estimator("img:1", session=local, hyperparameters={"a": 1}, **PLACE).fit(job_name="j", wait=False)
     again = Estimator.attach("j", local)
     assert (again.training_image_uri(), again.hyperparameters()) == ("img:1", {"a": "1"})
+
+
+def test_attach_to_a_job_on_instance_groups(local: LocalSession) -> None:
+    """Groups, distribution and output come back as they were given."""
+    head, workers = (
+        InstanceGroup("head", "ml.trn1.2xlarge", 1),
+        InstanceGroup("workers", "ml.trn1.2xlarge", 2),
+    )
+    first = pytorch(
+        local,
+        instance_type=None,
+        instance_count=None,
+        instance_groups=[head, workers],
+        distribution={**TORCH, "instance_groups": [workers]},
+        disable_output_compression=True,
+    )
+    first.fit(job_name="j", wait=False)
+    again = PyTorch.attach("j", local)
+    assert again.instance_groups == [head, workers]
+    assert again.hyperparameters() == first.hyperparameters()
+    assert again.disable_output_compression
+    assert again.request(job_name="next").to_dict()["ResourceConfig"] == {
+        "InstanceGroups": [
+            {"InstanceGroupName": "head", "InstanceType": "ml.trn1.2xlarge", "InstanceCount": 1},
+            {"InstanceGroupName": "workers", "InstanceType": "ml.trn1.2xlarge", "InstanceCount": 2},
+        ],
+        "VolumeSizeInGB": 30,
+    }
+
+
+GROUP = InstanceGroup("g", "ml.trn1.2xlarge", 1)
+OTHER = InstanceGroup("h", "ml.trn1.32xlarge", 1)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"instance_groups": [GROUP], "instance_count": 1}, "each group has its own. Leave these out"),
+        ({"instance_groups": []}, "0 given, from 1 to 5"),
+        ({"instance_groups": [GROUP] * 6}, "6 given, from 1 to 5"),
+        ({"instance_groups": [GROUP, GROUP]}, "the names g, g must differ"),
+        ({"instance_groups": ["g"]}, r"'g' is no group. Give InstanceGroup"),
+        ({"instance_groups": [InstanceGroup("g", "ml.trn1.3xlarge", 1)]}, "does not exist. Trainium"),
+        ({"instance_groups": [InstanceGroup("g", "ml.trn1.2xlarge", 0)]}, "instance_count of 'g'=0"),
+        ({"instance_groups": [GROUP, OTHER], "distribution": TORCH}, "name the one in which torchrun"),
+        (
+            {"instance_groups": [GROUP], "distribution": {**TORCH, "instance_groups": [OTHER]}},
+            r"\['h'\]: groups out of instance_groups= \(g\)",
+        ),
+        (
+            {"instance_groups": [GROUP], "distribution": {"instance_groups": [GROUP]}},
+            "together with torch_distributed",
+        ),
+        ({"instance_groups": [GROUP, OTHER], "distribution": None, "local_cores": 3}, "from 1 to 2"),
+    ],
+)
+def test_wrong_instance_groups(local: LocalSession, wrong: dict[str, Any], message: str) -> None:
+    """Said before anything is sent."""
+    with pytest.raises(ConfigurationError, match=message):
+        pytorch(local, **{"instance_type": None, "instance_count": None, **wrong}).request()
 
 
 def test_model_data_before_fit(local: LocalSession) -> None:

@@ -92,8 +92,8 @@ def test_training_input_says_everything() -> None:
 
 def test_nothing_of_a_training_input_is_dropped() -> None:
     """What cannot be honoured is refused."""
-    with pytest.raises(InputError, match="instance_groups"):
-        TrainingInput("s3://b/x", instance_groups=["g"])
+    with pytest.raises(InputError, match="hub_access_config"):
+        TrainingInput("s3://b/x", hub_access_config={"HubContentArn": "a"})
 
 
 def test_file_system_input() -> None:

@@ -56,8 +56,9 @@ def test_wait_shows_status_and_every_line_once(local: LocalSession) -> None:
         "2026-01-31 12:00:03 Uploading - Uploading generated training model",
         "four",
         "2026-01-31 12:00:04 Completed - Training job completed",
-        "Training seconds: 21 (measured here, not on Trainium; job.report() models that)",
-        "Billable seconds: 20 (measured here, not on Trainium; job.report() models that)",
+        "Training seconds: 21",
+        "Billable seconds: 20",
+        "(Seconds measured here, not on Trainium; job.report() models that.)",
     ]
 
 
@@ -85,6 +86,20 @@ def test_lines_of_several_hosts_are_told_apart(local: LocalSession) -> None:
     printed = [line for line in out.getvalue().splitlines() if line.startswith("[")]
     assert printed == ["[algo-1] a", "[algo-1] b", "[algo-1] c", "[algo-2] d", "[algo-2] e"]
     assert "Billable seconds: 40" in out.getvalue()
+
+
+def test_the_seconds_of_all_groups_and_what_spot_saved(local: LocalSession) -> None:
+    """As SDK v2 prints them: times the number of all instances, the saving of one instance's seconds."""
+    groups = [{"InstanceCount": 1}, {"InstanceCount": 2}]
+    out = io.StringIO()
+    job = started(local, ResourceConfig={"InstanceGroups": groups}, EnableManagedSpotTraining=True)
+    job.wait(out=out)
+    assert out.getvalue().splitlines()[-4:] == [
+        "Training seconds: 63",
+        "Billable seconds: 60",
+        "Managed Spot Training savings: 4.8%",
+        "(Seconds measured here, not on Trainium; job.report() models that.)",
+    ]
 
 
 def test_silent_wait(local: LocalSession) -> None:

@@ -8,7 +8,15 @@ from typing import Any
 
 import pytest
 
-from windtunnel import AwsSession, Estimator, LocalSession, PyTorch, TrainingInput
+from windtunnel import (
+    AwsSession,
+    Estimator,
+    InstanceGroup,
+    LocalSession,
+    PyTorch,
+    ShuffleConfig,
+    TrainingInput,
+)
 
 RECORDED = json.loads((Path(__file__).parent / "v2_requests.json").read_text())
 ROLE = "arn:aws:iam::123456789012:role/r"
@@ -110,6 +118,101 @@ def test_estimator_on_gpu_instances(aws: AwsSession) -> None:
     assert scripted.request(None, "job-1").to_dict() == RECORDED["estimator_entry_point_gpu"]
     plain = Estimator("img:1", session=aws, **place)
     assert plain.request(None, "job-1").to_dict() == RECORDED["estimator_gpu"]
+
+
+HEAD = InstanceGroup("head", "ml.trn1.2xlarge", 1)
+WORKERS = InstanceGroup("workers", "ml.trn1.32xlarge", 2)
+
+
+def test_estimator_with_instance_groups(aws: AwsSession) -> None:
+    """Groups, a channel for one of them, shards, a manifest, an own entry point, all three experiment names."""
+    estimator = Estimator(
+        "img:1",
+        role=ROLE,
+        session=aws,
+        instance_groups=[HEAD, WORKERS],
+        input_mode="FastFile",
+        container_entry_point=["/bin/sh", "-c"],
+        container_arguments=["run"],
+        disable_output_compression=True,
+        output_kms_key="k",
+        enable_network_isolation=True,
+        encrypt_inter_container_traffic=True,
+        use_spot_instances=True,
+        max_run=100,
+        max_wait=200,
+        max_retry_attempts=3,
+        checkpoint_s3_uri="s3://c/k",
+        checkpoint_local_path="/ck",
+    )
+    inputs = {
+        "train": TrainingInput(
+            "s3://b/t",
+            distribution="ShardedByS3Key",
+            instance_groups=["workers"],
+            s3_data_type="ManifestFile",
+            input_mode="File",
+            shuffle_config=ShuffleConfig(7),
+        ),
+        "val": TrainingInput("s3://b/v", compression="Gzip", record_wrapping="RecordIO", content_type="x"),
+    }
+    experiment = {"ExperimentName": "e", "TrialName": "t", "RunName": "r"}
+    assert estimator.request(inputs, "job-1", experiment).to_dict() == RECORDED["estimator_instance_groups"]
+
+
+def test_pytorch_with_instance_groups(aws: AwsSession) -> None:
+    """Without a distribution; and with torchrun in the only group. SDK v2's own objects do as well."""
+
+    class TheirGroup:
+        instance_group_name, instance_type, instance_count = "workers", "ml.trn1.32xlarge", 2
+
+    common: dict[str, Any] = {
+        "source_dir": "src",
+        "role": ROLE,
+        "session": aws,
+        "image_uri": IMAGE,
+        "debugger_hook_config": False,
+    }
+    plain = PyTorch("train.py", instance_groups=[HEAD, TheirGroup()], **common)
+    assert plain.request("s3://b/t", "job-1").to_dict() == RECORDED["pytorch_instance_groups"]
+    distributed = PyTorch(
+        "train.py",
+        instance_groups=[WORKERS],
+        distribution={"torch_distributed": {"enabled": True}},
+        **common,
+    )
+    assert distributed.request("s3://b/t", "job-1").to_dict() == RECORDED["pytorch_one_instance_group"]
+
+
+def test_torchrun_in_one_group_of_several(aws: AwsSession) -> None:
+    """SDK v2 refuses it on Trainium, with every form of the argument; the toolkit of the images knows it."""
+    estimator = PyTorch(
+        "train.py",
+        "2.9",
+        source_dir="src",
+        role=ROLE,
+        session=aws,
+        instance_groups=[HEAD, WORKERS],
+        distribution={"torch_distributed": {"enabled": True}, "instance_groups": [WORKERS]},
+    )
+    sent = estimator.request("s3://b/t", "job-1").to_dict()["HyperParameters"]
+    assert sent["sagemaker_torch_distributed_enabled"] == "true"
+    assert sent["sagemaker_distribution_instance_groups"] == '["workers"]'
+    assert "sagemaker_instance_type" not in sent
+
+
+def test_estimator_with_switches(aws: AwsSession) -> None:
+    """A warm pool, and what only AWS honours."""
+    estimator = Estimator(
+        "img:1",
+        session=aws,
+        keep_alive_period_in_seconds=120,
+        enable_remote_debug=True,
+        enable_session_tag_chaining=True,
+        enable_infra_check=True,
+        **TRN1,
+    )
+    assert estimator.request(None, "job-1").to_dict() == RECORDED["estimator_switches"]
 
 
 def test_same_request_here_and_on_aws(aws: AwsSession, local: LocalSession) -> None:

@@ -98,7 +98,7 @@ def test_a_local_job_writes_to_any_bucket(local: LocalSession, aws: AwsSession, 
     pytorch(local, code_location="s3://code", **places).fit(wait=False)
     assert service.buckets == {"mine", "ckpt", "code"}
     service.buckets = {"mine"}
-    pytorch(aws, role="arn:aws:iam::1:role/r", **places).fit(wait=False)
+    pytorch(aws, role="arn:aws:iam::1:role/r", base_job_name="on-aws", **places).fit(wait=False)
     assert service.buckets == {"mine"}
 
 

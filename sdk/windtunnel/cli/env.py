@@ -1,0 +1,125 @@
+"""`windtunnel env`: what AWS's own clients need to use the local backend, as lines for a shell."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shlex
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from windtunnel import client_environment, settings
+from windtunnel.errors import BackendError, ConfigurationError
+
+_DESCRIPTION = """\
+Start the local backend if none runs, and print the lines that let boto3, the AWS CLI and the SageMaker
+SDKs v2 and v3 use it, and nothing of your real account:
+
+    eval "$(windtunnel env)"              now this shell's clients are here
+    eval "$(windtunnel env --unset)"      back to what was before
+    windtunnel env -- python train.py     one command only
+
+A backend that was asked for in this way does not leave when it is idle; `windtunnel down` ends it.
+"""
+
+
+def add_parsers(commands: Any) -> None:
+    """Register the command."""
+    parser = commands.add_parser(
+        "env",
+        help="point boto3, the AWS CLI and SageMaker's own SDKs at the local backend",
+        description=_DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--unset", action="store_true", help="print the way back instead")
+    parser.add_argument("--shell", choices=sorted(_SHELLS), default="sh", help="whose syntax (default: sh)")
+    parser.add_argument("--json", action="store_true", help="an object: a value to set, null to unset")
+    parser.set_defaults(func=_env)
+
+
+def _env(arguments: argparse.Namespace) -> None:
+    before = settings.environment()
+    if arguments.unset:
+        changes = client_environment.leaving(before)
+        if not changes:
+            print("windtunnel: this shell is not in the environment of `windtunnel env`.", file=sys.stderr)
+    else:
+        changes = _enter(before)
+    if arguments.words:
+        _become(arguments.words, before, changes)
+    if sys.stdout.isatty():
+        changes = {name: _shown(name, value) for name, value in changes.items()}
+    text = json.dumps(changes, indent=2) if arguments.json else "\n".join(_SHELLS[arguments.shell](changes))
+    # A path may hold bytes that are no text; they must come out as they are.
+    sys.stdout.buffer.write(os.fsencode(f"{text}\n" if text else ""))
+    if sys.stdout.isatty() and not arguments.unset:
+        print('\nNothing is set yet. To do so: eval "$(windtunnel env)"', file=sys.stderr)
+
+
+def _shown(name: str, value: str | None) -> str | None:
+    """The value as a terminal may show it: secrets stay out of its scroll-back."""
+    secret = name == client_environment.SAVED or "SECRET" in name or "TOKEN" in name
+    return "(not shown on a terminal)" if secret and value is not None else value
+
+
+def _enter(before: Mapping[str, str]) -> dict[str, str | None]:
+    from windtunnel.session import shared_local_session
+
+    session = shared_local_session()
+    backend = session.backend
+    if not before.get(settings.IDLE_VARIABLE):  # who sets it wants the backend to leave then
+        backend.keep()
+    running = backend.ensure()
+    credentials = backend.credentials()
+    folder = backend.home / "clients"
+    _write(
+        folder, client_environment.files(credentials, session.default_bucket(), session.resolve_role(None))
+    )
+    return client_environment.entering(before, backend.home, folder, running.endpoint, credentials)
+
+
+def _write(folder: Path, files: Mapping[str, str]) -> None:
+    """Each file whole or as it was, and its owner's only."""
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for name, text in files.items():
+            pending = folder / f".{name}.{os.getpid()}"
+            pending.unlink(missing_ok=True)
+            with os.fdopen(os.open(pending, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+                file.write(text)
+            pending.replace(folder / name)
+    except OSError as error:
+        raise BackendError(f"{folder} cannot be written: {error}.") from error
+
+
+def _become(words: list[str], before: Mapping[str, str], changes: client_environment.Changes) -> None:
+    """Run a command in the environment, in place of this process."""
+    after = {name: value for name, value in {**before, **changes}.items() if value is not None}
+    sys.stdout.flush()
+    try:
+        os.execvpe(words[0], words, after)  # noqa: S606 - becomes that command; no shell wanted
+    except OSError as error:
+        raise ConfigurationError(f"{words[0]} cannot be started: {error.strerror}.") from error
+
+
+def _sh(changes: client_environment.Changes) -> list[str]:
+    lines = [f"export {name}={shlex.quote(value)}" for name, value in changes.items() if value is not None]
+    gone = [name for name, value in changes.items() if value is None]
+    return [*lines, f"unset {' '.join(gone)}"] if gone else lines
+
+
+def _fish(changes: client_environment.Changes) -> list[str]:
+    lines = []
+    for name, value in changes.items():
+        if value is None:
+            lines.append(f"set -e {name}")
+        else:
+            quoted = value.replace("\\", "\\\\").replace("'", "\\'")
+            lines.append(f"set -gx {name} '{quoted}'")
+    return lines
+
+
+_SHELLS: Mapping[str, Callable[[client_environment.Changes], list[str]]] = {"sh": _sh, "fish": _fish}

@@ -1,0 +1,1 @@
+"""Servers, engines and containers killed at random moments, and scripts that mean harm."""

@@ -1,0 +1,199 @@
+"""A Docker engine of a test's own, which may be killed: the machine's engine is never touched.
+
+It runs in namespaces of its own (processes, mounts, network), so that it cannot meet another
+engine's bridge, firewall rules or shims, and so that one SIGKILL to the first process of its
+process namespace ends the engine, its containerd, every shim and every container; the kernel
+then takes back the mounts and the network. What is left is a folder, which is removed.
+
+Needs root, `dockerd` and `unshare`. The only import of docker in this folder.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tarfile
+import tempfile
+import time
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+
+import docker
+import requests
+from docker.errors import DockerException
+
+BASE = "windtunnel-base:bookworm"
+_PATIENCE_S = 60.0
+_NAMESPACES = ("--net", "--mount", "--pid", "--fork", "--kill-child=KILL", "--mount-proc")
+_HOLDER = ("docker-init", "--", "sleep", "infinity")
+_CGROUPS = Path("/sys/fs/cgroup")
+
+
+def can_run() -> bool:
+    """Whether this machine can have a second engine: root, and the programs for it."""
+    programs = ("dockerd", "unshare", "nsenter", "docker-init")
+    return os.geteuid() == 0 and all(shutil.which(name) for name in programs)
+
+
+class PrivateEngine:
+    """`start`, `kill`, `start` again, ..., `close`. Not for several threads."""
+
+    def __init__(self, *, live_restore: bool) -> None:
+        """Makes the namespaces; no engine runs yet. ``live_restore``: dockerd's flag of that name."""
+        # Short, because a socket's path may have 108 bytes; on the disk, because /tmp may be in memory.
+        self.folder = Path(tempfile.mkdtemp(prefix="windtunnel-engine-", dir="/var/tmp"))
+        self.host = f"unix://{self.folder / 'socket'}"
+        self._live_restore = live_restore
+        self._daemon: subprocess.Popen[bytes] | None = None
+        self._log = (self.folder / "dockerd.log").open("ab")
+        self._cgroup = self.folder.name
+        self._client: docker.DockerClient | None = None
+        # The first process must reap: a containerd that stays a zombie would look alive to the next engine.
+        self._holder = subprocess.Popen(
+            ["unshare", *_NAMESPACES, *_HOLDER],
+            stdin=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        try:
+            self._init = _child(self._holder.pid, "docker-init")
+            # Shims have their sockets below /run, whatever dockerd is told.
+            self.inside("sh", "-ec", "mount -t tmpfs run /run && mkdir /run/lock && ip link set lo up")
+        except BaseException:
+            self.close()
+            raise
+
+    def inside(self, *command: str) -> str:
+        """Run a command in the engine's namespaces and return what it prints. Blocks."""
+        done = subprocess.run(
+            [*self._enter(), *command], check=True, stdout=subprocess.PIPE, text=True, timeout=_PATIENCE_S
+        )
+        return done.stdout
+
+    def start(self, *, live_restore: bool | None = None) -> None:
+        """Start dockerd and wait until it answers. Blocks: half a second, longer with much to restore.
+
+        ``live_restore``: from now on; None leaves it.
+        """
+        self._live_restore = self._live_restore if live_restore is None else live_restore
+        (self.folder / "pid").unlink(missing_ok=True)  # a killed one's, and the number may be taken again
+        (self.folder / "exec" / "containerd" / "containerd.pid").unlink(missing_ok=True)
+        (self.folder / "daemon.json").write_text("{}")
+        self._daemon = subprocess.Popen(
+            [*self._enter(), "dockerd", *self._options()],
+            stdin=subprocess.DEVNULL,
+            stdout=self._log,
+            stderr=self._log,
+        )
+        self.await_answer()
+
+    def await_answer(self) -> None:
+        """Wait until the engine answers."""
+        deadline = time.monotonic() + _PATIENCE_S
+        while True:
+            try:
+                with socket.socket(socket.AF_UNIX) as knock:  # docker-py would leak its own
+                    knock.connect(self.host.removeprefix("unix://"))
+                self.client().ping()
+                return
+            except (DockerException, requests.RequestException, OSError):
+                if time.monotonic() > deadline:
+                    raise AssertionError((self.folder / "dockerd.log").read_text()[-4000:]) from None
+                time.sleep(0.02)
+
+    def kill(self) -> None:
+        """SIGKILL to dockerd, as the kernel does when memory is short; its containerd goes with it."""
+        assert self._daemon is not None
+        with suppress(ProcessLookupError):
+            os.kill(_child(self._daemon.pid, "dockerd"), signal.SIGKILL)
+        self._daemon.wait()
+        self._daemon = None
+
+    def power_cut(self) -> None:
+        """SIGKILL to the engine and to all that it runs, as when the machine goes down."""
+        self.kill()
+        # All but the first process of the namespace, its sleep, and the shell itself.
+        self.inside("sh", "-c", 'kill -9 $(ls /proc | grep -x "[0-9]*" | grep -vxE "1|2|$$") 2>/dev/null; :')
+
+    def client(self) -> docker.DockerClient:
+        """A client of this engine."""
+        if self._client is None:
+            self._client = docker.DockerClient(base_url=self.host, timeout=60, version="1.41")
+        return self._client
+
+    def load_base(self) -> None:
+        """Give it the machine's base image."""
+        ours = docker.from_env()
+        try:
+            self.client().images.load(b"".join(ours.images.get(BASE).save(named=True)))
+        finally:
+            ours.close()
+
+    def make_image(self, name: str, files: dict[str, str]) -> None:
+        """An image of the base image with executable files on top: ``files`` by absolute path."""
+        pack = io.BytesIO()
+        with tarfile.open(fileobj=pack, mode="w") as tar:
+            recipe = f"FROM {BASE}\n" + "".join(f"COPY {_flat(path)} {path}\n" for path in files)
+            for path, text in [("/Dockerfile", recipe), *files.items()]:
+                info = tarfile.TarInfo(_flat(path))
+                info.mode, info.size = 0o755, len(text.encode())
+                tar.addfile(info, io.BytesIO(text.encode()))
+        pack.seek(0)
+        self.client().images.build(fileobj=pack, custom_context=True, tag=name, rm=True)
+
+    def close(self) -> None:
+        """End all that runs in the namespaces and remove what they left. Idempotent."""
+        if self._client is not None:
+            self._client.close()
+        with suppress(ProcessLookupError):
+            os.kill(getattr(self, "_init", self._holder.pid), signal.SIGKILL)
+        self._holder.wait()
+        if self._daemon is not None:
+            self._daemon.wait()
+        self._log.close()
+        _remove_cgroups(_CGROUPS.glob(f"*/{self._cgroup}"))
+        _remove_cgroups(_CGROUPS.glob(self._cgroup))
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _enter(self) -> list[str]:
+        return ["nsenter", "--target", str(self._init), "--net", "--mount", "--pid"]
+
+    def _options(self) -> list[str]:
+        folder = self.folder
+        options = {
+            "config-file": folder / "daemon.json",
+            "data-root": folder / "data",
+            "exec-root": folder / "exec",
+            "pidfile": folder / "pid",
+            "host": self.host,
+            "cgroup-parent": f"/{self._cgroup}",
+        }
+        flags = ["--live-restore"] if self._live_restore else []
+        return [*(f"--{name}={value}" for name, value in options.items()), *flags]
+
+
+def _child(pid: int, name: str) -> int:
+    """The child of that name; `unshare` and `nsenter` fork, and wait for it."""
+    deadline = time.monotonic() + _PATIENCE_S
+    while True:
+        for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
+            if Path(f"/proc/{child}/comm").read_text().strip() == name:
+                return int(child)
+        assert time.monotonic() < deadline, f"process {pid} never started {name}"
+        time.sleep(0.005)
+
+
+def _remove_cgroups(tops: Iterable[Path]) -> None:
+    """Control groups go from below to above, once their last process is reaped."""
+    for top in tops:
+        for folder in sorted((top, *top.rglob("*/")), key=lambda path: -len(path.parts)):
+            with suppress(OSError):
+                folder.rmdir()
+
+
+def _flat(path: str) -> str:
+    return path.strip("/").replace("/", "_")

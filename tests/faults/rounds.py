@@ -1,0 +1,191 @@
+"""Rounds of the fault test: four jobs at once, one SIGKILL at a random moment, and a look at what is left."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import tempfile
+import time
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from docker.errors import APIError, NotFound
+
+from tests.faults.backend import Backend
+from tests.faults.engine import PrivateEngine
+from tests.faults.jobs import BUCKET, IMAGE, TRAIN, Script, Verdict, judge
+
+KINDS = ("server", "container", "engine", "engine with live-restore")
+JOBS = 4
+_PATIENCE_S = 60.0
+_CLEAN_UP_S = 15.0
+_LAST_MOMENT_S = 3.0
+_KILLED = "AlgorithmError: Exit Code: 137\nKilled by SIGKILL"
+_TAKEN = "InternalServerError: the Docker engine, or this machine, went down"
+
+
+@dataclass
+class Round:
+    """What one round showed. Seconds."""
+
+    kind: str
+    moment_s: float
+    """Of the kill: after the first request; of a container: after the first one ran."""
+    verdicts: list[Verdict]
+    leftovers: list[str]
+    recovery_s: float
+    """From the restart (a killed container: from the kill) until the server answers and the engine does."""
+    seconds: float
+
+    @property
+    def faults(self) -> list[str]:
+        """All that was wrong, in words."""
+        jobs = [f"{number}: {word}" for number, v in enumerate(self.verdicts) for word in v.faults]
+        return [*jobs, *(f"left over: {word}" for word in self.leftovers)]
+
+
+@dataclass
+class Stage(AbstractContextManager["Stage"]):
+    """An engine and a server on it. `close` leaves nothing, or says what."""
+
+    rng: random.Random
+    folder: Path = field(default_factory=lambda: Path(tempfile.mkdtemp(prefix="windtunnel-faults-")))
+
+    def __post_init__(self) -> None:
+        """Start both, and make the image and the bucket."""
+        self.engine = PrivateEngine(live_restore=True)
+        try:
+            self.engine.start()
+            self.engine.load_base()
+            self.engine.make_image(IMAGE, {"/usr/local/bin/train": TRAIN})
+            self.backend = Backend(self.folder / "home", self.engine)
+            self.backend.start()
+            self.backend.call("s3", "create_bucket", Bucket=BUCKET)
+        except BaseException:
+            self.close()
+            raise
+        self._numbers = 0
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """See `close`."""
+        self.close()
+
+    def close(self) -> None:
+        """End server and engine, and remove their folders. Idempotent."""
+        if hasattr(self, "backend"):
+            self.backend.stop()
+        self.engine.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def play(self, kind: str) -> Round:
+        """One round. Blocks: 3 to 6 s."""
+        begun = time.monotonic()
+        self._numbers += 1
+        scripts = [
+            Script(f"r{self._numbers}-{i}", self.rng.randint(8, 25), self.rng.uniform(0.03, 0.08))
+            for i in range(JOBS)
+        ]
+        moment_s = self.rng.uniform(0, _LAST_MOMENT_S if kind != "container" else 1.0)
+        with ThreadPoolExecutor() as pool:
+            creating = pool.submit(self._create, scripts)
+            if kind == "container":
+                self._await_container()
+            time.sleep(moment_s)
+            failures, recovery_s = self._kill(kind, scripts)
+            creating.result(_PATIENCE_S)
+        self._await_end(scripts)
+        leftovers = self._leftovers()
+        verdicts = [judge(s, self.backend, failures.get(s.name, ())) for s in scripts]
+        return Round(kind, moment_s, verdicts, leftovers, recovery_s, time.monotonic() - begun)
+
+    def _create(self, scripts: list[Script]) -> None:
+        for script in scripts:
+            self.backend.create(script.request())
+
+    def _await_container(self) -> None:
+        deadline = time.monotonic() + _PATIENCE_S
+        while not self.engine.client().api.containers():
+            assert time.monotonic() < deadline, f"no container ever ran; {self.backend.output()[-4000:]}"
+            time.sleep(0.02)
+
+    def _kill(self, kind: str, scripts: list[Script]) -> tuple[dict[str, tuple[str, ...]], float]:
+        """Kill, start again; the failures that are right then, by job, and how long it took to be back."""
+        if kind == "container":
+            victim, begun = self._kill_container(), time.monotonic()
+            self.backend.describe(scripts[0].name)
+            return ({victim: (_KILLED,)} if victim else {}), time.monotonic() - begun
+        if kind == "server":
+            self.backend.kill()
+            time.sleep(self.rng.uniform(0, 0.5))
+            begun = time.monotonic()
+            self.backend.start()
+            self.backend.call("s3", "head_bucket", Bucket=BUCKET)
+            return {}, time.monotonic() - begun
+        self.engine.kill()
+        time.sleep(self.rng.uniform(0, 1.0))
+        begun = time.monotonic()
+        live_restore = kind == "engine with live-restore"
+        self.engine.start(live_restore=live_restore)
+        recovery_s = time.monotonic() - begun
+        return ({} if live_restore else {script.name: (_TAKEN,) for script in scripts}), recovery_s
+
+    def _kill_container(self) -> str | None:
+        """SIGKILL to a container that runs; the job's name, or None: they have all ended by themselves."""
+        api = self.engine.client().api
+        running = api.containers()
+        if not running:
+            return None
+        victim = self.rng.choice(sorted(running, key=lambda container: str(container["Names"])))
+        try:
+            api.kill(victim["Id"], "SIGKILL")
+        except (NotFound, APIError):
+            return None  # it has ended by itself
+        return str(victim["Labels"]["windtunnel.job"])
+
+    def _await_end(self, scripts: Iterable[Script]) -> None:
+        for script in scripts:
+            self.backend.end_of(script.name)
+
+    def _leftovers(self) -> list[str]:
+        """What is there and should not be, once the server had time to clean up."""
+        deadline = time.monotonic() + _CLEAN_UP_S
+        while (found := self._remains()) and time.monotonic() < deadline:
+            time.sleep(0.1)
+        return found
+
+    def _remains(self) -> list[str]:
+        client, home = self.engine.client(), self.backend.home
+        containers = [f"container {c['Names']}" for c in client.api.containers(all=True)]
+        # The home's own network stays as long as its server does; `test_faults.py` looks for it then.
+        usual = ("bridge", "host", "none")
+        networks = [n["Name"] for n in client.api.networks() if not n["Name"].endswith(("_jobs", *usual))]
+        volumes = client.api.volumes()["Volumes"] or []
+        files = [*home.glob("jobs/*"), *home.glob("objects/*/tmp/*"), *home.glob("*.tmp")]
+        mounts = self.engine.inside("cat", "/proc/mounts").count("/data/overlay2/")
+        return [
+            *containers,
+            *(f"network {name}" for name in networks),
+            *(f"volume {volume['Name']}" for volume in volumes),
+            *(str(path.relative_to(home)) for path in files),
+            *self._unused_blobs(),
+            *([f"{mounts} mounts of containers"] if mounts else []),
+        ]
+
+    def _unused_blobs(self) -> list[str]:
+        """Objects' bytes that no key names: so many more are there than keys."""
+        blobs = sum(1 for _ in self.backend.home.glob(f"objects/{BUCKET}/blobs/*"))
+        keys = 0
+        token: dict[str, Any] = {}
+        while True:
+            page = self.backend.call("s3", "list_objects_v2", Bucket=BUCKET, **token)
+            keys += page["KeyCount"]
+            if not page["IsTruncated"]:
+                return [f"{blobs - keys} blobs without a key"] if blobs != keys else []
+            token = {"ContinuationToken": page["NextContinuationToken"]}

@@ -1,0 +1,144 @@
+"""Of a container that ended while its engine did: who was it?"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.faults.engine import BASE, PrivateEngine, can_run
+from windtunnel_local.runner.docker import DockerRunner
+from windtunnel_local.runner.host_network import HostNetwork
+from windtunnel_local.service.errors import RunnerUnavailable
+from windtunnel_local.service.ports import ContainerPlan, JobPlan
+
+pytestmark = [
+    pytest.mark.docker,
+    # docker-py does not close a socket at which nobody answers.
+    pytest.mark.filterwarnings(
+        "ignore:Exception ignored in. <socket:pytest.PytestUnraisableExceptionWarning"
+    ),
+    pytest.mark.skipif(not can_run(), reason="a second Docker engine needs root, dockerd and unshare"),
+]
+HOST = "algo-1"
+SCRIPTS = {
+    "long": "i=0; while [ $i -lt 100 ]; do echo $i; i=$((i+1)); sleep 0.1; done",
+    "polite": 'trap "echo bye; exit 0" TERM; i=0; while [ $i -lt 100 ]; do i=$((i+1)); sleep 0.1; done',
+    "well": "sleep 1.5; echo last words",
+    "badly": "sleep 1.5; exit 3",
+    "killed": "sleep 1.5; kill -9 $$",
+    "odd": "sleep 1.5; exit 255",
+}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the runner reads."""
+
+    home: Path
+    image: str = "windtunnel-none:test"
+    base_image: str | None = None
+    torch_index_url: str | None = None
+    sim_python: Path | None = None
+
+
+@pytest.fixture(scope="module")
+def engine() -> Iterator[PrivateEngine]:
+    """An engine that may be killed."""
+    engine = PrivateEngine(live_restore=False)
+    try:
+        engine.start()
+        engine.load_base()
+        yield engine
+    finally:
+        engine.close()
+
+
+@pytest.fixture
+def runner(engine: PrivateEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[DockerRunner]:
+    """A runner on it, with a container for each script; they have run for a moment."""
+    monkeypatch.setenv("DOCKER_HOST", engine.host)
+    runner = DockerRunner(Settings(tmp_path), HostNetwork())
+    for job, script in SCRIPTS.items():
+        runner.start(JobPlan(job, (plan(job, script),)))
+    yield runner
+    for job in SCRIPTS:
+        runner.remove(job)
+    runner.close()
+
+
+def plan(job: str, script: str) -> ContainerPlan:
+    """A host that runs a line of shell."""
+    return ContainerPlan(
+        job=job,
+        host=HOST,
+        image=BASE,
+        command=("sh", "-c", script),
+        environment={},
+        mounts=(),
+        user=f"{os.getuid()}:{os.getgid()}",
+        network="none",
+        memory_bytes=64 << 20,
+        shm_bytes=64 << 20,
+    )
+
+
+def ends(runner: DockerRunner, *jobs: str) -> dict[str, tuple[int | None, bool]]:
+    """Exit code, and whether the container was lost."""
+    states = {job: runner.state(job, HOST) for job in jobs}
+    return {job: (state.exit_code, state.lost) for job, state in states.items() if state.status == "exited"}
+
+
+def test_killed_and_started_again(engine: PrivateEngine, runner: DockerRunner) -> None:
+    """It stops all that still runs: that is its doing, also where a script makes the best of it."""
+    engine.kill()
+    with pytest.raises(RunnerUnavailable, match="Cannot reach Docker"):
+        runner.state("long", HOST)
+    time.sleep(2)
+    engine.start(live_restore=False)
+    assert ends(runner, "long", "polite") == {"long": (143, True), "polite": (0, True)}
+    assert ends(runner, "well", "badly") == {"well": (0, False), "badly": (3, False)}
+    # Nobody can tell who sent the signal, when any engine may have.
+    assert ends(runner, "killed") == {"killed": (137, True)}
+
+
+def test_killed_and_started_again_with_live_restore(engine: PrivateEngine, runner: DockerRunner) -> None:
+    """It takes nothing along; what was printed meanwhile is there, also of a container that ended."""
+    batches = runner.logs("well", HOST, None)
+    engine.kill()
+    time.sleep(0.1)
+    engine.start(live_restore=True)
+    held = [line.text for batch in batches for line in batch.lines]
+    assert held == ["last words"]
+    deadline = time.monotonic() + 20
+    while len(ends(runner, "well", "badly", "killed", "odd")) < 4 and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert ends(runner, *SCRIPTS) == {
+        "well": (0, False),
+        "badly": (3, False),
+        "killed": (137, False),
+        "odd": (255, False),
+    }
+
+
+def test_the_machine_goes_down(engine: PrivateEngine, runner: DockerRunner) -> None:
+    """Whatever ran is lost; the engine makes up an exit code."""
+    engine.power_cut()
+    engine.start(live_restore=True)
+    assert ends(runner, "long", "polite") == {"long": (255, True), "polite": (255, True)}
+
+
+def test_a_signal_from_somebody_else(engine: PrivateEngine, runner: DockerRunner) -> None:
+    """`docker kill`, and the script's own way: the engine was there all the time."""
+    runner.kill("long", HOST)
+    runner.terminate("polite", HOST)
+    states = {job: runner.wait(job, HOST, 20) for job in ("long", "polite", "odd")}
+    assert {job: (state.exit_code, state.lost) for job, state in states.items()} == {
+        "long": (137, False),
+        "polite": (0, False),
+        "odd": (255, False),
+    }
