@@ -12,7 +12,7 @@ from tests.unit.neuron_sim import conftest  # noqa: F401 - puts the simulator on
 from windtunnel.priceperf import billing as modelled_billing
 from windtunnel.priceperf.catalog import instance_type
 from windtunnel_local.service.billing import billable_seconds
-from windtunnel_local.service.model import Lifecycle
+from windtunnel_local.service.model import Lifecycle, Transition
 from windtunnel_local.service.request.instances import INSTANCES
 
 START = datetime(2026, 1, 1, tzinfo=timezone.utc)
@@ -45,5 +45,6 @@ def test_the_simulator_has_every_instance_that_the_backend_accepts_and_no_other(
 def test_describe_and_the_model_bill_by_one_rule(milliseconds: int) -> None:
     """A begun second counts, at the milliseconds in which times are kept."""
     end = START + timedelta(milliseconds=milliseconds)
-    ended = Lifecycle("Completed", "Completed", (), START, end, training_start=START, training_end=end)
+    ran = (Transition("Downloading", START, end, ""),)
+    ended = Lifecycle("Completed", "Completed", ran, START, end, training_start=START, training_end=end)
     assert billable_seconds(ended) == modelled_billing.billable_seconds(milliseconds / 1000)

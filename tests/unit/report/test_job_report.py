@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from datetime import datetime, timezone
+from datetime import date, datetime, timezone
 from typing import Any
 
 import pytest
 
 from windtunnel.errors import JobNotFinished
+from windtunnel.priceperf import PriceBook
 from windtunnel.report import FullScale, published, report_for_counters, report_for_job
 
 FULL = FullScale(3_600_000, 1, 400_000, dataset_gib=1.7)
@@ -111,6 +112,38 @@ def test_spot_and_several_instances_on_aws() -> None:
     text = report_for_job(FakeJob(None, **{**AWS, **spot, "ResourceConfig": resources})).to_text()
     assert "50 % of the seconds" in text
     assert "$49.45" in text
+
+
+GROUPS = {
+    "InstanceGroups": [
+        {"InstanceGroupName": "head", "InstanceType": "ml.trn1.2xlarge", "InstanceCount": 1},
+        {"InstanceGroupName": "workers", "InstanceType": "ml.trn1.32xlarge", "InstanceCount": 2},
+    ]
+}
+
+
+def test_instance_groups_on_aws() -> None:
+    """Each group at its own price."""
+    hour = {"BillableTimeInSeconds": 3600, "TrainingTimeInSeconds": 3600, "ResourceConfig": GROUPS}
+    text = report_for_job(FakeJob(None, **{**AWS, **hour})).to_text()
+    assert "ml.trn1.2xlarge x 1 + ml.trn1.32xlarge x 2" in text
+    assert "3,600 s x 3 instances" in text
+    price = PriceBook().price("ml.trn1.2xlarge", date(2023, 1, 1)).usd_per_hour
+    large = PriceBook().price("ml.trn1.32xlarge", date(2023, 1, 1)).usd_per_hour
+    assert f"${price + 2 * large:,.2f}" in text
+
+
+def test_instance_groups_here(counters: Any) -> None:
+    """Several types: what ran is shown, and nothing is modelled of one type for all."""
+    report = report_for_job(FakeJob(counters(), ResourceConfig=GROUPS))
+    assert report.comparison is None
+    assert "instance groups of several types" in report.to_text()
+    listed = [
+        {"instance_type": kind, "instance_count": 1} for kind in ("ml.trn1.2xlarge", "ml.trn1.32xlarge")
+    ]
+    assert report_for_counters({**counters(), "instance_groups": listed}).comparison is None
+    same = {"InstanceGroups": [GROUPS["InstanceGroups"][1]]}
+    assert report_for_job(FakeJob(counters(), ResourceConfig=same)).comparison is not None
 
 
 def test_an_instance_without_price_on_aws_says_so() -> None:
