@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import closing
 
 from windtunnel_local.service.errors import LogsNotFound
 from windtunnel_local.service.ports import LogBatch, LogEvent, LogStream
@@ -11,6 +12,8 @@ from windtunnel_local.store.database import Database
 
 _LAST_CHARACTER = "\U0010ffff"
 _ALL = -1  # SQLite's word for no limit
+_MOST_CHARACTERS = 4 << 20
+"""Of the lines that one call reads: a line may have a megabyte, and callers ask for thousands."""
 _STREAM = (
     "SELECT name, job, host, created_ms, first_event_ms, last_event_ms, last_ingestion_ms, events, scanned"
     " FROM log_streams"
@@ -139,30 +142,50 @@ class LogRecords:
     def read_log(
         self, stream: str, first: int, limit: int, start_ms: int | None = None, end_ms: int | None = None
     ) -> Sequence[LogEvent]:
-        """Up to ``limit`` events with sequence >= first and start_ms <= timestamp < end_ms, in order."""
+        """Up to ``limit`` events with sequence >= first and start_ms <= timestamp < end_ms, in order.
+
+        Fewer where lines are long, but one if there is any.
+        """
         with self._db.reader() as db:
             found = _range(db, stream, start_ms, end_ms)
             if found is None:
                 return []
             stream_id, begin, end = found
-            rows = db.execute(
-                f"{_EVENTS} ORDER BY sequence LIMIT ?", (stream_id, max(begin, first), end, limit)
-            ).fetchall()
-        return [LogEvent(*row) for row in rows]
+            with closing(
+                db.execute(f"{_EVENTS} ORDER BY sequence LIMIT ?", (stream_id, max(begin, first), end, limit))
+            ) as rows:
+                return _bounded(rows)
 
     def read_log_before(
         self, stream: str, before: int, limit: int, start_ms: int | None = None, end_ms: int | None = None
     ) -> Sequence[LogEvent]:
-        """The last ``limit`` events with sequence < before and start_ms <= timestamp < end_ms, in order."""
+        """The last ``limit`` events with sequence < before and start_ms <= timestamp < end_ms, in order.
+
+        Fewer where lines are long, but one if there is any.
+        """
         with self._db.reader() as db:
             found = _range(db, stream, start_ms, end_ms)
             if found is None:
                 return []
             stream_id, begin, end = found
-            rows = db.execute(
-                f"{_EVENTS} ORDER BY sequence DESC LIMIT ?", (stream_id, begin, min(end, before), limit)
-            ).fetchall()
-        return [LogEvent(*row) for row in reversed(rows)]
+            with closing(
+                db.execute(
+                    f"{_EVENTS} ORDER BY sequence DESC LIMIT ?", (stream_id, begin, min(end, before), limit)
+                )
+            ) as rows:
+                return _bounded(rows)[::-1]
+
+
+def _bounded(rows: Iterable[tuple[int, int, int, str]]) -> list[LogEvent]:
+    """The first lines, at least one if there is one: as many as may be held at once."""
+    events: list[LogEvent] = []
+    size = 0
+    for row in rows:
+        events.append(LogEvent(*row))
+        size += len(events[-1].message)
+        if size > _MOST_CHARACTERS:
+            break
+    return events
 
 
 def _range(

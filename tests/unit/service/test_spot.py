@@ -100,7 +100,12 @@ def test_a_job_that_is_interrupted_twice(world: World) -> None:
     assert counted["attempts"] == 3
     assert counted["other"]["steps"] == 3, "the work of all attempts was done, and counts"
     assert counted["seconds"]["training_total"] == 200
-    assert counted["spot"] == {"interruptions_simulated": 2, "seed": 7, "discount_assumed": 0.7}
+    assert counted["spot"] == {
+        "interruptions_simulated": 2,
+        "interruptions_asked": 2,
+        "seed": 7,
+        "discount_assumed": 0.7,
+    }
 
 
 def test_the_log_says_what_is_simulated_and_what_is_assumed(world: World) -> None:

@@ -126,6 +126,14 @@ def test_a_request_of_the_sdk_passes() -> None:
             "does not compile",
         ),
         (
+            {
+                "AlgorithmSpecification": algorithm(
+                    MetricDefinitions=[{"Name": "m", "Regex": "(a{4294967296})"}]
+                )
+            },
+            "does not compile",
+        ),
+        (
             {"AlgorithmSpecification": algorithm(MetricDefinitions=[{"Name": "m", "Regex": "loss"}])},
             "no group",
         ),

@@ -273,6 +273,19 @@ def test_a_name_may_come_again_while_its_slot_is_in_use(world: World) -> None:
     assert {ended(world, name).lifecycle.status for name in ("one", "two")} == {"Completed"}
 
 
+def test_a_name_may_come_again_while_its_slot_is_idle(world: World) -> None:
+    """The second job of the name starts cold: in the kept containers it would be taken for their first job."""
+    run(world, "one")
+    run(world, "two")
+    assert world.job("two").slot == "one"
+    wait_for(lambda: pool(world, "two").ready, "the pool of two")
+    world.service.delete("one")
+    assert run(world, "one").lifecycle.status == "Completed"
+    assert world.job("one").slot.startswith("one.")
+    assert not pool(world, "one").begins
+    assert pool(world, "two").status == "Available"
+
+
 def test_a_killed_server_s_pools_are_found_again(world: World) -> None:
     """Within their period they wait for the next job; one that is over is ended at the next start."""
     run(world, "one", keep_s=100)

@@ -15,15 +15,20 @@ import math
 import re
 import resource
 import sys
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 
 Found = tuple[str, int, float]
+
+_MOST_A_LINE = 100
+"""Of one metric: a line of a megabyte may hold hundreds of thousands of numbers."""
 
 
 def scan(
     definitions: Sequence[tuple[str, re.Pattern[str]]], events: Iterable[Sequence[object]]
 ) -> Iterator[Found]:
-    """Each number that an expression's first group caught; what is no number is passed over.
+    """Each number that an expression's first group caught, the last hundred of a line; what is no number is
+    passed over.
 
     So are infinities and NaN, which CloudWatch does not take. The states of a progress bar,
     which carriage returns divide, are looked at one by one.
@@ -31,7 +36,7 @@ def scan(
     for timestamp_ms, message in events:
         for line in str(message).split("\r"):
             for name, pattern in definitions:
-                for match in pattern.finditer(line):
+                for match in deque(pattern.finditer(line), _MOST_A_LINE):
                     value = _number(match[1])
                     if value is not None and math.isfinite(value):
                         yield name, int(str(timestamp_ms)), value

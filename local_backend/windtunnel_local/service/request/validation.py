@@ -95,7 +95,7 @@ def _algorithm(algorithm: Request) -> None:
     for metric in algorithm.get("MetricDefinitions", []):
         try:
             groups = re.compile(metric["Regex"]).groups
-        except re.error as error:
+        except (re.error, OverflowError, RecursionError) as error:  # 'x{4294967296}' overflows
             raise ValidationFailed(
                 f"MetricDefinitions: the Regex of {metric['Name']!r} does not compile: {error}. Given:"
                 f" {metric['Regex']}"

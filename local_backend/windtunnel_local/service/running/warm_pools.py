@@ -241,7 +241,9 @@ class WarmPools:
             return
         now = self._backend.clock.now()
         for pool in self._available():
-            if now < warm_pool.until(pool) and warm_pool.matches(pool, job):
+            # A slot that is named for the job, of a deleted one of its name, would look like one of its own.
+            foreign = plan.has_taken_over(replace(job, slot=pool.slot))
+            if foreign and now < warm_pool.until(pool) and warm_pool.matches(pool, job):
                 yield pool
 
     def _fits(self, pool: Job, job: Job) -> bool:

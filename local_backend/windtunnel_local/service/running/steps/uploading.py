@@ -75,6 +75,7 @@ def _attempts(job: Job) -> dict[str, Any]:
     if job.spot is not None:
         found["spot"] = {
             "interruptions_simulated": life.count("Interrupted"),
+            "interruptions_asked": job.spot.interruptions,
             "seed": job.spot.seed,
             "discount_assumed": job.spot.discount,
         }
