@@ -279,7 +279,7 @@ def test_answers_as_the_reader_wants_them(s3: Any, backend: Backend) -> None:
     """response-* overrides, in a presigned URL too; presigned HEAD and DELETE."""
     s3.put_object(Bucket="bucket", Key="k", Body=b"data", CacheControl="no-cache")
     answer = s3.get_object(Bucket="bucket", Key="k", ResponseContentType="text/x", ResponseCacheControl="a")
-    assert (answer["ContentType"], answer["CacheControl"]) == ("text/x", "a")
+    assert (read(answer), answer["ContentType"], answer["CacheControl"]) == (b"data", "text/x", "a")
     signer = backend.client("s3", config=Config(signature_version="s3v4"))
     named = {"Bucket": "bucket", "Key": "k"}
     head = signer.generate_presigned_url("head_object", named, ExpiresIn=60)
