@@ -17,7 +17,7 @@ from windtunnel.arguments import (
 )
 from windtunnel.errors import ConfigurationError, SourceError, UnsupportedArgument
 from windtunnel.inputs import Channel, FileSystemInput, Inputs, TrainingInput, channels, split_s3
-from windtunnel.job import TrainingJob
+from windtunnel.job import TrainingJob, wants_logs
 from windtunnel.kinds import check_kind
 from windtunnel.recovery import arguments_of
 from windtunnel.request import (
@@ -154,6 +154,7 @@ class EstimatorBase(JobArguments):
             ServiceCallFailed: the job was refused.
             TrainingJobFailed: the job failed (with ``wait``).
         """
+        wants_logs(logs)  # what is wrong with it is said before a job runs
         request = self.request(inputs, job_name, experiment_config)
         if dry_run:
             return request

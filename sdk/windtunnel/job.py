@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import sys
 import tarfile
 import time
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 
 TERMINAL = frozenset({"Completed", "Failed", "Stopped"})
 _TAIL_LINES = 20
+_LOG_WORDS = ("All", "None", "Training", "Rules")
+_KILLED = re.compile(r"\b[Ee]xit ?[Cc]ode:? (137|-9)\b")
 _GONE_FROM_2_7 = ("xrt_world_size", "get_ordinal")
 _BEFORE_THE_END = frozenset({"Starting", "Pending", "LaunchingMLInstances", "Downloading", "Training"})
 
@@ -317,10 +320,17 @@ class TrainingJob:
 
 
 def wants_logs(logs: bool | str | list[str]) -> bool:
-    """SDK v2's ``logs``: True, False, "All", "None", "Training", "Rules", or a list of those."""
+    """SDK v2's ``logs``: True, False, "All", "None", "Training", "Rules", or a list of those.
+
+    Raises:
+        ConfigurationError: it is none of these.
+    """
     if isinstance(logs, list):
-        return any(wants_logs(one) for one in logs)
-    return logs if isinstance(logs, bool) else logs in ("All", "Training")
+        return True in [wants_logs(one) for one in logs]
+    if not isinstance(logs, bool) and logs not in _LOG_WORDS:
+        valid = f"True, False, {str(_LOG_WORDS)[1:-1]}, or a list of these"
+        raise ConfigurationError(f"logs={logs!r}: {valid} is needed.")
+    return logs is True or logs in ("All", "Training")
 
 
 def host_count(description: dict[str, Any]) -> int:
@@ -330,9 +340,10 @@ def host_count(description: dict[str, Any]) -> int:
 
 def next_step(reason: str) -> str:
     """What to do about a FailureReason."""
-    if "OutOfMemory" in reason or "SIGKILL" in reason or "137" in reason:
+    if "OutOfMemory" in reason or "SIGKILL" in reason or _KILLED.search(reason):
+        needed = "needed" if "OutOfMemory" in reason else "was killed, in most cases because it needed"
         return (
-            "the job needed more memory than its container had: lower the batch size or local_cores=, "
+            f"the job {needed} more memory than its container had: lower the batch size or local_cores=, "
             "or raise WINDTUNNEL_MEMORY_GIB (after `windtunnel down`: a running backend keeps its settings)."
         )
     if any(f"has no attribute '{name}'" in reason for name in _GONE_FROM_2_7):

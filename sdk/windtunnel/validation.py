@@ -85,9 +85,14 @@ def check_arguments(arguments: JobArguments) -> None:
     for name in ("output_path", "code_location", "checkpoint_s3_uri"):
         uri = getattr(arguments, name)
         if uri is not None and not re.fullmatch(r"s3://[^/]+(/.*)?", str(uri)):
+            instead = (
+                "`LocalSession().default_bucket()` names a bucket that is there."
+                if name == "checkpoint_s3_uri"
+                else "Leave it out for the default bucket; TrainingJob.download_model(path) puts the model "
+                "where you want it."
+            )
             raise ConfigurationError(
-                f"{name}={uri!r}: an s3://<bucket>/<prefix> is needed, locally too. Leave it out for the "
-                "default bucket; TrainingJob.download_model(path) puts the model where you want it."
+                f"{name}={uri!r}: an s3://<bucket>/<prefix> is needed, locally too. {instead}"
             )
     _check_tags(arguments.tags or [])
     if arguments.base_job_name and not _BASE_NAME.fullmatch(arguments.base_job_name):

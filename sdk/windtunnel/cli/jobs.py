@@ -96,10 +96,16 @@ def _row(summary: Mapping[str, Any]) -> tuple[str, ...]:
     ended: datetime = last or datetime.now(timezone.utc)
     return (
         str(summary["TrainingJobName"]),
-        str(summary["TrainingJobStatus"]),
+        _status(summary),
         created.astimezone().strftime("%Y-%m-%d %H:%M:%S"),
         _duration((ended - created).total_seconds()),
     )
+
+
+def _status(description: Mapping[str, Any]) -> str:
+    """The status; Pending while the job waits in the line, for nothing of it runs yet."""
+    secondary = description.get("SecondaryStatus")
+    return str(secondary if secondary == "Pending" else description["TrainingJobStatus"])
 
 
 def _duration(seconds: float) -> str:
@@ -119,11 +125,19 @@ def _logs(arguments: argparse.Namespace) -> None:
     from windtunnel.job import TrainingJob
 
     job = TrainingJob.attach(arguments.name, session_of(arguments))
+    _say_why_silent(job.describe())
     try:
         for line in job.logs(follow=arguments.follow):
             print(line, flush=arguments.follow)
     except KeyboardInterrupt:
         raise Detached(job.name) from None
+
+
+def _say_why_silent(description: Mapping[str, Any]) -> None:
+    """A job that waits in the line prints nothing: say so, beside the log."""
+    if description.get("SecondaryStatus") == "Pending":
+        waits = description["SecondaryStatusTransitions"][-1]["StatusMessage"]
+        print(f"windtunnel: {description['TrainingJobName']} is Pending: {waits}", file=sys.stderr)
 
 
 def _stop(arguments: argparse.Namespace) -> None:

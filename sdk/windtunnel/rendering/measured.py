@@ -40,6 +40,7 @@ def collect(describe: Mapping[str, Any], counters: Mapping[str, Any] | None) -> 
         "billable_seconds": describe.get("BillableTimeInSeconds"),
         "training_start": _day(describe.get("TrainingStartTime")),
         "spot": bool(describe.get("EnableManagedSpotTraining", False)),
+        "spot_simulated": _mapping(counters, "spot") or None,
         "steps": _count(steps),
         "samples": _count(samples),
         "samples_per_step_per_core": fmt.number(train, "samples_per_step_per_core"),
@@ -68,6 +69,12 @@ def section(facts: Mapping[str, Any]) -> Section:
         notes.append(
             "Nothing was charged: billable seconds follow AWS's rule on this machine's clock, "
             "which says nothing of trn1's speed."
+        )
+    discount = fmt.number(_mapping(facts, "spot_simulated"), "discount_assumed")
+    if discount is not None:
+        notes.append(
+            f"Managed spot training is simulated: billable seconds assume that spot capacity saves "
+            f"{fmt.percent(discount)} of the on-demand price."
         )
     if not local:
         notes.append(
@@ -137,6 +144,12 @@ def _run_rows(facts: Mapping[str, Any]) -> list[Row]:
     for key, label in (("training_seconds", "Training time"), ("billable_seconds", "Billable")):
         if key in facts:
             rows.append(Row(label, (f"{facts[key]:,.0f} s",)))
+    spot = facts.get("spot_simulated") or {}
+    if "interruptions_simulated" in spot:
+        text = f"{spot['interruptions_simulated']:,}"
+        if "interruptions_asked" in spot:
+            text += f" of {spot['interruptions_asked']:,} asked for"
+        rows.append(Row("Spot interruptions", (f"{text}, simulated",)))
     return rows
 
 

@@ -97,10 +97,13 @@ class FakeService:
         self.stopped.append(name)
 
     def list_jobs(self, limit: int) -> list[dict[str, Any]]:
-        """Summaries, newest first."""
-        newest = list(reversed(self.requests))[:limit]
-        times = {"CreationTime": NOW, "TrainingEndTime": NOW}
-        return [{"TrainingJobName": name, "TrainingJobStatus": "Completed", **times} for name in newest]
+        """Summaries of where the jobs are, newest first."""
+        summaries: list[dict[str, Any]] = []
+        for name in list(reversed(self.requests))[:limit]:
+            status, secondary, *_ = self.script[max(self.at[name], 0)]
+            summary = {"TrainingJobName": name, "TrainingJobStatus": status, "SecondaryStatus": secondary}
+            summaries.append({**summary, "CreationTime": NOW, "TrainingEndTime": NOW})
+        return summaries
 
     def list_tags(self, arn: str) -> list[dict[str, str]]:
         """The tags of the request."""

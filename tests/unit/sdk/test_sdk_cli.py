@@ -81,6 +81,18 @@ def test_ps_logs_stop(jobs: FakeService, capsys: pytest.CaptureFixture[str]) -> 
     assert cli.main(["logs", "nope"]) == 1
 
 
+def test_a_job_that_waits_says_so(jobs: FakeService, capsys: pytest.CaptureFixture[str]) -> None:
+    """It prints nothing yet: `ps` and `logs` say that it is Pending, and behind what."""
+    jobs.script = (("InProgress", "Pending", "waiting for 2 cores", {}), *COMPLETES)
+    assert cli.main(["run", "src/train.py", "--job-name", "j", "--no-wait"]) == 0
+    capsys.readouterr()
+    assert cli.main(["ps"]) == 0
+    assert capsys.readouterr().out.splitlines()[1].split()[:2] == ["j", "Pending"]
+    jobs.script = (jobs.script[0], *jobs.script)
+    assert cli.main(["logs", "j"]) == 0
+    assert capsys.readouterr() == ("", "windtunnel: j is Pending: waiting for 2 cores\n")
+
+
 def test_validate(jobs: FakeService, capsys: pytest.CaptureFixture[str]) -> None:
     """Says what is fine, what to look at, and what was not checked."""
     Path("src/helper.py").write_text("")

@@ -12,6 +12,7 @@ import pytest
 from tests.unit.sdk.fake_service import FakeService, Step
 
 from windtunnel import (
+    ConfigurationError,
     Detached,
     JobNotFinished,
     JobNotFound,
@@ -109,6 +110,8 @@ def test_silent_wait(local: LocalSession) -> None:
     assert out.getvalue() == ""
     assert [wants_logs(words) for words in (True, "All", ["Training"])] == [True] * 3
     assert [wants_logs(words) for words in (False, "None", "Rules")] == [False] * 3
+    with pytest.raises(ConfigurationError, match=r"logs='Al': .*'All', 'None', 'Training', 'Rules'"):
+        wants_logs(["Training", "Al"])
 
 
 def test_failed_job_raises_with_all_that_helps(local: LocalSession) -> None:
@@ -128,9 +131,12 @@ def test_failed_job_raises_with_all_that_helps(local: LocalSession) -> None:
 
 
 def test_next_step_of_a_kill_for_memory() -> None:
-    """137 is about memory, whatever else the reason says."""
+    """137 as an exit code is about memory, whatever else the reason says; as part of a name it is not."""
     assert "WINDTUNNEL_MEMORY_GIB" in next_step("AlgorithmError: OutOfMemory: Process killed by SIGKILL")
+    for code in ("Exit Code: 137", 'ExecuteUserScriptError:\nExitCode 137\nErrorMessage ""', "exitcode: -9"):
+        assert "in most cases" in next_step(f"AlgorithmError: {code}")
     assert "doctor" in next_step("ClientError: no image")
+    assert "doctor" in next_step("ClientError: No S3 objects found under S3 URL s3://b/run-137/x")
 
 
 def test_stopped_job_is_no_error(local: LocalSession) -> None:
