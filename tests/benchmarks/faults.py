@@ -45,7 +45,7 @@ def main() -> None:
             print(f"{number}: {one.kind} at {one.moment_s:.2f} s, {one.seconds:.1f} s", file=sys.stderr)
             for fault in one.faults:
                 print(f"    {fault}", file=sys.stderr)
-    figures = summary(played)
+        figures = summary(played) | {"forgotten_by_killed_engines": stage.forgotten()}
     figures |= {"seed": arguments.seed, "seconds": round(time.monotonic() - begun, 1)}
     print(json.dumps(figures, indent=2))
 

@@ -43,12 +43,21 @@ def can_run() -> bool:
 class PrivateEngine:
     """`start`, `kill`, `start` again, ..., `close`. Not for several threads."""
 
-    def __init__(self, *, live_restore: bool) -> None:
-        """Makes the namespaces; no engine runs yet. ``live_restore``: dockerd's flag of that name."""
+    def __init__(self, *, live_restore: bool, runtime: str | None = None) -> None:
+        """Makes the namespaces; no engine runs yet.
+
+        Args:
+            live_restore: dockerd's flag of that name.
+            runtime: a shell script to call instead of ``runc``; it runs in ``folder``.
+        """
         # Short, because a socket's path may have 108 bytes; on the disk, because /tmp may be in memory.
         self.folder = Path(tempfile.mkdtemp(prefix="windtunnel-engine-", dir="/var/tmp"))
         self.host = f"unix://{self.folder / 'socket'}"
         self._live_restore = live_restore
+        self._runtime = self.folder / "runtime" if runtime is not None else None
+        if self._runtime is not None:
+            self._runtime.write_text(f"#!/bin/sh\ncd {self.folder}\n{runtime}")
+            self._runtime.chmod(0o755)
         self._daemon: subprocess.Popen[bytes] | None = None
         self._log = (self.folder / "dockerd.log").open("ab")
         self._cgroup = self.folder.name
@@ -73,6 +82,11 @@ class PrivateEngine:
             [*self._enter(), *command], check=True, stdout=subprocess.PIPE, text=True, timeout=_PATIENCE_S
         )
         return done.stdout
+
+    def layer_mounts(self) -> list[str]:
+        """Where containers' layers are mounted."""
+        points = [line.split()[1] for line in self.inside("cat", "/proc/mounts").splitlines()]
+        return [point for point in points if "/data/overlay2/" in point]
 
     def start(self, *, live_restore: bool | None = None) -> None:
         """Start dockerd and wait until it answers. Blocks: half a second, longer with much to restore.
@@ -173,6 +187,8 @@ class PrivateEngine:
             "cgroup-parent": f"/{self._cgroup}",
         }
         flags = ["--live-restore"] if self._live_restore else []
+        if self._runtime is not None:
+            flags += [f"--add-runtime=test={self._runtime}", "--default-runtime=test"]
         return [*(f"--{name}={value}" for name, value in options.items()), *flags]
 
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from tests.faults.engine import BASE, PrivateEngine, can_run
-from windtunnel_local.runner.docker import DockerRunner
+from windtunnel_local.runner.docker import DockerRunner, shims
 from windtunnel_local.runner.host_network import HostNetwork
 from windtunnel_local.service.errors import RunnerUnavailable
 from windtunnel_local.service.ports import ContainerPlan, JobPlan
@@ -25,13 +26,21 @@ pytestmark = [
     pytest.mark.skipif(not can_run(), reason="a second Docker engine needs root, dockerd and unshare"),
 ]
 HOST = "algo-1"
+RUNTIME = """
+for word; do
+    [ "$word" = start ] && [ -e stall ] && { runc "$@"; touch stalled; sleep 60; exit 1; }
+done
+exec runc "$@"
+"""
+"""With a file `stall`, a start does not come back, though the container runs."""
+# Those that end do so when the engine is gone already: one that is killed meanwhile makes up their exit code.
 SCRIPTS = {
-    "long": "i=0; while [ $i -lt 100 ]; do echo $i; i=$((i+1)); sleep 0.1; done",
-    "polite": 'trap "echo bye; exit 0" TERM; i=0; while [ $i -lt 100 ]; do i=$((i+1)); sleep 0.1; done',
-    "well": "sleep 1.5; echo last words",
-    "badly": "sleep 1.5; exit 3",
-    "killed": "sleep 1.5; kill -9 $$",
-    "odd": "sleep 1.5; exit 255",
+    "long": "i=0; while [ $i -lt 100 ]; do echo $i; i=$((i+1)); sleep 0.2; done",
+    "polite": 'trap "echo bye; exit 0" TERM; i=0; while [ $i -lt 100 ]; do i=$((i+1)); sleep 0.2; done',
+    "well": "sleep 3; echo last words",
+    "badly": "sleep 3; exit 3",
+    "killed": "sleep 3; kill -9 $$",
+    "odd": "sleep 3; exit 255",
 }
 
 
@@ -49,7 +58,7 @@ class Settings:
 @pytest.fixture(scope="module")
 def engine() -> Iterator[PrivateEngine]:
     """An engine that may be killed."""
-    engine = PrivateEngine(live_restore=False)
+    engine = PrivateEngine(live_restore=False, runtime=RUNTIME)
     try:
         engine.start()
         engine.load_base()
@@ -87,6 +96,14 @@ def plan(job: str, script: str) -> ContainerPlan:
     )
 
 
+def wait_for(condition: Callable[[], bool]) -> None:
+    """Poll until it holds; fail after 20 s."""
+    deadline = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
 def ends(runner: DockerRunner, *jobs: str) -> dict[str, tuple[int | None, bool]]:
     """Exit code, and whether the container was lost."""
     states = {job: runner.state(job, HOST) for job in jobs}
@@ -98,7 +115,7 @@ def test_killed_and_started_again(engine: PrivateEngine, runner: DockerRunner) -
     engine.kill()
     with pytest.raises(RunnerUnavailable, match="Cannot reach Docker"):
         runner.state("long", HOST)
-    time.sleep(2)
+    time.sleep(4)
     engine.start(live_restore=False)
     assert ends(runner, "long", "polite") == {"long": (143, True), "polite": (0, True)}
     assert ends(runner, "well", "badly") == {"well": (0, False), "badly": (3, False)}
@@ -114,15 +131,45 @@ def test_killed_and_started_again_with_live_restore(engine: PrivateEngine, runne
     engine.start(live_restore=True)
     held = [line.text for batch in batches for line in batch.lines]
     assert held == ["last words"]
-    deadline = time.monotonic() + 20
-    while len(ends(runner, "well", "badly", "killed", "odd")) < 4 and time.monotonic() < deadline:
-        time.sleep(0.1)
+    wait_for(lambda: len(ends(runner, "well", "badly", "killed", "odd")) == 4)
     assert ends(runner, *SCRIPTS) == {
         "well": (0, False),
         "badly": (3, False),
         "killed": (137, False),
         "odd": (255, False),
     }
+
+
+def test_killed_while_it_starts_a_container(
+    engine: PrivateEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It forgets what it has started; removing that ends it, so that it never runs beside its successor."""
+    monkeypatch.setenv("DOCKER_HOST", engine.host)
+    runner, half = (
+        DockerRunner(Settings(tmp_path), HostNetwork()),
+        JobPlan("half", (plan("half", "sleep 99"),)),
+    )
+    (engine.folder / "stall").touch()
+    with ThreadPoolExecutor() as pool:
+        starting = pool.submit(runner.start, half)
+        wait_for((engine.folder / "stalled").exists)
+        (found,) = engine.client().api.containers(all=True)
+        engine.kill()
+        with pytest.raises(RunnerUnavailable):
+            starting.result(20)
+    (engine.folder / "stall").unlink()
+    engine.start(live_restore=True)
+    assert runner.state("half", HOST).status == "created"
+    shim = shims.find(found["Id"])
+    assert shim is not None
+    assert (shim / "task" / shim.name / "children").read_text() != "", "its script runs"
+    runner.remove("half")
+    assert not shim.exists() or "Z" in (shim / "stat").read_text()
+    assert shims.find(found["Id"]) is None
+    runner.start(half)
+    assert runner.state("half", HOST).status == "running"
+    runner.remove("half")
+    runner.close()
 
 
 def test_the_machine_goes_down(engine: PrivateEngine, runner: DockerRunner) -> None:

@@ -152,6 +152,11 @@ def test_paths_inside_lead_to_the_host(inside: str, outside: str) -> None:
             },
             ContainerState("created"),
         ),
+        # Its engine was killed before the start call came to an end, and may never see it ending.
+        (
+            {"Status": "running", "ExitCode": 0, "StartedAt": "0001-01-01T00:00:00Z"},
+            ContainerState("created"),
+        ),
         (
             {
                 "Status": "paused",

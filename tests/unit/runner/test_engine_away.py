@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from windtunnel_local.runner.docker import shims
 from windtunnel_local.runner.docker.pipes import OutputPipes
 from windtunnel_local.runner.docker.times import engine_time
 
@@ -73,6 +74,17 @@ def test_lines_outlive_the_shim(shim: subprocess.Popen[bytes]) -> None:
         assert pipes.rest() == ["one", "two", "bad \ufffd", ""]
     finally:
         pipes.close()
+
+
+def test_a_shim_ends_with_what_it_runs(shim: subprocess.Popen[bytes]) -> None:
+    """The processes of a container that its engine has forgotten must not run beside the next attempt's."""
+    children = Path(f"/proc/{shim.pid}/task/{shim.pid}/children")
+    child = Path("/proc") / children.read_text().split()[0]
+    shims.end(ID)
+    assert shim.wait(5) == -signal.SIGKILL
+    assert not child.exists() or "Z" in (child / "stat").read_text()
+    assert shims.find(ID) is None
+    shims.end(ID)
 
 
 def test_no_shim() -> None:

@@ -16,7 +16,7 @@ from docker.errors import APIError, NotFound
 from docker.errors import ImageNotFound as EngineImageNotFound
 from docker.types import NetworkingConfig
 
-from windtunnel_local.runner.docker import engine_end, image, spec
+from windtunnel_local.runner.docker import engine_end, image, shims, spec
 from windtunnel_local.runner.docker.client import Engine, engine_errors
 from windtunnel_local.runner.docker.cursor import Cursor
 from windtunnel_local.runner.docker.logs import follow
@@ -193,6 +193,8 @@ class DockerRunner:
                 for name in container.get("Names") or ():
                     self._let_go(name.removeprefix("/"))
                 _unless_gone(lambda c=container: api.remove_container(c["Id"], force=True, v=True))
+                if container["State"] == "created":  # or so says an engine that was killed meanwhile
+                    shims.end(container["Id"])
             for network in api.networks(filters=filters):
                 _unless_gone(lambda n=network: api.remove_network(n["Id"]))
 
@@ -284,6 +286,9 @@ class DockerRunner:
 def container_state(state: Mapping[str, Any]) -> ContainerState:
     """The port's view of the engine's ``State`` object."""
     status = _STATUS.get(state["Status"], "exited")
+    if status == "running" and engine_time(state.get("StartedAt")) is None:
+        # The engine was killed before its start call came to an end. It may never see the container's end.
+        status = "created"
     exited = status == "exited"
     return ContainerState(
         status=status,  # type: ignore[arg-type]  # values of _STATUS are the port's

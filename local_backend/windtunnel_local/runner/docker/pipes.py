@@ -17,6 +17,8 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
+from windtunnel_local.runner.docker import shims
+
 _STREAMS = ("init-stdout", "init-stderr")
 _PIECE = 1 << 16
 
@@ -29,7 +31,7 @@ class OutputPipes:
         self._descriptors: list[int] = []
         self._rest: list[str] = []
         with suppress(OSError):
-            shim = _shim(container_id)
+            shim = shims.find(container_id)
             if shim is not None:
                 self._descriptors = _open_pipes(shim)
 
@@ -56,18 +58,6 @@ class OutputPipes:
         for descriptor in self._descriptors:
             os.close(descriptor)
         self._descriptors = []
-
-
-def _shim(container_id: str) -> Path | None:
-    """The process that holds the container's pipes, whatever its namespace."""
-    wanted = container_id.encode()
-    for process in Path("/proc").iterdir():
-        if process.name.isdigit():
-            with suppress(OSError):
-                arguments = (process / "cmdline").read_bytes().split(b"\0")
-                if b"containerd-shim" in arguments[0] and wanted in arguments:
-                    return process
-    return None
 
 
 def _open_pipes(shim: Path) -> list[int]:
