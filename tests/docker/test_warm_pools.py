@@ -57,7 +57,8 @@ def wait_for(condition: Callable[[], bool]) -> None:
 
 def test_a_second_job_in_the_kept_container(session: LocalSession, tmp_path: Path) -> None:
     """The same container, also when the server was killed in between; files, variables, processes and code
-    of the first job are gone; each log is whole and its own; the pool ends when it is told to.
+    of the first job are gone, though it says itself that it has ended and that all is clean; each log is
+    whole and its own; the pool ends when it is told to.
     """
     data = [tmp_path / "one", tmp_path / "two"]
     for folder in data:

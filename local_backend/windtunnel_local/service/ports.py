@@ -52,7 +52,7 @@ class Keeper:
     """What lets a container outlive its job: it runs a keeper, which runs one job's process after the other."""
 
     folder: str
-    """Where orders are left for it, on this machine."""
+    """Where orders are left for it, on this machine; ``<folder>-private`` beside it is the runner's own."""
     target: str
     """The same, as the container sees it."""
     environment: Mapping[str, str]

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from neuron_sim.warm.orders import Folder
 from windtunnel_local.runner.docker import kept, marks, spec
 from windtunnel_local.runner.docker.orders import Orders
 from windtunnel_local.runner.host_network import HostNetwork
@@ -40,14 +41,24 @@ def mark(order: str, stream: int) -> str:
 
 
 @pytest.fixture
-def orders(tmp_path: Path) -> Orders:
-    """An empty folder of orders."""
-    return Orders(tmp_path)
+def folder(tmp_path: Path) -> Path:
+    """A folder of orders, empty."""
+    (tmp_path / "keeper").mkdir()
+    return tmp_path / "keeper"
 
 
-def says(folder: Path, name: str, **content: object) -> None:
-    """What the keeper writes."""
-    (folder / name).write_text(json.dumps(content))
+@pytest.fixture
+def orders(folder: Path) -> Orders:
+    """The backend's side of it."""
+    orders = Orders(folder)
+    orders.prepare()
+    return orders
+
+
+@pytest.fixture
+def keeper(folder: Path, orders: Orders) -> Folder:
+    """The keeper's side, as it is when the container has started."""
+    return Folder(folder)
 
 
 def test_a_container_that_is_kept_has_no_variable_of_a_job() -> None:
@@ -73,21 +84,22 @@ def test_the_shape_is_what_a_running_container_cannot_change() -> None:
     assert len({kept.shape(plan) for plan in (PLAN, *others)}) == len(others) + 1
 
 
-def test_the_state_is_the_job_s(orders: Orders, tmp_path: Path) -> None:
+def test_the_state_is_the_job_s(orders: Orders, keeper: Folder) -> None:
     """From the order to its end, and again for the next one."""
     assert kept.state_of(orders, RUNNING).status == "created"
     assert kept.state_of(orders, ContainerState("exited", exit_code=0)).status == "absent"
     orders.give(["train"], {"A": "1"})
     orders.give(["something else"], {})
-    given = json.loads((tmp_path / "order.json").read_text())
-    assert (given["command"], given["environment"]) == (["train"], {"A": "1"}), "an order is given once"
+    given = keeper.order()
+    assert given is not None
+    assert (given.command, given.environment) == (("train",), {"A": "1"}), "an order is given once"
     assert kept.state_of(orders, RUNNING).status == "running"
-    says(tmp_path, "started.json", id=given["id"], at="2026-01-02T03:04:05+00:00")
-    says(tmp_path, "ended.json", id="another", exit_code=0)
+    keeper.write("started.json", id=given.id, at="2026-01-02T03:04:05+00:00")
+    keeper.write("ended.json", id="another", exit_code=0)
     assert kept.state_of(orders, RUNNING).status == "running"
     died = kept.state_of(orders, ContainerState("exited", exit_code=137))
     assert (died.status, died.exit_code) == ("exited", 137)
-    says(tmp_path, "ended.json", id=given["id"], exit_code=3, oom_killed=True, at="2026-01-02T03:04:06+00:00")
+    keeper.write("ended.json", id=given.id, exit_code=3, oom_killed=True, at="2026-01-02T03:04:06+00:00")
     state = kept.state_of(orders, RUNNING)
     assert (state.status, state.exit_code, state.oom_killed) == ("exited", 3, True)
     assert state.started_at and state.finished_at and state.started_at < state.finished_at
@@ -96,12 +108,14 @@ def test_the_state_is_the_job_s(orders: Orders, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("trick", ["link", "pipe", "folder", "list", "huge"])
-def test_what_a_job_puts_into_the_folder_does_no_harm(orders: Orders, tmp_path: Path, trick: str) -> None:
+def test_what_a_job_puts_into_the_folder_does_no_harm(
+    orders: Orders, keeper: Folder, folder: Path, trick: str
+) -> None:
     """It runs as the same user: no link is followed, nothing is waited for, nothing outside is written."""
-    outside = tmp_path.parent / f"{tmp_path.name}-outside"
+    outside = folder.parent / "outside"
     outside.write_text("precious")
     for name in ("order.json", "ended.json", "until.json"):
-        path = tmp_path / name
+        path = folder / name
         if trick == "link":
             path.symlink_to(outside)
         elif trick == "pipe":
@@ -114,10 +128,58 @@ def test_what_a_job_puts_into_the_folder_does_no_harm(orders: Orders, tmp_path: 
             path.write_text("{" + " " * (2 << 20))
     assert orders.current() is None
     assert orders.ended() is None
+    assert (keeper.order(), keeper.clean(), keeper.until()) == (None, None, None)
     orders.give(["train"], {})
     orders.keep_until(12.5)
     assert orders.current() is not None
     assert outside.read_text() == "precious"
+
+
+def test_only_the_keeper_is_believed(orders: Orders, keeper: Folder, folder: Path) -> None:
+    """A job says that it has ended and that all is clean, and would live on: it lacks the key."""
+    orders.give(["train"], {})
+    order = orders.current()
+    assert order is not None
+    assert not (folder / "key").exists(), "the keeper has taken it away before any job ran"
+    identity = orders.clean()
+    for said in ({"id": order, "exit_code": 0}, {"id": identity, "problems": []}):
+        for seal in ("", "0" * 64, "\ud800", keeper.mark(order)):
+            wrapped = json.dumps({"record": json.dumps(said), "seal": seal})
+            for text in (wrapped, json.dumps(said)):
+                (folder / "ended.json").write_text(text)
+                (folder / "cleaned.json").write_text(text)
+                assert orders.ended() is None
+                assert orders.cleaned(identity) is None
+    keeper.write("started.json", id=order)
+    for name in ("ended.json", "cleaned.json"):  # a record's seal is for its own name
+        (folder / name).write_bytes((folder / "started.json").read_bytes())
+    assert orders.ended() is None
+    keeper.write("ended.json", id=order, exit_code=0)
+    keeper.write("cleaned.json", id=identity, problems=[])
+    assert orders.ended() == {"id": order, "exit_code": 0}
+    assert orders.cleaned(identity) == []
+
+
+def test_a_job_cannot_order_anything(orders: Orders, keeper: Folder, folder: Path) -> None:
+    """Nor hide from the backend that it has an order."""
+    orders.give(["train"], {})
+    order = orders.current()
+    forged = {"id": "f" * 32, "command": ["stay"], "environment": {}}
+    (folder / "order.json").write_text(json.dumps({"record": json.dumps(forged), "seal": "0" * 64}))
+    (folder / "until.json").write_text(json.dumps({"unix_s": 1e12}))
+    assert (keeper.order(), keeper.until()) == (None, None)
+    assert orders.current() == order
+    (folder / "order.json").unlink()
+    assert orders.current() == order
+    assert Orders(folder).current() == order, "also after the backend was started anew"
+
+
+def test_the_time_of_an_idle_container_ends_with_an_order(orders: Orders, keeper: Folder) -> None:
+    """Else it would end by itself right behind the job that came meanwhile."""
+    orders.keep_until(12.5)
+    assert keeper.until() == 12.5
+    orders.give(["train"], {})
+    assert keeper.until() is None
 
 
 @st.composite
@@ -164,10 +226,10 @@ def test_each_job_gets_its_own_lines_once(
         whole = lines
         lines = whole[: cuts[number]]
         for _ in range(100):
-            position, ended = marks.split_cursor(cursor, order)
+            position, ended = marks.split_cursor(cursor, f"order {order}")
             if marks.is_complete(ended):
                 break
-            for batch in marks.own_lines(batches(position), order, ended):
+            for batch in marks.own_lines(batches(position), f"order {order}", order, ended):
                 read += [line.text for line in batch.lines]
                 cursor = batch.cursor
                 if data.draw(st.booleans()):

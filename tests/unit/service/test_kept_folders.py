@@ -52,7 +52,7 @@ def test_everything_goes_but_what_is_mounted(tmp_path: Path, checkpoints: str) -
     assert kept.empty(made, folders, planned)
     assert {path: path.stat().st_ino for path in mounted} == mounted
     assert precious.exists()
-    whole = (folders.keeper(HOST), folders.warm_pool_cache(HOST))
+    whole = (folders.keeper(HOST), folders.keeper_private(HOST), folders.warm_pool_cache(HOST))
     left = [path for path in folders.root.rglob("*") if not path.is_dir()]
     assert {path for path in left if not any(keep in path.parents for keep in whole)} == set()
     for keep in whole:
@@ -74,6 +74,28 @@ def test_a_job_that_put_a_link_in_the_place_of_a_folder(tmp_path: Path, name: st
         assert not kept.empty(made, folders, planned)
     else:
         kept.empty(made, folders, planned)
+    assert (target / "file").read_text() == "x"
+
+
+@pytest.mark.parametrize("name", ["hosts", "algo-1", "ml"])
+def test_a_folder_that_is_swapped_for_a_link_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """Something of the job that still runs does not make the server remove what is not the job's."""
+    made, folders, planned = prepared(tmp_path, "/opt/ml/checkpoints")
+    target = tmp_path / "target"
+    target.mkdir()
+    (target / "file").write_text("x")
+    empty = kept._empty
+
+    def swapped(folder: Path, *rest: Any) -> None:
+        if folder.name == name and not folder.is_symlink():
+            folder.rename(tmp_path / "moved")
+            folder.symlink_to(target)
+        empty(folder, *rest)
+
+    monkeypatch.setattr(kept, "_empty", swapped)
+    assert not kept.empty(made, folders, planned)
     assert (target / "file").read_text() == "x"
 
 

@@ -36,12 +36,13 @@ _MOST_PROBLEMS = 20
 
 def main() -> int:
     """Keep house in the folder that the command line names. Blocks for as long as the container lives."""
+    leftovers.close_to_debuggers(True)  # before the key is read
     return Keeper(orders.Folder(Path(sys.argv[1]))).run()
 
 
-def end_mark(order: str, stream: int) -> str:
-    """What closes a job's output on stdout (1) or stderr (2)."""
-    return f"\x1ewindtunnel:end:{order}:{stream}\x1e"
+def end_mark(mark: str, stream: int) -> str:
+    """What closes the output of a job on stdout (1) or stderr (2): ``mark`` is its order's."""
+    return f"\x1ewindtunnel:end:{mark}:{stream}\x1e"
 
 
 class Keeper:
@@ -53,7 +54,10 @@ class Keeper:
         self._token = uuid.uuid4().hex
         self._servers: subprocess.Popen[bytes] | None = None
         self._told: int | None = None
-        self._spared: set[int] = set()
+        self._spared: set[tuple[int, int]] = set()
+        """The servers: number and start of their processes."""
+        self._done: set[str] = set()
+        """Orders that were carried out; jobs can remove the records of it."""
         self._terminations = 0
         self._problems: list[str] | None = None
         """What the last job has left that cannot be undone, once that is known."""
@@ -66,12 +70,11 @@ class Keeper:
         for number in (signal.SIGURG, signal.SIGCHLD):
             signal.signal(number, lambda *_: None)
         signal.set_wakeup_fd(self._woken, warn_on_full_buffer=False)
-        leftovers.close_to_debuggers(True)
         self._snapshot = Snapshot()
         self._start_servers()
         while True:
             order = self._folder.order()
-            if order is not None and not self._folder.has(orders.ENDED, order.id):
+            if order is not None and order.id not in self._done:
                 self._carry_out(order)
                 continue
             request = self._folder.clean()
@@ -80,14 +83,15 @@ class Keeper:
                 self._folder.write(orders.CLEANED, id=request, problems=problems)
             elif self._terminations:
                 return 128 + signal.SIGTERM
-            elif order is None and self._overdue():
+            elif self._overdue():
                 return 0
             self._sleep([])
 
     def _carry_out(self, order: orders.Order) -> None:
-        """Run an order to its end, and record it. One that was begun before is not begun again."""
+        """Run an order to its end, and record it."""
         kills, self._problems = leftovers.oom_kills(), None
-        if self._folder.has(orders.STARTED, order.id) or self._folder.has(orders.KILL, order.id):
+        self._done.add(order.id)
+        if self._folder.has(orders.KILL, order.id):
             code = _KILLED
         else:
             self._snapshot.complete()
@@ -97,7 +101,7 @@ class Keeper:
         leftovers.end_processes(self._staying())
         for stream in (1, 2):
             # Twice: the first may end up behind a line without an end, of any length.
-            os.write(stream, f"{end_mark(order.id, stream)}\n".encode() * 2)
+            os.write(stream, f"{end_mark(self._folder.mark(order.id), stream)}\n".encode() * 2)
         self._folder.write(
             orders.ENDED,
             id=order.id,
@@ -153,20 +157,21 @@ class Keeper:
                 stderr=subprocess.DEVNULL,
                 pass_fds=passed,
             )
-            self._spared.add(self._servers.pid)
+            self._spared.add((self._servers.pid, leftovers.started(self._servers.pid)))
         # Closed here, or a request to a server that has ended would wait for ever.
         for listener in listeners:
             listener.close()
         os.close(tell)
 
     def _staying(self) -> set[int]:
-        """The servers' processes."""
+        """The servers' processes, but not others that have got the number of one that a job has ended."""
         if self._told is not None:
             with contextlib.suppress(OSError, ValueError):
                 said = os.read(self._told, 64)
                 if said:
-                    self._spared.add(int(said))
-        return self._spared
+                    number, started = said.split()
+                    self._spared.add((int(number), int(started)))
+        return {number for number, started in self._spared if leftovers.started(number) == started}
 
     def _clean_up(self) -> list[str]:
         """Remove what the job has added; returns what cannot be undone."""

@@ -37,6 +37,14 @@ def end_processes(spared: Collection[int]) -> bool:
     return False
 
 
+def started(pid: int) -> int:
+    """When a process was started, in the kernel's ticks: what tells it from a later one of its number. 0: gone."""
+    try:
+        return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19])
+    except (OSError, IndexError):
+        return 0
+
+
 def remove(paths: Iterable[str]) -> list[str]:
     """Remove files and folders, and what is in shared memory; what could not be removed, in words."""
     problems = []

@@ -9,13 +9,21 @@
     cleaned.json   the answer to clean.json                       (keeper)
 
 A file appears whole or not at all, and is on the disk when a call that wrote it returns.
+
+Jobs can write to the folder, too: they run as the same user. So every file is
+``{"record": <JSON as text>, "seal": ...}`` with a seal, an HMAC of its name and record, that only the
+backend and the keeper can make. The backend leaves their key in the folder before the container
+starts; the keeper takes it away before there is any job, and its memory is closed to them.
 """
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import hmac
 import json
 import os
+import stat
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,6 +35,9 @@ UNTIL = "until.json"
 STARTED = "started.json"
 ENDED = "ended.json"
 CLEANED = "cleaned.json"
+KEY = "key"
+
+_LARGEST = 16 << 20
 
 
 @dataclass(frozen=True)
@@ -42,8 +53,11 @@ class Folder:
     """The folder, as the keeper sees it."""
 
     def __init__(self, path: Path) -> None:
-        """``path`` exists."""
+        """Takes the key away from ``path``. Raises ``OSError`` if there is none: nobody could be believed."""
         self._path = path
+        key = path / KEY
+        self._key = bytes.fromhex(key.read_text())
+        key.unlink()
 
     def order(self) -> Order | None:
         """What to run, or None."""
@@ -71,9 +85,12 @@ class Folder:
 
     def write(self, name: str, **content: Any) -> None:
         """Write a record; it is on the disk when this returns."""
+        record = json.dumps(content)
         temporary = self._path / f".{name}.{os.getpid()}"
-        with temporary.open("w") as file:
-            json.dump(content, file)
+        with contextlib.suppress(FileNotFoundError):
+            temporary.unlink()
+        with temporary.open("x") as file:
+            json.dump({"record": record, "seal": self._seal(name, record)}, file)
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(self._path / name)
@@ -82,9 +99,25 @@ class Folder:
             os.fsync(descriptor)
         os.close(descriptor)
 
+    def mark(self, order: str) -> str:
+        """What ends an order's output: no job can know it before."""
+        return self._seal("end", order)[:32]
+
+    def _seal(self, name: str, record: str) -> str:
+        return hmac.new(self._key, f"{name}\n{record}".encode(), hashlib.sha256).hexdigest()
+
     def _read(self, name: str) -> dict[str, Any]:
+        """A record that is not sealed is none. Waits for no pipe, and follows no link."""
+        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
         try:
-            found = json.loads((self._path / name).read_text())
-        except (OSError, ValueError):
+            with open(os.open(self._path / name, flags), "rb") as file:  # noqa: PTH123 - a descriptor, for its flags
+                if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                    return {}
+                found = json.loads(file.read(_LARGEST))
+            record = found["record"]
+            if not hmac.compare_digest(self._seal(name, record), found["seal"]):
+                return {}
+            content = json.loads(record)
+        except (OSError, ValueError, KeyError, TypeError):
             return {}
-        return found if isinstance(found, dict) else {}
+        return content if isinstance(content, dict) else {}

@@ -10,6 +10,7 @@ import os
 import socket
 import sys
 
+from neuron_sim.warm import leftovers
 from neuron_sim.warm.fork_server import ForkServer
 from neuron_sim.warm.likeness import Likeness
 
@@ -27,7 +28,7 @@ def main() -> None:
         import torch  # noqa: F401
     pid = os.fork()
     if pid:
-        os.write(tell, f"{pid}\n".encode())
+        os.write(tell, f"{pid} {leftovers.started(pid)}\n".encode())
     os.close(tell)
     if pid:
         os.close(torchrun)

@@ -41,6 +41,9 @@ class KeepingRunner(DockerRunner):
     def start(self, plan: JobPlan) -> None:
         """See the port. Containers that were retained are given orders; who has orders keeps them."""
         self._forget(plan.job)
+        for container in plan.containers:
+            if container.keeper is not None:
+                Orders(Path(container.keeper.folder)).prepare()
         super().start(plan)
         for container in plan.containers:
             if container.keeper is not None:
@@ -85,7 +88,7 @@ class KeepingRunner(DockerRunner):
 
         lines = follow(self._engine_of_kept.client(), self._name(job, host), position, alive)
         with closing(lines):  # type: ignore[type-var]  # it is a generator
-            yield from marks.own_lines(lines, order, ended)
+            yield from marks.own_lines(lines, order, orders.mark(order), ended)
 
     def terminate(self, job: str, host: str) -> None:
         """See the port. An idle keeper is left alone: it would take the signal for its own end."""

@@ -32,23 +32,23 @@ def is_complete(ended: set[str]) -> bool:
     return ended >= _STREAMS
 
 
-def own_lines(batches: Iterable[LogBatch], order: str, ended: set[str]) -> Iterator[LogBatch]:
+def own_lines(batches: Iterable[LogBatch], order: str, mark: str, ended: set[str]) -> Iterator[LogBatch]:
     """The batches without marks, up to the end of both streams of ``order``; ``ended`` is kept up to date.
 
-    A mark may stand behind a line that the job did not end: that line is the job's. Marks of
-    earlier orders are passed over.
+    ``mark`` is the order's own. It may stand behind a line that the job did not end: that line is the
+    job's. Other marks, of earlier orders or made up by a job, are passed over.
     """
     for batch in batches:
         lines = []
         for line in batch.lines:
-            mark = _MARK.search(line.text)
-            if mark is None:
+            found = _MARK.search(line.text)
+            if found is None:
                 lines.append(line)
                 continue
-            if mark.start():
-                lines.append(replace(line, text=line.text[: mark.start()]))
-            if mark[1] == order:
-                ended.add(mark[2])
+            if found.start():
+                lines.append(replace(line, text=line.text[: found.start()]))
+            if found[1] == mark:
+                ended.add(found[2])
         yield LogBatch(tuple(lines), f"{batch.cursor}|{order}|{''.join(sorted(ended))}")
         if is_complete(ended):
             return

@@ -1,15 +1,20 @@
 """The folder through which a kept container gets its orders: the backend's side of it.
 
 The other side is `neuron_sim.warm.orders` in the image, and says what the files are. A job
-can write to this folder, as it runs as the same user: nothing here follows a link, waits for
-a pipe, or believes more of a file than that it is a small JSON object.
+can write to this folder, as it runs as the same user: nothing here follows a link or waits for
+a pipe, a record counts only with the keeper's seal, and which order is the current one is
+written down elsewhere. So a job that claims to have ended, or that its container is clean, is
+not believed, and none can live on beside the next.
 """
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import hmac
 import json
 import os
+import secrets
 import stat
 import uuid
 from collections.abc import Mapping, Sequence
@@ -18,27 +23,46 @@ from typing import Any
 
 _LARGEST = 1 << 20
 _UNTIL = "until.json"
+_KEY = "key"
+_STATE = "state.json"
 
 
 class Orders:
     """One container's folder, on this machine. Everything is on the disk when a call returns."""
 
     def __init__(self, path: Path) -> None:
-        """``path`` may not exist: there is no order then."""
+        """``path`` may not exist: there is no order then. What no job may see is beside it."""
         self._path = path
+        self._private = path.with_name(f"{path.name}-private")
+
+    def prepare(self) -> None:
+        """Have a key, and leave it for the keeper: before the container starts. Idempotent."""
+        if self._key() is None:
+            key = secrets.token_hex(32)
+            self._write(self._path, _KEY, key)  # first: with a state, nobody would leave it any more
+            self._save(key, None)
 
     def current(self) -> str | None:
         """The id of the order that the container has, done or not."""
-        found = self._read("order.json").get("id")
+        found = self._state().get("current")
         return found if isinstance(found, str) and found else None
 
     def give(self, command: Sequence[str], environment: Mapping[str, str]) -> None:
         """Order a process, unless there is an order already. Idempotent."""
-        if self.current() is None:
-            self._write(
-                "order.json",
-                {"id": uuid.uuid4().hex, "command": list(command), "environment": dict(environment)},
-            )
+        identity = self.current()
+        if identity is None:
+            identity = uuid.uuid4().hex
+            with contextlib.suppress(FileNotFoundError):
+                (self._path / _UNTIL).unlink()  # of the time before this order
+            self._save(self._key(), identity)
+        begun = self.started() is not None or self.ended() is not None
+        if not begun and self._read("order.json").get("id") != identity:
+            order = {"id": identity, "command": list(command), "environment": dict(environment)}
+            self._tell("order.json", order)
+
+    def mark(self, order: str) -> str:
+        """What ends an order's output, as nobody but the keeper can."""
+        return self._seal("end", order)[:32]
 
     def started(self) -> dict[str, Any] | None:
         """The keeper's record that the current order's process was started."""
@@ -50,12 +74,12 @@ class Orders:
 
     def kill(self) -> None:
         """Have the current order's process ended with SIGKILL."""
-        self._write("kill.json", {"id": self.current()})
+        self._tell("kill.json", {"id": self.current()})
 
     def clean(self) -> str:
         """Ask for a clean-up; returns what `cleaned` takes."""
         identity = uuid.uuid4().hex
-        self._write("clean.json", {"id": identity})
+        self._tell("clean.json", {"id": identity})
         return identity
 
     def cleaned(self, identity: str) -> list[str] | None:
@@ -68,11 +92,12 @@ class Orders:
 
     def keep_until(self, unix_s: float) -> None:
         """Say when the idle container is to end by itself, if nobody has ended it by then."""
-        self._write(_UNTIL, {"unix_s": unix_s})
+        self._tell(_UNTIL, {"unix_s": unix_s})
 
     def withdraw(self) -> None:
         """Forget the order that is done, and what was said of it. Idempotent."""
-        # The order first: a keeper that sees it without its end would take it for a new one.
+        if self.current() is not None:
+            self._save(self._key(), None)
         for name in ("order.json", "started.json", "kill.json", "clean.json", "cleaned.json", "ended.json"):
             with contextlib.suppress(FileNotFoundError):
                 (self._path / name).unlink()
@@ -83,32 +108,63 @@ class Orders:
         return found if found and found.get("id") == self.current() else None
 
     def _read(self, name: str) -> dict[str, Any]:
-        try:
-            descriptor = os.open(
-                self._path / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-            )
-            with open(descriptor, "rb") as file:  # noqa: PTH123 - a descriptor, for its flags
-                if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                    return {}
-                found = json.loads(file.read(_LARGEST))
-        except (OSError, ValueError):
+        """The content of a sealed record; of any other, nothing."""
+        found = _object_in(self._path / name)
+        record, seal = found.get("record"), found.get("seal")
+        if not isinstance(record, str) or not isinstance(seal, str):
             return {}
-        return found if isinstance(found, dict) else {}
+        if not hmac.compare_digest(self._seal(name, record).encode(), seal.encode("utf-8", "replace")):
+            return {}
+        content = json.loads(record)
+        return content if isinstance(content, dict) else {}
 
-    def _write(self, name: str, content: Mapping[str, Any]) -> None:
-        temporary = self._path / f".{uuid.uuid4().hex}"
+    def _tell(self, name: str, content: Mapping[str, Any]) -> None:
+        record = json.dumps(content)
+        sealed = json.dumps({"record": record, "seal": self._seal(name, record)})
+        self._write(self._path, name, sealed)
+
+    def _seal(self, name: str, record: str) -> str:
+        key = bytes.fromhex(self._key() or secrets.token_hex(32))  # without one, nothing can be right
+        return hmac.new(key, f"{name}\n{record}".encode(), hashlib.sha256).hexdigest()
+
+    def _key(self) -> str | None:
+        found = self._state().get("key")
+        return found if isinstance(found, str) and found else None
+
+    def _state(self) -> dict[str, Any]:
+        return _object_in(self._private / _STATE)
+
+    def _save(self, key: str | None, current: str | None) -> None:
+        self._private.mkdir(mode=0o700, exist_ok=True)
+        self._write(self._private, _STATE, json.dumps({"key": key, "current": current}))
+
+    def _write(self, folder: Path, name: str, text: str) -> None:
+        temporary = folder / f".{uuid.uuid4().hex}"
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-        with open(os.open(temporary, flags, 0o600), "w") as file:  # noqa: PTH123 - as above
-            json.dump(content, file)
+        with open(os.open(temporary, flags, 0o600), "w") as file:  # noqa: PTH123 - a descriptor, for its flags
+            file.write(text)
             file.flush()
             os.fsync(file.fileno())
-        temporary.replace(self._path / name)
-        self._sync()
+        temporary.replace(folder / name)
+        self._sync(folder)
 
-    def _sync(self) -> None:
+    def _sync(self, folder: Path | None = None) -> None:
         with contextlib.suppress(OSError):
-            descriptor = os.open(self._path, os.O_RDONLY | os.O_DIRECTORY)
+            descriptor = os.open(folder or self._path, os.O_RDONLY | os.O_DIRECTORY)
             try:
                 os.fsync(descriptor)
             finally:
                 os.close(descriptor)
+
+
+def _object_in(path: Path) -> dict[str, Any]:
+    """A small file's JSON object; of any other file, an empty one."""
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    try:
+        with open(os.open(path, flags), "rb") as file:  # noqa: PTH123 - a descriptor, for its flags
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                return {}
+            found = json.loads(file.read(_LARGEST))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
@@ -11,6 +12,8 @@ from windtunnel_local.service.data.paths import JobPaths
 from windtunnel_local.service.data.trees import remove_tree
 from windtunnel_local.service.model import Job
 from windtunnel_local.service.ports import JobPlan, Mount
+
+_OPEN_FILES = Path("/proc/self/fd")
 
 
 def make_folders(job: Job, folders: JobPaths) -> None:
@@ -21,6 +24,7 @@ def make_folders(job: Job, folders: JobPaths) -> None:
             folders.neuron_cache(host),
             folders.views(host),
             folders.keeper(host),
+            folders.keeper_private(host),
             folders.warm_pool_cache(host),
         ):
             folder.mkdir(parents=True, exist_ok=True)
@@ -32,8 +36,10 @@ def empty(job: Job, folders: JobPaths, plan: JobPlan) -> bool:
     Folders that are mounted, and mount points, keep their place: to remove one here would take it
     away from the container. False: the job has put something else in the place of one, or closed it.
     """
-    whole = {folders.keeper(host) for host in job.hosts} | {
-        folders.warm_pool_cache(host) for host in job.hosts
+    whole = {
+        folder(host)
+        for folder in (folders.keeper, folders.keeper_private, folders.warm_pool_cache)
+        for host in job.hosts
     }
     staying = whole | {folders.warm_pool_cache(host).parent for host in job.hosts}
     for container in plan.containers:
@@ -51,20 +57,31 @@ def empty(job: Job, folders: JobPaths, plan: JobPlan) -> bool:
     return True
 
 
-def _empty(folder: Path, staying: set[Path], whole: set[Path]) -> None:
+def _empty(folder: Path, staying: set[Path], whole: set[Path], above: int | None = None) -> None:
+    """Empty a folder; ``above``: the open folder that it is in.
+
+    Step by step from open folder to open folder: if something of the job still runs, it may swap any of
+    them for a link, and what that leads to is not the job's.
+    """
+    name = folder.name if above is not None else str(folder)
     with suppress(OSError):
-        folder.chmod(folder.stat().st_mode | 0o700)
-    with os.scandir(folder) as entries:
-        found = [(Path(entry.path), entry.is_dir(follow_symlinks=False)) for entry in entries]
-    for path, is_folder in found:
-        if path in whole:
-            continue
-        if not is_folder:
-            path.unlink()
-        elif path in staying or any(path in kept.parents for kept in staying):
-            _empty(path, staying, whole)
-        else:
-            remove_tree(path)
+        if stat.S_ISDIR(os.stat(name, dir_fd=above, follow_symlinks=False).st_mode):
+            os.chmod(name, stat.S_IRWXU, dir_fd=above)
+    here = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=above)
+    try:
+        with os.scandir(here) as entries:
+            found = [(folder / entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
+        for path, is_folder in found:
+            if path in whole:
+                continue
+            if not is_folder:
+                os.unlink(path.name, dir_fd=here)
+            elif path in staying or any(path in kept.parents for kept in staying):
+                _empty(path, staying, whole, here)
+            else:
+                remove_tree(_OPEN_FILES / str(here) / path.name if _OPEN_FILES.is_dir() else path)
+    finally:
+        os.close(here)
 
 
 def _mount_points(target: PurePosixPath, mounts: Iterable[Mount]) -> Iterable[Path]:

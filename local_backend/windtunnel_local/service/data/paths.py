@@ -76,6 +76,10 @@ class JobPaths:
         """The orders of a container that is kept."""
         return self.host(host) / "keeper"
 
+    def keeper_private(self, host: str) -> Path:
+        """What is known of these orders; never mounted."""
+        return self.host(host) / "keeper-private"
+
     def warm_pool_cache(self, host: str) -> Path:
         """What a container that is kept hands on from job to job."""
         return self.ml(host) / "sagemaker" / "warmpoolcache"
