@@ -4,7 +4,8 @@
 
 Each round starts four jobs, kills one thing with SIGKILL at a random moment, starts it again, and
 compares what the jobs left (state, artifacts, every line of the log) with what their scripts wrote
-down. The engine is a private one: see tests/faults/engine.py. Needs root. Prints one JSON object;
+down. A line that a killed engine had read and not written down yet is in neither its log nor ours, and
+is counted apart. The engine is a private one: see tests/faults/engine.py. Needs root. Prints one JSON object;
 what went wrong goes to stderr, with the round.
 """
 
@@ -62,7 +63,9 @@ def summary(played: list[Round]) -> dict[str, Any]:
             Counter(o.kind for o in played for v in o.verdicts if v.status == "Failed")
         ),
         "wrong_states_or_artifacts": sum(len(verdict.wrong) for verdict in verdicts),
+        "lines": sum(verdict.printed for verdict in verdicts),
         "lost_lines": sum(verdict.lost for verdict in verdicts),
+        "lines_lost_in_killed_engines": sum(verdict.lost_by_engine for verdict in verdicts),
         "repeated_lines": sum(verdict.repeated for verdict in verdicts),
         "disordered_lines": sum(verdict.disordered for verdict in verdicts),
         "leftovers": sum(len(one.leftovers) for one in played),

@@ -11,6 +11,7 @@ Needs root, `dockerd` and `unshare`. The only import of docker in this folder.
 from __future__ import annotations
 
 import io
+import json
 import os
 import shutil
 import signal
@@ -19,9 +20,10 @@ import subprocess
 import tarfile
 import tempfile
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import BinaryIO
 
 import docker
 import requests
@@ -38,6 +40,30 @@ def can_run() -> bool:
     """Whether this machine can have a second engine: root, and the programs for it."""
     programs = ("dockerd", "unshare", "nsenter", "docker-init")
     return os.geteuid() == 0 and all(shutil.which(name) for name in programs)
+
+
+class HeldLogs:
+    """The engine's log files of some containers, open. `close` them."""
+
+    def __init__(self, files: Sequence[tuple[str, BinaryIO]]) -> None:
+        """``files``: with their containers' names."""
+        self._files = files
+
+    def lines(self, job: str) -> list[str]:
+        """What is in them now, of the containers whose names have ``job`` in them. May be asked again."""
+        found: list[str] = []
+        for name, file in self._files:
+            if f"-{job}-" in name:
+                file.seek(0)
+                for record in file:
+                    with suppress(ValueError):  # written by half
+                        found.append(json.loads(record)["log"].removesuffix("\n"))
+        return found
+
+    def close(self) -> None:
+        """Let go of them."""
+        for _, file in self._files:
+            file.close()
 
 
 class PrivateEngine:
@@ -87,6 +113,15 @@ class PrivateEngine:
         """Where containers' layers are mounted."""
         points = [line.split()[1] for line in self.inside("cat", "/proc/mounts").splitlines()]
         return [point for point in points if "/data/overlay2/" in point]
+
+    def hold_logs(self) -> HeldLogs:
+        """The engine's own logs of all containers that it has now, also for when it has removed them."""
+        held: list[tuple[str, BinaryIO]] = []
+        for path in (self.folder / "data" / "containers").glob("*/*-json.log"):
+            with suppress(OSError, ValueError):  # a killed engine may not have come to writing this
+                config = json.loads((path.parent / "config.v2.json").read_text())
+                held.append((config["Name"], path.open("rb")))
+        return HeldLogs(held)
 
     def start(self, *, live_restore: bool | None = None) -> None:
         """Start dockerd and wait until it answers. Blocks: half a second, longer with much to restore.

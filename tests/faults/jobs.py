@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import tarfile
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -74,7 +75,11 @@ class Verdict:
 
     status: str
     wrong: list[str] = field(default_factory=list)
+    printed: int = 0
     lost: int = 0
+    lost_by_engine: int = 0
+    """Lines that a killed engine had taken out of the container's pipe and had not written down yet. No fault of
+    the server's: nobody can have them."""
     repeated: int = 0
     disordered: int = 0
 
@@ -85,13 +90,16 @@ class Verdict:
         return [*self.wrong, *(f"{count} lines {word}" for word, count in counts.items() if count)]
 
 
-def judge(script: Script, backend: Backend, failures: tuple[str, ...]) -> Verdict:
+def judge(
+    script: Script, backend: Backend, failures: tuple[str, ...], engine_log: Sequence[str] | None = None
+) -> Verdict:
     """Look at a job that has ended.
 
     Args:
         script: what it was to do.
         backend: that ran it.
         failures: FailureReasons, as they begin, with which it may have failed; none: it must be Completed.
+        engine_log: what an engine that was killed has written down of the container; None: none was killed.
     """
     found = backend.describe(script.name)
     verdict = Verdict(found["TrainingJobStatus"])
@@ -111,14 +119,20 @@ def judge(script: Script, backend: Backend, failures: tuple[str, ...]) -> Verdic
             verdict.wrong.append(f"{verdict.status} {reason!r}")
         if script.prints()[-1] in printed:
             verdict.wrong.append(f"the script came to its end, but the job is {verdict.status}: {reason!r}")
-    _judge_lines(verdict, printed, backend.log(script.name))
+    _judge_lines(verdict, printed, backend.log(script.name), engine_log)
     return verdict
 
 
-def _judge_lines(verdict: Verdict, printed: list[str], logged: list[str]) -> None:
+def _judge_lines(
+    verdict: Verdict, printed: list[str], logged: list[str], engine_log: Sequence[str] | None
+) -> None:
     """The log against what the script wrote down; the last line may be logged and not written down."""
     expected, got = Counter(printed), Counter(logged)
-    verdict.lost = sum((expected - got).values())
+    lost = expected - got
+    by_engine = Counter() if engine_log is None else lost - Counter(engine_log)
+    verdict.printed = len(printed)
+    verdict.lost = (lost - by_engine).total()
+    verdict.lost_by_engine = by_engine.total()
     verdict.repeated = sum(count - 1 for count in got.values())
     for stream in ("out", "err"):
         numbers = [line.split()[1] for line in logged if line.startswith(f"{stream} ")]

@@ -8,7 +8,7 @@ import tempfile
 import time
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -17,7 +17,7 @@ from typing import Any
 from docker.errors import APIError, NotFound
 
 from tests.faults.backend import Backend
-from tests.faults.engine import PrivateEngine
+from tests.faults.engine import HeldLogs, PrivateEngine
 from tests.faults.jobs import BUCKET, IMAGE, TRAIN, Script, Verdict, judge
 
 KINDS = ("server", "container", "engine", "engine with live-restore")
@@ -89,6 +89,7 @@ class Stage(AbstractContextManager["Stage"]):
         """One round. Blocks: 3 to 6 s."""
         begun = time.monotonic()
         self._numbers += 1
+        self._held: HeldLogs | None = None
         scripts = [
             Script(f"r{self._numbers}-{i}", self.rng.randint(8, 25), self.rng.uniform(0.03, 0.08))
             for i in range(JOBS)
@@ -103,7 +104,9 @@ class Stage(AbstractContextManager["Stage"]):
             creating.result(_PATIENCE_S)
         self._await_end(scripts)
         leftovers = self._leftovers()
-        verdicts = [judge(s, self.backend, failures.get(s.name, ())) for s in scripts]
+        with closing(self._held or HeldLogs(())) as held:
+            logs = {s.name: held.lines(s.name) if self._held else None for s in scripts}
+        verdicts = [judge(s, self.backend, failures.get(s.name, ()), logs[s.name]) for s in scripts]
         return Round(kind, moment_s, verdicts, leftovers, recovery_s, time.monotonic() - begun)
 
     def forgotten(self) -> dict[str, int]:
@@ -143,6 +146,7 @@ class Stage(AbstractContextManager["Stage"]):
             self.backend.call("s3", "head_bucket", Bucket=BUCKET)
             return {}, time.monotonic() - begun
         self.engine.kill()
+        self._held = self.engine.hold_logs()
         time.sleep(self.rng.uniform(0, 1.0))
         begun = time.monotonic()
         live_restore = kind == "engine with live-restore"

@@ -79,7 +79,14 @@ def test_lines_outlive_the_shim(shim: subprocess.Popen[bytes]) -> None:
 def test_a_shim_ends_with_what_it_runs(shim: subprocess.Popen[bytes]) -> None:
     """The processes of a container that its engine has forgotten must not run beside the next attempt's."""
     children = Path(f"/proc/{shim.pid}/task/{shim.pid}/children")
-    child = Path("/proc") / children.read_text().split()[0]
+
+    def sleeper() -> list[Path]:
+        found = [Path("/proc") / number for number in children.read_text().split()]
+        return [process for process in found if (process / "comm").read_text() == "sleep\n"]
+
+    while not sleeper():
+        time.sleep(0.005)
+    (child,) = sleeper()
     shims.end(ID)
     assert shim.wait(5) == -signal.SIGKILL
     assert not child.exists() or "Z" in (child / "stat").read_text()
