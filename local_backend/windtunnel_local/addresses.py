@@ -25,10 +25,10 @@ def listen_for(home: Path, port: int) -> socket.socket:
     A port that we chose is written to the home, and tried first the next time.
 
     Raises:
-        OSError: ``port`` is taken, or no port is free.
+        OSError: ``port`` is taken or not ours to take, or no port is free.
     """
     if port:
-        return listen(port)
+        return _listen_there(port)
     note = home / "port"
     for candidate in _candidates(note):
         try:
@@ -40,6 +40,17 @@ def listen_for(home: Path, port: int) -> socket.socket:
         _remember(note, bound.getsockname()[1])
         return bound
     raise AssertionError("the last candidate, any free port, is taken or raises")
+
+
+def _listen_there(port: int) -> socket.socket:
+    try:
+        return listen(port)
+    except OSError as error:
+        raise OSError(
+            error.errno,
+            f"WINDTUNNEL_PORT={port} cannot be listened on: {error.strerror}. "
+            "Name another port, or unset it: a free one is chosen, and kept.",
+        ) from error
 
 
 def _candidates(note: Path) -> Iterator[int]:

@@ -40,7 +40,10 @@ def load_or_create(path: Path) -> Credentials:
         _create(path)
     path.chmod(_OWNER_ONLY)
     try:
-        return Credentials(**json.loads(path.read_text()))
+        found = Credentials(**json.loads(path.read_text()))
+        if not all(isinstance(value, str) and value for value in asdict(found).values()):
+            raise TypeError("a member is no text, or empty")
+        return found
     except (ValueError, TypeError) as error:
         raise CredentialsError(
             f"{path} is not a key pair of Windtunnel ({error}). Remove it: the next start makes a new one."

@@ -17,6 +17,7 @@ from botocore.exceptions import ClientError
 
 from tests.contract.conftest import Backend, serving, wait_for
 from tests.contract.test_s3_client import read
+from tests.fakes.runner import FakeContainer
 from tests.fakes.wire import create_request
 
 MIB = 1 << 20
@@ -24,11 +25,12 @@ SIZE_MIB = 24
 
 
 @pytest.fixture
-def disk(tmp_path: Path) -> Iterator[Path]:
+def disk(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Path]:
     """The mounted file system."""
+    size_mib = getattr(request, "param", SIZE_MIB)
     folder = tmp_path / "disk"
     folder.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", f"size={SIZE_MIB}m", "tmpfs", str(folder)]
+    command = ["mount", "-t", "tmpfs", "-o", f"size={size_mib}m", "tmpfs", str(folder)]
     try:
         mounted = subprocess.run(command, capture_output=True, text=True, check=False)
     except FileNotFoundError:
@@ -157,6 +159,30 @@ def test_jobs_are_refused_or_failed_with_the_reason_and_run_again(
     bucket, _, key = answer["ModelArtifacts"]["S3ModelArtifacts"].removeprefix("s3://").partition("/")
     with tarfile.open(fileobj=io.BytesIO(read(s3.get_object(Bucket=bucket, Key=key)))) as archive:
         assert archive.getnames()[-1] == "model.txt"
+
+
+@pytest.mark.parametrize("disk", [100], indirect=True)
+def test_a_script_that_fills_the_disk(backend: Backend) -> None:
+    """Its job ends, and what it wrote is removed: nobody has to look for it in the home."""
+
+    def script(container: FakeContainer) -> int:
+        container.write("/opt/ml/model/model.txt", "weights")
+        fill(container.path("/opt/ml/model"))
+        container.print("No space left on device")
+        return 1
+
+    usual = backend.runner.script
+    backend.runner.script = script
+    sagemaker, s3 = backend.client("sagemaker"), backend.client("s3")
+    s3.create_bucket(Bucket="out")
+    sagemaker.create_training_job(**create_request("greedy"))
+    answer = ended(sagemaker, "greedy")
+    assert answer["TrainingJobStatus"] == "Failed"
+    assert "Exit Code: 1" in answer["FailureReason"]
+    backend.runner.script = usual
+    wait_for(lambda: not backend.application.jobs.busy())
+    sagemaker.create_training_job(**create_request("again"))
+    assert ended(sagemaker, "again")["TrainingJobStatus"] == "Completed"
 
 
 def create_many(sagemaker: Any) -> None:

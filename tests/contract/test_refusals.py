@@ -149,6 +149,12 @@ def test_unknown_targets_and_services_are_said(backend: Backend) -> None:
     assert "dynamodb" in answer["message"]
 
 
+def test_what_else_is_signed_as_sagemaker_is_said(backend: Backend) -> None:
+    """Endpoints' runtime names no operation in its target: what is served is said, not what the header is."""
+    with pytest.raises(ClientError, match=r"not serve what else .* It serves AddTags, CreateTrainingJob"):
+        backend.client("sagemaker-runtime").invoke_endpoint(EndpointName="e", Body=b"")
+
+
 def test_a_body_over_the_limit_is_refused(backend: Backend) -> None:
     """5 MiB of JSON are no request."""
     status, answer, _ = post(

@@ -275,6 +275,16 @@ def test_an_object_in_parts_is_copied_as_it_is(s3: Any) -> None:
     assert read(s3.get_object(Bucket="bucket", Key="copy", Range=span)) == b"aata"
 
 
+def test_bytes_that_are_gone_are_an_answer(s3: Any, backend: Backend) -> None:
+    """An object whose file somebody removed from the home: an error at once, not a request without end."""
+    s3.put_object(Bucket="bucket", Key="k", Body=b"data")
+    backend.application.objects.path("bucket", "k").unlink()
+    assert code_of(s3.get_object, Bucket="bucket", Key="k") == "InternalError"
+    assert code_of(s3.copy_object, Bucket="bucket", Key="x", CopySource="bucket/k") == "InternalError"
+    s3.put_object(Bucket="bucket", Key="k", Body=b"again")
+    assert read(s3.get_object(Bucket="bucket", Key="k")) == b"again"
+
+
 def test_answers_as_the_reader_wants_them(s3: Any, backend: Backend) -> None:
     """response-* overrides, in a presigned URL too; presigned HEAD and DELETE."""
     s3.put_object(Bucket="bucket", Key="k", Body=b"data", CacheControl="no-cache")

@@ -9,7 +9,7 @@ START = datetime(2026, 1, 2, 3, 4, 5, tzinfo=timezone.utc)
 
 
 class FakeClock:
-    """`Clock`; both of its clocks move by `advance` only."""
+    """`Clock`; its clocks move by `advance` and `set` only."""
 
     def __init__(self, start: datetime = START) -> None:
         """It stands at ``start``."""
@@ -26,6 +26,11 @@ class FakeClock:
         """All seconds it was moved by."""
         with self._lock:
             return self._passed_s
+
+    def set(self, seconds: float) -> None:
+        """Somebody sets the wall clock, by so much forwards or (negative) backwards; no time passes."""
+        with self._lock:
+            self._now += timedelta(seconds=seconds)
 
     def advance(self, seconds: float) -> None:
         """Let time pass."""

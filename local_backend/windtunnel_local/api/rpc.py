@@ -52,6 +52,15 @@ def answer_json(service: str, operations: Operations, target: str | None, body: 
     """Answer an AWS JSON request; ``target``: its X-Amz-Target."""
     prefix, _, name = (target or "").partition(".")
     metadata = codec.service_model(service).metadata
+    if target is None:
+        # sagemaker-runtime, -metrics and -featurestore-runtime sign as sagemaker, and are REST.
+        raise ApiError(
+            "UnknownOperationException",
+            f"A call of {service} names its operation in X-Amz-Target, and this one names none: Windtunnel does "
+            f"not serve what else there is below {service} on AWS (such as endpoints and their runtime). "
+            f"It serves {', '.join(sorted(operations))}. For everything else use a session with AWS itself.",
+            404,
+        )
     if prefix != metadata.get("targetPrefix"):
         raise ApiError(
             "UnknownOperationException", f"X-Amz-Target {target!r} is no operation of {service}.", 404

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timezone
 from email.utils import parsedate_to_datetime
 
 from windtunnel_local.api.errors import ApiError
@@ -90,7 +90,10 @@ def _names(header: str, etag: str) -> bool:
 
 
 def _date(headers: Mapping[str, str], name: str) -> datetime | None:
+    """The moment that a header names; None: it names none, and so is no condition."""
     try:
-        return parsedate_to_datetime(headers[name]) if name in headers else None
-    except ValueError:
+        moment = parsedate_to_datetime(headers[name]) if name in headers else None
+    except (ValueError, OverflowError):
         return None
+    # HTTP's dates are of Greenwich, also where they do not say so.
+    return moment.replace(tzinfo=timezone.utc) if moment is not None and moment.tzinfo is None else moment

@@ -11,7 +11,7 @@ from windtunnel_local.api.body import CHECKSUM_HEADER, CHECKSUMS, MAX_BODY_BYTES
 from windtunnel_local.api.errors import ApiError
 from windtunnel_local.api.s3_answer import Answer
 from windtunnel_local.api.s3_body import read_document
-from windtunnel_local.api.s3_reading import get_attributes, get_object, head_object
+from windtunnel_local.api.s3_reading import LOOKS, get_attributes, get_object, head_object
 from windtunnel_local.api.s3_routes import Call, copy_source
 from windtunnel_local.objects.errors import ConditionFailed, InvalidKey
 from windtunnel_local.objects.files import FileObjects
@@ -93,9 +93,10 @@ class ObjectOperations:
         return None
 
     def _copy(self, call: Call, _body: VerifiedReader) -> Answer:
-        while True:
+        for _ in range(LOOKS):
             with suppress(FileNotFoundError):  # the source was replaced meanwhile: look again
                 return self._copy_once(call)
+        return self._copy_once(call)
 
     def _copy_once(self, call: Call) -> Answer:
         source, target = copy_source(call), _named(call)

@@ -15,6 +15,8 @@ from windtunnel_local.objects.files import FileObjects
 from windtunnel_local.objects.parts import StoredPart
 from windtunnel_local.objects.records import Record
 
+LOOKS = 20
+"""How often a read of an object that is replaced at that moment is begun again."""
 _MAX_PARTS = 1000
 _ATTRIBUTES = ("ETag", "Checksum", "ObjectParts", "StorageClass", "ObjectSize")
 
@@ -33,12 +35,16 @@ _Operation = Callable[[FileObjects, Call], Answer]
 
 
 def _steady(operation: _Operation) -> _Operation:
-    """Begin again when the object is replaced between its record and its parts."""
+    """Begin again when the object is replaced between its record and its parts.
+
+    Not for ever: bytes that somebody has taken away do not come back.
+    """
 
     def run(objects: FileObjects, call: Call) -> Answer:
-        while True:
+        for _ in range(LOOKS):
             with suppress(FileNotFoundError):
                 return operation(objects, call)
+        return operation(objects, call)
 
     return run
 

@@ -19,7 +19,7 @@ import hashlib
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
@@ -81,9 +81,8 @@ class FileObjects:
 
     def delete_bucket(self, bucket: str) -> None:
         """Remove an empty bucket; uploads under way in it end. Raises ``NoSuchBucket``, ``BucketNotEmpty``."""
-        folder = self.folder(bucket)
         with self._commit_lock:
-            grave = buckets.bury(folder, self.storage.new_name())
+            grave = buckets.bury(self.folder(bucket), self.storage.new_name())
         buckets.remove(grave)
 
     def has_bucket(self, bucket: str) -> bool:
@@ -118,7 +117,7 @@ class FileObjects:
             key, self.record(bucket, key)
         )  # before all the bytes; what counts is the check at the end
         digest = hashlib.md5(usedforsecurity=False)
-        with self._stage(bucket) as (path, file):
+        with self.stage(bucket) as (path, file):
             size = 0
             while chunk := data.read(COPY_BYTES):
                 file.write(chunk)
@@ -159,11 +158,12 @@ class FileObjects:
         return record
 
     def path(self, bucket: str, key: str) -> Path:
-        """The object's bytes as a local file, to be read only. Raises ``NoSuchKey``.
+        """The object's bytes as a local file, to be read only. Raises ``NoSuchKey``, as `open` ``FileNotFoundError``.
 
         The file goes when the object is replaced or deleted: open it soon, or use `open`.
         An object that lies in several parts is joined first, once: about a second for each GiB.
         """
+        before = None
         while True:
             record = self.record(bucket, key)
             if record is None:
@@ -171,9 +171,14 @@ class FileObjects:
             if record.blob:
                 return self.storage.blob(bucket, record)
             # Gone, or changed: then look again.
-            with self._joining, suppress(FileNotFoundError, ConditionFailed):
+            with self._joining, suppress(ConditionFailed):
                 if self.record(bucket, key) == record:
-                    self._join(bucket, record)
+                    try:
+                        self._join(bucket, record)
+                    except FileNotFoundError:
+                        if record == before:
+                            raise
+            before = record
 
     def open(self, bucket: str, key: str) -> tuple[ObjectInfo, BinaryIO]:
         """The object and its bytes; stays readable when the object is replaced meanwhile.
@@ -185,12 +190,17 @@ class FileObjects:
         return record.info, file
 
     def open_record(self, bucket: str, key: str) -> tuple[Record, BinaryIO]:
-        """As `open`, with all that is known of the object."""
+        """As `open`, with all that is known of the object. Raises ``FileNotFoundError`` if its bytes are gone."""
+        before = None
         while True:
             record = self.existing(bucket, key)
-            # A replacement between the two steps removes the bytes: then read the new record.
-            with suppress(FileNotFoundError):
+            try:
                 return record, self.storage.open(bucket, record)
+            except FileNotFoundError:
+                # A replacement between the two steps removes the bytes: then read the new record.
+                if record == before:
+                    raise
+            before = record
 
     def parts_of(self, bucket: str, record: Record) -> Sequence[parts.StoredPart]:
         """The parts of an object that was uploaded in parts, else none. Raises ``FileNotFoundError``."""
@@ -211,10 +221,15 @@ class FileObjects:
             NoSuchBucket, NoSuchKey, InvalidKey
             ConditionFailed: of the guard.
         """
+        before = None
         while True:
-            with suppress(FileNotFoundError):  # replaced meanwhile: copy what is there now
-                original = self.existing(*source)
+            original = self.existing(*source)
+            try:
                 return self.copy_record((source[0], original), target, metadata, tags=tags, guard=guard)
+            except FileNotFoundError:  # replaced meanwhile: copy what is there now
+                if original == before:
+                    raise
+            before = original
 
     def copy_record(
         self,
@@ -285,7 +300,7 @@ class FileObjects:
     ) -> ObjectInfo:
         """Make a staged file the object's bytes, durably and at once. Raises as the guard does."""
         try:
-            with self._bucket_there(bucket):
+            with self.bucket_there(bucket):
                 self.storage.settle(bucket, record, staged, file)
             self.publish(bucket, record, guard)
         except BaseException:
@@ -299,12 +314,13 @@ class FileObjects:
         target = folder / "keys" / keys.record_path(record.key)
         pending = folder / "tmp" / f"{self.storage.new_name()}.record"
         try:
-            with self._bucket_there(bucket):
+            with self.bucket_there(bucket):
                 write_durably(pending, record.dump())
-            with self._commit_lock:
+            with self._commit_lock, self.bucket_there(bucket):
                 self.folder(bucket)  # it may have been deleted meanwhile
                 old = Record.load(target)
                 guard.check(record.key, old)
+                self.storage.require(bucket, record)  # and made again: without the bytes
                 made = self._make_folders(target.parent, folder / "keys")
                 pending.replace(target)
                 self._names.changed(target.parent)
@@ -316,22 +332,31 @@ class FileObjects:
             self.storage.drop(bucket, old)
 
     @contextmanager
-    def _bucket_there(self, bucket: str) -> Iterator[None]:
-        """A bucket that is deleted under a write is what the write says, not the file that it misses."""
+    def bucket_there(self, bucket: str) -> Iterator[None]:
+        """A bucket that is deleted under a write is what the write says, not the file that it misses.
+
+        There may be a new one of its name by then, which has nothing of what was written.
+        """
         try:
             yield
-        except FileNotFoundError:
-            self.folder(bucket)
-            raise
+        except FileNotFoundError as error:
+            raise NoSuchBucket(
+                f"The specified bucket does not exist: {bucket} was deleted meanwhile."
+            ) from error
 
-    def _stage(self, bucket: str) -> AbstractContextManager[tuple[Path, BinaryIO]]:
+    @contextmanager
+    def stage(self, bucket: str) -> Iterator[tuple[Path, BinaryIO]]:
+        """A new temporary file in the bucket; removed unless it was renamed. Raises ``NoSuchBucket``."""
         self.folder(bucket)
-        return self.storage.stage(bucket)
+        with ExitStack() as stack:
+            with self.bucket_there(bucket):
+                staged = stack.enter_context(self.storage.stage(bucket))
+            yield staged
 
     def _join(self, bucket: str, record: Record) -> None:
         """Make one file of an object's parts. Raises ``ConditionFailed`` when the object has changed."""
         described = self.parts_of(bucket, record)
-        with self._stage(bucket) as (path, file):
+        with self.stage(bucket) as (path, file):
             self.storage.join(bucket, record, file)
             joined = replace(record, blob=path.name, parts=self.storage.new_id())
             self.storage.describe(bucket, joined.parts, described)

@@ -72,6 +72,11 @@ class Storage:
         staged.rename(blob)
         sync_folder(blob.parent)
 
+    def require(self, bucket: str, record: Record) -> None:
+        """Raise ``FileNotFoundError`` unless the record's bytes are there."""
+        described = self.parts_folder(bucket, record.parts) / parts.PARTS_FILE
+        (self.blob(bucket, record) if record.blob else described).stat()
+
     def open(self, bucket: str, record: Record) -> BinaryIO:
         """The record's bytes; they stay as long as the file is open. Raises ``FileNotFoundError``."""
         if record.blob:

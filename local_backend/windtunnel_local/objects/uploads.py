@@ -18,6 +18,7 @@ import shutil
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -97,9 +98,12 @@ class MultipartUploads:
             kind,
         )
         folder = self._objects.folder(bucket) / "uploads" / upload.id
-        folder.mkdir()
         try:
-            write_durably(folder / UPLOAD_FILE, json.dumps(asdict(upload)).encode())
+            with self._objects.bucket_there(bucket):
+                folder.mkdir()
+                pending = folder / f"{UPLOAD_FILE}.new"
+                write_durably(pending, json.dumps(asdict(upload)).encode())
+                pending.rename(folder / UPLOAD_FILE)  # whoever lists finds all of it, or no upload
             sync_folder(folder)
             sync_folder(folder.parent)
         except BaseException:
@@ -114,7 +118,9 @@ class MultipartUploads:
     def under_way(self, bucket: str) -> Sequence[Upload]:
         """All uploads of a bucket, by key and then by when they were started. Raises ``NoSuchBucket``."""
         found = []
-        for folder in (self._objects.folder(bucket) / "uploads").iterdir():
+        with self._objects.bucket_there(bucket):
+            folders = list((self._objects.folder(bucket) / "uploads").iterdir())
+        for folder in folders:
             if (upload := _load(folder)) is not None:
                 found.append(upload)
         return sorted(found, key=lambda upload: (upload.key.encode(), upload.initiated, upload.id))
@@ -147,7 +153,7 @@ class MultipartUploads:
             raise InvalidPart(f"Part number must be an integer between 1 and {MAX_PARTS}, inclusive.")
         digest = hashlib.md5(usedforsecurity=False)
         size = 0
-        with self._objects.storage.stage(bucket) as (path, file):
+        with self._objects.stage(bucket) as (path, file):
             while chunk := data.read(COPY_BYTES):
                 file.write(chunk)
                 digest.update(chunk)
@@ -155,7 +161,7 @@ class MultipartUploads:
             file.flush()
             os.fsync(file.fileno())
             part = StoredPart(number, size, digest.hexdigest(), *(checksum() or ()))
-            with self._lock(upload):
+            with self._lock(upload), self._objects.bucket_there(bucket):
                 self._open(bucket, key, upload)  # it may have ended while the part came in
                 path.rename(folder / part.name)
                 for old in folder.glob(f"{number:05d}-*"):
@@ -186,9 +192,10 @@ class MultipartUploads:
                 self._tidy(self._objects.storage.parts_folder(bucket, upload), record)
                 return record.info
             folder, found = self._open(bucket, key, upload)
-            chosen = _chosen(folder, parts)
-            metadata = {**found.metadata, **finish(found, chosen)}
-            write_durably(folder / PARTS_FILE, dumped(chosen))
+            with self._objects.bucket_there(bucket):
+                chosen = _chosen(folder, parts)
+                metadata = {**found.metadata, **finish(found, chosen)}
+                write_durably(folder / PARTS_FILE, dumped(chosen))
             sync_folder(folder)
             digest = hashlib.md5(b"".join(bytes.fromhex(p.etag) for p in chosen), usedforsecurity=False)
             record = Record(
@@ -208,7 +215,7 @@ class MultipartUploads:
 
     def abort(self, bucket: str, key: str, upload: str) -> None:
         """Drop the upload and its parts. Raises ``NoSuchUpload``."""
-        with self._lock(upload):
+        with self._lock(upload), self._objects.bucket_there(bucket):
             folder, _ = self._open(bucket, key, upload)
             (folder / UPLOAD_FILE).unlink()  # from now on it is none, also after a crash
             sync_folder(folder)
@@ -219,7 +226,9 @@ class MultipartUploads:
         if record.parts != folder.name:  # joined or retagged since
             return
         (folder / UPLOAD_FILE).unlink(missing_ok=True)
-        if kept is not None:
+        if kept is None:
+            return
+        with suppress(FileNotFoundError):  # the object was replaced or deleted since
             for path in list(folder.iterdir()):
                 if path.name not in kept and path.name != PARTS_FILE:
                     path.unlink(missing_ok=True)
@@ -227,7 +236,9 @@ class MultipartUploads:
     def _open(self, bucket: str, key: str, upload: str) -> tuple[Path, Upload]:
         folder = self._objects.folder(bucket) / "uploads" / upload
         found = _load(folder) if _UPLOAD_ID.fullmatch(upload) else None
-        if found is None or found.key != key:
+        # Completed, but killed before the upload's file had gone: its parts are the object's now.
+        record = None if found is None else self._objects.record(bucket, key)
+        if found is None or found.key != key or (record is not None and record.upload == upload):
             raise NoSuchUpload(
                 f"The specified multipart upload does not exist: {upload!r}. It may be completed or aborted."
             )
@@ -243,7 +254,7 @@ def _load(folder: Path) -> Upload | None:
         document = json.loads(path.read_bytes())
         # Earlier versions noted neither.
         return Upload(**{"id": folder.name, "initiated": path.stat().st_mtime, **document})
-    except (FileNotFoundError, NotADirectoryError):
+    except (FileNotFoundError, NotADirectoryError, json.JSONDecodeError):  # an earlier version's, cut off
         return None
 
 

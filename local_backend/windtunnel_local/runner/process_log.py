@@ -11,6 +11,8 @@ from windtunnel_local.service.ports import LogBatch, LogLine
 MAX_LINE_BYTES = 1 << 20
 """A longer line is delivered in pieces."""
 _CHUNK_BYTES = 1 << 20
+_MOST_LINES = 20_000
+"""Of one batch: a megabyte may be a million lines, and each becomes several objects."""
 _POLL_S = 0.05
 
 
@@ -45,6 +47,8 @@ def _read_lines(path: Path, offset: int, *, at_end: bool) -> tuple[list[LogLine]
         end = len(data)
     if end == 0:
         return [], offset
-    pieces = data[:end].removesuffix(b"\n").split(b"\n")
+    pieces = data[:end].removesuffix(b"\n").split(b"\n", _MOST_LINES)
+    if len(pieces) > _MOST_LINES:
+        end -= len(pieces.pop()) + data[:end].endswith(b"\n")
     texts = [piece.removesuffix(b"\r").decode("utf-8", errors="replace") for piece in pieces]
     return [LogLine(now_ms, text) for text in texts], offset + end

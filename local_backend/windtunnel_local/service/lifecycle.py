@@ -12,7 +12,8 @@ stop (Stopping) or the end. Pending: no room on this machine yet. Interrupted: a
 spot interruption. Restarting: the platform lost the containers and RetryStrategy allows
 another attempt. What is billed runs from the start of Downloading to the end of Uploading,
 without the gaps between attempts. The messages are those that SageMaker shows for the same
-transitions, where it has any.
+transitions, where it has any. Each transition begins when the one before it ends, but for an upload that
+had to wait for a server: see `UploadStarted`.
 """
 
 from __future__ import annotations
@@ -113,9 +114,14 @@ class Restarted:
 
 @dataclass(frozen=True)
 class UploadStarted:
-    """All containers have ended and their logs are stored. ``failure_reason``: why the job will fail."""
+    """All containers have ended and their logs are stored.
+
+    ``failure_reason``: why the job will fail. ``ended``: when they had ended, if nobody watched then; what
+    has passed since is neither Training nor Uploading, and is not billed.
+    """
 
     failure_reason: str | None = None
+    ended: datetime | None = None
 
 
 @dataclass(frozen=True)
@@ -191,10 +197,12 @@ def advance(lifecycle: Lifecycle, event: Event, now: datetime) -> Lifecycle:
             return _reword(_enter(lifecycle, "Restarting", now), message, now)
         case Restarted(), "Interrupted" | "Restarting":
             return _enter(lifecycle, "Starting", now)
-        case UploadStarted(failure_reason=reason), "Training":
-            return replace(_enter(lifecycle, "Uploading", now), failure_reason=reason)
-        case UploadStarted(failure_reason=None), "Stopping" if lifecycle.training_start is not None:
-            return _enter(lifecycle, "Uploading", now)
+        case UploadStarted(failure_reason=reason, ended=ended), "Training":
+            return replace(_enter(lifecycle, "Uploading", now, ended), failure_reason=reason)
+        case UploadStarted(failure_reason=None, ended=ended), "Stopping" if (
+            lifecycle.training_start is not None
+        ):
+            return _enter(lifecycle, "Uploading", now, ended)
         case _, secondary if secondary in _BEFORE_THE_END and (cause := _stop_cause(event, secondary)):
             return replace(_enter(lifecycle, "Stopping", now), status="Stopping", stop_cause=cause)
         case _:
@@ -232,14 +240,17 @@ def _end(lifecycle: Lifecycle, event: Event, now: datetime) -> Lifecycle:
             raise IllegalTransition(f"{event!r} is not allowed while {lifecycle.secondary}.")
 
 
-def _enter(lifecycle: Lifecycle, secondary: SecondaryStatus, now: datetime) -> Lifecycle:
-    """Close the current transition and open the next at the same instant."""
+def _enter(
+    lifecycle: Lifecycle, secondary: SecondaryStatus, now: datetime, ended: datetime | None = None
+) -> Lifecycle:
+    """Close the current transition and open the next at the same instant, unless it ``ended`` before."""
     *earlier, current = lifecycle.transitions
+    closed = now if ended is None else min(max(ended, current.start), now)
     opened = Transition(secondary, now, None, MESSAGES[secondary])
     return replace(
         lifecycle,
         secondary=secondary,
-        transitions=(*earlier, replace(current, end=now), opened),
+        transitions=(*earlier, replace(current, end=closed), opened),
         modified=now,
     )
 

@@ -146,21 +146,22 @@ class TrainingJobService:
 
         Raises:
             JobNotFound: no such job.
-            JobInUse: it has not ended, or its containers are kept for another job.
+            JobInUse: it has not ended, its containers are kept for another job, or cannot be removed yet.
         """
         job = self._backend.job(name)
-        if not job.lifecycle.finished:
+        _require_over(job)
+        if not self._supervisor.await_clean_up(name):
             raise JobInUse(
-                f"The training job {name} is in status {job.lifecycle.status}. Only a job that is Completed,"
-                " Failed or Stopped can be deleted; stop it first (StopTrainingJob)."
+                f"The containers of the training job {name} are not removed yet. Look at the engine (windtunnel"
+                " doctor), then try again."
             )
-        if job.warm_pool is not None and job.warm_pool.status == "Available":
-            raise JobInUse(
-                f"The training job {name} retains an Available warm pool. End it first: UpdateTrainingJob with"
-                " ResourceConfig KeepAlivePeriodInSeconds 0, or wait until it is Terminated or Reused."
-            )
-        self._supervisor.await_clean_up(name)
-        self._backend.store.delete_job(name)
+
+        def check(now: Job) -> None:
+            if now.lifecycle.created != job.lifecycle.created:
+                raise JobNotFound  # deleted by another call; a new job has its name
+            _require_over(now)
+
+        self._backend.forget(name, check)
 
     # --- tags ---
 
@@ -194,6 +195,20 @@ class TrainingJobService:
         job = self._backend.store.get_job(name)
         if job is None or job.arn != arn:
             raise JobNotFound
+
+
+def _require_over(job: Job) -> None:
+    """Raise ``JobInUse`` if the job's record cannot go yet."""
+    if not job.lifecycle.finished:
+        raise JobInUse(
+            f"The training job {job.name} is in status {job.lifecycle.status}. Only a job that is Completed,"
+            " Failed or Stopped can be deleted; stop it first (StopTrainingJob)."
+        )
+    if job.warm_pool is not None and job.warm_pool.status == "Available":
+        raise JobInUse(
+            f"The training job {job.name} retains an Available warm pool. End it first: UpdateTrainingJob with"
+            " ResourceConfig KeepAlivePeriodInSeconds 0, or wait until it is Terminated or Reused."
+        )
 
 
 def _rejected(job: Job) -> ValidationFailed:

@@ -12,11 +12,12 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from windtunnel_local.service.errors import StoreUnavailable, WindtunnelError
 from windtunnel_local.store.migrations import prepare
 from windtunnel_local.store.opening import check_file
+from windtunnel_local.store.reserve import Reserve
 
 _BUSY_TIMEOUT_S = 10.0
 _IDLE_READERS = 4
@@ -48,11 +49,12 @@ class Database:
         self._closed = False
         self.wanted = threading.Event()
         """Set when something is left to tidy up."""
+        self.reserve = Reserve(path.with_name(path.name + "-reserve"))
         opened: list[sqlite3.Connection] = []
         try:
             check_file(path)
             self._writer = _connect(path, opened)
-            prepare(self._writer, path)
+            self._prepare(path)
             _configure(self._writer)
             self._idle: deque[sqlite3.Connection] = deque([_reader(path, opened)])
             self._searcher = _reader(path, opened)
@@ -67,6 +69,7 @@ class Database:
                     " permissions, or set WINDTUNNEL_HOME to another folder."
                 ) from error
             raise
+        self.reserve.take()
 
     def close(self) -> None:
         """Close the file; calls after this raise. Idempotent."""
@@ -93,6 +96,8 @@ class Database:
                 if self._writer.in_transaction:
                     self._writer.execute("ROLLBACK")
                 if isinstance(error, sqlite3.OperationalError):
+                    if _is_full(error) and self.reserve.give():
+                        self.wanted.set()  # whoever tries again has room, and it is taken again later
                     raise StoreUnavailable(
                         f"The record of jobs in this Windtunnel home cannot be written: {error}. Free space on"
                         " its disk, then try again."
@@ -105,13 +110,17 @@ class Database:
             self.wanted.set()
 
     def read(self, sql: str, values: Sequence[Any] = ()) -> list[Row]:
-        """All rows of a short query. Raises ``StoreUnavailable`` when the file is damaged."""
+        """All rows of a short query. Raises as `reader`."""
         with self.reader() as connection:
             return connection.execute(sql, values).fetchall()
 
     @contextmanager
     def reader(self) -> Iterator[sqlite3.Connection]:
-        """A connection of one's own for several short queries; never kept. Nobody waits for one."""
+        """A connection of one's own for several short queries; never kept. Nobody waits for one.
+
+        Raises:
+            StoreUnavailable: the file is damaged, or cannot be read now.
+        """
         try:
             connection = self._idle.pop()
         except IndexError:
@@ -119,9 +128,7 @@ class Database:
         try:
             yield connection
         except sqlite3.DatabaseError as error:
-            if _is_damage(error):
-                raise self._damaged(error) from error
-            raise
+            self._refuse(error)
         finally:
             if self._closed or len(self._idle) >= _IDLE_READERS:
                 connection.close()
@@ -145,16 +152,25 @@ class Database:
                         f"The search took more than {_LONGEST_SEARCH_S:.0f} s. Narrow it, for example by"
                         " CreationTime or TrainingJobStatus."
                     ) from error
-                if _is_damage(error):
-                    raise self._damaged(error) from error
-                raise
+                self._refuse(error)
             finally:
                 self._searcher.set_progress_handler(None, 0)
 
     def _another(self) -> sqlite3.Connection:
         if self._closed:
             raise sqlite3.ProgrammingError("The record is closed.")
-        return _reader(self._path, [])
+        try:
+            return _reader(self._path, [])
+        except sqlite3.OperationalError as error:
+            self._refuse(error)
+
+    def _prepare(self, path: Path) -> None:
+        try:
+            prepare(self._writer, path)
+        except sqlite3.OperationalError as error:
+            if not (_is_full(error) and self.reserve.give()):
+                raise
+            prepare(self._writer, path)
 
     # --- tidying up ---
 
@@ -196,6 +212,17 @@ class Database:
                 return False  # a full disk: its turn comes again
             return bool(self._writer.execute("PRAGMA freelist_count").fetchone()[0])
 
+    def _refuse(self, error: sqlite3.DatabaseError) -> NoReturn:
+        """Name a failure to read: no job may fail for one that passes, such as a want of descriptors."""
+        if _is_damage(error):
+            raise self._damaged(error) from error
+        if isinstance(error, sqlite3.OperationalError):
+            raise StoreUnavailable(
+                f"The record of jobs in this Windtunnel home cannot be read now: {error}. Try again; if that does"
+                " not help, look at its disk and at the limit of open files."
+            ) from error
+        raise error
+
     def _damaged(self, error: BaseException) -> StoreUnavailable:
         return StoreUnavailable(
             f"The record of jobs is damaged ({error}): {self._path}. Stop the backend, move the file away or"
@@ -222,6 +249,11 @@ def _configure(db: sqlite3.Connection) -> None:
     db.execute("PRAGMA synchronous = FULL")
     db.execute("PRAGMA foreign_keys = ON")
     db.execute(f"PRAGMA journal_size_limit = {_WAL_LIMIT_BYTES}")
+
+
+def _is_full(error: sqlite3.OperationalError) -> bool:
+    """A full disk, also as SQLite says it where the file between its processes cannot grow."""
+    return "full" in str(error) or "disk I/O error" in str(error)
 
 
 def _is_damage(error: BaseException) -> bool:

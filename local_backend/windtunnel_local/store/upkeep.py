@@ -42,7 +42,7 @@ class Upkeep:
             try:
                 while not self._ended.is_set() and self._step():
                     self._ended.wait(_PAUSE_S)
-                retry = not self._ended.is_set() and not self._db.fold_log_in()
+                retry = not self._ended.is_set() and not (self._db.fold_log_in() and self._db.reserve.take())
             except (StoreUnavailable, sqlite3.DatabaseError) as error:
                 _log.warning("The record's upkeep will be tried again: %s", error)
                 retry = True

@@ -106,7 +106,16 @@ def test_the_key_pair_is_made_once_and_for_its_owner(tmp_path: Path) -> None:
     assert load_or_create(tmp_path / "other.json") != made
 
 
-@pytest.mark.parametrize("text", ["", "{}", "[]", '{"access_key_id": "a", "what": 1}'])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{}",
+        "[]",
+        '{"access_key_id": "a", "what": 1}',
+        '{"access_key_id": "a", "secret_access_key": null}',
+    ],
+)
 def test_a_broken_key_pair_is_said(tmp_path: Path, text: str) -> None:
     """With what to do."""
     path = tmp_path / "credentials.json"

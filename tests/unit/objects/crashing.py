@@ -88,6 +88,9 @@ class World:
     def abort(self) -> None:
         self.uploads.abort(BUCKET, "k", self.upload)
 
+    def begin(self) -> None:
+        self.uploads.create(BUCKET, "other", {"a": "b"})
+
     def replace_part(self) -> None:
         self.parts[1] = self.part(2, b"other")
 
@@ -105,6 +108,7 @@ OUTCOMES: dict[str, set[tuple[bytes | None, bytes | None]]] = {
     "delete_parts": {(OLD, None), (WHOLE, None), (None, None)},
     "retag": {(OLD, None)},
     "abort": {(OLD, None)},
+    "begin": {(OLD, None)},
     "replace_part": {(OLD, None)},
 }
 
@@ -166,7 +170,7 @@ def check(successor: World, before: World, operation: str, done: bool) -> None:
 
 def goes_on(successor: World, before: World, operation: str, done: bool) -> None:
     """The upload is still there until it was completed or aborted: a client can go on with it."""
-    if operation in ("put", "put_new", "copy", "delete", "retag"):
+    if operation in ("put", "put_new", "copy", "delete", "retag", "begin"):
         successor.uploads.complete(BUCKET, "k", before.upload, before.parts)
         assert successor.read() == WHOLE
     elif operation == "replace_part":

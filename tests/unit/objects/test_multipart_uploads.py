@@ -13,6 +13,7 @@ import pytest
 
 from windtunnel_local.objects import FileObjects, MultipartUploads
 from windtunnel_local.objects.errors import InvalidPart, InvalidPartOrder, NoSuchUpload, PartTooSmall
+from windtunnel_local.objects.parts import UPLOAD_FILE
 from windtunnel_local.objects.uploads import MIN_PART_BYTES, Part
 
 md5 = partial(_md5, usedforsecurity=False)
@@ -98,6 +99,23 @@ def completed(uploads: MultipartUploads, *pieces: bytes) -> None:
     uploads.complete(
         "bucket", "k", upload, [put(uploads, upload, n, data) for n, data in enumerate(pieces, 1)]
     )
+
+
+def test_what_is_an_object_cannot_be_aborted(objects: FileObjects, uploads: MultipartUploads) -> None:
+    """A server was killed right after the object had appeared: a client that lost the answer may give up."""
+    upload = uploads.create("bucket", "k", {})
+    description = objects.storage.parts_folder("bucket", upload) / UPLOAD_FILE
+    left = description.read_bytes()
+    part = put(uploads, upload, 1, b"whole")
+    uploads.complete("bucket", "k", upload, [part])
+    description.write_bytes(left)
+    with pytest.raises(NoSuchUpload):
+        uploads.abort("bucket", "k", upload)
+    with pytest.raises(NoSuchUpload):
+        put(uploads, upload, 1, b"other")
+    with objects.open("bucket", "k")[1] as file:
+        assert file.read() == b"whole"
+    assert uploads.complete("bucket", "k", upload, [part]).size == 5
 
 
 def test_an_object_in_parts_reads_as_one_file(objects: FileObjects, uploads: MultipartUploads) -> None:

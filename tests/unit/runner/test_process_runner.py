@@ -295,3 +295,14 @@ def not_running(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "Z"
     except FileNotFoundError:
         return True
+
+
+def test_a_flood_of_empty_lines_comes_in_batches(tmp_path: Path) -> None:
+    """A megabyte may be a million lines: none is lost, and not all are held at once."""
+    file = tmp_path / "output.log"
+    file.write_bytes(b"first" + b"\n" * 100_000 + b"last")
+    batches = list(follow_file(file, None, lambda: False))
+    assert max(len(batch.lines) for batch in batches) <= 20_000
+    texts = [line.text for batch in batches for line in batch.lines]
+    assert (texts[0], texts[-1], len(texts)) == ("first", "last", 100_001)
+    assert set(texts[1:-1]) == {""}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from datetime import timedelta
 
 import pytest
 
@@ -10,7 +11,8 @@ from tests.fakes.crash import Crash, Fuse
 from tests.fakes.runner import FakeContainer, Image
 from tests.unit.service.conftest import World, succeed, wait_for
 from tests.unit.service.samples import channel, request
-from windtunnel_local.service.errors import JobNotFound
+from windtunnel_local.service.billing import training_seconds
+from windtunnel_local.service.errors import JobNotFound, RunnerError
 
 LINES = [f"line {i}" for i in range(8)]
 
@@ -102,6 +104,44 @@ def test_a_job_that_ended_meanwhile_is_finished(world: World) -> None:
     assert world.lines() == ["last words"]
 
 
+@pytest.mark.parametrize("exit_code", [0, 1])
+def test_what_nobody_watched_is_not_billed(world: World, exit_code: int) -> None:
+    """`windtunnel down` in the evening; the job ends a minute later. The next morning's bill is a minute."""
+    go = threading.Event()
+    world.runner.script = lambda container: container.sleep_until(go) or exit_code
+    world.service.create(request())
+    world.reach("Training")
+    world.service.shutdown()
+    world.clock.advance(60)
+    go.set()
+    wait_for(lambda: world.runner.container("job").state.status == "exited")
+    world.clock.advance(12 * 3600)
+    world.serve().resume()
+    life = world.finish().lifecycle
+    assert life.status == ("Completed" if exit_code == 0 else "Failed")
+    assert training_seconds(life) == 60
+    trained = next(t for t in life.transitions if t.status == "Training")
+    assert trained.end == trained.start + timedelta(seconds=60)
+
+
+def test_a_stop_that_nobody_watched_is_not_billed(world: World) -> None:
+    """Stopped, and the server killed: what the containers ran counts, not the time without a server."""
+    go = threading.Event()
+    world.runner.script = lambda container: container.sleep_until(go)
+    world.service.create(request())
+    world.reach("Training")
+    container = world.runner.container("job")
+    world.service.stop("job")
+    wait_for(lambda: container.signals == ["TERM"])
+    world.fuse.blow()
+    world.clock.advance(30)
+    go.set()
+    wait_for(lambda: container.state.status == "exited")
+    world.clock.advance(3600)
+    world.crash_and_serve()
+    assert training_seconds(world.finish().lifecycle) == 30
+
+
 def test_the_grace_period_goes_on_after_a_crash(world: World) -> None:
     """It is not granted anew."""
 
@@ -141,6 +181,28 @@ def test_leftovers_of_finished_jobs_go(world: World) -> None:
     world.runner.start(world.runner.plans[0])
     world.crash_and_serve()
     wait_for(lambda: world.runner.jobs() == set() and not folder.exists())
+
+
+def test_a_leftover_that_stays_keeps_no_other(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The engine refuses to remove one container: what else is left goes now, and this one when it can."""
+    refusing = threading.Event()
+    refusing.set()
+    removed = world.runner.remove
+
+    def remove(slot: str) -> None:
+        if slot == "a" and refusing.is_set():
+            raise RunnerError("removal is in progress")
+        removed(slot)
+
+    monkeypatch.setattr(world.runner, "remove", remove)
+    folders = [world.config.jobs / name for name in ("a", "b")]
+    for folder in folders:
+        (folder / "hosts").mkdir(parents=True)
+    world.crash_and_serve()
+    wait_for(lambda: not folders[1].exists())
+    assert folders[0].exists()
+    refusing.clear()
+    wait_for(lambda: not folders[0].exists())
 
 
 def test_shutdown_leaves_jobs_running(world: World) -> None:

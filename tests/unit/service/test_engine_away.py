@@ -11,7 +11,8 @@ import pytest
 from tests.fakes.runner import FakeContainer
 from tests.unit.service.conftest import World, wait_for
 from tests.unit.service.samples import request
-from windtunnel_local.service.running import hosts
+from windtunnel_local.service.errors import JobInUse, RunnerUnavailable
+from windtunnel_local.service.running import hosts, supervisor
 
 LOST = "InternalServerError: the Docker engine, or this machine, went down"
 
@@ -91,6 +92,20 @@ def test_a_job_that_cannot_start_fails_soon(world: World) -> None:
     wait_for(lambda: not world.service.busy())
 
 
+def test_an_engine_that_is_away_when_a_place_is_chosen(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is back for the image: a job that has not begun loses nothing, and gets a place that nobody has had."""
+
+    def away() -> set[str]:
+        raise RunnerUnavailable("Cannot reach Docker")
+
+    monkeypatch.setattr(world.runner, "jobs", away)
+    world.service.create(request())
+    wait_for(lambda: world.job().lifecycle.finished)
+    assert world.job().lifecycle.status == "Completed"
+    assert world.job().slot.startswith("job.")
+    monkeypatch.undo()
+
+
 def test_an_engine_that_goes_between_image_and_start(world: World) -> None:
     """The job is in Downloading then: it waits."""
     started = world.runner.start
@@ -109,7 +124,7 @@ def test_an_engine_that_goes_between_image_and_start(world: World) -> None:
     assert world.finish().lifecycle.status == "Completed"
 
 
-def test_a_clean_up_waits_too(world: World) -> None:
+def test_a_clean_up_waits_too(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """The containers are removed when the engine is back, by the server that is there."""
     go = train(world)
     removed = world.runner.remove
@@ -124,8 +139,12 @@ def test_a_clean_up_waits_too(world: World) -> None:
     wait_for(lambda: world.runner.away)
     assert world.job().lifecycle.status == "Completed"
     assert world.service.busy()
+    monkeypatch.setattr(supervisor, "_CLEAN_UP_PATIENCE_S", 0.01)
+    with pytest.raises(JobInUse, match="not removed yet"):
+        world.service.delete("job")  # else a new job of its name would find its containers, and its thread
     world.runner.away = False
     world.finish()
+    world.service.delete("job")
 
 
 @pytest.mark.parametrize("code", [0, 137, 143, 255])

@@ -7,7 +7,7 @@ import os
 import shutil
 import tarfile
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ import pytest
 from tests.fakes.clock import FakeClock
 from tests.fakes.objects import FakeObjects
 from tests.unit.service.samples import config, job, request
+from windtunnel_local.service.data import outputs
 from windtunnel_local.service.data.checkpoints import Checkpoints, store_checkpoints
 from windtunnel_local.service.data.outputs import store_artifacts
 from windtunnel_local.service.data.paths import JobPaths
@@ -150,6 +151,32 @@ def test_no_folder_is_replaced_by_a_link(
         place.symlink_to(os.path.relpath(tmp_path / "jobs" / "other", place.parent))
     store_all(tmp_path, folders, objects, kind)
     assert stored(objects) == {}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("place", [JobPaths.model, JobPaths.output_data, JobPaths.tensorboard])
+def test_no_folder_is_swapped_for_a_link(
+    tmp_path: Path,
+    folders: JobPaths,
+    objects: FakeObjects,
+    monkeypatch: pytest.MonkeyPatch,
+    place: Callable[[JobPaths, str], Path],
+    kind: str,
+) -> None:
+    """Between a look and the opening: in a kept container something of the job might still run."""
+    folder = place(folders, HOST) / "folder"
+    folder.mkdir()
+    (folder / "state.sqlite").write_text("mine")
+
+    def swap(paths: Iterable[Path], *_: object, **__: object) -> None:  # comes after the look
+        if any(folder in path.parents for path in paths):
+            folder.rename(tmp_path / "moved")
+            folder.symlink_to(tmp_path)
+
+    monkeypatch.setattr(outputs, "require_room", swap)
+    with pytest.raises(FileNotFoundError, match="leads out"):
+        store_all(tmp_path, folders, objects, kind)
+    assert SECRET.encode() not in stored(objects).values()
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -314,6 +314,20 @@ def test_stop_of_a_script_that_does_not_listen(world: World) -> None:
     assert container.signals == ["TERM", "KILL"]
 
 
+def test_a_clock_that_is_set_back_prolongs_no_grace(world: World) -> None:
+    """A stop takes the grace period at most, whatever the wall clock says meanwhile."""
+    world.runner.script = stubborn
+    world.service.create(request())
+    world.reach("Training")
+    container = world.runner.container("job")
+    world.service.stop("job")
+    wait_for(lambda: container.signals == ["TERM"])
+    world.clock.set(-3600)
+    world.clock.advance(120)
+    assert world.finish().lifecycle.status == "Stopped"
+    assert container.signals == ["TERM", "KILL"]
+
+
 def test_stop_while_the_image_is_built(world: World) -> None:
     """The job ends at once, costs nothing and starts no container."""
     world.runner.images["windtunnel-training"] = Image(build=("step 1",), pause=threading.Event())

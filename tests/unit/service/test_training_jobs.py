@@ -8,10 +8,18 @@ from datetime import timedelta
 import pytest
 
 from tests.fakes.clock import START
+from tests.fakes.runner import FakeContainer
 from tests.unit.service.conftest import World, wait_for
 from tests.unit.service.samples import request
-from windtunnel_local.service.errors import JobExists, JobInUse, JobNotFound, ValidationFailed
+from windtunnel_local.service.errors import (
+    JobExists,
+    JobInUse,
+    JobNotFound,
+    RunnerError,
+    ValidationFailed,
+)
 from windtunnel_local.service.model import JobQuery
+from windtunnel_local.service.running.supervisor import Supervisor
 
 
 def run_on(world: World) -> None:
@@ -61,6 +69,52 @@ def test_a_name_is_taken_until_the_job_is_deleted(world: World) -> None:
         world.service.describe("job")
     world.service.create(request())
     assert world.finish().lifecycle.status == "Completed"
+
+
+def test_a_late_deletion_leaves_the_next_job_of_the_name(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two clients delete a job at once, and one of them creates it again before the other has come to it."""
+    world.service.create(request())
+    world.finish()
+
+    def overtaken(_: Supervisor, name: str) -> bool:
+        monkeypatch.undo()
+        world.service.delete(name)
+        world.clock.advance(1)
+        world.service.create(request())
+        return True
+
+    run_on(world)
+    monkeypatch.setattr(Supervisor, "await_clean_up", overtaken)
+    with pytest.raises(JobNotFound):
+        world.service.delete("job")
+    world.reach("Training")
+
+
+def test_containers_that_stay_are_not_the_next_job_s(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The engine does not remove a job's containers; a new job of its name runs in some of its own."""
+    removed = world.runner.remove
+
+    def refuses(slot: str) -> None:
+        if slot == "job":
+            raise RunnerError("removal is in progress")
+        removed(slot)
+
+    monkeypatch.setattr(world.runner, "remove", refuses)
+    world.service.create(request())
+    wait_for(lambda: world.job().lifecycle.finished and not world.service.busy())
+    world.service.delete("job")
+
+    def another(container: FakeContainer) -> int:
+        container.print("another")
+        return 3
+
+    world.runner.script = another
+    world.service.create(request())
+    wait_for(lambda: world.job().lifecycle.finished and not world.service.busy())
+    assert world.lines() == ["another"]
+    assert world.job().lifecycle.status == "Failed"
 
 
 def test_what_a_status_does_not_allow(world: World) -> None:

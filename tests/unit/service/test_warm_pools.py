@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from dataclasses import replace
 from typing import Any
 
@@ -284,6 +285,28 @@ def test_a_name_may_come_again_while_its_slot_is_idle(world: World) -> None:
     assert world.job("one").slot.startswith("one.")
     assert not pool(world, "one").begins
     assert pool(world, "two").status == "Available"
+
+
+def test_a_server_that_leaves_lets_no_job_in_half(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A job that waits for a pool to become ready has chosen no containers yet: the next server does that."""
+    waits = threading.Event()
+    retain = world.runner.retain
+
+    def slow(*arguments: Any) -> bool:
+        waits.wait(20)
+        return retain(*arguments)
+
+    monkeypatch.setattr(world.runner, "retain", slow)
+    world.service.create(warm("one"))
+    wait_for_status(world, "one", "Available")
+    world.service.create(warm("two"))
+    time.sleep(0.1)
+    leaving = threading.Thread(target=world.service.shutdown)
+    leaving.start()
+    time.sleep(0.2)
+    assert world.secondary("two") == "Starting"
+    waits.set()
+    leaving.join()
 
 
 def test_a_killed_server_s_pools_are_found_again(world: World) -> None:

@@ -129,11 +129,12 @@ def test_a_file_that_is_not_ours_is_left_alone(
     path = tmp_path / "state.sqlite"
     make(path)
     before = path.read_bytes()
+    files = {entry.name for entry in tmp_path.iterdir() if entry.is_file()}
     with pytest.raises(WindtunnelError, match=words) as error:
         SqliteStore(path)
     assert str(path) in str(error.value)
     assert path.read_bytes() == before
-    assert {entry.name for entry in tmp_path.iterdir() if entry.is_file()} == {"state.sqlite"}
+    assert {entry.name for entry in tmp_path.iterdir() if entry.is_file()} == files
 
 
 def test_a_folder_that_cannot_be_written_is_said(tmp_path: Path) -> None:

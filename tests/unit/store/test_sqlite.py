@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import resource
 import threading
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
@@ -55,6 +57,22 @@ def test_a_job_comes_back_as_it_was(store: SqliteStore, tmp_path: Path) -> None:
     )
     store.update_job(changed)
     assert store.get_job("a") == changed
+
+
+def test_what_cannot_be_read_now_can_be_read_later(store: SqliteStore, tmp_path: Path) -> None:
+    """A want of descriptors, or a disk that went away: the caller is told to try again."""
+    store.insert_job(named(tmp_path, "a"))
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with store._db.reader():  # the next one needs a connection of its own
+        lowest = os.dup(0)
+        os.close(lowest)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (lowest, limits[1]))
+        try:
+            with pytest.raises(StoreUnavailable, match="cannot be read now"):
+                store.get_job("a")
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+    assert store.get_job("a") is not None
 
 
 def test_names_are_unique(store: SqliteStore, tmp_path: Path) -> None:

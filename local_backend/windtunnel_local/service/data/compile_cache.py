@@ -11,7 +11,7 @@ import shlex
 from collections.abc import Callable
 
 from windtunnel_local.service.data.copying import copy_file
-from windtunnel_local.service.data.distrust import require_room
+from windtunnel_local.service.data.distrust import open_regular, require_room
 from windtunnel_local.service.data.listing import list_all
 from windtunnel_local.service.data.paths import JobPaths
 from windtunnel_local.service.data.uris import parse_s3
@@ -92,7 +92,8 @@ def store_cache(job: Job, folders: JobPaths, objects: ObjectStore) -> None:
             if path.is_symlink() or not path.is_file() or known.get(key) == path.stat().st_size:
                 continue
             require_room([path], folders)
-            objects.put_file(bucket, key, path)
+            with open_regular(path, folders) as file:
+                objects.put(bucket, key, file)
             known[key] = path.stat().st_size
 
 

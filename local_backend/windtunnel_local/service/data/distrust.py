@@ -29,13 +29,18 @@ def open_regular(path: Path, folders: JobPaths) -> BinaryIO:
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         # Again, of the file that is open now: the script may have swapped it since.
-        inside = not _OPEN_FILES.is_dir() or folders.holds(_OPEN_FILES / str(descriptor))
+        inside = not _OPEN_FILES.is_dir() or _place(descriptor).is_relative_to(folders.root.resolve())
         if not stat.S_ISREG(os.fstat(descriptor).st_mode) or not inside:
             raise FileNotFoundError(f"{path} is no file of the job's own")
         return os.fdopen(descriptor, "rb")
     except BaseException:
         os.close(descriptor)
         raise
+
+
+def _place(descriptor: int) -> Path:
+    """Where an open file is, by the kernel's word."""
+    return (_OPEN_FILES / str(descriptor)).readlink()
 
 
 def require_room(paths: Iterable[Path], folders: JobPaths, *, packed: bool = False) -> None:

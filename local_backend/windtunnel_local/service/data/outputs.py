@@ -6,12 +6,13 @@ Everything here can be repeated: an upload that was cut off is done again.
 from __future__ import annotations
 
 import gzip
+import os
 import tarfile
 from collections.abc import Sequence
 from pathlib import Path
 
 from windtunnel_local.service.data.checkpoints import checkpoint_uri
-from windtunnel_local.service.data.distrust import require_room
+from windtunnel_local.service.data.distrust import open_regular, require_room
 from windtunnel_local.service.data.merging import Entry, merged
 from windtunnel_local.service.data.paths import JobPaths
 from windtunnel_local.service.data.uris import join_s3, parse_s3
@@ -73,7 +74,7 @@ def _store_archive(
     archive = folders.scratch / name
     uri = output_uri(job, "output", name)
     try:
-        write_archive(archive, entries)
+        write_archive(archive, entries, folders)
         objects.put_file(*parse_s3(uri), archive)
     finally:
         archive.unlink(missing_ok=True)
@@ -89,7 +90,8 @@ def _store_files(
     require_room((entry.path for entry in entries), folders)
     for entry in entries:
         if entry.path.is_file():
-            objects.put_file(*parse_s3(output_uri(job, "output", name, entry.name)), entry.path)
+            with open_regular(entry.path, folders) as file:
+                objects.put(*parse_s3(output_uri(job, "output", name, entry.name)), file)
             stored = True
     return output_uri(job, "output", name, "") if stored else None
 
@@ -105,11 +107,15 @@ def store_event_files(job: Job, folders: JobPaths, objects: ObjectStore) -> None
     for entry in entries:
         if entry.path.is_file():
             uri = join_s3(config["S3OutputPath"], job.name, "tensorboard-output", entry.name)
-            objects.put_file(*parse_s3(uri), entry.path)
+            with open_regular(entry.path, folders) as file:
+                objects.put(*parse_s3(uri), file)
 
 
-def write_archive(archive: Path, entries: Sequence[Entry]) -> None:
-    """A tar.gz that depends on names, contents and permissions only: no times, no owners."""
+def write_archive(archive: Path, entries: Sequence[Entry], folders: JobPaths) -> None:
+    """A tar.gz that depends on names, contents and permissions only: no times, no owners.
+
+    What is packed is the job's own, also if something of the job still runs and swaps folders for links.
+    """
     with (
         archive.open("wb") as raw,
         gzip.GzipFile("", "wb", compresslevel=6, fileobj=raw, mtime=0) as packed,
@@ -122,9 +128,9 @@ def write_archive(archive: Path, entries: Sequence[Entry]) -> None:
             info.mtime = 0
             if info.islnk():  # a second name of a file: stored as a file of its own
                 info.type, info.linkname = tarfile.REGTYPE, ""
-                info.size = entry.path.stat().st_size
             if info.isreg():
-                with entry.path.open("rb") as content:
+                with open_regular(entry.path, folders) as content:
+                    info.size = os.fstat(content.fileno()).st_size
                     tar.addfile(info, content)
             else:
                 tar.addfile(info)

@@ -67,6 +67,16 @@ class Backend:
                 self.store.update_job(changed)
             return changed
 
+    def forget(self, name: str, check: Callable[[Job], None]) -> None:
+        """Remove the stored job. ``check`` raises to keep it; it sees the record that would go.
+
+        Raises:
+            JobNotFound: no such job.
+        """
+        with self._lock:
+            check(self.job(name))
+            self.store.delete_job(name)
+
     def advance(
         self, name: str, event: Event, expected: SecondaryStatus | None = None, **changes: Any
     ) -> Job:

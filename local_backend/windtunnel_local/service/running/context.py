@@ -24,6 +24,8 @@ class Run:
         """Nothing happens yet."""
         self.name = name
         self.backend = backend
+        self.begun = backend.clock.now()
+        """When this server took the job."""
         self.woken = threading.Event()
         """Set whenever there may be something to see."""
         self.leaving = threading.Event()
@@ -85,6 +87,15 @@ class Run:
                 follower.start()
             self.followers = followers
         return self.followers
+
+    def unwatched_end(self) -> datetime | None:
+        """When the last container had ended, if that was before this server took the job; None otherwise.
+
+        `windtunnel down` lets jobs go on: one that ends over night must not cost the night.
+        """
+        ends = [follower.exit.finished_at if follower.exit else None for follower in self.followers]
+        known = [end for end in ends if end is not None and end < self.begun]
+        return max(known) if known and len(known) == len(ends) else None
 
     def unfollow(self) -> None:
         """Let the followers go; once this returns, they store nothing more."""

@@ -50,11 +50,14 @@ def bring_down(
     for follower in followers:
         if follower.exit is None:
             runner.terminate(job.slot, follower.host)
+    # Counted from here by a clock that nobody sets: what has passed already, at most all of it.
+    passed_s = max((clock.now() - since).total_seconds(), 0.0)
+    kill_at = clock.monotonic() + max(grace_s - passed_s, 0.0)
     killed_at: float | None = None
     while any(follower.exit is None for follower in followers):
         run.check(secondary)
         raise_errors(followers)
-        if killed_at is None and (clock.now() - since).total_seconds() >= grace_s:
+        if killed_at is None and clock.monotonic() >= kill_at:
             for follower in followers:
                 if follower.exit is None:
                     runner.kill(job.slot, follower.host)

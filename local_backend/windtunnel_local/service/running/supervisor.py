@@ -16,7 +16,7 @@ from windtunnel_local.service.running.queue import need_of
 _log = logging.getLogger(__name__)
 
 _LEAVE_PATIENCE_S = 5.0
-_CLEAN_UP_PATIENCE_S = 60.0
+_CLEAN_UP_PATIENCE_S = 20.0
 _SWEEP_AGAIN_S = 1.0
 _LONGEST_SWEEP_PAUSE_S = 30.0
 
@@ -86,12 +86,17 @@ class Supervisor:
         with self._lock:
             return bool(self._runs) or self._backend.pools.busy()
 
-    def await_clean_up(self, name: str) -> None:
-        """Wait until a finished job's containers and folder are gone. Blocks, in general not at all."""
+    def await_clean_up(self, name: str) -> bool:
+        """Wait until nobody works on a finished job any more. Blocks, in general not at all.
+
+        Returns:
+            Whether that is so; False: its containers cannot be removed now, in general for want of an engine.
+        """
         with self._lock:
             run = self._runs.get(name)
         if run is not None:
             run[1].join(_CLEAN_UP_PATIENCE_S)
+        return run is None or not run[1].is_alive()
 
     def shutdown(self) -> None:
         """Let go of all jobs; their containers run on and the next server adopts them. Blocks for
@@ -137,9 +142,9 @@ class Supervisor:
         """Remove containers and folders of jobs that have ended, or that nobody remembers.
 
         Returns:
-            Whether that is done with; False: there is no engine now.
+            Whether that is done with; False: some are left, in general because there is no engine now.
         """
-        backend = self._backend
+        backend, all_gone = self._backend, True
         try:
             folders = {path.name for path in backend.config.jobs.glob("*")}
             for name in sorted(backend.runner.jobs() | folders):
@@ -147,9 +152,14 @@ class Supervisor:
                     slots = {job.slot for job in backend.store.unfinished_jobs()} | backend.pools.slots()
                     if self._left or name in self._runs or name in slots:
                         continue
-                    # In this order: a runner may keep its records in the folder.
-                    backend.runner.remove(name)
-                    remove_tree(backend.config.jobs / name)
+                    try:  # in this order: a runner may keep its records in the folder
+                        backend.runner.remove(name)
+                        remove_tree(backend.config.jobs / name)
+                    except RunnerUnavailable:
+                        raise
+                    except RunnerError as error:  # the others can go
+                        _log.warning("What is left of %s is not removed yet: %s", name, error)
+                        all_gone = False
         except RunnerUnavailable as error:
             _log.warning("Leftover containers are not removed yet: %s", error)
             return False
@@ -158,7 +168,7 @@ class Supervisor:
         except Exception:  # noqa: BLE001 - a store that is closed while leaving is no news
             if not self._left:
                 _log.exception("Leftover containers are not removed.")
-        return True
+        return all_gone
 
 
 def _was_let_in(job: Job) -> bool:

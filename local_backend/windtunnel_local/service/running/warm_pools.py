@@ -274,9 +274,16 @@ class WarmPools:
         self._backend.queue.unpark(by.slot)
 
     def _with_own_slot(self, job: Job) -> Job:
-        """A slot may have outlived the job it is named for, and a new job may have that name again."""
-        others = {other.slot for other in self._backend.store.unfinished_jobs() if other.name != job.name}
-        if job.slot not in others | self.slots():
+        """A slot may have outlived the job it is named for, and a new job may have that name again.
+
+        Containers that could not be removed are the job's before, and would be taken for its own.
+        """
+        taken = {other.slot for other in self._backend.store.unfinished_jobs() if other.name != job.name}
+        try:
+            taken |= self.slots() | self._backend.runner.jobs()
+        except RunnerError:  # no engine that could tell: a slot that nobody can ever have had
+            taken.add(job.slot)
+        if job.slot not in taken:
             return job
         slot = f"{job.name}.{uuid.uuid4().hex[:8]}"
         return self._backend.amend(job.name, lambda now: replace(now, slot=slot))

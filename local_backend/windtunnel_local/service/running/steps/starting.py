@@ -36,6 +36,7 @@ def _provision(run: Run, job: Job, secondary: SecondaryStatus) -> None:
     """Make sure of the image; the builder's progress is the transition's message."""
     run.check_time(secondary)
     job = claim(run, job)
+    run.check_time(secondary)
     clock = run.backend.clock
     last_s: float | None = None
 

@@ -18,4 +18,4 @@ def stop(run: Run, job: Job) -> None:
         return
     since = job.lifecycle.transitions[-1].start
     bring_down(run, job, run.follow(job, hosts), since, run.backend.config.stop_grace_s, "Stopping")
-    run.advance(lifecycle.UploadStarted(), "Stopping")
+    run.advance(lifecycle.UploadStarted(ended=run.unwatched_end()), "Stopping")

@@ -42,11 +42,11 @@ def _watch(run: Run, job: Job, followers: list[HostFollower], sync: Sync) -> Non
             if limits.may_retry(job, reason):
                 run.advance(lifecycle.Lost(limits.retry_message(job, reason)), "Training")
             else:
-                run.advance(lifecycle.UploadStarted(reason), "Training")
+                run.advance(lifecycle.UploadStarted(reason, run.unwatched_end()), "Training")
             return
         if all(f.exit is not None for f in followers):
             drain(run, followers)
-            run.advance(lifecycle.UploadStarted(), "Training")
+            run.advance(lifecycle.UploadStarted(ended=run.unwatched_end()), "Training")
             return
         end = limits.exceeded(job, clock.now()) or _interruption(job, sync, clock.now())
         if end is not None and any(_runs(run, job, f.host) for f in followers if f.exit is None):

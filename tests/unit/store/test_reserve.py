@@ -1,0 +1,45 @@
+"""Room that is kept for the record on a disk that others fill."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from tests.unit.store.samples import named
+from windtunnel_local.service.errors import StoreUnavailable
+from windtunnel_local.store import SqliteStore, reserve
+
+
+def test_it_takes_room_and_gives_it_back(tmp_path: Path) -> None:
+    """Real room: a file of holes would take none."""
+    kept = reserve.Reserve(tmp_path / "reserve")
+    assert kept.take()
+    assert kept.take()
+    assert (tmp_path / "reserve").stat().st_blocks * 512 >= 2 << 20
+    assert kept.give()
+    assert not kept.give()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_nearly_full_disk_is_not_made_fuller(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last space is not ours."""
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=32 << 20))
+    assert not reserve.Reserve(tmp_path / "reserve").take()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_record_is_written_when_the_disk_is_full(
+    store: SqliteStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first to meet the full disk is refused; who tries again finds the room that was kept."""
+    kept = next(tmp_path.rglob("*-reserve"))
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=0))
+    with pytest.raises(StoreUnavailable), store._db.transaction():
+        raise sqlite3.OperationalError("database or disk is full")
+    assert not kept.exists()
+    store.insert_job(named(tmp_path, "a"))
+    assert store.get_job("a") is not None
