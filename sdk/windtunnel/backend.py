@@ -121,15 +121,13 @@ class Backend:
                     running = None
                 return running or self._start()
         except OSError as error:
-            raise BackendError(
-                f"The local backend cannot keep its state in {self.home}: {error}. "
-                "Set WINDTUNNEL_HOME to a directory of your own, on a disk that has room."
-            ) from error
+            raise self._unusable(error) from error
 
     def stop(self) -> RunningBackend | None:
-        """Let the running server leave, and wait until it has; None when there is none.
+        """Let the running server leave, and wait until its process has ended; None when there is none.
 
-        Running jobs go on in their containers; the next server takes them over.
+        It withdraws its note first, and then still lets go of jobs and ends warm pools. Running jobs go on
+        in their containers; the next server takes them over.
 
         Raises:
             BackendError: it has not left within 30 s.
@@ -140,7 +138,7 @@ class Backend:
         deadline = time.monotonic() + _STOP_TIMEOUT_S
         with suppress(ProcessLookupError):
             os.kill(running.pid, signal.SIGTERM)
-        while _alive(running.pid) and self.running() is not None:
+        while _alive(running.pid):
             if time.monotonic() > deadline:
                 raise BackendError(
                     f"The local backend (process {running.pid}) has not left within {_STOP_TIMEOUT_S:g} s of "
@@ -159,7 +157,7 @@ class Backend:
             self.home.mkdir(mode=0o700, parents=True, exist_ok=True)
             (self.home / _KEEP_FILE).write_text(f"{_boot()}\n")
         except OSError as error:
-            raise BackendError(f"{self.home / _KEEP_FILE} cannot be written: {error}.") from error
+            raise self._unusable(error) from error
 
     def release(self) -> None:
         """Take back `keep`. Idempotent."""
@@ -244,6 +242,12 @@ class Backend:
             process.wait()
         raise self._failed(f"did not answer within {self._start_timeout_s:g} s", log_start)
 
+    def _unusable(self, error: OSError) -> BackendError:
+        return BackendError(
+            f"The local backend cannot keep its state in {self.home}: {error}. "
+            "Set WINDTUNNEL_HOME to a directory of your own, on a disk that has room."
+        )
+
     def _failed(self, what: str, log_start: int) -> BackendError:
         with self.log_path.open("rb") as log:
             log.seek(log_start)
@@ -273,7 +277,11 @@ def _alive(pid: int) -> bool:
         return False
     except PermissionError:
         return True
-    return True
+    try:
+        # A process that has ended keeps its number until its parent, which may be long gone, asks for it.
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (OSError, IndexError):
+        return True  # no /proc here, or it has ended just now: the next look says so
 
 
 def _healthy(backend: RunningBackend) -> bool:

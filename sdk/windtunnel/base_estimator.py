@@ -246,7 +246,9 @@ class EstimatorBase(JobArguments):
                         "Give the directory's path."
                     )
                 if channel.input_mode == "Pipe":
-                    raise UnsupportedArgument(f"channel {name!r}: input_mode='Pipe' is not rehearsed here.")
+                    raise UnsupportedArgument(
+                        f"channel {name!r}: input_mode='Pipe' is not rehearsed here. Use 'FastFile' or 'File'."
+                    )
         return found
 
     def _code(self) -> Code | None:

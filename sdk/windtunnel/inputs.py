@@ -20,6 +20,13 @@ DEFAULT_CHANNEL = "training"
 _CHANNEL_NAME = re.compile(r"[A-Za-z0-9.\-_]{1,64}")
 _FILE_SYSTEM_TYPES = ("FSxLustre", "EFS")
 _ACCESS_MODES = ("ro", "rw")
+_VALUES = {
+    "distribution": ("FullyReplicated", "ShardedByS3Key"),
+    "compression": ("None", "Gzip"),
+    "record_wrapping": ("None", "RecordIO"),
+    "s3_data_type": ("S3Prefix", "ManifestFile", "AugmentedManifestFile"),
+    "input_mode": ("File", "FastFile", "Pipe"),
+}
 
 
 @dataclass(frozen=True)
@@ -63,10 +70,18 @@ class TrainingInput:
     model_access_config: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what would otherwise be dropped."""
+        """Refuse what would otherwise be dropped, and values that no service knows before data is uploaded."""
         for name in ("hub_access_config", "model_access_config"):
             if getattr(self, name) is not None:
                 raise InputError(f"TrainingInput({name}=...) has no meaning here. Leave it out.")
+        for name, valid in _VALUES.items():
+            given = getattr(self, name)
+            if given is not None and given not in valid:
+                raise InputError(f"TrainingInput({name}={given!r}): one of {', '.join(valid)}.")
+        if not isinstance(self.shuffle_config, (ShuffleConfig, type(None))):
+            raise InputError(
+                f"TrainingInput(shuffle_config={self.shuffle_config!r}): ShuffleConfig(seed=...)."
+            )
 
     def to_channel(self, name: str) -> dict[str, Any]:
         """The channel as CreateTrainingJob's InputDataConfig states it."""

@@ -88,6 +88,8 @@ def _utc(when: datetime) -> str:
 
 # What follows a script's own last words: torchrun's account of them, then the toolkit's.
 _AFTERMATH = ("torch/distributed/elastic/", "sagemaker-training-toolkit ")
+# What the toolkit logs while the script starts already (without torchrun, behind the command's line).
+_BESIDE = "INFO     Exceptions not imported for "
 
 
 def script_tail(lines: Iterable[str], count: int) -> list[str]:
@@ -97,6 +99,8 @@ def script_tail(lines: Iterable[str], count: int) -> list[str]:
     over = True  # what the toolkit prints before it starts the script
     for line in lines:
         tail.append(line)
+        if _BESIDE in line:
+            continue
         if "Invoking script with the following command" in line:
             script.clear()
             over = False

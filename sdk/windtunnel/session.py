@@ -6,6 +6,7 @@ AwsSession        real SageMaker, through a boto3.Session
 
 from __future__ import annotations
 
+import os
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
@@ -23,6 +24,15 @@ from windtunnel.service import TrainingService
 from windtunnel.source import packed
 
 LOCAL_ROLE = "windtunnel-local"
+
+# botocore's own variables, without those that lead to the user's profiles: one that is missing, or that has
+# settings for S3 on AWS, must not keep the local backend from being asked. (name in a file, in the
+# environment, default, conversion)
+_NOTHING_OF_THE_USERS = {
+    "profile": (None, None, None, None),
+    "config_file": (None, None, os.devnull, None),
+    "credentials_file": (None, None, os.devnull, None),
+}
 
 
 class Session(ABC):
@@ -189,11 +199,13 @@ class LocalSession(Session):
         # The server starts while boto3 is imported and its first client is made.
         ensured = in_background(self.backend.ensure)
         import boto3
+        import botocore.session
         from botocore.config import Config
 
         endpoint = ensured().endpoint
         credentials: Credentials = self.backend.credentials()
         session = boto3.Session(
+            botocore_session=botocore.session.Session(session_vars=_NOTHING_OF_THE_USERS),
             aws_access_key_id=credentials.access_key_id,
             aws_secret_access_key=credentials.secret_access_key,
             region_name=credentials.region,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from typing import TYPE_CHECKING, Any
 
 from windtunnel.cli.jobs import add_place, session_of
@@ -77,13 +78,13 @@ def estimator_of(arguments: argparse.Namespace, **more: Any) -> PyTorch:
     )
 
 
-def pairs(given: list[str], option: str) -> dict[str, str]:
+def pairs(given: list[str], option: str, form: str = "KEY=VALUE") -> dict[str, str]:
     """``["a=1", ...]`` -> ``{"a": "1"}``."""
     found: dict[str, str] = {}
     for text in given:
         key, separator, value = text.partition("=")
         if not separator or not key:
-            raise ConfigurationError(f"{option} {text!r}: KEY=VALUE is needed.")
+            raise ConfigurationError(f"{option} {text!r}: {form} is needed.")
         found[key] = value
     return found
 
@@ -135,13 +136,16 @@ def _run(arguments: argparse.Namespace) -> int:
         max_run=arguments.max_run,
         output_path=arguments.output_path,
     )
-    inputs = pairs(arguments.channel, "--channel") or None
+    inputs = pairs(arguments.channel, "--channel", "NAME=PATH") or None
     if arguments.dry_run:
         print(estimator.fit(inputs, job_name=arguments.job_name, dry_run=True))
         return 0
     job = estimator.fit(inputs, wait=False, job_name=arguments.job_name)
     print(f"Training job {job.name}", flush=True)
-    if not arguments.no_wait:
+    if arguments.no_wait:
+        place = " --aws" if arguments.aws else ""
+        print(f"It goes on by itself. Follow it: windtunnel logs -f {job.name}{place}", file=sys.stderr)
+    else:
         job.wait()
         print(f"What it would take and cost on Trainium: windtunnel report {job.name}")
     return 0

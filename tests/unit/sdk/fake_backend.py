@@ -1,7 +1,8 @@
 """A tiny server program that behaves as `python -m windtunnel_local serve` does towards the SDK.
 
 Usage: fake_backend.py MODE. Modes: ok; old (of another version); removed (its venv is gone); slow (answers
-after 0.3 s); crash (prints and exits 3); mute (never answers). Each start adds a line to `starts` in the home.
+after 0.3 s); lingers (withdraws its note 0.5 s before it ends); crash (prints and exits 3); mute (never
+answers). Each start adds a line to `starts` in the home.
 """
 
 from __future__ import annotations
@@ -58,6 +59,14 @@ def main(mode: str) -> None:
     }
     (home / "backend.json.new").write_text(json.dumps(stated))
     (home / "backend.json.new").rename(home / "backend.json")
+
+    def leave(*_: object) -> None:
+        (home / "backend.json").unlink()
+        time.sleep(0.5)
+        os._exit(0)
+
+    if mode == "lingers":
+        signal.signal(signal.SIGTERM, leave)
     server.serve_forever()
 
 

@@ -128,6 +128,16 @@ def test_a_program_that_does_not_exist(home: Path) -> None:
         Backend(home, ["/nonexistent/python"]).ensure()
 
 
+@pytest.mark.parametrize("call", [Backend.ensure, Backend.keep])
+def test_a_home_that_cannot_be_is_said_with_what_to_do(
+    tmp_path: Path, call: Callable[[Backend], object]
+) -> None:
+    """`up` and `env` alike: a file is in its place."""
+    (tmp_path / "file").touch()
+    with pytest.raises(BackendError, match=r"cannot keep its state in .*file/h.*Set WINDTUNNEL_HOME"):
+        call(backend(tmp_path / "file" / "h"))
+
+
 def test_account_before_the_first_start(home: Path) -> None:
     """A request can be built before the backend has ever run; afterwards its own account counts."""
     assert backend(home).account_and_region() == ("000000000000", "us-east-1")
@@ -161,6 +171,13 @@ def test_a_backend_can_be_asked_to_leave(home: Path) -> None:
     assert backend(home).stop() == running
     assert backend(home).running() is None
     assert backend(home).stop() is None
+
+
+def test_a_backend_has_left_when_its_process_has_ended(home: Path) -> None:
+    """Not when it only takes no more calls: what it still writes must not surprise whoever removes the home."""
+    running = backend(home, "lingers").ensure()
+    assert backend(home).stop() == running
+    assert not alive(running.pid)
 
 
 @pytest.mark.parametrize("mode", ["old", "removed"])

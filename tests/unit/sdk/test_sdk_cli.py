@@ -69,6 +69,9 @@ def test_ps_logs_stop(jobs: FakeService, capsys: pytest.CaptureFixture[str]) -> 
     assert cli.main(["ps"]) == 0
     assert capsys.readouterr().err == "No training jobs.\n"
     assert cli.main(["run", "src/train.py", "--job-name", "j", "--no-wait"]) == 0
+    started = capsys.readouterr()
+    assert started.out == "Training job j\n"
+    assert "windtunnel logs -f j" in started.err
     assert cli.main(["stop", "j"]) == 0
     assert jobs.stopped == ["j"]
     capsys.readouterr()
@@ -125,6 +128,8 @@ def test_words() -> None:
         script_arguments(["train"])
     with pytest.raises(ConfigurationError, match="KEY=VALUE"):
         pairs(["x"], "--hp")
+    with pytest.raises(ConfigurationError, match="--channel 'x': NAME=PATH"):
+        pairs(["x"], "--channel", "NAME=PATH")
 
 
 def test_usage_error_exits_2(capsys: pytest.CaptureFixture[str]) -> None:

@@ -254,7 +254,7 @@ def test_what_cannot_be_rehearsed(local: LocalSession) -> None:
     """Pipe mode and file systems of AWS are refused here, not ignored."""
     with pytest.raises(UnsupportedArgument, match="Pipe"):
         pytorch(local, input_mode="Pipe")
-    with pytest.raises(UnsupportedArgument, match="channel 'training': input_mode='Pipe'"):
+    with pytest.raises(UnsupportedArgument, match=r"channel 'training': input_mode='Pipe'.*Use 'FastFile'"):
         pytorch(local).request(TrainingInput("s3://b/x", input_mode="Pipe"))
     with pytest.raises(UnsupportedArgument, match="FileSystemInput"):
         pytorch(local).request(FileSystemInput("fs", "EFS", "/"))

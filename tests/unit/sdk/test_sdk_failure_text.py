@@ -31,6 +31,18 @@ def test_the_tail_ends_with_the_scripts_error() -> None:
     assert script_tail(LOG, 3) == LOG[6:9]
 
 
+def test_the_toolkits_notes_while_the_script_starts_do_not_end_it() -> None:
+    """Without torchrun they come behind the command: what the script says after them is still its own."""
+    notes = [
+        "2026-01-01 sagemaker-training-toolkit INFO     Exceptions not imported for SageMaker Debugger as it "
+        "is not installed.",
+        "2026-01-01 sagemaker-training-toolkit INFO     Exceptions not imported for SageMaker TF as "
+        "Tensorflow is not installed.",
+    ]
+    log = [*LOG[:4], "/opt/venv/bin/python3 -- train.py", "", *notes, *LOG[6:9], LOG[12]]
+    assert script_tail(log, 3) == LOG[6:9]
+
+
 def test_without_a_script_the_tail_is_the_end_of_the_log() -> None:
     """A job that fails before its script starts still shows why."""
     early = [

@@ -110,3 +110,22 @@ def test_split_s3() -> None:
     assert split_s3("s3://b") == ("b", "")
     with pytest.raises(InputError, match="no S3 URI"):
         split_s3("file:///x")
+
+
+@pytest.mark.parametrize(
+    ("member", "wrong", "said"),
+    [
+        ("input_mode", "Fastfile", "one of File, FastFile, Pipe"),
+        ("distribution", "Sharded", "one of FullyReplicated, ShardedByS3Key"),
+        ("s3_data_type", "Manifest", "one of S3Prefix, ManifestFile, AugmentedManifestFile"),
+        ("compression", "gzip", "one of None, Gzip"),
+        ("record_wrapping", "recordio", "one of None, RecordIO"),
+        ("shuffle_config", 7, r"ShuffleConfig\(seed=...\)"),
+    ],
+)
+def test_a_value_that_no_service_knows_is_refused_before_anything_is_uploaded(
+    member: str, wrong: object, said: str
+) -> None:
+    """With the argument, what was given, and what is valid."""
+    with pytest.raises(InputError, match=rf"TrainingInput\({member}={wrong!r}\): {said}"):
+        TrainingInput("s3://b/x", **{member: wrong})  # type: ignore[arg-type]

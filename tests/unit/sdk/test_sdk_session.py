@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,8 @@ from tests.unit.sdk.conftest import BotoSession
 from tests.unit.sdk.fake_service import FakeService
 
 from windtunnel import AwsSession, ConfigurationError, LocalSession, get_execution_role
+from windtunnel.backend import Backend
+from windtunnel.boto_service import BotoService
 from windtunnel.session import resolve_session, shared_local_session
 
 
@@ -58,3 +61,35 @@ def test_logs_are_found(local: LocalSession, aws: AwsSession) -> None:
     """Each side says where the log is."""
     assert "windtunnel logs j" in local.describe_logs("j")
     assert "/aws/sagemaker/TrainingJobs" in aws.describe_logs("j")
+
+
+_BENT = """\
+[profile work]
+region = eu-west-1
+s3 =
+    use_accelerate_endpoint = true
+    addressing_style = virtual
+"""
+
+
+@pytest.mark.parametrize("profile", ["work", "of-another-machine"])
+def test_a_profile_of_the_users_is_no_business_of_the_local_backend(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, profile: str
+) -> None:
+    """One that is not there, or that says how S3 on AWS is reached: the backend is asked as ever."""
+    (tmp_path / "config").write_text(_BENT)
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
+    monkeypatch.setenv("AWS_PROFILE", profile)
+    program = Path(__file__).with_name("fake_backend.py")
+    backend = Backend(tmp_path / "home", [sys.executable, str(program), "ok"])
+    session = LocalSession(backend=backend)
+    service = session.service
+    assert isinstance(service, BotoService)
+    try:
+        client = service.client("s3")
+        url = client.generate_presigned_url("head_bucket", {"Bucket": "b"})
+        assert url.startswith(f"{session.endpoint()}/b?")
+        assert client.meta.region_name == "us-east-1"
+    finally:
+        service.close()
+        backend.stop()
