@@ -260,7 +260,7 @@ class TrainingJob:
 
     def _follow(self, shown: bool, poll: float | None, timeout: float | None, out: TextIO) -> dict[str, Any]:
         """Read log and status in turns until the job has ended; returns its last description."""
-        pause = self.session.log_poll_s if poll is None else poll
+        begun = time.monotonic()
         deadline = None if timeout is None else time.monotonic() + timeout
         description = self.describe()
         printer = StatusPrinter(out) if shown else None
@@ -281,14 +281,21 @@ class TrainingJob:
                 raise WaitTimeout(
                     f"Training job {self.name} still runs after {timeout:g} s and goes on: wait() or stop()."
                 )
+            pause = self._pause_s(begun) if poll is None else poll
             time.sleep(pause)
-            if time.monotonic() - described_at >= self.session.describe_poll_s:
+            early = pause < self.session.log_poll_s
+            if early or time.monotonic() - described_at >= self.session.describe_poll_s:
                 description = self.describe()
                 described_at = time.monotonic()
         if follower is not None and self.session.settle_s:
             time.sleep(self.session.settle_s)
             _print_lines(follower, out)
         return description
+
+    def _pause_s(self, begun: float) -> float:
+        """Until the next look: a short job's end is not seen late, a long one's costs few calls."""
+        hundredth = (time.monotonic() - begun) / 100
+        return min(self.session.log_poll_s, max(self.session.least_poll_s, hundredth))
 
     def _failure(self, description: dict[str, Any]) -> TrainingJobFailed:
         return TrainingJobFailed(

@@ -41,9 +41,11 @@ class Session(ABC):
     local: bool
     """Whether jobs run on this machine."""
     log_poll_s: float
-    """Seconds between two looks at a job's log."""
+    """Seconds between two looks at a job's log, at most."""
+    least_poll_s: float
+    """And at least; between the two it is a hundredth of the time that has passed."""
     describe_poll_s: float
-    """Seconds between two looks at a job's status."""
+    """Seconds between two looks at a job's status, at most."""
     settle_s: float
     """Seconds by which the log may lag behind a terminal status."""
 
@@ -137,6 +139,7 @@ class LocalSession(Session):
 
     local = True
     log_poll_s = 0.1
+    least_poll_s = 0.03
     describe_poll_s = 0.2
     settle_s = 0.0
 
@@ -232,6 +235,7 @@ class AwsSession(Session):
 
     local = False
     log_poll_s = 2.0
+    least_poll_s = 2.0  # AWS counts the calls
     describe_poll_s = 5.0
     settle_s = 4.0
 

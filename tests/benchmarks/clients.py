@@ -7,6 +7,9 @@ A job of each client is started and looked at with `docker inspect`; then `docke
 waits for the end and shows the log. The backend runs already; imports and constructors do not count.
 SDK v2's container is the same as ours, so both are held against the same run of it. Prints one JSON
 object; figures are medians over the rounds, each the difference to the bare run of its own round.
+The container itself takes some tenths more or less each time, whoever starts it; `..._around_s` leaves
+that out: it is the difference between what either took outside of the container's start and end. No other
+container may start or end meanwhile.
 
 The packages are those of tests/clients, installed on first use.
 """
@@ -50,6 +53,8 @@ class Client:
     bare_of: str
     totals: list[float] = field(default_factory=list)
     added: list[float] = field(default_factory=list)
+    around: list[float] = field(default_factory=list)
+    """Of `totals`, what was before the container's start and after its end."""
 
     def run(self, folder: Path, variables: Mapping[str, str], seconds: str, wait: str) -> tuple[str, float]:
         """The job's name, and what fit() took."""
@@ -103,21 +108,39 @@ def measure(clients: Sequence[Client], session: LocalSession, folder: Path, roun
     for name, command in bare.items():
         run_bare(command, folder / name)
     bare_s: dict[str, list[float]] = {name: [] for name in bare}
+    bare_around_s: dict[str, float] = {}
     for _ in range(rounds):
         for name, command in bare.items():
+            began = time.time()
             bare_s[name].append(run_bare(command, folder / name))
+            bare_around_s[name] = bare_s[name][-1] - container_seconds(began)
         for client in clients:
+            began = time.time()
             _, total = client.run(folder, variables, SECONDS, "wait")
             client.totals.append(total)
             client.added.append(total - bare_s[client.bare_of][-1])
+            client.around.append(total - container_seconds(began) - bare_around_s[client.bare_of])
     return {
         **{f"{client.name}_added_s": rounded(client.added) for client in clients},
+        **{f"{client.name}_added_around_s": rounded(client.around) for client in clients},
         "bare_s": rounded(bare_s["windtunnel"]),
         **({"bare_of_v3_s": rounded(bare_s["v3"])} if "v3" in bare_s else {}),
         **{f"{client.name}_s": rounded(client.totals) for client in clients},
         "windtunnel_added_s_of_each_round": [round(value, 2) for value in clients[0].added],
         "rounds": rounds,
     }
+
+
+def container_seconds(since: float) -> float:
+    """From the start to the end of the one container that has run since then (Unix seconds)."""
+    command = ["docker", "events", "--since", f"{since:.6f}", "--until", f"{time.time():.6f}"]
+    filters = ["type=container", "event=start", "event=die"]
+    form = ["--format", "{{.Action}} {{.TimeNano}}", *(f"--filter={word}" for word in filters)]
+    done = subprocess.run([*command, *form], capture_output=True, text=True, check=True)
+    events = [line.split() for line in done.stdout.splitlines()]
+    if [action for action, _ in events] != ["start", "die"]:
+        raise SystemExit(f"not one container, from start to end: {done.stdout}")
+    return (int(events[1][1]) - int(events[0][1])) / 1e9
 
 
 def rounded(values: Sequence[float]) -> float:

@@ -48,7 +48,7 @@ def service() -> FakeService:
 def local(service: FakeService, tmp_path: Path) -> LocalSession:
     """A local session that looks without pausing."""
     session = LocalSession(tmp_path / "home", service=service)
-    session.log_poll_s = session.describe_poll_s = 0.0
+    session.log_poll_s = session.least_poll_s = session.describe_poll_s = 0.0
     return session
 
 
@@ -56,5 +56,5 @@ def local(service: FakeService, tmp_path: Path) -> LocalSession:
 def aws(service: FakeService) -> AwsSession:
     """An AWS session that looks without pausing."""
     session = AwsSession(BotoSession(), bucket="bkt", service=service)
-    session.log_poll_s = session.describe_poll_s = session.settle_s = 0.0
+    session.log_poll_s = session.least_poll_s = session.describe_poll_s = session.settle_s = 0.0
     return session
