@@ -261,11 +261,10 @@ class TrainingJob:
     def _follow(self, shown: bool, poll: float | None, timeout: float | None, out: TextIO) -> dict[str, Any]:
         """Read log and status in turns until the job has ended; returns its last description."""
         begun = time.monotonic()
-        deadline = None if timeout is None else time.monotonic() + timeout
-        description = self.describe()
+        deadline = None if timeout is None else begun + timeout
+        description, described_at = self.describe(), time.monotonic()
         printer = StatusPrinter(out) if shown else None
         follower = LogFollower(self.session.service, self.name, description) if shown else None
-        described_at = time.monotonic()
         while True:
             if printer is not None and follower is not None:
                 # What was printed before a job began to end belongs above the line that says so.
@@ -281,21 +280,15 @@ class TrainingJob:
                 raise WaitTimeout(
                     f"Training job {self.name} still runs after {timeout:g} s and goes on: wait() or stop()."
                 )
-            pause = self._pause_s(begun) if poll is None else poll
+            pause = self.session.pause_s(time.monotonic() - begun) if poll is None else poll
             time.sleep(pause)
-            early = pause < self.session.log_poll_s
-            if early or time.monotonic() - described_at >= self.session.describe_poll_s:
-                description = self.describe()
-                described_at = time.monotonic()
+            waited = time.monotonic() - described_at
+            if pause < self.session.log_poll_s or waited >= self.session.describe_poll_s:
+                description, described_at = self.describe(), time.monotonic()
         if follower is not None and self.session.settle_s:
             time.sleep(self.session.settle_s)
             _print_lines(follower, out)
         return description
-
-    def _pause_s(self, begun: float) -> float:
-        """Until the next look: a short job's end is not seen late, a long one's costs few calls."""
-        hundredth = (time.monotonic() - begun) / 100
-        return min(self.session.log_poll_s, max(self.session.least_poll_s, hundredth))
 
     def _failure(self, description: dict[str, Any]) -> TrainingJobFailed:
         return TrainingJobFailed(

@@ -43,13 +43,17 @@ class Session(ABC):
     log_poll_s: float
     """Seconds between two looks at a job's log, at most."""
     least_poll_s: float
-    """And at least; between the two it is a hundredth of the time that has passed."""
+    """And at least: see `pause_s`."""
     describe_poll_s: float
     """Seconds between two looks at a job's status, at most."""
     settle_s: float
     """Seconds by which the log may lag behind a terminal status."""
 
     service: TrainingService
+
+    def pause_s(self, passed_s: float) -> float:
+        """Until the next look at a job: a short one's end is not seen late, a long one costs few calls."""
+        return min(self.log_poll_s, max(self.least_poll_s, passed_s / 100))
 
     @property
     @abstractmethod

@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +19,7 @@ import boto3
 import pytest
 from botocore.config import Config
 
+ROOT = Path(__file__).resolve().parents[2]
 _PATIENCE_S = 60.0
 _STARTS = 5
 _KILLS = 5
@@ -139,6 +141,12 @@ def test_a_full_tmp(servers: Servers) -> None:
     if servers.home.is_relative_to("/tmp"):
         servers.home = Path("/var/tmp") / f"windtunnel-life-{os.getpid()}"
     fill = "mount -t tmpfs -o size=4k full /tmp && ! head -c 1M /dev/zero >/tmp/filler 2>/dev/null"
+    stash = Path(tempfile.mkdtemp(dir="/var/tmp"))
+    if ROOT.is_relative_to("/tmp"):  # these sources stay where they are
+        fill = (
+            f'mount --bind "{ROOT}" "{stash}" && mount -t tmpfs -o size=64k full /tmp && mkdir -p "{ROOT}"'
+            f' && mount --bind "{stash}" "{ROOT}" && ! head -c 1M /dev/zero >/tmp/filler 2>/dev/null'
+        )
     try:
         process = servers.start("unshare", "--mount", "sh", "-c", f'{fill}; exec "$@"', "sh")
         note = servers.note(process)
@@ -149,5 +157,6 @@ def test_a_full_tmp(servers: Servers) -> None:
         client.close()
     finally:
         servers.end()
+        stash.rmdir()
         if servers.home.parent == Path("/var/tmp"):
             shutil.rmtree(servers.home, ignore_errors=True)
