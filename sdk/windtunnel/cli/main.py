@@ -67,7 +67,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def build_parser() -> argparse.ArgumentParser:
     """The parser with all commands; makes nothing else, imports no boto3."""
-    from windtunnel.cli import diagnostics, env, jobs, report, run, top, validate
+    from windtunnel.cli import check, diagnostics, env, jobs, report, run, top
 
     parser = argparse.ArgumentParser(
         prog="windtunnel",
@@ -79,7 +79,7 @@ def build_parser() -> argparse.ArgumentParser:
     env.add_parsers(commands)
     top.add_parsers(commands)
     run.add_parsers(commands)
-    validate.add_parsers(commands)
+    check.add_parsers(commands)
     report.add_parsers(commands)
     diagnostics.add_parsers(commands)
     for name, text in _PASSED_ON.items():

@@ -44,7 +44,7 @@ def add_parsers(commands: Any) -> None:
 
 
 def add_script_arguments(parser: argparse.ArgumentParser) -> None:
-    """What `run` and `validate` have in common."""
+    """What `run` and `check` have in common."""
     parser.add_argument("script", help="the entry point, inside --source-dir if that is given")
     parser.add_argument("--source-dir", help="directory with the code (default: the script alone)")
     parser.add_argument("--dependency", action="append", default=[], metavar="PATH", help="packed too")

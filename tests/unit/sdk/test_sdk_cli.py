@@ -96,21 +96,21 @@ def test_a_job_that_waits_says_so(jobs: FakeService, capsys: pytest.CaptureFixtu
     assert capsys.readouterr() == ("", "windtunnel: j is Pending: waiting for 2 cores\n")
 
 
-def test_validate(jobs: FakeService, capsys: pytest.CaptureFixture[str]) -> None:
+def test_check(jobs: FakeService, capsys: pytest.CaptureFixture[str]) -> None:
     """Says what is fine, what to look at, and what was not checked."""
     Path("src/helper.py").write_text("")
     Path("src/train.py").write_text("import helper\nmodel.cuda()\n")
-    assert cli.main(["validate", "src/train.py"]) == 0
+    assert cli.main(["check", "src/train.py"]) == 0
     out = capsys.readouterr().out
     assert "imports helper from its own directory" in out
     assert "imports nothing that uses a NeuronCore" in out
     assert "line 2: .cuda() does not exist on Trainium" in out
     assert "Not checked" in out
     Path("src/train.py").write_text("import torch_xla, helper\n")
-    assert cli.main(["validate", "train.py", "--source-dir", "src"]) == 0
+    assert cli.main(["check", "train.py", "--source-dir", "src"]) == 0
     assert "note:" not in capsys.readouterr().out
     Path("src/train.py").write_text("def (:\n")
-    assert cli.main(["validate", "src/train.py"]) == 2
+    assert cli.main(["check", "src/train.py"]) == 2
     assert "line 1" in capsys.readouterr().err
     assert jobs.requests == {}
 

@@ -20,7 +20,7 @@ from windtunnel import (
     TrainingJobFailed,
 )
 from windtunnel.backend import Backend
-from windtunnel.cli.validate import notes_on
+from windtunnel.cli.check import notes_on
 from windtunnel.errors import BackendError
 from windtunnel.settings import home
 
@@ -170,7 +170,7 @@ def test_a_log_that_the_terminal_cannot_show(local: LocalSession) -> None:
 
 @pytest.mark.parametrize("source", [b"x = '\0'", b"\xff\xfe", b"(" * 300])
 def test_a_script_that_is_no_python(project: Path, source: bytes) -> None:
-    """`validate` says so."""
+    """`check` says so."""
     script = project / "odd.py"
     script.write_bytes(source)
     with pytest.raises(SourceError, match="cannot be imported"):
@@ -178,7 +178,7 @@ def test_a_script_that_is_no_python(project: Path, source: bytes) -> None:
 
 
 def test_a_script_in_an_encoding_of_its_own(project: Path) -> None:
-    """Python reads it, so does `validate`."""
+    """Python reads it, so does `check`."""
     script = project / "old.py"
     script.write_bytes("# -*- coding: latin-1 -*-\nimport torch_xla\nx = 'é'\n".encode("latin-1"))
     assert notes_on(script, packed=True) == []

@@ -1,4 +1,4 @@
-"""`windtunnel validate SCRIPT`: what can be said about a script before it runs.
+"""`windtunnel check SCRIPT`: what can be said about a script before it runs.
 
 The SDK's own checks (entry point, packing, limits, image), and a reading of the script's text: does it
 parse, are the modules it imports beside it. What only shows when it runs, this cannot see, and says so.
@@ -21,16 +21,16 @@ from windtunnel.request import SourceUpload
 
 def add_parsers(commands: Any) -> None:
     """Register the command."""
-    validate = commands.add_parser(
-        "validate",
+    check = commands.add_parser(
+        "check",
         help="check a script and its arguments without starting anything",
         description="Check a script and its arguments as `run` would, without starting anything.",
     )
-    add_script_arguments(validate)
-    validate.set_defaults(func=_validate)
+    add_script_arguments(check)
+    check.set_defaults(func=_check)
 
 
-def _validate(arguments: argparse.Namespace) -> int:
+def _check(arguments: argparse.Namespace) -> int:
     estimator = estimator_of(arguments, hyperparameters=hyperparameters_of(arguments))
     request = estimator.request()
     trees = [upload.tree for upload in request.uploads if isinstance(upload, SourceUpload)]
