@@ -6,25 +6,31 @@ library. The same numbers in give the same numbers out.
 
 from __future__ import annotations
 
+from .architectures import ARCHITECTURES, Architecture
 from .billing import billable_seconds, cost_per_million, cost_usd, instance_seconds, spot_savings_percent
-from .calibration import CALIBRATIONS, Calibration, RangeCheck
+from .calibration import CALIBRATIONS, Calibration
 from .catalog import CATALOG, Figure, InstanceType, instance_type
 from .compare import BatchRule, Comparison, Cost, Estimate, Verdict, compare, estimate
 from .compute import AUTO_CAST, BF16_AUTOCAST, FP32, TF32, Precision
 from .errors import InvalidCounters, InvalidInput, PricePerfError, PriceUnknown, UnknownInstance
 from .fixed_costs import FixedCost
+from .intervals import RangeCheck
+from .predict import TrainingStep, training_step
 from .prices import Price, PriceBook
 from .published import PublishedComparison, published_comparison
 from .step import StepTime, StepWork, step_time
+from .training import Training
 from .workload import FullScale, Workload
 
 __all__ = [
+    "ARCHITECTURES",
     "AUTO_CAST",
     "BF16_AUTOCAST",
     "CALIBRATIONS",
     "CATALOG",
     "FP32",
     "TF32",
+    "Architecture",
     "BatchRule",
     "Calibration",
     "Comparison",
@@ -45,6 +51,8 @@ __all__ = [
     "RangeCheck",
     "StepTime",
     "StepWork",
+    "Training",
+    "TrainingStep",
     "UnknownInstance",
     "Verdict",
     "Workload",
@@ -58,4 +66,5 @@ __all__ = [
     "published_comparison",
     "spot_savings_percent",
     "step_time",
+    "training_step",
 ]

@@ -1,21 +1,23 @@
-"""The time of collectives: rings inside an instance, then rings between instances.
+"""The time of collectives: bytes over the links and the network, and hops.
 
-The payload is what one worker hands in. Over several instances a collective is
-hierarchical: reduce-scatter inside, the exchange of shards over the network
-(all workers of an instance share it), all-gather inside. Inside, that moves the
-same bytes as one ring; the network adds its own term.
+Inside an instance a ring moves the payload over each core's links; between instances the
+shards of all rings of an instance share its network. To that comes the latency of one hop
+for each member of the ring and each message: small messages, and many members, are bound
+by the hops. That the ring runs through all members, also over many instances, is what the
+published rows show (`calibration`).
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from .catalog import InstanceType
-from .compute import check_efficiency
+from .engines import Constants
 from .errors import InvalidInput
 
-LATENCY_S = 50e-6
-"""Start of one collective. Assumption: the order of magnitude of NCCL and of the Neuron runtime."""
+BUCKET_BYTES = 50e6
+"""Gradients travel in buckets of this size (torch_xla's ALLREDUCE_GRADIENTS_BUCKET_SIZE_MB=50)."""
 
 # How many times the (full) payload crosses a link in a ring of n, as a factor of (n - 1) / n.
 _PASSES = {
@@ -41,29 +43,49 @@ class Collective:
     payload_bytes: float
 
 
+@dataclass(frozen=True)
+class Group:
+    """Who takes part: ``members`` workers, ``local`` of them in each instance.
+
+    ``sharing``: how many such groups send over one instance's network at the same time.
+    """
+
+    members: int
+    local: int
+    sharing: int = 1
+
+    @property
+    def instances(self) -> int:
+        """Over how many instances the group spreads."""
+        return math.ceil(self.members / self.local)
+
+
 def collective_seconds(
-    collective: Collective, instance: InstanceType, efficiency: float, instance_count: int = 1
+    collective: Collective, instance: InstanceType, constants: Constants, group: Group
 ) -> float:
     """Seconds one worker spends in these collectives, nothing else running.
 
     Kinds that are not listed (a barrier, a send) count as one pass.
 
     Raises:
-        InvalidInput: efficiency out of range, negative bytes, or no instance.
+        InvalidInput: negative bytes or count, or an empty group.
     """
-    check_efficiency(efficiency)
-    if instance_count < 1:
-        raise InvalidInput(f"a job has at least 1 instance, not {instance_count}")
+    if not 1 <= group.local <= group.members:
+        raise InvalidInput(f"a group has at least 1 member, and no more in an instance than in all: {group}")
     if collective.payload_bytes < 0 or collective.count < 0:
         raise InvalidInput(f"a collective cannot have a negative count or size: {collective}")
     passes = _PASSES.get(collective.kind, 1.0)
-    inside = _ring(collective.payload_bytes * passes, instance.core_count)
-    between = _ring(collective.payload_bytes * passes, instance_count)
+    payload = collective.payload_bytes * passes
     return (
-        inside / (instance.core_link_bandwidth * efficiency)
-        + between / (instance.network_bandwidth * efficiency)
-        + (collective.count * LATENCY_S if instance.core_count * instance_count > 1 else 0.0)
+        _ring(payload, group.local) / (instance.core_link_bandwidth * constants.link)
+        + _ring(payload, group.instances) * group.sharing / (instance.network_bandwidth * constants.network)
+        + collective.count * passes * (group.members - 1) * constants.hop_s
     )
+
+
+def buckets(payload_bytes: float) -> float:
+    """Into how many messages a reduction of gradients is cut."""
+    return math.ceil(payload_bytes / BUCKET_BYTES)
 
 
 def _ring(payload_bytes: float, members: int) -> float:

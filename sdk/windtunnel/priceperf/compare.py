@@ -16,11 +16,12 @@ from typing import Literal
 
 from . import fixed_costs
 from .billing import billable_seconds, cost_usd
-from .calibration import CALIBRATIONS, Calibration, RangeCheck, check_range
+from .calibration import CALIBRATIONS, Calibration, check_range
 from .catalog import InstanceType, instance_type
 from .compute import AUTO_CAST, BF16_AUTOCAST, FP32, TF32, Precision
 from .errors import InvalidInput
 from .fixed_costs import FixedCost
+from .intervals import RangeCheck
 from .prices import Price, PriceBook
 from .step import StepTime, step_time
 from .workload import FullScale, Workload
@@ -219,7 +220,7 @@ def estimate(
     )
     calibration = CALIBRATIONS[instance.family]
     work = workload.at(samples_per_core, precision)
-    step = step_time(work, instance, precision, calibration.efficiency, instance_count)
+    step = step_time(work, instance, precision, calibration.constants, instance_count)
     global_batch = samples_per_core * instance.core_count * instance_count
     check = check_range(
         calibration,
@@ -230,7 +231,7 @@ def estimate(
         },
     )
     forward = step_time(
-        workload.evaluation_at(samples_per_core, precision), instance, precision, calibration.efficiency
+        workload.evaluation_at(samples_per_core, precision), instance, precision, calibration.constants
     )
     evaluation_steps = math.ceil(size.evaluation_samples / global_batch) * size.epochs
     model_gib = size.model_gib

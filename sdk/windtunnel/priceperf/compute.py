@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from .catalog import InstanceType
+from .engines import check_efficiency
 from .errors import InvalidInput
 
 
@@ -20,6 +21,10 @@ class Precision:
     fp32_matmul: str
     activation_bytes: float
     meaning: str
+
+    def ran_as(self, dtype: str) -> str:
+        """The dtype in which a product written in ``dtype`` runs."""
+        return self.fp32_matmul if dtype == "fp32" else dtype
 
 
 AUTO_CAST = Precision(
@@ -54,12 +59,5 @@ def compute_seconds(
     for dtype, count in flops.items():
         if count < 0:
             raise InvalidInput(f"FLOPs must be 0 or more, not {count} ({dtype})")
-        ran_as = precision.fp32_matmul if dtype == "fp32" else dtype
-        total += count / (instance.core_peak_flops(ran_as) * efficiency)
+        total += count / (instance.core_peak_flops(precision.ran_as(dtype)) * efficiency)
     return total
-
-
-def check_efficiency(efficiency: float) -> None:
-    """Raise `InvalidInput` unless 0 < efficiency <= 1."""
-    if not 0 < efficiency <= 1:
-        raise InvalidInput(f"an efficiency must be above 0 and at most 1, not {efficiency}")

@@ -10,16 +10,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import date
 
-from .analytic import activation_elements, training_flops
+from .architectures import ARCHITECTURES
 from .billing import cost_usd
 from .calibration import CALIBRATIONS
 from .catalog import instance_type
-from .collectives import Collective
 from .compute import AUTO_CAST, FP32, TF32, Precision
-from .memory import STATE_BYTES_PER_PARAMETER
+from .counts import step_work
 from .prices import Price, PriceBook
-from .published_rows import ARCHITECTURES
 from .step import StepWork, step_time
+from .training import Training
 
 SOURCE = (
     "AWS blog, 'Maximize performance and reduce your deep learning training cost "
@@ -141,26 +140,32 @@ def published_comparison(prices: PriceBook | None = None) -> PublishedComparison
         later,
         (
             _check(TRN1, BATCH_PER_CORE, AUTO_CAST),
-            _check(P4D, GLOBAL_BATCH / 8, FP32),
-            _check(P4D, GLOBAL_BATCH / 8, TF32),
+            _check(P4D, GLOBAL_BATCH // 8, FP32),
+            _check(P4D, GLOBAL_BATCH // 8, TF32),
         ),
     )
 
 
-def benchmark_work(samples: float) -> StepWork:
+def benchmark_work(samples: int) -> StepWork:
     """One worker's step of that job, counted from BERT base's dimensions, all in fp32."""
-    model = ARCHITECTURES["BERT-Base"]
-    activations = activation_elements(model, samples, SEQUENCE_LENGTH, head_part=0.0)
-    return StepWork(
-        samples,
-        {"fp32": training_flops(model, samples, SEQUENCE_LENGTH, head_part=0.0)},
-        _PARAMETERS * STATE_BYTES_PER_PARAMETER + 4 * activations,
-        (Collective("all_reduce", 1, _PARAMETERS * 4.0),),
+    return step_work(
+        Training(
+            ARCHITECTURES["BERT-Base"],
+            _PARAMETERS,
+            microbatch=samples,
+            global_batch=samples,
+            sequence_length=SEQUENCE_LENGTH,
+            data_parallel=1,
+            storage_dtype="fp32",
+            matmul_dtype="fp32",
+            gradient_bytes=4,
+            head_part=0.0,  # a classifier reads one position, and has no vocabulary
+        )
     )
 
 
-def _check(job: PublishedJob, samples: float, precision: Precision) -> ModelCheck:
+def _check(job: PublishedJob, samples: int, precision: Precision) -> ModelCheck:
     instance = instance_type(job.instance_type)
-    efficiency = CALIBRATIONS[instance.family].efficiency
-    time = step_time(benchmark_work(samples), instance, precision, efficiency)
+    constants = CALIBRATIONS[instance.family].constants
+    time = step_time(benchmark_work(samples), instance, precision, constants)
     return ModelCheck(job.instance_type, precision, 1 / time.total_s, job.iterations_per_second)

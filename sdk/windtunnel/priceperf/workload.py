@@ -12,11 +12,19 @@ from .collectives import Collective
 from .compile_time import CompiledGraph
 from .compute import Precision
 from .errors import InvalidCounters, InvalidInput
-from .memory import STATE_BYTES_PER_PARAMETER
+from .predict import OPTIMIZER_BYTES
 from .step import StepWork
 
 SCHEMA = "windtunnel.counters/1"
 GRADIENT_BYTES = 4  # a rehearsal reduces gradients in fp32
+
+STATE_BYTES_PER_PARAMETER = 5 * 4 + OPTIMIZER_BYTES
+"""Traffic of one parameter in one fp32 step, whatever the batch, as the counters count it.
+
+The weight is an operand of two products (forward, backward), its gradient the
+result of one; both pass the graph's edge once more (5 x 4 bytes). Adam takes
+weight, gradient and two moments in and puts weight and moments out (7 x 4 bytes).
+"""
 
 
 @dataclass(frozen=True)
@@ -104,6 +112,7 @@ class Workload:
             samples=samples,
             flops={dtype: count * scale for dtype, count in self.step.flops.items()},
             bytes_moved=self.state_bytes + activations * scale,
+            state_bytes=self.state_bytes,
         )
 
     def evaluation_at(self, samples: float, precision: Precision) -> StepWork:

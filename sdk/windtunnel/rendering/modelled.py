@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from windtunnel.priceperf import (
+    CALIBRATIONS,
     FP32,
     TF32,
     Calibration,
@@ -15,8 +16,9 @@ from windtunnel.priceperf import (
     Verdict,
     Workload,
 )
-from windtunnel.priceperf.calibration import COVERAGE, VERSION_SPREAD
-from windtunnel.priceperf.step import HOST_S_PER_STEP
+from windtunnel.priceperf.calibration import VERSION_SPREAD
+from windtunnel.priceperf.engines import HOST_S
+from windtunnel.priceperf.intervals import COVERAGE
 from windtunnel.rendering import format as fmt
 from windtunnel.rendering.document import Row, Section, Style
 
@@ -110,6 +112,7 @@ def _time_and_cost(comparison: Comparison, workload: Workload, full_scale: FullS
         row("interval", lambda e: _span(e.step_interval_s, fmt.modelled_seconds), "detail"),
         row("compute", lambda e: fmt.modelled_seconds(e.step.compute_s), "detail"),
         row("memory", lambda e: fmt.modelled_seconds(e.step.memory_s), "detail"),
+        row("of these at the same time", lambda e: fmt.modelled_seconds(e.step.overlapped_s), "detail"),
         row("collectives", lambda e: fmt.modelled_seconds(e.step.exposed_collective_s), "detail"),
         row("host", lambda e: fmt.modelled_seconds(e.step.host_s), "detail"),
         row("Samples/s", lambda e: fmt.significant(e.samples_per_s)),
@@ -234,10 +237,14 @@ def _trust(comparison: Comparison) -> Section:
 
 def _calibration_note(calibration: Calibration) -> str:
     name = "trn1" if calibration.family == "trn1" else "p4d (A100)"
+    counted = [abs(error) for error in calibration.counts_errors]
     text = (
-        f"{name}: step time fitted to {len(calibration.rows)} published rows; each row predicted from the "
-        f"others is off by {fmt.percent(calibration.mean_error)} on average, "
-        f"{fmt.percent(calibration.max_error)} at most. The interval holds {fmt.percent(COVERAGE)} of them"
+        f"{name}: constants fitted to {len(calibration.rows)} published rows; each row predicted from the "
+        f"others by its description is off by {fmt.percent(calibration.mean_error)} on average, "
+        f"{fmt.percent(calibration.max_error)} at most. From a rehearsal's counts, which "
+        f"tell no shapes, the {len(counted)} rows that are like a rehearsal are off by "
+        f"{fmt.percent(sum(counted) / len(counted))} on average, {fmt.percent(max(counted))} at most; the "
+        f"interval holds {fmt.percent(COVERAGE)} of these"
     )
     ratio = calibration.outside_check
     if ratio > 1.1:
@@ -245,13 +252,7 @@ def _calibration_note(calibration: Calibration) -> str:
             f"; its slow end is set by AWS's own BERT base job, a plain script, "
             f"which took {ratio:.1f} times what this model says"
         )
-    if calibration.left_out_errors:
-        errors = [abs(error) for error in calibration.left_out_errors]
-        text += (
-            f". {len(errors)} published rows outside the fit (larger models, longer sequences) are off by "
-            f"{fmt.percent(sum(errors) / len(errors))} on average, {fmt.percent(max(errors))} at most"
-        )
-    text += ". Form and rows of the fit were chosen knowing these errors, so expect somewhat larger ones"
+    text += ". The form of the model was chosen knowing these errors, so expect somewhat larger ones"
     if calibration.family == "trn1":
         text += f". The same job moves by ±{fmt.percent(VERSION_SPREAD)} between Neuron versions"
     return f"{text}."
@@ -269,9 +270,10 @@ def _assumptions(comparison: Comparison) -> Section:
         "Batch: NeuronCores keep the rehearsed samples a core, on all cores of the instance; "
         f"GPUs get the same {same}.",
         *(f"Precision: {item.precision.meaning}." for item in neuron[:1]),
-        "Step: compute and memory time add up; of the collectives counts what nothing hides "
-        "(on trn1 nothing does, on GPUs half of the step). "
-        f"The host's Python takes {HOST_S_PER_STEP * 1e3:g} ms.",
+        "Step: compute and memory time add up, but for the part that overlaps (on trn1 "
+        f"{fmt.percent(CALIBRATIONS['trn1'].constants.overlap)} of the shorter, on GPUs nothing); of the "
+        "collectives counts what nothing hides (on trn1 nothing does, on GPUs half of the step). "
+        f"The host takes {HOST_S * 1e3:g} ms that nothing hides.",
         "Bytes, attention and sample length as rehearsed. Waiting for input is not modelled. "
         "Steps without optimizer count as evaluation.",
         *dict.fromkeys(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
+from statistics import mean
 from typing import Any
 
 from windtunnel.priceperf import Comparison, Cost, Estimate, FullScale, Price, Verdict
@@ -59,11 +60,12 @@ def _estimate(item: Estimate, costs: Sequence[dict[str, Any]]) -> dict[str, Any]
         "costs": list(costs),
         "calibration": {
             "rows": len(calibration.rows),
-            "left_out": calibration.left_out,
             "leave_one_out_mean": _round(calibration.mean_error),
             "leave_one_out_median": _round(calibration.median_error),
             "leave_one_out_max": _round(calibration.max_error),
-            "left_out_errors": [_round(error) for error in calibration.left_out_errors],
+            "from_counts_rows": len(calibration.counts_rows),
+            "from_counts_mean": _round(mean(map(abs, calibration.counts_errors))),
+            "from_counts_max": _round(max(map(abs, calibration.counts_errors))),
             "outside_check_ratio": calibration.outside_check,
             "outside_range": list(check.outside),
             "not_checked": list(check.unknown),

@@ -1,6 +1,8 @@
-"""A step's time behaves like physics: more work is never faster, more machine never slower."""
+"""A step's time from counts behaves like physics: more work is never faster, more machine never slower."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -16,29 +18,30 @@ from windtunnel.priceperf import (
     instance_type,
     step_time,
 )
-from windtunnel.priceperf.analytic import training_flops
-from windtunnel.priceperf.collectives import Collective, collective_seconds
-from windtunnel.priceperf.memory import memory_seconds
-from windtunnel.priceperf.published_rows import ARCHITECTURES
-from windtunnel.priceperf.step import Efficiency
+from windtunnel.priceperf.collectives import BUCKET_BYTES, Collective, Group, collective_seconds
+from windtunnel.priceperf.engines import Constants, bytes_s
+from windtunnel.priceperf.step import PRODUCT_SLOWDOWN, VECTOR_PER_PRODUCT_BYTE
 
 TRN1 = instance_type("ml.trn1.32xlarge")
 P4D = instance_type("ml.p4d.24xlarge")
 AMOUNT = st.floats(0, 1e15, allow_nan=False)
-PERFECT = Efficiency(1.0, 1.0, 1.0, 0.0)
+PERFECT = Constants(
+    tensor=1, vector=1, memory=1, eager_passes=0, flash=1, link=1, network=1, hop_s=0, overlap=0,
+    hidden_collectives=0, straggling=0,
+)  # fmt: skip
 
 
 @given(flops=AMOUNT, moved=AMOUNT, payload=AMOUNT, more=st.floats(1, 100), count=st.integers(1, 64))
 def test_more_work_never_takes_less_time(
     flops: float, moved: float, payload: float, more: float, count: int
 ) -> None:
-    """In each of FLOPs, bytes and payload, on both families."""
+    """In each of FLOPs, bytes, state and payload, on both families."""
     for instance, precision in ((TRN1, AUTO_CAST), (P4D, TF32)):
-        efficiency = CALIBRATIONS[instance.family].efficiency
+        constants = CALIBRATIONS[instance.family].constants
 
         def time(f: float, m: float, p: float) -> float:
             work = StepWork(1, {"fp32": f}, m, (Collective("all_reduce", 1, p),))
-            return step_time(work, instance, precision, efficiency, count).total_s  # noqa: B023
+            return step_time(work, instance, precision, constants, count).total_s  # noqa: B023
 
         base = time(flops, moved, payload)
         for bigger in (
@@ -49,56 +52,87 @@ def test_more_work_never_takes_less_time(
             assert time(*bigger) >= base * (1 - 1e-12)
 
 
+@given(flops=AMOUNT, moved=AMOUNT, payload=AMOUNT, count=st.integers(1, 500))
+def test_doubling_the_instances_never_more_than_doubles_throughput(
+    flops: float, moved: float, payload: float, count: int
+) -> None:
+    """With the same samples a worker, the step of twice the instances is no shorter."""
+    work = StepWork(1, {"fp32": flops}, moved, (Collective("all_reduce", 1, payload),))
+    for instance, precision in ((TRN1, AUTO_CAST), (P4D, TF32)):
+        constants = CALIBRATIONS[instance.family].constants
+        once = step_time(work, instance, precision, constants, count).total_s
+        assert step_time(work, instance, precision, constants, 2 * count).total_s >= once * (1 - 1e-12)
+
+
 def test_peak_is_reached_at_full_efficiency() -> None:
-    """95 TFLOP in bf16 take a NeuronCore one second; 19.5 in fp32 an A100."""
+    """95 TFLOP in bf16 take a NeuronCore one second, and what small products add; bytes their bandwidth."""
     trn = step_time(StepWork(1, {"fp32": 95e12}, 0), TRN1, AUTO_CAST, PERFECT)
     gpu = step_time(StepWork(1, {"fp32": 19.5e12}, 0), P4D, FP32, PERFECT)
-    assert trn.compute_s == pytest.approx(1.0)
-    assert gpu.compute_s == pytest.approx(1.0)
-    assert memory_seconds(1555e9, P4D, 1.0) == pytest.approx(1.0)
+    assert trn.compute_s == pytest.approx(PRODUCT_SLOWDOWN)
+    assert gpu.compute_s == pytest.approx(1 + (PRODUCT_SLOWDOWN - 1) * 19.5 / 312)
+    assert bytes_s(1555e9, P4D, 1.0) == pytest.approx(1.0)
+
+
+def test_state_is_streamed_and_activations_pass_several_times() -> None:
+    """Of the same bytes, those of weights count once."""
+    activations = step_time(StepWork(1, {}, 1555e9), P4D, TF32, PERFECT).memory_s
+    state = step_time(StepWork(1, {}, 1555e9, state_bytes=1555e9), P4D, TF32, PERFECT).memory_s
+    assert state == pytest.approx(1.0)
+    assert activations == pytest.approx(VECTOR_PER_PRODUCT_BYTE)
+    with pytest.raises(InvalidInput, match="state bytes"):
+        StepWork(1, {}, 1.0, state_bytes=2.0)
 
 
 def test_ring_identities() -> None:
     """All-reduce is reduce-scatter and all-gather; alone there is nothing to move."""
-    payload = 1e9
     full, half, other = (
-        collective_seconds(Collective(kind, 0, payload), P4D, 1.0)
+        collective_seconds(Collective(kind, 0, 1e9), P4D, PERFECT, Group(8, 8))
         for kind in ("all_reduce", "reduce_scatter", "all_gather")
     )
     assert full == pytest.approx(half + other)
-    assert full == pytest.approx(2 * 7 / 8 * payload / 600e9)
+    assert full == pytest.approx(2 * 7 / 8 * 1e9 / 600e9)
+    assert collective_seconds(Collective("all_reduce", 5, 1e9), P4D, PERFECT, Group(1, 1)) == 0
 
 
 def test_between_instances_the_network_adds_its_ring() -> None:
-    """Two p4d share 50 GB/s each: the payload crosses once."""
-    one = collective_seconds(Collective("all_reduce", 0, 1e9), P4D, 1.0, 1)
-    two = collective_seconds(Collective("all_reduce", 0, 1e9), P4D, 1.0, 2)
+    """Two p4d share 50 GB/s each: the payload crosses once, and once for each ring that shares it."""
+    one = collective_seconds(Collective("all_reduce", 0, 1e9), P4D, PERFECT, Group(8, 8))
+    two = collective_seconds(Collective("all_reduce", 0, 1e9), P4D, PERFECT, Group(16, 8))
     assert two - one == pytest.approx(1e9 / 50e9)
+    shared = collective_seconds(Collective("all_reduce", 0, 1e9), P4D, PERFECT, Group(16, 8, 4))
+    assert shared - one == pytest.approx(4e9 / 50e9)
+
+
+def test_small_messages_are_bound_by_hops() -> None:
+    """Each message goes round the ring twice; a large payload is cut into buckets."""
+    slow = replace(PERFECT, hop_s=1e-3)
+    assert collective_seconds(Collective("all_reduce", 3, 0), P4D, slow, Group(8, 8)) == pytest.approx(
+        3 * 2 * 7 * 1e-3
+    )
+    work = StepWork(1, {}, 0, (Collective("all_reduce", 1, 10 * BUCKET_BYTES),))
+    hops = step_time(work, P4D, TF32, slow).collective_s - step_time(work, P4D, TF32, PERFECT).collective_s
+    assert hops == pytest.approx(10 * 2 * 7 * 1e-3)
 
 
 def test_what_hides_behind_compute_does_not_count() -> None:
-    """Overlap hides collectives, never more than there are."""
-    work = StepWork(1, {"bf16": 95e12}, 0, (Collective("all_reduce", 0, 1e9),))
-    hidden = step_time(work, TRN1, AUTO_CAST, Efficiency(1.0, 1.0, 1.0, 0.5))
+    """Overlap hides collectives, never more than there are; engines overlap by the shorter."""
+    work = StepWork(1, {"bf16": 95e12}, 410e9 / 4, (Collective("all_reduce", 0, 1e9),))
+    hidden = step_time(work, TRN1, AUTO_CAST, replace(PERFECT, hidden_collectives=0.5, overlap=0.5))
     shown = step_time(work, TRN1, AUTO_CAST, PERFECT)
     assert hidden.exposed_collective_s == 0
     assert shown.exposed_collective_s == shown.collective_s > 0
     assert shown.largest == "compute"
-
-
-def test_textbook_flops_of_bert_base() -> None:
-    """Six FLOPs a weight and token, and the attention scores."""
-    model = ARCHITECTURES["BERT-Base"]
-    weights = 12 * (4 * 768**2 + 2 * 768 * 3072)
-    scores = 12 * 3 * 4 * 128 * 768
-    assert training_flops(model, 1, 128, 0.0) == pytest.approx(128 * (6 * weights + scores))
+    assert hidden.overlapped_s == pytest.approx(shown.memory_s / 2)
+    assert shown.overlapped_s == 0
 
 
 @pytest.mark.parametrize("efficiency", [0.0, -0.1, 1.1])
 def test_efficiencies_out_of_range_are_refused(efficiency: float) -> None:
     """Nothing runs above its peak."""
-    with pytest.raises(InvalidInput, match="efficiency"):
-        memory_seconds(1.0, TRN1, efficiency)
+    with pytest.raises(InvalidInput, match="above 0 and at most 1"):
+        bytes_s(1.0, TRN1, efficiency)
+    with pytest.raises(InvalidInput, match="tensor must be above 0"):
+        replace(PERFECT, tensor=efficiency)
 
 
 def test_unknown_dtype_lists_the_known() -> None:

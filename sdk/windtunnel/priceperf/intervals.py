@@ -1,0 +1,105 @@
+"""Prediction intervals from the errors of left-out rows, and what lies outside the calibrated range.
+
+Conformal: an interval is as wide as the quantile of left-out errors, so that at least
+`COVERAGE` of rows drawn like them lie inside. Widths are in logs: 0.2 is a factor of 1.22
+to either side.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+COVERAGE = 0.80
+"""The part of left-out rows that lies inside an interval."""
+
+WIDENING_PER_DOUBLING = 0.5
+"""Outside the range, each factor of two adds half of the error again. Assumption."""
+
+
+def half_width(errors: Sequence[float], coverage: float = COVERAGE) -> float:
+    """Log half-width of an interval: the conformal quantile of these relative errors."""
+    ordered = sorted(abs(math.log1p(error)) for error in errors)
+    rank = min(len(ordered), math.ceil((len(ordered) + 1) * coverage))
+    return ordered[rank - 1]
+
+
+def measured_coverage(errors: Sequence[float], coverage: float = COVERAGE) -> float:
+    """The part of rows inside the interval that the errors of all the other rows give."""
+    inside = [
+        abs(math.log1p(error)) <= half_width([*errors[:index], *errors[index + 1 :]], coverage)
+        for index, error in enumerate(errors)
+    ]
+    return sum(inside) / len(inside)
+
+
+@dataclass(frozen=True)
+class Range:
+    """Smallest and largest value of one quantity among the rows."""
+
+    quantity: str
+    unit: str
+    low: float
+    high: float
+
+    def distance(self, value: float) -> float:
+        """How many times ``value`` lies outside: 1 inside, 2 at half the low or twice the high end."""
+        if value <= 0:
+            return math.inf
+        return max(1.0, self.low / value, value / self.high)
+
+    @classmethod
+    def of(cls, quantity: str, unit: str, values: Sequence[float]) -> Range:
+        """The range of these values."""
+        return cls(quantity, unit, min(values), max(values))
+
+
+@dataclass(frozen=True)
+class RangeCheck:
+    """Whether a job lies where the constants were fitted.
+
+    ``outside``: sentences, one a quantity; ``unknown``: quantities that are not told.
+    ``log_fast``, ``log_slow``: the interval's, widened by the distance outside.
+    """
+
+    outside: tuple[str, ...]
+    unknown: tuple[str, ...]
+    log_fast: float
+    log_slow: float
+
+    @property
+    def inside(self) -> bool:
+        """No known quantity is outside."""
+        return not self.outside
+
+
+def check_ranges(
+    ranges: Sequence[Range], values: Mapping[str, float | None], log_fast: float, log_slow: float
+) -> RangeCheck:
+    """Compare quantities with the calibrated ranges and widen the error outside them.
+
+    ``values`` are keyed as `Range.quantity`; None or absent means not known.
+    """
+    outside, unknown, farthest = [], [], 1.0
+    for limits in ranges:
+        value = values.get(limits.quantity)
+        if value is None:
+            unknown.append(limits.quantity)
+            continue
+        distance = limits.distance(value)
+        if distance > 1:
+            farthest = max(farthest, distance)
+            outside.append(
+                f"{limits.quantity} {_short(value, limits.unit)}, calibrated from "
+                f"{_short(limits.low, limits.unit)} to {_short(limits.high, limits.unit)}"
+            )
+    widened = 1 + WIDENING_PER_DOUBLING * math.log2(min(farthest, 2.0**20))
+    return RangeCheck(tuple(outside), tuple(unknown), log_fast * widened, log_slow * widened)
+
+
+def _short(value: float, unit: str) -> str:
+    for limit, prefix in ((1e12, "T"), (1e9, "G"), (1e6, "M")):
+        if value >= limit:
+            return f"{value / limit:.3g} {prefix}{'' if unit.startswith('FLOP') else ' '}{unit}"
+    return f"{value:,.0f} {unit}"

@@ -1,0 +1,237 @@
+"""The time of a described training behaves like physics, and its parts are what they say."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from typing import Any
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from windtunnel.priceperf import CALIBRATIONS, InvalidInput, cost_usd, instance_type
+from windtunnel.priceperf.architectures import ARCHITECTURES, Architecture
+from windtunnel.priceperf.counts import product_elements, step_work
+from windtunnel.priceperf.engines import HALF_SIZE, Product
+from windtunnel.priceperf.footprint import activation_bytes, needed_recompute, state_bytes
+from windtunnel.priceperf.predict import throughput, training_flops, training_step
+from windtunnel.priceperf.published_a100_rows import A100_ROWS
+from windtunnel.priceperf.training import Training
+
+TRN1 = instance_type("ml.trn1.32xlarge")
+P4D = instance_type("ml.p4d.24xlarge")
+LLAMA = ARCHITECTURES["Llama2-7B"]
+
+
+@st.composite
+def trainings(draw: st.DrawFn) -> Training:
+    """Transformers of any size, however they are split."""
+    heads = draw(st.sampled_from([8, 16, 32, 64]))
+    hidden = heads * draw(st.sampled_from([64, 128]))
+    model = Architecture(
+        layers=draw(st.integers(1, 100)),
+        hidden_size=hidden,
+        attention_heads=heads,
+        ffn_hidden_size=draw(st.integers(hidden, 5 * hidden)),
+        kv_hidden_size=hidden,
+        vocabulary=draw(st.integers(0, 130_000)),
+        family=draw(st.sampled_from(["encoder", "decoder", "llama", "vision"])),
+    )
+    tensor, pipeline = draw(st.sampled_from([(1, 1), (2, 1), (8, 1), (8, 4), (32, 2)]))
+    data = draw(st.integers(1, 64))
+    microbatch = draw(st.integers(1, 64))
+    return Training(
+        architecture=model,
+        parameters=model.parameters,
+        microbatch=microbatch,
+        global_batch=microbatch * data * draw(st.integers(1, 64)),
+        sequence_length=draw(st.integers(16, 8192)),
+        data_parallel=data,
+        tensor_parallel=tensor,
+        pipeline_parallel=pipeline,
+        storage_dtype=draw(st.sampled_from(["bf16", "fp32"])),
+        recompute=draw(st.sampled_from(["none", "selective", "full"])),
+        zero=draw(st.sampled_from(["none", "optimizer", "full"])),
+        attention=draw(st.sampled_from(["eager", "flash"])),
+    )
+
+
+def seconds(training: Training, instance: Any = TRN1) -> float:
+    """One step on as many instances as it needs."""
+    return training_step(training, instance, CALIBRATIONS[instance.family].constants).total_s
+
+
+@given(training=trainings(), times=st.integers(2, 5))
+def test_more_work_never_takes_less_time(training: Training, times: int) -> None:
+    """More layers, tokens, sequences, a larger hidden or feed-forward size: never faster."""
+    model = training.architecture
+    bigger = (
+        replace(training, architecture=replace(model, layers=model.layers * times)),
+        replace(training, architecture=replace(model, ffn_hidden_size=model.ffn_hidden_size * times)),
+        replace(training, architecture=replace(model, vocabulary=model.vocabulary * times)),
+        replace(training, sequence_length=training.sequence_length * times),
+        replace(training, global_batch=training.global_batch * times),
+        replace(training, recompute="full"),
+        replace(training, parameters=training.parameters * times),
+    )
+    for instance in (TRN1, P4D):
+        base = seconds(training, instance)
+        for more in bigger[:5] + (bigger[6:]):
+            assert training_flops(more) >= training_flops(training)
+            assert seconds(more, instance) >= base * (1 - 1e-9)
+    if training.tensor_parallel == 1:  # with tensor parallelism it also splits norms and residuals
+        assert seconds(bigger[5]) >= seconds(training) * (1 - 1e-9)
+
+
+@given(training=trainings(), nodes=st.integers(1, 500), microbatches=st.integers(2, 64))
+def test_doubling_the_nodes_never_more_than_doubles_throughput(
+    training: Training, nodes: int, microbatches: int
+) -> None:
+    """Neither with the same batch a worker (weak scaling) nor with the same global batch (strong)."""
+    for instance in (TRN1, P4D):
+        constants = CALIBRATIONS[instance.family].constants
+        data = nodes * max(1, instance.core_count // training.tensor_parallel)
+        batch = microbatches * training.microbatch * data
+        once = replace(training, data_parallel=data, global_batch=batch)
+        weak = replace(training, data_parallel=2 * data, global_batch=2 * batch)
+        strong = replace(training, data_parallel=2 * data, global_batch=batch)
+        most = 2 * throughput(once, instance, constants) * (1 + 1e-9)
+        assert throughput(weak, instance, constants) <= most
+        assert throughput(strong, instance, constants) <= most
+
+
+@given(training=trainings(), price=st.floats(0.1, 1000), times=st.floats(1, 100))
+def test_cost_is_linear_in_price(training: Training, price: float, times: float) -> None:
+    """Whatever the step: twice the price is twice the bill."""
+    step_s = seconds(training)
+    assert cost_usd(price * times, step_s) == pytest.approx(times * cost_usd(price, step_s))
+
+
+@given(training=trainings())
+def test_parts_add_up_and_none_is_negative(training: Training) -> None:
+    """Seconds all of them; what overlaps is not more than the shorter of the two."""
+    step = training_step(training, TRN1, CALIBRATIONS["trn1"].constants)
+    parts = asdict(step)
+    assert all(value >= 0 for value in parts.values())
+    assert step.total_s == pytest.approx(sum(parts.values()) - 2 * step.overlapped_s)
+    assert step.overlapped_s <= min(step.products_s, step.memory_s)
+
+
+@given(training=trainings())
+def test_nothing_is_faster_than_the_peaks(training: Training) -> None:
+    """FLOPs over the peak of all cores is a lower bound; the units hold."""
+    assume(training.attention == "eager")  # a flash kernel skips the half of the scores that is masked
+    for instance in (TRN1, P4D):
+        peak = instance.core_peak_flops("bf16") * training.workers
+        assert seconds(training, instance) >= training_flops(training) / peak
+
+
+@given(scale=st.integers(1, 1000), size=st.integers(1, 100_000))
+def test_the_curve_of_size_rises_to_the_peak(scale: int, size: int) -> None:
+    """A larger product never costs more a FLOP, and one of `HALF_SIZE` twice as much in that dimension."""
+    small, large = Product(size, size, size, 1), Product(size * scale, size, size, 1)
+    assert large.slowdown() <= small.slowdown()
+    huge = 10**9
+    assert Product(HALF_SIZE, huge, huge, 1).slowdown() == pytest.approx(2, rel=1e-6)
+
+
+def test_textbook_flops_of_bert_base() -> None:
+    """Six FLOPs a weight and token, and the attention scores."""
+    model = ARCHITECTURES["BERT-Base"]
+    training = Training(model, 1.1e8, 1, 1, 128, 1, head_part=0.0)
+    weights = 12 * (4 * 768**2 + 2 * 768 * 3072)
+    scores = 12 * 3 * 4 * 128 * 768
+    assert model.layers * model.layer_weights == weights
+    assert training_flops(training) == pytest.approx(128 * (6 * weights + scores))
+
+
+@pytest.mark.parametrize(
+    ("name", "published"),
+    [("GPT3-175B", 174.6e9), ("Llama2-70B", 68.98e9), ("GPT3-6.7B", 6.66e9), ("BERT-Large", 336e6)],
+)
+def test_dimensions_give_the_published_parameters(name: str, published: float) -> None:
+    """Within 2 %: the biases, norms, positions and second embedding that are not counted."""
+    assert ARCHITECTURES[name].parameters == pytest.approx(published, rel=0.02)
+
+
+def test_a_pipeline_pays_its_bubble() -> None:
+    """Stages minus one microbatches more; with many microbatches it hardly shows."""
+    few = Training(LLAMA, 6.74e9, 1, 32, 2048, 8, tensor_parallel=8, pipeline_parallel=4)
+    step = training_step(few, TRN1, CALIBRATIONS["trn1"].constants)
+    worked = step.products_s + step.memory_s - step.overlapped_s + step.host_s
+    worked += step.tensor_parallel_s + step.pipeline_transfer_s
+    assert step.bubble_s == pytest.approx(3 / 4 * worked)
+    many = training_step(replace(few, global_batch=32_000), TRN1, CALIBRATIONS["trn1"].constants)
+    assert many.bubble_s < 0.001 * many.total_s
+
+
+def test_accumulation_hides_the_reduction() -> None:
+    """A hundred microbatches a step pay for one reduction and one optimizer."""
+    one = Training(ARCHITECTURES["BERT-Large"], 336e6, 16, 16 * 512, 128, 512)
+    hundred = replace(one, global_batch=100 * one.global_batch)
+    constants = CALIBRATIONS["trn1"].constants
+    first, second = training_step(one, TRN1, constants), training_step(hundred, TRN1, constants)
+    assert second.gradients_s == first.gradients_s > 0
+    assert second.optimizer_s == first.optimizer_s > 0
+    assert second.total_s < 90 * first.total_s
+
+
+def test_zero_shares_the_optimizer() -> None:
+    """ZeRO-1: each of the 4 data-parallel workers of an instance updates its part."""
+    plain = Training(LLAMA, 6.74e9, 1, 1024, 4096, 64, tensor_parallel=8)
+    constants = CALIBRATIONS["trn1"].constants
+    shared = training_step(replace(plain, zero="optimizer"), TRN1, constants)
+    assert training_step(plain, TRN1, constants).optimizer_s == pytest.approx(4 * shared.optimizer_s)
+
+
+def test_more_workers_than_cores_are_refused() -> None:
+    """The message says how many instances they need."""
+    training = Training(LLAMA, 6.74e9, 1, 64, 4096, 64, tensor_parallel=8)
+    with pytest.raises(InvalidInput, match=r"512 workers need 16 x ml\.trn1\.32xlarge"):
+        training_step(training, TRN1, CALIBRATIONS["trn1"].constants, 1)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"microbatch": 0}, {"parameters": float("nan")}, {"storage_dtype": "int8"}, {"recompute": "some"},
+        {"zero": "2"}, {"attention": "fast"}, {"head_part": 2.0}, {"global_batch": 1},
+    ],
+)  # fmt: skip
+def test_descriptions_check_their_fields(wrong: Any) -> None:
+    """The message names the field."""
+    good: dict[str, Any] = {
+        "architecture": LLAMA, "parameters": 6.7e9, "microbatch": 1, "global_batch": 8,
+        "sequence_length": 128, "data_parallel": 8,
+    }  # fmt: skip
+    with pytest.raises(InvalidInput, match=next(iter(wrong)).replace("_", ".")):
+        Training(**{**good, **wrong})
+
+
+def test_architectures_check_their_fields() -> None:
+    """A model has layers, and a family that is one."""
+    with pytest.raises(InvalidInput, match="layers must be 1 or more, not 0"):
+        replace(LLAMA, layers=0)
+    with pytest.raises(InvalidInput, match="family must be one of encoder, decoder"):
+        replace(LLAMA, family="rnn")  # type: ignore[arg-type]
+
+
+def test_memory_tells_which_rows_recompute() -> None:
+    """The rule gives the published column "Activation Checkpointing" for all 34 MPT rows."""
+    mpt = [row.training for row in A100_ROWS if row.training.zero == "full"]
+    assert len(mpt) == 34
+    for training in mpt:
+        unknown = replace(training, recompute="none")
+        assert needed_recompute(unknown, P4D) == training.recompute
+        assert activation_bytes(unknown) > 0 < state_bytes(unknown)
+
+
+def test_counts_of_a_description_are_those_of_one_microbatch() -> None:
+    """FLOPs of a worker's microbatch; flash attention keeps scores out of memory."""
+    training = Training(ARCHITECTURES["BERT-Large"], 336e6, 16, 16 * 32 * 4, 128, 32)
+    work = step_work(training)
+    assert work.flops["bf16"] == pytest.approx(training_flops(training) / (32 * 4))
+    assert work.collectives[0].payload_bytes == pytest.approx(336e6 * 2 / 4)
+    flash = replace(training, attention="flash")
+    scores = 3 * 16 * 128 * 24 * 2 * 16 * 128
+    assert product_elements(training) - product_elements(flash) == scores
