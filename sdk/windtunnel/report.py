@@ -32,12 +32,14 @@ from windtunnel.rendering import diagnosed
 from windtunnel.rendering import measured as measured_part
 from windtunnel.rendering import modelled as modelled_part
 from windtunnel.rendering import published as published_part
+from windtunnel.rendering import validated as validated_part
 from windtunnel.rendering.document import Document, Section
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderableType
 
     from windtunnel.diagnostics import Diagnostics
+    from windtunnel.priceperf.validation import Validation
 
 __all__ = [
     "DrawnDocument",
@@ -45,9 +47,11 @@ __all__ = [
     "PricePerformance",
     "PublishedReport",
     "ReportableJob",
+    "ValidationReport",
     "published",
     "report_for_counters",
     "report_for_job",
+    "validated",
 ]
 
 SCHEMA = "windtunnel.report/1"
@@ -207,6 +211,22 @@ class PublishedReport(DrawnDocument):
         return published_part.data(self.table)
 
 
+class ValidationReport(DrawnDocument):
+    """The price model held against published rows. ``validation`` holds the figures."""
+
+    def __init__(self, validation: Validation) -> None:
+        """Built by `validated`."""
+        self.validation = validation
+
+    def document(self) -> Document:
+        """The report as sections."""
+        return validated_part.document(self.validation)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return validated_part.data(self.validation)
+
+
 def report_for_job(
     job: ReportableJob,
     full_scale: FullScale | None = None,
@@ -255,6 +275,19 @@ def report_for_counters(
 def published() -> PublishedReport:
     """AWS's price/performance table of trn1 against p4d, recomputed."""
     return PublishedReport(published_comparison())
+
+
+def validated(table: Sequence[Mapping[str, Any]] | None = None) -> ValidationReport:
+    """The price model against published throughputs, with its errors in sample and left out.
+
+    Args:
+        table: rows with the columns of the published tables, as text; None: the built-in rows. A row
+            that cannot be predicted carries the reason.
+    """
+    from windtunnel.priceperf.row_reader import read_rows
+    from windtunnel.priceperf.validation import validate_built_in, validate_rows
+
+    return ValidationReport(validate_built_in() if table is None else validate_rows(read_rows(table)))
 
 
 def _counters(job: ReportableJob, describe: Mapping[str, Any]) -> Mapping[str, Any] | None:

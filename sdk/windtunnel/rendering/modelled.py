@@ -241,7 +241,7 @@ def _calibration_note(calibration: Calibration) -> str:
     text = (
         f"{name}: constants fitted to {len(calibration.rows)} published rows; each row predicted from the "
         f"others by its description is off by {fmt.percent(calibration.mean_error)} on average, "
-        f"{fmt.percent(calibration.max_error)} at most. From a rehearsal's counts, which "
+        f"{fmt.percent(calibration.max_error)} at most (windtunnel validate). From a rehearsal's counts, which "
         f"tell no shapes, the {len(counted)} rows that are like a rehearsal are off by "
         f"{fmt.percent(sum(counted) / len(counted))} on average, {fmt.percent(max(counted))} at most; the "
         f"interval holds {fmt.percent(COVERAGE)} of these"

@@ -1,0 +1,143 @@
+"""A table's line becomes a description, whatever it leaves away; what cannot be read says why."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from windtunnel.priceperf import ARCHITECTURES, CALIBRATIONS
+from windtunnel.priceperf.published_rows import PublishedRow
+from windtunnel.priceperf.row_reader import read_rows
+
+LLAMA = {
+    "config": "Llama2-13B 16n", "architecture": "Llama2-13B", "instance_type": "trn1.32xlarge", "nodes": "16",
+    "tensor_parallel": "8", "pipeline_parallel": "1", "data_parallel": "64", "microbatch": "1",
+    "global_batch": "1024", "sequence_length": "4096", "recompute": "selective", "zero1": "True",
+    "sequences_per_second": "45",
+}  # fmt: skip
+
+
+def cells(row: PublishedRow) -> dict[str, str]:
+    """A built-in row as its line in the published file."""
+    training = row.training
+    unknown = training.zero == "full"  # the column of the MPT rows says nothing
+    return {
+        "config": row.config,
+        "architecture": row.architecture,
+        "parameters": f"{training.parameters:.0f}",
+        "instance_type": row.instance_type.removeprefix("ml."),
+        "nodes": str(row.nodes),
+        "tensor_parallel": str(training.tensor_parallel),
+        "pipeline_parallel": str(training.pipeline_parallel),
+        "data_parallel": str(training.data_parallel),
+        "microbatch": str(training.microbatch),
+        "global_batch": str(training.global_batch),
+        "sequence_length": str(training.sequence_length),
+        "storage_dtype": training.storage_dtype,
+        "matmul_dtype": training.matmul_dtype,
+        "gradient_allreduce_bytes_per_parameter": str(training.gradient_bytes),
+        "optimizer": "AdamW",
+        "recompute": "unknown" if unknown else training.recompute,
+        "zero1": str(training.zero != "none"),
+        "sequences_per_second": str(row.published),
+        "published_min": str(row.published_range[0]) if row.published_range else "",
+        "published_max": str(row.published_range[1]) if row.published_range else "",
+        "source": row.source,
+    }
+
+
+def only(table: dict[str, Any]) -> PublishedRow:
+    """The one row, read."""
+    (read,) = read_rows([table])
+    assert read.row is not None, read.reason
+    return read.row
+
+
+@pytest.mark.parametrize("family", CALIBRATIONS)
+def test_the_published_files_give_the_built_in_rows(family: Any) -> None:
+    """All 58, also where the table does not say what was recomputed."""
+    for row in CALIBRATIONS[family].rows:
+        assert only(cells(row)) == row
+
+
+def test_what_is_missing_is_taken_and_said() -> None:
+    """Parameters, parallelism, dtypes and batch follow from the rest."""
+    (read,) = read_rows(
+        [{"Architecture": " llama2 13b ", "Instance Type": "ml.trn1n.32xlarge", "nodes": "2", "tp": "8",
+          "micro_batch": "1", "seq_len": "4,096"}]
+    )  # fmt: skip
+    assert read.row is not None
+    training = read.row.training
+    assert (training.data_parallel, training.global_batch, read.published) == (8, 8, None)
+    assert training.architecture == ARCHITECTURES["Llama2-13B"]
+    assert training.parameters == pytest.approx(13e9, rel=0.02)
+    assert (training.attention, training.recompute, training.storage_dtype) == ("flash", "selective", "bf16")
+    assert len(read.notes) == 3
+
+
+def test_a_model_may_come_with_its_dimensions() -> None:
+    """A name that nobody knows is fine where layers and sizes are given."""
+    table = {
+        **LLAMA, "architecture": "GPT-NeoX-20B", "layers": "44", "hidden_size": "6144",
+        "attention_heads": "64", "vocab_size": "50432", "parameters": "20.6B",
+    }  # fmt: skip
+    training = only(table).training
+    assert training.architecture.ffn_hidden_size == 4 * 6144
+    assert training.architecture.family == "decoder"
+    assert training.parameters == pytest.approx(20.6e9)
+    assert training.attention == "eager"
+
+
+def test_a_known_name_in_a_longer_one_is_found() -> None:
+    """As the Neuron pages write it; the longest name wins, and a note says so."""
+    (read,) = read_rows(
+        [{**LLAMA, "architecture": "Llama-3.1-70B pre-training", "dtype": "Autocast:BF16+SR"}]
+    )
+    assert read.row is not None
+    assert read.row.architecture == "Llama-3.1-70B"
+    assert any("is taken as Llama-3.1-70B" in note for note in read.notes)
+
+
+def test_how_attention_is_taken_where_it_is_not_given() -> None:
+    """Language models on A100 are flash, others eager unless 16,384 tokens of scores would not fit."""
+    table = {"architecture": "BERT-Large", "instance_type": "p4d.24xlarge", "microbatch": "4",
+             "sequence_length": "512"}  # fmt: skip
+    assert only(table).training.attention == "eager"
+    assert only({**table, "architecture": "MPT-1b"}).training.attention == "flash"
+    assert only({**table, "architecture": "MPT-1b", "attention": "eager"}).training.attention == "eager"
+    assert only({**table, "sequence_length": "16384"}).training.attention == "flash"
+    assert only({**table, "config": "x FlashAttention"}).training.attention == "flash"
+    assert only({**LLAMA, "architecture": "GPT3-46B"}).training.attention == "eager"
+    assert only({**table, "config": "x FSDP"}).training.zero == "full"
+
+
+@pytest.mark.parametrize(
+    ("replaced", "reason"),
+    [
+        ({"architecture": "Perceiver"}, "'Perceiver' is not known, and the row does not give its layers"),
+        ({"architecture": ""}, "architecture is missing"),
+        ({"instance_type": ""}, "instance_type is missing"),
+        ({"instance_type": "g5.xlarge"}, "No figures for instance type 'g5.xlarge'"),
+        ({"microbatch": ""}, "microbatch is missing"),
+        ({"sequence_length": "224x224px"}, "sequence_length must be a number, not '224x224px'"),
+        ({"microbatch": "1.5"}, "microbatch must be a whole number, not 1.5"),
+        ({"microbatch": "-1"}, "microbatch must be 1 or more, not -1"),
+        ({"nodes": "inf"}, "nodes must be a number"),
+        ({"nodes": "2"}, "512 workers, but 2 x ml.trn1.32xlarge have 64 NeuronCores"),
+        ({"sequences_per_second": "0"}, "sequences_per_second must be above 0"),
+        ({"storage_dtype": "int4"}, "storage_dtype must be one of bf16"),
+        ({"matmul_dtype": "int4"}, "matmul_dtype must be one of bf16"),
+        ({"recompute": "some"}, "recompute must be one of none, selective, full"),
+        ({"attention": "fast"}, "attention must be eager or flash"),
+        ({"zero1": "maybe"}, "zero1 must be True or False"),
+        ({"global_batch": "3"}, "a global batch of 3 is less"),
+    ],
+)
+def test_a_row_that_cannot_be_read_says_why(replaced: dict[str, str], reason: str) -> None:
+    """The reason names the column; the rows around it are read."""
+    first, broken, last = read_rows([LLAMA, {**LLAMA, **replaced}, LLAMA])
+    assert first.row == last.row is not None
+    assert broken.row is None
+    assert broken.reason is not None
+    assert reason in broken.reason

@@ -1,0 +1,116 @@
+"""Rows that the model never saw: predicted by the same constants, with errors, intervals and reasons."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from windtunnel.priceperf import CALIBRATIONS
+from windtunnel.priceperf.fitting import relative_error
+from windtunnel.priceperf.row_reader import read_rows
+from windtunnel.priceperf.validation import Errors, validate_built_in, validate_rows
+
+from .test_row_reader import LLAMA, cells
+
+
+def test_the_built_in_rows_give_the_stated_errors() -> None:
+    """Every row is there, its left-out errors are those of the calibration, coverage is as measured."""
+    validation = validate_built_in()
+    assert len(validation.rows) == 58
+    assert validation.not_predicted == ()
+    for summary in validation.summaries:
+        calibration = CALIBRATIONS[summary.family]
+        rows = [row for row in validation.rows if row.family == summary.family]
+        assert [row.left_out for row in rows] == pytest.approx(calibration.errors, abs=5e-4)
+        assert [row.family_left_out for row in rows] == pytest.approx(calibration.family_errors, abs=5e-4)
+        assert summary.left_out.mean == pytest.approx(calibration.mean_error, abs=1e-4)
+        assert summary.in_sample.mean <= summary.left_out.mean
+        assert 0.75 <= summary.coverage <= 0.90
+        assert all(row.calibrated and row.step and row.low and row.high for row in rows)
+
+
+def test_a_file_of_the_same_rows_gives_the_same_figures() -> None:
+    """Reading them back changes nothing but that their notes say what was assumed."""
+    rows = [row for calibration in CALIBRATIONS.values() for row in calibration.rows]
+    built_in, read = validate_built_in(), validate_rows(read_rows([cells(row) for row in rows]))
+    for summary, other in zip(built_in.summaries, read.summaries, strict=True):
+        assert (summary.in_sample, summary.left_out) == (other.in_sample, other.left_out)
+        assert summary.family_left_out == other.family_left_out
+
+
+def test_an_unseen_row_is_predicted_by_the_shipped_constants() -> None:
+    """Its error left out is its error; a new model's interval is that of left-out families."""
+    (read,) = read_rows([LLAMA])
+    assert read.row is not None
+    validation = validate_rows([read])
+    (check,) = validation.rows
+    assert check.error == check.left_out == relative_error(read.row, CALIBRATIONS["trn1"].constants)
+    assert not check.calibrated
+    assert any("not in the calibration" in note for note in check.notes)
+    assert check.predicted is not None
+    assert check.low is not None
+    assert check.high is not None
+    assert check.low < check.predicted < check.high
+    assert check.inside == (check.low <= 45 <= check.high)
+    assert validation.summaries[0].coverage in (0.0, 1.0)
+
+
+def test_the_same_configuration_with_another_figure_is_noted() -> None:
+    """Both figures are in the output; the row is held against a fit without its twin."""
+    row = CALIBRATIONS["trn1"].rows[0]
+    (check,) = validate_rows(read_rows([{**cells(row), "sequences_per_second": "4000"}])).rows
+    assert check.calibrated
+    assert "the same configuration is also published as 3614.49" in check.notes
+    assert check.published == 4000
+    assert check.left_out != check.error
+
+
+def test_without_a_published_figure_there_is_a_prediction_and_no_error() -> None:
+    """Such a row counts in no summary."""
+    validation = validate_rows(read_rows([{**LLAMA, "sequences_per_second": ""}]))
+    (check,) = validation.rows
+    assert check.predicted is not None
+    assert check.error is None
+    assert check.inside is None
+    assert validation.summaries == ()
+
+
+def test_rows_that_cannot_be_predicted_keep_their_place() -> None:
+    """With the reason, and the others as they would be alone."""
+    bad = {**LLAMA, "architecture": "Perceiver", "config": "P"}
+    validation = validate_rows(read_rows([bad, LLAMA, {**LLAMA, "nodes": "1", "config": "few"}]))
+    assert [check.predicted is None for check in validation.rows] == [True, False, True]
+    assert [check.config for check in validation.not_predicted] == ["P", "few"]
+    assert all(check.reason and check.published == 45 for check in validation.not_predicted)
+    assert validation.summaries[0].in_sample.rows == 1
+
+
+def test_far_outside_the_range_the_interval_widens() -> None:
+    """A thousand instances are said to be outside, and the interval says so too."""
+    many = {**LLAMA, "nodes": "1024", "data_parallel": "4096", "global_batch": "65536"}
+    near, far = validate_rows(read_rows([LLAMA, many])).rows
+    assert near.outside_range == ()
+    assert any(
+        "cluster size 1,024 instances, calibrated from 1 instances to 32" in text
+        for text in far.outside_range
+    )
+    assert near.low and near.high and far.low and far.high
+    assert math.log(far.high / far.low) > 2 * math.log(near.high / near.low)
+
+
+@pytest.mark.parametrize("instance", ["trn1.2xlarge", "trn1n.32xlarge", "p4d.24xlarge", "p4de.24xlarge"])
+def test_every_instance_type_can_be_validated(instance: str) -> None:
+    """One instance with all its cores, BERT Large."""
+    table = {"architecture": "BERT-Large", "instance_type": instance, "nodes": "1", "microbatch": "8",
+             "sequence_length": "128", "sequences_per_second": "100"}  # fmt: skip
+    (check,) = validate_rows(read_rows([table])).rows
+    assert check.predicted is not None
+    assert check.predicted > 0
+
+
+def test_errors_are_absolute_and_ranked() -> None:
+    """The 90th percentile is a row's own error."""
+    errors = Errors.of([-0.1, 0.2, 0.0, 0.3, -0.4, 0.5, 0.6, 0.7, -0.9, 0.8])
+    assert (errors.rows, errors.p90, errors.largest) == (10, 0.8, 0.9)
+    assert errors.mean == pytest.approx(0.45)
