@@ -32,6 +32,9 @@ from .training import DTYPE_BYTES, Training
 
 OPTIMIZER_BYTES = 28
 """Adam in fp32: weight, gradient and two moments in; weight and two moments out. LAMB moves about the same."""
+_WEIGHT_MOVES = 5
+"""Of a weight in each microbatch: read forward and backward, its gradient written, and read and written
+again, by accumulation or by the copies of its reduction."""
 _PARTITIONS = 128  # a NeuronCore's memory has 128 partitions: rows of attention are padded to them
 _FORWARD, _BACKWARD = 1, 2  # products of the same size
 _FLASH_FORWARD, _FLASH_BACKWARD = 2, 5  # products of a flash attention kernel; backward recomputes scores
@@ -166,9 +169,7 @@ def _memory_s(training: Training, instance: InstanceType, constants: Constants) 
     if training.attention == "eager":
         again = 1 + (0 if training.recompute == "none" else 1 / 3)
         moved += _scores(training, instance) * constants.eager_passes * again * training.score_bytes
-    # A weight is read forward and backward and its gradient written; accumulating reads and writes it again.
-    moves = 5 if training.microbatches > 1 else 3
-    weights = training.worker_parameters * moves * DTYPE_BYTES[training.storage_dtype]
+    weights = training.worker_parameters * _WEIGHT_MOVES * DTYPE_BYTES[training.storage_dtype]
     return bytes_s(moved, instance, constants.vector) + bytes_s(weights, instance, constants.memory)
 
 
