@@ -59,6 +59,11 @@ def run_validate(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _delimiter(lines: list[str]) -> str:
+    """Spreadsheets of some countries write semicolons."""
+    return max(",;\t", key=lines[0].count) if lines else ","
+
+
 def read_table(path: Path) -> list[dict[str, str]]:
     """The rows of a CSV file with a header line; lines that start with # and empty lines are left out.
 
@@ -75,7 +80,7 @@ def read_table(path: Path) -> list[dict[str, str]]:
     try:
         rows = [
             {key: value for key, value in row.items() if isinstance(key, str) and isinstance(value, str)}
-            for row in csv.DictReader(lines, strict=True)
+            for row in csv.DictReader(lines, strict=True, delimiter=_delimiter(lines))
         ]
     except csv.Error as error:
         raise ConfigurationError(f"{path} is no CSV table: {error}") from error

@@ -44,6 +44,8 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
     "family": ("model_family",),
 }
 _UNKNOWN = ("", "unknown", "none given", "n/a", "na", "nan", "null", "-", "?")
+_LARGEST = 1e15
+"""Beyond any batch, length or model; keeps what follows from overflowing."""
 _PREFIXES = {"k": 1e3, "m": 1e6, "b": 1e9, "g": 1e9, "t": 1e12}
 _DTYPES = {"float32": "fp32", "float16": "fp16", "half": "fp16", "bfloat16": "bf16", "float": "fp32"}
 
@@ -174,7 +176,7 @@ def _architecture(cells: Mapping[str, str], notes: list[str]) -> tuple[Architect
             attention_heads=heads,
             ffn_hidden_size=_integer(cells, "ffn_hidden_size", 4 * hidden),
             kv_hidden_size=_integer(cells, "kv_hidden_size", hidden),
-            vocabulary=_integer(cells, "vocabulary", 0),
+            vocabulary=_integer(cells, "vocabulary", 0, least=0),
             family=dimensions,
         ),
         name or "given by its dimensions",
@@ -262,7 +264,7 @@ def _dtype(cells: Mapping[str, str], column: str, default: str) -> str:
     raise InvalidInput(f"{column} must be one of {', '.join(DTYPE_BYTES)}, not {text!r}")
 
 
-def _integer(cells: Mapping[str, str], column: str, default: int | None) -> int:
+def _integer(cells: Mapping[str, str], column: str, default: int | None, least: int = 1) -> int:
     value = _number(cells, column)
     if value is None:
         if default is None:
@@ -270,6 +272,8 @@ def _integer(cells: Mapping[str, str], column: str, default: int | None) -> int:
         return default
     if value != int(value):
         raise InvalidInput(f"{column} must be a whole number, not {cells[column]}")
+    if value < least:
+        raise InvalidInput(f"{column} must be {least} or more, not {value:g}")
     return int(value)
 
 
@@ -286,6 +290,8 @@ def _number(cells: Mapping[str, str], column: str) -> float | None:
         value = math.nan
     if not math.isfinite(value):
         raise InvalidInput(f"{column} must be a number, not {cells[column]!r}")
+    if value > _LARGEST:
+        raise InvalidInput(f"{column} must be at most {_LARGEST:g}, not {value:g}")
     return value
 
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from windtunnel.priceperf import ARCHITECTURES, CALIBRATIONS
 from windtunnel.priceperf.published_rows import PublishedRow
-from windtunnel.priceperf.row_reader import read_rows
+from windtunnel.priceperf.row_reader import ALIASES, read_rows
+from windtunnel.priceperf.validation import validate_rows
 
 LLAMA = {
     "config": "Llama2-13B 16n", "architecture": "Llama2-13B", "instance_type": "trn1.32xlarge", "nodes": "16",
@@ -141,3 +144,21 @@ def test_a_row_that_cannot_be_read_says_why(replaced: dict[str, str], reason: st
     assert broken.row is None
     assert broken.reason is not None
     assert reason in broken.reason
+
+
+CELL = st.one_of(
+    st.text(max_size=12),
+    st.sampled_from(
+        ["0", "1", "-1", "2.5", "1e300", "nan", "8", "4096", "True", "full", "flash", "bf16", "7B"]
+    ),
+)
+
+
+@given(st.dictionaries(st.sampled_from([*ALIASES, "recompute", "attention", "matmul_dtype"]), CELL))
+def test_whatever_a_cell_holds_the_row_is_answered(replaced: dict[str, str]) -> None:
+    """A prediction that is a number, or a reason; never a crash."""
+    (check,) = validate_rows(read_rows([{**LLAMA, **replaced}])).rows
+    if check.predicted is None:
+        assert check.reason
+    else:
+        assert 0 < check.predicted < float("inf")

@@ -68,6 +68,8 @@ def test_a_file_of_unseen_rows(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert data["summary"]["not_predicted"] == 1
     assert data["summary"]["trn1"]["leave_one_out"]["rows"] == 1
     assert data["constants"] == printed(capsys)["constants"]
+    path.write_text(path.read_text().replace(",", ";"))  # as some spreadsheets write it
+    assert printed(capsys, "--published", str(path))["rows"][0] == data["rows"][0]
     assert cli.main(["validate", "--published", str(path)]) == 0
     out = " ".join(capsys.readouterr().out.split())
     assert "NOT PREDICTED" in out
