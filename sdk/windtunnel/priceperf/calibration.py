@@ -35,7 +35,7 @@ from .published_rows import TRN1_ROWS, PublishedRow
 from .step import step_time
 
 VERSION_SPREAD = 0.07
-"""The same configuration moves by this much between Neuron versions: no model can be nearer."""
+"""The same configuration moves by this much between Neuron versions: the floor of any model's error."""
 
 
 @dataclass(frozen=True)

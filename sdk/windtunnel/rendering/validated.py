@@ -78,14 +78,14 @@ def _rows_section(family: Family, rows: list[RowCheck]) -> Section:
         _FAMILY_NAMES[family],
         "modelled",
         "sequences/s; errors in percent of the published figure",
-        ("published", "predicted", f"{COVERAGE:.0%} interval", "error", "left out", "family out"),
+        ("published", "predicted", f"{COVERAGE:.0%} range", "error", "left out", "family out"),
         tuple(
             Row(
                 row.config,
                 (
-                    "-" if row.published is None else f"{row.published:,.4g}",
-                    f"{row.predicted:,.4g}",
-                    f"{row.low:,.4g} to {row.high:,.4g}",
+                    _throughput(row.published),
+                    _throughput(row.predicted),
+                    f"{_throughput(row.low)}-{_throughput(row.high)}",
                     _signed(row.error),
                     _signed(row.left_out),
                     _signed(row.family_left_out),
@@ -177,10 +177,11 @@ def _constants_section() -> Section:
 
 def _reading(validation: Validation) -> tuple[str, ...]:
     notes = [
-        f"The same configuration moves by ±{_percent(VERSION_SPREAD)} between Neuron versions: no model can "
-        "be nearer than that on trn1.",
-        "error: the constants as shipped. left out: fitted without that row, and without others of exactly "
-        "the same configuration. family out: fitted to the other families of models only.",
+        f"Floor: the same configuration moves by ±{VERSION_SPREAD:.0%} between Neuron versions. trn1's "
+        "published figures are medians over them; an error below that says nothing for or against the model.",
+        "error: with the constants as shipped; + is predicted faster than published. left out: fitted without "
+        "that row, and without others of exactly the same configuration. family out: fitted to the other "
+        "families of models only.",
         "The form of the model was chosen with the built-in rows in sight, by their left-out errors; expect "
         "somewhat larger errors on new ones.",
         "All rows are tuned benchmarks. AWS's one published plain script (BERT base, Amazon Polarity) took "
@@ -262,6 +263,12 @@ def _constants_data(family: Family) -> dict[str, dict[str, Any]]:
             "rows": None if prior is None else prior.rows,
         }
     return result
+
+
+def _throughput(value: float | None) -> str:
+    if value is None:
+        return "-"
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.4g}"
 
 
 def _percent(share: float) -> str:

@@ -53,7 +53,7 @@ def test_the_table_says_the_same(capsys: pytest.CaptureFixture[str]) -> None:
     """Errors three ways, coverage, the floor, where constants come from, and that nothing is excluded."""
     assert cli.main(["validate"]) == 0
     out = " ".join(capsys.readouterr().out.split())
-    for text in ("GPT3-175B", "leave one family out", "±7.0 % between Neuron versions", "No row is excluded",
+    for text in ("GPT3-175B", "leave one family out", "±7% between Neuron versions", "No row is excluded",
                  "lie inside their 80% interval", "the four Llama rows", "assumed"):  # fmt: skip
         assert text in out
 
