@@ -93,7 +93,10 @@ class Calibration:
 
     @property
     def ranges(self) -> tuple[Range, ...]:
-        """Where the data-parallel rows lie: parameters, sequence length, FLOPs a step and core."""
+        """Where the data-parallel rows lie: parameters, FLOPs a step and core.
+
+        The sequence length is that of `counts_rows`: the work of eager attention grows with its square.
+        """
         return _ranges(self.rows)
 
 
@@ -128,9 +131,10 @@ def _counts_errors(family: Family, rows: tuple[PublishedRow, ...], constants: Co
 @cache
 def _ranges(rows: tuple[PublishedRow, ...]) -> tuple[Range, ...]:
     alone = [row.training for row in rows if row.training.workers == row.training.data_parallel]
+    eager = [float(row.training.sequence_length) for row in _counts_rows(rows)]
     return (
         Range.of("model size", "parameters", [training.parameters for training in alone]),
-        Range.of("sequence length", "tokens", [float(training.sequence_length) for training in alone]),
+        Range.of("sequence length", "tokens", eager),
         Range.of(
             "work of a step", "FLOP a core", [sum(step_work(training).flops.values()) for training in alone]
         ),
