@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from tests.fakes.runner_settings import Settings
 from windtunnel_local.runner.docker import DockerRunner, Engine
 from windtunnel_local.runner.docker.base import ensure_base
 from windtunnel_local.runner.host_network import HostNetwork
@@ -19,17 +20,6 @@ from windtunnel_local.service.ports import ContainerPlan, JobPlan, LogLine, Moun
 pytestmark = pytest.mark.docker
 
 HOST = "algo-1"
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What the runner reads."""
-
-    home: Path
-    image: str = "windtunnel-none:test"
-    base_image: str | None = None
-    torch_index_url: str | None = None
-    sim_python: Path | None = None
 
 
 @pytest.fixture(scope="module")

@@ -112,15 +112,12 @@ class Stage(AbstractContextManager["Stage"]):
     def forgotten(self) -> dict[str, int]:
         """What the killed engines have left behind and know nothing of any more, in all rounds so far."""
         layers = sum(1 for point in self.engine.layer_mounts() if point.endswith(_UNFINISHED))
-        processes = self.engine.inside("ps", "-eo", "pid,args").splitlines()
-        shims = [line for line in processes if "containerd-shim" in line and "-id" in line]
-        busy = [line.split()[0] for line in shims]
-        parents = self.engine.inside("ps", "-eo", "ppid").split()
-        return {
-            "layers": layers,
-            "shims": len(shims),
-            "shims_with_processes": sum(p in parents for p in busy),
+        processes = [line.split() for line in self.engine.inside("ps", "-eo", "pid,ppid,args").splitlines()]
+        shims = {
+            pid for pid, _, program, *rest in processes if "containerd-shim" in program and "-id" in rest
         }
+        parents = {ppid for _, ppid, *_ in processes}
+        return {"layers": layers, "shims": len(shims), "shims_with_processes": len(shims & parents)}
 
     def _create(self, scripts: list[Script]) -> None:
         for script in scripts:

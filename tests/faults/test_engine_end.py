@@ -6,11 +6,11 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
+from tests.fakes.runner_settings import Settings
 from tests.faults.engine import BASE, PrivateEngine, can_run
 from windtunnel_local.runner.docker import DockerRunner, shims
 from windtunnel_local.runner.host_network import HostNetwork
@@ -42,17 +42,6 @@ SCRIPTS = {
     "killed": "sleep 3; kill -9 $$",
     "odd": "sleep 3; exit 255",
 }
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What the runner reads."""
-
-    home: Path
-    image: str = "windtunnel-none:test"
-    base_image: str | None = None
-    torch_index_url: str | None = None
-    sim_python: Path | None = None
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.unit.neuron_sim import conftest  # noqa: F401 - puts the simulator on the path
 from windtunnel.priceperf import billing as modelled_billing
 from windtunnel.priceperf.catalog import instance_type
 from windtunnel_local.service.billing import billable_seconds

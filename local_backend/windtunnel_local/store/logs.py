@@ -5,12 +5,14 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable, Sequence
 from contextlib import closing
+from typing import Literal
 
 from windtunnel_local.service.errors import LogsNotFound
 from windtunnel_local.service.ports import LogBatch, LogEvent, LogStream
 from windtunnel_local.store.database import Database
 
 _LAST_CHARACTER = "\U0010ffff"
+_LAST_SEQUENCE = 2**62
 _ALL = -1  # SQLite's word for no limit
 _MOST_CHARACTERS = 4 << 20
 """Of the lines that one call reads: a line may have a megabyte, and callers ask for thousands."""
@@ -146,15 +148,7 @@ class LogRecords:
 
         Fewer where lines are long, but one if there is any.
         """
-        with self._db.reader() as db:
-            found = _range(db, stream, start_ms, end_ms)
-            if found is None:
-                return []
-            stream_id, begin, end = found
-            with closing(
-                db.execute(f"{_EVENTS} ORDER BY sequence LIMIT ?", (stream_id, max(begin, first), end, limit))
-            ) as rows:
-                return _bounded(rows)
+        return self._read(stream, (first, _LAST_SEQUENCE), limit, (start_ms, end_ms), "ASC")
 
     def read_log_before(
         self, stream: str, before: int, limit: int, start_ms: int | None = None, end_ms: int | None = None
@@ -163,17 +157,25 @@ class LogRecords:
 
         Fewer where lines are long, but one if there is any.
         """
+        return self._read(stream, (0, before), limit, (start_ms, end_ms), "DESC")[::-1]
+
+    def _read(
+        self,
+        stream: str,
+        sequences: tuple[int, int],
+        limit: int,
+        times_ms: tuple[int | None, int | None],
+        order: Literal["ASC", "DESC"],
+    ) -> list[LogEvent]:
+        first, before = sequences
         with self._db.reader() as db:
-            found = _range(db, stream, start_ms, end_ms)
+            found = _range(db, stream, *times_ms)
             if found is None:
                 return []
             stream_id, begin, end = found
-            with closing(
-                db.execute(
-                    f"{_EVENTS} ORDER BY sequence DESC LIMIT ?", (stream_id, begin, min(end, before), limit)
-                )
-            ) as rows:
-                return _bounded(rows)[::-1]
+            values = (stream_id, max(begin, first), min(end, before), limit)
+            with closing(db.execute(f"{_EVENTS} ORDER BY sequence {order} LIMIT ?", values)) as rows:
+                return _bounded(rows)
 
 
 def _bounded(rows: Iterable[tuple[int, int, int, str]]) -> list[LogEvent]:

@@ -39,7 +39,7 @@ class Orders:
         """Have a key, and leave it for the keeper: before the container starts. Idempotent."""
         if self._key() is None:
             key = secrets.token_hex(32)
-            self._write(self._path, _KEY, key)  # first: with a state, nobody would leave it any more
+            _write(self._path, _KEY, key)  # first: with a state, nobody would leave it any more
             self._save(key, None)
 
     def current(self) -> str | None:
@@ -101,7 +101,7 @@ class Orders:
         for name in ("order.json", "started.json", "kill.json", "clean.json", "cleaned.json", "ended.json"):
             with contextlib.suppress(FileNotFoundError):
                 (self._path / name).unlink()
-        self._sync()
+        _sync(self._path)
 
     def _about_current(self, name: str) -> dict[str, Any] | None:
         found = self._read(name)
@@ -121,7 +121,7 @@ class Orders:
     def _tell(self, name: str, content: Mapping[str, Any]) -> None:
         record = json.dumps(content)
         sealed = json.dumps({"record": record, "seal": self._seal(name, record)})
-        self._write(self._path, name, sealed)
+        _write(self._path, name, sealed)
 
     def _seal(self, name: str, record: str) -> str:
         key = bytes.fromhex(self._key() or secrets.token_hex(32))  # without one, nothing can be right
@@ -136,25 +136,27 @@ class Orders:
 
     def _save(self, key: str | None, current: str | None) -> None:
         self._private.mkdir(mode=0o700, exist_ok=True)
-        self._write(self._private, _STATE, json.dumps({"key": key, "current": current}))
+        _write(self._private, _STATE, json.dumps({"key": key, "current": current}))
 
-    def _write(self, folder: Path, name: str, text: str) -> None:
-        temporary = folder / f".{uuid.uuid4().hex}"
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-        with open(os.open(temporary, flags, 0o600), "w") as file:  # noqa: PTH123 - a descriptor, for its flags
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(folder / name)
-        self._sync(folder)
 
-    def _sync(self, folder: Path | None = None) -> None:
-        with contextlib.suppress(OSError):
-            descriptor = os.open(folder or self._path, os.O_RDONLY | os.O_DIRECTORY)
-            try:
-                os.fsync(descriptor)
-            finally:
-                os.close(descriptor)
+def _write(folder: Path, name: str, text: str) -> None:
+    temporary = folder / f".{uuid.uuid4().hex}"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    with open(os.open(temporary, flags, 0o600), "w") as file:  # noqa: PTH123 - a descriptor, for its flags
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.replace(folder / name)
+    _sync(folder)
+
+
+def _sync(folder: Path) -> None:
+    with contextlib.suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 def _object_in(path: Path) -> dict[str, Any]:

@@ -104,8 +104,7 @@ def _number(given: Mapping[str, str], name: str, default: float, most: float = 1
         value = float(text)
     except ValueError:
         value = -1.0
-    whole = name == MEAN_S or value == int(value) if 0 <= value <= most else False
-    if not whole:
+    if not 0 <= value <= most or (name != MEAN_S and not value.is_integer()):
         raise ValidationFailed(
             f"Environment: {name} is {text!r}; it must be a"
             f" {'number' if name == MEAN_S else 'whole number'} from 0 to {most:g}."
