@@ -19,12 +19,12 @@ from windtunnel.priceperf import (
     FP32,
     BatchRule,
     Comparison,
+    CountedWorkload,
     FullScale,
     InvalidInput,
     PriceBook,
     PricePerfError,
     PublishedComparison,
-    Workload,
     compare,
     published_comparison,
 )
@@ -123,7 +123,7 @@ class PricePerformance(DrawnDocument):
     def __init__(
         self,
         measured: Mapping[str, Any],
-        workload: Workload | None,
+        workload: CountedWorkload | None,
         comparison: Comparison | None,
         full_scale: FullScale | None,
         unavailable: str | None,
@@ -232,7 +232,7 @@ def report_for_job(
     full_scale: FullScale | None = None,
     *,
     instances: Sequence[str] | None = None,
-    gpu_batch: BatchRule = "global",
+    batch: BatchRule = "rehearsed",
     prices: PriceBook | None = None,
 ) -> PricePerformance:
     """The report of a job that ran here (or, without counters, on AWS).
@@ -243,7 +243,8 @@ def report_for_job(
         job: anything with ``describe()`` and ``counters()``.
         full_scale: the real job behind the rehearsed sample; None: exactly what was rehearsed.
         instances: what to model; default: the job's own instance, ml.trn1.32xlarge, ml.p4d.24xlarge.
-        gpu_batch: GPUs get the same ``"global"`` batch, or the same samples ``"per_core"``.
+        batch: which batch each instance gets (`windtunnel.priceperf.BatchRule`); ``"rehearsed"``: Neuron
+            instances keep the samples a core, GPUs get the global batch of the largest of them.
         prices: another price book than the built-in one.
 
     Raises:
@@ -251,7 +252,7 @@ def report_for_job(
         JobNotFinished: the job still runs.
     """
     describe = job.describe()
-    return _report(describe, _counters(job, describe), full_scale, instances, gpu_batch, prices)
+    return _report(describe, _counters(job, describe), full_scale, instances, batch, prices)
 
 
 def report_for_counters(
@@ -259,7 +260,7 @@ def report_for_counters(
     full_scale: FullScale | None = None,
     *,
     instances: Sequence[str] | None = None,
-    gpu_batch: BatchRule = "global",
+    batch: BatchRule = "rehearsed",
     prices: PriceBook | None = None,
 ) -> PricePerformance:
     """The same from a ``counters.json`` alone.
@@ -268,8 +269,8 @@ def report_for_counters(
         InvalidCounters: they cannot be modelled; the message names the field.
         UnknownInstance: one of ``instances`` has no figures.
     """
-    Workload.from_counters(counters)
-    return _report({}, counters, full_scale, instances, gpu_batch, prices)
+    CountedWorkload.from_counters(counters)
+    return _report({}, counters, full_scale, instances, batch, prices)
 
 
 def published() -> PublishedReport:
@@ -305,7 +306,7 @@ def _report(
     counters: Mapping[str, Any] | None,
     full_scale: FullScale | None,
     instances: Sequence[str] | None,
-    gpu_batch: BatchRule,
+    batch: BatchRule,
     prices: PriceBook | None,
 ) -> PricePerformance:
     book = prices or PriceBook()
@@ -317,7 +318,7 @@ def _report(
         reason = "the job ran on instance groups of several types, and only one type is modelled."
         return PricePerformance(facts, None, None, full_scale, reason, book, found)
     try:
-        workload = Workload.from_counters(counters)
+        workload = CountedWorkload.from_counters(counters)
     except PricePerfError as error:
         return PricePerformance(facts, None, None, full_scale, str(error), book, found)
     chosen = instances or (workload.instance_type, LARGE_NEURON_INSTANCE, GPU_INSTANCE)
@@ -330,7 +331,7 @@ def _report(
         chosen,
         full_scale,
         prices=book,
-        gpu_batch=gpu_batch,
+        batch=batch,
         trn_precision=FP32 if uncast else AUTO_CAST,
     )
     return PricePerformance(facts, workload, comparison, full_scale, None, book, found)

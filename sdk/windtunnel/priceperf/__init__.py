@@ -10,21 +10,23 @@ from .architectures import ARCHITECTURES, Architecture
 from .billing import billable_seconds, cost_per_million, cost_usd, instance_seconds, spot_savings_percent
 from .calibration import CALIBRATIONS, Calibration
 from .catalog import CATALOG, Figure, InstanceType, instance_type
-from .compare import BatchRule, Comparison, Cost, Estimate, Verdict, compare, estimate
+from .compare import Comparison, Cost, Estimate, Verdict, compare, estimate
 from .compute import AUTO_CAST, BF16_AUTOCAST, FP32, TF32, Precision
 from .errors import InvalidCounters, InvalidInput, PricePerfError, PriceUnknown, UnknownInstance
 from .fixed_costs import FixedCost
 from .intervals import RangeCheck
+from .job import BATCH_RULES, BatchRule, Cluster, Workload
 from .predict import TrainingStep, training_step
 from .prices import Price, PriceBook
 from .published import PublishedComparison, published_comparison
 from .step import StepTime, StepWork, step_time
 from .training import Training
-from .workload import FullScale, Workload
+from .workload import CountedWorkload, FullScale
 
 __all__ = [
     "ARCHITECTURES",
     "AUTO_CAST",
+    "BATCH_RULES",
     "BF16_AUTOCAST",
     "CALIBRATIONS",
     "CATALOG",
@@ -33,8 +35,10 @@ __all__ = [
     "Architecture",
     "BatchRule",
     "Calibration",
+    "Cluster",
     "Comparison",
     "Cost",
+    "CountedWorkload",
     "Estimate",
     "Figure",
     "FixedCost",

@@ -1,9 +1,6 @@
 """One job on several instances: time, billable seconds, cost and saving, each with its interval.
 
-Batch rule. Neuron instances keep the rehearsed samples per core and use all
-their cores. Other instances get the same GLOBAL batch as the largest Neuron
-instance in the comparison (``gpu_batch="global"``), or keep the samples per
-worker (``"per_core"``).
+All cores of each instance are used. `job.BatchRule` says which batch each gets.
 """
 
 from __future__ import annotations
@@ -12,24 +9,22 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import Literal
 
 from . import fixed_costs
 from .billing import billable_seconds, cost_usd
-from .calibration import CALIBRATIONS, Calibration, check_range
+from .calibration import CALIBRATIONS, Calibration
 from .catalog import InstanceType, instance_type
-from .compute import AUTO_CAST, BF16_AUTOCAST, FP32, TF32, Precision
-from .errors import InvalidInput
+from .compute import AUTO_CAST, Precision
+from .errors import InvalidInput, PriceUnknown
 from .fixed_costs import FixedCost
+from .footprint import MemoryNeed
 from .intervals import RangeCheck
+from .job import BATCH_RULES, BatchRule, Cluster, Run, Workload
 from .prices import Price, PriceBook
-from .step import StepTime, step_time
-from .workload import FullScale, Workload
+from .step import StepTime
+from .workload import FullScale
 
-BatchRule = Literal["global", "per_core"]
 BYTES_PER_GIB = 2**30
-GPU_PRECISIONS = (TF32, FP32, BF16_AUTOCAST)
-"""The first is the one shown; the others tell how much the script's setting matters."""
 
 
 @dataclass(frozen=True)
@@ -39,12 +34,17 @@ class Estimate:
     instance: InstanceType
     instance_count: int
     precision: Precision
-    samples_per_core: float
+    global_batch: float
+    """Samples of one optimizer step over all workers."""
     step: StepTime
     steps: int
     calibration: Calibration
     range_check: RangeCheck
     fixed: tuple[FixedCost, ...]
+    name: str
+    """Under which name it is priced: ``ml.trn1.32xlarge`` on SageMaker, ``trn1.32xlarge`` on EC2."""
+    memory: MemoryNeed | None = None
+    """What a worker needs of its memory; None: not known."""
 
     @property
     def cores(self) -> int:
@@ -52,9 +52,9 @@ class Estimate:
         return self.instance.core_count * self.instance_count
 
     @property
-    def global_batch(self) -> float:
-        """Samples of one step over all workers."""
-        return self.samples_per_core * self.cores
+    def samples_per_core(self) -> float:
+        """Samples of one optimizer step on each worker, on average."""
+        return self.global_batch / self.cores
 
     @property
     def samples_per_s(self) -> float:
@@ -161,17 +161,54 @@ class Comparison:
 
 def compare(
     workload: Workload,
-    instances: Sequence[str],
+    instances: Sequence[str | tuple[str, int]],
     full_scale: FullScale | None = None,
     *,
     prices: PriceBook | None = None,
     instance_count: int | None = None,
-    gpu_batch: BatchRule = "global",
+    batch: BatchRule = "global",
+    on: date | None = None,
     trn_precision: Precision = AUTO_CAST,
 ) -> Comparison:
     """Model one job on each instance, at every date from which their prices hold.
 
-    Verdicts set every Neuron instance against every other instance, with each of `GPU_PRECISIONS`.
+    Verdicts set every Neuron instance against every other instance, with each of the workload's precisions.
+
+    Args:
+        workload: what one step is.
+        instances: names, or pairs of a name and a number of instances. With ``ml.`` they are priced as
+            SageMaker training, without it as EC2.
+        full_scale: the real job; None: exactly what was rehearsed.
+        prices: another price book than the built-in one.
+        instance_count: where ``instances`` names no number; None: as many as were rehearsed.
+        batch: see `BatchRule`.
+        on: only the prices in force on that day; None: at every date from which prices hold.
+        trn_precision: of products on trn1, where the workload leaves it open.
+
+    Raises:
+        UnknownInstance: an instance type without figures.
+        InvalidInput: no instances, a count below 1, or a job that cannot run on one of them.
+    """
+    if batch not in BATCH_RULES:
+        raise InvalidInput(f"batch must be one of {', '.join(BATCH_RULES)}, not {batch!r}")
+    count = workload.default_count if instance_count is None else instance_count
+    chosen = chosen_clusters(instances, count)
+    book = prices or PriceBook()
+    clusters = [cluster for _, cluster in chosen]
+    shown, others = [], []
+    for (name, cluster), size in zip(chosen, workload.batches(clusters, batch), strict=True):
+        first, *rest = workload.precisions(cluster.instance, trn_precision)
+        shown.append(estimate(workload, Run(cluster, size, first), full_scale, name))
+        others += [estimate(workload, Run(cluster, size, other), full_scale, name) for other in rest]
+    return Comparison(
+        tuple(shown), tuple(others), _costs(shown, book, on), _verdicts(shown, others, book, on), batch
+    )
+
+
+def chosen_clusters(
+    instances: Sequence[str | tuple[str, int]], count: int
+) -> tuple[tuple[str, Cluster], ...]:
+    """Names under which to price, and what they stand for; each once.
 
     Raises:
         UnknownInstance: an instance type without figures.
@@ -179,124 +216,87 @@ def compare(
     """
     if not instances:
         raise InvalidInput("name at least one instance type to compare")
-    count = workload.instance_count if instance_count is None else instance_count
-    if count < 1:
-        raise InvalidInput(f"a job has at least 1 instance, not {count}")
-    book = prices or PriceBook()
-    kinds = list(dict.fromkeys(instance_type(name) for name in instances))
-    per_core = workload.step.samples
-    neuron_cores = [kind.core_count for kind in kinds if kind.family == "trn1"]
-    reference = per_core * max(neuron_cores or [instance_type(workload.instance_type).core_count]) * count
-
-    def estimate_on(kind: InstanceType, precision: Precision) -> Estimate:
-        samples = per_core
-        if kind.family != "trn1" and gpu_batch == "global":
-            samples = max(1.0, reference / (kind.core_count * count))
-        return estimate(workload, kind, count, precision, samples, full_scale)
-
-    shown = tuple(
-        estimate_on(kind, trn_precision if kind.family == "trn1" else GPU_PRECISIONS[0]) for kind in kinds
-    )
-    others = tuple(
-        estimate_on(kind, precision)
-        for kind in kinds
-        if kind.family != "trn1"
-        for precision in GPU_PRECISIONS[1:]
-    )
-    return Comparison(shown, others, _costs(shown, book), _verdicts(shown, others, book), gpu_batch)
+    named = [(item, count) if isinstance(item, str) else (item[0], item[1]) for item in instances]
+    chosen = {(name, number): Cluster(instance_type(name), number) for name, number in named}
+    return tuple((name, cluster) for (name, _), cluster in chosen.items())
 
 
 def estimate(
     workload: Workload,
-    instance: InstanceType,
-    instance_count: int,
-    precision: Precision,
-    samples_per_core: float,
+    run: Run,
     full_scale: FullScale | None = None,
+    name: str | None = None,
 ) -> Estimate:
-    """Model one job on one kind of instance. Without ``full_scale``: exactly what was rehearsed."""
-    size = full_scale or FullScale(
-        train_samples=max(1, workload.samples), evaluation_samples=workload.evaluation_samples
-    )
-    calibration = CALIBRATIONS[instance.family]
-    work = workload.at(samples_per_core, precision)
-    step = step_time(work, instance, precision, calibration.constants, instance_count)
-    global_batch = samples_per_core * instance.core_count * instance_count
-    check = check_range(
-        calibration,
-        {
-            "model size": workload.parameters,
-            "sequence length": size.sequence_length,
-            "work of a step": math.fsum(work.flops.values()),
-        },
-    )
-    forward = step_time(
-        workload.evaluation_at(samples_per_core, precision), instance, precision, calibration.constants
-    )
-    evaluation_steps = math.ceil(size.evaluation_samples / global_batch) * size.epochs
+    """Model one job, run in one way.
+
+    Args:
+        workload: what one step is.
+        run: on which instances, with which batch, how products run.
+        full_scale: the real job; None: exactly what was rehearsed.
+        name: under which it is priced; None: the instance type's SageMaker name.
+    """
+    size = full_scale or workload.full_scale()
+    instance, batch = run.instance, run.batch
+    check = workload.range_check(run, size)
+    evaluation_s = 0.0
+    if size.evaluation_samples:
+        steps = math.ceil(size.evaluation_samples / batch) * size.epochs
+        evaluation_s = steps * workload.evaluation_step(run).total_s
     model_gib = size.model_gib
-    if model_gib is None and workload.parameters is not None:
-        model_gib = workload.parameters * 4 / BYTES_PER_GIB
+    if model_gib is None and workload.weights is not None:
+        model_gib = workload.weights * 4 / BYTES_PER_GIB
     fixed = (
         fixed_costs.start(),
         fixed_costs.transfer("download", size.dataset_gib),
         fixed_costs.setup(),
         fixed_costs.preparation(size.preparation_s),
-        fixed_costs.compilation(
-            instance.family,
-            workload.graphs,
-            size.evaluation_samples > 0,
-            size.compile_cached,
-            workload.compiled,
-        ),
-        fixed_costs.evaluation(evaluation_steps * forward.total_s, check.log_fast, check.log_slow),
+        workload.compilation(run, size),
+        fixed_costs.evaluation(evaluation_s, check.log_fast, check.log_slow),
         fixed_costs.transfer("upload", model_gib),
     )
     return Estimate(
         instance=instance,
-        instance_count=instance_count,
-        precision=precision,
-        samples_per_core=samples_per_core,
-        step=step,
-        steps=math.ceil(size.train_samples / global_batch) * size.epochs,
-        calibration=calibration,
+        instance_count=run.cluster.count,
+        precision=run.precision,
+        global_batch=batch,
+        step=workload.train_step(run),
+        steps=math.ceil(size.train_samples / batch) * size.epochs,
+        calibration=CALIBRATIONS[instance.family],
         range_check=check,
         fixed=fixed,
+        name=name or instance.name,
+        memory=workload.memory(run),
     )
 
 
 def _costs(
-    estimates: Sequence[Estimate], book: PriceBook
+    estimates: Sequence[Estimate], book: PriceBook, on: date | None
 ) -> tuple[tuple[date, tuple[Cost | None, ...]], ...]:
-    """A row a price date; None where the book has no price of an instance at all."""
-    priced = [item for item in estimates if book.dates([item.instance.name])]
-    return tuple(
-        (
-            on,
-            tuple(
-                item.cost(book.price(item.instance.name, on)) if item in priced else None
-                for item in estimates
-            ),
-        )
-        for on in book.dates([item.instance.name for item in priced])
-    )
+    """A row a price date; None where the book has no price of an instance at all, or none yet."""
+    priced = [item for item in estimates if book.dates([item.name])]
+    days = book.dates([item.name for item in priced]) if on is None else (on,)
+    return tuple((day, tuple(cost_on(item, book, day) for item in estimates)) for day in days)
 
 
-def _verdicts(shown: Sequence[Estimate], others: Sequence[Estimate], book: PriceBook) -> tuple[Verdict, ...]:
+def cost_on(item: Estimate, book: PriceBook, on: date | None) -> Cost | None:
+    """The cost at the price in force on a day (None: the newest); None where there is none."""
+    try:
+        return item.cost(book.price(item.name, on))
+    except PriceUnknown:
+        return None
+
+
+def _verdicts(
+    shown: Sequence[Estimate], others: Sequence[Estimate], book: PriceBook, on: date | None
+) -> tuple[Verdict, ...]:
     result = []
     for challenger in (item for item in shown if item.instance.family == "trn1"):
         for baseline in (item for item in (*shown, *others) if item.instance.family != "trn1"):
-            names = [challenger.instance.name, baseline.instance.name]
-            result += [
-                Verdict(
-                    on,
-                    challenger,
-                    baseline,
-                    challenger.cost(book.price(names[0], on)),
-                    baseline.cost(book.price(names[1], on)),
-                )
-                for on in book.dates(names)
-            ]
+            names = [challenger.name, baseline.name]
+            for day in book.dates(names) if on is None else (on,):
+                costs = cost_on(challenger, book, day), cost_on(baseline, book, day)
+                if costs[0] is not None and costs[1] is not None:
+                    result.append(Verdict(day, challenger, baseline, costs[0], costs[1]))
     return tuple(result)
 
 

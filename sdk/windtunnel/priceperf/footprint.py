@@ -6,6 +6,8 @@ Checkpointing" of all 34 published MPT rows.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from .catalog import InstanceType
 from .training import Recompute, Training
 
@@ -19,6 +21,19 @@ STATE_BYTES = 16
 USABLE = 0.9
 """Part of the memory that tensors can use; the rest goes to buffers and fragments. Assumption."""
 _BYTES_PER_GIB = 2**30
+
+
+@dataclass(frozen=True)
+class MemoryNeed:
+    """What a job needs of one worker's memory, and what there is. Bytes."""
+
+    needed_bytes: float
+    usable_bytes: float
+
+    @property
+    def fits(self) -> bool:
+        """Whether it does."""
+        return self.needed_bytes <= self.usable_bytes
 
 
 def activation_bytes(training: Training) -> float:

@@ -7,16 +7,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from .catalog import instance_type
+from . import fixed_costs
+from .calibration import CALIBRATIONS, check_range
+from .catalog import InstanceType, instance_type
 from .collectives import Collective
 from .compile_time import CompiledGraph
-from .compute import Precision
+from .compute import BF16_AUTOCAST, FP32, TF32, Precision
 from .errors import InvalidCounters, InvalidInput
+from .intervals import RangeCheck
+from .job import BatchRule, Cluster, Run, Workload
 from .predict import OPTIMIZER_BYTES
-from .step import StepWork
+from .step import StepTime, StepWork, step_time
 
 SCHEMA = "windtunnel.counters/1"
 GRADIENT_BYTES = 4  # a rehearsal reduces gradients in fp32
+
+GPU_PRECISIONS = (TF32, FP32, BF16_AUTOCAST)
+"""The first is the one shown; the others tell how much the script's setting matters."""
 
 STATE_BYTES_PER_PARAMETER = 5 * 4 + OPTIMIZER_BYTES
 """Traffic of one parameter in one fp32 step, whatever the batch, as the counters count it.
@@ -72,7 +79,7 @@ class FullScale:
 
 
 @dataclass(frozen=True)
-class Workload:
+class CountedWorkload(Workload):
     """One worker's training step as a rehearsal counted it, and what else the job ran.
 
     ``evaluation``: one step without optimizer, scaled to one sample; None when there was none.
@@ -135,8 +142,77 @@ class Workload:
             per_sample.bytes_moved * samples * precision.activation_bytes,
         )
 
+    @property
+    def weights(self) -> float | None:
+        """As the reduction of gradients tells them."""
+        return self.parameters
+
+    @property
+    def tokens_per_sample(self) -> int | None:
+        """Not counted: see `FullScale.sequence_length`."""
+        return None
+
+    @property
+    def default_count(self) -> int:
+        """As many as were rehearsed."""
+        return self.instance_count
+
+    def full_scale(self) -> FullScale:
+        """Exactly what was rehearsed."""
+        return FullScale(train_samples=max(1, self.samples), evaluation_samples=self.evaluation_samples)
+
+    def batches(self, clusters: Sequence[Cluster], rule: BatchRule) -> tuple[float, ...]:
+        """From the rehearsed samples a worker; the reference is the largest Neuron cluster."""
+        kept = [self.step.samples * cluster.workers for cluster in clusters]
+        neuron = [cluster.workers for cluster in clusters if cluster.instance.family == "trn1"]
+        own = Cluster(instance_type(self.instance_type), min(cluster.count for cluster in clusters))
+        reference = self.step.samples * max(neuron or [own.workers])
+        if rule == "global":
+            return (reference,) * len(kept)
+        if rule == "per_device":
+            return tuple(kept)
+        return tuple(
+            batch if cluster.instance.family == "trn1" else max(reference, cluster.workers)
+            for batch, cluster in zip(kept, clusters, strict=True)
+        )
+
+    def precisions(self, instance: InstanceType, on_trn1: Precision) -> tuple[Precision, ...]:
+        """A rehearsed script is one for trn1; on a GPU its products run as one line of it says."""
+        return (on_trn1,) if instance.family == "trn1" else GPU_PRECISIONS
+
+    def train_step(self, run: Run) -> StepTime:
+        """The counted step with the batch's samples on each worker."""
+        work = self.at(run.samples_per_worker, run.precision)
+        constants = CALIBRATIONS[run.instance.family].constants
+        return step_time(work, run.instance, run.precision, constants, run.cluster.count)
+
+    def evaluation_step(self, run: Run) -> StepTime:
+        """The counted forward step."""
+        work = self.evaluation_at(run.samples_per_worker, run.precision)
+        return step_time(work, run.instance, run.precision, CALIBRATIONS[run.instance.family].constants)
+
+    def range_check(self, run: Run, full_scale: FullScale) -> RangeCheck:
+        """Against the data-parallel rows; the interval is that of rows predicted from counts."""
+        values = {
+            "model size": self.parameters,
+            "sequence length": full_scale.sequence_length,
+            "work of a step": math.fsum(self.at(run.samples_per_worker, run.precision).flops.values()),
+        }
+        return check_range(CALIBRATIONS[run.instance.family], values)
+
+    def compilation(self, run: Run, full_scale: FullScale) -> fixed_costs.FixedCost:
+        """Of the graphs that the rehearsal counted."""
+        evaluates = full_scale.evaluation_samples > 0
+        return fixed_costs.compilation(
+            run.instance.family, self.graphs, evaluates, full_scale.compile_cached, self.compiled
+        )
+
+    def memory(self, run: Run) -> None:  # noqa: ARG002
+        """Not known for another batch than the rehearsed one."""
+        return
+
     @classmethod
-    def from_counters(cls, counters: Mapping[str, Any]) -> Workload:
+    def from_counters(cls, counters: Mapping[str, Any]) -> CountedWorkload:
         """Read ``counters.json`` (schema ``windtunnel.counters/1``).
 
         Raises:

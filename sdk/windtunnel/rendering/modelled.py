@@ -11,10 +11,10 @@ from windtunnel.priceperf import (
     Calibration,
     Comparison,
     Cost,
+    CountedWorkload,
     Estimate,
     FullScale,
     Verdict,
-    Workload,
 )
 from windtunnel.priceperf.calibration import VERSION_SPREAD
 from windtunnel.priceperf.engines import HOST_S
@@ -25,7 +25,9 @@ from windtunnel.rendering.document import Row, Section, Style
 HEADLINE_PRECISIONS = (TF32, FP32)
 
 
-def sections(comparison: Comparison, workload: Workload, full_scale: FullScale | None) -> tuple[Section, ...]:
+def sections(
+    comparison: Comparison, workload: CountedWorkload, full_scale: FullScale | None
+) -> tuple[Section, ...]:
     """All sections of what is modelled."""
     parts = [_time_and_cost(comparison, workload, full_scale)]
     verdicts = main_verdicts(comparison)
@@ -97,7 +99,9 @@ def _line(verdict: Verdict) -> str:
     )
 
 
-def _time_and_cost(comparison: Comparison, workload: Workload, full_scale: FullScale | None) -> Section:
+def _time_and_cost(
+    comparison: Comparison, workload: CountedWorkload, full_scale: FullScale | None
+) -> Section:
     estimates = comparison.estimates
 
     def row(label: str, cell: Callable[[Estimate], str], style: Style = "normal") -> Row:
@@ -262,7 +266,7 @@ def _assumptions(comparison: Comparison) -> Section:
     shown = comparison.estimates
     same = (
         "global batch as the largest Neuron instance"
-        if comparison.batch_rule == "global"
+        if comparison.batch_rule != "per_device"
         else "samples a worker"
     )
     neuron = [item for item in shown if item.instance.family == "trn1"]
@@ -291,7 +295,7 @@ def _assumptions(comparison: Comparison) -> Section:
     return Section("Assumptions", "text", notes=tuple(notes))
 
 
-def _job_text(workload: Workload, full_scale: FullScale | None) -> str:
+def _job_text(workload: CountedWorkload, full_scale: FullScale | None) -> str:
     if full_scale is None:
         return f"exactly what was rehearsed: {workload.samples:,} samples"
     text = f"the real job: {full_scale.train_samples:,} samples x {full_scale.epochs:,} epoch"

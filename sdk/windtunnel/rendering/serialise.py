@@ -37,6 +37,7 @@ def _estimate(item: Estimate, costs: Sequence[dict[str, Any]]) -> dict[str, Any]
     calibration, check = item.calibration, item.range_check
     return {
         "instance_type": item.instance.name,
+        "priced_as": item.name,
         "instance_count": item.instance_count,
         "workers": item.cores,
         "precision": {"name": item.precision.name, "meaning": item.precision.meaning},

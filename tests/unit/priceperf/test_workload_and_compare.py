@@ -13,6 +13,7 @@ from windtunnel.priceperf import (
     AUTO_CAST,
     BF16_AUTOCAST,
     TF32,
+    CountedWorkload,
     FullScale,
     InvalidCounters,
     InvalidInput,
@@ -105,7 +106,7 @@ def test_all_cores_and_the_same_global_batch(counters: Any) -> None:
     trn1, p4d = compare(workload, PAIR, FullScale(3_600_000)).estimates
     assert (trn1.cores, trn1.global_batch, p4d.global_batch, p4d.samples_per_core) == (32, 256, 256, 32)
     assert trn1.steps == p4d.steps == math.ceil(3_600_000 / 256)
-    assert compare(workload, PAIR, gpu_batch="per_core").estimates[1].global_batch == 64
+    assert compare(workload, PAIR, batch="per_device").estimates[1].global_batch == 64
     assert compare(workload, PAIR, instance_count=2).estimates[1].global_batch == 512
 
 
@@ -162,7 +163,7 @@ def test_more_samples_never_cost_less(flops: float, moved: float, samples: int, 
     """For any workload the bill grows with samples and epochs, and with the work of a step."""
 
     def billable(work: float, total: int, passes: int) -> list[int]:
-        workload = Workload(
+        workload = CountedWorkload(
             "ml.trn1.2xlarge", 1, 2, StepWork(4, {"fp32": work}, moved), 10, 80, None, 0, None, 3
         )
         return [item.billable_s for item in compare(workload, PAIR, FullScale(total, passes)).estimates]
