@@ -92,6 +92,12 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
     )
     size.add_argument("--dataset-gib", type=float, metavar="GIB", help="what each instance downloads")
     size.add_argument("--preparation-seconds", type=float, metavar="S", help="tokenising and the like")
+    size.add_argument(
+        "--tokenised-samples",
+        type=int,
+        metavar="N",
+        help="text samples the script tokenises before it trains",
+    )
     size.add_argument("--sequence-length", type=int, metavar="N", help="tokens a sample, to check the range")
 
 
@@ -103,6 +109,7 @@ def _full_scale(args: argparse.Namespace) -> FullScale | None:
         "evaluation_samples": args.evaluation_samples,
         "dataset_gib": args.dataset_gib,
         "preparation_s": args.preparation_seconds,
+        "tokenised_samples": args.tokenised_samples,
         "sequence_length": args.sequence_length,
     }
     given = {name: value for name, value in given.items() if value is not None}

@@ -249,7 +249,7 @@ def estimate(
         fixed_costs.start(),
         fixed_costs.transfer("download", size.dataset_gib),
         fixed_costs.setup(),
-        fixed_costs.preparation(size.preparation_s),
+        fixed_costs.preparation(size.preparation_s, size.tokenised_samples),
         workload.compilation(run, size),
         fixed_costs.evaluation(evaluation_s, check.log_fast, check.log_slow),
         fixed_costs.transfer("upload", model_gib),

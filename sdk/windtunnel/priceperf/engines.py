@@ -20,6 +20,8 @@ HALF_SIZE = 128
 """At this size of one dimension a product reaches half of what a large one does. The matrix engine of a
 NeuronCore is 128 x 128 (NKI architecture guide); cuBLAS's usual tile on an A100 has a side of 128."""
 
+_SMALLEST_HEAD = 16
+
 HIDDEN_PASSES = 32
 """Times an element of the hidden size is read or written in a layer, forward and backward, outside
 products: two norms (16), two residuals and their gradients (6), biases or dropout and the copies
@@ -29,6 +31,9 @@ FFN_PASSES = 12
 derivative, copies around products. Counted, not fitted."""
 HEAD_PASSES = 8
 """The same for a logit: softmax, loss and their gradient. Counted, not fitted."""
+
+PARTITIONS = 128
+"""A NeuronCore's memory has as many partitions: rows of attention scores are padded to a multiple of them."""
 
 HOST_S = 0.005
 """What the host adds to a microbatch and cannot hide (loader, tracing, launching). Assumption."""
@@ -78,12 +83,16 @@ class Constants:
 
 @dataclass(frozen=True)
 class Product:
-    """``times`` products of (rows x inner) by (inner x columns)."""
+    """``times`` products of (rows x inner) by (inner x columns).
+
+    ``batched``: both operands change from one to the next, as in attention; otherwise one is a weight.
+    """
 
     rows: float
     inner: float
     columns: float
     times: float
+    batched: bool = False
 
     @property
     def flops(self) -> float:
@@ -106,6 +115,43 @@ def products_s(
     half_size = half_size_of(instance, dtype)
     peak = instance.core_peak_flops(dtype) * constants.tensor
     return math.fsum(item.flops * item.slowdown(half_size) for item in products) / peak
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Elements of the attention scores of one step: as they are, and with rows padded to `PARTITIONS`."""
+
+    elements: float = 0.0
+    padded: float = 0.0
+
+    def on(self, instance: InstanceType) -> float:
+        """Elements that an instance's cores go through."""
+        return self.padded if instance.family == "trn1" else self.elements
+
+    def __mul__(self, factor: float) -> Scores:
+        """The scores of so many times the samples."""
+        return Scores(self.elements * factor, self.padded * factor)
+
+    @classmethod
+    def of(cls, products: Iterable[Product], products_of_attention: int) -> Scores:
+        """From the batched products of a step: each has the two sides of the scores, and the size of a head.
+
+        Args:
+            products: of the step.
+            products_of_attention: 2 forward (scores, and their product with the values), 6 with backward.
+        """
+        found = [cls._in(item) for item in products if item.batched]
+        return cls(sum(item.elements for item in found), sum(item.padded for item in found)) * (
+            1 / products_of_attention
+        )
+
+    @classmethod
+    def _in(cls, product: Product) -> Scores:
+        smallest, columns, rows = sorted((product.rows, product.inner, product.columns))
+        if smallest < _SMALLEST_HEAD:  # a convolution of groups
+            return cls()
+        padded = math.ceil(rows / PARTITIONS) * PARTITIONS
+        return cls(rows * columns * product.times, padded * columns * product.times)
 
 
 def half_size_of(instance: InstanceType, dtype: str) -> float:

@@ -22,6 +22,7 @@ from .engines import (
     HEAD_PASSES,
     HIDDEN_PASSES,
     HOST_S,
+    PARTITIONS,
     Constants,
     Product,
     bytes_s,
@@ -35,7 +36,6 @@ OPTIMIZER_BYTES = 28
 _WEIGHT_MOVES = 5
 """Of a weight in each microbatch: read forward and backward, its gradient written, and read and written
 again, by accumulation or by the copies of its reduction."""
-_PARTITIONS = 128  # a NeuronCore's memory has 128 partitions: rows of attention are padded to them
 _FORWARD, _BACKWARD = 1, 2  # products of the same size
 _FLASH_FORWARD, _FLASH_BACKWARD = 2, 5  # products of a flash attention kernel; backward recomputes scores
 _CAUSAL = 0.5  # a flash attention kernel skips the upper half of the scores
@@ -127,7 +127,7 @@ def training_flops(training: Training) -> float:
 
 def _products_s(training: Training, instance: InstanceType, constants: Constants) -> float:
     """The slowest stage: the last one, which also has the vocabulary head."""
-    seconds = products_s(_products(training), instance, training.matmul_dtype, constants)
+    seconds = products_s(training_products(training), instance, training.matmul_dtype, constants)
     if training.attention == "flash":
         passes = _FLASH_FORWARD * (1 if training.recompute == "none" else 2) + _FLASH_BACKWARD
         head_size = training.architecture.hidden_size / training.architecture.attention_heads
@@ -136,7 +136,8 @@ def _products_s(training: Training, instance: InstanceType, constants: Constants
     return seconds
 
 
-def _products(training: Training) -> Iterator[Product]:
+def training_products(training: Training) -> Iterator[Product]:
+    """Products of one microbatch on one worker of the slowest stage, forward and backward."""
     model, tokens, tp = training.architecture, training.tokens, training.tensor_parallel
     layers = model.layers / training.pipeline_parallel
     times = layers * (_FORWARD * (2 if training.recompute == "full" else 1) + _BACKWARD)
@@ -153,7 +154,7 @@ def _products(training: Training) -> Iterator[Product]:
         forward = _FORWARD * (1 if training.recompute == "none" else 2)
         heads = training.microbatch * _worker_heads(training)
         # Scores, and their product with the values.
-        yield Product(length, head_size, length, 2 * layers * heads * (forward + _BACKWARD))
+        yield Product(length, head_size, length, 2 * layers * heads * (forward + _BACKWARD), batched=True)
 
 
 def _memory_s(training: Training, instance: InstanceType, constants: Constants) -> float:
@@ -176,7 +177,7 @@ def _memory_s(training: Training, instance: InstanceType, constants: Constants) 
 def _scores(training: Training, instance: InstanceType) -> float:
     """Attention scores of one worker's microbatch in all its layers."""
     length = training.sequence_length
-    rows = math.ceil(length / _PARTITIONS) * _PARTITIONS if instance.family == "trn1" else length
+    rows = math.ceil(length / PARTITIONS) * PARTITIONS if instance.family == "trn1" else length
     layers = training.architecture.layers / training.pipeline_parallel
     return layers * training.microbatch * _worker_heads(training) * rows * length
 

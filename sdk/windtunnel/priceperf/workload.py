@@ -13,11 +13,15 @@ from .catalog import InstanceType, instance_type
 from .collectives import Collective
 from .compile_time import CompiledGraph
 from .compute import BF16_AUTOCAST, FP32, TF32, Precision
+from .counts import ATTENTION_PRODUCTS
+from .engines import Product, Scores
 from .errors import InvalidCounters, InvalidInput
+from .host import HostWork
 from .intervals import RangeCheck
 from .job import BatchRule, Cluster, Run, Workload
 from .predict import OPTIMIZER_BYTES
 from .step import StepTime, StepWork, step_time
+from .training import DTYPE_BYTES
 
 SCHEMA = "windtunnel.counters/1"
 GRADIENT_BYTES = 4  # a rehearsal reduces gradients in fp32
@@ -45,6 +49,8 @@ class FullScale:
         dataset_gib: what an instance downloads, GiB; None: not known, then no download is counted.
         model_gib: what it uploads, GiB; None: 4 bytes a parameter, where the counters tell parameters.
         preparation_s: seconds of the job that train nothing (tokenising, ...), as you know them.
+        tokenised_samples: text samples that the script tokenises itself, in one process, before it trains,
+            where you do not know how long that takes.
         compile_cached: True when all graphs come from a compile cache.
         sequence_length: tokens of a sample; only to check it against the calibrated range.
 
@@ -60,6 +66,7 @@ class FullScale:
     preparation_s: float = 0.0
     compile_cached: bool = False
     sequence_length: int | None = None
+    tokenised_samples: int = 0
 
     def __post_init__(self) -> None:
         """Check every number."""
@@ -68,6 +75,7 @@ class FullScale:
             ("epochs", 1),
             ("evaluation_samples", 0),
             ("preparation_s", 0),
+            ("tokenised_samples", 0),
         ):
             value = getattr(self, name)
             if not math.isfinite(value) or value < least:
@@ -115,9 +123,7 @@ class CountedWorkload(Workload):
         scale = samples / self.step.samples
         activations = (self.step.bytes_moved - self.state_bytes) * precision.activation_bytes
         return replace(
-            self.step,
-            samples=samples,
-            flops={dtype: count * scale for dtype, count in self.step.flops.items()},
+            self.step.scaled(scale, precision.activation_bytes),
             bytes_moved=self.state_bytes + activations * scale,
             state_bytes=self.state_bytes,
         )
@@ -128,19 +134,10 @@ class CountedWorkload(Workload):
         From the rehearsal's own evaluation, or a third of a training step where it had none.
         """
         if self.evaluation is not None:
-            per_sample = self.evaluation
-        else:
-            part = 1 / (3 * self.step.samples)
-            per_sample = StepWork(
-                1.0,
-                {dtype: count * part for dtype, count in self.step.flops.items()},
-                (self.step.bytes_moved - self.state_bytes) * part,
-            )
-        return StepWork(
-            samples,
-            {dtype: count * samples for dtype, count in per_sample.flops.items()},
-            per_sample.bytes_moved * samples * precision.activation_bytes,
-        )
+            return self.evaluation.scaled(samples, precision.activation_bytes)
+        forward = replace(self.step, bytes_moved=self.step.bytes_moved - self.state_bytes, collectives=())
+        part = samples / (3 * self.step.samples)
+        return replace(forward.scaled(part, precision.activation_bytes), backward=False)
 
     @property
     def weights(self) -> float | None:
@@ -269,14 +266,22 @@ def _evaluation(other: Mapping[str, Any], world_size: float) -> tuple[StepWork |
     if steps == 0 or per_core == 0:
         return None, 0
     # One step with all its samples: flops and bytes a sample.
-    work = _step(other, "other", per_core, 1.0, world_size)
-    return replace(work, collectives=()), int(samples)
+    work = _step(other, "other", per_core, 1.0, world_size, backward=False)
+    return replace(work, collectives=(), host=None), int(samples)
 
 
-def _step(part: Mapping[str, Any], where: str, steps: float, samples: float, world_size: float) -> StepWork:
+def _step(
+    part: Mapping[str, Any],
+    where: str,
+    steps: float,
+    samples: float,
+    world_size: float,
+    *,
+    backward: bool = True,
+) -> StepWork:
     flops = _mapping(part, where, "flops")
     collectives = _mapping(part, where, "collectives")
-    return StepWork(
+    work = StepWork(
         samples=samples,
         flops={dtype: _number(flops, f"{where}.flops", dtype) / steps for dtype in flops},
         bytes_moved=_number(part, where, "bytes_accessed") / steps,
@@ -284,7 +289,54 @@ def _step(part: Mapping[str, Any], where: str, steps: float, samples: float, wor
             _collective(kind, _mapping(collectives, f"{where}.collectives", kind), steps, world_size)
             for kind in sorted(collectives)
         ),
+        backward=backward,
+        host=_host(part, where),
     )
+    return work if part.get("work") is None else _with_shapes(work, part, where, steps)
+
+
+def _with_shapes(work: StepWork, part: Mapping[str, Any], where: str, steps: float) -> StepWork:
+    """What counters of this version tell besides: dimensions of products, fused element-wise work."""
+    counted, where = _mapping(part, where, "work"), f"{where}.work"
+    products: dict[str, list[Product]] = {}
+    for entry in counted.get("products") or ():
+        dtype, product = _product(entry, where, steps)
+        products.setdefault(dtype, []).append(product)
+    elementwise = _mapping(counted, where, "elementwise")
+    activations = _mapping(elementwise, f"{where}.elementwise", "activations")
+    moved = _number(activations, f"{where}.elementwise.activations", "fused_bytes")
+    moved += _number(counted, where, "gather_bytes") + _number(counted, where, "scatter_bytes")
+    found = [item for listed in products.values() for item in listed]
+    batched = [dtype for dtype, listed in products.items() if any(item.batched for item in listed)]
+    return replace(
+        work,
+        products={dtype: tuple(listed) for dtype, listed in products.items()},
+        fused_bytes=moved / steps,
+        scores=Scores.of(found, ATTENTION_PRODUCTS if work.backward else ATTENTION_PRODUCTS // 3),
+        score_bytes=max((DTYPE_BYTES.get(dtype, 4) for dtype in batched), default=4),
+    )
+
+
+def _product(entry: object, where: str, steps: float) -> tuple[str, Product]:
+    """``[batch, rows, inner, columns, dtype, times]``."""
+    if not isinstance(entry, Sequence) or len(entry) != 6 or not isinstance(entry[4], str):
+        raise InvalidCounters(
+            f"{where}.products holds lists of batch, rows, inner, columns, dtype, times; not {entry!r}"
+        )
+    named = dict(zip(("batch", "rows", "inner", "columns", "dtype", "times"), entry, strict=True))
+    batch, rows, inner, columns, times = (
+        _number(named, f"{where}.products", key, least=1e-9)
+        for key in ("batch", "rows", "inner", "columns", "times")
+    )
+    return entry[4], Product(rows, inner, columns, batch * times / steps, batched=batch > 1)
+
+
+def _host(part: Mapping[str, Any], where: str) -> HostWork | None:
+    if part.get("median_trace_seconds") is None:
+        return None
+    steps = _number(part, where, "steps", least=1)
+    reads = _number(part, where, "steps_with_host_reads") if "steps_with_host_reads" in part else 0.0
+    return HostWork(_number(part, where, "median_trace_seconds"), min(1.0, reads / steps))
 
 
 def _collective(kind: str, counted: Mapping[str, Any], steps: float, world_size: float) -> Collective:

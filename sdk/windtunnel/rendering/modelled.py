@@ -67,7 +67,7 @@ def headline(comparison: Comparison, full_scale: FullScale | None) -> tuple[str,
     lines.insert(0, f"What {_short(verdicts[0].challenger.instance.name)} is modelled to cost:")
     if len({verdict.winner for verdict in verdicts}) > 1:
         lines.append("The answer depends on the GPU script's precision and on the date of the prices.")
-    if full_scale is None or not full_scale.preparation_s:
+    if full_scale is None or not (full_scale.preparation_s or full_scale.tokenised_samples):
         lines.append(
             "Not in it: tokenising and other preparation, as none was stated. It can be most of a bill: "
             "61-65 % of the billable time of AWS's own benchmark was not training steps."
@@ -245,8 +245,8 @@ def _calibration_note(calibration: Calibration) -> str:
     text = (
         f"{name}: constants fitted to {len(calibration.rows)} published rows; each row predicted from the "
         f"others by its description is off by {fmt.percent(calibration.mean_error)} on average, "
-        f"{fmt.percent(calibration.max_error)} at most (windtunnel validate). From a rehearsal's counts, which "
-        f"tell no shapes, the {len(counted)} rows that are like a rehearsal are off by "
+        f"{fmt.percent(calibration.max_error)} at most (windtunnel validate). From what a rehearsal counts, "
+        f"the {len(counted)} rows that are like a rehearsal are off by "
         f"{fmt.percent(sum(counted) / len(counted))} on average, {fmt.percent(max(counted))} at most; the "
         f"interval holds {fmt.percent(COVERAGE)} of these"
     )

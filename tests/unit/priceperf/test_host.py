@@ -1,0 +1,66 @@
+"""Recording a step costs what the device does not hide."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from windtunnel.priceperf import AUTO_CAST, FP32, InvalidInput, instance_type
+from windtunnel.priceperf.calibration import CALIBRATIONS
+from windtunnel.priceperf.engines import HOST_S
+from windtunnel.priceperf.host import HostWork
+from windtunnel.priceperf.published import benchmark_work
+from windtunnel.priceperf.step import StepTime, step_time
+
+TRN1, P4D = instance_type("ml.trn1.32xlarge"), instance_type("ml.p4d.24xlarge")
+SECONDS = st.floats(0, 10)
+
+
+def step(host: HostWork | None, name: str = "ml.trn1.32xlarge") -> StepTime:
+    from dataclasses import replace
+
+    instance = instance_type(name)
+    work = replace(benchmark_work(8), host=host)
+    precision = AUTO_CAST if instance.family == "trn1" else FP32
+    return step_time(work, instance, precision, CALIBRATIONS[instance.family].constants)
+
+
+def test_the_longer_of_device_and_recording_sets_the_step() -> None:
+    """Hidden when shorter; when longer, the step takes as long as recording does."""
+    alone = step(None).total_s
+    assert step(HostWork(alone / 3)).total_s == alone
+    assert step(HostWork(3 * alone)).total_s == pytest.approx(3 * alone + HOST_S)
+
+
+def test_a_script_that_reads_values_waits_for_both() -> None:
+    """Reading in each step adds recording to the device's time; in every second step, half of that."""
+    alone = step(None).total_s
+    assert step(HostWork(0.01, reads=1.0)).total_s == pytest.approx(alone + 0.01)
+    assert step(HostWork(0.01, reads=0.5)).total_s == pytest.approx(alone + 0.005)
+
+
+def test_a_gpu_records_nothing() -> None:
+    """Eager PyTorch launches kernels; what lazy tensors cost is trn1's alone."""
+    assert step(HostWork(5.0), P4D.name) == step(None, P4D.name)
+
+
+@given(SECONDS, SECONDS, st.floats(0, 1), st.floats(0.5, 2))
+def test_never_less_than_the_device_nor_more_than_both(
+    device: float, record: float, reads: float, slowness: float
+) -> None:
+    """Between the longer of the two and their sum, and a slower host never makes a step shorter."""
+    added = HostWork(record, reads).not_hidden_s(device, slowness)
+    slack = 1e-9
+    assert max(device, record * slowness) <= device + added + slack
+    assert added <= record * slowness + slack
+    assert HostWork(record, reads).not_hidden_s(device, slowness * 1.5) >= added - slack
+
+
+def test_impossible_hosts_are_refused() -> None:
+    """Negative seconds, a part above 1, no number at all."""
+    for arguments in ((-1.0, 0.0), (1.0, 1.1), (math.nan, 0.0), (1.0, math.nan)):
+        with pytest.raises(InvalidInput):
+            HostWork(*arguments)
