@@ -9,9 +9,9 @@ two such products for each one forward.
 from __future__ import annotations
 
 from .collectives import Collective
-from .predict import OPTIMIZER_BYTES, training_flops
+from .predict import training_flops
 from .step import StepWork
-from .training import DTYPE_BYTES, Training
+from .training import DTYPE_BYTES, OPTIMIZER_BYTES, Training
 
 _PRODUCTS = 3  # one forward, two backward, of the same size and over the same three matrices
 _WEIGHT_MOVES = 5  # operand of two products, result of one; input and gradient output of the graph

@@ -16,8 +16,8 @@ from .compute import BF16_AUTOCAST, FP32, TF32, Precision
 from .errors import InvalidCounters, InvalidInput
 from .intervals import RangeCheck
 from .job import BatchRule, Cluster, Run, Workload
-from .predict import OPTIMIZER_BYTES
 from .step import StepTime, StepWork, step_time
+from .training import OPTIMIZER_BYTES, Training
 
 SCHEMA = "windtunnel.counters/1"
 GRADIENT_BYTES = 4  # a rehearsal reduces gradients in fp32
@@ -181,7 +181,16 @@ class CountedWorkload(Workload):
         return (on_trn1,) if instance.family == "trn1" else GPU_PRECISIONS
 
     def train_step(self, run: Run) -> StepTime:
-        """The counted step with the batch's samples on each worker."""
+        """The counted step with the batch's samples on each worker.
+
+        Raises:
+            InvalidInput: less than one sample a worker.
+        """
+        if run.samples_per_worker < min(1.0, self.step.samples):
+            raise InvalidInput(
+                f"a global batch of {run.batch:g} is less than one sample for each of the "
+                f"{run.cluster.workers} workers of {run.cluster}"
+            )
         work = self.at(run.samples_per_worker, run.precision)
         constants = CALIBRATIONS[run.instance.family].constants
         return step_time(work, run.instance, run.precision, constants, run.cluster.count)
@@ -207,9 +216,13 @@ class CountedWorkload(Workload):
             run.instance.family, self.graphs, evaluates, full_scale.compile_cached, self.compiled
         )
 
-    def memory(self, run: Run) -> None:  # noqa: ARG002
-        """Not known for another batch than the rehearsed one."""
-        return
+    def description(self, run: Run) -> Training | None:  # noqa: ARG002
+        """Counts tell no shapes."""
+        return None
+
+    def settled(self, run: Run) -> Workload:  # noqa: ARG002
+        """Nothing is left open."""
+        return self
 
     @classmethod
     def from_counters(cls, counters: Mapping[str, Any]) -> CountedWorkload:
