@@ -12,16 +12,21 @@ from .calibration import CALIBRATIONS, Calibration
 from .catalog import CATALOG, Figure, InstanceType, instance_type
 from .compare import Comparison, Cost, Estimate, Verdict, compare, estimate
 from .compute import AUTO_CAST, BF16_AUTOCAST, FP32, TF32, Precision
+from .decision import BreakEven, Decision, decisions
+from .described import DescribedWorkload
 from .errors import InvalidCounters, InvalidInput, PricePerfError, PriceUnknown, UnknownInstance
 from .fixed_costs import FixedCost
+from .full_scale import FullScale
 from .intervals import RangeCheck
-from .job import BATCH_RULES, BatchRule, Cluster, Workload
+from .job import BATCH_RULES, BatchRule, Cluster, Run, Workload
 from .predict import TrainingStep, training_step
 from .prices import Price, PriceBook
 from .published import PublishedComparison, published_comparison
+from .scaling import Scaling, ScalingRow, scaling
+from .sensitivity import SensitivityRow, sensitivity
 from .step import StepTime, StepWork, step_time
 from .training import Training
-from .workload import CountedWorkload, FullScale
+from .workload import CountedWorkload
 
 __all__ = [
     "ARCHITECTURES",
@@ -34,11 +39,14 @@ __all__ = [
     "TF32",
     "Architecture",
     "BatchRule",
+    "BreakEven",
     "Calibration",
     "Cluster",
     "Comparison",
     "Cost",
     "CountedWorkload",
+    "Decision",
+    "DescribedWorkload",
     "Estimate",
     "Figure",
     "FixedCost",
@@ -53,6 +61,10 @@ __all__ = [
     "PriceUnknown",
     "PublishedComparison",
     "RangeCheck",
+    "Run",
+    "Scaling",
+    "ScalingRow",
+    "SensitivityRow",
     "StepTime",
     "StepWork",
     "Training",
@@ -64,10 +76,13 @@ __all__ = [
     "compare",
     "cost_per_million",
     "cost_usd",
+    "decisions",
     "estimate",
     "instance_seconds",
     "instance_type",
     "published_comparison",
+    "scaling",
+    "sensitivity",
     "spot_savings_percent",
     "step_time",
     "training_step",

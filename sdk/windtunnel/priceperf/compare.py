@@ -17,12 +17,13 @@ from .catalog import InstanceType, instance_type
 from .compute import AUTO_CAST, Precision
 from .errors import InvalidInput, PriceUnknown
 from .fixed_costs import FixedCost
-from .footprint import MemoryNeed
+from .footprint import MemoryNeed, memory_need
+from .full_scale import FullScale
 from .intervals import RangeCheck
 from .job import BATCH_RULES, BatchRule, Cluster, Run, Workload
 from .prices import Price, PriceBook
 from .step import StepTime
-from .workload import FullScale
+from .training import Training
 
 BYTES_PER_GIB = 2**30
 
@@ -43,8 +44,8 @@ class Estimate:
     fixed: tuple[FixedCost, ...]
     name: str
     """Under which name it is priced: ``ml.trn1.32xlarge`` on SageMaker, ``trn1.32xlarge`` on EC2."""
-    memory: MemoryNeed | None = None
-    """What a worker needs of its memory; None: not known."""
+    training: Training | None = None
+    """The step as a description, split over the instances; None: only counts are known."""
 
     @property
     def cores(self) -> int:
@@ -55,6 +56,11 @@ class Estimate:
     def samples_per_core(self) -> float:
         """Samples of one optimizer step on each worker, on average."""
         return self.global_batch / self.cores
+
+    @property
+    def memory(self) -> MemoryNeed | None:
+        """What a worker needs of its memory; None: not known."""
+        return None if self.training is None else memory_need(self.training, self.instance)
 
     @property
     def samples_per_s(self) -> float:
@@ -265,7 +271,7 @@ def estimate(
         range_check=check,
         fixed=fixed,
         name=name or instance.name,
-        memory=workload.memory(run),
+        training=workload.description(run),
     )
 
 

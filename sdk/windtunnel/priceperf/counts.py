@@ -13,9 +13,9 @@ from collections.abc import Mapping
 from .architectures import ModelFamily
 from .collectives import Collective
 from .engines import Scores
-from .predict import OPTIMIZER_BYTES, training_flops, training_products
+from .predict import training_flops, training_products
 from .step import StepWork
-from .training import DTYPE_BYTES, Training
+from .training import DTYPE_BYTES, OPTIMIZER_BYTES, Training
 
 ATTENTION_PRODUCTS = 6  # scores, and their product with the values; two backward for each
 _PRODUCTS = 3  # one forward, two backward, of the same size and over the same three matrices

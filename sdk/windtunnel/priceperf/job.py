@@ -12,10 +12,12 @@ from .compute import Precision
 from .errors import InvalidInput
 from .intervals import RangeCheck
 from .step import StepTime
+from .training import Attention, Recompute, Training, ZeroStage
 
 if TYPE_CHECKING:
+    from .architectures import Architecture
+    from .described import DescribedWorkload, Optimizer
     from .fixed_costs import FixedCost
-    from .footprint import MemoryNeed
     from .workload import CountedWorkload, FullScale
 
 BatchRule = Literal["global", "per_device", "rehearsed"]
@@ -74,7 +76,7 @@ class Run:
 
 
 class Workload(ABC):
-    """One optimizer step of a job on any cluster. Made by `from_counters`."""
+    """One optimizer step of a job on any cluster. Made by `from_counters` or `transformer`."""
 
     @property
     @abstractmethod
@@ -120,8 +122,12 @@ class Workload(ABC):
         """The compiler's time before the first step."""
 
     @abstractmethod
-    def memory(self, run: Run) -> MemoryNeed | None:
-        """What a worker needs of its memory; None: not known."""
+    def description(self, run: Run) -> Training | None:
+        """The step as a description, split over the cluster; None: only counts are known."""
+
+    @abstractmethod
+    def settled(self, run: Run) -> Workload:
+        """The same job with all that it leaves to the memory chosen as for this run."""
 
     @classmethod
     def from_counters(cls, counters: Mapping[str, Any]) -> CountedWorkload:
@@ -134,3 +140,77 @@ class Workload(ABC):
         from .workload import CountedWorkload
 
         return CountedWorkload.from_counters(counters)
+
+    @classmethod
+    def transformer(
+        cls,
+        architecture: str | Architecture,
+        *,
+        microbatch: int,
+        sequence_length: int,
+        global_batch: int | None = None,
+        gradient_accumulation: int | None = None,
+        tensor_parallel: int = 1,
+        pipeline_parallel: int = 1,
+        dtype: Literal["bf16", "fp32"] = "bf16",
+        matmul_dtype: str | None = None,
+        optimizer: Optimizer = "adamw",
+        recompute: Recompute | Literal["auto"] = "auto",
+        zero: ZeroStage = "none",
+        attention: Attention | Literal["auto"] = "auto",
+        parameters: float | None = None,
+        head_part: float = 1.0,
+        on_gpu: Mapping[str, Any] | None = None,
+    ) -> DescribedWorkload:
+        """A transformer's training by its settings: for models too large to rehearse.
+
+        Data parallelism is what tensor and pipeline parallelism leave of a cluster's workers.
+
+        Args:
+            architecture: a name of `ARCHITECTURES`, or dimensions.
+            microbatch: sequences of one pass on one data-parallel worker; fewer where the global batch
+                leaves fewer.
+            sequence_length: tokens (or patches) of a sequence.
+            global_batch: sequences of one optimizer step over all workers.
+            gradient_accumulation: passes of one optimizer step on each worker, instead of ``global_batch``;
+                neither: 1.
+            tensor_parallel: workers that share a layer.
+            pipeline_parallel: stages of layers.
+            dtype: of weights and activations in memory.
+            matmul_dtype: in which products run; None: bf16 storage in bf16; fp32 storage by the compiler's
+                auto-cast on trn1 and as TF32 (alternatives: fp32, bf16 autocast) on GPUs.
+            optimizer: ``adamw``, ``lamb`` or ``sgd`` (with momentum): decides what it keeps and moves.
+            recompute: ``none``, ``selective``, ``full``; ``auto``: the least that fits the memory, with tensor
+                parallelism at least ``selective``.
+            zero: what data-parallel workers share: ``none``, ``optimizer`` (ZeRO-1) or ``full`` (ZeRO-3, FSDP).
+            attention: ``eager`` or ``flash``; ``auto``: flash for Llama on trn1 and 16-bit decoders on GPUs.
+            parameters: trained weights; None: the architecture's.
+            head_part: part of the positions that reach the vocabulary head (masked language models: 0.156).
+            on_gpu: settings that are others on GPUs, by name, as ``{"tensor_parallel": 1, "zero": "full"}``.
+                Without it GPUs get the same split, which may not be what one would run there.
+
+        Raises:
+            InvalidInput: an unknown name, a number out of range, heads that tensor parallelism does not
+                divide, or both ``global_batch`` and ``gradient_accumulation``.
+        """
+        from .described import DescribedWorkload, known_architecture
+
+        model = known_architecture(architecture)
+        return DescribedWorkload(
+            model,
+            microbatch,
+            sequence_length,
+            global_batch=global_batch,
+            gradient_accumulation=gradient_accumulation,
+            tensor_parallel=tensor_parallel,
+            pipeline_parallel=pipeline_parallel,
+            dtype=dtype,
+            matmul_dtype=matmul_dtype,
+            optimizer=optimizer,
+            recompute=recompute,
+            zero=zero,
+            attention=attention,
+            parameters=parameters or model.parameters,
+            head_part=head_part,
+            on_gpu=tuple((on_gpu or {}).items()),
+        )

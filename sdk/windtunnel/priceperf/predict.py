@@ -31,8 +31,6 @@ from .engines import (
 from .errors import InvalidInput
 from .training import DTYPE_BYTES, Training
 
-OPTIMIZER_BYTES = 28
-"""Adam in fp32: weight, gradient and two moments in; weight and two moments out. LAMB moves about the same."""
 _WEIGHT_MOVES = 5
 """Of a weight in each microbatch: read forward and backward, its gradient written, and read and written
 again, by accumulation or by the copies of its reduction."""
@@ -232,4 +230,4 @@ def _optimizer_s(training: Training, instance: InstanceType, constants: Constant
     """
     local = min(training.data_parallel, instance.core_count // training.tensor_parallel)
     shared = 1 if training.zero == "none" else max(1, local)
-    return bytes_s(training.worker_parameters * OPTIMIZER_BYTES / shared, instance, constants.memory)
+    return bytes_s(training.worker_parameters * training.optimizer_bytes / shared, instance, constants.memory)

@@ -15,7 +15,7 @@ from typing import Any
 from .architectures import ARCHITECTURES, Architecture, architecture, name_key
 from .catalog import InstanceType, instance_type
 from .errors import InvalidInput, PricePerfError
-from .footprint import SCORE_BYTES, needed_recompute
+from .footprint import needed_recompute, scores_fit, usual_attention
 from .published_rows import PublishedRow
 from .training import DTYPE_BYTES, MASKED_PART, Attention, Training, ZeroStage
 
@@ -212,26 +212,12 @@ def _with_attention(
         kind = "flash" if text == "flash" else "eager"
     elif "flash" in config.lower():
         kind = "flash"
-    elif instance.family == "trn1" and training.architecture.family == "llama":
-        kind = "flash"
-        notes.append("attention not given: Llama on trn1 is taken to use the flash attention kernel")
-    elif instance.family == "a100" and _is_language_model(training):
-        kind = "flash"
-        notes.append("attention not given: 16-bit language models on A100 are taken to use flash attention")
-    elif _layer_scores_gib(training) > instance.core_memory_gib / 2:
-        kind = "flash"
-        notes.append("attention not given: the scores of eager attention would not fit, so flash is taken")
+    else:
+        kind, why = usual_attention(training, instance)
+        if kind == "eager" and not scores_fit(training, instance):
+            kind, why = "flash", "the scores of eager attention would not fit, so flash is taken"
+        notes += [f"attention not given: {why}"] if why else []
     return replace(training, attention=kind)
-
-
-def _is_language_model(training: Training) -> bool:
-    """A decoder in 16 bits: no script for these of the years of A100 runs without flash attention."""
-    return training.architecture.family in ("decoder", "llama") and DTYPE_BYTES[training.matmul_dtype] == 2
-
-
-def _layer_scores_gib(training: Training) -> float:
-    heads = training.architecture.attention_heads / training.tensor_parallel
-    return SCORE_BYTES * training.microbatch * heads * training.sequence_length**2 / 2**30
 
 
 def _with_recompute(

@@ -18,6 +18,9 @@ ZeroStage = Literal["none", "optimizer", "full"]
 
 DTYPE_BYTES: Mapping[str, int] = {"bf16": 2, "fp16": 2, "tf32": 4, "fp32": 4}
 
+OPTIMIZER_BYTES = 28
+"""Adam in fp32: weight, gradient and two moments in; weight and two moments out. LAMB moves about the same."""
+
 MASKED_PART = 0.156
 """Part of the positions that reach the vocabulary head of NVIDIA's BERT: 20 of 128, 80 of 512."""
 
@@ -29,7 +32,8 @@ class Training:
     Args:
         architecture: dimensions of the model.
         parameters: trained weights of the whole model.
-        microbatch: sequences of one forward and backward pass on one data-parallel worker.
+        microbatch: sequences of one forward and backward pass on one data-parallel worker; where a batch
+            does not divide, their mean.
         global_batch: sequences of one optimizer step over all workers.
         sequence_length: tokens (or patches) of a sequence.
         data_parallel, tensor_parallel, pipeline_parallel: workers in each direction; their product is
@@ -45,6 +49,8 @@ class Training:
         mixed_precision: element-wise work runs partly in the products' dtype (torch's AMP). Neuron's
             auto-cast touches products only.
         head_part: part of the positions for which the vocabulary head runs.
+        moments: fp32 numbers that the optimizer keeps for each weight: 2 for Adam and LAMB, 1 for SGD with
+            momentum.
 
     Raises:
         InvalidInput: a number out of range, a name that is none, or batches that do not divide.
@@ -52,8 +58,8 @@ class Training:
 
     architecture: Architecture
     parameters: float
-    microbatch: int
-    global_batch: int
+    microbatch: float
+    global_batch: float
     sequence_length: int
     data_parallel: int
     tensor_parallel: int = 1
@@ -66,13 +72,18 @@ class Training:
     attention: Attention = "eager"
     mixed_precision: bool = False
     head_part: float = 1.0
+    moments: int = 2
 
     def __post_init__(self) -> None:
         """Check every field."""
-        for name in ("parameters", "microbatch", "global_batch", "sequence_length", "data_parallel",
+        for name in ("parameters", "global_batch", "sequence_length", "data_parallel",
                      "tensor_parallel", "pipeline_parallel", "gradient_bytes"):  # fmt: skip
             if not getattr(self, name) >= 1:
                 raise InvalidInput(f"{name} must be 1 or more, not {getattr(self, name)}")
+        if not self.microbatch > 0:
+            raise InvalidInput(f"microbatch must be above 0, not {self.microbatch}")
+        if not self.moments >= 0:
+            raise InvalidInput(f"moments must be 0 or more, not {self.moments}")
         for name, valid in (
             ("storage_dtype", tuple(DTYPE_BYTES)),
             ("matmul_dtype", tuple(DTYPE_BYTES)),
@@ -101,7 +112,7 @@ class Training:
         return self.global_batch / (self.microbatch * self.data_parallel)
 
     @property
-    def tokens(self) -> int:
+    def tokens(self) -> float:
         """Of one microbatch."""
         return self.microbatch * self.sequence_length
 
@@ -109,6 +120,11 @@ class Training:
     def worker_parameters(self) -> float:
         """Weights that one worker computes with."""
         return self.parameters / (self.tensor_parallel * self.pipeline_parallel)
+
+    @property
+    def optimizer_bytes(self) -> int:
+        """Bytes that the optimizer moves for one weight: weight, gradient and moments in, weight and moments out."""
+        return 4 * (3 + 2 * self.moments)
 
     @property
     def sequence_parallel(self) -> bool:

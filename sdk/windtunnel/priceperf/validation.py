@@ -16,10 +16,11 @@ from statistics import mean, median
 
 from .calibration import CALIBRATIONS, Calibration
 from .catalog import Family, instance_type
+from .description_range import description_check, is_known
 from .engines import Constants
 from .errors import PricePerfError
 from .fitting import fit, same_configuration, step_s
-from .intervals import Range, check_ranges, half_width, measured_coverage
+from .intervals import measured_coverage
 from .predict import TrainingStep, training_step
 from .published_rows import PublishedRow
 from .row_reader import ReadRow
@@ -130,9 +131,8 @@ def _check(row: PublishedRow, calibration: Calibration, notes: tuple[str, ...] =
     family = calibration.family
     time_s = step_s(row, calibration.constants)
     predicted = row.training.global_batch / time_s
-    known = any(row.training.architecture == other.training.architecture for other in calibration.rows)
-    width = half_width(calibration.errors if known else calibration.family_errors)
-    check = check_ranges(_ranges(calibration.rows), _quantities(row), width, width)
+    known = is_known(calibration, row.training)
+    check = description_check(calibration, row.training, row.nodes)
     same = [other.published for other in calibration.rows if same_configuration(row, other)]
     different = [f"{value:g}" for value in same if value is not None and value != row.published]
     if different:
@@ -208,22 +208,3 @@ def _without_family(family: Family, model_family: str) -> Constants:
     if len(rows) == len(calibration.rows):
         return calibration.constants  # a family that has no rows in the calibration was never in it
     return fit(rows, family)
-
-
-@cache
-def _ranges(rows: tuple[PublishedRow, ...]) -> tuple[Range, ...]:
-    quantities = [_quantities(row) for row in rows]
-    units = {"model size": "parameters", "sequence length": "tokens", "tokens of a microbatch": "tokens",
-             "cluster size": "instances"}  # fmt: skip
-    return tuple(
-        Range.of(name, unit, [values[name] for values in quantities]) for name, unit in units.items()
-    )
-
-
-def _quantities(row: PublishedRow) -> dict[str, float]:
-    return {
-        "model size": row.training.parameters,
-        "sequence length": row.training.sequence_length,
-        "tokens of a microbatch": row.training.tokens,
-        "cluster size": row.nodes,
-    }

@@ -1,4 +1,4 @@
-"""What a job is in work: one training step as a rehearsal counted it, and the size of the real job."""
+"""One training step as a rehearsal counted it, read from its counters.json."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from .compute import BF16_AUTOCAST, FP32, TF32, Precision
 from .counts import ATTENTION_PRODUCTS
 from .engines import Product, Scores
 from .errors import InvalidCounters, InvalidInput
+from .full_scale import FullScale
 from .host import HostWork
 from .intervals import RangeCheck
 from .job import BatchRule, Cluster, Run, Workload
-from .predict import OPTIMIZER_BYTES
 from .step import StepTime, StepWork, step_time
-from .training import DTYPE_BYTES
+from .training import DTYPE_BYTES, OPTIMIZER_BYTES, Training
 
 SCHEMA = "windtunnel.counters/1"
 GRADIENT_BYTES = 4  # a rehearsal reduces gradients in fp32
@@ -36,54 +36,6 @@ The weight is an operand of two products (forward, backward), its gradient the
 result of one; both pass the graph's edge once more (5 x 4 bytes). Adam takes
 weight, gradient and two moments in and puts weight and moments out (7 x 4 bytes).
 """
-
-
-@dataclass(frozen=True)
-class FullScale:
-    """The real job behind a rehearsed sample.
-
-    Args:
-        train_samples: samples of one epoch.
-        epochs: passes over them.
-        evaluation_samples: samples evaluated after each epoch.
-        dataset_gib: what an instance downloads, GiB; None: not known, then no download is counted.
-        model_gib: what it uploads, GiB; None: 4 bytes a parameter, where the counters tell parameters.
-        preparation_s: seconds of the job that train nothing (tokenising, ...), as you know them.
-        tokenised_samples: text samples that the script tokenises itself, in one process, before it trains,
-            where you do not know how long that takes.
-        compile_cached: True when all graphs come from a compile cache.
-        sequence_length: tokens of a sample; only to check it against the calibrated range.
-
-    Raises:
-        InvalidInput: a number out of its range.
-    """
-
-    train_samples: int
-    epochs: int = 1
-    evaluation_samples: int = 0
-    dataset_gib: float | None = None
-    model_gib: float | None = None
-    preparation_s: float = 0.0
-    compile_cached: bool = False
-    sequence_length: int | None = None
-    tokenised_samples: int = 0
-
-    def __post_init__(self) -> None:
-        """Check every number."""
-        for name, least in (
-            ("train_samples", 1),
-            ("epochs", 1),
-            ("evaluation_samples", 0),
-            ("preparation_s", 0),
-            ("tokenised_samples", 0),
-        ):
-            value = getattr(self, name)
-            if not math.isfinite(value) or value < least:
-                raise InvalidInput(f"FullScale: {name} must be {least} or more, not {value}")
-        for name in ("dataset_gib", "model_gib", "sequence_length"):
-            value = getattr(self, name)
-            if value is not None and (not math.isfinite(value) or value < 0):
-                raise InvalidInput(f"FullScale: {name} must be 0 or more, or None, not {value}")
 
 
 @dataclass(frozen=True)
@@ -178,7 +130,16 @@ class CountedWorkload(Workload):
         return (on_trn1,) if instance.family == "trn1" else GPU_PRECISIONS
 
     def train_step(self, run: Run) -> StepTime:
-        """The counted step with the batch's samples on each worker."""
+        """The counted step with the batch's samples on each worker.
+
+        Raises:
+            InvalidInput: less than one sample a worker.
+        """
+        if run.samples_per_worker < min(1.0, self.step.samples):
+            raise InvalidInput(
+                f"a global batch of {run.batch:g} is less than one sample for each of the "
+                f"{run.cluster.workers} workers of {run.cluster}"
+            )
         work = self.at(run.samples_per_worker, run.precision)
         constants = CALIBRATIONS[run.instance.family].constants
         return step_time(work, run.instance, run.precision, constants, run.cluster.count)
@@ -204,9 +165,13 @@ class CountedWorkload(Workload):
             run.instance.family, self.graphs, evaluates, full_scale.compile_cached, self.compiled
         )
 
-    def memory(self, run: Run) -> None:  # noqa: ARG002
-        """Not known for another batch than the rehearsed one."""
-        return
+    def description(self, run: Run) -> Training | None:  # noqa: ARG002
+        """Counts tell no shapes."""
+        return None
+
+    def settled(self, run: Run) -> Workload:  # noqa: ARG002
+        """Nothing is left open."""
+        return self
 
     @classmethod
     def from_counters(cls, counters: Mapping[str, Any]) -> CountedWorkload:

@@ -1,0 +1,164 @@
+"""Which instance is the cheapest, how probable that is, and at which price it would turn.
+
+The distribution. A cost has a middle and an 80 % interval, whose two sides differ. Its logarithm is
+taken as two halves of normal distributions that meet in the middle: half of the probability lies on
+each side, and a tenth beyond each end of the interval. Errors of different instances are taken as
+independent. Those of one family share their constants, so between them the answer is surer than this
+says; an interval that also holds assumed fixed costs has all of its ends at once, so it is rather wide.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+from functools import cache
+from statistics import NormalDist
+
+from .compare import Comparison, Cost, Estimate
+from .intervals import COVERAGE
+
+CLEAR = 0.5 + COVERAGE / 2
+"""From this probability on an answer is called clear: of two costs, the interval of their ratio then
+leaves out equality."""
+_POINTS = 200  # quantiles of each cost; the error of a probability is below half a percent
+_NORMAL = NormalDist()
+_END = _NORMAL.inv_cdf(CLEAR)
+
+
+@dataclass(frozen=True)
+class BreakEven:
+    """The price of an hour at which one instance costs as much as another; US dollars, with interval.
+
+    ``against``: the other's position among the estimates.
+    """
+
+    usd_per_hour: float
+    low_usd_per_hour: float
+    high_usd_per_hour: float
+    against: int
+
+
+@dataclass(frozen=True)
+class Decision:
+    """One day's prices, decided. All tuples follow the order of the estimates; None: no price.
+
+    ``cheapest``: position of the lowest middle; None where nothing has a price.
+    ``probabilities``: of each to be the cheapest of those with a price.
+    ``break_evens``: of each against the cheapest, of the cheapest against the next.
+    """
+
+    on: date
+    costs: tuple[Cost | None, ...]
+    cheapest: int | None
+    probabilities: tuple[float | None, ...]
+    break_evens: tuple[BreakEven | None, ...]
+
+    @property
+    def probability(self) -> float | None:
+        """That the cheapest is it."""
+        return None if self.cheapest is None else self.probabilities[self.cheapest]
+
+    @property
+    def clear(self) -> bool:
+        """Whether that is at least `CLEAR`, and there was something to choose from."""
+        several = sum(cost is not None for cost in self.costs) > 1
+        return several and (self.probability or 0.0) >= CLEAR
+
+
+def decisions(comparison: Comparison) -> tuple[Decision, ...]:
+    """One for each day of the comparison, oldest first."""
+    return tuple(decide(on, comparison.estimates, costs) for on, costs in comparison.costs)
+
+
+def decide(on: date, estimates: Sequence[Estimate], costs: Sequence[Cost | None]) -> Decision:
+    """The cheapest of these costs, one an estimate."""
+    cheapest, chances = most_likely(costs)
+    order = sorted(_priced(costs), key=lambda index: (_usd(costs, index), index))
+    evens: list[BreakEven | None] = [None] * len(costs)
+    for index in order if len(order) > 1 else ():
+        against = order[1] if index == cheapest else order[0]
+        evens[index] = _break_even(costs, estimates[index], index, against)
+    return Decision(on, tuple(costs), cheapest, chances, tuple(evens))
+
+
+def most_likely(costs: Sequence[Cost | None]) -> tuple[int | None, tuple[float | None, ...]]:
+    """Position of the lowest middle (None: no costs), and the probability of each to be the lowest."""
+    priced = _priced(costs)
+    if not priced:
+        return None, (None,) * len(costs)
+    lowest = min(priced, key=lambda index: (_usd(costs, index), index))
+    chances = cheapest_probabilities([cost for cost in costs if cost is not None])
+    by_index = dict(zip(priced, chances, strict=True))
+    return lowest, tuple(by_index.get(index) for index in range(len(costs)))
+
+
+def cheapest_probabilities(costs: Sequence[Cost]) -> tuple[float, ...]:
+    """The probability of each cost to be the lowest; together 1. Integrated over quantiles, no chance in it."""
+    spreads = [_Spread.of(cost) for cost in costs]
+    if len(spreads) == 2:
+        first = math.fsum(spreads[1].above(spreads[0].quantile(z)) for z in _quantiles()) / _POINTS
+        return first, 1 - first
+    raw = []
+    for own in spreads:
+        others = [other for other in spreads if other is not own]
+        points = (own.quantile(z) for z in _quantiles())
+        raw.append(math.fsum(math.prod(other.above(point) for other in others) for point in points))
+    whole = math.fsum(raw)
+    return tuple(value / whole for value in raw)
+
+
+@dataclass(frozen=True, eq=False)
+class _Spread:
+    """The logarithm of a cost: middle, and one standard deviation below and above."""
+
+    middle: float
+    below: float
+    above_: float
+
+    @classmethod
+    def of(cls, cost: Cost) -> _Spread:
+        middle = math.log(max(cost.usd, 1e-12))
+        below = middle - math.log(max(min(cost.low_usd, cost.usd), 1e-12))
+        above = math.log(max(cost.high_usd, 1e-12)) - middle
+        return cls(middle, below / _END, max(above, 0.0) / _END)
+
+    def quantile(self, z: float) -> float:
+        """The point that a standard normal's ``z`` becomes."""
+        return self.middle + z * (self.above_ if z > 0 else self.below)
+
+    def above(self, point: float) -> float:
+        """Probability to lie above a point; on a point without width, a half."""
+        distance = point - self.middle
+        width = self.above_ if distance > 0 else self.below
+        if width <= 0:
+            return 0.5 if distance == 0 else float(distance < 0)
+        return 0.5 * math.erfc(distance / width / math.sqrt(2))
+
+
+@cache
+def _quantiles() -> tuple[float, ...]:
+    return tuple(_NORMAL.inv_cdf((index + 0.5) / _POINTS) for index in range(_POINTS))
+
+
+def _priced(costs: Sequence[Cost | None]) -> list[int]:
+    return [index for index, cost in enumerate(costs) if cost is not None]
+
+
+def _usd(costs: Sequence[Cost | None], index: int) -> float:
+    cost = costs[index]
+    return math.inf if cost is None else cost.usd
+
+
+def _break_even(
+    costs: Sequence[Cost | None], estimate: Estimate, index: int, against: int
+) -> BreakEven | None:
+    own, other = costs[index], costs[against]
+    if own is None or other is None or not estimate.billable_s:
+        return None
+    hours = estimate.billable_s * estimate.instance_count / 3600
+    price = other.usd / hours
+    a, b = _Spread.of(other), _Spread.of(own)
+    up, down = math.hypot(a.above_, b.below) * _END, math.hypot(a.below, b.above_) * _END
+    return BreakEven(price, price * math.exp(-down), price * math.exp(up), against)

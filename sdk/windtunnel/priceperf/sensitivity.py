@@ -1,0 +1,133 @@
+"""What the answer hangs on: one thing changed at a time, everything else as compared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from datetime import date
+
+from .compare import Comparison, Cost, Estimate, cost_on, estimate
+from .decision import most_likely
+from .errors import InvalidInput
+from .full_scale import FullScale
+from .job import Cluster, Run, Workload
+from .prices import PriceBook
+
+PRICE_CUTS = (0.10, 0.33)
+"""The second is by how much p4d fell in June 2025."""
+SPOT_DISCOUNT = (0.60, 0.65, 0.70)
+"""Low, middle, high. Assumption: spot prices move by the hour and are in no price list."""
+
+
+@dataclass(frozen=True)
+class SensitivityRow:
+    """One change. ``costs`` in the order of the estimates; None: no price, or not possible (``reasons``).
+
+    ``cheapest``: position of the lowest cost; ``probability`` that it is. ``assumed``: the change rests on
+    an assumption of ours, not on a price or a setting.
+    """
+
+    change: str
+    costs: tuple[Cost | None, ...]
+    cheapest: int | None
+    probability: float | None
+    assumed: bool = False
+    reasons: tuple[str, ...] = ()
+
+
+def sensitivity(
+    workload: Workload,
+    comparison: Comparison,
+    full_scale: FullScale | None = None,
+    *,
+    prices: PriceBook | None = None,
+    on: date | None = None,
+) -> tuple[SensitivityRow, ...]:
+    """Cost and winner for half and twice the batch and the instances, compile cache, price cuts, spot.
+
+    Args:
+        workload: what was compared.
+        comparison: the result.
+        full_scale: the real job that it was given.
+        prices: the book that it used; None: the built-in one.
+        on: at which day's prices; None: the newest.
+    """
+    book = prices or PriceBook()
+    size = full_scale or workload.full_scale()
+    grows = comparison.batch_rule != "global"
+
+    def again(item: Estimate, nodes: float = 1, batch: float = 1, job: FullScale = size) -> Estimate:
+        count = item.instance_count * nodes
+        if count < 1 or count != int(count):
+            raise InvalidInput(f"{item.name}: {item.instance_count} instances cannot be halved")
+        run = Run(Cluster(item.instance, int(count)), item.global_batch * batch, item.precision)
+        return estimate(workload, run, job, item.name)
+
+    def remodelled(change: str, model: Callable[[Estimate], Estimate]) -> SensitivityRow:
+        costs: list[Cost | None] = []
+        reasons = []
+        for item in comparison.estimates:
+            try:
+                costs.append(cost_on(model(item), book, on))
+            except InvalidInput as error:
+                costs.append(None)
+                reasons.append(str(error))
+        return _row(change, costs, reasons=tuple(dict.fromkeys(reasons)))
+
+    def rows() -> Iterator[SensitivityRow]:
+        yield remodelled("as compared", lambda item: item)
+        yield remodelled("half the global batch", lambda item: again(item, batch=0.5))
+        yield remodelled("twice the global batch", lambda item: again(item, batch=2))
+        kept = "batch with them" if grows else "same global batch"
+        yield remodelled(f"half the instances, {kept}", lambda e: again(e, 0.5, 0.5 if grows else 1))
+        yield remodelled(f"twice the instances, {kept}", lambda e: again(e, 2, 2 if grows else 1))
+        other = replace(size, compile_cached=not size.compile_cached)
+        cache = "all graphs from the compile cache" if other.compile_cached else "no compile cache"
+        yield remodelled(cache, lambda item: again(item, job=other))
+        today = tuple(cost_on(item, book, on) for item in comparison.estimates)
+        for index, item in enumerate(comparison.estimates):
+            cost = today[index]
+            if cost is None:
+                continue
+            label = _label(item)
+            for cut in PRICE_CUTS:
+                yield _with(today, index, _cut(cost, cut), f"{label} {cut:.0%} cheaper".replace("%", " %"))
+            low, middle, high = (round(part * 100) for part in SPOT_DISCOUNT)
+            change = f"{label} on spot, {middle} % ({low}-{high}) off"
+            yield replace(_with(today, index, _spot(cost), change), assumed=True)
+
+    return tuple(rows())
+
+
+def _label(item: Estimate) -> str:
+    return item.name if item.instance_count == 1 else f"{item.instance_count} x {item.name}"
+
+
+def _row(
+    change: str, costs: list[Cost | None] | tuple[Cost | None, ...], *, reasons: tuple[str, ...] = ()
+) -> SensitivityRow:
+    # A change that one of the instances cannot make has no winner: it would be compared with nothing.
+    cheapest, chances = (None, ()) if reasons else most_likely(costs)
+    probability = None if cheapest is None else chances[cheapest]
+    return SensitivityRow(change, tuple(costs), cheapest, probability, reasons=reasons)
+
+
+def _with(costs: tuple[Cost | None, ...], index: int, cost: Cost, change: str) -> SensitivityRow:
+    return _row(change, (*costs[:index], cost, *costs[index + 1 :]))
+
+
+def _cut(cost: Cost, cut: float) -> Cost:
+    rest = 1 - cut
+    price = replace(
+        cost.price,
+        usd_per_hour=cost.price.usd_per_hour * rest,
+        status="derived",
+        source=f"{rest:.2f} of {cost.price.usd_per_hour:g}, to see what it changes",
+    )
+    return Cost(price, cost.usd * rest, cost.low_usd * rest, cost.high_usd * rest)
+
+
+def _spot(cost: Cost) -> Cost:
+    low, middle, high = SPOT_DISCOUNT
+    cut = _cut(cost, middle)
+    return replace(cut, low_usd=cost.low_usd * (1 - high), high_usd=cost.high_usd * (1 - low))
