@@ -16,6 +16,7 @@ from .errors import InvalidCounters, InvalidInput, PricePerfError, PriceUnknown,
 from .fixed_costs import FixedCost
 from .intervals import RangeCheck
 from .job import BATCH_RULES, BatchRule, Cluster, Workload
+from .offerings import OFFERINGS, Claim, Discount, Offering
 from .predict import TrainingStep, training_step
 from .prices import Price, PriceBook
 from .published import PublishedComparison, published_comparison
@@ -31,14 +32,17 @@ __all__ = [
     "CALIBRATIONS",
     "CATALOG",
     "FP32",
+    "OFFERINGS",
     "TF32",
     "Architecture",
     "BatchRule",
     "Calibration",
+    "Claim",
     "Cluster",
     "Comparison",
     "Cost",
     "CountedWorkload",
+    "Discount",
     "Estimate",
     "Figure",
     "FixedCost",
@@ -46,6 +50,7 @@ __all__ = [
     "InstanceType",
     "InvalidCounters",
     "InvalidInput",
+    "Offering",
     "Precision",
     "Price",
     "PriceBook",
