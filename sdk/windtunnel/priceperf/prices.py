@@ -162,7 +162,7 @@ class PriceBook:
             claim = CLAIMS[wanted]
             if discount is None:
                 raise InvalidInput(
-                    f"no price of {name} as {wanted} in the book. AWS publishes what it {claim.words!r}, "
+                    f"no price of {name} as {wanted} in the book. AWS's words are {claim.words!r}, "
                     f"which is no price: state a discount below on-demand, at most {claim.up_to}"
                 )
             plain = self._lookup(name, [p for p in known if p.offering == TRAINING_ON_DEMAND], day, region)
