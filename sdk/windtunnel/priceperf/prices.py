@@ -109,6 +109,11 @@ class PriceBook:
         return self._prices
 
     @property
+    def as_of(self) -> date | None:
+        """The day at whose prices this book prices; None: the newest, and each day of a change."""
+        return self._as_of
+
+    @property
     def newest_fetch(self) -> date | None:
         """The last day on which a price was fetched from AWS; None: never."""
         return max((price.fetched_on for price in self._prices if price.fetched_on), default=None)
