@@ -25,6 +25,9 @@ def add_parsers(subparsers: Any) -> None:
     report.add_argument(
         "--published", action="store_true", help="AWS's own trn1/p4d table, recomputed, instead of a job"
     )
+    report.add_argument(
+        "--inference", action="store_true", help="AWS's inference table, recomputed (= windtunnel inference)"
+    )
     _add_common(report)
     report.set_defaults(func=run_report)
 
@@ -40,6 +43,12 @@ def run_report(args: argparse.Namespace) -> int:
     """Print the report of a job or of the published table. Returns the exit code."""
     from windtunnel.report import published, report_for_job
 
+    if args.inference:
+        if args.published or args.job or args.full_scale_samples is not None or args.instances:
+            return _complain("--inference takes no job and no sizes: windtunnel report --inference [--json]")
+        from windtunnel import inference_report
+
+        return _show(inference_report.published(args.prices_on), args.json)
     if args.published:
         if args.job or args.full_scale_samples is not None or args.instances or args.prices_on:
             return _complain("--published takes no job and no sizes: windtunnel report --published [--json]")

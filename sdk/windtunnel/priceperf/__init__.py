@@ -20,6 +20,7 @@ from .offerings import OFFERINGS, Claim, Discount, Offering
 from .predict import TrainingStep, training_step
 from .prices import Price, PriceBook
 from .published import PublishedComparison, published_comparison
+from .published_inference import InferenceCost, InferenceTable, PublishedInference, published_inference
 from .step import StepTime, StepWork, step_time
 from .training import Training
 from .workload import CountedWorkload, FullScale
@@ -47,6 +48,8 @@ __all__ = [
     "Figure",
     "FixedCost",
     "FullScale",
+    "InferenceCost",
+    "InferenceTable",
     "InstanceType",
     "InvalidCounters",
     "InvalidInput",
@@ -57,6 +60,7 @@ __all__ = [
     "PricePerfError",
     "PriceUnknown",
     "PublishedComparison",
+    "PublishedInference",
     "RangeCheck",
     "StepTime",
     "StepWork",
@@ -73,6 +77,7 @@ __all__ = [
     "instance_seconds",
     "instance_type",
     "published_comparison",
+    "published_inference",
     "spot_savings_percent",
     "step_time",
     "training_step",

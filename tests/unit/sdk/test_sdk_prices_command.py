@@ -17,12 +17,14 @@ Capture = pytest.CaptureFixture[str]
 
 
 @pytest.fixture
-def keys(monkeypatch: pytest.MonkeyPatch) -> None:
+def keys(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Credentials for boto3, and nothing of the machine's."""
     for name in ("AWS_PROFILE", "AWS_ENDPOINT_URL", "WINDTUNNEL_ENV_BEFORE"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
+    for name in ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"):
+        monkeypatch.setenv(name, str(tmp_path / "none"))
     monkeypatch.setattr(price_cache, "_now", lambda: datetime(2026, 11, 21, tzinfo=timezone.utc))
 
 
