@@ -100,6 +100,7 @@ class PriceBook:
         self._by_name: dict[str, list[Price]] = {}
         for price in self._prices:
             self._by_name.setdefault(price.instance_type, []).append(price)
+        self._changed: dict[str, tuple[date, ...]] = {}
         self._as_of = as_of
         self._discount = discount
 
@@ -198,22 +199,37 @@ class PriceBook:
 
         A book as of one day has that day alone, or none.
         """
-        if not instance_types:
-            return ()
-        days = {self._as_of} if self._as_of else self._days(instance_types)
-        changed: dict[date, tuple[float, ...]] = {}
+        days = (
+            {self._as_of} if self._as_of else {day for name in instance_types for day in self._changes(name)}
+        )
+        changed: list[tuple[float, ...]] = []
+        result = []
         for day in sorted(days):
-            try:
-                row = tuple(self.price(name, day).usd_per_hour for name in instance_types)
-            except PriceUnknown:
-                continue
-            if not changed or row != changed[max(changed)]:
-                changed[day] = row
-        return tuple(changed)
+            row = self._row(instance_types, day)
+            if row and row not in changed[-1:]:
+                changed.append(row)
+                result.append(day)
+        return tuple(result)
 
-    def _days(self, instance_types: Sequence[str]) -> set[date]:
-        chosen = [price for name in instance_types for price in self._by_name.get(name, ())]
-        return {price.effective_from for price in chosen} | {p.fetched_on for p in chosen if p.fetched_on}
+    def _row(self, names: Sequence[str], day: date) -> tuple[float, ...]:
+        """The prices of a day; empty where one is missing."""
+        try:
+            return tuple(self.price(name, day).usd_per_hour for name in names)
+        except PriceUnknown:
+            return ()
+
+    def _changes(self, name: str) -> tuple[date, ...]:
+        """The days on which the price of one instance changed. Found once: years of refreshes repeat a price."""
+        if name not in self._changed:
+            entries = self._by_name.get(name, ())
+            days = {p.effective_from for p in entries} | {p.fetched_on for p in entries if p.fetched_on}
+            rows = [(day, self._row([name], day)) for day in sorted(days)]
+            self._changed[name] = tuple(
+                day
+                for (day, row), (_, before) in zip(rows, [(None, ()), *rows], strict=False)
+                if row != before
+            )
+        return self._changed[name]
 
 
 def _order(price: Price) -> tuple[str, str, date, str, date]:

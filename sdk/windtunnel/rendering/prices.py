@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 SCHEMA = "windtunnel.prices/1"
 _SHORT: dict[str, str] = {TRAINING_ON_DEMAND: "SageMaker", EC2_ON_DEMAND: "EC2"}
+_NEAREST = "Each the nearest earlier entry of its region: a later change may be unknown to the book."
 _MEANINGS = {
     "published": "AWS printed it",
     "derived": "computed from another price by the rule in its source",
@@ -51,6 +52,7 @@ def document(prices: Sequence[Price], loaded: LoadedPrices, on: date | None) -> 
         ("price", "region", "offering", "since", "status"),
         rows,
         (
+            *((_NEAREST,) if on else ()),
             *(f"{short}: {name}." for name, short in _SHORT.items() if name in offerings),
             *(f"{status}: {_MEANINGS[status]}." for status in statuses),
         ),

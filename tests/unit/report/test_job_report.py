@@ -295,3 +295,30 @@ def test_a_bill_of_aws_keeps_the_prices_of_its_day() -> None:
     """Pricing at another day changes what is modelled, not what AWS charged."""
     report = report_for_job(FakeJob(None, **AWS), prices_on=date(2026, 1, 1))
     assert "$41.43" in report.to_text()
+
+
+def test_a_bill_of_aws_has_the_price_of_its_region() -> None:
+    """Where the book knows it; else the price says which region it is of."""
+    ireland = Price(
+        "ml.trn1.32xlarge",
+        30.0,
+        "eu-west-1",
+        "SageMaker training on-demand",
+        date(2022, 11, 1),
+        "seen",
+        "a test",
+    )
+    arn = "arn:aws:sagemaker:eu-west-1:123456789012:training-job/bert"
+    job = FakeJob(None, **{**AWS, "TrainingJobArn": arn})
+    bill = report_for_job(job, prices=PriceBook().adding([ireland])).to_text()
+    assert "$30.00 on-demand" in bill and "Price: eu-west-1" in bill
+    assert "Price: us-east-1" in report_for_job(job, prices=PriceBook()).to_text()
+
+
+def test_an_assumed_discount_is_never_called_a_price(counters: Any) -> None:
+    """Costs and bill of a book with a discount say so, and of what."""
+    book = PriceBook().assuming("SageMaker managed spot", 0.5)
+    modelled = " ".join(report_for_counters(counters(), FULL, prices=book).to_text(200).split())
+    assert "status assumed" in modelled and "a discount stated by the user" in modelled
+    bill = report_for_job(FakeJob(None, **AWS), prices=book).to_text()
+    assert "$12.3625 SageMaker managed spot, assumed" in bill and "on-demand, assumed" not in bill
