@@ -9,6 +9,7 @@
     ├── BackendError               the local backend does not start or does not answer
     ├── ServiceCallFailed          SageMaker, S3, CloudWatch Logs, STS or IAM refused a call
     │   └── JobNotFound            no training job of that name
+    ├── PricesUnavailable          AWS's price list could not be asked
     ├── JobNotFinished             asked for a result that the job does not have (yet)
     ├── WaitTimeout                the job still runs when the time to wait is over (also a TimeoutError)
     └── TrainingJobFailed          the job ran and failed; carries reason, log tail, next step
@@ -72,6 +73,10 @@ class JobNotFound(ServiceCallFailed):
         super().__init__("DescribeTrainingJob", "ValidationException", "Requested resource not found.")
         self.name = name
         self.args = (f"No training job {name!r} {where}. `windtunnel ps` lists the jobs there are.",)
+
+
+class PricesUnavailable(WindtunnelError):
+    """AWS's price list could not be asked: no network, no credentials, no permission. Nothing was changed."""
 
 
 class JobNotFinished(WindtunnelError):

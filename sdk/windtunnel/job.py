@@ -12,6 +12,7 @@ import sys
 import tarfile
 import time
 from collections.abc import Iterator
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -238,15 +239,15 @@ class TrainingJob:
 
         return diagnostics_of(self.counters())
 
-    def report(self, full_scale: FullScale | None = None) -> PricePerformance:
-        """What the job would take and cost on Trainium, against p4d.
-
-        Args:
-            full_scale: the real job's size, when this one was a sample of it.
+    def report(
+        self, full_scale: FullScale | None = None, *, prices_on: date | None = None
+    ) -> PricePerformance:
+        """What the job, of the size ``full_scale`` (None: as it ran), would take and cost on Trainium and p4d,
+        at the prices of a day (None: at each day on which one changed).
         """
         from windtunnel.report import report_for_job
 
-        return report_for_job(self, full_scale=full_scale)
+        return report_for_job(self, full_scale=full_scale, prices_on=prices_on)
 
     def _output_document(self, description: dict[str, Any], name: str) -> dict[str, Any] | None:
         """A JSON document of Windtunnel's own beside the job's output; None when there is none."""

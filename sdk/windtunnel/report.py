@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
+from datetime import date
 from typing import TYPE_CHECKING, Any, Protocol
 
 from windtunnel.errors import JobNotFinished
@@ -118,6 +119,7 @@ class PricePerformance(DrawnDocument):
         comparison: what is modelled; None when there is nothing to model from.
         unavailable: why there is no comparison.
         diagnostics: what to change in the script; None without counters.
+        price_notes: of which day the prices are, and how old the newest one fetched from AWS is.
     """
 
     def __init__(
@@ -129,8 +131,10 @@ class PricePerformance(DrawnDocument):
         unavailable: str | None,
         prices: PriceBook,
         diagnostics: Diagnostics | None = None,
+        price_notes: Sequence[str] = (),
     ) -> None:
         """Built by `report_for_job` and `report_for_counters`."""
+        self.price_notes = tuple(price_notes)
         self.measured = dict(measured)
         self.comparison = comparison
         self.full_scale = full_scale
@@ -159,6 +163,8 @@ class PricePerformance(DrawnDocument):
             sections += modelled_part.sections(self.comparison, self._workload, self.full_scale)
         elif facts["where"] == "local":
             sections.append(Section("Modelled", "modelled", notes=(f"Nothing: {self.unavailable}",)))
+        if self.price_notes and (self.comparison is not None or bill is not None):
+            sections.append(Section("Prices", "text", notes=self.price_notes))
         status = f", {facts['status']}" if "status" in facts else ""
         return Document(
             f"Windtunnel report: {facts.get('job', 'counters')}{status}",
@@ -176,6 +182,7 @@ class PricePerformance(DrawnDocument):
             "measured": self.measured,
             "modelled": None if self.comparison is None else modelled(self.comparison, self.full_scale),
             "unavailable": self.unavailable,
+            "price_notes": list(self.price_notes),
             "diagnostics": None
             if self.diagnostics is None
             else [asdict(found) for found in self.diagnostics],
@@ -234,6 +241,7 @@ def report_for_job(
     instances: Sequence[str] | None = None,
     batch: BatchRule = "rehearsed",
     prices: PriceBook | None = None,
+    prices_on: date | None = None,
 ) -> PricePerformance:
     """The report of a job that ran here (or, without counters, on AWS).
 
@@ -245,14 +253,18 @@ def report_for_job(
         instances: what to model; default: the job's own instance, ml.trn1.32xlarge, ml.p4d.24xlarge.
         batch: which batch each instance gets (`windtunnel.priceperf.BatchRule`); ``"rehearsed"``: Neuron
             instances keep the samples a core, GPUs get the global batch of the largest of them.
-        prices: another price book than the built-in one.
+        prices: another price book than the built-in one with what `windtunnel prices refresh` has fetched.
+        prices_on: the day at whose prices everything modelled is priced; None: at each day on which a price
+            changed. A bill of AWS keeps the prices of the day on which the job ran.
 
     Raises:
         UnknownInstance: one of ``instances`` has no figures.
+        PriceUnknown: the book has no price of any of them on that day.
         JobNotFinished: the job still runs.
     """
     describe = job.describe()
-    return _report(describe, _counters(job, describe), full_scale, instances, batch, prices)
+    book, notes = _prices(prices, prices_on)
+    return _report(describe, _counters(job, describe), full_scale, instances, batch, book, notes)
 
 
 def report_for_counters(
@@ -262,15 +274,18 @@ def report_for_counters(
     instances: Sequence[str] | None = None,
     batch: BatchRule = "rehearsed",
     prices: PriceBook | None = None,
+    prices_on: date | None = None,
 ) -> PricePerformance:
     """The same from a ``counters.json`` alone.
 
     Raises:
         InvalidCounters: they cannot be modelled; the message names the field.
         UnknownInstance: one of ``instances`` has no figures.
+        PriceUnknown: the book has no price of any of them on ``prices_on``.
     """
     CountedWorkload.from_counters(counters)
-    return _report({}, counters, full_scale, instances, batch, prices)
+    book, notes = _prices(prices, prices_on)
+    return _report({}, counters, full_scale, instances, batch, book, notes)
 
 
 def published() -> PublishedReport:
@@ -307,20 +322,22 @@ def _report(
     full_scale: FullScale | None,
     instances: Sequence[str] | None,
     batch: BatchRule,
-    prices: PriceBook | None,
+    book: PriceBook,
+    price_notes: Sequence[str],
 ) -> PricePerformance:
-    book = prices or PriceBook()
     facts = measured_part.collect(describe, counters)
     if counters is None:
-        return PricePerformance(facts, None, None, full_scale, "the job left no counters.", book)
+        return PricePerformance(
+            facts, None, None, full_scale, "the job left no counters.", book, None, price_notes
+        )
     found = _diagnostics(counters)
     if len({group["instance_type"] for group in facts.get("instance_groups", [])}) > 1:
         reason = "the job ran on instance groups of several types, and only one type is modelled."
-        return PricePerformance(facts, None, None, full_scale, reason, book, found)
+        return PricePerformance(facts, None, None, full_scale, reason, book, found, price_notes)
     try:
         workload = CountedWorkload.from_counters(counters)
     except PricePerfError as error:
-        return PricePerformance(facts, None, None, full_scale, str(error), book, found)
+        return PricePerformance(facts, None, None, full_scale, str(error), book, found, price_notes)
     chosen = instances or (workload.instance_type, LARGE_NEURON_INSTANCE, GPU_INSTANCE)
     if instances is None and workload.instance_type == "ml.trn1n.32xlarge":
         chosen = (workload.instance_type, GPU_INSTANCE)
@@ -334,7 +351,22 @@ def _report(
         batch=batch,
         trn_precision=FP32 if uncast else AUTO_CAST,
     )
-    return PricePerformance(facts, workload, comparison, full_scale, None, book, found)
+    if book.as_of is not None and not comparison.costs:
+        book.price(comparison.estimates[0].instance.name)  # says what is missing
+    return PricePerformance(facts, workload, comparison, full_scale, None, book, found, price_notes)
+
+
+def _prices(given: PriceBook | None, on: date | None) -> tuple[PriceBook, tuple[str, ...]]:
+    """The book of a report, as of a day if one is given, and what to know of it."""
+    notes: tuple[str, ...] = ()
+    if given is None:
+        from windtunnel.price_cache import load
+
+        loaded = load()
+        given, notes = loaded.book, loaded.notes
+    if on is None:
+        return given, notes
+    return given.at(on), (f"Everything modelled is priced at the prices in force on {on}.", *notes)
 
 
 def _diagnostics(counters: Mapping[str, Any]) -> Diagnostics:

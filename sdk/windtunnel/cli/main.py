@@ -67,7 +67,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def build_parser() -> argparse.ArgumentParser:
     """The parser with all commands; makes nothing else, imports no boto3."""
-    from windtunnel.cli import check, diagnostics, env, jobs, report, run, top, validate
+    from windtunnel.cli import check, diagnostics, env, inference, jobs, prices, report, run, top, validate
 
     parser = argparse.ArgumentParser(
         prog="windtunnel",
@@ -82,6 +82,8 @@ def build_parser() -> argparse.ArgumentParser:
     check.add_parsers(commands)
     report.add_parsers(commands)
     validate.add_parsers(commands)
+    prices.add_parsers(commands)
+    inference.add_parsers(commands)
     diagnostics.add_parsers(commands)
     for name, text in _PASSED_ON.items():
         commands.add_parser(name, help=text, add_help=False)

@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from windtunnel.cli.dates import day
+
 if TYPE_CHECKING:
     from windtunnel.priceperf import FullScale
 
@@ -22,6 +24,9 @@ def add_parsers(subparsers: Any) -> None:
     report.add_argument("job", metavar="JOB", nargs="?", help="name of a training job")
     report.add_argument(
         "--published", action="store_true", help="AWS's own trn1/p4d table, recomputed, instead of a job"
+    )
+    report.add_argument(
+        "--inference", action="store_true", help="AWS's inference table, recomputed (= windtunnel inference)"
     )
     _add_common(report)
     report.set_defaults(func=run_report)
@@ -38,8 +43,14 @@ def run_report(args: argparse.Namespace) -> int:
     """Print the report of a job or of the published table. Returns the exit code."""
     from windtunnel.report import published, report_for_job
 
+    if args.inference:
+        if args.published or args.job or args.full_scale_samples is not None or args.instances:
+            return _complain("--inference takes no job and no sizes: windtunnel report --inference [--json]")
+        from windtunnel import inference_report
+
+        return _show(inference_report.published(args.prices_on), args.json)
     if args.published:
-        if args.job or args.full_scale_samples is not None or args.instances:
+        if args.job or args.full_scale_samples is not None or args.instances or args.prices_on:
             return _complain("--published takes no job and no sizes: windtunnel report --published [--json]")
         return _show(published(), args.json)
     if not args.job:
@@ -49,7 +60,12 @@ def run_report(args: argparse.Namespace) -> int:
         from windtunnel.job import TrainingJob
 
         return _show(
-            report_for_job(TrainingJob.attach(args.job), full_scale, instances=args.instances or None),
+            report_for_job(
+                TrainingJob.attach(args.job),
+                full_scale,
+                instances=args.instances or None,
+                prices_on=args.prices_on,
+            ),
             args.json,
         )
     except ValueError as error:
@@ -70,7 +86,10 @@ def run_compare(args: argparse.Namespace) -> int:
         return _complain(f"{args.counters} holds no JSON object; expected a job's counters.json")
     try:
         return _show(
-            report_for_counters(counters, _full_scale(args), instances=args.instances or None), args.json
+            report_for_counters(
+                counters, _full_scale(args), instances=args.instances or None, prices_on=args.prices_on
+            ),
+            args.json,
         )
     except ValueError as error:
         return _complain(str(error))
@@ -83,6 +102,12 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         metavar="TYPE",
         help="instance types to model (default: the job's, trn1.32xl, p4d)",
+    )
+    parser.add_argument(
+        "--prices-on",
+        type=day,
+        metavar="DATE",
+        help="price everything modelled at that day's prices (default: each day on which one changed)",
     )
     size = parser.add_argument_group("the real job behind the rehearsed sample")
     size.add_argument("--full-scale-samples", type=int, metavar="N", help="training samples of an epoch")

@@ -19,9 +19,11 @@ from .fixed_costs import FixedCost
 from .full_scale import FullScale
 from .intervals import RangeCheck
 from .job import BATCH_RULES, BatchRule, Cluster, Run, Workload
+from .offerings import OFFERINGS, Claim, Discount, Offering
 from .predict import TrainingStep, training_step
 from .prices import Price, PriceBook
 from .published import PublishedComparison, published_comparison
+from .published_inference import InferenceCost, InferenceTable, PublishedInference, published_inference
 from .scaling import Scaling, ScalingRow, scaling
 from .sensitivity import SensitivityRow, sensitivity
 from .step import StepTime, StepWork, step_time
@@ -36,30 +38,37 @@ __all__ = [
     "CALIBRATIONS",
     "CATALOG",
     "FP32",
+    "OFFERINGS",
     "TF32",
     "Architecture",
     "BatchRule",
     "BreakEven",
     "Calibration",
+    "Claim",
     "Cluster",
     "Comparison",
     "Cost",
     "CountedWorkload",
     "Decision",
     "DescribedWorkload",
+    "Discount",
     "Estimate",
     "Figure",
     "FixedCost",
     "FullScale",
+    "InferenceCost",
+    "InferenceTable",
     "InstanceType",
     "InvalidCounters",
     "InvalidInput",
+    "Offering",
     "Precision",
     "Price",
     "PriceBook",
     "PricePerfError",
     "PriceUnknown",
     "PublishedComparison",
+    "PublishedInference",
     "RangeCheck",
     "Run",
     "Scaling",
@@ -81,6 +90,7 @@ __all__ = [
     "instance_seconds",
     "instance_type",
     "published_comparison",
+    "published_inference",
     "scaling",
     "sensitivity",
     "spot_savings_percent",

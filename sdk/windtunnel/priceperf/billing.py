@@ -67,8 +67,8 @@ def cost_per_million(usd_per_hour: float, throughput_per_s: float) -> float:
     """US dollars for a million inferences at a steady throughput (inferences per second).
 
     Raises:
-        InvalidInput: a throughput of 0 or less.
+        InvalidInput: a throughput of 0 or less, or not finite.
     """
-    if not throughput_per_s > 0:
+    if not (throughput_per_s > 0 and math.isfinite(throughput_per_s)):
         raise InvalidInput(f"throughput must be above 0 per second, not {throughput_per_s}")
     return cost_usd(usd_per_hour, 1e6 / throughput_per_s)

@@ -18,12 +18,13 @@ from .compute import BF16_AUTOCAST, Precision
 from .description_range import description_check
 from .errors import InvalidInput
 from .footprint import usual_attention, usual_recompute
+from .full_scale import FullScale
 from .intervals import RangeCheck
 from .job import BatchRule, Cluster, Run, Workload
 from .predict import TrainingStep, training_flops, training_step
 from .step import StepTime
 from .training import DTYPE_BYTES, Attention, Recompute, Training, ZeroStage
-from .workload import GPU_PRECISIONS, FullScale
+from .workload import GPU_PRECISIONS
 
 Optimizer = Literal["adamw", "lamb", "sgd"]
 GPU_SETTINGS = (

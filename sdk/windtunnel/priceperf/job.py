@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from .architectures import Architecture
     from .described import DescribedWorkload, Optimizer
     from .fixed_costs import FixedCost
-    from .workload import CountedWorkload, FullScale
+    from .full_scale import FullScale
+    from .workload import CountedWorkload
 
 BatchRule = Literal["global", "per_device", "rehearsed"]
 """Which batch each instance gets.

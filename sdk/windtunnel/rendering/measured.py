@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import date, datetime
 from typing import Any
 
-from windtunnel.priceperf import PriceBook, PricePerfError, cost_usd, spot_savings_percent
+from windtunnel.priceperf import (
+    Price,
+    PriceBook,
+    PricePerfError,
+    PriceUnknown,
+    cost_usd,
+    spot_savings_percent,
+)
+from windtunnel.priceperf.prices import HOME_REGION
 from windtunnel.rendering import format as fmt
 from windtunnel.rendering.document import Row, Section
 
@@ -26,6 +35,7 @@ def collect(describe: Mapping[str, Any], counters: Mapping[str, Any] | None) -> 
         "job": describe.get("TrainingJobName") or (counters or {}).get("job"),
         "status": describe.get("TrainingJobStatus"),
         "where": "local" if counters or LOCAL_ACCOUNT in str(describe.get("TrainingJobArn", "")) else "aws",
+        "region": _region(str(describe.get("TrainingJobArn", ""))),
         "instance_type": resources.get("InstanceType") or (counters or {}).get("instance_type"),
         "instance_count": resources.get("InstanceCount") or (counters or {}).get("instance_count"),
         "instance_groups": [
@@ -99,12 +109,13 @@ def bill(facts: Mapping[str, Any], prices: PriceBook) -> Section | None:
     started = facts.get("training_start")
     day = date.fromisoformat(started) if started else None
     try:
-        prices_of = [(prices.price(kind, day), number) for kind, number in groups]
+        prices_of = [(_listed(prices, kind, day, facts.get("region")), number) for kind, number in groups]
     except PricePerfError as error:
         return Section("Bill", "measured", rows=tuple(rows), notes=(str(error),))
     for listed, _ in prices_of:
         label = "Price of an hour" if len(groups) == 1 else f"Price of an hour, {listed.instance_type}"
-        price = f"{fmt.price(listed.usd_per_hour)} on-demand, {listed.status}, since {listed.effective_from}"
+        bought = listed.offering if listed.status == "assumed" else "on-demand"
+        price = f"{fmt.price(listed.usd_per_hour)} {bought}, {listed.status}, since {listed.effective_from}"
         rows.append(Row(label, (price,)))
     training = facts.get("training_seconds")
     if facts.get("spot") and training and billable <= training:
@@ -119,9 +130,23 @@ def bill(facts: Mapping[str, Any], prices: PriceBook) -> Section | None:
     )  # fmt: skip
 
 
+def _listed(prices: PriceBook, kind: str, day: date | None, region: str | None) -> Price:
+    """The price of the job's region, or where the book has none the one of no region named (its note says so)."""
+    if region not in (None, HOME_REGION):
+        with suppress(PriceUnknown):
+            return prices.price(kind, day, region)
+    return prices.price(kind, day)
+
+
 def instances(facts: Mapping[str, Any]) -> str:
     """The instances of a job: ``ml.trn1.32xlarge x 2``, one after the other for groups."""
     return " + ".join(f"{kind} x {count}" for kind, count in _groups(facts))
+
+
+def _region(arn: str) -> str | None:
+    """arn:aws:sagemaker:REGION:ACCOUNT:training-job/NAME; None for what is no ARN."""
+    parts = arn.split(":")
+    return parts[3] or None if len(parts) > 4 else None
 
 
 def _groups(facts: Mapping[str, Any]) -> list[tuple[str, int]]:

@@ -7,7 +7,8 @@ from dataclasses import asdict
 from statistics import mean
 from typing import Any
 
-from windtunnel.priceperf import Comparison, Cost, Estimate, FullScale, Price, Verdict
+from windtunnel.priceperf import Comparison, Cost, Estimate, FullScale, Verdict
+from windtunnel.rendering.prices import price_data
 
 _DIGITS = 6
 
@@ -78,12 +79,8 @@ def _cost(cost: Cost) -> dict[str, Any]:
     return {
         "usd": _round(cost.usd),
         "interval_usd": [_round(cost.low_usd), _round(cost.high_usd)],
-        "price": _price(cost.price),
+        "price": price_data(cost.price),
     }
-
-
-def _price(price: Price) -> dict[str, Any]:
-    return {**asdict(price), "effective_from": price.effective_from.isoformat()}
 
 
 def _verdict(item: Verdict) -> dict[str, Any]:

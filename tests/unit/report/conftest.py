@@ -1,5 +1,16 @@
-"""A counters.json to model, shared by the tests of the model and of the report."""
+"""A counters.json to model, shared by the tests of the model and of the report; a home without prices."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
 
 from tests.fakes.counters import counters
 
 __all__ = ["counters"]
+
+
+@pytest.fixture(autouse=True)
+def _own_home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("WINDTUNNEL_HOME", str(tmp_path / "home"))

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from windtunnel.errors import JobNotFinished
-from windtunnel.priceperf import PriceBook
+from windtunnel.priceperf import Price, PriceBook
 from windtunnel.report import FullScale, published, report_for_counters, report_for_job
 
 FULL = FullScale(3_600_000, 1, 400_000, dataset_gib=1.7)
@@ -260,3 +260,65 @@ def test_preparation_left_out_is_said_where_the_verdict_is(counters: Any) -> Non
     stated = report_for_counters(counters(), FullScale(3_600_000, preparation_s=3900)).document().headline
     assert "Not in it: tokenising" in unstated[-1]
     assert not any("Not in it" in line for line in stated)
+
+
+def test_prices_fetched_from_aws_enter_the_report(counters: Any) -> None:
+    """A price that AWS has changed is one more date; the data say when it was fetched."""
+    fetched = Price(
+        "ml.p4d.24xlarge",
+        20.0,
+        "us-east-1",
+        "SageMaker training on-demand",
+        date(2026, 11, 1),
+        "fetched",
+        "the test's own figure",
+        date(2026, 11, 20),
+    )
+    report = report_for_counters(counters(), FULL, prices=PriceBook().adding([fetched]))
+    p4d = json.loads(report.to_json())["modelled"]["estimates"][1]
+    assert [cost["on"] for cost in p4d["costs"]] == ["2022-10-10", "2025-06-01", "2026-11-01"]
+    assert p4d["costs"][-1]["price"]["fetched_on"] == "2026-11-20"
+    assert "prices of 2026-11-01" in " ".join(report.to_text().split())
+
+
+def test_a_report_says_of_which_day_its_prices_are(counters: Any) -> None:
+    """Without a fetch the note names the built-in book and the command; with a day, the day."""
+    report = report_for_counters(counters(), FULL)
+    assert "nothing was fetched from AWS" in report.price_notes[0]
+    text = " ".join(report_for_job(FakeJob(counters()), FULL, prices_on=date(2024, 5, 1)).to_text().split())
+    assert "priced at the prices in force on 2024-05-01" in text
+    assert "prices of 2024-05-01" in text and "prices of 2025-06-01" not in text
+    assert report_for_counters(counters(), FULL, prices=PriceBook()).price_notes == ()
+
+
+def test_a_bill_of_aws_keeps_the_prices_of_its_day() -> None:
+    """Pricing at another day changes what is modelled, not what AWS charged."""
+    report = report_for_job(FakeJob(None, **AWS), prices_on=date(2026, 1, 1))
+    assert "$41.43" in report.to_text()
+
+
+def test_a_bill_of_aws_has_the_price_of_its_region() -> None:
+    """Where the book knows it; else the price says which region it is of."""
+    ireland = Price(
+        "ml.trn1.32xlarge",
+        30.0,
+        "eu-west-1",
+        "SageMaker training on-demand",
+        date(2022, 11, 1),
+        "seen",
+        "a test",
+    )
+    arn = "arn:aws:sagemaker:eu-west-1:123456789012:training-job/bert"
+    job = FakeJob(None, **{**AWS, "TrainingJobArn": arn})
+    bill = report_for_job(job, prices=PriceBook().adding([ireland])).to_text()
+    assert "$30.00 on-demand" in bill and "Price: eu-west-1" in bill
+    assert "Price: us-east-1" in report_for_job(job, prices=PriceBook()).to_text()
+
+
+def test_an_assumed_discount_is_never_called_a_price(counters: Any) -> None:
+    """Costs and bill of a book with a discount say so, and of what."""
+    book = PriceBook().assuming("SageMaker managed spot", 0.5)
+    modelled = " ".join(report_for_counters(counters(), FULL, prices=book).to_text(200).split())
+    assert "status assumed" in modelled and "a discount stated by the user" in modelled
+    bill = report_for_job(FakeJob(None, **AWS), prices=book).to_text()
+    assert "$12.3625 SageMaker managed spot, assumed" in bill and "on-demand, assumed" not in bill

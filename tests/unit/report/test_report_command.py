@@ -111,3 +111,16 @@ def test_numbers_carry_units_and_no_false_precision() -> None:
     ]
     assert fmt.quantity(4.4e8, "B") == "440 MB"
     assert fmt.gibibytes(2**30) == "1.00 GiB"
+
+
+def test_any_job_is_priced_at_any_day(capsys: pytest.CaptureFixture[str], counters_file: str) -> None:
+    """One day's prices in place of all; the note names the day; a day before all prices is refused."""
+    size = ("--full-scale-samples", "1000000", "--json")
+    assert run("compare", counters_file, "--prices-on", "2023-01-01", *size) == 0
+    data = json.loads(capsys.readouterr().out)
+    costs = {item["instance_type"]: item["costs"] for item in data["modelled"]["estimates"]}
+    assert [cost["on"] for cost in costs["ml.p4d.24xlarge"]] == ["2023-01-01"]
+    assert costs["ml.p4d.24xlarge"][0]["price"]["usd_per_hour"] == 37.69
+    assert "2023-01-01" in data["price_notes"][0]
+    assert run("compare", counters_file, "--prices-on", "2019-01-01", *size) == 2
+    assert "the first in the book is of 2022-10-10" in capsys.readouterr().err

@@ -1,0 +1,74 @@
+"""``windtunnel prices``: the dated price book, and what AWS says today."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import Any
+
+from windtunnel.cli.dates import day
+from windtunnel.errors import ConfigurationError
+
+_EPILOG = """\
+windtunnel prices --on 2023-01-01                          what was in force that day
+windtunnel prices refresh                                  ask AWS (pricing:GetProducts; free of charge)
+windtunnel prices refresh --region us-east-1 us-west-2 --instances ml.trn1.32xlarge p4d.24xlarge
+
+With ml. an instance is SageMaker training on-demand, without it EC2 on-demand. Reports use the built-in
+prices and what was fetched, each from its date on; what is fetched never changes an earlier day.
+"""
+
+
+def add_parsers(commands: Any) -> None:
+    """Register the command."""
+    parser = commands.add_parser(
+        "prices",
+        help="the dated prices of reports; `prices refresh` asks AWS for today's",
+        description="Show the dated price book, or add to it what AWS's Price List API says today.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "action", nargs="?", choices=("list", "refresh"), default="list", help="default: list"
+    )
+    parser.add_argument("--on", type=day, metavar="DATE", help="only what is in force that day (2023-01-31)")
+    parser.add_argument("--instances", nargs="+", metavar="TYPE", help="default: all that are modelled")
+    parser.add_argument("--region", nargs="+", metavar="REGION", help="default: all; for refresh us-east-1")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.set_defaults(func=run_prices)
+
+
+def run_prices(arguments: argparse.Namespace) -> int:
+    """Print the book, or refresh it. Returns the exit code."""
+    if "refresh" in (arguments.instances or ()) or "refresh" in (arguments.region or ()):
+        raise ConfigurationError("refresh comes first: windtunnel prices refresh --instances TYPE ...")
+    if arguments.action == "refresh":
+        return _refresh(arguments)
+    from windtunnel.price_report import prices
+
+    report = prices(on=arguments.on, instances=arguments.instances, regions=arguments.region)
+    if arguments.json:
+        print(report.to_json())
+        return 0
+    from rich.console import Console
+
+    Console(highlight=False).print(report)
+    return 0
+
+
+def _refresh(arguments: argparse.Namespace) -> int:
+    if arguments.on is not None:
+        raise ConfigurationError(
+            "refresh asks for today's prices and takes no --on; AWS's list has no other."
+        )
+    from windtunnel import price_cache
+    from windtunnel.rendering import prices as rendered
+
+    done = price_cache.refresh(
+        arguments.region or price_cache.DEFAULT_REGIONS, arguments.instances or price_cache.DEFAULT_INSTANCES
+    )
+    if arguments.json:
+        print(json.dumps(rendered.refreshed_data(done), indent=2))
+    else:
+        print("\n".join(rendered.refreshed_lines(done)))
+    return 0 if done.fetched else 1

@@ -1,0 +1,126 @@
+"""What an hour costs by offering and day: list prices stay apart from what is assumed."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from windtunnel.priceperf import (
+    FullScale,
+    InvalidInput,
+    Offering,
+    Price,
+    PriceBook,
+    PriceUnknown,
+    Workload,
+    compare,
+)
+from windtunnel.priceperf.prices import BUILT_IN
+
+P4D = "ml.p4d.24xlarge"
+DAYS = st.dates(date(2019, 1, 1), date(2030, 1, 1))
+
+
+def fetched(usd: float, since: date, on: date, region: str = "us-east-1", name: str = P4D) -> Price:
+    """A price as AWS would answer it; the figures of these tests are made up."""
+    return Price(name, usd, region, "SageMaker training on-demand", since, "fetched", "test", on)
+
+
+def test_a_name_without_ml_is_an_ec2_price() -> None:
+    """The offering decides the name where both are given."""
+    book = PriceBook()
+    assert book.price("trn1.32xlarge").offering == "EC2 on-demand"
+    assert book.price("ml.trn1.32xlarge", offering="EC2 on-demand").usd_per_hour == 21.50
+    assert book.price("trn1.32xlarge", offering="SageMaker training on-demand").usd_per_hour == 24.725
+
+
+@pytest.mark.parametrize(
+    ("offering", "claim"), [("SageMaker savings plan", 0.64), ("SageMaker managed spot", 0.9)]
+)
+def test_a_claim_of_aws_is_never_a_price(offering: Offering, claim: float) -> None:
+    """Without a stated discount there is no figure; with one it is marked, dated and explained."""
+    book = PriceBook()
+    with pytest.raises(InvalidInput, match="which is no price: state a discount"):
+        book.price(P4D, date(2023, 1, 1), offering=offering)
+    price = book.price(P4D, date(2023, 1, 1), offering=offering, discount=0.5)
+    assert (price.usd_per_hour, price.status, price.offering) == (37.69 / 2, "assumed", offering)
+    assert price.effective_from == date(2022, 10, 10)
+    assert "stated by the user" in price.source and "37.69, published" in price.source
+    for wrong in (0, -0.1, claim + 0.01, float("nan")):
+        with pytest.raises(InvalidInput, match="at most"):
+            book.price(P4D, offering=offering, discount=wrong)
+    with pytest.raises(InvalidInput, match="takes no discount"):
+        book.assuming("EC2 on-demand", 0.2)
+
+
+def test_a_savings_plan_that_somebody_has_read_is_a_price() -> None:
+    """An entry of the book beats the assumption."""
+    own = Price(P4D, 20.0, "us-east-1", "SageMaker savings plan", date(2024, 1, 1), "seen", "our contract")
+    book = PriceBook((*BUILT_IN, own))
+    assert book.price(P4D, offering="SageMaker savings plan") == own
+    assert book.price(P4D).status == "seen" and book.price(P4D).usd_per_hour == 25.251286
+
+
+@given(day=DAYS, part=st.floats(0.01, 0.64))
+def test_a_book_of_a_day_and_an_assumed_book_agree_with_the_lookup(day: date, part: float) -> None:
+    """`at` is `on`, and a discount is linear and leaves EC2 alone."""
+    book = PriceBook()
+    try:
+        plain = book.price(P4D, day)
+    except PriceUnknown:
+        with pytest.raises(PriceUnknown):
+            book.at(day).price(P4D)
+        return
+    assert book.at(day).price(P4D) == plain
+    assumed = book.assuming("SageMaker savings plan", part)
+    assert assumed.price(P4D, day).usd_per_hour == pytest.approx(plain.usd_per_hour * (1 - part))
+    assert assumed.price("p4d.24xlarge", day) == book.price("p4d.24xlarge", day)
+
+
+@given(usd=st.floats(1, 100), since=DAYS, later=st.integers(0, 900), day=DAYS)
+def test_fetched_prices_never_change_the_past(usd: float, since: date, later: int, day: date) -> None:
+    """Before the date that AWS names, the book says what it said; from the answer's day on, AWS's answer."""
+    built_in, on = PriceBook(), since + timedelta(days=later)
+    book = built_in.adding([fetched(usd, since, on)])
+    if day >= on >= date(2025, 6, 1):  # a later price of the book beats an earlier answer
+        assert book.price(P4D, day).usd_per_hour == usd
+    elif date(2022, 10, 10) <= day < since:
+        assert book.price(P4D, day) == built_in.price(P4D, day)
+    assert set(built_in.prices) < set(book.prices)
+
+
+def test_a_price_confirmed_adds_no_date_of_comparison() -> None:
+    """Only days on which a price changed are worth a row."""
+    names = ["ml.trn1.32xlarge", P4D]
+    before = PriceBook().dates(names)
+    same = fetched(25.251286, date(2026, 11, 1), date(2026, 11, 20))
+    assert PriceBook().adding([same]).dates(names) == before
+    changed = fetched(20.0, date(2026, 11, 1), date(2026, 11, 20))
+    assert PriceBook().adding([changed]).dates(names) == (*before, date(2026, 11, 1))
+    assert PriceBook().dates([]) == ()
+
+
+def test_prices_of_other_regions_count_only_where_they_are_asked_for() -> None:
+    """A price fetched for Ireland does not enter a comparison that names no region."""
+    ireland = fetched(41.0, date(2026, 11, 1), date(2026, 11, 20), "eu-west-1")
+    book = PriceBook().adding([ireland])
+    assert book.price(P4D).region == "us-west-2"
+    assert book.price(P4D, region="eu-west-1") == ireland
+    other = PriceBook().adding([fetched(5.0, date(2026, 1, 1), date(2026, 1, 2), "eu-west-1", "ml.x")])
+    assert other.price("ml.x").region == "eu-west-1"
+
+
+def test_any_job_is_priced_at_any_day(counters: Any) -> None:
+    """A book as of a day gives one row of costs, at that day's prices; before the first price none."""
+    workload = Workload.from_counters(counters())
+    size = FullScale(train_samples=1_000_000)
+    names = ["ml.trn1.32xlarge", P4D]
+    then = compare(workload, names, size, prices=PriceBook().at(date(2023, 1, 1)))
+    assert [on for on, _ in then.costs] == [date(2023, 1, 1)] == list({v.on for v in then.verdicts})
+    costs = then.costs[0][1]
+    assert [cost.price.usd_per_hour for cost in costs if cost] == [24.725, 37.69]
+    assert compare(workload, names, size, prices=PriceBook().at(date(2019, 1, 1))).costs == ()
