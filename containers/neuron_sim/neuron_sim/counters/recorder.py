@@ -268,6 +268,7 @@ class Recorder:
                 "bytes_accessed": graph.cost.bytes_accessed,
                 "input_bytes": graph.cost.input_bytes,
                 "output_bytes": graph.cost.output_bytes,
+                "work": graph.cost.work.record(),
                 "temp_bytes": graph.temp_bytes,
                 "compile_seconds": round(graph.compile_seconds, 6),
                 "source": graph.source,

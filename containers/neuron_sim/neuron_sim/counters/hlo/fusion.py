@@ -1,0 +1,234 @@
+"""Which element-wise work runs as one kernel, and how many bytes that kernel moves: a model of a fusing compiler.
+
+No compiler is asked. The rules, for each computation:
+
+1. Boundaries compute on their own, from memory to memory: products, convolutions, collectives, gather,
+   scatter, sort, random bits, windowed reductions, custom calls, and calls of other computations.
+2. Reshapes, bitcasts and transposes move nothing: their reader goes through memory in another order.
+   Products also read broadcasts, slices and reversals in place. A NeuronCore pays for some
+   transposes (DMA or the matrix engine); that is not counted.
+3. Everything else is element-wise, and joins those that produce its operands and consume its result in one
+   kernel, as far as nothing between them is a boundary or a reduction. A reduction ends the kernel
+   that produces its operand: its own result goes to memory. So a softmax or a norm is two or three kernels.
+   A kernel runs as late as its consumers allow.
+4. A value that kernels of several moments need is written once and read by each. It is computed again
+   in each instead where that moves no more: it takes no transcendental function, and what it is
+   computed from is not larger than the value itself by more than an eighth. (Broadcasts, dropout's
+   mask from its random bits, a product with its bias.)
+5. A kernel reads each array once, and writes what a boundary, another kernel or the graph's result needs.
+   Kernels that read the same array but share no value stay apart.
+6. batch-norm-training and batch-norm-grad (layer norms too, in torch_xla) are a reduction and an
+   element-wise operation each, as compilers expand them.
+
+**State** is what does not grow with the batch: kernels all of whose arrays have, up to transposition and
+scalars aside, the dimensions of an array that the graph takes in *and* gives back. Those are
+parameters, their gradients and the optimizer's state. All others are **activations**. A gradient of a bias,
+reduced from activations, is therefore counted with them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
+
+from neuron_sim.counters.hlo import opcodes
+from neuron_sim.counters.hlo.nodes import Graph
+
+_ROUNDS = 2
+"""What is written depends on what is computed again, and that on what is written."""
+
+
+_ROWS = 1 / 8
+"""Part of a value's size up to which what is read beside it (a mask, a bias, a row's mean) does not count."""
+
+
+@dataclass
+class Kernels:
+    """Bytes and elements of one class of element-wise work.
+
+    ``unfused_bytes``: of one kernel for each instruction, as eager execution has it.
+    ``vector_elements``: elements that arithmetic makes (that a reduction takes in); ``scalar_elements``:
+    those of transcendental functions. Work that is done again counts once.
+    """
+
+    fused_bytes: int = 0
+    unfused_bytes: int = 0
+    vector_elements: int = 0
+    scalar_elements: int = 0
+
+    def add(self, other: Kernels, times: int = 1) -> None:
+        """Count another one ``times``."""
+        self.fused_bytes += other.fused_bytes * times
+        self.unfused_bytes += other.unfused_bytes * times
+        self.vector_elements += other.vector_elements * times
+        self.scalar_elements += other.scalar_elements * times
+
+
+@dataclass
+class Elementwise:
+    """Element-wise work of a computation."""
+
+    activations: Kernels = field(default_factory=Kernels)
+    state: Kernels = field(default_factory=Kernels)
+
+
+def elementwise(graph: Graph, state_shapes: Collection[tuple[int, ...]]) -> Elementwise:
+    """The element-wise work of a computation. ``state_shapes``: `Shape.key` of parameters and the like."""
+    stages = _stages(graph)
+    placed: list[frozenset[int]] = []
+    written: set[int] = set(graph.wanted)
+    for _ in range(_ROUNDS):
+        again = _cheap_to_repeat(graph, written)
+        placed = _place(graph, stages, again)
+        written = {node for node in range(len(graph)) if _is_written(graph, node, placed)}
+    return _count(graph, placed, written, state_shapes)
+
+
+def _stages(graph: Graph) -> list[int]:
+    """How many boundaries and reductions each node has before it, at most."""
+    stages = [0] * len(graph)
+    after = [0] * len(graph)
+    for node in range(len(graph)):
+        stage = max([after[operand] for operand in graph.operands[node]], default=0)
+        stages[node] = stage
+        after[node] = stage if graph.is_loop[node] or graph.is_given[node] else stage + 1
+    return stages
+
+
+def _cheap_to_repeat(graph: Graph, written: Collection[int]) -> list[bool]:
+    """Which values a kernel may compute again: see rule 4."""
+    cheap = [False] * len(graph)
+    leaves: list[frozenset[int]] = [frozenset()] * len(graph)
+    for node in range(len(graph)):
+        if not graph.is_loop[node]:
+            leaves[node] = frozenset((node,))
+            continue
+        needed: set[int] = set()
+        chain = graph.opcode[node] not in opcodes.TRANSCENDENTAL
+        for operand in graph.operands[node]:
+            if graph.is_slice[node]:
+                needed.add(node)
+            elif graph.is_loop[operand] and operand not in written:
+                chain = chain and cheap[operand]
+                needed |= leaves[operand]
+            else:
+                needed.add(operand)
+        read = sum(graph.bytes[leaf] for leaf in needed)
+        cheap[node] = chain and read <= graph.bytes[node] * (1 + _ROWS)
+        leaves[node] = frozenset(needed) if cheap[node] else frozenset((node,))
+    return cheap
+
+
+def _place(graph: Graph, stages: list[int], again: list[bool]) -> list[frozenset[int]]:
+    """The stages at which each element-wise value is computed: from its consumers backwards."""
+    placed: list[frozenset[int]] = [frozenset()] * len(graph)
+    for node in reversed(range(len(graph))):
+        if not graph.is_loop[node]:
+            placed[node] = frozenset((stages[node],))
+            continue
+        consumers: set[int] = set()
+        for user in graph.users[node]:
+            consumers |= placed[user]
+        if node in graph.wanted:
+            # It is written anyway, and whoever comes later reads it.
+            consumers |= {stages[user] for user in graph.boundary_users[node]}
+            placed[node] = frozenset((min(consumers, default=stages[node]),))
+        elif again[node] or len(consumers) <= 1:
+            placed[node] = frozenset(consumers)
+        else:
+            placed[node] = frozenset((min(consumers),))
+    return placed
+
+
+def _joins(graph: Graph, node: int, operand: int) -> bool:
+    """Whether the kernel of ``node`` makes the operand too, given that both are computed at one stage.
+
+    What a broadcast repeats (a row's mean, the optimizer's step) is a kernel of its own: all that share
+    it would become one kernel otherwise.
+    """
+    return graph.is_loop[operand] and graph.opcode[node] != "broadcast"
+
+
+def _is_written(graph: Graph, node: int, placed: list[frozenset[int]]) -> bool:
+    if not graph.is_loop[node]:
+        return False
+    if node in graph.wanted:
+        return True
+    return any(not placed[user] <= placed[node] for user in graph.users[node])
+
+
+def _count(
+    graph: Graph,
+    placed: list[frozenset[int]],
+    written: Collection[int],
+    state_shapes: Collection[tuple[int, ...]],
+) -> Elementwise:
+    kernels = _Union()
+    for node in range(len(graph)):
+        if graph.is_fused[node]:
+            for operand in graph.operands[node]:
+                if _joins(graph, node, operand):
+                    for stage in placed[node] & placed[operand]:
+                        kernels.join((node, stage), (operand, stage))
+    reads: dict[tuple[int, int], set[int]] = {}
+    writes: dict[tuple[int, int], set[int]] = {}
+    members: dict[tuple[int, int], list[int]] = {}
+    for node in range(len(graph)):
+        if not graph.is_fused[node] or not placed[node]:
+            continue
+        first = min(placed[node])
+        for stage in placed[node]:
+            kernel = kernels.find((node, stage))
+            read = reads.setdefault(kernel, set())
+            for operand in graph.operands[node]:
+                if not (_joins(graph, node, operand) and stage in placed[operand]):
+                    # Of a slice only what it takes is read: the slice stands for it.
+                    read.add(node if graph.is_slice[node] else operand)
+            if stage == first:
+                members.setdefault(kernel, []).append(node)
+                if node in written or not graph.is_loop[node]:
+                    writes.setdefault(kernel, set()).add(node)
+    result = Elementwise()
+    for kernel, read in reads.items():
+        wrote = writes.get(kernel, set())
+        is_state = _is_state(graph, (*read, *wrote), state_shapes)
+        counted = result.state if is_state else result.activations
+        counted.fused_bytes += sum(graph.bytes[node] for node in read)
+        counted.fused_bytes += sum(graph.bytes[node] for node in wrote)
+        for node in members.get(kernel, ()):
+            counted.unfused_bytes += graph.alone_bytes(node)
+            counted.vector_elements += graph.vector_elements[node]
+            counted.scalar_elements += graph.scalar_elements[node]
+    for node in graph.alone:
+        moved = graph.alone_bytes(node)
+        result.activations.add(Kernels(moved, moved, graph.vector_elements[node]))
+    result.activations.unfused_bytes += graph.transposed_bytes
+    return result
+
+
+def _is_state(graph: Graph, nodes: Iterable[int], state_shapes: Collection[tuple[int, ...]]) -> bool:
+    keys = {graph.key[node] for node in nodes} - {()}
+    return bool(keys) and all(key in state_shapes for key in keys)
+
+
+class _Union:
+    """Sets that grow together."""
+
+    def __init__(self) -> None:
+        self._parent: dict[tuple[int, int], tuple[int, int]] = {}
+
+    def find(self, item: tuple[int, int]) -> tuple[int, int]:
+        """The one that stands for the set of ``item``."""
+        parent = self._parent
+        root = item
+        while (above := parent.get(root, root)) != root:
+            root = above
+        while item != root:
+            parent[item], item = root, parent.get(item, item)
+        return root
+
+    def join(self, one: tuple[int, int], other: tuple[int, int]) -> None:
+        """Make two sets one."""
+        first, second = self.find(one), self.find(other)
+        if first != second:
+            self._parent[second] = first
