@@ -1,85 +1,42 @@
-"""Traces modules for inference as public scripts do; says what came out."""
+"""Eight steps each: as they are, with 50 ms of Python in them, with 50 ms of sleep, and waiting for the other core.
 
-import tempfile
-import warnings
+The batch size says which kind a step is.
+"""
+
+import time
 
 import torch
-from saying import say
+import torch.distributed as dist
+import torch_xla
+import torch_xla.core.xla_model as xm
+import torch_xla.distributed.parallel_loader as pl
+import torch_xla.distributed.xla_backend
 
-import torch_neuronx
-from torch_neuronx.xla_impl.ops import nki_jit
-
-FOLDER = tempfile.mkdtemp()
-torch.manual_seed(0)
-
-
-def network():
-    return torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU(), torch.nn.Linear(8, 2)).eval()
-
-
-def answer(call):
-    try:
-        call()
-    except Exception as error:
-        return f"{type(error).__name__}: {error}"
-    return "nothing"
+dist.init_process_group("xla")
+device = torch_xla.device()
+model = torch.nn.Linear(32, 16).to(device)
+optimizer = torch.optim.AdamW(model.parameters(), lr=0.1)
 
 
-def difference(got, wanted):
-    return float((got - wanted).abs().max())
+def work():
+    until = time.thread_time() + 0.05
+    while time.thread_time() < until:
+        pass
 
 
-def saved(module):
-    torch.jit.save(module, f"{FOLDER}/module.pt")
-    return torch.jit.load(f"{FOLDER}/module.pt")
+def late():
+    if dist.get_rank() == 1:
+        time.sleep(0.05)
 
 
-model, other, batch = network(), network(), torch.rand(7, 4)
-wanted = model(batch).detach()
-traced = torch_neuronx.trace(model, batch[:2])
-loaded = saved(traced)
-batched = saved(torch_neuronx.dynamic_batching(torch_neuronx.trace(model, batch[:2])))
-pair = torch_neuronx.dynamic_batching(
-    torch_neuronx.trace(lambda x, y: (x + y, x * y), (batch[:3], batch[:3]))
-)
-parallel = torch_neuronx.DataParallel(torch_neuronx.trace(model, batch[:2]), device_ids=["nc:0", 1])
-fixed = torch_neuronx.DataParallel(torch_neuronx.trace(model, batch[:2]), device_ids=[0, 1])
-fixed.disable_dynamic_batching()
-separate = torch_neuronx.trace(model, batch[:2], inline_weights_to_neff=False)
-torch_neuronx.replace_weights(separate, other.state_dict())
-with warnings.catch_warnings(record=True) as inlined:
-    warnings.simplefilter("always")
-    torch_neuronx.replace_weights(traced, other)
-torch_neuronx.move_trace_to_device(separate, 1)
-torch_neuronx.async_load(separate)
-torch_neuronx.lazy_load(separate)
-torch_neuronx.set_neuron_cores(separate, 0, 2)
-
-on_cpu = torch_neuronx.trace(model, batch[:2], compiler_args="--target trn1", cpu_backend=True)
-say(
-    differences=[
-        difference(loaded(batch[:2]), wanted[:2]),
-        difference(batched(batch), wanted),
-        difference(pair(batch, batch)[1], batch * batch),
-        difference(parallel(batch), wanted),
-        difference(fixed(batch[:4]), wanted[:4]),
-        difference(separate(batch[:2]), other(batch[:2]).detach()),
-        difference(traced(batch[:2]), wanted[:2]),
-        difference(on_cpu(batch[:2]), wanted[:2]),
-    ],
-    gradient=traced(batch[:2]).requires_grad,
-    kind=isinstance(loaded, torch.jit.ScriptModule),
-    workers=parallel.num_workers,
-    inlined=[str(warning.message) for warning in inlined],
-    shape=answer(lambda: loaded(batch)),
-    dtype=answer(lambda: loaded(batch[:2].double())),
-    ragged=answer(lambda: pair(batch, batch[:5])),
-    fft=answer(lambda: torch_neuronx.trace(torch.fft.fft, batch)),
-    core=answer(lambda: torch_neuronx.move_trace_to_device(separate, 2)),
-    cores=answer(lambda: torch_neuronx.set_neuron_cores(separate, 1, 2)),
-    no_tensor=answer(lambda: torch_neuronx.trace(model, ("text",))),
-    target=answer(lambda: torch_neuronx.trace(model, batch[:2], cpu_backend=True)),
-    aliases=answer(lambda: torch_neuronx.trace(model, batch[:2], input_output_aliases={0: 0})),
-    kernel=answer(nki_jit),
-    unknown=answer(lambda: torch_neuronx.something_else),
-)
+for size, meanwhile in ((4, lambda: None), (5, work), (6, lambda: time.sleep(0.05)), (7, late)):
+    data = torch.utils.data.TensorDataset(torch.randn(8 * size, 32))
+    for (batch,) in pl.MpDeviceLoader(torch.utils.data.DataLoader(data, batch_size=size), device):
+        optimizer.zero_grad()
+        loss = model(batch).square().mean()
+        loss.backward()
+        meanwhile()
+        xm.optimizer_step(optimizer)
+        if size == 6:
+            torch_xla.sync()
+            loss.item()

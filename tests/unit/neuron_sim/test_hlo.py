@@ -263,6 +263,47 @@ def test_the_optimizers_work_is_told_from_what_grows_with_the_batch() -> None:
     }
 
 
+def test_activations_of_a_parameters_dimensions_are_no_state() -> None:
+    """64 tokens of a hidden size of 8, beside a parameter of 8 x 64: a product reads what the kernel makes."""
+    lines = [
+        f"%p.1 = {A} parameter(0)",
+        "%w.2 = f32[64,8]{1,0} parameter(1)",
+        "%x.7 = f32[64,8]{1,0} dot(%w.2, %w.2), lhs_contracting_dims={}, rhs_contracting_dims={}",
+        "%h.3 = f32[64,8]{1,0} tanh(%x.7)",
+        "%y.4 = f32[64,64]{1,0} dot(%h.3, %p.1), lhs_contracting_dims={1}, rhs_contracting_dims={0}",
+        f"%p.5 = {A} negate(%p.1)",
+        f"ROOT %t.6 = ({A}, f32[64,64]{{1,0}}) tuple(%p.5, %y.4)",
+    ]
+    layout = f"({A}, f32[64,8]{{1,0}})->({A}, f32[64,64]{{1,0}})"
+    assert elementwise(lines, layout)["fused_bytes"] == 2 * BYTES
+    assert elementwise(lines, layout, "state")["fused_bytes"] == 2 * BYTES
+
+
+def test_zeros_that_become_a_gradient_and_the_norm_of_all_gradients_are_state() -> None:
+    """A table's gradient is filled with zeros first; norms are reduced to scalars, stacked, and scale it."""
+    lines = [
+        f"%p.1 = {A} parameter(0)",
+        "%ids.2 = s64[4]{0} parameter(1)",
+        "%zero.3 = f32[] constant(0)",
+        f"%zeros.4 = {A} broadcast(%zero.3), dimensions={{}}",
+        "%rows.5 = f32[4,64]{1,0} parameter(2)",
+        f"%g.6 = {A} scatter(%zeros.4, %ids.2, %rows.5), to_apply=%Add.1",
+        f"%square.7 = {A} multiply(%g.6, %g.6)",
+        "%norm.8 = f32[] reduce(%square.7, %zero.3), dimensions={0,1}, to_apply=%Add.1",
+        "%one.9 = f32[1]{0} reshape(%norm.8)",
+        "%all.10 = f32[2]{0} concatenate(%one.9, %one.9), dimensions={0}",
+        "%norm.11 = f32[] reduce(%all.10, %zero.3), dimensions={0}, to_apply=%Add.1",
+        f"%norms.12 = {A} broadcast(%norm.11), dimensions={{}}",
+        f"%g.13 = {A} divide(%g.6, %norms.12)",
+        f"ROOT %p.14 = {A} subtract(%p.1, %g.13)",
+    ]
+    layout = f"({A}, s64[4]{{0}}, f32[4,64]{{1,0}})->{A}"
+    # Written as zeros; read for the norm; read with the parameter, which is written.
+    scalars = elementwise(lines, layout, "state")["fused_bytes"] - (1 + 1 + 3) * BYTES
+    assert 0 <= scalars < 64
+    assert elementwise(lines, layout)["fused_bytes"] == 0
+
+
 def test_a_batch_norm_is_a_reduction_and_an_elementwise_operation() -> None:
     """Forward reads its input twice and writes once; torch_xla writes layer norms so, too."""
     stats = "f32[64]{0}"

@@ -21,18 +21,25 @@ No compiler is asked. The rules, for each computation:
    element-wise operation each, as compilers expand them.
 
 **State** is what does not grow with the batch: kernels all of whose arrays have, up to transposition and
-scalars aside, the dimensions of an array that the graph takes in *and* gives back. Those are
-parameters, their gradients and the optimizer's state. All others are **activations**. A gradient of a bias,
-reduced from activations, is therefore counted with them.
+scalars aside, the dimensions of an array that the graph takes in *and* gives back (parameters, their
+gradients, the optimizer's state), and whose results no product and no other kernel but one of state reads.
+The second holds activations back that happen to have a parameter's dimensions. It is not asked of kernels
+that read nothing but the graph's inputs and scalars: a cast of the weights, zeros for a gradient. All others
+are **activations**; a gradient of a bias, reduced from activations, too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
 from neuron_sim.counters.hlo import opcodes
 from neuron_sim.counters.hlo.nodes import Graph
+
+Kernel = tuple[int, int]
+"""One of its nodes, and the stage."""
+Arrays = Mapping[Kernel, set[int]]
 
 _ROUNDS = 2
 """What is written depends on what is computed again, and that on what is written."""
@@ -72,7 +79,7 @@ class Elementwise:
     state: Kernels = field(default_factory=Kernels)
 
 
-def elementwise(graph: Graph, state_shapes: Collection[tuple[int, ...]]) -> Elementwise:
+def elementwise(graph: Graph, state_shapes: AbstractSet[tuple[int, ...]]) -> Elementwise:
     """The element-wise work of a computation. ``state_shapes``: `Shape.key` of parameters and the like."""
     stages = _stages(graph)
     placed: list[frozenset[int]] = []
@@ -161,7 +168,7 @@ def _count(
     graph: Graph,
     placed: list[frozenset[int]],
     written: Collection[int],
-    state_shapes: Collection[tuple[int, ...]],
+    state_shapes: AbstractSet[tuple[int, ...]],
 ) -> Elementwise:
     kernels = _Union()
     for node in range(len(graph)):
@@ -170,9 +177,9 @@ def _count(
                 if _joins(graph, node, operand):
                     for stage in placed[node] & placed[operand]:
                         kernels.join((node, stage), (operand, stage))
-    reads: dict[tuple[int, int], set[int]] = {}
-    writes: dict[tuple[int, int], set[int]] = {}
-    members: dict[tuple[int, int], list[int]] = {}
+    reads: dict[Kernel, set[int]] = {}
+    writes: dict[Kernel, set[int]] = {}
+    members: dict[Kernel, list[int]] = {}
     for node in range(len(graph)):
         if not graph.is_fused[node] or not placed[node]:
             continue
@@ -188,13 +195,12 @@ def _count(
                 members.setdefault(kernel, []).append(node)
                 if node in written or not graph.is_loop[node]:
                     writes.setdefault(kernel, set()).add(node)
+    state = _state_kernels(graph, reads, writes, state_shapes)
     result = Elementwise()
     for kernel, read in reads.items():
-        wrote = writes.get(kernel, set())
-        is_state = _is_state(graph, (*read, *wrote), state_shapes)
-        counted = result.state if is_state else result.activations
+        counted = result.state if kernel in state else result.activations
         counted.fused_bytes += sum(graph.bytes[node] for node in read)
-        counted.fused_bytes += sum(graph.bytes[node] for node in wrote)
+        counted.fused_bytes += sum(graph.bytes[node] for node in writes.get(kernel, ()))
         for node in members.get(kernel, ()):
             counted.unfused_bytes += graph.alone_bytes(node)
             counted.vector_elements += graph.vector_elements[node]
@@ -206,18 +212,65 @@ def _count(
     return result
 
 
-def _is_state(graph: Graph, nodes: Iterable[int], state_shapes: Collection[tuple[int, ...]]) -> bool:
-    keys = {graph.key[node] for node in nodes} - {()}
-    return bool(keys) and all(key in state_shapes for key in keys)
+def _state_kernels(
+    graph: Graph, reads: Arrays, writes: Arrays, state_shapes: AbstractSet[tuple[int, ...]]
+) -> set[Kernel]:
+    """The kernels of the optimizer and its like."""
+    neutral = _of_scalars(graph, reads, writes)
+    own = {node for kernel in neutral for node in writes.get(kernel, ())}
+    shaped = set()
+    for kernel, read in reads.items():
+        nodes = (*read, *writes.get(kernel, ()))
+        keys = {graph.key[node] for node in nodes if graph.key[node] in state_shapes or node not in own}
+        if keys - {()} and keys - {()} <= state_shapes:
+            shaped.add(kernel)
+    of_inputs = {
+        kernel
+        for kernel in shaped
+        if all(graph.opcode[node] in opcodes.GIVEN or not graph.key[node] for node in reads[kernel])
+    }
+    readers: dict[int, list[Kernel]] = {}
+    for kernel, read in reads.items():
+        for node in read:
+            readers.setdefault(node, []).append(kernel)
+    state = shaped | neutral
+    waiting = list(state)
+    while waiting:
+        kernel = waiting.pop()
+        if kernel not in state or kernel in of_inputs:
+            continue
+        wrote = writes.get(kernel, ())
+        if any(graph.feeds_work[node] for node in wrote) or any(
+            reader not in state for node in wrote for reader in readers.get(node, ())
+        ):
+            state.remove(kernel)
+            # Whoever made what it reads serves no optimizer either.
+            waiting += [other for other in state if not reads[kernel].isdisjoint(writes.get(other, ()))]
+    return state
+
+
+def _of_scalars(graph: Graph, reads: Arrays, writes: Arrays) -> set[Kernel]:
+    """Kernels that read scalars, and what such kernels have made of them: the norm of all gradients, say."""
+    found: set[Kernel] = set()
+    made: set[int] = set()
+    grown = True
+    while grown:
+        grown = False
+        for kernel, read in reads.items():
+            if kernel not in found and all(not graph.key[node] or node in made for node in read):
+                found.add(kernel)
+                made |= writes.get(kernel, set())
+                grown = True
+    return found
 
 
 class _Union:
     """Sets that grow together."""
 
     def __init__(self) -> None:
-        self._parent: dict[tuple[int, int], tuple[int, int]] = {}
+        self._parent: dict[Kernel, Kernel] = {}
 
-    def find(self, item: tuple[int, int]) -> tuple[int, int]:
+    def find(self, item: Kernel) -> Kernel:
         """The one that stands for the set of ``item``."""
         parent = self._parent
         root = item
@@ -227,7 +280,7 @@ class _Union:
             parent[item], item = root, parent.get(item, item)
         return root
 
-    def join(self, one: tuple[int, int], other: tuple[int, int]) -> None:
+    def join(self, one: Kernel, other: Kernel) -> None:
         """Make two sets one."""
         first, second = self.find(one), self.find(other)
         if first != second:

@@ -21,6 +21,7 @@ class Graph:
         opcode: the instruction's; ``reduce`` and ``multiply`` for the two parts of a batch norm.
         operands: numbers of the values it is made of; ``users`` the other way round, without boundaries.
         boundary_users: the boundaries that read it.
+        feeds_work: one of those is more than a collective.
         bytes, elements, key: of its array, see `Shape`.
         is_loop: element-wise. ``is_fused``: that, or a reduction. ``is_given``: nobody computes it.
         is_slice: it reads as much as it makes.
@@ -36,6 +37,7 @@ class Graph:
         self.operands: list[tuple[int, ...]] = []
         self.users: list[list[int]] = []
         self.boundary_users: list[list[int]] = []
+        self.feeds_work: list[bool] = []
         self.bytes: list[int] = []
         self.elements: list[int] = []
         self.key: list[tuple[int, ...]] = []
@@ -161,6 +163,7 @@ class Graph:
             self.alone.append(node)
         for value in dict.fromkeys(read):
             self.boundary_users[value].append(node)
+            self.feeds_work[value] |= opcode not in opcodes.COLLECTIVES
         self._want(read)
         return [node]
 
@@ -233,6 +236,7 @@ class Graph:
         self.operands.append(read)
         self.users.append([])
         self.boundary_users.append([])
+        self.feeds_work.append(False)
         # A constant travels in the instruction.
         self.bytes.append(0 if opcode == "constant" and not shapes[0].dims else total_bytes(tuple(shapes)))
         self.elements.append(shapes[0].elements if shapes else 0)
