@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import statistics
 from pathlib import Path
 
 
@@ -33,6 +34,19 @@ def test_steps_samples_flops_and_collectives_are_counted(torchrun, tmp_path):
         flops = sum(graphs[graph]["flops"].get("fp32", 0) * count for graph, count in step["graphs"].items())
         assert flops == 2 * (2 * 8 * 32 * 16)
         assert step["collectives"] == {"all_reduce": {"count": 1, "bytes": 32 * 16 * 4}}
+    work = [
+        product
+        for graph, runs in training[-1]["graphs"].items()
+        for product in graphs[graph]["work"]["products"] * runs
+    ]
+    # Forward, and the gradient of the weights: samples are the rows of one, and inner of the other.
+    assert sorted(tuple(product[1:4]) for product in work) == [(8, 32, 16), (16, 8, 32)] or sorted(
+        tuple(product[1:4]) for product in work
+    ) == [(8, 32, 16), (32, 8, 16)]
+    (held,) = [record for record in first if record["kind"] == "parameters"]
+    size = 32 * 16 * 4
+    assert (held["count"], held["parameter_bytes"], held["gradient_bytes"]) == (32 * 16, size, size)
+    assert (held["optimizer_bytes"], held["dtypes"]["gradients"]) == (0, {"fp32": size})
     other = [record for record in first if record["kind"] == "step" and not record["optimizer"]]
     evaluated = [
         step
@@ -47,6 +61,34 @@ def test_steps_samples_flops_and_collectives_are_counted(torchrun, tmp_path):
     # One core a host counts the graphs: all run the same. Each looks at its own memory.
     kinds = [record["kind"] for record in records(tmp_path, 1)]
     assert [kind for kind in kinds if kind != "memory"] == ["start", "end"]
+
+
+def test_the_cpu_time_of_tracing_is_the_scripts_own(torchrun, tmp_path):
+    """50 ms of Python in a step are there; sleep, waiting for another core, and compiling are not."""
+    torchrun("host_time.py", WINDTUNNEL_COUNTERS_DIR=str(tmp_path))
+    first = records(tmp_path, 0)
+    assert "host_cpu" in first[0]
+    steps = [record for record in first if record["kind"] == "step" and record["optimizer"]]
+    traced = {
+        size: statistics.median(
+            step["trace_seconds"] for step in steps if step["samples"] == size and not step["compile_seconds"]
+        )
+        for size in (4, 5, 6, 7, 8)
+    }
+    assert traced[4] > 0
+    assert 0.045 < traced[5] - traced[4] < 0.1, traced
+    # Autograd records the backward pass in a thread of its own.
+    assert 0.045 < traced[8] - traced[4] < 0.1, traced
+    # Of 50 ms that the thread does not run, next to nothing may count.
+    assert traced[6] - traced[4] < 0.02, traced
+    assert traced[7] - traced[4] < 0.02, traced
+    waited = [step["seconds"] for step in steps if step["samples"] == 7]
+    assert statistics.median(waited) > 0.045
+    compiling = [step for step in steps if step["compile_seconds"] > 0.1]
+    assert all(step["trace_seconds"] < step["seconds"] for step in compiling)
+    (held,) = [record for record in first if record["kind"] == "parameters"]
+    count = 32 * 16 + 16
+    assert (held["count"], held["optimizer_bytes"] // (2 * 4 * count)) == (count, 1)
 
 
 def test_accumulation_and_what_follows_the_last_mark_step_are_counted(torchrun, tmp_path):

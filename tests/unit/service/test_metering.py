@@ -65,6 +65,20 @@ def step(seconds: float, samples: int = 8, optimizer: bool = True, **members: An
     }
 
 
+def worked(name: str, rows: int, collectives: dict[str, Any] | None = None) -> dict[str, Any]:
+    """A graph that tells its work: a product with ``rows`` rows, run twice, and what goes with it."""
+    kernels = {"fused_bytes": 10, "unfused_bytes": 30, "vector_elements": 5, "scalar_elements": 1}
+    work = {
+        "products": [[1, rows, 4, 5, "fp32", 2]],
+        "product_bytes": 100,
+        "elementwise": {"activations": kernels, "state": {**kernels, "fused_bytes": 7}},
+        "gather_bytes": 3,
+        "scatter_bytes": 2,
+        "collectives": collectives or {},
+    }
+    return {**graph(name, float(2 * 2 * rows * 20)), "input_bytes": 11, "output_bytes": 13, "work": work}
+
+
 def write(folder: Path, rank: int, *records: dict[str, Any], tail: str = "") -> None:
     folder.mkdir(exist_ok=True)
     text = "".join(json.dumps(record) + "\n" for record in records)
@@ -124,6 +138,11 @@ def test_two_hosts(tmp_path: Path) -> None:
         "median_step_seconds": 0.4,
         "collective_seconds": 0.1 + 0.1 + 0.1,
         "input_wait_seconds": 0.03,
+        # Records of an older simulator.
+        "work": None,
+        "trace_seconds": None,
+        "median_trace_seconds": None,
+        "steps_with_host_reads": 0,
     }
     ledger = found["graphs"]["ledger"]
     assert [(entry["graph"], entry["runs"]) for entry in ledger] == [("fwd", 4), ("opt", 3)]
@@ -138,6 +157,8 @@ def test_two_hosts(tmp_path: Path) -> None:
         "world_size": 4,
         "framework_version": "2.9",
         "local_cores": None,
+        "host_cpu": None,
+        "parameters": None,
         "graphs": {
             "count": 2,
             "compile_seconds": 3.0,
@@ -151,6 +172,71 @@ def test_two_hosts(tmp_path: Path) -> None:
         "device_memory_peak_bytes": 9,
         "seconds": {"training_total": 70.0, "container": 60.0, "first_step_after": 15.0},
     }
+
+
+def test_work_is_summed_over_steps_and_equal_products_are_one(tmp_path: Path) -> None:
+    """The sums of what each graph does in one run, times its runs; FLOPs and products agree."""
+    write(
+        tmp_path / "c",
+        0,
+        start(0),
+        worked("a", rows=3),
+        worked("b", rows=3, collectives={"all_reduce": {"count": 1, "bytes": 50}}),
+        worked("c", rows=6),
+        step(1.0, graphs={"a": 1, "b": 2}),
+        step(1.0, graphs={"a": 1, "c": 1}),
+        step(1.0, optimizer=False, graphs={"c": 1}),
+    )
+    found = document(tmp_path, tmp_path / "c")
+    work = found["train"]["work"]
+    assert work["products"] == [[1, 3, 4, 5, "fp32", 8], [1, 6, 4, 5, "fp32", 2]]
+    flops = sum(2 * b * r * i * c * times for b, r, i, c, _, times in work["products"])
+    assert flops == found["train"]["flops"]["fp32"]
+    assert work["elementwise"]["activations"]["fused_bytes"] == 5 * 10
+    assert work["elementwise"]["state"] == {
+        "fused_bytes": 35, "unfused_bytes": 150, "vector_elements": 25, "scalar_elements": 5,
+    }  # fmt: skip
+    sizes = [work[key] for key in ("product_bytes", "gather_bytes", "scatter_bytes")]
+    assert sizes == [500, 15, 10]
+    assert (work["input_bytes"], work["output_bytes"]) == (55, 65)
+    assert work["collectives"] == {"all_reduce": {"count": 2, "bytes": 100}}
+    assert found["other"]["work"]["products"] == [[1, 6, 4, 5, "fp32", 2]]
+
+
+def test_work_that_a_script_made_up_breaks_nothing(tmp_path: Path) -> None:
+    """The file lies in a folder that the script can write to."""
+    broken = {"products": [[1, "x", 4, 5, "fp32", 2], 7, [1, 2, 3, 4, "fp32", 5]], "elementwise": 3}
+    write(tmp_path / "c", 0, start(0), {**graph("fwd", 1.0), "work": broken}, {**graph("opt", 1.0), "work": 5},
+          {"kind": "parameters", "count": "many", "dtypes": {"parameters": 3}}, step(1.0))  # fmt: skip
+    found = document(tmp_path, tmp_path / "c")
+    assert found["train"]["work"]["products"] == [[1, 2, 3, 4, "fp32", 5]]
+    assert found["parameters"]["count"] == 0
+
+
+def test_tracing_is_summed_and_its_median_is_of_steps_that_compile_nothing(tmp_path: Path) -> None:
+    """Host reads are counted by step; parameters and processor are those that the first rank tells."""
+    held = {"count": 10, "parameter_bytes": 40, "gradient_bytes": 40, "optimizer_bytes": 80}
+    dtypes = {"parameters": {"fp32": 40}}
+    write(
+        tmp_path / "c",
+        0,
+        start(0, host_cpu="AMD EPYC"),
+        {"kind": "parameters", **held, "count": 5},
+        {"kind": "parameters", **held, "dtypes": dtypes},
+        step(1.0, trace_seconds=0.9, compile_seconds=0.05),
+        step(1.0, trace_seconds=0.2, accessed={"a.py:1": 2}),
+        step(1.0, trace_seconds=0.4),
+        step(0.1, samples=8, optimizer=False, trace_seconds=0.1, accessed={"a.py:2": 1}),
+        step(1.0, samples=0, trace_seconds=0.2),
+    )
+    found = document(tmp_path, tmp_path / "c")
+    train = found["train"]
+    assert abs(train["trace_seconds"] - 1.8) < 1e-9
+    assert abs(train["median_trace_seconds"] - 0.3) < 1e-9
+    assert train["steps_with_host_reads"] == 2
+    assert found["other"] is None
+    assert found["parameters"] == {**held, "dtypes": dtypes}
+    assert found["host_cpu"] == "AMD EPYC"
 
 
 def test_a_script_without_the_device(tmp_path: Path) -> None:

@@ -2,7 +2,9 @@
 
 recorder  hooks into torch_xla; one record a step, a graph, a start and an end
 graphs    which graph ran: torch_xla's own execution analysis, and each graph's cost
-hlo       FLOPs and bytes of a graph from its HLO text
+hlo       the work of a graph by class, from its HLO text
+parameters  bytes of parameters, gradients and optimizer state
 records   the JSON-lines file of one rank
 script    the line of the user's script that is running
+script_time  CPU time of the script's thread, without the simulator's own
 """

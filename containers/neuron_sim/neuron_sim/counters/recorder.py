@@ -21,6 +21,7 @@ import torch
 
 from neuron_sim import settings
 from neuron_sim.compiler import cache
+from neuron_sim.counters import parameters, script_time
 from neuron_sim.counters.graphs import Graph, GraphLog, forget_settings
 from neuron_sim.counters.records import Records
 from neuron_sim.diagnostics.batches import leading_dimension
@@ -131,6 +132,9 @@ class Recorder:
         self._process = os.getpid()
         self._ended = False
         self._last_end = time.perf_counter()
+        self._held = parameters.Held()
+        self._trace_s = 0.0
+        script_time.clock.begin()
         self._reset()
 
     def begin(self) -> None:
@@ -152,6 +156,7 @@ class Recorder:
 
     # Called by the hooks, in the order of the script.
 
+    @script_time.set_aside
     def collective(self, name: str, payload_bytes: int, seconds: float) -> None:
         """One collective: payload bytes of this rank, seconds from its call to its result here."""
         entry = self._collectives[name]
@@ -169,6 +174,14 @@ class Recorder:
         """
         self._trains = True
 
+    @script_time.set_aside
+    def optimized(self, optimizer: Any) -> None:
+        """An optimizer has made a step."""
+        self._trains = True
+        if self._graphs is not None and self._held.stepped(optimizer):
+            self.write(self._held.record())
+
+    @script_time.set_aside
     def batch(self, item: Any, waited_s: float) -> None:
         """A batch came from the input pipeline after a wait."""
         self._input_wait_s += waited_s
@@ -181,6 +194,12 @@ class Recorder:
         """
         now = time.perf_counter()
         seconds, self._last_end = now - self._last_end, now
+        self._trace_s += script_time.clock.take()
+        with script_time.aside():
+            self._write_step(seconds)
+        self._reset()
+
+    def _write_step(self, seconds: float) -> None:
         self.look()
         self._write_start()
         # A batch counts in the step that computes with it: transformers' Trainer fetches batches ahead,
@@ -199,13 +218,15 @@ class Recorder:
                 "collective_seconds": round(self._collective_s, 6),
                 "input_wait_seconds": round(self._input_wait_s, 6),
                 "compile_seconds": round(self._compile_s, 6),
+                # XLA compiles in the script's thread, and says only how long that took: a guess where it did.
+                "trace_seconds": round(max(0.0, self._trace_s - self._compile_s), 6),
             }
+            self._trace_s = 0.0
             if self._accessed:
                 record["accessed"] = dict(Counter(self._accessed))
             self.write(record)
             for listener in _listeners:
                 listener.step(record)
-        self._reset()
 
     def failed(self) -> None:
         """The script has ended with an exception."""
@@ -235,6 +256,7 @@ class Recorder:
         if self._graphs is not None:
             self._graphs.close()
 
+    @script_time.set_aside
     def look(self) -> None:
         """Take in what ran since the last look; each new graph is written with its share of compile time."""
         if self._graphs is None:
@@ -268,6 +290,7 @@ class Recorder:
                 "bytes_accessed": graph.cost.bytes_accessed,
                 "input_bytes": graph.cost.input_bytes,
                 "output_bytes": graph.cost.output_bytes,
+                "work": graph.cost.work.record(),
                 "temp_bytes": graph.temp_bytes,
                 "compile_seconds": round(graph.compile_seconds, 6),
                 "source": graph.source,
@@ -308,6 +331,7 @@ class Recorder:
                 "torch": torch.__version__,
                 "torch_xla": torch_xla.__version__,
                 "host": self._settings.host,
+                "host_cpu": parameters.host_cpu(),
             }
         )
 
@@ -340,13 +364,17 @@ def _hook(recorder: Recorder) -> None:
         return item
 
     ParallelLoader.next_item = timed_next_item
-    register_optimizer_step_post_hook(lambda *_: recorder.trained())
+    register_optimizer_step_post_hook(lambda optimizer, *_: recorder.optimized(optimizer))
 
     backward = torch.autograd.backward
 
     @functools.wraps(backward)
     def noticed_backward(*arguments: Any, **keywords: Any) -> None:
         recorder.trained()
+        loss = arguments[0] if arguments else None
+        if script_time.clock.alone and isinstance(loss, torch.Tensor) and loss.requires_grad:
+            # Called where the gradients of this device are computed: in autograd's thread for it.
+            loss.register_hook(lambda _: script_time.clock.follow())
         backward(*arguments, **keywords)
 
     torch.autograd.backward = noticed_backward

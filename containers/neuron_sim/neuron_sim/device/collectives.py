@@ -18,7 +18,7 @@ import torch
 
 from neuron_sim import settings
 from neuron_sim.collectives.communicator import Communicator
-from neuron_sim.counters import recorder, script
+from neuron_sim.counters import recorder, script, script_time
 from neuron_sim.device import pages, transfer, world
 from neuron_sim.device.transfer import assign, to_device, to_host, to_read
 from neuron_sim.errors import NeuronSimError, NotSimulatedError
@@ -35,7 +35,7 @@ def install(current: settings.Settings) -> None:
     global _current
     _current = current
     for name, function in _FUNCTIONS.items():
-        setattr(_XLAC, name, function)
+        setattr(_XLAC, name, script_time.set_aside(function))
 
 
 def communicator() -> Communicator:

@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from neuron_sim.counters import script_time
 from neuron_sim.device import collectives, dynamo
 
 _library: torch.library.Library | None = None
@@ -34,7 +35,8 @@ def _unless_traced(kernel: Kernel, stand_in: Kernel) -> Kernel:
     """While a function is only being looked at, a tensor of the right shape is enough: nobody else is there."""
 
     def call(*arguments: Any) -> torch.Tensor:
-        return (stand_in if dynamo.tracing() else kernel)(*arguments)
+        with script_time.aside():
+            return (stand_in if dynamo.tracing() else kernel)(*arguments)
 
     return call
 

@@ -22,7 +22,7 @@ import _XLAC
 import torch
 
 from neuron_sim import settings
-from neuron_sim.counters import recorder, script
+from neuron_sim.counters import recorder, script, script_time
 from neuron_sim.counters.graphs import Graph
 from neuron_sim.device import memory_parts, memory_words
 from neuron_sim.device.memory_parts import Parts
@@ -148,6 +148,7 @@ class Guard:
     def step(self, record: dict[str, Any]) -> None:
         """See `recorder.Listener`."""
 
+    @script_time.set_aside
     def before_sync(self) -> None:
         """What is pending would be computed now: would it fit?"""
         self._syncs += 1
@@ -157,6 +158,7 @@ class Guard:
         self._tensors = max(self._tensors, tensors)
         self.look()
 
+    @script_time.set_aside
     def after_sync(self) -> None:
         """A new graph has a plan: does it fit?"""
         compiled = _counter("UncachedCompile")
@@ -165,11 +167,13 @@ class Guard:
             recorder.look()
             self.look(use="scratchpad" if self._temporaries > self.parts.temporaries else "tensors")
 
+    @script_time.set_aside
     def before_sending(self, parameters: int = 0, other: int = 0) -> None:
         """So many bytes would be sent now: would they fit?"""
         if parameters + other >= _LARGE:
             self.look(Parts(parameters=parameters, other=other))
 
+    @script_time.set_aside
     def sent(self, size: int) -> None:
         """So many bytes have been sent."""
         self._sent += size

@@ -9,6 +9,8 @@ import _XLAC
 import torch
 from torch.utils import dlpack
 
+from neuron_sim.counters import script_time
+
 ALIGNMENT = 64
 """Bytes: XLA:CPU takes memory of others only at multiples of it."""
 
@@ -32,7 +34,8 @@ def to_host(tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
 
 
 def _sync() -> None:
-    with _execution():
+    # What is pending is recorded, and handed over, on trn1 too.
+    with script_time.of_the_script(), _execution():
         _XLAC._xla_sync_live_tensors(str(_XLAC._xla_get_default_device()), [], True)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from neuron_sim.counters import script
+from neuron_sim.counters import script, script_time
 from neuron_sim.diagnostics.batches_seen import Loader
 
 _INNER = ("_cpu_loader", "_loader", "dataloader", "base_dataloader")
@@ -46,6 +46,7 @@ class Batches:
             # torch_xla takes any iterable. Not every one can be a weak key (a list), what wraps it can.
             return self._loaders.setdefault(loader, Loader())
 
+    @script_time.set_aside
     def _came(self, record: Loader, size: int) -> None:
         record.came(size, script.calling_line())
         self.latest = record

@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from neuron_sim.counters import script
+from neuron_sim.counters import script, script_time
 
 _METHODS = {
     "item": ".item()",
@@ -92,9 +92,11 @@ class HostReads:
             return original(tensor, *arguments, **keywords)
         finally:
             self._busy = False
-            self._count(script.calling_line(), how, time.perf_counter() - started)
+            self._count(how, time.perf_counter() - started)
 
-    def _count(self, where: str, how: str, seconds: float) -> None:
+    @script_time.set_aside
+    def _count(self, how: str, seconds: float) -> None:
+        where = script.calling_line()
         line = self.lines.get(where)
         if line is None:
             line = self.lines[where] = Line(first_step=self.step)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import _XLAC
 
 from neuron_sim import __version__, settings
-from neuron_sim.counters import recorder
+from neuron_sim.counters import recorder, script_time
 from neuron_sim.runtime import live, processes
 
 if TYPE_CHECKING:
@@ -94,6 +94,7 @@ class Publisher:
                 flops += runs * sum(self._graphs[name].cost.flops.values())
         self._flops = flops
 
+    @script_time.set_aside
     def marked(self) -> None:
         """mark_step has run. Costs a look at the clock, but for about once a second."""
         self._steps += 1

@@ -19,7 +19,7 @@ from typing import Any
 
 from windtunnel_local.service.billing import running_time
 from windtunnel_local.service.model import Job
-from windtunnel_local.service.observed import diagnosing
+from windtunnel_local.service.observed import diagnosing, working
 from windtunnel_local.service.request import requests
 from windtunnel_local.service.request.cluster import groups
 from windtunnel_local.service.request.plan import framework_version
@@ -52,6 +52,7 @@ class RankCounters:
     ends: Sequence[Record] = field(default=())
     memory: Sequence[Record] = field(default=())
     findings: Sequence[Record] = field(default=())
+    parameters: Sequence[Record] = field(default=())
 
 
 def read_counters(*directories: Path) -> list[RankCounters]:
@@ -94,6 +95,8 @@ def measure(job: Job, ranks: Sequence[RankCounters], times: ContainerTimes, now:
         "framework_version": start.get("framework_version")
         or framework_version(job.request["AlgorithmSpecification"]["TrainingImage"]),
         "local_cores": start.get("local_cores"),
+        "host_cpu": start.get("host_cpu"),
+        "parameters": working.parameters(counting.parameters) if counting else None,
         "train": _total([s for s in steps if s.get("optimizer")], graphs, world_size or 1),
         "other": _total([s for s in steps if not s.get("optimizer")], graphs, world_size or 1),
         "graphs": {
@@ -145,14 +148,19 @@ def with_their_batches(steps: Sequence[Record]) -> list[Record]:
 def _sum_of(steps: Sequence[Record]) -> Record:
     """Several steps as one: everything added up, the rest as in the last."""
     graphs: Counter[str] = Counter()
+    accessed: Counter[str] = Counter()
     collectives: dict[str, Counter[str]] = {}
     for step in steps:
         graphs.update(step.get("graphs", {}))
+        accessed.update(step.get("accessed", {}))
         for name, use in step.get("collectives", {}).items():
             collectives.setdefault(name, Counter()).update(use)
-    added = ("seconds", "samples", "collective_seconds", "input_wait_seconds", "compile_seconds")
+    added = ["seconds", "samples", "collective_seconds", "input_wait_seconds", "compile_seconds"]
+    if any("trace_seconds" in step for step in steps):
+        added.append("trace_seconds")
     sums = {key: sum(step.get(key) or 0 for step in steps) for key in added}
-    return {**steps[-1], **sums, "graphs": dict(graphs), "collectives": collectives}
+    read = {"accessed": dict(accessed)} if accessed else {}
+    return {**steps[-1], **sums, **read, "graphs": dict(graphs), "collectives": collectives}
 
 
 def _instance_groups(job: Job) -> dict[str, Any]:
@@ -181,6 +189,9 @@ def _total(steps: Sequence[Record], graphs: Mapping[str, Record], world_size: in
             total = collectives.setdefault(name, Counter())
             total.update({"count": use.get("count", 0), "bytes": use.get("bytes", 0)})
     seconds = [max(0.0, _number(step, "seconds") - _number(step, "compile_seconds")) for step in steps]
+    traced = [step for step in steps if "trace_seconds" in step]
+    # While XLA compiles, what of the thread's time is the script's can only be guessed.
+    steady = [_number(step, "trace_seconds") for step in traced if not step.get("compile_seconds")]
     return {
         "steps": len(steps),
         "samples": sum(samples) * world_size,
@@ -193,6 +204,10 @@ def _total(steps: Sequence[Record], graphs: Mapping[str, Record], world_size: in
         "median_step_seconds": statistics.median(seconds),
         "collective_seconds": sum(_number(step, "collective_seconds") for step in steps),
         "input_wait_seconds": sum(_number(step, "input_wait_seconds") for step in steps),
+        "work": working.total(steps, graphs),
+        "trace_seconds": sum(_number(step, "trace_seconds") for step in traced) if traced else None,
+        "median_trace_seconds": statistics.median(steady) if steady else None,
+        "steps_with_host_reads": sum(bool(step.get("accessed")) for step in steps),
     }
 
 
@@ -235,6 +250,7 @@ def _rank_counters(rank: int, paths: Sequence[Path]) -> RankCounters:
     ends: list[Record] = []
     memory: list[Record] = []
     findings: list[Record] = []
+    parameters: list[Record] = []
     graphs: dict[str, Record] = {}
     for record in chain.from_iterable(map(_records, paths)):
         match record.get("kind"):
@@ -248,6 +264,8 @@ def _rank_counters(rank: int, paths: Sequence[Path]) -> RankCounters:
                 memory.append(record)
             case "finding":
                 findings.append(record)
+            case "parameters":
+                parameters.append(record)
             case "graph" if isinstance(record.get("graph"), str):
                 name = record["graph"]
                 compiled = _number(record, "compile_seconds")
@@ -258,7 +276,7 @@ def _rank_counters(rank: int, paths: Sequence[Path]) -> RankCounters:
                 graphs[name] = {**record, **kept, "compile_seconds": compiled + before}
             case _:
                 pass  # a kind of a later simulator
-    return RankCounters(rank, starts, graphs, steps, ends, memory, findings)
+    return RankCounters(rank, starts, graphs, steps, ends, memory, findings, parameters)
 
 
 def _records(path: Path) -> Iterable[Record]:

@@ -1,0 +1,16 @@
+"""What one execution of a graph costs, read from its HLO text before optimisation.
+
+shapes    element types and sizes
+text      the text as computations of instructions
+products  matrix products and convolutions as (batch, rows, inner, columns)
+opcodes   which instruction is what: arithmetic, layout, boundary
+fusion    which element-wise work runs as one kernel, and the bytes that moves
+work      the sums
+
+HLO text: "XLA Operation Semantics" (openxla.org).
+"""
+
+from neuron_sim.counters.hlo.shapes import Shape
+from neuron_sim.counters.hlo.work import Cost, cost
+
+__all__ = ["Cost", "Shape", "cost"]

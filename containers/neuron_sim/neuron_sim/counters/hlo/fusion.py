@@ -1,0 +1,287 @@
+"""Which element-wise work runs as one kernel, and how many bytes that kernel moves: a model of a fusing compiler.
+
+No compiler is asked. The rules, for each computation:
+
+1. Boundaries compute on their own, from memory to memory: products, convolutions, collectives, gather,
+   scatter, sort, random bits, windowed reductions, custom calls, and calls of other computations.
+2. Reshapes, bitcasts and transposes move nothing: their reader goes through memory in another order.
+   Products also read broadcasts, slices and reversals in place. A NeuronCore pays for some
+   transposes (DMA or the matrix engine); that is not counted.
+3. Everything else is element-wise, and joins those that produce its operands and consume its result in one
+   kernel, as far as nothing between them is a boundary or a reduction. A reduction ends the kernel
+   that produces its operand: its own result goes to memory. So a softmax or a norm is two or three kernels.
+   A kernel runs as late as its consumers allow.
+4. A value that kernels of several moments need is written once and read by each. It is computed again
+   in each instead where that moves no more: it takes no transcendental function, and what it is
+   computed from is not larger than the value itself by more than an eighth. (Broadcasts, dropout's
+   mask from its random bits, a product with its bias.)
+5. A kernel reads each array once, and writes what a boundary, another kernel or the graph's result needs.
+   Kernels that read the same array but share no value stay apart.
+6. batch-norm-training and batch-norm-grad (layer norms too, in torch_xla) are a reduction and an
+   element-wise operation each, as compilers expand them.
+
+**State** is what does not grow with the batch: kernels all of whose arrays have, up to transposition and
+scalars aside, the dimensions of an array that the graph takes in *and* gives back (parameters, their
+gradients, the optimizer's state), and whose results no product and no other kernel but one of state reads.
+The second holds activations back that happen to have a parameter's dimensions. It is not asked of kernels
+that read nothing but the graph's inputs and scalars: a cast of the weights, zeros for a gradient. All others
+are **activations**; a gradient of a bias, reduced from activations, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+
+from neuron_sim.counters.hlo import opcodes
+from neuron_sim.counters.hlo.nodes import Graph
+
+Kernel = tuple[int, int]
+"""One of its nodes, and the stage."""
+Arrays = Mapping[Kernel, set[int]]
+
+_ROUNDS = 2
+"""What is written depends on what is computed again, and that on what is written."""
+
+
+_ROWS = 1 / 8
+"""Part of a value's size up to which what is read beside it (a mask, a bias, a row's mean) does not count."""
+
+
+@dataclass
+class Kernels:
+    """Bytes and elements of one class of element-wise work.
+
+    ``unfused_bytes``: of one kernel for each instruction, as eager execution has it.
+    ``vector_elements``: elements that arithmetic makes (that a reduction takes in); ``scalar_elements``:
+    those of transcendental functions. Work that is done again counts once.
+    """
+
+    fused_bytes: int = 0
+    unfused_bytes: int = 0
+    vector_elements: int = 0
+    scalar_elements: int = 0
+
+    def add(self, other: Kernels, times: int = 1) -> None:
+        """Count another one ``times``."""
+        self.fused_bytes += other.fused_bytes * times
+        self.unfused_bytes += other.unfused_bytes * times
+        self.vector_elements += other.vector_elements * times
+        self.scalar_elements += other.scalar_elements * times
+
+
+@dataclass
+class Elementwise:
+    """Element-wise work of a computation."""
+
+    activations: Kernels = field(default_factory=Kernels)
+    state: Kernels = field(default_factory=Kernels)
+
+
+def elementwise(graph: Graph, state_shapes: AbstractSet[tuple[int, ...]]) -> Elementwise:
+    """The element-wise work of a computation. ``state_shapes``: `Shape.key` of parameters and the like."""
+    stages = _stages(graph)
+    placed: list[frozenset[int]] = []
+    written: set[int] = set(graph.wanted)
+    for _ in range(_ROUNDS):
+        again = _cheap_to_repeat(graph, written)
+        placed = _place(graph, stages, again)
+        written = {node for node in range(len(graph)) if _is_written(graph, node, placed)}
+    return _count(graph, placed, written, state_shapes)
+
+
+def _stages(graph: Graph) -> list[int]:
+    """How many boundaries and reductions each node has before it, at most."""
+    stages = [0] * len(graph)
+    after = [0] * len(graph)
+    for node in range(len(graph)):
+        stage = max([after[operand] for operand in graph.operands[node]], default=0)
+        stages[node] = stage
+        after[node] = stage if graph.is_loop[node] or graph.is_given[node] else stage + 1
+    return stages
+
+
+def _cheap_to_repeat(graph: Graph, written: Collection[int]) -> list[bool]:
+    """Which values a kernel may compute again: see rule 4."""
+    cheap = [False] * len(graph)
+    leaves: list[frozenset[int]] = [frozenset()] * len(graph)
+    for node in range(len(graph)):
+        if not graph.is_loop[node]:
+            leaves[node] = frozenset((node,))
+            continue
+        needed: set[int] = set()
+        chain = graph.opcode[node] not in opcodes.TRANSCENDENTAL
+        for operand in graph.operands[node]:
+            if graph.is_slice[node]:
+                needed.add(node)
+            elif graph.is_loop[operand] and operand not in written:
+                chain = chain and cheap[operand]
+                needed |= leaves[operand]
+            else:
+                needed.add(operand)
+        read = sum(graph.bytes[leaf] for leaf in needed)
+        cheap[node] = chain and read <= graph.bytes[node] * (1 + _ROWS)
+        leaves[node] = frozenset(needed) if cheap[node] else frozenset((node,))
+    return cheap
+
+
+def _place(graph: Graph, stages: list[int], again: list[bool]) -> list[frozenset[int]]:
+    """The stages at which each element-wise value is computed: from its consumers backwards."""
+    placed: list[frozenset[int]] = [frozenset()] * len(graph)
+    for node in reversed(range(len(graph))):
+        if not graph.is_loop[node]:
+            placed[node] = frozenset((stages[node],))
+            continue
+        consumers: set[int] = set()
+        for user in graph.users[node]:
+            consumers |= placed[user]
+        if node in graph.wanted:
+            # It is written anyway, and whoever comes later reads it.
+            consumers |= {stages[user] for user in graph.boundary_users[node]}
+            placed[node] = frozenset((min(consumers, default=stages[node]),))
+        elif again[node] or len(consumers) <= 1:
+            placed[node] = frozenset(consumers)
+        else:
+            placed[node] = frozenset((min(consumers),))
+    return placed
+
+
+def _joins(graph: Graph, node: int, operand: int) -> bool:
+    """Whether the kernel of ``node`` makes the operand too, given that both are computed at one stage.
+
+    What a broadcast repeats (a row's mean, the optimizer's step) is a kernel of its own: all that share
+    it would become one kernel otherwise.
+    """
+    return graph.is_loop[operand] and graph.opcode[node] != "broadcast"
+
+
+def _is_written(graph: Graph, node: int, placed: list[frozenset[int]]) -> bool:
+    if not graph.is_loop[node]:
+        return False
+    if node in graph.wanted:
+        return True
+    return any(not placed[user] <= placed[node] for user in graph.users[node])
+
+
+def _count(
+    graph: Graph,
+    placed: list[frozenset[int]],
+    written: Collection[int],
+    state_shapes: AbstractSet[tuple[int, ...]],
+) -> Elementwise:
+    kernels = _Union()
+    for node in range(len(graph)):
+        if graph.is_fused[node]:
+            for operand in graph.operands[node]:
+                if _joins(graph, node, operand):
+                    for stage in placed[node] & placed[operand]:
+                        kernels.join((node, stage), (operand, stage))
+    reads: dict[Kernel, set[int]] = {}
+    writes: dict[Kernel, set[int]] = {}
+    members: dict[Kernel, list[int]] = {}
+    for node in range(len(graph)):
+        if not graph.is_fused[node] or not placed[node]:
+            continue
+        first = min(placed[node])
+        for stage in placed[node]:
+            kernel = kernels.find((node, stage))
+            read = reads.setdefault(kernel, set())
+            for operand in graph.operands[node]:
+                if not (_joins(graph, node, operand) and stage in placed[operand]):
+                    # Of a slice only what it takes is read: the slice stands for it.
+                    read.add(node if graph.is_slice[node] else operand)
+            if stage == first:
+                members.setdefault(kernel, []).append(node)
+                if node in written or not graph.is_loop[node]:
+                    writes.setdefault(kernel, set()).add(node)
+    state = _state_kernels(graph, reads, writes, state_shapes)
+    result = Elementwise()
+    for kernel, read in reads.items():
+        counted = result.state if kernel in state else result.activations
+        counted.fused_bytes += sum(graph.bytes[node] for node in read)
+        counted.fused_bytes += sum(graph.bytes[node] for node in writes.get(kernel, ()))
+        for node in members.get(kernel, ()):
+            counted.unfused_bytes += graph.alone_bytes(node)
+            counted.vector_elements += graph.vector_elements[node]
+            counted.scalar_elements += graph.scalar_elements[node]
+    for node in graph.alone:
+        moved = graph.alone_bytes(node)
+        result.activations.add(Kernels(moved, moved, graph.vector_elements[node]))
+    result.activations.unfused_bytes += graph.transposed_bytes
+    return result
+
+
+def _state_kernels(
+    graph: Graph, reads: Arrays, writes: Arrays, state_shapes: AbstractSet[tuple[int, ...]]
+) -> set[Kernel]:
+    """The kernels of the optimizer and its like."""
+    neutral = _of_scalars(graph, reads, writes)
+    own = {node for kernel in neutral for node in writes.get(kernel, ())}
+    shaped = set()
+    for kernel, read in reads.items():
+        nodes = (*read, *writes.get(kernel, ()))
+        keys = {graph.key[node] for node in nodes if graph.key[node] in state_shapes or node not in own}
+        if keys - {()} and keys - {()} <= state_shapes:
+            shaped.add(kernel)
+    of_inputs = {
+        kernel
+        for kernel in shaped
+        if all(graph.opcode[node] in opcodes.GIVEN or not graph.key[node] for node in reads[kernel])
+    }
+    readers: dict[int, list[Kernel]] = {}
+    for kernel, read in reads.items():
+        for node in read:
+            readers.setdefault(node, []).append(kernel)
+    state = shaped | neutral
+    waiting = list(state)
+    while waiting:
+        kernel = waiting.pop()
+        if kernel not in state or kernel in of_inputs:
+            continue
+        wrote = writes.get(kernel, ())
+        if any(graph.feeds_work[node] for node in wrote) or any(
+            reader not in state for node in wrote for reader in readers.get(node, ())
+        ):
+            state.remove(kernel)
+            # Whoever made what it reads serves no optimizer either.
+            waiting += [other for other in state if not reads[kernel].isdisjoint(writes.get(other, ()))]
+    return state
+
+
+def _of_scalars(graph: Graph, reads: Arrays, writes: Arrays) -> set[Kernel]:
+    """Kernels that read scalars, and what such kernels have made of them: the norm of all gradients, say."""
+    found: set[Kernel] = set()
+    made: set[int] = set()
+    grown = True
+    while grown:
+        grown = False
+        for kernel, read in reads.items():
+            if kernel not in found and all(not graph.key[node] or node in made for node in read):
+                found.add(kernel)
+                made |= writes.get(kernel, set())
+                grown = True
+    return found
+
+
+class _Union:
+    """Sets that grow together."""
+
+    def __init__(self) -> None:
+        self._parent: dict[Kernel, Kernel] = {}
+
+    def find(self, item: Kernel) -> Kernel:
+        """The one that stands for the set of ``item``."""
+        parent = self._parent
+        root = item
+        while (above := parent.get(root, root)) != root:
+            root = above
+        while item != root:
+            parent[item], item = root, parent.get(item, item)
+        return root
+
+    def join(self, one: Kernel, other: Kernel) -> None:
+        """Make two sets one."""
+        first, second = self.find(one), self.find(other)
+        if first != second:
+            self._parent[second] = first

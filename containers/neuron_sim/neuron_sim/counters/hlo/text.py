@@ -1,0 +1,116 @@
+"""HLO text as computations of instructions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from neuron_sim.counters.hlo.shapes import Shape, arrays
+
+_INSTRUCTION = re.compile(r"\s*(ROOT )?%?([\w.-]+) = (\S+(?: \S+)*?) ([a-z][\w-]*)\(")
+_COMPUTATION = re.compile(r"(ENTRY )?%?([\w.-]+)(?: \(.*)? \{$")
+_OPERAND = re.compile(r"%([\w.-]+)")
+_LAYOUT = re.compile(r"entry_computation_layout=\{\((.*)\)->(.*)\}")
+_WITHOUT_OPERANDS = ("parameter", "constant", "iota")
+
+
+@dataclass(frozen=True)
+class Instruction:
+    """One line. ``shapes`` has one array, or those of the tuple that it makes; ``operands``: positions.
+
+    An operand that the text does not define before is left out. ``attributes`` is what follows the operands.
+    """
+
+    opcode: str
+    shapes: tuple[Shape, ...]
+    operands: tuple[int, ...]
+    attributes: str
+    is_tuple: bool
+
+    @property
+    def shape(self) -> Shape:
+        """The array that it makes."""
+        return self.shapes[0]
+
+
+@dataclass(frozen=True)
+class Computation:
+    """Instructions, each after its operands. ``root``: the position of the result; None where the text names none."""
+
+    instructions: Sequence[Instruction]
+    root: int | None
+
+
+@dataclass(frozen=True)
+class Module:
+    """A graph. ``inputs`` and ``outputs``: the arrays that its header lists."""
+
+    computations: Mapping[str, Computation]
+    entry: Computation
+    inputs: tuple[Shape, ...]
+    outputs: tuple[Shape, ...]
+
+
+def parse(text: str) -> Module:
+    """Read a module's text. Raises ValueError when it is none."""
+    if not text.startswith("HloModule"):
+        raise ValueError(f"not an HLO module: {text[:60]!r}")
+    lines = text.splitlines()
+    layout = _LAYOUT.search(lines[0])
+    computations: dict[str, Computation] = {}
+    entry = Computation((), None)
+    position = 1
+    while position < len(lines):
+        line = lines[position]
+        position += 1
+        if not line.endswith("{") or line[:1].isspace() or not (header := _COMPUTATION.match(line)):
+            continue
+        end = position
+        while end < len(lines) and lines[end] != "}":
+            end += 1
+        computation = computations[header[2]] = _computation(lines[position:end])
+        if header[1]:
+            entry = computation
+        position = end
+    return Module(
+        computations, entry, arrays(layout[1]) if layout else (), arrays(layout[2]) if layout else ()
+    )
+
+
+def _computation(lines: Sequence[str]) -> Computation:
+    positions: dict[str, int] = {}
+    instructions: list[Instruction] = []
+    root = None
+    for line in lines:
+        match = _INSTRUCTION.match(line)
+        if match is None:
+            continue
+        is_root, name, shape_text, opcode = match.groups()
+        shapes = arrays(shape_text)
+        if opcode in _WITHOUT_OPERANDS:
+            operands: tuple[int, ...] = ()
+            attributes = ""
+        else:
+            start = match.end()
+            end = _closing(line, start)
+            named = _OPERAND.findall(line, start, end)
+            operands = tuple([positions[operand] for operand in named if operand in positions])
+            attributes = line[end:]
+        if is_root:
+            root = len(instructions)
+        positions[name] = len(instructions)
+        instructions.append(Instruction(opcode, shapes, operands, attributes, shape_text[0] == "("))
+    return Computation(instructions, root)
+
+
+def _closing(line: str, start: int) -> int:
+    """Where the parenthesis that opened before ``start`` closes."""
+    end = line.find(")", start)
+    opened = line.count("(", start, end)
+    while opened and end >= 0:
+        # A tuple's shape stands before the operand's name, in parentheses of its own.
+        following = line.find(")", end + 1)
+        opened += line.count("(", end + 1, following) - 1
+        end = following
+    return end if end >= 0 else len(line)

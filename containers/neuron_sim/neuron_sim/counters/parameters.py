@@ -1,0 +1,98 @@
+"""What a training holds of each parameter: itself, its gradient, the optimizer's state."""
+
+from __future__ import annotations
+
+import itertools
+import weakref
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import torch
+
+_NAMES = {
+    torch.float32: "fp32",
+    torch.bfloat16: "bf16",
+    torch.float16: "fp16",
+    torch.float64: "fp64",
+    torch.int64: "s64",
+    torch.int32: "s32",
+}
+_CPU_INFO = Path("/proc/cpuinfo")
+
+
+class Held:
+    """The optimizers that have stepped in this process, and still live. All sizes are what this rank holds."""
+
+    def __init__(self) -> None:
+        """None has."""
+        self._known: weakref.WeakSet[Any] = weakref.WeakSet()
+        self._found: weakref.WeakKeyDictionary[Any, dict[str, Any]] = weakref.WeakKeyDictionary()
+
+    def stepped(self, optimizer: Any) -> bool:
+        """Note an optimizer whose step has just ended; whether it is a new one. Cheap from then on.
+
+        A wrapper that keeps shards in an optimizer of its own (ZeRO-1) stands for both: the model's
+        parameters and gradients are the wrapper's, the state is that of the shards.
+        """
+        if optimizer in self._known:
+            return False
+        self._known.add(optimizer)
+        inner = getattr(optimizer, "base_optimizer", None)
+        if inner is not None:
+            self._found.pop(inner, None)
+        parameters = _parameters(optimizer)
+        states = [optimizer, inner] if inner is not None else [optimizer]
+        self._found[optimizer] = {
+            "count": sum(parameter.numel() for parameter in parameters),
+            "parameters": _sizes(parameters),
+            "gradients": _sizes(p.grad for p in parameters if p.grad is not None),
+            "optimizer": _sizes(itertools.chain.from_iterable(map(_state, states))),
+        }
+        return True
+
+    def record(self) -> dict[str, Any]:
+        """The sums over all optimizers."""
+        found = list(self._found.values())
+        dtypes = {
+            key: dict(sum((each[key] for each in found), Counter()))
+            for key in ("parameters", "gradients", "optimizer")
+        }
+        return {
+            "kind": "parameters",
+            "count": sum(each["count"] for each in found),
+            "parameter_bytes": sum(dtypes["parameters"].values()),
+            "gradient_bytes": sum(dtypes["gradients"].values()),
+            "optimizer_bytes": sum(dtypes["optimizer"].values()),
+            "dtypes": dtypes,
+        }
+
+
+def host_cpu() -> str | None:
+    """This machine's processor as it names itself, or None."""
+    try:
+        lines = _CPU_INFO.read_text().splitlines()
+    except OSError:
+        return None
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), None)
+
+
+def _parameters(optimizer: Any) -> list[torch.Tensor]:
+    listed = [parameter for group in optimizer.param_groups for parameter in group["params"]]
+    return list({id(parameter): parameter for parameter in listed}.values())
+
+
+def _state(optimizer: Any) -> Iterator[torch.Tensor]:
+    for state in optimizer.state.values():
+        if isinstance(state, dict):
+            yield from (value for value in state.values() if isinstance(value, torch.Tensor))
+
+
+def _sizes(tensors: Iterable[torch.Tensor]) -> Counter[str]:
+    """Bytes by dtype."""
+    sizes: Counter[str] = Counter()
+    for tensor in tensors:
+        name = _NAMES.get(tensor.dtype, str(tensor.dtype).removeprefix("torch."))
+        sizes[name] += tensor.numel() * tensor.element_size()
+    return sizes
