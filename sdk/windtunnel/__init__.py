@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from windtunnel._version import __version__
 
 if TYPE_CHECKING:
+    from windtunnel.comparing import ComparisonReport, ScalingReport, compare, scaling
     from windtunnel.diagnostics import Diagnostic, Diagnostics
     from windtunnel.errors import (
         BackendError,
@@ -39,14 +40,16 @@ if TYPE_CHECKING:
     from windtunnel.inputs import FileSystemInput, ShuffleConfig, TrainingInput
     from windtunnel.instance_groups import InstanceGroup
     from windtunnel.job import TrainingJob
-    from windtunnel.priceperf import FullScale
+    from windtunnel.priceperf import Architecture, FullScale, Workload
     from windtunnel.report import PricePerformance
     from windtunnel.request import TrainingRequest
     from windtunnel.session import AwsSession, LocalSession, get_execution_role
 
 _HOME_OF = {
+    "Architecture": "priceperf",
     "AwsSession": "session",
     "BackendError": "errors",
+    "ComparisonReport": "comparing",
     "ConfigurationError": "errors",
     "Detached": "errors",
     "Diagnostic": "diagnostics",
@@ -63,6 +66,7 @@ _HOME_OF = {
     "LocalSession": "session",
     "PricePerformance": "report",
     "PyTorch": "estimator",
+    "ScalingReport": "comparing",
     "ServiceCallFailed": "errors",
     "ShuffleConfig": "inputs",
     "SourceError": "errors",
@@ -74,12 +78,17 @@ _HOME_OF = {
     "UnsupportedArgument": "errors",
     "WaitTimeout": "errors",
     "WindtunnelError": "errors",
+    "Workload": "priceperf",
+    "compare": "comparing",
     "get_execution_role": "session",
+    "scaling": "comparing",
 }
 
 __all__ = [
+    "Architecture",
     "AwsSession",
     "BackendError",
+    "ComparisonReport",
     "ConfigurationError",
     "Detached",
     "Diagnostic",
@@ -96,6 +105,7 @@ __all__ = [
     "PricePerformance",
     "PricesUnavailable",
     "PyTorch",
+    "ScalingReport",
     "ServiceCallFailed",
     "ShuffleConfig",
     "SourceError",
@@ -107,8 +117,11 @@ __all__ = [
     "UnsupportedArgument",
     "WaitTimeout",
     "WindtunnelError",
+    "Workload",
     "__version__",
+    "compare",
     "get_execution_role",
+    "scaling",
 ]
 
 

@@ -23,10 +23,12 @@ from windtunnel.priceperf import (
     CountedWorkload,
     FullScale,
     InvalidInput,
+    Precision,
     PriceBook,
     PricePerfError,
     PublishedComparison,
     compare,
+    instance_type,
     published_comparison,
 )
 from windtunnel.rendering import diagnosed
@@ -52,6 +54,7 @@ __all__ = [
     "published",
     "report_for_counters",
     "report_for_job",
+    "trn_precision",
     "validated",
 ]
 
@@ -263,7 +266,7 @@ def report_for_job(
         JobNotFinished: the job still runs.
     """
     describe = job.describe()
-    book, notes = _prices(prices, prices_on)
+    book, notes = book_and_notes(prices, prices_on)
     return _report(describe, _counters(job, describe), full_scale, instances, batch, book, notes)
 
 
@@ -284,7 +287,7 @@ def report_for_counters(
         PriceUnknown: the book has no price of any of them on ``prices_on``.
     """
     CountedWorkload.from_counters(counters)
-    book, notes = _prices(prices, prices_on)
+    book, notes = book_and_notes(prices, prices_on)
     return _report({}, counters, full_scale, instances, batch, book, notes)
 
 
@@ -338,25 +341,25 @@ def _report(
         workload = CountedWorkload.from_counters(counters)
     except PricePerfError as error:
         return PricePerformance(facts, None, None, full_scale, str(error), book, found, price_notes)
-    chosen = instances or (workload.instance_type, LARGE_NEURON_INSTANCE, GPU_INSTANCE)
+    # A rehearsal is of a SageMaker job, so its prices are SageMaker's, with or without "ml." in the names.
+    named = tuple(instance_type(name).name for name in instances or ())
+    chosen = named or (workload.instance_type, LARGE_NEURON_INSTANCE, GPU_INSTANCE)
     if instances is None and workload.instance_type == "ml.trn1n.32xlarge":
         chosen = (workload.instance_type, GPU_INSTANCE)
-    flags = str((describe.get("Environment") or {}).get("NEURON_CC_FLAGS", ""))
-    uncast = "--auto-cast=none" in flags.replace("--auto-cast none", "--auto-cast=none")
     comparison = compare(
         workload,
         chosen,
         full_scale,
         prices=book,
         batch=batch,
-        trn_precision=FP32 if uncast else AUTO_CAST,
+        trn_precision=trn_precision(describe),
     )
     if book.as_of is not None and not comparison.costs:
         book.price(comparison.estimates[0].instance.name)  # says what is missing
     return PricePerformance(facts, workload, comparison, full_scale, None, book, found, price_notes)
 
 
-def _prices(given: PriceBook | None, on: date | None) -> tuple[PriceBook, tuple[str, ...]]:
+def book_and_notes(given: PriceBook | None, on: date | None) -> tuple[PriceBook, tuple[str, ...]]:
     """The book of a report, as of a day if one is given, and what to know of it."""
     notes: tuple[str, ...] = ()
     if given is None:
@@ -367,6 +370,12 @@ def _prices(given: PriceBook | None, on: date | None) -> tuple[PriceBook, tuple[
     if on is None:
         return given, notes
     return given.at(on), (f"Everything modelled is priced at the prices in force on {on}.", *notes)
+
+
+def trn_precision(describe: Mapping[str, Any]) -> Precision:
+    """How products run on trn1 under the job's NEURON_CC_FLAGS."""
+    flags = str((describe.get("Environment") or {}).get("NEURON_CC_FLAGS", ""))
+    return FP32 if "--auto-cast=none" in flags.replace("--auto-cast none", "--auto-cast=none") else AUTO_CAST
 
 
 def _diagnostics(counters: Mapping[str, Any]) -> Diagnostics:

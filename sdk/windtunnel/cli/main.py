@@ -67,7 +67,19 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def build_parser() -> argparse.ArgumentParser:
     """The parser with all commands; makes nothing else, imports no boto3."""
-    from windtunnel.cli import check, diagnostics, env, inference, jobs, prices, report, run, top, validate
+    from windtunnel.cli import (
+        check,
+        compare,
+        diagnostics,
+        env,
+        inference,
+        jobs,
+        prices,
+        report,
+        run,
+        top,
+        validate,
+    )
 
     parser = argparse.ArgumentParser(
         prog="windtunnel",
@@ -80,7 +92,8 @@ def build_parser() -> argparse.ArgumentParser:
     top.add_parsers(commands)
     run.add_parsers(commands)
     check.add_parsers(commands)
-    report.add_parsers(commands)
+    report.add_parser(commands)
+    compare.add_parser(commands)
     validate.add_parsers(commands)
     prices.add_parsers(commands)
     inference.add_parsers(commands)

@@ -1,11 +1,9 @@
-"""``windtunnel report`` and ``windtunnel compare``."""
+"""``windtunnel report``."""
 
 from __future__ import annotations
 
 import argparse
-import json
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from windtunnel.cli.dates import day
@@ -16,8 +14,8 @@ if TYPE_CHECKING:
 _EPILOG = "Modelled figures carry an interval; costs carry their price and its date."
 
 
-def add_parsers(subparsers: Any) -> None:
-    """Add ``report`` and ``compare`` to the command line's sub-commands."""
+def add_parser(subparsers: Any) -> None:
+    """Add ``report`` to the command line's sub-commands."""
     report = subparsers.add_parser(
         "report", help="what a job took here, and would cost on trn1 and p4d", epilog=_EPILOG
     )
@@ -28,15 +26,21 @@ def add_parsers(subparsers: Any) -> None:
     report.add_argument(
         "--inference", action="store_true", help="AWS's inference table, recomputed (= windtunnel inference)"
     )
-    _add_common(report)
-    report.set_defaults(func=run_report)
-
-    compared = subparsers.add_parser(
-        "compare", help="model a counters.json on several instance types", epilog=_EPILOG
+    report.add_argument("--json", action="store_true", help="print JSON")
+    report.add_argument(
+        "--instances",
+        nargs="+",
+        metavar="TYPE",
+        help="instance types to model (default: the job's, trn1.32xl, p4d)",
     )
-    compared.add_argument("counters", metavar="COUNTERS.json", type=Path, help="counters of a rehearsed job")
-    _add_common(compared)
-    compared.set_defaults(func=run_compare)
+    report.add_argument(
+        "--prices-on",
+        type=day,
+        metavar="DATE",
+        help="price everything modelled at that day's prices (default: each day on which one changed)",
+    )
+    add_sizes(report)
+    report.set_defaults(func=run_report)
 
 
 def run_report(args: argparse.Namespace) -> int:
@@ -45,21 +49,21 @@ def run_report(args: argparse.Namespace) -> int:
 
     if args.inference:
         if args.published or args.job or args.full_scale_samples is not None or args.instances:
-            return _complain("--inference takes no job and no sizes: windtunnel report --inference [--json]")
+            return complain("--inference takes no job and no sizes: windtunnel report --inference [--json]")
         from windtunnel import inference_report
 
-        return _show(inference_report.published(args.prices_on), args.json)
+        return show(inference_report.published(args.prices_on), args.json)
     if args.published:
         if args.job or args.full_scale_samples is not None or args.instances or args.prices_on:
-            return _complain("--published takes no job and no sizes: windtunnel report --published [--json]")
-        return _show(published(), args.json)
+            return complain("--published takes no job and no sizes: windtunnel report --published [--json]")
+        return show(published(), args.json)
     if not args.job:
-        return _complain("name a job (windtunnel report JOB; `windtunnel ps` lists them) or give --published")
+        return complain("name a job (windtunnel report JOB; `windtunnel ps` lists them) or give --published")
     try:
-        full_scale = _full_scale(args)
+        full_scale = full_scale_of(args)
         from windtunnel.job import TrainingJob
 
-        return _show(
+        return show(
             report_for_job(
                 TrainingJob.attach(args.job),
                 full_scale,
@@ -69,46 +73,11 @@ def run_report(args: argparse.Namespace) -> int:
             args.json,
         )
     except ValueError as error:
-        return _complain(str(error))
+        return complain(str(error))
 
 
-def run_compare(args: argparse.Namespace) -> int:
-    """Print the report of a counters file. Returns the exit code."""
-    from windtunnel.report import report_for_counters
-
-    try:
-        counters = json.loads(args.counters.read_text(encoding="utf-8"))
-    except OSError as error:
-        return _complain(f"cannot read {args.counters}: {error.strerror}")
-    except ValueError as error:
-        return _complain(f"{args.counters} is not JSON: {error}")
-    if not isinstance(counters, dict):
-        return _complain(f"{args.counters} holds no JSON object; expected a job's counters.json")
-    try:
-        return _show(
-            report_for_counters(
-                counters, _full_scale(args), instances=args.instances or None, prices_on=args.prices_on
-            ),
-            args.json,
-        )
-    except ValueError as error:
-        return _complain(str(error))
-
-
-def _add_common(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.add_argument(
-        "--instances",
-        nargs="+",
-        metavar="TYPE",
-        help="instance types to model (default: the job's, trn1.32xl, p4d)",
-    )
-    parser.add_argument(
-        "--prices-on",
-        type=day,
-        metavar="DATE",
-        help="price everything modelled at that day's prices (default: each day on which one changed)",
-    )
+def add_sizes(parser: argparse.ArgumentParser) -> None:
+    """Add the sizes of the real job."""
     size = parser.add_argument_group("the real job behind the rehearsed sample")
     size.add_argument("--full-scale-samples", type=int, metavar="N", help="training samples of an epoch")
     size.add_argument("--epochs", type=int, metavar="E", help="epochs (default 1)")
@@ -123,10 +92,16 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="text samples the script tokenises before it trains",
     )
+    size.add_argument("--compile-cached", action="store_true", help="all graphs come from a compile cache")
     size.add_argument("--sequence-length", type=int, metavar="N", help="tokens a sample, to check the range")
 
 
-def _full_scale(args: argparse.Namespace) -> FullScale | None:
+def full_scale_of(args: argparse.Namespace) -> FullScale | None:
+    """The sizes that were given; None: none.
+
+    Raises:
+        InvalidInput: some without the number of samples.
+    """
     from windtunnel.priceperf import FullScale, InvalidInput
 
     given = {
@@ -135,17 +110,21 @@ def _full_scale(args: argparse.Namespace) -> FullScale | None:
         "dataset_gib": args.dataset_gib,
         "preparation_s": args.preparation_seconds,
         "tokenised_samples": args.tokenised_samples,
+        "compile_cached": args.compile_cached or None,
         "sequence_length": args.sequence_length,
     }
     given = {name: value for name, value in given.items() if value is not None}
     if args.full_scale_samples is None:
+        if getattr(args, "architecture", None):
+            given.pop("sequence_length", None)
         if given:
             raise InvalidInput("sizes of the real job need --full-scale-samples N (samples of one epoch) too")
         return None
     return FullScale(train_samples=args.full_scale_samples, **given)
 
 
-def _show(report: Any, as_json: bool) -> int:
+def show(report: Any, as_json: bool) -> int:
+    """Print a report. Returns exit code 0."""
     if as_json:
         print(report.to_json())
         return 0
@@ -155,6 +134,7 @@ def _show(report: Any, as_json: bool) -> int:
     return 0
 
 
-def _complain(message: str) -> int:
+def complain(message: str) -> int:
+    """Print what was wrong. Returns exit code 2."""
     print(f"windtunnel: {message}", file=sys.stderr)
     return 2

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import date
 
 from . import fixed_costs
-from .billing import billable_seconds, cost_usd
+from .billing import billable_seconds, cost_per_million, cost_usd
 from .calibration import CALIBRATIONS, Calibration
 from .catalog import InstanceType, instance_type
 from .compute import AUTO_CAST, Precision
@@ -110,6 +110,13 @@ class Estimate:
             cost_usd(price.usd_per_hour, low, self.instance_count),
             cost_usd(price.usd_per_hour, high, self.instance_count),
         )
+
+    def cost_per_million(self, price: Price, tokens_per_sample: int = 1) -> Cost:
+        """US dollars of a million samples (or tokens) in training steps alone, without fixed costs."""
+        per_s = self.samples_per_s * tokens_per_sample
+        usd = cost_per_million(price.usd_per_hour * self.instance_count, per_s)
+        check = self.range_check
+        return Cost(price, usd, usd * math.exp(-check.log_fast), usd * math.exp(check.log_slow))
 
 
 @dataclass(frozen=True)

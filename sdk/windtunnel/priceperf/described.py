@@ -29,7 +29,7 @@ from .workload import GPU_PRECISIONS
 Optimizer = Literal["adamw", "lamb", "sgd"]
 GPU_SETTINGS = (
     "microbatch", "tensor_parallel", "pipeline_parallel", "dtype", "matmul_dtype", "recompute", "zero",
-    "attention",
+    "attention", "gradient_bytes",
 )  # fmt: skip
 """What a job may set otherwise on GPUs: how it runs there, not what it trains."""
 MOMENTS: Mapping[str, int] = {"adamw": 2, "lamb": 2, "sgd": 1}
@@ -72,12 +72,13 @@ class DescribedWorkload(Workload):
     attention: Attention | Literal["auto"]
     parameters: float
     head_part: float
+    gradient_bytes: int | None = None
     on_gpu: tuple[tuple[str, Any], ...] = ()
 
     def __post_init__(self) -> None:
         """Check what `Training` does not."""
         for name in ("microbatch", "sequence_length", "tensor_parallel", "pipeline_parallel",
-                     "global_batch", "gradient_accumulation"):  # fmt: skip
+                     "global_batch", "gradient_accumulation", "gradient_bytes"):  # fmt: skip
             value = getattr(self, name)
             if value is not None and not (value >= 1 and value == int(value)):
                 raise InvalidInput(f"{name} must be a whole number of 1 or more, not {value}")
@@ -281,7 +282,7 @@ def _split(job: DescribedWorkload, run: Run) -> Training:
         pipeline_parallel=job.pipeline_parallel,
         storage_dtype=job.dtype,
         matmul_dtype=products,
-        gradient_bytes=DTYPE_BYTES[job.dtype],
+        gradient_bytes=job.gradient_bytes or DTYPE_BYTES[job.dtype],
         zero=job.zero,
         mixed_precision=run.precision is BF16_AUTOCAST,
         head_part=job.head_part,

@@ -161,6 +161,7 @@ class Workload(ABC):
         attention: Attention | Literal["auto"] = "auto",
         parameters: float | None = None,
         head_part: float = 1.0,
+        gradient_bytes: int | None = None,
         on_gpu: Mapping[str, Any] | None = None,
     ) -> DescribedWorkload:
         """A transformer's training by its settings: for models too large to rehearse.
@@ -187,6 +188,8 @@ class Workload(ABC):
             attention: ``eager`` or ``flash``; ``auto``: flash for Llama on trn1 and 16-bit decoders on GPUs.
             parameters: trained weights; None: the architecture's.
             head_part: part of the positions that reach the vocabulary head (masked language models: 0.156).
+            gradient_bytes: bytes a parameter in the reduction of gradients; None: those of ``dtype``. Some
+                libraries reduce in fp32 (4) what is stored in bf16.
             on_gpu: settings that are others on GPUs, by name, as ``{"tensor_parallel": 1, "zero": "full"}``.
                 Without it GPUs get the same split, which may not be what one would run there.
 
@@ -213,5 +216,6 @@ class Workload(ABC):
             attention=attention,
             parameters=parameters or model.parameters,
             head_part=head_part,
+            gradient_bytes=gradient_bytes,
             on_gpu=tuple((on_gpu or {}).items()),
         )

@@ -45,6 +45,9 @@ def sensitivity(
 ) -> tuple[SensitivityRow, ...]:
     """Cost and winner for half and twice the batch and the instances, compile cache, price cuts, spot.
 
+    Other numbers of instances keep the global batch under the rule ``global``, and the samples a worker
+    under the others.
+
     Args:
         workload: what was compared.
         comparison: the result.
@@ -76,31 +79,24 @@ def sensitivity(
 
     def rows() -> Iterator[SensitivityRow]:
         yield remodelled("as compared", lambda item: item)
-        yield remodelled("half the global batch", lambda item: again(item, batch=0.5))
-        yield remodelled("twice the global batch", lambda item: again(item, batch=2))
-        kept = "batch with them" if grows else "same global batch"
-        yield remodelled(f"half the instances, {kept}", lambda e: again(e, 0.5, 0.5 if grows else 1))
-        yield remodelled(f"twice the instances, {kept}", lambda e: again(e, 2, 2 if grows else 1))
+        yield remodelled("batch x 0.5", lambda item: again(item, batch=0.5))
+        yield remodelled("batch x 2", lambda item: again(item, batch=2))
+        yield remodelled("instances x 0.5", lambda e: again(e, 0.5, 0.5 if grows else 1))
+        yield remodelled("instances x 2", lambda e: again(e, 2, 2 if grows else 1))
         other = replace(size, compile_cached=not size.compile_cached)
-        cache = "all graphs from the compile cache" if other.compile_cached else "no compile cache"
+        cache = "compile cached" if other.compile_cached else "compile not cached"
         yield remodelled(cache, lambda item: again(item, job=other))
         today = tuple(cost_on(item, book, on) for item in comparison.estimates)
         for index, item in enumerate(comparison.estimates):
             cost = today[index]
             if cost is None:
                 continue
-            label = _label(item)
             for cut in PRICE_CUTS:
-                yield _with(today, index, _cut(cost, cut), f"{label} {cut:.0%} cheaper".replace("%", " %"))
-            low, middle, high = (round(part * 100) for part in SPOT_DISCOUNT)
-            change = f"{label} on spot, {middle} % ({low}-{high}) off"
+                yield _with(today, index, _cut(cost, cut), f"{item.name} -{cut * 100:.0f} %")
+            change = f"{item.name} spot"
             yield replace(_with(today, index, _spot(cost), change), assumed=True)
 
     return tuple(rows())
-
-
-def _label(item: Estimate) -> str:
-    return item.name if item.instance_count == 1 else f"{item.instance_count} x {item.name}"
 
 
 def _row(

@@ -32,7 +32,7 @@ def sections(
     parts = [_time_and_cost(comparison, workload, full_scale)]
     verdicts = main_verdicts(comparison)
     if verdicts:
-        parts.append(_verdict_section(verdicts))
+        parts.append(verdict_section(verdicts))
     return (*parts, _trust(comparison), _assumptions(comparison))
 
 
@@ -53,7 +53,7 @@ def headline(comparison: Comparison, full_scale: FullScale | None) -> tuple[str,
     if small is not None:
         lines.append(
             f"Too small a job to tell trn1 from p4d: on {_short(small.instance.name)}, "
-            f"{fmt.modelled_seconds(_assumed_s(small))} of assumed fixed costs (set-up, compile, ...) outweigh "
+            f"{fmt.modelled_seconds(assumed_s(small))} of assumed fixed costs (set-up, compile, ...) outweigh "
             f"{fmt.modelled_seconds(small.train_s)} of modelled steps."
         )
         if full_scale is None:
@@ -78,10 +78,10 @@ def headline(comparison: Comparison, full_scale: FullScale | None) -> tuple[str,
 def _too_small(verdicts: Sequence[Verdict]) -> Estimate | None:
     """The first estimate whose assumed fixed costs outweigh its steps: such a job has no winner."""
     estimates = (item for verdict in verdicts for item in (verdict.challenger, verdict.baseline))
-    return next((item for item in estimates if _assumed_s(item) > item.train_s), None)
+    return next((item for item in estimates if assumed_s(item) > item.train_s), None)
 
 
-def _assumed_s(item: Estimate) -> float:
+def assumed_s(item: Estimate) -> float:
     """Preparation is the user's own figure and evaluation is modelled; the other fixed costs are assumed."""
     assumed = [cost for cost in item.fixed if cost.billed and cost.name not in ("preparation", "evaluation")]
     return sum(cost.seconds for cost in assumed)
@@ -113,7 +113,7 @@ def _time_and_cost(
         row("Global batch", lambda e: fmt.plain(e.global_batch)),
         row("Samples a worker", lambda e: fmt.plain(e.samples_per_core)),
         row("One step", lambda e: fmt.modelled_seconds(e.step.total_s), "total"),
-        row("interval", lambda e: _span(e.step_interval_s, fmt.modelled_seconds), "detail"),
+        row("interval", lambda e: span(e.step_interval_s, fmt.modelled_seconds), "detail"),
         row("compute", lambda e: fmt.modelled_seconds(e.step.compute_s), "detail"),
         row("memory", lambda e: fmt.modelled_seconds(e.step.memory_s), "detail"),
         row("of these at the same time", lambda e: fmt.modelled_seconds(e.step.overlapped_s), "detail"),
@@ -122,7 +122,7 @@ def _time_and_cost(
         row("Samples/s", lambda e: fmt.significant(e.samples_per_s)),
         row("Training steps", lambda e: f"{e.steps:,}"),
         row("Time in steps", lambda e: fmt.modelled_seconds(e.train_s), "total"),
-        row("interval", lambda e: _span(e.train_interval_s, fmt.modelled_seconds), "detail"),
+        row("interval", lambda e: span(e.train_interval_s, fmt.modelled_seconds), "detail"),
         Row("Fixed, billed", (), "group"),
     ]
     names = [item.name for item in estimates[0].fixed]
@@ -131,11 +131,11 @@ def _time_and_cost(
             rows.append(row(name, _fixed(index), "detail"))
     rows += [
         row("Billable", lambda e: fmt.modelled_seconds(e.billable_s), "total"),
-        row("interval", lambda e: _span(e.billable_interval_s, fmt.modelled_seconds), "detail"),
+        row("interval", lambda e: span(e.billable_interval_s, fmt.modelled_seconds), "detail"),
         row("Not billed: start", lambda e: fmt.modelled_seconds(e.fixed[0].seconds)),
     ]
     for on, costs in comparison.costs:
-        rows += _cost_rows(f"Cost on {on}", costs)
+        rows += cost_rows(f"Cost on {on}", costs)
     return Section(
         "Modelled",
         "modelled",
@@ -150,7 +150,7 @@ def _fixed(index: int) -> Callable[[Estimate], str]:
     return lambda item: fmt.modelled_seconds(item.fixed[index].seconds)
 
 
-def _cost_rows(title: str, costs: Sequence[Cost | None]) -> list[Row]:
+def cost_rows(title: str, costs: Sequence[Cost | None]) -> list[Row]:
     def row(label: str, cell: Callable[[Cost], str], style: Style) -> Row:
         return Row(label, tuple("no price" if cost is None else cell(cost) for cost in costs), style)
 
@@ -167,7 +167,7 @@ def _cost_rows(title: str, costs: Sequence[Cost | None]) -> list[Row]:
     ]
 
 
-def _verdict_section(verdicts: Sequence[Verdict]) -> Section:
+def verdict_section(verdicts: Sequence[Verdict]) -> Section:
     rows: list[Row] = []
     too_small = _too_small(verdicts) is not None
     instances = dict.fromkeys(verdict.baseline.instance.name for verdict in verdicts)
@@ -220,17 +220,8 @@ def _trust(comparison: Comparison) -> Section:
     notes: list[str] = []
     for calibration in dict.fromkeys(item.calibration.family for item in comparison.estimates):
         estimate = next(item for item in comparison.estimates if item.calibration.family == calibration)
-        notes.append(_calibration_note(estimate.calibration))
-    # Instances of one family lie outside for the same reasons: one note for all of them.
-    outside: dict[tuple[str, ...], list[str]] = {}
-    for item in comparison.estimates:
-        if item.range_check.outside:
-            outside.setdefault(item.range_check.outside, []).append(_short(item.instance.name))
-    notes += [
-        f"OUTSIDE THE CALIBRATED RANGE on {' and '.join(names)}: {'; '.join(reasons)}. "
-        f"{'Its interval is' if len(names) == 1 else 'Their intervals are'} widened."
-        for reasons, names in outside.items()
-    ]
+        notes.append(calibration_note(estimate.calibration))
+    notes += outside_notes(comparison.estimates)
     unknown = list(dict.fromkeys(name for item in comparison.estimates for name in item.range_check.unknown))
     if unknown:
         notes.append(
@@ -239,7 +230,20 @@ def _trust(comparison: Comparison) -> Section:
     return Section("How far to trust it", "text", notes=tuple(notes))
 
 
-def _calibration_note(calibration: Calibration) -> str:
+def outside_notes(estimates: Sequence[Estimate]) -> list[str]:
+    """What lies outside the calibrated range, in words; the same reasons in one note."""
+    outside: dict[tuple[str, ...], list[str]] = {}
+    for item in estimates:
+        if item.range_check.outside:
+            outside.setdefault(item.range_check.outside, []).append(_short(item.name))
+    return [
+        f"OUTSIDE THE CALIBRATED RANGE on {' and '.join(names)}: {'; '.join(reasons)}. "
+        f"{'Its interval is' if len(names) == 1 else 'Their intervals are'} widened."
+        for reasons, names in ((why, list(dict.fromkeys(each))) for why, each in outside.items())
+    ]
+
+
+def calibration_note(calibration: Calibration) -> str:
     name = "trn1" if calibration.family == "trn1" else "p4d (A100)"
     counted = [abs(error) for error in calibration.counts_errors]
     text = (
@@ -286,13 +290,18 @@ def _assumptions(comparison: Comparison) -> Section:
             if fixed.name != "evaluation"
         ),
     ]
+    notes += price_notes(comparison)
+    return Section("Assumptions", "text", notes=tuple(notes))
+
+
+def price_notes(comparison: Comparison) -> list[str]:
+    """Each price with its date, region, status and source."""
     prices = dict.fromkeys(cost.price for _, costs in comparison.costs for cost in costs if cost is not None)
-    notes += [
+    return [
         f"Price of {_short(item.instance_type)} from {item.effective_from} "
         f"({item.region}, {item.status}): {item.source}."
         for item in prices
     ]
-    return Section("Assumptions", "text", notes=tuple(notes))
 
 
 def _job_text(workload: CountedWorkload, full_scale: FullScale | None) -> str:
@@ -305,7 +314,7 @@ def _job_text(workload: CountedWorkload, full_scale: FullScale | None) -> str:
     return text
 
 
-def _span(ends: tuple[float, float], form: Callable[[float], str]) -> str:
+def span(ends: tuple[float, float], form: Callable[[float], str]) -> str:
     return fmt.interval(form(ends[0]), form(ends[1]))
 
 

@@ -28,7 +28,7 @@ def modelled(comparison: Comparison, full_scale: FullScale | None) -> dict[str, 
 
 def _costs_of(comparison: Comparison, index: int) -> list[dict[str, Any]]:
     return [
-        {"on": on.isoformat(), **_cost(cost)}
+        {"on": on.isoformat(), **cost_data(cost)}
         for on, costs in comparison.costs
         if (cost := costs[index]) is not None
     ]
@@ -45,16 +45,19 @@ def _estimate(item: Estimate, costs: Sequence[dict[str, Any]]) -> dict[str, Any]
         "global_batch": item.global_batch,
         "samples_per_worker": item.samples_per_core,
         "step": {
-            "total_s": _round(item.step.total_s),
-            "interval_s": [_round(end) for end in item.step_interval_s],
-            **{key: _round(value) for key, value in asdict(item.step).items()},
+            "total_s": rounded(item.step.total_s),
+            "interval_s": [rounded(end) for end in item.step_interval_s],
+            **{key: rounded(value) for key, value in asdict(item.step).items()},
         },
-        "samples_per_s": _round(item.samples_per_s),
+        "samples_per_s": rounded(item.samples_per_s),
         "steps": item.steps,
-        "train_s": _round(item.train_s),
-        "train_interval_s": [_round(end) for end in item.train_interval_s],
+        "train_s": rounded(item.train_s),
+        "train_interval_s": [rounded(end) for end in item.train_interval_s],
         "fixed_costs": [
-            {key: _round(value) if isinstance(value, float) else value for key, value in asdict(cost).items()}
+            {
+                key: rounded(value) if isinstance(value, float) else value
+                for key, value in asdict(cost).items()
+            }
             for cost in item.fixed
         ],
         "billable_s": item.billable_s,
@@ -62,12 +65,12 @@ def _estimate(item: Estimate, costs: Sequence[dict[str, Any]]) -> dict[str, Any]
         "costs": list(costs),
         "calibration": {
             "rows": len(calibration.rows),
-            "leave_one_out_mean": _round(calibration.mean_error),
-            "leave_one_out_median": _round(calibration.median_error),
-            "leave_one_out_max": _round(calibration.max_error),
+            "leave_one_out_mean": rounded(calibration.mean_error),
+            "leave_one_out_median": rounded(calibration.median_error),
+            "leave_one_out_max": rounded(calibration.max_error),
             "from_counts_rows": len(calibration.counts_rows),
-            "from_counts_mean": _round(mean(map(abs, calibration.counts_errors))),
-            "from_counts_max": _round(max(map(abs, calibration.counts_errors))),
+            "from_counts_mean": rounded(mean(map(abs, calibration.counts_errors))),
+            "from_counts_max": rounded(max(map(abs, calibration.counts_errors))),
             "outside_check_ratio": calibration.outside_check,
             "outside_range": list(check.outside),
             "not_checked": list(check.unknown),
@@ -75,10 +78,11 @@ def _estimate(item: Estimate, costs: Sequence[dict[str, Any]]) -> dict[str, Any]
     }
 
 
-def _cost(cost: Cost) -> dict[str, Any]:
+def cost_data(cost: Cost) -> dict[str, Any]:
+    """A cost with its interval and price."""
     return {
-        "usd": _round(cost.usd),
-        "interval_usd": [_round(cost.low_usd), _round(cost.high_usd)],
+        "usd": rounded(cost.usd),
+        "interval_usd": [rounded(cost.low_usd), rounded(cost.high_usd)],
         "price": price_data(cost.price),
     }
 
@@ -89,13 +93,14 @@ def _verdict(item: Verdict) -> dict[str, Any]:
         "challenger": item.challenger.instance.name,
         "baseline": item.baseline.instance.name,
         "baseline_precision": item.baseline.precision.name,
-        "challenger_cost": _cost(item.challenger_cost),
-        "baseline_cost": _cost(item.baseline_cost),
-        "saving": _round(item.saving),
-        "saving_interval": [_round(end) for end in item.saving_interval],
+        "challenger_cost": cost_data(item.challenger_cost),
+        "baseline_cost": cost_data(item.baseline_cost),
+        "saving": rounded(item.saving),
+        "saving_interval": [rounded(end) for end in item.saving_interval],
         "winner": item.winner,
     }
 
 
-def _round(value: float) -> float:
+def rounded(value: float) -> float:
+    """Six significant digits."""
     return float(f"{value:.{_DIGITS}g}")

@@ -9,14 +9,16 @@ from typing import Any
 
 import pytest
 
-from windtunnel.cli.report import add_parsers
+from windtunnel.cli import compare, report
 from windtunnel.rendering import format as fmt
 
 
 def run(*arguments: str) -> int:
     """Parse and run as the program does."""
     parser = argparse.ArgumentParser()
-    add_parsers(parser.add_subparsers(required=True))
+    commands = parser.add_subparsers(required=True)
+    report.add_parser(commands)
+    compare.add_parser(commands)
     args = parser.parse_args(arguments)
     return int(args.func(args))
 
@@ -48,13 +50,44 @@ def test_compare_models_a_counters_file(capsys: pytest.CaptureFixture[str], coun
         "trn1.32xlarge",
         "ml.p4d.24xlarge",
     )
-    assert run("compare", counters_file, "--json", *sizes) == 0
+    assert run("compare", counters_file, "--json", "--nodes", "2", *sizes) == 0
     data = json.loads(capsys.readouterr().out)
-    assert data["modelled"]["full_scale"]["epochs"] == 2
-    assert [item["instance_type"] for item in data["modelled"]["estimates"]] == [
+    assert data["full_scale"]["epochs"] == 2
+    assert [item["instance_type"] for item in data["estimates"]] == [
         "ml.trn1.32xlarge",
         "ml.p4d.24xlarge",
     ]
+    assert {item["instance_count"] for item in data["estimates"]} == {2}
+    assert {item["global_batch"] for item in data["estimates"]} == {8 * 32 * 2}
+    assert [item["priced_as"] for item in data["estimates"]] == ["trn1.32xlarge", "ml.p4d.24xlarge"]
+    assert data["estimates"][0]["costs"][0]["price"]["offering"] == "EC2 on-demand"
+
+
+LLAMA = (
+    "compare", "--architecture", "Llama2-7B", "--sequence-length", "4096", "--tensor-parallel", "8",
+    "--global-batch", "1024",
+)  # fmt: skip
+
+
+def test_compare_models_a_description(capsys: pytest.CaptureFixture[str]) -> None:
+    """Settings, those of GPUs, counts of each type, day and scaling reach the model."""
+    more = (
+        "--full-scale-samples", "1000000", "--zero", "optimizer", "--gpu", "tensor-parallel=1",
+        "--gpu", "zero=full", "--instances", "ml.trn1.32xlarge=4", "ml.p4d.24xlarge=2",
+        "--on", "2025-06-01", "--scaling", "weak", "--json",
+    )  # fmt: skip
+    assert run(*LLAMA, *more) == 0
+    data = json.loads(capsys.readouterr().out)
+    trn1, p4d = data["estimates"]
+    assert (trn1["instance_count"], p4d["instance_count"]) == (4, 2)
+    assert (trn1["split"]["tensor_parallel"], trn1["split"]["zero"]) == (8, "optimizer")
+    assert (p4d["split"]["data_parallel"], p4d["split"]["zero"]) == (16, "full")
+    assert [decision["on"] for decision in data["decisions"]] == ["2025-06-01"]
+    assert [(table["mode"], len(table["rows"])) for table in data["scaling"]] == [("weak", 7)] * 2
+    assert run(*LLAMA, *more[:-1]) == 0
+    text = capsys.readouterr().out
+    assert "WHO IS CHEAPEST" in text
+    assert "SCALING ON ML.P4D.24XLARGE" in text
 
 
 @pytest.mark.parametrize(
@@ -64,6 +97,15 @@ def test_compare_models_a_counters_file(capsys: pytest.CaptureFixture[str], coun
         (("report", "job", "--published"), "--published takes no job"),
         (("report", "job", "--epochs", "3"), "need --full-scale-samples"),
         (("compare", "/nowhere/counters.json"), "cannot read"),
+        (("compare",), "--architecture NAME"),
+        (("compare", "job", "--zero", "full"), "--zero describes a model"),
+        (("compare", "job", "--architecture", "BERT-Large"), "give one"),
+        (("compare", "--architecture", "BERT-Large"), "needs --sequence-length"),
+        (LLAMA, "needs --full-scale-samples"),
+        ((*LLAMA, "--full-scale-samples", "9", "--gpu", "tensor_parallel"), "NAME=VALUE"),
+        ((*LLAMA, "--full-scale-samples", "9", "--gpu", "layers=3"), "on_gpu knows"),
+        ((*LLAMA, "--full-scale-samples", "9", "--instances", "ml.trn1.32xlarge=two"), "TYPE=N"),
+        ((*LLAMA, "--full-scale-samples", "9", "--instances", "ml.trn1.2xlarge"), "multiple of 4 instances"),
     ],
 )
 def test_mistakes_name_the_fix(
@@ -118,7 +160,7 @@ def test_any_job_is_priced_at_any_day(capsys: pytest.CaptureFixture[str], counte
     size = ("--full-scale-samples", "1000000", "--json")
     assert run("compare", counters_file, "--prices-on", "2023-01-01", *size) == 0
     data = json.loads(capsys.readouterr().out)
-    costs = {item["instance_type"]: item["costs"] for item in data["modelled"]["estimates"]}
+    costs = {item["instance_type"]: item["costs"] for item in data["estimates"]}
     assert [cost["on"] for cost in costs["ml.p4d.24xlarge"]] == ["2023-01-01"]
     assert costs["ml.p4d.24xlarge"][0]["price"]["usd_per_hour"] == 37.69
     assert "2023-01-01" in data["price_notes"][0]

@@ -1,0 +1,150 @@
+"""``windtunnel compare``: a counters file, a job or a described model on several instances."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from windtunnel.cli.dates import day
+from windtunnel.cli.report import add_sizes, complain, full_scale_of, show
+
+if TYPE_CHECKING:
+    from windtunnel.priceperf import Workload
+
+_EPILOG = "Modelled figures carry an interval; costs carry their price and its date."
+_DESCRIPTION_ONLY = (
+    "microbatch", "global_batch", "gradient_accumulation", "tensor_parallel", "pipeline_parallel",
+    "dtype", "optimizer", "recompute", "zero", "attention", "gpu",
+)  # fmt: skip
+
+
+def add_parser(subparsers: Any) -> None:
+    """Add ``compare`` to the command line's sub-commands."""
+    parser = subparsers.add_parser(
+        "compare",
+        help="model a job, its counters or a described model on several instance types",
+        epilog=_EPILOG,
+    )
+    parser.add_argument(
+        "job", metavar="COUNTERS.json|JOB", nargs="?", help="counters of a rehearsed job, or its name"
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument(
+        "--instances",
+        nargs="+",
+        metavar="TYPE[=N]",
+        help="instance types, each with its number if it has its own (default: ml.trn1.32xlarge "
+        "ml.p4d.24xlarge); ml.trn1.32xlarge is priced as SageMaker training, trn1.32xlarge as EC2",
+    )
+    parser.add_argument("--nodes", type=int, metavar="N", help="instances of each type")
+    parser.add_argument(
+        "--batch",
+        choices=("global", "per-device"),
+        default="global",
+        help="the same global batch on all, or the same samples on each worker (default global)",
+    )
+    parser.add_argument("--scaling", choices=("strong", "weak"), help="also a table over 1 to 64 instances")
+    parser.add_argument(
+        "--on", "--prices-on", type=day, metavar="DATE", help="only prices in force on that day (2025-06-01)"
+    )
+    add_sizes(parser)
+    model = parser.add_argument_group("a described model, instead of counters or a job")
+    model.add_argument("--architecture", metavar="NAME", help="Llama-3.1-8B, GPT3-175B, BERT-Large, ...")
+    model.add_argument("--microbatch", type=int, metavar="N", help="sequences of a pass (default 1)")
+    model.add_argument("--global-batch", type=int, metavar="N", help="sequences of an optimizer step")
+    model.add_argument("--gradient-accumulation", type=int, metavar="N", help="passes of an optimizer step")
+    model.add_argument("--tensor-parallel", type=int, metavar="N")
+    model.add_argument("--pipeline-parallel", type=int, metavar="N")
+    model.add_argument("--dtype", choices=("bf16", "fp32"), help="of weights and activations (default bf16)")
+    model.add_argument("--optimizer", choices=("adamw", "lamb", "sgd"))
+    model.add_argument("--recompute", choices=("auto", "none", "selective", "full"))
+    model.add_argument("--zero", choices=("none", "optimizer", "full"))
+    model.add_argument("--attention", choices=("auto", "eager", "flash"))
+    model.add_argument(
+        "--gpu",
+        action="append",
+        metavar="NAME=VALUE",
+        help="a setting that is another on GPUs: tensor_parallel=1",
+    )
+    parser.set_defaults(func=run_compare)
+
+
+def run_compare(args: argparse.Namespace) -> int:
+    """Print the comparison. Returns the exit code."""
+    from windtunnel.comparing import compare
+
+    try:
+        report = compare(
+            _described(args) if args.architecture else _rehearsed(args),
+            [_instance(text) for text in args.instances] if args.instances else None,
+            full_scale_of(args),
+            instance_count=args.nodes,
+            batch=args.batch.replace("-", "_"),
+            on=args.on,
+            scaling=args.scaling,
+        )
+    except OSError as error:
+        return complain(f"cannot read {args.job}: {error.strerror}")
+    except ValueError as error:
+        return complain(str(error))
+    return show(report, args.json)
+
+
+def _rehearsed(args: argparse.Namespace) -> Any:
+    """Counters from the file, or the job of that name."""
+    given = [name for name in _DESCRIPTION_ONLY if getattr(args, name) is not None]
+    if given:
+        raise ValueError(f"--{given[0].replace('_', '-')} describes a model: give --architecture NAME too")
+    if not args.job:
+        raise ValueError("name a COUNTERS.json or a JOB, or describe a model with --architecture NAME")
+    path = Path(args.job)
+    if path.suffix != ".json" and not path.exists():
+        from windtunnel.job import TrainingJob
+
+        return TrainingJob.attach(args.job)
+    text = path.read_text(encoding="utf-8")
+    try:
+        counters = json.loads(text)
+    except ValueError as error:
+        raise ValueError(f"{path} is not JSON: {error}") from error
+    if not isinstance(counters, dict):
+        raise ValueError(f"{path} holds no JSON object; expected a job's counters.json")
+    return counters
+
+
+def _described(args: argparse.Namespace) -> Workload:
+    from windtunnel.priceperf import Workload
+
+    if args.job:
+        raise ValueError(f"--architecture describes a model, and {args.job} names a rehearsal: give one")
+    if args.sequence_length is None:
+        raise ValueError("--architecture needs --sequence-length N (tokens of a sequence)")
+    if args.full_scale_samples is None:
+        raise ValueError("--architecture needs --full-scale-samples N (sequences of an epoch)")
+    names = [name for name in _DESCRIPTION_ONLY if name not in ("microbatch", "gpu")]
+    settings = {name: value for name in names if (value := getattr(args, name)) is not None}
+    return Workload.transformer(
+        args.architecture,
+        microbatch=args.microbatch or 1,
+        sequence_length=args.sequence_length,
+        on_gpu=dict(_setting(text) for text in args.gpu or ()),
+        **settings,
+    )
+
+
+def _setting(text: str) -> tuple[str, str | int]:
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise ValueError(f"--gpu takes NAME=VALUE, as tensor_parallel=1, not {text!r}")
+    return name.strip().replace("-", "_"), int(value) if value.isdigit() else value.strip()
+
+
+def _instance(text: str) -> str | tuple[str, int]:
+    name, equals, count = text.partition("=")
+    if not equals:
+        return name
+    if not count.isdigit():
+        raise ValueError(f"--instances takes TYPE or TYPE=N, as ml.trn1.32xlarge=4, not {text!r}")
+    return name, int(count)

@@ -1,0 +1,253 @@
+"""Jobs too large to rehearse: split as asked, told when they cannot run, priced as named."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import Any
+
+import pytest
+
+from windtunnel.priceperf import (
+    ARCHITECTURES,
+    AUTO_CAST,
+    CALIBRATIONS,
+    CATALOG,
+    Cluster,
+    DescribedWorkload,
+    FullScale,
+    InvalidInput,
+    Run,
+    Workload,
+    compare,
+    estimate,
+    scaling,
+    sensitivity,
+    training_step,
+)
+from windtunnel.priceperf.footprint import memory_need
+from windtunnel.priceperf.published_rows import TRN1_ROWS
+from windtunnel.priceperf.validation import validate_built_in
+
+PAIR = ("ml.trn1.32xlarge", "ml.p4d.24xlarge")
+SIZE = FullScale(100_000)
+
+
+def llama(**changed: Any) -> DescribedWorkload:
+    """Llama 2 7B as AWS trains it, or with other settings."""
+    settings: dict[str, Any] = {
+        "microbatch": 1, "sequence_length": 4096, "global_batch": 1024, "tensor_parallel": 8,
+        "zero": "optimizer",
+    }  # fmt: skip
+    return Workload.transformer("Llama2-7B", **{**settings, **changed})
+
+
+def test_a_description_is_predicted_as_the_published_rows_are() -> None:
+    """The same step, and the same interval, as `windtunnel validate` has for that row."""
+    row = next(row for row in TRN1_ROWS if "7B" in row.architecture and "lama" in row.architecture)
+    training = row.training
+    job = Workload.transformer(
+        training.architecture,
+        microbatch=int(training.microbatch),
+        sequence_length=training.sequence_length,
+        global_batch=int(training.global_batch),
+        tensor_parallel=training.tensor_parallel,
+        recompute=training.recompute,
+        zero=training.zero,
+        attention=training.attention,
+        parameters=training.parameters,
+        gradient_bytes=training.gradient_bytes,
+        dtype=training.storage_dtype,  # type: ignore[arg-type]
+        matmul_dtype=training.matmul_dtype,
+    )
+    cluster = Cluster(CATALOG[row.instance_type], row.nodes)
+    run = Run(cluster, training.global_batch, job.precisions(cluster.instance, AUTO_CAST)[0])
+    item = estimate(job, run, SIZE)
+    expected = training_step(training, cluster.instance, CALIBRATIONS["trn1"].constants, row.nodes)
+    assert item.step.total_s == pytest.approx(expected.total_s)
+    check = next(check for check in validate_built_in().rows if check.config == row.config)
+    assert check.low is not None
+    assert training.global_batch / item.step_interval_s[1] == pytest.approx(check.low)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"architecture": "GPT-9"}, "architecture 'GPT-9' is not known. Known: BERT-Large"),
+        ({"microbatch": 0}, "microbatch must be a whole number of 1 or more, not 0"),
+        ({"global_batch": 1.5}, "global_batch must be a whole number"),
+        ({"gradient_accumulation": 4}, "not both"),
+        ({"tensor_parallel": 5}, "tensor_parallel 5 does not divide the 32 attention heads"),
+        ({"pipeline_parallel": 64}, "more than the 32 layers"),
+        ({"dtype": "int8"}, "dtype must be one of bf16, fp32, not 'int8'"),
+        ({"optimizer": "adam9"}, "optimizer must be one of adamw, lamb, sgd"),
+        ({"recompute": "some"}, "recompute must be one of auto, none, selective, full"),
+        ({"on_gpu": {"layers": 3}}, "on_gpu knows microbatch, tensor_parallel"),
+        ({"on_gpu": {"tensor_parallel": 5}}, "tensor_parallel 5 does not divide"),
+    ],
+)
+def test_wrong_settings_are_named(wrong: dict[str, Any], message: str) -> None:
+    """What was given, and what is valid."""
+    settings: dict[str, Any] = {"architecture": "Llama2-7B", "microbatch": 1, "sequence_length": 4096}
+    if "gradient_accumulation" in wrong:
+        settings["global_batch"] = 64
+    with pytest.raises(InvalidInput, match=message):
+        Workload.transformer(**{**settings, **wrong})
+
+
+def test_workers_that_do_not_divide_are_told_with_numbers() -> None:
+    """How many there are, how many a copy needs, how many instances would do."""
+    with pytest.raises(InvalidInput, match=r"= 24 workers do not divide the 64 .* multiple of 3 instances"):
+        compare(llama(pipeline_parallel=3), ["ml.trn1.32xlarge"], SIZE, instance_count=2)
+    with pytest.raises(InvalidInput, match=r"less than one sequence for each of 4000 data-parallel"):
+        compare(llama(), [("ml.trn1.32xlarge", 1000)], SIZE)
+    with pytest.raises(InvalidInput, match="FullScale"):
+        compare(llama(), PAIR)
+
+
+def test_what_does_not_fit_is_said() -> None:
+    """175 billion parameters fit no single instance; the larger A100 holds what the smaller does not."""
+    giant = Workload.transformer("GPT3-175B", microbatch=1, sequence_length=2048, tensor_parallel=8)
+    for item in compare(giant, [("ml.trn1.32xlarge", 1), ("ml.p4de.24xlarge", 1)], SIZE).estimates:
+        assert item.memory is not None
+        assert not item.memory.fits
+    middle = Workload.transformer(
+        "GPT3-23B", microbatch=1, sequence_length=2048, tensor_parallel=8, recompute="full"
+    )
+    small, large = (item.memory for item in compare(middle, (PAIR[1], "ml.p4de.24xlarge"), SIZE).estimates)
+    assert small is not None
+    assert large is not None
+    assert (small.fits, large.fits) == (False, True)
+    assert small.needed_bytes == large.needed_bytes > 23e9 * 16 / 8
+
+
+def test_memory_follows_the_settings() -> None:
+    """Sharing, splitting, recomputing and a smaller optimizer each need less."""
+
+    def need(**changed: Any) -> float:
+        training = llama(**{"recompute": "none", **changed}).description(
+            Run(Cluster(CATALOG["ml.trn1.32xlarge"], 2), 1024.0, AUTO_CAST)
+        )
+        return memory_need(training, CATALOG["ml.trn1.32xlarge"]).needed_bytes
+
+    assert need(recompute="full") < need()
+    assert need(zero="full") < need(zero="optimizer") < need(zero="none")
+    assert need(tensor_parallel=16) < need()
+    assert need(optimizer="sgd") < need(optimizer="lamb") == need(optimizer="adamw")
+    weights = ARCHITECTURES["Llama2-7B"].parameters
+    assert need(zero="none", recompute="full") > weights * 16 / 8
+
+
+def test_settings_of_gpus_are_theirs_alone() -> None:
+    """Tensor parallelism on trn1, FSDP on GPUs, the same global batch."""
+    job = llama(on_gpu={"tensor_parallel": 1, "zero": "full", "microbatch": 4})
+    trn1, p4d = (item.training for item in compare(job, PAIR, SIZE, instance_count=4).estimates)
+    assert trn1 is not None
+    assert p4d is not None
+    assert (trn1.tensor_parallel, trn1.data_parallel, trn1.microbatch) == (8, 16, 1)
+    assert (p4d.tensor_parallel, p4d.data_parallel, p4d.microbatch) == (1, 32, 4)
+    assert trn1.global_batch == p4d.global_batch == 1024
+
+
+def test_batch_rules() -> None:
+    """Global: the same for all. Per device: the same a worker. Accumulation follows the largest trn1."""
+    job = llama(global_batch=None, gradient_accumulation=4)
+    assert [e.global_batch for e in compare(job, PAIR, SIZE).estimates] == [16, 16]
+    assert [e.global_batch for e in compare(job, PAIR, SIZE, batch="per_device").estimates] == [16, 4]
+    assert compare(job, [(PAIR[0], 8)], SIZE).estimates[0].global_batch == 128
+    with pytest.raises(InvalidInput, match="batch must be one of global, per_device"):
+        compare(job, PAIR, SIZE, batch="local")  # type: ignore[arg-type]
+
+
+def test_fp32_storage_leaves_the_products_open() -> None:
+    """bf16 is what was described; fp32 has the GPU script's settings as alternatives."""
+    assert compare(llama(), PAIR, SIZE).alternatives == ()
+    names = [e.precision.name for e in compare(llama(dtype="fp32"), PAIR, SIZE).estimates]
+    assert names == ["auto-cast bf16", "TF32"]
+    assert [e.precision.name for e in compare(llama(dtype="fp32"), PAIR, SIZE).alternatives] == [
+        "fp32",
+        "bf16 autocast",
+    ]
+    exact = compare(llama(dtype="fp32", matmul_dtype="fp32"), PAIR[:1], SIZE).estimates[0]
+    assert exact.step.compute_s > compare(llama(dtype="fp32"), PAIR[:1], SIZE).estimates[0].step.compute_s
+
+
+def test_a_name_without_ml_is_priced_on_ec2() -> None:
+    """The same time, AWS's two prices, at the day asked for; before a first price there is none."""
+    pair = ["ml.trn1.32xlarge", "trn1.32xlarge"]
+    comparison = compare(llama(), pair, SIZE, on=date(2024, 1, 1))
+    ((day, costs),) = comparison.costs
+    first, second = costs
+    assert day == date(2024, 1, 1)
+    assert first is not None
+    assert second is not None
+    assert first.usd / second.usd == pytest.approx(24.725 / 21.50)
+    assert second.price.offering == "EC2 on-demand"
+    early = compare(llama(), [*pair, "p4d.24xlarge"], SIZE, on=date(2021, 1, 1)).costs[0][1]
+    assert [cost is None for cost in early] == [True, True, False]
+
+
+def test_sensitivity_changes_one_thing() -> None:
+    """A cut of a third is a third off; the cache takes the compiler's time; halves need two."""
+    comparison = compare(llama(), PAIR, SIZE, on=date(2025, 6, 1))
+    rows = {row.change: row for row in sensitivity(llama(), comparison, SIZE, on=date(2025, 6, 1))}
+    base = rows["as compared"]
+    assert base.costs == comparison.costs[0][1]
+    cut = rows["ml.p4d.24xlarge -33 %"].costs
+    assert cut[0] == base.costs[0]
+    assert cut[1] is not None
+    assert base.costs[1] is not None
+    assert cut[1].usd == pytest.approx(0.67 * base.costs[1].usd)
+    cached = rows["compile cached"].costs[0]
+    assert cached is not None
+    assert base.costs[0] is not None
+    assert cached.usd < base.costs[0].usd
+    half = rows["instances x 0.5"]
+    assert (half.costs, half.cheapest) == ((None, None), None)
+    assert "1 instances cannot be halved" in half.reasons[0]
+    spot = rows["ml.trn1.32xlarge spot"]
+    assert spot.assumed
+    assert spot.costs[0] is not None
+    assert spot.costs[0].low_usd == pytest.approx(0.3 * base.costs[0].low_usd)
+
+
+def test_scaling_keeps_or_grows_the_batch() -> None:
+    """Strong keeps it until a worker has none; weak has the same samples a worker throughout."""
+    strong = scaling(llama(), "ml.trn1.32xlarge", (1, 4, 256, 512), "strong", SIZE)
+    assert [row.global_batch for row in strong.rows] == [1024] * 4
+    assert [row.estimate is not None for row in strong.rows] == [True, True, True, False]
+    assert "less than one sequence for each of 2048" in (strong.rows[3].reason or "")
+    weak = scaling(llama(), "ml.trn1.32xlarge", (1, 4, 256, 512), "weak", SIZE)
+    assert [row.global_batch for row in weak.rows] == [1024, 4096, 1024 * 256, 1024 * 512]
+    base = strong.base
+    assert base is not None
+    assert (base.instances, base.speed_up, base.efficiency) == (1, 1.0, 1.0)
+
+
+def test_scaling_keeps_rows_that_cannot_run() -> None:
+    """32 workers a copy need 4 p4d: fewer have a reason, and the first that runs is the base."""
+    table = scaling(llama(tensor_parallel=32), "ml.p4d.24xlarge", (1, 2, 4, 8), "strong", FullScale(1000))
+    assert [row.estimate is None for row in table.rows] == [True, True, False, False]
+    assert "multiple of 4 instances" in (table.rows[0].reason or "")
+    assert table.base is table.rows[2]
+
+
+def test_scaling_settles_recomputation_once() -> None:
+    """What more memory would save on more instances is not taken: no more than twice for twice."""
+    job = llama(tensor_parallel=1, zero="full", microbatch=8)
+    rows = scaling(job, "ml.p4d.24xlarge", (1, 2, 4, 64), "strong", SIZE).rows
+    chosen = {row.estimate.training.recompute for row in rows if row.estimate and row.estimate.training}
+    assert len(chosen) == 1
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"mode": "both"}, "strong or weak"),
+        ({"counts": ()}, "at least one"),
+        ({"counts": (0,)}, "at least 1"),
+    ],
+)
+def test_wrong_scaling_is_refused(wrong: dict[str, Any], message: str) -> None:
+    """The message names what is wrong."""
+    with pytest.raises(InvalidInput, match=message):
+        scaling(llama(), "ml.trn1.32xlarge", full_scale=SIZE, **wrong)

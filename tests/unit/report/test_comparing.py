@@ -1,0 +1,137 @@
+"""`windtunnel.compare` and `windtunnel.scaling`: any job in, an answer with its probability out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import date
+from typing import Any
+
+import pytest
+
+import windtunnel
+from windtunnel.errors import JobNotFinished
+from windtunnel.priceperf import InvalidInput, PriceUnknown
+
+FULL = windtunnel.FullScale(3_600_000, 1, 400_000, dataset_gib=1.7, sequence_length=128)
+
+
+class FakeJob:
+    """A finished job, with counters or without."""
+
+    def __init__(self, counters: Mapping[str, Any] | None, flags: str = "") -> None:
+        self._counters, self._flags = counters, flags
+
+    def describe(self) -> Mapping[str, Any]:
+        return {"TrainingJobName": "bert-1", "Environment": {"NEURON_CC_FLAGS": self._flags}}
+
+    def counters(self) -> Mapping[str, Any] | None:
+        return self._counters
+
+
+def giant() -> windtunnel.Workload:
+    """A job that nobody rehearses."""
+    return windtunnel.Workload.transformer(
+        "GPT3-175B", microbatch=1, sequence_length=2048, global_batch=2048, tensor_parallel=8,
+        pipeline_parallel=16,
+    )  # fmt: skip
+
+
+def test_a_job_its_counters_and_a_description_compare_alike(counters: Any) -> None:
+    """The same figures from a job and from its counters; flags of the job reach the model."""
+    by_job = windtunnel.compare(FakeJob(counters()), full_scale=FULL)
+    by_counters = windtunnel.compare(counters(), full_scale=FULL)
+    assert by_job.title == "bert-1"
+    assert by_job.comparison == by_counters.comparison
+    uncast = windtunnel.compare(FakeJob(counters(), "--auto-cast=none"), full_scale=FULL)
+    assert uncast.comparison.estimates[0].train_s > by_job.comparison.estimates[0].train_s
+    assert windtunnel.compare(giant(), full_scale=FULL, instance_count=16).title.startswith("GPT3-175B")
+
+
+def test_the_answer_is_in_the_text(counters: Any) -> None:
+    """Winner with probability at each date, break-even, per million, sensitivity, batch rule, range."""
+    text = " ".join(windtunnel.compare(counters(), full_scale=FULL, scaling="strong").to_text().split())
+    for needed in (
+        "At prices of 2022-10-10", "At prices of 2025-06-01", "with probability", "WHO IS CHEAPEST",
+        "break-even", "a million samples", "a million tokens", "IF ONE THING WERE DIFFERENT", "spot",
+        "assumption", "every instance gets the same global batch", "SCALING ON ML.TRN1.32XLARGE",
+        "OUTSIDE THE CALIBRATED RANGE", "$25.251286", "errors of two instances are independent",
+    ):  # fmt: skip
+        assert needed in text, needed
+    assert "energy" not in text.lower()
+
+
+@pytest.mark.parametrize("width", [80, 100])
+def test_text_keeps_to_its_width(counters: Any, width: int) -> None:
+    """No line is longer than the terminal, and no cell is cut."""
+    for report in (
+        windtunnel.compare(counters(), full_scale=FULL, scaling="weak"),
+        windtunnel.compare(giant(), full_scale=FULL, instance_count=16, scaling="strong"),
+    ):
+        text = report.to_text(width)
+        assert max(map(len, text.splitlines())) <= width
+        assert "…" not in text
+
+
+def test_what_cannot_run_is_not_hidden() -> None:
+    """First in the report, and in the data."""
+    report = windtunnel.compare(
+        windtunnel.Workload.transformer("GPT3-175B", microbatch=1, sequence_length=2048, tensor_parallel=8),
+        full_scale=FULL,
+    )
+    assert report.document().headline[0].startswith("DOES NOT FIT: trn1.32xlarge")
+    assert report.to_dict()["estimates"][0]["memory"]["fits"] is False
+
+
+def test_json_is_plain_and_repeatable(counters: Any) -> None:
+    """Decisions, sensitivity and scaling as data; probabilities add up; no price, no cost."""
+    report = windtunnel.compare(
+        counters(), ["ml.trn1.32xlarge", "ml.p4d.24xlarge", "ml.p4de.24xlarge"], FULL, scaling="weak"
+    )
+    data = json.loads(report.to_json())
+    assert data["schema"] == "windtunnel.comparison/1"
+    for decision in data["decisions"]:
+        chances = [item["probability_cheapest"] for item in decision["instances"]]
+        assert chances[2] is None
+        assert sum(chances[:2]) == pytest.approx(1)
+        assert decision["instances"][2] == {
+            "priced_as": "ml.p4de.24xlarge", "usd": None, "probability_cheapest": None, "break_even": None,
+        }  # fmt: skip
+    assert data["estimates"][2]["costs"] == []
+    own = data["estimates"][0]["costs"][0]
+    tokens = own["usd_per_million_samples"]["usd"] / own["usd_per_million_tokens"]["usd"]
+    assert tokens == pytest.approx(128, rel=1e-5)
+    assert {"change", "costs", "cheapest", "probability"} <= set(data["sensitivity"][0])
+    assert len(data["scaling"]) == 3
+    again = windtunnel.compare(
+        counters(), ["ml.trn1.32xlarge", "ml.p4d.24xlarge", "ml.p4de.24xlarge"], FULL, scaling="weak"
+    )
+    assert report.to_json() == again.to_json()
+
+
+def test_prices_of_a_day(counters: Any) -> None:
+    """One decision, at the prices in force then; a day before all prices is refused."""
+    report = windtunnel.compare(counters(), full_scale=FULL, on=date(2024, 5, 1))
+    assert [str(decision.on) for decision in report.decisions] == ["2024-05-01"]
+    with pytest.raises(PriceUnknown, match="the first in the book is of 2022-10-10"):
+        windtunnel.compare(counters(), full_scale=FULL, on=date(2019, 1, 1))
+    unpriced = windtunnel.compare(counters(), ["ml.p4de.24xlarge"], FULL)
+    assert "None of these instances has a price" in unpriced.to_text()
+    assert unpriced.to_dict()["decisions"] == []
+
+
+def test_scaling_prints_and_serialises(counters: Any) -> None:
+    """A table of its own; rows that cannot run say why."""
+    report = windtunnel.scaling(counters(), "ml.trn1.32xlarge", (1, 2, 64), "strong", FULL)
+    assert "64 instances: not possible" in " ".join(report.to_text().split())
+    rows = report.to_dict()["rows"]
+    assert [row["possible"] for row in rows] == [True, True, False]
+    assert rows[1]["speed_up"] <= 2
+
+
+def test_what_cannot_be_compared_is_refused() -> None:
+    """The error says what can."""
+    with pytest.raises(InvalidInput, match=r"Workload\.transformer"):
+        windtunnel.compare(3)  # type: ignore[arg-type]
+    with pytest.raises(JobNotFinished, match="no counters"):
+        windtunnel.compare(FakeJob(None))
