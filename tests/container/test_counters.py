@@ -91,6 +91,15 @@ def test_the_cpu_time_of_tracing_is_the_scripts_own(torchrun, tmp_path):
     assert (held["count"], held["optimizer_bytes"] // (2 * 4 * count)) == (count, 1)
 
 
+def test_sharded_state_counts_as_this_rank_holds_it(torchrun, tmp_path):
+    """ZeRO-1 over two cores: all of the parameters and gradients, half of the moments."""
+    torchrun("sharded.py", WINDTUNNEL_COUNTERS_DIR=str(tmp_path))
+    held = [record for record in records(tmp_path, 0) if record["kind"] == "parameters"][-1]
+    size = 64 * 32 * 4
+    assert (held["count"], held["parameter_bytes"], held["gradient_bytes"]) == (64 * 32, size, size)
+    assert 0 <= held["optimizer_bytes"] - 2 * size // 2 <= 16  # beside them the steps' number
+
+
 def test_accumulation_and_what_follows_the_last_mark_step_are_counted(torchrun, tmp_path):
     """A batch whose gradients are only accumulated is training, not evaluation."""
     torchrun("counted.py", "accumulate", WINDTUNNEL_COUNTERS_DIR=str(tmp_path))

@@ -90,6 +90,10 @@ def test_shapes_know_their_size(dims: list[int]) -> None:
     assert shape.bytes == 2 * math.prod(dims)
 
 
+A = "f32[8,64]{1,0}"
+BYTES = 8 * 64 * 4
+
+
 def product_flops(cost: hlo.Cost) -> dict[str, int]:
     """What the listed products amount to."""
     sums: dict[str, int] = {}
@@ -121,8 +125,9 @@ def test_the_products_are_the_flops(
     lines += [
         f"%x.90 = f32[{batch},{features * groups},{size}]{{2,1,0}} parameter(2)",
         f"%w.91 = f32[{filters * groups},{features},{kernel}]{{2,1,0}} parameter(3)",
-        f"ROOT %conv.92 = f32[{batch},{filters * groups},{out}]{{2,1,0}} convolution(%x.90, %w.91), "
+        f"%conv.92 = f32[{batch},{filters * groups},{out}]{{2,1,0}} convolution(%x.90, %w.91), "
         f"window={{size={kernel}}}, dim_labels=bf0_oi0->bf0, feature_group_count={groups}",
+        f"ROOT %all.93 = () tuple(%conv.92, {', '.join(f'%dot.{n + 3}' for n in range(times))})",
     ]
     cost = hlo.cost(module(lines))
     assert cost.work.products[Product(batch, rows, inner, columns, "bf16")] == times
@@ -153,6 +158,20 @@ def test_a_convolution_and_both_its_gradients_cost_the_same(
     assert product_flops(cost) == cost.flops
 
 
+def test_what_nothing_is_made_of_is_not_run() -> None:
+    """torch_xla writes the gradient of images beside that of the first layer's weights; compilers drop it."""
+    lines = [
+        f"%p.1 = {A} parameter(0)",
+        "%w.2 = f32[64,64]{1,0} parameter(1)",
+        f"%unused.3 = {A} dot(%p.1, %w.2), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}",
+        f"%unused.4 = {A} exponential(%unused.3)",
+        f"ROOT %dot.5 = {A} dot(%p.1, %w.2), lhs_contracting_dims={{1}}, rhs_contracting_dims={{1}}",
+    ]
+    cost = hlo.cost(module(lines))
+    assert cost.flops == {"fp32": 2 * 8 * 64 * 64}
+    assert cost.work.activations.fused_bytes == 0
+
+
 def test_the_weights_gradient_of_a_grouped_convolution() -> None:
     """Conv2d(64, 64, 3, padding=1, groups=4): its groups are those of the batch."""
     lines = [
@@ -163,10 +182,6 @@ def test_the_weights_gradient_of_a_grouped_convolution() -> None:
     ]
     cost = hlo.cost(module(lines))
     assert list(cost.work.products) == [(4, 3 * 3 * 16, 4 * 8 * 8, 16, "fp32")]
-
-
-A = "f32[8,64]{1,0}"
-BYTES = 8 * 64 * 4
 
 
 def elementwise(lines: list[str], layout: str = "()->()", kind: str = "activations") -> dict[str, int]:

@@ -233,19 +233,20 @@ def _state_kernels(
     for kernel, read in reads.items():
         for node in read:
             readers.setdefault(node, []).append(kernel)
+    writers = {node: kernel for kernel, wrote in writes.items() for node in wrote}
     state = shaped | neutral
     waiting = list(state)
     while waiting:
         kernel = waiting.pop()
         if kernel not in state or kernel in of_inputs:
             continue
-        wrote = writes.get(kernel, ())
+        wrote = writes.get(kernel, set())
         if any(graph.feeds_work[node] for node in wrote) or any(
             reader not in state for node in wrote for reader in readers.get(node, ())
         ):
             state.remove(kernel)
             # Whoever made what it reads serves no optimizer either.
-            waiting += [other for other in state if not reads[kernel].isdisjoint(writes.get(other, ()))]
+            waiting += [writers[node] for node in reads[kernel] if node in writers]
     return state
 
 

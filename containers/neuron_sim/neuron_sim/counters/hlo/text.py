@@ -5,18 +5,20 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
+from neuron_sim.counters.hlo.opcodes import COLLECTIVES
 from neuron_sim.counters.hlo.shapes import Shape, arrays
 
 _INSTRUCTION = re.compile(r"\s*(ROOT )?%?([\w.-]+) = (\S+(?: \S+)*?) ([a-z][\w-]*)\(")
 _COMPUTATION = re.compile(r"(ENTRY )?%?([\w.-]+)(?: \(.*)? \{$")
 _OPERAND = re.compile(r"%([\w.-]+)")
 _LAYOUT = re.compile(r"entry_computation_layout=\{\((.*)\)->(.*)\}")
+_HAVE_EFFECTS = frozenset(("custom-call", "infeed", "outfeed", "recv", "send", *COLLECTIVES))
 _WITHOUT_OPERANDS = ("parameter", "constant", "iota")
 
 
-@dataclass(frozen=True)
-class Instruction:
+class Instruction(NamedTuple):
     """One line. ``shapes`` has one array, or those of the tuple that it makes; ``operands``: positions.
 
     An operand that the text does not define before is left out. ``attributes`` is what follows the operands.
@@ -36,7 +38,11 @@ class Instruction:
 
 @dataclass(frozen=True)
 class Computation:
-    """Instructions, each after its operands. ``root``: the position of the result; None where the text names none."""
+    """Instructions, each after its operands. ``root``: the position of the result; None where the text names none.
+
+    What nothing is made of is left out, as compilers do: torch_xla writes the gradient of a
+    convolution's input, say, also where nobody has asked for it.
+    """
 
     instructions: Sequence[Instruction]
     root: int | None
@@ -101,7 +107,27 @@ def _computation(lines: Sequence[str]) -> Computation:
             root = len(instructions)
         positions[name] = len(instructions)
         instructions.append(Instruction(opcode, shapes, operands, attributes, shape_text[0] == "("))
-    return Computation(instructions, root)
+    return Computation(instructions, root) if root is None else _alive(instructions, root)
+
+
+def _alive(instructions: Sequence[Instruction], root: int) -> Computation:
+    alive = [False] * len(instructions)
+    for position in reversed(range(len(instructions))):
+        instruction = instructions[position]
+        if position == root or alive[position] or instruction.opcode in _HAVE_EFFECTS:
+            alive[position] = True
+            for operand in instruction.operands:
+                alive[operand] = True
+    if all(alive):
+        return Computation(instructions, root)
+    numbers: dict[int, int] = {}
+    kept: list[Instruction] = []
+    for position, instruction in enumerate(instructions):
+        if alive[position]:
+            numbers[position] = len(kept)
+            operands = tuple([numbers[operand] for operand in instruction.operands])
+            kept.append(instruction._replace(operands=operands))
+    return Computation(kept, numbers[root])
 
 
 def _closing(line: str, start: int) -> int:

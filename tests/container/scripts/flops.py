@@ -1,0 +1,108 @@
+"""One forward and backward pass of each model, counted by torch's FlopCounterMode and then run on a core.
+
+The configuration is that of the models as published but for the layers, of which there are two.
+"""
+
+import os
+
+import torch
+import torch_xla
+import transformers
+from saying import say
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.utils.flop_counter import FlopCounterMode
+
+BATCH, SEQUENCE, LAYERS = 2, 128, 2
+
+
+def tokens(vocabulary):
+    return torch.randint(0, vocabulary, (BATCH, SEQUENCE))
+
+
+def bert(attention):
+    config = transformers.BertConfig(num_hidden_layers=LAYERS, attn_implementation=attention)
+    batch = {"input_ids": tokens(30522), "labels": torch.randint(0, 2, (BATCH,))}
+    return transformers.BertForSequenceClassification(config), batch
+
+
+def gpt2(attention):
+    config = transformers.GPT2Config(n_layer=LAYERS, attn_implementation=attention)
+    ids = tokens(50257)
+    return transformers.GPT2LMHeadModel(config), {"input_ids": ids, "labels": ids}
+
+
+def llama(attention):
+    config = transformers.LlamaConfig(
+        hidden_size=512,
+        intermediate_size=1408,
+        num_hidden_layers=LAYERS,
+        num_attention_heads=8,
+        num_key_value_heads=2,
+        vocab_size=8000,
+        attn_implementation=attention,
+    )
+    ids = tokens(8000)
+    return transformers.LlamaForCausalLM(config), {"input_ids": ids, "labels": ids}
+
+
+def vit(attention):
+    config = transformers.ViTConfig(num_hidden_layers=LAYERS, attn_implementation=attention)
+    batch = {"pixel_values": torch.randn(BATCH, 3, 224, 224), "labels": torch.randint(0, 2, (BATCH,))}
+    return transformers.ViTForImageClassification(config), batch
+
+
+class Convolutions(torch.nn.Module):
+    """A stem, strides, a residual block, a dilated one, a transposed one: a small ResNet and then some."""
+
+    def __init__(self):
+        super().__init__()
+        nn = torch.nn
+        self.stem = nn.Sequential(nn.Conv2d(3, 32, 7, 2, 3, bias=False), nn.BatchNorm2d(32), nn.ReLU())
+        self.down = nn.Conv2d(32, 64, 3, 2, 1)
+        self.block = nn.Sequential(
+            nn.Conv2d(64, 64, 3, 1, 1), nn.BatchNorm2d(64), nn.ReLU(), nn.Conv2d(64, 64, 1)
+        )
+        self.dilated = nn.Conv2d(64, 128, 3, padding=2, dilation=2)
+        self.up = nn.ConvTranspose2d(128, 64, 2, 2)
+        self.head = nn.Linear(64, 10)
+
+    def forward(self, images, labels):
+        x = self.down(self.stem(images))
+        x = self.up(self.dilated(x + self.block(x)))
+        return (torch.nn.functional.cross_entropy(self.head(x.mean((2, 3))), labels),)
+
+
+def convolutions(attention):
+    batch = {"images": torch.randn(BATCH, 3, 64, 64), "labels": torch.randint(0, 10, (BATCH,))}
+    return Convolutions(), batch
+
+
+def lines():
+    with open(os.path.join(os.environ["WINDTUNNEL_COUNTERS_DIR"], "rank-0.jsonl")) as file:
+        return sum(1 for _ in file)
+
+
+device = torch_xla.device()
+torch.manual_seed(0)
+for build in (bert, gpt2, llama, vit, convolutions):
+    for attention in ("eager", "sdpa") if build is not convolutions else ("none",):
+        model, batch = build(attention)
+        model.train()
+        # On the CPU, torch's fused attention is an operation that FlopCounterMode does not know.
+        with FlopCounterMode(display=False) as counter, sdpa_kernel(SDPBackend.MATH):
+            model(**batch)[0].backward()
+        model.zero_grad()
+        model.to(device)
+        batch = {name: value.to(device) for name, value in batch.items()}
+        torch_xla.sync()
+        before = lines()
+        model(**batch)[0].backward()
+        torch_xla.sync()
+        say(
+            model=build.__name__,
+            attention=attention,
+            flop_counter=counter.get_total_flops(),
+            records=[before, lines()],
+        )
+        del model, batch
+        torch_xla.sync()
