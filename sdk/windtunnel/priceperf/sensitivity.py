@@ -11,6 +11,7 @@ from .decision import most_likely
 from .errors import InvalidInput
 from .full_scale import FullScale
 from .job import Cluster, Run, Workload
+from .offerings import CLAIMS, MANAGED_SPOT
 from .prices import PriceBook
 
 PRICE_CUTS = (0.10, 0.33)
@@ -117,7 +118,7 @@ def _cut(cost: Cost, cut: float) -> Cost:
     price = replace(
         cost.price,
         usd_per_hour=cost.price.usd_per_hour * rest,
-        status="derived",
+        status="assumed",
         source=f"{rest:.2f} of {cost.price.usd_per_hour:g}, to see what it changes",
     )
     return Cost(price, cost.usd * rest, cost.low_usd * rest, cost.high_usd * rest)
@@ -126,4 +127,10 @@ def _cut(cost: Cost, cut: float) -> Cost:
 def _spot(cost: Cost) -> Cost:
     low, middle, high = SPOT_DISCOUNT
     cut = _cut(cost, middle)
-    return replace(cut, low_usd=cost.low_usd * (1 - high), high_usd=cost.high_usd * (1 - low))
+    price = replace(
+        cut.price,
+        offering=MANAGED_SPOT if cut.price.instance_type.startswith("ml.") else "EC2 spot",
+        source=f"Assumption: {middle:.0%} below on-demand ({low:.0%} to {high:.0%}); AWS's own words are "
+        f"{CLAIMS[MANAGED_SPOT].words!r}",
+    )
+    return replace(cut, price=price, low_usd=cost.low_usd * (1 - high), high_usd=cost.high_usd * (1 - low))

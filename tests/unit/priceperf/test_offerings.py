@@ -10,14 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from windtunnel.priceperf import (
+    CountedWorkload,
     FullScale,
     InvalidInput,
     Offering,
     Price,
     PriceBook,
     PriceUnknown,
-    Workload,
     compare,
+    sensitivity,
 )
 from windtunnel.priceperf.prices import BUILT_IN
 
@@ -116,7 +117,7 @@ def test_prices_of_other_regions_count_only_where_they_are_asked_for() -> None:
 
 def test_any_job_is_priced_at_any_day(counters: Any) -> None:
     """A book as of a day gives one row of costs, at that day's prices; before the first price none."""
-    workload = Workload.from_counters(counters())
+    workload = CountedWorkload.from_counters(counters())
     size = FullScale(train_samples=1_000_000)
     names = ["ml.trn1.32xlarge", P4D]
     then = compare(workload, names, size, prices=PriceBook().at(date(2023, 1, 1)))
@@ -124,3 +125,16 @@ def test_any_job_is_priced_at_any_day(counters: Any) -> None:
     costs = then.costs[0][1]
     assert [cost.price.usd_per_hour for cost in costs if cost] == [24.725, 37.69]
     assert compare(workload, names, size, prices=PriceBook().at(date(2019, 1, 1))).costs == ()
+
+
+def test_what_if_prices_are_marked_as_assumed(counters: Any) -> None:
+    """Cuts and spot of the sensitivity are no prices; spot names its offering, EC2's is not SageMaker's."""
+    workload = CountedWorkload.from_counters(counters())
+    for name, offering in ((P4D, "SageMaker managed spot"), ("p4d.24xlarge", "EC2 spot")):
+        comparison = compare(workload, ["ml.trn1.32xlarge", name], FullScale(train_samples=1_000_000))
+        rows = sensitivity(workload, comparison, FullScale(train_samples=1_000_000))
+        spot = [row.costs[1] for row in rows if row.assumed and "p4d" in row.change and row.costs[1]]
+        assert [cost.price.offering for cost in spot] == [offering]
+        assert spot[0].price.status == "assumed" and "up to 90%" in spot[0].price.source
+        cuts = [row.costs[1] for row in rows if "33 %" in row.change and "p4d" in row.change and row.costs[1]]
+        assert [cost.price.status for cost in cuts] == ["assumed"]
