@@ -4,7 +4,8 @@ The distribution. A cost has a middle and an 80 % interval, whose two sides diff
 taken as two halves of normal distributions that meet in the middle: half of the probability lies on
 each side, and a tenth beyond each end of the interval. Errors of different instances are taken as
 independent. Those of one family share their constants, so between them the answer is surer than this
-says; an interval that also holds assumed fixed costs has all of its ends at once, so it is rather wide.
+says; the same instances under two prices share all of it, and are told apart by the price alone. An
+interval that also holds assumed fixed costs has all of its ends at once, so it is rather wide.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ def decisions(comparison: Comparison) -> tuple[Decision, ...]:
 
 def decide(on: date, estimates: Sequence[Estimate], costs: Sequence[Cost | None]) -> Decision:
     """The cheapest of these costs, one an estimate."""
-    cheapest, chances = most_likely(costs)
+    cheapest, chances = most_likely(estimates, costs)
     order = sorted(_priced(costs), key=lambda index: (_usd(costs, index), index))
     evens: list[BreakEven | None] = [None] * len(costs)
     for index in order if len(order) > 1 else ():
@@ -83,15 +84,24 @@ def decide(on: date, estimates: Sequence[Estimate], costs: Sequence[Cost | None]
     return Decision(on, tuple(costs), cheapest, chances, tuple(evens))
 
 
-def most_likely(costs: Sequence[Cost | None]) -> tuple[int | None, tuple[float | None, ...]]:
-    """Position of the lowest middle (None: no costs), and the probability of each to be the lowest."""
+def most_likely(
+    estimates: Sequence[Estimate], costs: Sequence[Cost | None]
+) -> tuple[int | None, tuple[float | None, ...]]:
+    """Position of the lowest middle (None: no costs), and the probability of each to be the lowest.
+
+    The same instances under two prices share all of their error: the cheaper price wins for certain.
+    """
     priced = _priced(costs)
     if not priced:
         return None, (None,) * len(costs)
-    lowest = min(priced, key=lambda index: (_usd(costs, index), index))
-    chances = cheapest_probabilities([cost for cost in costs if cost is not None])
-    by_index = dict(zip(priced, chances, strict=True))
-    return lowest, tuple(by_index.get(index) for index in range(len(costs)))
+    order = sorted(priced, key=lambda index: (_usd(costs, index), index))
+    rivals: dict[tuple[str, int], int] = {}
+    for index in order:
+        rivals.setdefault((estimates[index].instance.name, estimates[index].instance_count), index)
+    competing = list(rivals.values())
+    chances = cheapest_probabilities([cost for index in competing if (cost := costs[index]) is not None])
+    by_index = {**dict.fromkeys(priced, 0.0), **dict(zip(competing, chances, strict=True))}
+    return order[0], tuple(by_index.get(index) for index in range(len(costs)))
 
 
 def cheapest_probabilities(costs: Sequence[Cost]) -> tuple[float, ...]:

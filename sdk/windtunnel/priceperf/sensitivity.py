@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 
@@ -63,7 +63,8 @@ def sensitivity(
     def again(item: Estimate, nodes: float = 1, batch: float = 1, job: FullScale = size) -> Estimate:
         count = item.instance_count * nodes
         if count < 1 or count != int(count):
-            raise InvalidInput(f"{item.name}: {item.instance_count} instances cannot be halved")
+            plural = "s" if item.instance_count > 1 else ""
+            raise InvalidInput(f"{item.instance_count} instance{plural} cannot be halved")
         run = Run(Cluster(item.instance, int(count)), item.global_batch * batch, item.precision)
         return estimate(workload, run, job, item.name)
 
@@ -76,7 +77,7 @@ def sensitivity(
             except InvalidInput as error:
                 costs.append(None)
                 reasons.append(str(error))
-        return _row(change, costs, reasons=tuple(dict.fromkeys(reasons)))
+        return _row(comparison.estimates, change, costs, tuple(dict.fromkeys(reasons)))
 
     def rows() -> Iterator[SensitivityRow]:
         yield remodelled("as compared", lambda item: item)
@@ -88,29 +89,38 @@ def sensitivity(
         cache = "compile cached" if other.compile_cached else "compile not cached"
         yield remodelled(cache, lambda item: again(item, job=other))
         today = tuple(cost_on(item, book, on) for item in comparison.estimates)
-        for index, item in enumerate(comparison.estimates):
-            cost = today[index]
+        names = _names(comparison.estimates)
+        for index, cost in enumerate(today):
             if cost is None:
                 continue
-            for cut in PRICE_CUTS:
-                yield _with(today, index, _cut(cost, cut), f"{item.name} -{cut * 100:.0f} %")
-            change = f"{item.name} spot"
-            yield replace(_with(today, index, _spot(cost), change), assumed=True)
+            changes = [(f"-{cut * 100:.0f} %", _cut(cost, cut)) for cut in PRICE_CUTS]
+            for change, changed in (*changes, ("spot", _spot(cost))):
+                costs = (*today[:index], changed, *today[index + 1 :])
+                row = _row(comparison.estimates, f"{names[index]} {change}", costs)
+                yield replace(row, assumed=change == "spot")
 
     return tuple(rows())
 
 
+def _names(estimates: Sequence[Estimate]) -> list[str]:
+    """With the number of instances where the name alone would not tell which."""
+    names = [item.name for item in estimates]
+    return [
+        f"{item.name} x {item.instance_count}" if names.count(item.name) > 1 else item.name
+        for item in estimates
+    ]
+
+
 def _row(
-    change: str, costs: list[Cost | None] | tuple[Cost | None, ...], *, reasons: tuple[str, ...] = ()
+    estimates: Sequence[Estimate],
+    change: str,
+    costs: Sequence[Cost | None],
+    reasons: tuple[str, ...] = (),
 ) -> SensitivityRow:
     # A change that one of the instances cannot make has no winner: it would be compared with nothing.
-    cheapest, chances = (None, ()) if reasons else most_likely(costs)
+    cheapest, chances = (None, ()) if reasons else most_likely(estimates, costs)
     probability = None if cheapest is None else chances[cheapest]
     return SensitivityRow(change, tuple(costs), cheapest, probability, reasons=reasons)
-
-
-def _with(costs: tuple[Cost | None, ...], index: int, cost: Cost, change: str) -> SensitivityRow:
-    return _row(change, (*costs[:index], cost, *costs[index + 1 :]))
 
 
 def _cut(cost: Cost, cut: float) -> Cost:

@@ -15,7 +15,7 @@ from windtunnel.priceperf import (
     SensitivityRow,
     Workload,
 )
-from windtunnel.priceperf.decision import CLEAR
+from windtunnel.priceperf.decision import CLEAR, decide
 from windtunnel.priceperf.intervals import COVERAGE
 from windtunnel.priceperf.sensitivity import SPOT_DISCOUNT
 from windtunnel.rendering import format as fmt
@@ -44,7 +44,9 @@ def headline(comparison: Comparison, decisions: Sequence[Decision]) -> tuple[str
         )
     for decision in decisions:
         lines += _answer(comparison.estimates, decision)
-    if not decisions:
+    if decisions:
+        lines += _otherwise(comparison, decisions[-1])
+    else:
         lines.append("None of these instances has a price in the book: times only, and no answer.")
     return tuple(lines)
 
@@ -118,6 +120,31 @@ def _answer(estimates: Sequence[Estimate], decision: Decision) -> list[str]:
             f"It stays so up to {fmt.dollars(even.usd_per_hour)} an hour "
             f"({fmt.dollars(even.low_usd_per_hour)} to {fmt.dollars(even.high_usd_per_hour)}); its price is "
             f"{fmt.price(cost.price.usd_per_hour)}. Then {label(estimates[even.against])} costs as much."
+        )
+    return lines
+
+
+def _otherwise(comparison: Comparison, decision: Decision) -> list[str]:
+    """What other settings of the GPU script would change in the answer."""
+    lines = []
+    for precision in dict.fromkeys(item.precision for item in comparison.alternatives):
+        swapped = {item.name: item for item in comparison.alternatives if item.precision == precision}
+        estimates = [
+            swapped[item.name] if item.name in swapped and item.instance.family != "trn1" else item
+            for item in comparison.estimates
+        ]
+        costs = [
+            None if cost is None else item.cost(cost.price)
+            for item, cost in zip(estimates, decision.costs, strict=True)
+        ]
+        other = decide(decision.on, estimates, costs)
+        if other.cheapest is None or (other.cheapest, other.clear) == (decision.cheapest, decision.clear):
+            continue
+        close = "" if other.clear else ", too close to call"
+        lines.append(
+            f"With the GPU script in {precision.name}, at prices of {decision.on}, "
+            f"{label(estimates[other.cheapest])} is modelled cheapest with probability "
+            f"{probability(other.probability)}{close}."
         )
     return lines
 

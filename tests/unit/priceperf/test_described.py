@@ -19,6 +19,7 @@ from windtunnel.priceperf import (
     Run,
     Workload,
     compare,
+    decisions,
     estimate,
     scaling,
     sensitivity,
@@ -186,6 +187,17 @@ def test_a_name_without_ml_is_priced_on_ec2() -> None:
     assert [cost is None for cost in early] == [True, True, False]
 
 
+def test_the_same_instances_under_two_prices_are_told_apart_by_the_price() -> None:
+    """They err together, so the dearer one is never the cheapest."""
+    comparison = compare(llama(), ["ml.trn1.32xlarge", "trn1.32xlarge", "ml.p4d.24xlarge"], SIZE)
+    newest = decisions(comparison)[-1]
+    chances = [chance or 0.0 for chance in newest.probabilities]
+    assert chances[0] == 0
+    assert sum(chances) == pytest.approx(1)
+    pair = decisions(compare(llama(), ["trn1.32xlarge", "ml.p4d.24xlarge"], SIZE, on=newest.on))[0]
+    assert pair.probabilities == pytest.approx(chances[1:])
+
+
 def test_sensitivity_changes_one_thing() -> None:
     """A cut of a third is a third off; the cache takes the compiler's time; halves need two."""
     comparison = compare(llama(), PAIR, SIZE, on=date(2025, 6, 1))
@@ -203,7 +215,7 @@ def test_sensitivity_changes_one_thing() -> None:
     assert cached.usd < base.costs[0].usd
     half = rows["instances x 0.5"]
     assert (half.costs, half.cheapest) == ((None, None), None)
-    assert "1 instances cannot be halved" in half.reasons[0]
+    assert half.reasons == ("1 instance cannot be halved",)
     spot = rows["ml.trn1.32xlarge spot"]
     assert spot.assumed
     assert spot.costs[0] is not None
