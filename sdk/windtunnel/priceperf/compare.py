@@ -9,6 +9,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
+from typing import Any
 
 from . import fixed_costs
 from .billing import billable_seconds, cost_per_million, cost_usd
@@ -61,6 +62,12 @@ class Estimate:
     def memory(self) -> MemoryNeed | None:
         """What a worker needs of its memory; None: not known."""
         return None if self.training is None else memory_need(self.training, self.instance)
+
+    @property
+    def fits(self) -> bool:
+        """False where it is known that the job needs more memory than a worker has."""
+        need = self.memory
+        return need is None or need.fits
 
     @property
     def samples_per_s(self) -> float:
@@ -229,9 +236,16 @@ def chosen_clusters(
     """
     if not instances:
         raise InvalidInput("name at least one instance type to compare")
-    named = [(item, count) if isinstance(item, str) else (item[0], item[1]) for item in instances]
+    listed = [instances] if isinstance(instances, str) else instances
+    named = [(item, count) if isinstance(item, str) else _pair(item) for item in listed]
     chosen = {(name, number): Cluster(instance_type(name), number) for name, number in named}
     return tuple((name, cluster) for (name, _), cluster in chosen.items())
+
+
+def _pair(item: Sequence[Any]) -> tuple[str, int]:
+    if len(item) != 2:
+        raise InvalidInput(f"an instance is a name or a name with a number of instances, not {item!r}")
+    return item[0], item[1]
 
 
 def estimate(

@@ -43,10 +43,11 @@ class BreakEven:
 
 @dataclass(frozen=True)
 class Decision:
-    """One day's prices, decided. All tuples follow the order of the estimates; None: no price.
+    """One day's prices, decided. All tuples follow the order of the estimates.
 
-    ``cheapest``: position of the lowest middle; None where nothing has a price.
-    ``probabilities``: of each to be the cheapest of those with a price.
+    ``costs``: None without a price. The others are None also where the job does not fit the memory.
+    ``cheapest``: position of the lowest middle; None where nothing competes.
+    ``probabilities``: of each to be the cheapest of those that compete.
     ``break_evens``: of each against the cheapest, of the cheapest against the next.
     """
 
@@ -64,7 +65,7 @@ class Decision:
     @property
     def clear(self) -> bool:
         """Whether that is at least `CLEAR`, and there was something to choose from."""
-        several = sum(cost is not None for cost in self.costs) > 1
+        several = sum(chance is not None for chance in self.probabilities) > 1
         return several and (self.probability or 0.0) >= CLEAR
 
 
@@ -76,31 +77,31 @@ def decisions(comparison: Comparison) -> tuple[Decision, ...]:
 def decide(on: date, estimates: Sequence[Estimate], costs: Sequence[Cost | None]) -> Decision:
     """The cheapest of these costs, one an estimate."""
     cheapest, chances = most_likely(estimates, costs)
-    order = sorted(_priced(costs), key=lambda index: (_usd(costs, index), index))
+    order = _competing(estimates, costs)
     evens: list[BreakEven | None] = [None] * len(costs)
     for index in order if len(order) > 1 else ():
         against = order[1] if index == cheapest else order[0]
-        evens[index] = _break_even(costs, estimates[index], index, against)
+        evens[index] = _break_even(costs, estimates, index, against)
     return Decision(on, tuple(costs), cheapest, chances, tuple(evens))
 
 
 def most_likely(
     estimates: Sequence[Estimate], costs: Sequence[Cost | None]
 ) -> tuple[int | None, tuple[float | None, ...]]:
-    """Position of the lowest middle (None: no costs), and the probability of each to be the lowest.
+    """Position of the lowest middle (None: nothing competes), and the probability of each to be the lowest.
 
-    The same instances under two prices share all of their error: the cheaper price wins for certain.
+    What does not fit the memory cannot run, so it does not compete. The same instances under two prices
+    share all of their error: the cheaper price wins for certain.
     """
-    priced = _priced(costs)
-    if not priced:
+    order = _competing(estimates, costs)
+    if not order:
         return None, (None,) * len(costs)
-    order = sorted(priced, key=lambda index: (_usd(costs, index), index))
     rivals: dict[tuple[str, int], int] = {}
     for index in order:
-        rivals.setdefault((estimates[index].instance.name, estimates[index].instance_count), index)
-    competing = list(rivals.values())
-    chances = cheapest_probabilities([cost for index in competing if (cost := costs[index]) is not None])
-    by_index = {**dict.fromkeys(priced, 0.0), **dict(zip(competing, chances, strict=True))}
+        rivals.setdefault(_machines(estimates[index]), index)
+    first = list(rivals.values())
+    chances = cheapest_probabilities([cost for index in first if (cost := costs[index]) is not None])
+    by_index = {**dict.fromkeys(order, 0.0), **dict(zip(first, chances, strict=True))}
     return order[0], tuple(by_index.get(index) for index in range(len(costs)))
 
 
@@ -152,23 +153,30 @@ def _quantiles() -> tuple[float, ...]:
     return tuple(_NORMAL.inv_cdf((index + 0.5) / _POINTS) for index in range(_POINTS))
 
 
-def _priced(costs: Sequence[Cost | None]) -> list[int]:
-    return [index for index, cost in enumerate(costs) if cost is not None]
+def _competing(estimates: Sequence[Estimate], costs: Sequence[Cost | None]) -> list[int]:
+    """Positions of those that have a price and can run, the lowest cost first."""
+    found = [
+        (cost.usd, index)
+        for index, (item, cost) in enumerate(zip(estimates, costs, strict=True))
+        if cost is not None and item.fits
+    ]
+    return [index for _, index in sorted(found)]
 
 
-def _usd(costs: Sequence[Cost | None], index: int) -> float:
-    cost = costs[index]
-    return math.inf if cost is None else cost.usd
+def _machines(item: Estimate) -> tuple[str, int]:
+    return item.instance.name, item.instance_count
 
 
 def _break_even(
-    costs: Sequence[Cost | None], estimate: Estimate, index: int, against: int
+    costs: Sequence[Cost | None], estimates: Sequence[Estimate], index: int, against: int
 ) -> BreakEven | None:
-    own, other = costs[index], costs[against]
+    own, other, estimate = costs[index], costs[against], estimates[index]
     if own is None or other is None or not estimate.billable_s:
         return None
     hours = estimate.billable_s * estimate.instance_count / 3600
     price = other.usd / hours
+    if _machines(estimate) == _machines(estimates[against]):
+        return BreakEven(price, price, price, against)
     a, b = _Spread.of(other), _Spread.of(own)
     up, down = math.hypot(a.above_, b.below) * _END, math.hypot(a.below, b.above_) * _END
     return BreakEven(price, price * math.exp(-down), price * math.exp(up), against)

@@ -266,7 +266,7 @@ def _split(job: DescribedWorkload, run: Run) -> Training:
     if sequences < 1:
         raise InvalidInput(
             f"a global batch of {run.batch:g} is less than one sequence for each of {copies} "
-            f"data-parallel workers of {run.cluster}"
+            f"data-parallel workers of {run.cluster}; take a larger batch, fewer instances or more parallelism"
         )
     passes = math.ceil(sequences / job.microbatch - 1e-9)
     microbatch = sequences / passes

@@ -46,6 +46,8 @@ class Cluster:
         """A job has an instance."""
         if self.count < 1:
             raise InvalidInput(f"a job has at least 1 instance, not {self.count}")
+        if self.count != int(self.count):
+            raise InvalidInput(f"a job has a whole number of instances, not {self.count}")
 
     @property
     def workers(self) -> int:

@@ -169,8 +169,8 @@ def _runs(
         except InvalidInput as error:
             runs.append((None, str(error)))
             continue
-        grown = cluster.workers / first[0].workers if mode == "weak" else 1
-        runs.append((Run(cluster, first[1] * grown, precision), None))
+        batch = first[1] * cluster.workers / first[0].workers if mode == "weak" else first[1]
+        runs.append((Run(cluster, batch, precision), None))
     return runs
 
 

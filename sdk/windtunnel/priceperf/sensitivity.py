@@ -69,15 +69,20 @@ def sensitivity(
         return estimate(workload, run, job, item.name)
 
     def remodelled(change: str, model: Callable[[Estimate], Estimate]) -> SensitivityRow:
+        estimates: list[Estimate] = []
         costs: list[Cost | None] = []
-        reasons = []
+        reasons: list[str] = []
         for item in comparison.estimates:
             try:
-                costs.append(cost_on(model(item), book, on))
+                changed = model(item)
             except InvalidInput as error:
+                estimates.append(item)
                 costs.append(None)
                 reasons.append(str(error))
-        return _row(comparison.estimates, change, costs, tuple(dict.fromkeys(reasons)))
+            else:
+                estimates.append(changed)
+                costs.append(cost_on(changed, book, on))
+        return _row(estimates, change, costs, tuple(dict.fromkeys(reasons)))
 
     def rows() -> Iterator[SensitivityRow]:
         yield remodelled("as compared", lambda item: item)

@@ -32,9 +32,7 @@ _PARTS_BELOW = 0.005  # parts of a step under half a percent are left out of the
 
 def headline(comparison: Comparison, decisions: Sequence[Decision]) -> tuple[str, ...]:
     """The answer at each date, how probable it is, and where it would turn."""
-    lines = [
-        _unfit(item) for item in comparison.estimates if item.memory is not None and not item.memory.fits
-    ]
+    lines = [_unfit(item) for item in comparison.estimates if not item.fits]
     small = next((i for i in comparison.estimates if modelled_part.assumed_s(i) > i.train_s), None)
     if small is not None:
         lines.append(
@@ -103,9 +101,9 @@ def _answer(estimates: Sequence[Estimate], decision: Decision) -> list[str]:
     best = decision.cheapest
     cost = None if best is None else decision.costs[best]
     if best is None or cost is None:
-        return [f"No prices at {decision.on}: times only."]
+        return [f"At prices of {decision.on} there is no answer: none of these both fits and has a price."]
     chance = decision.probability
-    if chance == 1:
+    if chance == 1 and decision.break_evens[best] is None:
         return [
             f"At prices of {decision.on} {label(estimates[best])} costs {fmt.dollars(cost.usd)} ({span(cost)})."
         ]
@@ -259,7 +257,8 @@ def _decision(estimates: Sequence[Estimate], decision: Decision) -> Section:
             f"({fmt.significant(even.low_usd_per_hour)}-{fmt.significant(even.high_usd_per_hour)})"
         )  # fmt: skip
         cells = (
-            fmt.dollars(cost.usd), span(cost), probability(decision.probabilities[index]),
+            fmt.dollars(cost.usd), span(cost),
+            probability(decision.probabilities[index]) if item.fits else "does not fit",
             fmt.price(cost.price.usd_per_hour), turn,
         )  # fmt: skip
         rows.append(Row(label(item), cells, "total" if index == decision.cheapest else "normal"))

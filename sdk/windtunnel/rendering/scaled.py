@@ -18,7 +18,7 @@ def section(table: Scaling) -> Section:
     notes += [
         f"{row.instances} instances: does not fit the memory of a worker."
         for row in table.rows
-        if row.estimate is not None and row.estimate.memory is not None and not row.estimate.memory.fits
+        if row.estimate is not None and not row.estimate.fits
     ]
     notes += _outside(table)
     if not any(row.cost for row in table.rows):

@@ -121,6 +121,30 @@ def test_what_does_not_fit_is_said() -> None:
     assert small.needed_bytes == large.needed_bytes > 23e9 * 16 / 8
 
 
+def test_what_does_not_fit_cannot_win() -> None:
+    """However cheap it would be."""
+    job = Workload.transformer(
+        "GPT3-6.7B", microbatch=1, sequence_length=2048, tensor_parallel=2, global_batch=64,
+        on_gpu={"zero": "full"},
+    )  # fmt: skip
+    comparison = compare(job, ["ml.trn1.2xlarge", "ml.p4d.24xlarge"], SIZE, on=date(2025, 6, 1))
+    assert [item.fits for item in comparison.estimates] == [False, True]
+    (decision,) = decisions(comparison)
+    assert decision.cheapest == 1
+    assert decision.probabilities == (None, 1.0)
+    assert not decision.clear
+    assert sensitivity(job, comparison, SIZE)[0].cheapest == 1
+
+
+def test_instances_are_names_or_pairs() -> None:
+    """One name is a list of one; half an instance is none."""
+    assert len(compare(llama(), "ml.trn1.32xlarge", SIZE).estimates) == 1
+    with pytest.raises(InvalidInput, match="a name with a number"):
+        compare(llama(), [("ml.trn1.32xlarge",)], SIZE)  # type: ignore[list-item]
+    with pytest.raises(InvalidInput, match=r"whole number of instances, not 1\.5"):
+        compare(llama(), [("ml.trn1.32xlarge", 1.5)], SIZE)  # type: ignore[list-item]
+
+
 def test_memory_follows_the_settings() -> None:
     """Sharing, splitting, recomputing and a smaller optimizer each need less."""
 
