@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
 
-from windtunnel import client_environment, settings
+from windtunnel import settings
 from windtunnel.errors import ConfigurationError, PricesUnavailable
 from windtunnel.priceperf import Offering, Price
 from windtunnel.priceperf.offerings import EC2_ON_DEMAND, offering_of
@@ -89,6 +89,9 @@ def pricing_client(boto_session: Any = None) -> Any:
         ConfigurationError: the shell's AWS variables are those of `windtunnel env`.
         PricesUnavailable: the profile does not exist.
     """
+    # Only here: it brings the HTTP client, which reading a price book has no use for.
+    from windtunnel import client_environment
+
     environment = settings.environment()
     if boto_session is None and environment.get(client_environment.SAVED):
         raise ConfigurationError(
