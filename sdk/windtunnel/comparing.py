@@ -276,7 +276,7 @@ def _described_title(job: Workload) -> str:
         return "a rehearsed job"
     names = (name for name, model in ARCHITECTURES.items() if model == job.architecture)
     name = next(names, "transformer")
-    return f"{name}, {fmt.quantity(job.parameters, 'parameters')}, sequences of {job.sequence_length:,}"
+    return f"{name}, {fmt.quantity(job.parameters, '')} parameters, sequences of {job.sequence_length:,}"
 
 
 def _default_instances(workload: Workload) -> tuple[str, ...]:

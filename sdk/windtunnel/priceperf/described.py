@@ -142,15 +142,22 @@ class DescribedWorkload(Workload):
         )
 
     def batches(self, clusters: Sequence[Cluster], rule: BatchRule) -> tuple[float, ...]:
-        """The described batch is that of the largest Neuron cluster, or of the first where there is none."""
+        """As described; without a global batch the largest that one of the clusters accumulates to.
+
+        The same samples a worker (``per_device``) are those of the largest Neuron cluster, or of the first.
+        """
+        if rule != "per_device":
+            batch = self.global_batch or max(map(self._accumulated, clusters))
+            return (float(batch),) * len(clusters)
         neuron = [cluster for cluster in clusters if cluster.instance.family == "trn1"]
         reference = max(neuron, key=lambda cluster: cluster.workers) if neuron else clusters[0]
-        job = self.there(reference.instance.family)
-        passes = self.gradient_accumulation or 1
-        batch = self.global_batch or job.microbatch * passes * self.data_parallel(reference)
-        if rule == "per_device":
-            return tuple(batch * cluster.workers / reference.workers for cluster in clusters)
-        return (float(batch),) * len(clusters)
+        batch = self.global_batch or self._accumulated(reference)
+        return tuple(batch * cluster.workers / reference.workers for cluster in clusters)
+
+    def _accumulated(self, cluster: Cluster) -> int:
+        """Sequences of all passes of all copies."""
+        microbatch = self.there(cluster.instance.family).microbatch
+        return microbatch * (self.gradient_accumulation or 1) * self.data_parallel(cluster)
 
     def data_parallel(self, cluster: Cluster) -> int:
         """Copies of the model on the cluster.

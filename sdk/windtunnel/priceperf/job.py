@@ -177,7 +177,7 @@ class Workload(ABC):
             sequence_length: tokens (or patches) of a sequence.
             global_batch: sequences of one optimizer step over all workers.
             gradient_accumulation: passes of one optimizer step on each worker, instead of ``global_batch``;
-                neither: 1.
+                neither: 1. Of instances with one global batch, the one with the largest sets it.
             tensor_parallel: workers that share a layer.
             pipeline_parallel: stages of layers.
             dtype: of weights and activations in memory.

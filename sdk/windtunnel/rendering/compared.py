@@ -93,7 +93,8 @@ def _unfit(item: Estimate) -> str:
     assert need is not None  # noqa: S101 - the caller chose those with a memory
     return (
         f"DOES NOT FIT: {label(item)} would need {fmt.gibibytes(need.needed_bytes)} of a worker's "
-        f"{fmt.gibibytes(need.usable_bytes)} that tensors can use. Its figures are of a job that cannot run."
+        f"{fmt.gibibytes(need.usable_bytes)} that tensors can use, "
+        f"{fmt.percent(need.needed_bytes / need.usable_bytes - 1)} too much. Its figures are of a job that cannot run."
     )
 
 

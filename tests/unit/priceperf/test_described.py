@@ -174,11 +174,13 @@ def test_settings_of_gpus_are_theirs_alone() -> None:
 
 
 def test_batch_rules() -> None:
-    """Global: the same for all. Per device: the same a worker. Accumulation follows the largest trn1."""
+    """Global: the same for all. Per device: the same a worker. Accumulation: the largest."""
     job = llama(global_batch=None, gradient_accumulation=4)
     assert [e.global_batch for e in compare(job, PAIR, SIZE).estimates] == [16, 16]
     assert [e.global_batch for e in compare(job, PAIR, SIZE, batch="per_device").estimates] == [16, 4]
     assert compare(job, [(PAIR[0], 8)], SIZE).estimates[0].global_batch == 128
+    wide = llama(global_batch=None, on_gpu={"tensor_parallel": 1, "zero": "full"})
+    assert [e.global_batch for e in compare(wide, PAIR, SIZE).estimates] == [8, 8]
     with pytest.raises(InvalidInput, match="batch must be one of global, per_device"):
         compare(job, PAIR, SIZE, batch="local")  # type: ignore[arg-type]
 
