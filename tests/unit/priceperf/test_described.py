@@ -145,6 +145,15 @@ def test_instances_are_names_or_pairs() -> None:
         compare(llama(), [("ml.trn1.32xlarge", 1.5)], SIZE)  # type: ignore[list-item]
 
 
+def test_what_was_published_fits() -> None:
+    """Every published row ran, so none may be called too large."""
+    rows = [row for calibration in CALIBRATIONS.values() for row in calibration.rows]
+    assert len(rows) == 58
+    assert [
+        row.config for row in rows if not memory_need(row.training, CATALOG[row.instance_type]).fits
+    ] == []
+
+
 def test_memory_follows_the_settings() -> None:
     """Sharing, splitting, recomputing and a smaller optimizer each need less."""
 
@@ -159,7 +168,7 @@ def test_memory_follows_the_settings() -> None:
     assert need(tensor_parallel=16) < need()
     assert need(optimizer="sgd") < need(optimizer="lamb") == need(optimizer="adamw")
     weights = ARCHITECTURES["Llama2-7B"].parameters
-    assert need(zero="none", recompute="full") > weights * 16 / 8
+    assert need(zero="none", recompute="full") > weights * 12 / 8
 
 
 def test_settings_of_gpus_are_theirs_alone() -> None:
