@@ -65,7 +65,8 @@ def sensitivity(
         if count < 1 or count != int(count):
             raise InvalidInput(f"{item.name}: {item.instance_count} instances cannot be halved")
         run = Run(Cluster(item.instance, int(count)), item.global_batch * batch, item.precision)
-        return estimate(workload, run, job, item.name)
+        own = item.correction
+        return estimate(workload, run, job, item.name, None if own is None else {own.family: own})
 
     def remodelled(change: str, model: Callable[[Estimate], Estimate]) -> SensitivityRow:
         costs: list[Cost | None] = []
