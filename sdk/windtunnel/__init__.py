@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from windtunnel.diagnostics import Diagnostic, Diagnostics
     from windtunnel.errors import (
         BackendError,
+        BudgetExceeded,
+        BudgetWarning,
         ConfigurationError,
         Detached,
         InputError,
@@ -49,6 +51,8 @@ _HOME_OF = {
     "Architecture": "priceperf",
     "AwsSession": "session",
     "BackendError": "errors",
+    "BudgetExceeded": "errors",
+    "BudgetWarning": "errors",
     "ComparisonReport": "comparing",
     "ConfigurationError": "errors",
     "Detached": "errors",
@@ -88,6 +92,8 @@ __all__ = [
     "Architecture",
     "AwsSession",
     "BackendError",
+    "BudgetExceeded",
+    "BudgetWarning",
     "ComparisonReport",
     "ConfigurationError",
     "Detached",

@@ -92,6 +92,9 @@ class JobArguments:
             boto3.Session.
         local_cores: Rehearse with this many NeuronCores a host instead of all; local sessions only. The
             environment variable WINDTUNNEL_LOCAL_CORES is its default.
+        max_cost: US dollars that the job's instances may cost. On AWS ``max_run`` is lowered so that the bill
+            stays within; here nothing is charged, and what AWS would do is said. The environment variable
+            WINDTUNNEL_MAX_COST is its default.
     """
 
     role: str | None = None
@@ -145,6 +148,7 @@ class JobArguments:
     instance_placement_config: Mapping[str, Any] | None = None
     session: Any = None
     local_cores: int | None = None
+    max_cost: float | None = None
 
 
 ARGUMENT_NAMES = tuple(field.name for field in fields(JobArguments))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Mapping
 from dataclasses import MISSING, fields
-from typing import Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from windtunnel import settings, validation
 from windtunnel.arguments import (
@@ -29,6 +30,10 @@ from windtunnel.request import (
 )
 from windtunnel.session import Session, resolve_session
 from windtunnel.source import check_entry_point_name, source_tree
+
+if TYPE_CHECKING:
+    from windtunnel.priceperf import FullScale, PriceBook
+    from windtunnel.rehearsal import Rehearsal
 
 _MODEL_CONTENT_TYPE = "application/x-sagemaker-model"
 
@@ -73,14 +78,22 @@ class EstimatorBase(JobArguments):
         inputs: Inputs = None,
         job_name: str | None = None,
         experiment_config: Mapping[str, str] | None = None,
+        *,
+        max_cost: float | None = None,
+        full_scale: FullScale | None = None,
+        rehearsal: Rehearsal | None = None,
+        prices: PriceBook | None = None,
     ) -> TrainingRequest:
-        """The request ``fit`` would send, checked. Uploads and starts nothing.
+        """The request ``fit`` would send, checked. Uploads and starts nothing. Arguments as `fit`'s.
 
         Raises:
             ConfigurationError: what AWS, or the container, would refuse.
+            BudgetExceeded: on AWS, ``max_cost`` does not buy this job.
         """
         validation.check_arguments(self)
+        self._check_own()
         self._check_place()
+        limit = _limit(max_cost, self.max_cost, (full_scale, rehearsal, prices))
         image_uri = self.training_image_uri()
         check_kind("image_uri", image_uri, str)
         check_kind("experiment_config", experiment_config, Mapping | None)
@@ -88,7 +101,7 @@ class EstimatorBase(JobArguments):
         data = channels(inputs)
         if not self.session.local and self.local_cores is not None:
             raise UnsupportedArgument("local_cores= is for rehearsals; on AWS all cores are there.")
-        return build_request(
+        request = build_request(
             self._with_local_cores(),
             target=self.session.target(self.role),
             job_name=name,
@@ -99,6 +112,19 @@ class EstimatorBase(JobArguments):
             input_mode=inputs.input_mode if isinstance(inputs, TrainingInput) else None,
             experiment_config=experiment_config,
             checkpoints_exclude_debugger=self._debugger_excludes_checkpoints,
+        )
+        if limit is None:
+            return request
+        from windtunnel.spending import limited  # the price model is loaded only for who asks it
+
+        return limited(
+            request,
+            limit,
+            self.session,
+            self.latest_training_job,
+            full_scale=full_scale,
+            rehearsal=rehearsal,
+            prices=prices,
         )
 
     @overload
@@ -111,6 +137,10 @@ class EstimatorBase(JobArguments):
         experiment_config: Mapping[str, str] | None = None,
         *,
         dry_run: Literal[False] = False,
+        max_cost: float | None = None,
+        full_scale: FullScale | None = None,
+        rehearsal: Rehearsal | None = None,
+        prices: PriceBook | None = None,
     ) -> TrainingJob: ...
 
     @overload
@@ -123,6 +153,10 @@ class EstimatorBase(JobArguments):
         experiment_config: Mapping[str, str] | None = None,
         *,
         dry_run: Literal[True],
+        max_cost: float | None = None,
+        full_scale: FullScale | None = None,
+        rehearsal: Rehearsal | None = None,
+        prices: PriceBook | None = None,
     ) -> TrainingRequest: ...
 
     def fit(
@@ -134,6 +168,10 @@ class EstimatorBase(JobArguments):
         experiment_config: Mapping[str, str] | None = None,
         *,
         dry_run: bool = False,
+        max_cost: float | None = None,
+        full_scale: FullScale | None = None,
+        rehearsal: Rehearsal | None = None,
+        prices: PriceBook | None = None,
     ) -> TrainingJob | TrainingRequest:
         """Start a training job; with ``wait``, follow it to its end.
 
@@ -147,17 +185,35 @@ class EstimatorBase(JobArguments):
             job_name: default: ``base_job_name`` and the time.
             experiment_config: sent as ExperimentConfig.
             dry_run: return the `TrainingRequest` and start nothing.
+            max_cost: US dollars that the instances may cost, instead of the estimator's. On AWS ``max_run`` is
+                lowered so that AWS itself stops the job in time; price, bound and modelled cost are printed.
+            full_scale: the size of this job, to model its cost from a rehearsal of a sample.
+            rehearsal: what to model from: a job that ran here, its counters, the path of its counters.json,
+                or a Workload. Default: this estimator's latest job, if it ran here.
+            prices: another price book than the built-in one with what `windtunnel prices refresh` has fetched.
 
         Raises:
             ConfigurationError: before anything is uploaded or started.
+            BudgetExceeded: on AWS, before anything is uploaded: ``max_cost`` does not buy a useful run, or all
+                of the modelled cost's interval lies above it. Locally, and when only a part of it does: a
+                `BudgetWarning`.
             BackendError: the local backend does not start.
             ServiceCallFailed: the job was refused.
             TrainingJobFailed: the job failed (with ``wait``).
         """
         wants_logs(logs)  # what is wrong with it is said before a job runs
-        request = self.request(inputs, job_name, experiment_config)
+        request = self.request(
+            inputs,
+            job_name,
+            experiment_config,
+            max_cost=max_cost,
+            full_scale=full_scale,
+            rehearsal=rehearsal,
+            prices=prices,
+        )
         if dry_run:
             return request
+        self._say_cost(request, prices)
         self.session.warm_up()  # beside the packing of the code, which submit() begins with
         try:
             self.session.submit(request)
@@ -204,6 +260,18 @@ class EstimatorBase(JobArguments):
     @classmethod
     def _from_image(cls, image_uri: str, session: Session, arguments: dict[str, Any]) -> EstimatorBase:
         return cls(image_uri=image_uri, session=session, **arguments)
+
+    def _say_cost(self, request: TrainingRequest, prices: PriceBook | None) -> None:
+        """Before anything is uploaded: the budget, or on AWS what the job may cost without one."""
+        lines: tuple[str | None, ...] = () if request.budget is None else request.budget.lines()
+        if request.budget is None and not self.session.local:
+            from windtunnel.spending import exposure
+
+            lines = (exposure(request, self.session, prices),)
+        sys.stdout.write("".join(f"{line}\n" for line in lines if line))
+
+    def _check_own(self) -> None:
+        """Arguments of a subclass, which may have been changed since the estimator was made."""
 
     def _latest(self) -> TrainingJob:
         if self.latest_training_job is None:
@@ -272,6 +340,21 @@ class EstimatorBase(JobArguments):
 
     def _sent_hyperparameters(self) -> dict[str, str]:
         return {str(key): str(value) for key, value in self.hyperparameters().items()}
+
+
+def _limit(given: float | None, own: float | None, modelling: tuple[object, ...]) -> float | None:
+    """The budget in force, US dollars: that of the call, of the estimator, or of the environment."""
+    validation.check_max_cost("max_cost", given)
+    limit = own if given is None else given
+    if limit is None:
+        limit = settings.max_cost()
+        validation.check_max_cost(settings.MAX_COST_VARIABLE, limit)
+    if limit is None and any(value is not None for value in modelling):
+        raise ConfigurationError(
+            "full_scale=, rehearsal= and prices= say what a job will cost, to hold it against max_cost=. Give "
+            "max_cost= too, or see the cost alone with job.report(full_scale=...) of a rehearsal."
+        )
+    return limit
 
 
 def show_arguments(estimator: type[EstimatorBase]) -> None:

@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import Any, Literal
 
 from windtunnel.errors import JobNotFinished
+from windtunnel.price_cache import book_and_notes
 from windtunnel.priceperf import (
     ARCHITECTURES,
     AUTO_CAST,
@@ -35,6 +36,7 @@ from windtunnel.priceperf import (
 from windtunnel.priceperf import compare as compare_workload
 from windtunnel.priceperf import scaling as scale_workload
 from windtunnel.priceperf.scaling import COUNTS, ScalingMode
+from windtunnel.rehearsal import trn_precision
 from windtunnel.rendering import compared, scaled
 from windtunnel.rendering import format as fmt
 from windtunnel.rendering.document import Document
@@ -43,9 +45,8 @@ from windtunnel.report import (
     LARGE_NEURON_INSTANCE,
     DrawnDocument,
     ReportableJob,
-    book_and_notes,
-    trn_precision,
 )
+from windtunnel.user_calibration import STORED, CalibrationStore, UserCalibration
 
 __all__ = ["ComparisonReport", "ScalingReport", "compare", "scaling"]
 
@@ -62,6 +63,7 @@ class ComparisonReport(DrawnDocument):
         decisions: one a date of prices: who is cheapest, with which probability, and where it turns.
         scalings: a table an instance, where asked for.
         price_notes: of which day the prices are, and how old the newest one fetched from AWS is.
+        notes: what is read first: the user's own calibration, where it is in the figures.
     """
 
     def __init__(
@@ -74,8 +76,10 @@ class ComparisonReport(DrawnDocument):
         on: date | None,
         scalings: tuple[Scaling, ...] = (),
         price_notes: Sequence[str] = (),
+        notes: tuple[str, ...] = (),
     ) -> None:
         """Built by `compare`."""
+        self.notes = notes
         self.title = title
         self.workload = workload
         self.comparison = comparison
@@ -111,7 +115,7 @@ class ComparisonReport(DrawnDocument):
         return Document(
             f"Windtunnel comparison: {self.title}",
             "modelled, not measured; every figure has its interval, every cost its price and date",
-            compared.headline(self.comparison, self.decisions),
+            self.notes + compared.headline(self.comparison, self.decisions),
             (*parts, *map(scaled.section, self.scalings)),
         )
 
@@ -125,6 +129,7 @@ class ComparisonReport(DrawnDocument):
             **comparison_data(
                 self.comparison, self.decisions, self.sensitivity, self.workload, self.full_scale
             ),
+            "notes": list(self.notes),
             "price_notes": list(self.price_notes),
             "scaling": [scaling_data(table) for table in self.scalings],
         }
@@ -137,14 +142,15 @@ class ComparisonReport(DrawnDocument):
         """
         from windtunnel.rendering.plot import cost_plot
 
-        return cost_plot(self.comparison, self.title)
+        return cost_plot(self.comparison, f"{self.title} (YOUR CALIBRATION)" if self.notes else self.title)
 
 
 class ScalingReport(DrawnDocument):
     """One job on more and more instances. ``scaling`` holds the figures."""
 
-    def __init__(self, title: str, scaling: Scaling) -> None:
-        """Built by `scaling`."""
+    def __init__(self, title: str, scaling: Scaling, notes: tuple[str, ...] = ()) -> None:
+        """Built by `scaling`. ``notes`` are read first."""
+        self.notes = notes
         self.title = title
         self.scaling = scaling
 
@@ -155,14 +161,22 @@ class ScalingReport(DrawnDocument):
     def document(self) -> Document:
         """The table."""
         return Document(
-            f"Windtunnel scaling: {self.title}", "modelled, not measured", (), (scaled.section(self.scaling),)
+            f"Windtunnel scaling: {self.title}",
+            "modelled, not measured",
+            self.notes,
+            (scaled.section(self.scaling),),
         )
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
         from windtunnel.rendering.compared_data import scaling_data
 
-        return {"schema": SCALING_SCHEMA, "title": self.title, **scaling_data(self.scaling)}
+        return {
+            "schema": SCALING_SCHEMA,
+            "title": self.title,
+            "notes": list(self.notes),
+            **scaling_data(self.scaling),
+        }
 
 
 def compare(
@@ -176,6 +190,7 @@ def compare(
     on: date | None = None,
     scaling: ScalingMode | None = None,
     counts: Sequence[int] = COUNTS,
+    user_calibration: CalibrationStore | None = STORED,
 ) -> ComparisonReport:
     """Time, cost and winner of one job on several instances, each with its interval.
 
@@ -193,6 +208,7 @@ def compare(
         on: only prices in force on that day; None: each date from which prices hold.
         scaling: also a table of ``strong`` or ``weak`` scaling for each instance.
         counts: numbers of instances for it.
+        user_calibration: whose corrections of a rehearsed job's step times are used, and named first; None: none.
 
     Raises:
         JobNotFinished: the job runs, or has left no counters.
@@ -205,6 +221,7 @@ def compare(
     chosen = instances or _default_instances(workload)
     size = full_scale or workload.full_scale()
     book, price_notes = book_and_notes(prices, on)
+    own = UserCalibration() if user_calibration is None else user_calibration.load()
     comparison = compare_workload(
         workload,
         chosen,
@@ -214,15 +231,36 @@ def compare(
         batch=batch,
         on=on,
         trn_precision=precision,
+        corrections=own.corrections,
     )
     if on is not None and not any(cost for _, costs in comparison.costs for cost in costs):
         book.price(comparison.estimates[0].name, on)  # says what is missing
     tables = [
-        scale_workload(workload, name, counts, scaling, size, prices=book, on=on, trn_precision=precision)
+        scale_workload(
+            workload,
+            name,
+            counts,
+            scaling,
+            size,
+            prices=book,
+            on=on,
+            trn_precision=precision,
+            corrections=own.corrections,
+        )
         for name in dict.fromkeys(item.name for item in comparison.estimates)
         if scaling is not None
     ]
-    return ComparisonReport(title, workload, comparison, size, book, on, tuple(tables), price_notes)
+    return ComparisonReport(
+        title,
+        workload,
+        comparison,
+        size,
+        book,
+        on,
+        tuple(tables),
+        price_notes,
+        own.notes(comparison.estimates),
+    )
 
 
 def scaling(
@@ -234,6 +272,7 @@ def scaling(
     *,
     prices: PriceBook | None = None,
     on: date | None = None,
+    user_calibration: CalibrationStore | None = STORED,
 ) -> ScalingReport:
     """One job on several numbers of instances: step, throughput, speed-up, efficiency, hours, cost.
 
@@ -246,10 +285,21 @@ def scaling(
     """
     title, workload, precision = _read(job)
     book, _ = book_and_notes(prices, on)
+    own = UserCalibration() if user_calibration is None else user_calibration.load()
     table = scale_workload(
-        workload, instance, counts, mode, full_scale, prices=book, on=on, trn_precision=precision
+        workload,
+        instance,
+        counts,
+        mode,
+        full_scale,
+        prices=book,
+        on=on,
+        trn_precision=precision,
+        corrections=own.corrections,
     )
-    return ScalingReport(title, table)
+    return ScalingReport(
+        title, table, own.notes(row.estimate for row in table.rows if row.estimate is not None)
+    )
 
 
 def _read(job: Subject) -> tuple[str, Workload, Precision]:

@@ -5,6 +5,7 @@
     │   ├── UnsupportedArgument    a SageMaker argument that has no meaning here
     │   ├── SourceError            the entry point, source_dir or dependencies
     │   ├── InputError             a channel
+    │   ├── BudgetExceeded         max_cost does not buy this job
     │   └── UnknownImage           no training image for these versions or this region
     ├── BackendError               the local backend does not start or does not answer
     ├── ServiceCallFailed          SageMaker, S3, CloudWatch Logs, STS or IAM refused a call
@@ -16,6 +17,9 @@
 
     KeyboardInterrupt
     └── Detached                   Ctrl-C while following a job: the job goes on
+
+    UserWarning
+    └── BudgetWarning              max_cost may not be enough; the job starts
 
 Every message says what was given, what is valid and what to do next.
 """
@@ -46,6 +50,14 @@ class SourceError(ConfigurationError):
 
 class InputError(ConfigurationError):
     """A channel's data cannot be provided."""
+
+
+class BudgetExceeded(ConfigurationError):
+    """``max_cost`` does not buy a useful run, or the job is modelled to cost more. Nothing was started."""
+
+
+class BudgetWarning(UserWarning):
+    """The modelled cost speaks against ``max_cost``, or AWS would refuse what is only rehearsed here."""
 
 
 class UnknownImage(ConfigurationError):

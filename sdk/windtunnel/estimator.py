@@ -5,7 +5,7 @@
     HuggingFace    a script in AWS's Hugging Face image for Trainium
 
 A notebook written for ``sagemaker.pytorch.PyTorch`` needs only its import changed. Of our own are
-``session=``, ``local_cores=``, ``fit(dry_run=True)``, ``request()``, and that ``fit`` returns the job.
+``session=``, ``local_cores=``, ``max_cost=``, ``fit(dry_run=True)``, ``request()``, and that ``fit`` returns the job.
 """
 
 from __future__ import annotations
@@ -19,11 +19,10 @@ from windtunnel import images, validation
 from windtunnel.arguments import AnyPath, Tags, refuse_unsupported
 from windtunnel.base_estimator import EstimatorBase, show_arguments
 from windtunnel.errors import ConfigurationError, SourceError, UnknownImage
-from windtunnel.inputs import Inputs
 from windtunnel.instance_groups import group_names
 from windtunnel.kinds import check_kind
 from windtunnel.recovery import code_arguments
-from windtunnel.request import TrainingRequest, encode_hyperparameters
+from windtunnel.request import encode_hyperparameters
 from windtunnel.session import Session
 
 
@@ -133,20 +132,13 @@ class Framework(EstimatorBase):
             values.update(encode_hyperparameters(own))
         return dict(values)
 
+    def _check_own(self) -> None:
+        self._check_distribution()
+
     def _check_distribution(self) -> None:
         validation.check_distribution(
             self.distribution, self.instance_type, self.entry_point, self.instance_groups
         )
-
-    def request(
-        self,
-        inputs: Inputs = None,
-        job_name: str | None = None,
-        experiment_config: Mapping[str, str] | None = None,
-    ) -> TrainingRequest:
-        """See `EstimatorBase.request`; also checks ``distribution``, which may have been changed since."""
-        self._check_distribution()
-        return super().request(inputs, job_name, experiment_config)
 
     @classmethod
     def _from_image(cls, image_uri: str, session: Session, arguments: dict[str, Any]) -> EstimatorBase:
@@ -176,8 +168,9 @@ class PyTorch(Framework):
 
     Give ``framework_version`` ("2.9" or "2.9.0") or ``image_uri``; ``py_version`` is optional, since each version
     has one image. ``distribution`` starts a worker for each NeuronCore with torchrun; without it the script runs
-    once. ``help(windtunnel.arguments.JobArguments)`` explains the further keyword arguments; two are not SDK
-    v2's: ``session`` (where the job runs) and ``local_cores`` (rehearse with fewer cores).
+    once. ``help(windtunnel.arguments.JobArguments)`` explains the further keyword arguments; three are not SDK
+    v2's: ``session`` (where the job runs), ``local_cores`` (rehearse with fewer cores) and ``max_cost`` (a limit
+    in US dollars).
     """
 
     _debugger_excludes_checkpoints = True

@@ -240,14 +240,14 @@ class TrainingJob:
         return diagnostics_of(self.counters())
 
     def report(
-        self, full_scale: FullScale | None = None, *, prices_on: date | None = None
+        self, full_scale: FullScale | None = None, *, prices_on: date | None = None, **more: Any
     ) -> PricePerformance:
-        """What the job, of the size ``full_scale`` (None: as it ran), would take and cost on Trainium and p4d,
-        at the prices of a day (None: at each day on which one changed).
+        """What the job, of size ``full_scale`` (None: as it ran), would take and cost on Trainium and p4d, at the
+        prices of a day (None: at each change), or did cost on AWS. ``more``: see `report.report_for_job`.
         """
         from windtunnel.report import report_for_job
 
-        return report_for_job(self, full_scale=full_scale, prices_on=prices_on)
+        return report_for_job(self, full_scale=full_scale, prices_on=prices_on, **more)
 
     def _output_document(self, description: dict[str, Any], name: str) -> dict[str, Any] | None:
         """A JSON document of Windtunnel's own beside the job's output; None when there is none."""

@@ -75,6 +75,15 @@ def load(home: Path | None = None, *, today: date | None = None) -> LoadedPrices
     return LoadedPrices(book, path, (_age(book, today or _now().date()),))
 
 
+def book_and_notes(given: PriceBook | None, on: date | None) -> tuple[PriceBook, tuple[str, ...]]:
+    """The book of a report (None: `load`'s), as of a day if one is given, and what to know of it."""
+    loaded = LoadedPrices(given, None, ()) if given is not None else load()
+    if on is None:
+        return loaded.book, loaded.notes
+    said = f"Everything modelled is priced at the prices in force on {on}."
+    return loaded.book.at(on), (said, *loaded.notes)
+
+
 def refresh(
     regions: Sequence[str] = DEFAULT_REGIONS,
     instances: Sequence[str] = DEFAULT_INSTANCES,

@@ -14,16 +14,14 @@ from dataclasses import asdict
 from datetime import date
 from typing import TYPE_CHECKING, Any, Protocol
 
-from windtunnel.errors import JobNotFinished
+from windtunnel.errors import JobNotFinished, ServiceCallFailed
+from windtunnel.price_cache import book_and_notes
 from windtunnel.priceperf import (
-    AUTO_CAST,
-    FP32,
     BatchRule,
     Comparison,
     CountedWorkload,
     FullScale,
     InvalidInput,
-    Precision,
     PriceBook,
     PricePerfError,
     PublishedComparison,
@@ -31,12 +29,14 @@ from windtunnel.priceperf import (
     instance_type,
     published_comparison,
 )
+from windtunnel.rehearsal import Rehearsal, trn_precision
 from windtunnel.rendering import diagnosed
 from windtunnel.rendering import measured as measured_part
 from windtunnel.rendering import modelled as modelled_part
 from windtunnel.rendering import published as published_part
 from windtunnel.rendering import validated as validated_part
 from windtunnel.rendering.document import Document, Section
+from windtunnel.user_calibration import STORED, CalibrationStore, UserCalibration
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderableType
@@ -54,7 +54,6 @@ __all__ = [
     "published",
     "report_for_counters",
     "report_for_job",
-    "trn_precision",
     "validated",
 ]
 
@@ -122,6 +121,7 @@ class PricePerformance(DrawnDocument):
         comparison: what is modelled; None when there is nothing to model from.
         unavailable: why there is no comparison.
         diagnostics: what to change in the script; None without counters.
+        notes: what is read first: the user's own calibration, where it is in the figures.
         price_notes: of which day the prices are, and how old the newest one fetched from AWS is.
     """
 
@@ -135,9 +135,11 @@ class PricePerformance(DrawnDocument):
         prices: PriceBook,
         diagnostics: Diagnostics | None = None,
         price_notes: Sequence[str] = (),
+        notes: tuple[str, ...] = (),
     ) -> None:
         """Built by `report_for_job` and `report_for_counters`."""
         self.price_notes = tuple(price_notes)
+        self.notes = notes
         self.measured = dict(measured)
         self.comparison = comparison
         self.full_scale = full_scale
@@ -160,9 +162,9 @@ class PricePerformance(DrawnDocument):
             sections.append(bill)
         if self.diagnostics is not None and (change := diagnosed.for_report(self.diagnostics)) is not None:
             sections.append(change)
-        headline: tuple[str, ...] = ()
+        headline = self.notes
         if self.comparison is not None and self._workload is not None:
-            headline = modelled_part.headline(self.comparison, self.full_scale)
+            headline += modelled_part.headline(self.comparison, self.full_scale)
             sections += modelled_part.sections(self.comparison, self._workload, self.full_scale)
         elif facts["where"] == "local":
             sections.append(Section("Modelled", "modelled", notes=(f"Nothing: {self.unavailable}",)))
@@ -171,7 +173,7 @@ class PricePerformance(DrawnDocument):
         status = f", {facts['status']}" if "status" in facts else ""
         return Document(
             f"Windtunnel report: {facts.get('job', 'counters')}{status}",
-            _subtitle(facts),
+            measured_part.subtitle(facts),
             headline,
             tuple(sections),
         )
@@ -185,6 +187,7 @@ class PricePerformance(DrawnDocument):
             "measured": self.measured,
             "modelled": None if self.comparison is None else modelled(self.comparison, self.full_scale),
             "unavailable": self.unavailable,
+            "notes": list(self.notes),
             "price_notes": list(self.price_notes),
             "diagnostics": None
             if self.diagnostics is None
@@ -202,7 +205,9 @@ class PricePerformance(DrawnDocument):
             raise InvalidInput(f"nothing to plot: {self.unavailable}")
         from windtunnel.rendering.plot import cost_plot
 
-        return cost_plot(self.comparison, str(self.measured.get("job", "Modelled cost")))
+        title = str(self.measured.get("job", "Modelled cost"))
+        own = any(item.correction for item in self.comparison.estimates)
+        return cost_plot(self.comparison, f"{title} (YOUR CALIBRATION)" if own else title)
 
 
 class PublishedReport(DrawnDocument):
@@ -245,8 +250,10 @@ def report_for_job(
     batch: BatchRule = "rehearsed",
     prices: PriceBook | None = None,
     prices_on: date | None = None,
+    rehearsal: Rehearsal | None = None,
+    user_calibration: CalibrationStore | None = STORED,
 ) -> PricePerformance:
-    """The report of a job that ran here (or, without counters, on AWS).
+    """The report of a job that ran here, or on AWS: its bill, and with ``rehearsal`` beside its prediction.
 
     Blocks while the job is described and its counters are fetched; idempotent.
 
@@ -259,15 +266,26 @@ def report_for_job(
         prices: another price book than the built-in one with what `windtunnel prices refresh` has fetched.
         prices_on: the day at whose prices everything modelled is priced; None: at each day on which a price
             changed. A bill of AWS keeps the prices of the day on which the job ran.
+        rehearsal: of a job on AWS: a job that ran here, its counters or their file; then ``full_scale`` is the
+            size of the job on AWS.
+        user_calibration: whose corrections of step times are used, and named first; None: none.
 
     Raises:
         UnknownInstance: one of ``instances`` has no figures.
         PriceUnknown: the book has no price of any of them on that day.
         JobNotFinished: the job still runs.
+        ConfigurationError: ``rehearsal`` cannot be read, or the job it is for did not run on AWS.
     """
     describe = job.describe()
     book, notes = book_and_notes(prices, prices_on)
-    return _report(describe, _counters(job, describe), full_scale, instances, batch, book, notes)
+    if rehearsal is None:
+        counters = _counters(job, describe)
+        return _report(describe, counters, full_scale, instances, batch, book, notes, user_calibration)
+    from windtunnel.after_flight import FlightReport
+
+    flown = FlightReport.of(describe, rehearsal, full_scale, instances, batch, book, user_calibration)
+    flown.price_notes = notes
+    return flown
 
 
 def report_for_counters(
@@ -278,6 +296,7 @@ def report_for_counters(
     batch: BatchRule = "rehearsed",
     prices: PriceBook | None = None,
     prices_on: date | None = None,
+    user_calibration: CalibrationStore | None = STORED,
 ) -> PricePerformance:
     """The same from a ``counters.json`` alone.
 
@@ -288,7 +307,7 @@ def report_for_counters(
     """
     CountedWorkload.from_counters(counters)
     book, notes = book_and_notes(prices, prices_on)
-    return _report({}, counters, full_scale, instances, batch, book, notes)
+    return _report({}, counters, full_scale, instances, batch, book, notes, user_calibration)
 
 
 def published() -> PublishedReport:
@@ -313,8 +332,11 @@ def _counters(job: ReportableJob, describe: Mapping[str, Any]) -> Mapping[str, A
     """None for an ended job that left none; a job still running raises its own `JobNotFinished`."""
     try:
         return job.counters()
-    except JobNotFinished:
-        if describe.get("TrainingJobStatus") in ("Completed", "Failed", "Stopped"):
+    except (JobNotFinished, ServiceCallFailed) as error:
+        # A job on AWS has no counters, and its bucket need not be ours to read.
+        local = measured_part.LOCAL_ACCOUNT in str(describe.get("TrainingJobArn"))
+        ended = describe.get("TrainingJobStatus") in ("Completed", "Failed", "Stopped")
+        if ended and not (local and isinstance(error, ServiceCallFailed)):
             return None
         raise
 
@@ -327,6 +349,7 @@ def _report(
     batch: BatchRule,
     book: PriceBook,
     price_notes: Sequence[str],
+    user_calibration: CalibrationStore | None,
 ) -> PricePerformance:
     facts = measured_part.collect(describe, counters)
     if counters is None:
@@ -341,41 +364,28 @@ def _report(
         workload = CountedWorkload.from_counters(counters)
     except PricePerfError as error:
         return PricePerformance(facts, None, None, full_scale, str(error), book, found, price_notes)
-    # A rehearsal is of a SageMaker job, so its prices are SageMaker's, with or without "ml." in the names.
-    named = tuple(instance_type(name).name for name in instances or ())
-    chosen = named or (workload.instance_type, LARGE_NEURON_INSTANCE, GPU_INSTANCE)
-    if instances is None and workload.instance_type == "ml.trn1n.32xlarge":
-        chosen = (workload.instance_type, GPU_INSTANCE)
+    calibration = UserCalibration() if user_calibration is None else user_calibration.load()
     comparison = compare(
         workload,
-        chosen,
+        shown_beside(workload.instance_type, instances),
         full_scale,
         prices=book,
         batch=batch,
         trn_precision=trn_precision(describe),
+        corrections=calibration.corrections,
     )
     if book.as_of is not None and not comparison.costs:
         book.price(comparison.estimates[0].instance.name)  # says what is missing
-    return PricePerformance(facts, workload, comparison, full_scale, None, book, found, price_notes)
+    own = calibration.notes(comparison.estimates)
+    return PricePerformance(facts, workload, comparison, full_scale, None, book, found, price_notes, own)
 
 
-def book_and_notes(given: PriceBook | None, on: date | None) -> tuple[PriceBook, tuple[str, ...]]:
-    """The book of a report, as of a day if one is given, and what to know of it."""
-    notes: tuple[str, ...] = ()
-    if given is None:
-        from windtunnel.price_cache import load
-
-        loaded = load()
-        given, notes = loaded.book, loaded.notes
-    if on is None:
-        return given, notes
-    return given.at(on), (f"Everything modelled is priced at the prices in force on {on}.", *notes)
-
-
-def trn_precision(describe: Mapping[str, Any]) -> Precision:
-    """How products run on trn1 under the job's NEURON_CC_FLAGS."""
-    flags = str((describe.get("Environment") or {}).get("NEURON_CC_FLAGS", ""))
-    return FP32 if "--auto-cast=none" in flags.replace("--auto-cast none", "--auto-cast=none") else AUTO_CAST
+def shown_beside(own: str, instances: Sequence[str] | None) -> tuple[str, ...]:
+    """What is modelled: what was asked for, or the job's own instance, the largest trn1 and p4d."""
+    if instances:
+        # A rehearsal is of a SageMaker job, so its prices are SageMaker's, with or without "ml." in the names.
+        return tuple(instance_type(name).name for name in instances)
+    return (own, GPU_INSTANCE) if own == "ml.trn1n.32xlarge" else (own, LARGE_NEURON_INSTANCE, GPU_INSTANCE)
 
 
 def _diagnostics(counters: Mapping[str, Any]) -> Diagnostics:
@@ -383,13 +393,3 @@ def _diagnostics(counters: Mapping[str, Any]) -> Diagnostics:
     from windtunnel.diagnostics import diagnostics_of
 
     return diagnostics_of(counters)
-
-
-def _subtitle(facts: Mapping[str, Any]) -> str:
-    instance = measured_part.instances(facts)
-    if facts["where"] == "aws":
-        return f"{instance}, ran on AWS"
-    used, whole = facts.get("cores_used"), facts.get("instance_cores")
-    if used and whole and used < whole:
-        return f"{instance}, rehearsed here with {used} of its {whole} cores"
-    return f"{instance}, rehearsed here"

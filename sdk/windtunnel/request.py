@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from windtunnel import validation
 from windtunnel.arguments import JobArguments, tag_list
@@ -21,6 +21,9 @@ from windtunnel.inputs import Channel, TrainingInput, local_path, split_s3
 from windtunnel.instance_groups import to_request
 from windtunnel.settings import LOCAL_CORES_VARIABLE
 from windtunnel.source import TARBALL_NAME, SourceTree
+
+if TYPE_CHECKING:
+    from windtunnel.budget import Budget
 
 CODE_CHANNEL = "code"
 CODE_IN_CONTAINER = f"/opt/ml/input/data/{CODE_CHANNEL}/{TARBALL_NAME}"
@@ -75,6 +78,8 @@ class TrainingRequest:
 
     parameters: Mapping[str, Any]
     uploads: tuple[Upload, ...] = field(default=())
+    budget: Budget | None = None
+    """What ``max_cost`` came to; None without one."""
 
     @property
     def name(self) -> str:
@@ -99,7 +104,7 @@ class TrainingRequest:
         return copy.deepcopy(dict(self.parameters))
 
     def __repr__(self) -> str:
-        """The request as JSON, then one line an upload."""
+        """The request as JSON, then one line an upload, then the budget."""
         lines = [json.dumps(self.parameters, indent=2, sort_keys=True)]
         for upload in self.uploads:
             if isinstance(upload, SourceUpload):
@@ -108,6 +113,8 @@ class TrainingRequest:
                 )
             else:
                 lines.append(f"upload: {upload.path} -> s3://{upload.bucket}/{upload.prefix}/")
+        if self.budget is not None:
+            lines += self.budget.lines()
         return "\n".join(lines)
 
 

@@ -12,6 +12,7 @@ from windtunnel.local_paths import absolute
 HOME_VARIABLE = "WINDTUNNEL_HOME"
 IDLE_VARIABLE = "WINDTUNNEL_IDLE_SECONDS"
 LOCAL_CORES_VARIABLE = "WINDTUNNEL_LOCAL_CORES"
+MAX_COST_VARIABLE = "WINDTUNNEL_MAX_COST"
 
 
 def home(environment: Mapping[str, str] | None = None) -> Path:
@@ -32,6 +33,23 @@ def local_cores(environment: Mapping[str, str] | None = None) -> int | None:
     if not text.isdecimal():
         raise ConfigurationError(f"{LOCAL_CORES_VARIABLE}={text!r}: a whole number is needed.")
     return int(text)
+
+
+def max_cost(environment: Mapping[str, str] | None = None) -> float | None:
+    """``WINDTUNNEL_MAX_COST``: the default of ``max_cost=`` in US dollars, or None.
+
+    Raises:
+        ConfigurationError: it is not a number.
+    """
+    text = (os.environ if environment is None else environment).get(MAX_COST_VARIABLE)
+    if not text:
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        raise ConfigurationError(
+            f"{MAX_COST_VARIABLE}={text!r}: a number of US dollars is needed, e.g. 50."
+        ) from None
 
 
 def environment() -> dict[str, str]:

@@ -6,6 +6,7 @@ developer guide; each message names the argument, the value, the limit and the w
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -37,12 +38,13 @@ TRAINIUM_TYPES = (
 _INSTANCE_TYPE = re.compile(r"ml\.[a-z][a-z0-9\-]*\.(\d+)?(nano|micro|small|medium|large|xlarge|metal)")
 _BASE_NAME = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9-]*")
 _ENVIRONMENT_KEY = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
-# Whole numbers within limits, which `_check_range` names.
+# Numbers within limits, which `_check_range` and `check_max_cost` name.
 _RANGED = frozenset(
     {
         "instance_count",
         "keep_alive_period_in_seconds",
         "local_cores",
+        "max_cost",
         "max_retry_attempts",
         "max_run",
         "volume_size",
@@ -76,6 +78,7 @@ def check_arguments(arguments: JobArguments) -> None:
     check_argument_kinds(arguments)
     _check_instances(arguments)
     _check_times(arguments)
+    check_max_cost("max_cost", arguments.max_cost)
     check_environment(arguments.environment or {})
     _check_range("volume_size", arguments.volume_size, 1, 16_384, "GB")
     if arguments.input_mode not in _INPUT_MODES:
@@ -213,6 +216,13 @@ def check_local_cores(cores: object, instance_type: str) -> None:
     known = CATALOG.get(instance_type)
     highest = known.core_count if known is not None else None
     _check_range("local_cores", cores, 1, highest, f"(the NeuronCores of {instance_type})")
+
+
+def check_max_cost(name: str, value: object) -> None:
+    """US dollars above 0, or None."""
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if value is not None and not (number and 0 < float(str(value)) < math.inf):
+        raise ConfigurationError(f"{name}={value!r}: a number of US dollars above 0 is needed, e.g. 50.")
 
 
 def check_channel_count(count: int) -> None:

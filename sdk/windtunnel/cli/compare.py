@@ -8,7 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from windtunnel.cli.dates import day
-from windtunnel.cli.report import add_sizes, complain, full_scale_of, show
+from windtunnel.cli.report import (
+    add_sizes,
+    add_user_calibration,
+    complain,
+    full_scale_of,
+    show,
+    user_calibration_of,
+)
 
 if TYPE_CHECKING:
     from windtunnel.priceperf import Workload
@@ -49,6 +56,7 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument(
         "--on", "--prices-on", type=day, metavar="DATE", help="only prices in force on that day (2025-06-01)"
     )
+    add_user_calibration(parser)
     add_sizes(parser)
     model = parser.add_argument_group("a described model, instead of counters or a job")
     model.add_argument("--architecture", metavar="NAME", help="Llama-3.1-8B, GPT3-175B, BERT-Large, ...")
@@ -84,6 +92,7 @@ def run_compare(args: argparse.Namespace) -> int:
             batch=args.batch.replace("-", "_"),
             on=args.on,
             scaling=args.scaling,
+            user_calibration=user_calibration_of(args),
         )
     except OSError as error:
         return complain(f"cannot read {args.job}: {error.strerror}")

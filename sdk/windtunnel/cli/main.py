@@ -68,6 +68,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def build_parser() -> argparse.ArgumentParser:
     """The parser with all commands; makes nothing else, imports no boto3."""
     from windtunnel.cli import (
+        calibrate,
         check,
         compare,
         diagnostics,
@@ -95,6 +96,7 @@ def build_parser() -> argparse.ArgumentParser:
     report.add_parser(commands)
     compare.add_parser(commands)
     validate.add_parsers(commands)
+    calibrate.add_parsers(commands)
     prices.add_parsers(commands)
     inference.add_parsers(commands)
     diagnostics.add_parsers(commands)

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import argparse
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from windtunnel.cli.dates import day
+from windtunnel.cli.jobs import add_place, session_of
 
 if TYPE_CHECKING:
     from windtunnel.priceperf import FullScale
+    from windtunnel.rehearsal import Rehearsal
+    from windtunnel.report import ReportableJob
+    from windtunnel.user_calibration import CalibrationStore
 
 _EPILOG = "Modelled figures carry an interval; costs carry their price and its date."
 
@@ -20,6 +25,11 @@ def add_parser(subparsers: Any) -> None:
         "report", help="what a job took here, and would cost on trn1 and p4d", epilog=_EPILOG
     )
     report.add_argument("job", metavar="JOB", nargs="?", help="name of a training job")
+    report.add_argument(
+        "--describe", type=Path, metavar="FILE.json", help="a job by what describe-training-job printed"
+    )
+    add_rehearsal(report)
+    add_place(report)
     report.add_argument(
         "--published", action="store_true", help="AWS's own trn1/p4d table, recomputed, instead of a job"
     )
@@ -39,6 +49,7 @@ def add_parser(subparsers: Any) -> None:
         metavar="DATE",
         help="price everything modelled at that day's prices (default: each day on which one changed)",
     )
+    add_user_calibration(report)
     add_sizes(report)
     report.set_defaults(func=run_report)
 
@@ -57,23 +68,70 @@ def run_report(args: argparse.Namespace) -> int:
         if args.job or args.full_scale_samples is not None or args.instances or args.prices_on:
             return complain("--published takes no job and no sizes: windtunnel report --published [--json]")
         return show(published(), args.json)
-    if not args.job:
-        return complain("name a job (windtunnel report JOB; `windtunnel ps` lists them) or give --published")
+    if bool(args.job) == bool(args.describe):
+        return complain(
+            "name a job (windtunnel report JOB; `windtunnel ps` lists them), or give --describe FILE.json "
+            "or --published"
+        )
     try:
         full_scale = full_scale_of(args)
-        from windtunnel.job import TrainingJob
-
         return show(
             report_for_job(
-                TrainingJob.attach(args.job),
+                _job(args),
                 full_scale,
                 instances=args.instances or None,
                 prices_on=args.prices_on,
+                rehearsal=None if args.rehearsal is None else rehearsal_of(args.rehearsal),
+                user_calibration=user_calibration_of(args),
             ),
             args.json,
         )
     except ValueError as error:
         return complain(str(error))
+
+
+def _job(args: argparse.Namespace) -> ReportableJob:
+    if args.describe:
+        from windtunnel.flights import DescribedJob
+
+        return DescribedJob.load(args.describe)
+    from windtunnel.job import TrainingJob
+
+    return TrainingJob.attach(args.job, session_of(args))
+
+
+def add_rehearsal(parser: argparse.ArgumentParser) -> None:
+    """``--rehearsal``: what a job on AWS is predicted from."""
+    parser.add_argument(
+        "--rehearsal",
+        metavar="COUNTERS.json",
+        help="of a job on AWS: the counters (or the local job) to predict it from",
+    )
+
+
+def rehearsal_of(given: str) -> Rehearsal:
+    """The file of that name, or the local job."""
+    if given.endswith(".json") or Path(given).exists():
+        return given
+    from windtunnel.job import TrainingJob
+
+    return TrainingJob.attach(given)
+
+
+def add_user_calibration(parser: argparse.ArgumentParser) -> None:
+    """``--no-user-calibration``."""
+    parser.add_argument(
+        "--no-user-calibration",
+        action="store_true",
+        help="the model as it is, whatever windtunnel calibrate has kept",
+    )
+
+
+def user_calibration_of(args: argparse.Namespace) -> CalibrationStore | None:
+    """What `windtunnel calibrate` has kept, unless it is not wanted."""
+    from windtunnel.user_calibration import STORED
+
+    return None if args.no_user_calibration else STORED
 
 
 def add_sizes(parser: argparse.ArgumentParser) -> None:

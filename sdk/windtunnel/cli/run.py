@@ -5,10 +5,12 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import warnings
 from typing import TYPE_CHECKING, Any
 
 from windtunnel.cli.jobs import add_place, session_of
-from windtunnel.errors import ConfigurationError
+from windtunnel.cli.printable import complain
+from windtunnel.errors import BudgetWarning, ConfigurationError
 
 if TYPE_CHECKING:
     from windtunnel.estimator import PyTorch
@@ -35,6 +37,7 @@ def add_parsers(commands: Any) -> None:
     run.add_argument("--channel", action="append", default=[], metavar="NAME=PATH", help="input data")
     run.add_argument("--job-name", help="default: the script's image and the time")
     run.add_argument("--max-run", type=int, default=24 * 60 * 60, metavar="S", help="stop after S seconds")
+    run.add_argument("--max-cost", type=float, metavar="USD", help="on AWS, lower --max-run to keep this")
     run.add_argument("--output-path", metavar="s3://...", help="default: the session's bucket")
     run.add_argument("--role", help="IAM role; needed with --aws")
     run.add_argument("--no-wait", action="store_true", help="start the job and return")
@@ -135,7 +138,16 @@ def _run(arguments: argparse.Namespace) -> int:
         role=arguments.role,
         max_run=arguments.max_run,
         output_path=arguments.output_path,
+        max_cost=arguments.max_cost,
     )
+    with warnings.catch_warnings():
+        # A warning is for the terminal, without the line of code that raised it.
+        warnings.simplefilter("always", BudgetWarning)
+        warnings.showwarning = lambda message, *_, **__: complain(f"warning: {message}")
+        return _start(estimator, arguments)
+
+
+def _start(estimator: PyTorch, arguments: argparse.Namespace) -> int:
     inputs = pairs(arguments.channel, "--channel", "NAME=PATH") or None
     if arguments.dry_run:
         print(estimator.fit(inputs, job_name=arguments.job_name, dry_run=True))

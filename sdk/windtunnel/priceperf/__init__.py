@@ -12,10 +12,12 @@ from .calibration import CALIBRATIONS, Calibration
 from .catalog import CATALOG, Figure, InstanceType, instance_type
 from .compare import Comparison, Cost, Estimate, Verdict, compare, estimate
 from .compute import AUTO_CAST, BF16_AUTOCAST, FP32, TF32, Precision
+from .corrections import Correction, Corrections, Evidence
 from .decision import BreakEven, Decision, decisions
 from .described import DescribedWorkload
 from .errors import InvalidCounters, InvalidInput, PricePerfError, PriceUnknown, UnknownInstance
 from .fixed_costs import FixedCost
+from .flight import Flight, FlightCheck, check_flight, evidence_of
 from .full_scale import FullScale
 from .intervals import RangeCheck
 from .job import BATCH_RULES, BatchRule, Cluster, Run, Workload
@@ -47,14 +49,19 @@ __all__ = [
     "Claim",
     "Cluster",
     "Comparison",
+    "Correction",
+    "Corrections",
     "Cost",
     "CountedWorkload",
     "Decision",
     "DescribedWorkload",
     "Discount",
     "Estimate",
+    "Evidence",
     "Figure",
     "FixedCost",
+    "Flight",
+    "FlightCheck",
     "FullScale",
     "InferenceCost",
     "InferenceTable",
@@ -82,11 +89,13 @@ __all__ = [
     "Verdict",
     "Workload",
     "billable_seconds",
+    "check_flight",
     "compare",
     "cost_per_million",
     "cost_usd",
     "decisions",
     "estimate",
+    "evidence_of",
     "instance_seconds",
     "instance_type",
     "published_comparison",

@@ -16,6 +16,7 @@ from .billing import billable_seconds, cost_per_million, cost_usd
 from .calibration import CALIBRATIONS, Calibration
 from .catalog import InstanceType, instance_type
 from .compute import AUTO_CAST, Precision
+from .corrections import Correction, Corrections
 from .errors import InvalidInput, PriceUnknown
 from .fixed_costs import FixedCost
 from .footprint import MemoryNeed, memory_need
@@ -47,6 +48,8 @@ class Estimate:
     """Under which name it is priced: ``ml.trn1.32xlarge`` on SageMaker, ``trn1.32xlarge`` on EC2."""
     training: Training | None = None
     """The step as a description, split over the instances; None: only counts are known."""
+    correction: Correction | None = None
+    """The user's own, in ``step``, its interval and the evaluation; None: the model as it is."""
 
     @property
     def cores(self) -> int:
@@ -189,6 +192,7 @@ def compare(
     batch: BatchRule = "global",
     on: date | None = None,
     trn_precision: Precision = AUTO_CAST,
+    corrections: Corrections | None = None,
 ) -> Comparison:
     """Model one job on each instance, at every date from which their prices hold.
 
@@ -204,6 +208,7 @@ def compare(
         batch: see `BatchRule`.
         on: only the prices in force on that day; None: at every date from which prices hold.
         trn_precision: of products on trn1, where the workload leaves it open.
+        corrections: a user's own, by family, of jobs known by their counts (`corrections`).
 
     Raises:
         UnknownInstance: an instance type without figures.
@@ -218,8 +223,10 @@ def compare(
     shown, others = [], []
     for (name, cluster), size in zip(chosen, workload.batches(clusters, batch), strict=True):
         first, *rest = workload.precisions(cluster.instance, trn_precision)
-        shown.append(estimate(workload, Run(cluster, size, first), full_scale, name))
-        others += [estimate(workload, Run(cluster, size, other), full_scale, name) for other in rest]
+        shown.append(estimate(workload, Run(cluster, size, first), full_scale, name, corrections))
+        others += [
+            estimate(workload, Run(cluster, size, other), full_scale, name, corrections) for other in rest
+        ]
     return Comparison(
         tuple(shown), tuple(others), _costs(shown, book, on), _verdicts(shown, others, book, on), batch
     )
@@ -253,6 +260,7 @@ def estimate(
     run: Run,
     full_scale: FullScale | None = None,
     name: str | None = None,
+    corrections: Corrections | None = None,
 ) -> Estimate:
     """Model one job, run in one way.
 
@@ -261,14 +269,21 @@ def estimate(
         run: on which instances, with which batch, how products run.
         full_scale: the real job; None: exactly what was rehearsed.
         name: under which it is priced; None: the instance type's SageMaker name.
+        corrections: a user's own, by family. They are of the model from counts, so a description takes none.
     """
     size = full_scale or workload.full_scale()
     instance, batch = run.instance, run.batch
-    check = workload.range_check(run, size)
+    calibration, training = CALIBRATIONS[instance.family], workload.description(run)
+    check, step = workload.range_check(run, size), workload.train_step(run)
+    correction = (corrections or {}).get(instance.family) if training is None else None
+    if correction is not None:
+        check, step = correction.check(check, calibration), correction.step(step)
     evaluation_s = 0.0
     if size.evaluation_samples:
         steps = math.ceil(size.evaluation_samples / batch) * size.epochs
-        evaluation_s = steps * workload.evaluation_step(run).total_s
+        evaluation_s = (
+            steps * workload.evaluation_step(run).total_s * (correction.factor if correction else 1)
+        )
     model_gib = size.model_gib
     if model_gib is None and workload.weights is not None:
         model_gib = workload.weights * 4 / BYTES_PER_GIB
@@ -286,13 +301,14 @@ def estimate(
         instance_count=run.cluster.count,
         precision=run.precision,
         global_batch=batch,
-        step=workload.train_step(run),
+        step=step,
         steps=math.ceil(size.train_samples / batch) * size.epochs,
-        calibration=CALIBRATIONS[instance.family],
+        calibration=calibration,
         range_check=check,
         fixed=fixed,
         name=name or instance.name,
-        training=workload.description(run),
+        training=training,
+        correction=correction,
     )
 
 

@@ -14,6 +14,7 @@ from typing import Literal, get_args
 from .catalog import InstanceType, instance_type
 from .compare import Cost, Estimate, cost_on, estimate
 from .compute import AUTO_CAST, Precision
+from .corrections import Corrections
 from .errors import InvalidInput
 from .footprint import memory_need
 from .full_scale import FullScale
@@ -92,13 +93,14 @@ def scaling(
     prices: PriceBook | None = None,
     on: date | None = None,
     trn_precision: Precision = AUTO_CAST,
+    corrections: Corrections | None = None,
 ) -> Scaling:
     """Model one job on several numbers of instances of one type.
 
     What a description leaves to the memory (recomputation, attention) is chosen once, for the smallest
     cluster that it fits, and kept: so twice the instances never give more than twice the throughput.
     The global batch is the workload's own on the smallest cluster; ``strong`` keeps it, in ``weak`` it
-    grows with the instances.
+    grows with the instances. ``corrections``: a user's own, by family.
 
     Raises:
         UnknownInstance: no figures for the type.
@@ -118,7 +120,7 @@ def scaling(
     rows: list[ScalingRow] = []
     base: Estimate | None = None
     for cluster, (run, why_not) in zip(clusters, runs, strict=True):
-        item, reason = (None, why_not) if run is None else _tried(job, run, size, instance)
+        item, reason = (None, why_not) if run is None else _tried(job, run, size, instance, corrections)
         base = base or item
         rows.append(_row(cluster, run, item, base, reason, None if item is None else cost_on(item, book, on)))
     tokens = workload.tokens_per_sample or size.sequence_length
@@ -126,10 +128,10 @@ def scaling(
 
 
 def _tried(
-    workload: Workload, run: Run, full_scale: FullScale, name: str
+    workload: Workload, run: Run, full_scale: FullScale, name: str, corrections: Corrections | None
 ) -> tuple[Estimate | None, str | None]:
     try:
-        return estimate(workload, run, full_scale, name), None
+        return estimate(workload, run, full_scale, name, corrections), None
     except InvalidInput as error:
         return None, str(error)
 

@@ -66,7 +66,8 @@ def sensitivity(
             plural = "s" if item.instance_count > 1 else ""
             raise InvalidInput(f"{item.instance_count} instance{plural} cannot be halved")
         run = Run(Cluster(item.instance, int(count)), item.global_batch * batch, item.precision)
-        return estimate(workload, run, job, item.name)
+        own = item.correction
+        return estimate(workload, run, job, item.name, None if own is None else {own.family: own})
 
     def remodelled(change: str, model: Callable[[Estimate], Estimate]) -> SensitivityRow:
         estimates: list[Estimate] = []

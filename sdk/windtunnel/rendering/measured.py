@@ -48,6 +48,9 @@ def collect(describe: Mapping[str, Any], counters: Mapping[str, Any] | None) -> 
         "local_cores": (counters or {}).get("local_cores"),
         "training_seconds": describe.get("TrainingTimeInSeconds") or clock.get("training_total"),
         "billable_seconds": describe.get("BillableTimeInSeconds"),
+        "retained_billable_seconds": fmt.number(
+            _mapping(describe, "WarmPoolStatus"), "ResourceRetainedBillableTimeInSeconds"
+        ),
         "training_start": _day(describe.get("TrainingStartTime")),
         "spot": bool(describe.get("EnableManagedSpotTraining", False)),
         "spot_simulated": _mapping(counters, "spot") or None,
@@ -109,7 +112,9 @@ def bill(facts: Mapping[str, Any], prices: PriceBook) -> Section | None:
     started = facts.get("training_start")
     day = date.fromisoformat(started) if started else None
     try:
-        prices_of = [(_listed(prices, kind, day, facts.get("region")), number) for kind, number in groups]
+        prices_of = [
+            (listed_price(prices, kind, day, facts.get("region")), number) for kind, number in groups
+        ]
     except PricePerfError as error:
         return Section("Bill", "measured", rows=tuple(rows), notes=(str(error),))
     for listed, _ in prices_of:
@@ -120,7 +125,10 @@ def bill(facts: Mapping[str, Any], prices: PriceBook) -> Section | None:
     training = facts.get("training_seconds")
     if facts.get("spot") and training and billable <= training:
         rows.append(Row("Spot saving", (f"{spot_savings_percent(training, billable):.0f} % of the seconds",)))
-    cost = sum(cost_usd(listed.usd_per_hour, billable, number) for listed, number in prices_of)
+    kept = float(facts.get("retained_billable_seconds", 0))
+    if kept:
+        rows.append(Row("Warm pool after the job", (f"{kept:,.0f} s x {count:,}, billed too",)))
+    cost = sum(cost_usd(listed.usd_per_hour, billable + kept, number) for listed, number in prices_of)
     rows.append(Row("Cost", (f"${cost:,.2f}",), "total"))
     return Section(
         "Bill", "measured", "seconds as AWS counted them x list price", rows=tuple(rows),
@@ -130,7 +138,7 @@ def bill(facts: Mapping[str, Any], prices: PriceBook) -> Section | None:
     )  # fmt: skip
 
 
-def _listed(prices: PriceBook, kind: str, day: date | None, region: str | None) -> Price:
+def listed_price(prices: PriceBook, kind: str, day: date | None, region: str | None) -> Price:
     """The price of the job's region, or where the book has none the one of no region named (its note says so)."""
     if region not in (None, HOME_REGION):
         with suppress(PriceUnknown):
@@ -239,3 +247,14 @@ def _day(value: object) -> str | None:
     if isinstance(value, datetime):
         return value.date().isoformat()
     return None
+
+
+def subtitle(facts: Mapping[str, Any]) -> str:
+    """Where it ran, and on what."""
+    instance = instances(facts)
+    if facts["where"] == "aws":
+        return f"{instance}, ran on AWS"
+    used, whole = facts.get("cores_used"), facts.get("instance_cores")
+    if used and whole and used < whole:
+        return f"{instance}, rehearsed here with {used} of its {whole} cores"
+    return f"{instance}, rehearsed here"

@@ -1,0 +1,140 @@
+"""What a rehearsal counted, in any of the forms a caller has it, and what the model says a real job takes.
+
+The one place through which the SDK asks the price model about a job that has not run, or has run on AWS.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from windtunnel.errors import ConfigurationError
+from windtunnel.local_paths import absolute
+from windtunnel.priceperf import (
+    AUTO_CAST,
+    FP32,
+    Corrections,
+    Estimate,
+    FullScale,
+    Precision,
+    PricePerfError,
+    Workload,
+    compare,
+)
+
+
+class CountedJob(Protocol):
+    """A training job that left counters: `TrainingJob` of a local session."""
+
+    name: str
+
+    def counters(self) -> Mapping[str, Any]:
+        """Its ``counters.json``."""
+        ...
+
+
+Rehearsal = CountedJob | Mapping[str, Any] | str | os.PathLike[str] | Workload
+"""A local job, its counters, the path of a ``counters.json``, or a workload."""
+
+
+@dataclass(frozen=True)
+class Rehearsed:
+    """A workload and the name of the job that it was counted in. ``counters``: None for a bare workload."""
+
+    name: str
+    workload: Workload
+    counters: Mapping[str, Any] | None = None
+
+    @property
+    def source(self) -> str:
+        """Where the model takes it from, for people."""
+        return "the workload given" if self.counters is None else f"rehearsal {self.name}"
+
+
+def rehearsed(given: Rehearsal) -> Rehearsed:
+    """Read a rehearsal. For a job, its counters are fetched.
+
+    Raises:
+        ConfigurationError: no such file, no counters, or counters that cannot be modelled.
+        JobNotFinished: the job has no counters (yet).
+    """
+    if isinstance(given, Workload):
+        return Rehearsed("a workload", given)
+    if isinstance(given, Mapping):
+        counters: Mapping[str, Any] = given
+    elif isinstance(given, str | os.PathLike):
+        counters = read_counters(given)
+    elif callable(getattr(given, "counters", None)):
+        counters = given.counters()
+    else:
+        raise ConfigurationError(
+            f"rehearsal={given!r:.80}: a job that ran here, its counters, the path of its counters.json, or a "
+            "Workload is needed."
+        )
+    try:
+        workload = Workload.from_counters(counters)
+    except PricePerfError as error:
+        raise ConfigurationError(f"rehearsal: {error}") from error
+    return Rehearsed(str(counters.get("job") or getattr(given, "name", "counters")), workload, counters)
+
+
+def read_counters(path: str | os.PathLike[str]) -> Mapping[str, Any]:
+    """The object in a ``counters.json``.
+
+    Raises:
+        ConfigurationError: it cannot be read, or holds no JSON object.
+    """
+    return read_object(path, "a job's counters.json")
+
+
+def read_object(path: str | os.PathLike[str], what: str) -> dict[str, Any]:
+    """The JSON object in a file; ``what`` says what was expected there.
+
+    Raises:
+        ConfigurationError: it cannot be read, or holds something else.
+    """
+    file = absolute(path)
+    try:
+        found = json.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigurationError(f"cannot read {file}: {error.strerror}") from error
+    except ValueError as error:
+        raise ConfigurationError(f"{file} is not JSON: {error}. Expected is {what}.") from error
+    if not isinstance(found, dict):
+        raise ConfigurationError(f"{file} holds no JSON object. Expected is {what}.")
+    return found
+
+
+def trn_precision(job: Mapping[str, Any]) -> Precision:
+    """How products run on trn1 under the NEURON_CC_FLAGS of a described or requested job."""
+    flags = str((job.get("Environment") or {}).get("NEURON_CC_FLAGS", ""))
+    return FP32 if "--auto-cast=none" in flags.replace("--auto-cast none", "--auto-cast=none") else AUTO_CAST
+
+
+def predicted(
+    workload: Workload,
+    instance_type: str,
+    instance_count: int,
+    full_scale: FullScale | None,
+    precision: Precision = AUTO_CAST,
+    corrections: Corrections | None = None,
+) -> Estimate:
+    """What the model says of that job on those instances. Without ``full_scale``: exactly what was rehearsed.
+
+    ``corrections``: the user's own; None: the model as it is.
+
+    Raises:
+        UnknownInstance: the instance type has no figures.
+    """
+    return compare(
+        workload,
+        [instance_type],
+        full_scale,
+        batch="rehearsed",
+        instance_count=instance_count,
+        trn_precision=precision,
+        corrections=corrections,
+    ).estimates[0]

@@ -1,0 +1,196 @@
+"""A user's own calibration: the jobs it is from, kept as JSON in the Windtunnel home, never used silently."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import tempfile
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from windtunnel import settings
+from windtunnel.errors import ConfigurationError
+from windtunnel.priceperf import Correction, Corrections, Estimate, Evidence, PricePerfError
+from windtunnel.priceperf.corrections import corrections, is_current
+
+SCHEMA = "windtunnel.user_calibration/1"
+FILE_NAME = "calibration.json"
+
+
+@dataclass(frozen=True)
+class UserCalibration:
+    """The jobs, and the corrections that follow from them."""
+
+    evidence: tuple[Evidence, ...] = ()
+
+    @property
+    def corrections(self) -> Corrections:
+        """By family; empty without jobs."""
+        return corrections(self.evidence)
+
+    @property
+    def outdated(self) -> tuple[Evidence, ...]:
+        """Jobs that were held against another version of the model: kept, and not used."""
+        return tuple(item for item in self.evidence if not is_current(item))
+
+    def notes(self, estimates: Iterable[Estimate]) -> tuple[str, ...]:
+        """What a report says first when the user's calibration is in its figures; else nothing."""
+        lines = [_note(correction) for correction in _used(estimates)]
+        if self.outdated:
+            names = ", ".join(item.job for item in self.outdated)
+            lines.append(
+                f"Not used of your calibration: {names}, held against another version of the model. "
+                "Run windtunnel calibrate for them again."
+            )
+        return tuple(lines)
+
+    def without(self, job: str) -> UserCalibration:
+        """All but one job: what is predicted of a job must not have seen it."""
+        return UserCalibration(tuple(item for item in self.evidence if item.job != job))
+
+    def with_job(self, evidence: Evidence) -> UserCalibration:
+        """With one more job; a job of the same name is replaced."""
+        return UserCalibration((*self.without(evidence.job).evidence, evidence))
+
+
+class CalibrationStore:
+    """The file. Reading it asks no backend and makes no directory.
+
+    Args:
+        path: default: ``calibration.json`` in WINDTUNNEL_HOME, looked up when it is used.
+    """
+
+    def __init__(self, path: Path | None = None) -> None:
+        self._path = path
+
+    @property
+    def path(self) -> Path:
+        """Where it is, or would be."""
+        return self._path or settings.home() / FILE_NAME
+
+    def load(self) -> UserCalibration:
+        """What is stored; nothing, when there is no file.
+
+        Raises:
+            ConfigurationError: the file cannot be read, or is not ours.
+        """
+        try:
+            text = self.path.read_text(encoding="utf-8")
+        except FileNotFoundError:
+            return UserCalibration()
+        except (OSError, UnicodeDecodeError) as error:
+            raise self._unusable(str(error)) from error
+        try:
+            stored = json.loads(text)
+            if stored["schema"] != SCHEMA:
+                raise self._unusable(f"schema {stored['schema']!r}, this version reads {SCHEMA!r}")
+            return UserCalibration(tuple(_evidence(entry) for entry in stored["jobs"]))
+        except (ValueError, KeyError, TypeError, PricePerfError) as error:
+            if isinstance(error, ConfigurationError):
+                raise
+            raise self._unusable(f"{type(error).__name__}: {error}") from error
+
+    def save(self, calibration: UserCalibration) -> None:
+        """Write it whole: a reader sees the old file or the new one.
+
+        Raises:
+            ConfigurationError: the home cannot be written.
+        """
+        document = {
+            "schema": SCHEMA,
+            "jobs": [{**asdict(item), "on": item.on.isoformat()} for item in calibration.evidence],
+        }
+        written = None
+        self._make_home()
+        try:
+            descriptor, written = tempfile.mkstemp(dir=self.path.parent, prefix=f".{FILE_NAME}-")
+            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+                file.write(json.dumps(document, indent=2) + "\n")
+                file.flush()
+                os.fsync(file.fileno())
+            Path(written).replace(self.path)
+        except OSError as error:
+            if written is not None:
+                with contextlib.suppress(OSError):
+                    Path(written).unlink()
+            raise self._unwritable(error) from error
+
+    def add(self, evidence: Evidence) -> UserCalibration:
+        """Keep one more job, or the same job anew; returns what is then stored."""
+        with self._alone():
+            calibration = self.load().with_job(evidence)
+            self.save(calibration)
+        return calibration
+
+    def forget(self, job: str | None = None) -> tuple[str, ...]:
+        """Leave out one job, or remove the file; returns the names of the jobs that were in it.
+
+        Raises:
+            ConfigurationError: no such job in it.
+        """
+        if job is None:
+            try:
+                names = tuple(item.job for item in self.load().evidence)
+            except ConfigurationError:
+                names = ("(unreadable)",)  # to remove it is the way out of that
+            self.path.unlink(missing_ok=True)
+            return names
+        with self._alone():
+            stored = self.load()
+            if job not in [item.job for item in stored.evidence]:
+                known = ", ".join(item.job for item in stored.evidence) or "none"
+                raise ConfigurationError(f"no job {job!r} in your calibration. It has: {known}.")
+            self.save(stored.without(job))
+        return (job,)
+
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[None]:
+        """One writer at a time, across processes, so that no job is lost between reading and writing."""
+        self._make_home()
+        with self.path.with_suffix(".lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
+    def _make_home(self) -> None:
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        except OSError as error:
+            raise self._unwritable(error) from error
+
+    def _unwritable(self, error: OSError) -> ConfigurationError:
+        return ConfigurationError(
+            f"{self.path} cannot be written: {error.strerror}. Set WINDTUNNEL_HOME to a directory of your own."
+        )
+
+    def _unusable(self, why: str) -> ConfigurationError:
+        return ConfigurationError(
+            f"your calibration {self.path} cannot be used: {why}. Remove it with `windtunnel calibrate "
+            "--forget`, or leave it out with --no-user-calibration (user_calibration=None)."
+        )
+
+
+STORED = CalibrationStore()
+"""The user's own, in the home that is set when it is used."""
+
+
+def _used(estimates: Iterable[Estimate]) -> list[Correction]:
+    found = {item.correction.family: item.correction for item in estimates if item.correction}
+    return list(found.values())
+
+
+def _note(correction: Correction) -> str:
+    count = len(correction.jobs)
+    return (
+        f"YOUR CALIBRATION: step times of {correction.family} are x {correction.factor:.2f}, from {count} "
+        f"job{'s' if count > 1 else ''} on AWS ({', '.join(correction.jobs)}), and so are their intervals. "
+        "Without it: --no-user-calibration."
+    )
+
+
+def _evidence(entry: dict[str, Any]) -> Evidence:
+    return Evidence(**{**entry, "on": date.fromisoformat(entry["on"])})
