@@ -1,0 +1,68 @@
+"""What of a thread's CPU time is the script's, and what the simulator's own."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+
+from neuron_sim.counters.script_time import ScriptTime
+
+BUSY = 0.03
+
+
+def work() -> None:
+    """Keep this thread's processor busy for `BUSY` seconds."""
+    until = time.thread_time() + BUSY
+    while time.thread_time() < until:
+        pass
+
+
+def test_work_counts_and_waiting_does_not() -> None:
+    """CPU seconds since the last look, whatever else the machine does."""
+    clock = ScriptTime()
+    work()
+    time.sleep(2 * BUSY)
+    assert BUSY <= clock.take() < 1.5 * BUSY
+    assert clock.take() < BUSY / 2
+
+
+def test_what_is_set_aside_does_not_count_but_the_scripts_part_in_it_does() -> None:
+    """Blocks may lie in each other, and end with an error."""
+    clock = ScriptTime()
+    with contextlib.suppress(KeyError), clock.spent(ours=True):
+        work()
+        with clock.spent(ours=True):
+            work()
+        with clock.spent(ours=False):
+            work()
+        work()
+        raise KeyError
+    work()
+    assert 2 * BUSY <= clock.take() < 2.5 * BUSY
+
+
+def test_a_look_from_within_the_simulators_own_work_leaves_that_out() -> None:
+    """As at a step's end."""
+    clock = ScriptTime()
+    work()
+    with clock.spent(ours=True):
+        work()
+        assert BUSY <= clock.take() < 1.5 * BUSY
+        work()
+    assert clock.take() < BUSY / 2
+
+
+def test_other_threads_change_nothing() -> None:
+    """A loader's thread calls what is set aside, too."""
+    clock = ScriptTime()
+
+    def elsewhere() -> None:
+        with clock.spent(ours=True):
+            work()
+
+    thread = threading.Thread(target=elsewhere)
+    thread.start()
+    work()
+    thread.join()
+    assert BUSY <= clock.take() < 1.5 * BUSY
