@@ -71,7 +71,13 @@ class ScriptTime:
         if threading.get_ident() != self._own:
             self.begin()
             return 0.0
-        return sum(thread.take() for thread in list(self._threads.values()))
+        total = 0.0
+        for ident, thread in list(self._threads.items()):
+            try:
+                total += thread.take()
+            except OSError:  # the thread has ended, and its clock with it
+                del self._threads[ident]
+        return total
 
     @contextmanager
     def spent(self, *, ours: bool) -> Iterator[None]:
