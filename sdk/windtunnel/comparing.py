@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import date
 from functools import cached_property
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from windtunnel.errors import JobNotFinished
 from windtunnel.price_cache import book_and_notes
@@ -47,6 +47,10 @@ from windtunnel.report import (
     ReportableJob,
 )
 from windtunnel.user_calibration import STORED, CalibrationStore, UserCalibration
+
+if TYPE_CHECKING:
+    from windtunnel.rendering.plots.chart import Chart
+    from windtunnel.rendering.plots.style import ThemeName
 
 __all__ = ["ComparisonReport", "ScalingReport", "compare", "scaling"]
 
@@ -134,15 +138,23 @@ class ComparisonReport(DrawnDocument):
             "scaling": [scaling_data(table) for table in self.scalings],
         }
 
-    def plot(self) -> Any:
-        """Cost bars with intervals, a matplotlib Figure (extra ``notebook``).
+    def charts(self) -> tuple[Chart, ...]:
+        """``cost`` and ``breakdown``; with scaling tables also ``strong`` or ``weak``."""
+        from windtunnel.rendering.plots.breakdown import breakdown_chart
+        from windtunnel.rendering.plots.cost import cost_chart
+        from windtunnel.rendering.plots.scaling import scaling_charts
 
-        Raises:
-            ImportError: matplotlib is not installed.
-        """
-        from windtunnel.rendering.plot import cost_plot
+        scaled_after = scaled.title(self.scalings[-1]) if self.scalings else ""
+        title = f"{self.title} (YOUR CALIBRATION)" if self.notes else self.title
+        return (
+            cost_chart(self.comparison, title),
+            breakdown_chart(self.comparison),
+            *scaling_charts(self.scalings, scaled_after),
+        )
 
-        return cost_plot(self.comparison, f"{self.title} (YOUR CALIBRATION)" if self.notes else self.title)
+    def plot(self, kind: str | None = "cost", theme: ThemeName = "light") -> Any:
+        """A chart as a matplotlib Figure, by default cost bars with intervals. See `DrawnDocument.plot`."""
+        return super().plot(kind, theme)
 
 
 class ScalingReport(DrawnDocument):
@@ -166,6 +178,15 @@ class ScalingReport(DrawnDocument):
             self.notes,
             (scaled.section(self.scaling),),
         )
+
+    def charts(self) -> tuple[Chart, ...]:
+        """``strong`` or ``weak``: throughput and cost."""
+        from windtunnel.rendering.plots.scaling import scaling_charts
+
+        return scaling_charts([self.scaling])
+
+    def _no_charts(self) -> str:
+        return f"the job cannot run on any of these numbers of {self.scaling.name}."
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""

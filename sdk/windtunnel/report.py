@@ -8,8 +8,7 @@ each cost with its price and the price's date.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import date
 from typing import TYPE_CHECKING, Any, Protocol
@@ -21,7 +20,6 @@ from windtunnel.priceperf import (
     Comparison,
     CountedWorkload,
     FullScale,
-    InvalidInput,
     PriceBook,
     PricePerfError,
     PublishedComparison,
@@ -36,13 +34,14 @@ from windtunnel.rendering import modelled as modelled_part
 from windtunnel.rendering import published as published_part
 from windtunnel.rendering import validated as validated_part
 from windtunnel.rendering.document import Document, Section
+from windtunnel.rendering.drawn import DrawnDocument
 from windtunnel.user_calibration import STORED, CalibrationStore, UserCalibration
 
 if TYPE_CHECKING:
-    from rich.console import Console, ConsoleOptions, RenderableType
-
     from windtunnel.diagnostics import Diagnostics
     from windtunnel.priceperf.validation import Validation
+    from windtunnel.rendering.plots.chart import Chart
+    from windtunnel.rendering.plots.style import ThemeName
 
 __all__ = [
     "DrawnDocument",
@@ -60,7 +59,6 @@ __all__ = [
 SCHEMA = "windtunnel.report/1"
 GPU_INSTANCE = "ml.p4d.24xlarge"
 LARGE_NEURON_INSTANCE = "ml.trn1.32xlarge"
-TEXT_WIDTH = 100
 
 
 class ReportableJob(Protocol):
@@ -73,44 +71,6 @@ class ReportableJob(Protocol):
     def counters(self) -> Mapping[str, Any] | None:
         """The job's ``counters.json``; None (or `JobNotFinished`) when it has none, as a job on AWS."""
         ...
-
-
-class DrawnDocument:
-    """A document that draws itself: ``print``, rich, notebooks."""
-
-    def document(self) -> Document:
-        """The report as sections."""
-        raise NotImplementedError
-
-    def to_dict(self) -> dict[str, Any]:
-        """The report as plain data."""
-        raise NotImplementedError
-
-    def to_json(self) -> str:
-        """`to_dict` as indented JSON."""
-        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False)
-
-    def to_text(self, width: int = TEXT_WIDTH) -> str:
-        """The report as plain text of at most ``width`` columns."""
-        from windtunnel.rendering.text import as_text
-
-        return as_text(self.document(), width)
-
-    def __str__(self) -> str:
-        """What ``print`` shows."""
-        return self.to_text()
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
-        """Draw in a rich console."""
-        from windtunnel.rendering.text import renderables
-
-        return renderables(self.document())
-
-    def _repr_html_(self) -> str:
-        """What a notebook shows."""
-        from windtunnel.rendering.html import as_html
-
-        return as_html(self.document())
 
 
 class PricePerformance(DrawnDocument):
@@ -194,20 +154,24 @@ class PricePerformance(DrawnDocument):
             else [asdict(found) for found in self.diagnostics],
         }
 
-    def plot(self) -> Any:
-        """Cost bars with intervals, a matplotlib Figure (extra ``notebook``).
-
-        Raises:
-            ImportError: matplotlib is not installed.
-            InvalidInput: there is nothing modelled to draw.
-        """
+    def charts(self) -> tuple[Chart, ...]:
+        """``cost`` and ``breakdown``; none when nothing is modelled."""
         if self.comparison is None:
-            raise InvalidInput(f"nothing to plot: {self.unavailable}")
-        from windtunnel.rendering.plot import cost_plot
+            return ()
+        from windtunnel.rendering.plots.breakdown import breakdown_chart
+        from windtunnel.rendering.plots.cost import cost_chart
 
-        title = str(self.measured.get("job", "Modelled cost"))
-        own = any(item.correction for item in self.comparison.estimates)
-        return cost_plot(self.comparison, f"{title} (YOUR CALIBRATION)" if own else title)
+        job = str(self.measured.get("job", "the job"))
+        if any(item.correction for item in self.comparison.estimates):
+            job += " (YOUR CALIBRATION)"
+        return (cost_chart(self.comparison, job), breakdown_chart(self.comparison))
+
+    def plot(self, kind: str | None = "cost", theme: ThemeName = "light") -> Any:
+        """A chart as a matplotlib Figure, by default cost bars with intervals. See `DrawnDocument.plot`."""
+        return super().plot(kind, theme)
+
+    def _no_charts(self) -> str:
+        return str(self.unavailable)
 
 
 class PublishedReport(DrawnDocument):
@@ -236,6 +200,15 @@ class ValidationReport(DrawnDocument):
     def document(self) -> Document:
         """The report as sections."""
         return validated_part.document(self.validation)
+
+    def charts(self) -> tuple[Chart, ...]:
+        """``published``: predicted against published, and ``errors``, row by row."""
+        from windtunnel.rendering.plots.validation import validation_charts
+
+        return validation_charts(self.validation)
+
+    def _no_charts(self) -> str:
+        return "no row has both a prediction and a published figure."
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""

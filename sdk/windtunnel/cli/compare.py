@@ -7,13 +7,13 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from windtunnel.cli import output
 from windtunnel.cli.dates import day
 from windtunnel.cli.report import (
     add_sizes,
     add_user_calibration,
     complain,
     full_scale_of,
-    show,
     user_calibration_of,
 )
 
@@ -37,7 +37,7 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument(
         "job", metavar="COUNTERS.json|JOB", nargs="?", help="counters of a rehearsed job, or its name"
     )
-    parser.add_argument("--json", action="store_true", help="print JSON")
+    output.add_arguments(parser)
     parser.add_argument(
         "--instances",
         nargs="+",
@@ -98,7 +98,7 @@ def run_compare(args: argparse.Namespace) -> int:
         return complain(f"cannot read {args.job}: {error.strerror}")
     except ValueError as error:
         return complain(str(error))
-    return show(report, args.json)
+    return output.show(report, args)
 
 
 def _rehearsed(args: argparse.Namespace) -> Any:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from windtunnel.cli import output
+
 
 def add_parsers(commands: Any) -> None:
     """Register the command."""
@@ -15,17 +17,11 @@ def add_parsers(commands: Any) -> None:
         "waiting for input: found in the rehearsal, each with the line to change.",
     )
     parser.add_argument("job", metavar="JOB", help="name of a training job")
-    parser.add_argument("--json", action="store_true", help="print JSON")
+    output.add_arguments(parser, charts=False)
     parser.set_defaults(func=_diagnostics)
 
 
-def _diagnostics(arguments: argparse.Namespace) -> None:
+def _diagnostics(arguments: argparse.Namespace) -> int:
     from windtunnel.job import TrainingJob
 
-    found = TrainingJob.attach(arguments.job).diagnostics()
-    if arguments.json:
-        print(found.to_json())
-        return
-    from rich.console import Console
-
-    Console(highlight=False).print(found)
+    return output.show(TrainingJob.attach(arguments.job).diagnostics(), arguments)

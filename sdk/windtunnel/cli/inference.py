@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from windtunnel.cli import output
 from windtunnel.cli.dates import day
 from windtunnel.errors import ConfigurationError
 
@@ -29,7 +30,7 @@ def add_parsers(commands: Any) -> None:
     parser.add_argument("--instance", metavar="TYPE", help="e.g. trn1.2xlarge (EC2 price)")
     parser.add_argument("--on", type=day, metavar="DATE", help="at that day's price (default: the newest)")
     parser.add_argument("--usd-per-hour", type=float, metavar="USD", help="a price of your own")
-    parser.add_argument("--json", action="store_true", help="print JSON")
+    output.add_arguments(parser, charts=False)
     parser.set_defaults(func=run_inference)
 
 
@@ -50,10 +51,4 @@ def run_inference(arguments: argparse.Namespace) -> int:
         report = inference_report.inference(
             arguments.throughput, arguments.instance, arguments.on, usd_per_hour=arguments.usd_per_hour
         )
-    if arguments.json:
-        print(report.to_json())
-        return 0
-    from rich.console import Console
-
-    Console(highlight=False).print(report)
-    return 0
+    return output.show(report, arguments)

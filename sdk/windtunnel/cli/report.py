@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from windtunnel.cli import output
 from windtunnel.cli.dates import day
 from windtunnel.cli.jobs import add_place, session_of
 
@@ -36,7 +37,7 @@ def add_parser(subparsers: Any) -> None:
     report.add_argument(
         "--inference", action="store_true", help="AWS's inference table, recomputed (= windtunnel inference)"
     )
-    report.add_argument("--json", action="store_true", help="print JSON")
+    output.add_arguments(report)
     report.add_argument(
         "--instances",
         nargs="+",
@@ -63,11 +64,13 @@ def run_report(args: argparse.Namespace) -> int:
             return complain("--inference takes no job and no sizes: windtunnel report --inference [--json]")
         from windtunnel import inference_report
 
-        return show(inference_report.published(args.prices_on), args.json)
+        return output.show(inference_report.published(args.prices_on), args)
     if args.published:
         if args.job or args.full_scale_samples is not None or args.instances or args.prices_on:
-            return complain("--published takes no job and no sizes: windtunnel report --published [--json]")
-        return show(published(), args.json)
+            return complain(
+                "--published takes no job and no sizes: windtunnel report --published [--json] [--html FILE]"
+            )
+        return output.show(published(), args)
     if bool(args.job) == bool(args.describe):
         return complain(
             "name a job (windtunnel report JOB; `windtunnel ps` lists them), or give --describe FILE.json "
@@ -75,7 +78,7 @@ def run_report(args: argparse.Namespace) -> int:
         )
     try:
         full_scale = full_scale_of(args)
-        return show(
+        return output.show(
             report_for_job(
                 _job(args),
                 full_scale,
@@ -84,7 +87,7 @@ def run_report(args: argparse.Namespace) -> int:
                 rehearsal=None if args.rehearsal is None else rehearsal_of(args.rehearsal),
                 user_calibration=user_calibration_of(args),
             ),
-            args.json,
+            args,
         )
     except ValueError as error:
         return complain(str(error))
@@ -179,17 +182,6 @@ def full_scale_of(args: argparse.Namespace) -> FullScale | None:
             raise InvalidInput("sizes of the real job need --full-scale-samples N (samples of one epoch) too")
         return None
     return FullScale(train_samples=args.full_scale_samples, **given)
-
-
-def show(report: Any, as_json: bool) -> int:
-    """Print a report. Returns exit code 0."""
-    if as_json:
-        print(report.to_json())
-        return 0
-    from rich.console import Console
-
-    Console(highlight=False).print(report)
-    return 0
 
 
 def complain(message: str) -> int:

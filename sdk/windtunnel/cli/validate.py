@@ -7,6 +7,7 @@ import csv
 from pathlib import Path
 from typing import Any
 
+from windtunnel.cli import output
 from windtunnel.errors import ConfigurationError
 
 _EPILOG = """\
@@ -27,13 +28,14 @@ def add_parsers(commands: Any) -> None:
         description="Predict every published row, and show the errors in sample and left out.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        usage="windtunnel validate [-h] [--published FILE.csv] [--json]   (a script: windtunnel check SCRIPT)",
+        usage="windtunnel validate [-h] [--published FILE.csv] [--json] [--html FILE] [--png FILE]   "
+        "(a script: windtunnel check SCRIPT)",
     )
     validate.add_argument("script", nargs="*", help=argparse.SUPPRESS)  # what this command took before
     validate.add_argument(
         "--published", type=Path, metavar="FILE.csv", help="other rows than the built-in ones"
     )
-    validate.add_argument("--json", action="store_true", help="print JSON")
+    output.add_arguments(validate)
     validate.set_defaults(func=run_validate)
 
 
@@ -49,14 +51,7 @@ def run_validate(arguments: argparse.Namespace) -> int:
             f"To check a script: windtunnel check {given}. To validate: windtunnel validate {hint}."
         )
     table = None if arguments.published is None else read_table(arguments.published)
-    report = validated(table)
-    if arguments.json:
-        print(report.to_json())
-        return 0
-    from rich.console import Console
-
-    Console(highlight=False).print(report)
-    return 0
+    return output.show(validated(table), arguments)
 
 
 def _delimiter(lines: list[str]) -> str:

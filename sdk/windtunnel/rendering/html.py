@@ -1,48 +1,69 @@
-"""A document as one piece of HTML for notebooks: escaped, self-contained, for light and dark pages."""
+"""A document as HTML: tables and notes, escaped. `as_html` is the piece that a notebook shows."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from html import escape
 
 from windtunnel.rendering.document import Document, Row, Section
 
-_STYLE = """
+STYLE = """
 .wt{font:14px/1.5 system-ui,sans-serif;max-width:62rem;color:inherit}
-.wt h2{font-size:1.25em;margin:0 0 .1em}.wt .sub{opacity:.7;font-weight:normal}
+.wt .title{font-size:1.25em;font-weight:600;margin:0 0 .1em}.wt .sub{opacity:.75;font-weight:normal}
 .wt .head{font-weight:600;margin:.8em 0;padding:.2em .9em;border-left:4px solid #d08700}
+.wt .head p{margin:.15em 0}
 .wt section{margin:1.3em 0}
-.wt h3{font-size:1em;margin:0 0 .4em}
+.wt .name{font-size:1em;margin:0 0 .4em}
 .wt .tag{display:inline-block;padding:.05em .6em;margin-right:.6em;border-radius:3px}
 .wt .tag{color:#fff;font-size:.85em}
 .wt .measured .tag{background:#1a7f37}.wt .modelled .tag{background:#9a6700}
 .wt .published .tag{background:#0969da}.wt .text .tag{background:#57606a}
+.wt .scroll{overflow-x:auto}
 .wt table{border-collapse:collapse;font-variant-numeric:tabular-nums;margin:0;border:0}
+.wt caption{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%);white-space:nowrap}
 .wt th,.wt td{padding:.15em 0 .15em 1.6em;text-align:right;vertical-align:top;background:none;border:0}
 .wt th:first-child,.wt td:first-child{padding-left:0;text-align:left}
-.wt .pairs td{text-align:left}
+.wt tbody th{font-weight:normal}
+.wt .pairs td{text-align:left}.wt .pairs th,.wt .grid.short td{white-space:nowrap}
 .wt thead th{border-bottom:1px solid #8888;white-space:pre-line}
-.wt tr.detail td{opacity:.75}.wt tr.detail td:first-child{padding-left:1.2em}
-.wt tr.total td,.wt tr.group td{font-weight:600}.wt tr.total td{border-top:1px solid #8884}
-.wt tr.group td{padding-top:.7em}
-.wt ul{margin:.5em 0 0;padding-left:1.2em}.wt li{margin:.15em 0}
+.wt thead td{border-bottom:1px solid #8888}
+.wt tr.detail>*{opacity:.8}.wt tr.detail th{padding-left:1.2em}
+.wt tr.total>*,.wt tr.group>*{font-weight:600}.wt tr.total>*{border-top:1px solid #8884}
+.wt tr.group>*{padding-top:.7em}
+.wt ul{margin:.5em 0 0;padding-left:1.2em}.wt li{margin:.15em 0;overflow-wrap:anywhere}
 """
+_SHORT = 40  # characters: cells up to here stay on one line, numbers and dates are not torn
 
 
 def as_html(document: Document) -> str:
     """A ``<div>`` with its own style sheet; every text in it is escaped."""
-    parts = [f"<style>{_STYLE}</style>", '<div class="wt">', f"<h2>{escape(document.title)}</h2>"]
-    if document.subtitle:
-        parts.append(f'<div class="sub">{escape(document.subtitle)}</div>')
-    if document.headline:
-        parts.append(f'<div class="head">{"<br>".join(map(escape, document.headline))}</div>')
-    parts += [_section(section) for section in document.sections]
+    parts = [
+        f"<style>{STYLE}</style>",
+        '<div class="wt">',
+        f'<h2 class="title">{escape(document.title)}</h2>',
+    ]
+    parts += opening(document)
+    parts += [section_html(section, "h3") for section in document.sections]
     return "\n".join([*parts, "</div>"])
 
 
-def _section(section: Section) -> str:
+def opening(document: Document) -> Iterator[str]:
+    """Subtitle and headline."""
+    if document.subtitle:
+        yield f'<div class="sub">{escape(document.subtitle)}</div>'
+    if document.headline:
+        yield '<div class="head">'
+        for line in document.headline:
+            yield f'<p class="{"lead" if line.endswith(":") else "line"}">{escape(line)}</p>'
+        yield "</div>"
+
+
+def section_html(section: Section, heading: str) -> str:
+    """One section below a heading of that level."""
     subtitle = f'<span class="sub">{escape(section.subtitle)}</span>' if section.subtitle else ""
     parts = [
-        f'<section class="{section.kind}"><h3><span class="tag">{escape(section.title)}</span>{subtitle}</h3>'
+        f'<section class="{section.kind}">'
+        f'<{heading} class="name"><span class="tag">{escape(section.title)}</span> {subtitle}</{heading}>'
     ]
     if section.rows:
         parts.append(_table(section))
@@ -55,12 +76,25 @@ def _table(section: Section) -> str:
     width = max((len(row.cells) for row in section.rows), default=0)
     head = ""
     if section.columns:
-        cells = "".join(f"<th>{escape(name)}</th>" for name in (section.label_header, *section.columns))
+        names = (section.label_header, *section.columns)
+        cells = "".join(f'<th scope="col">{escape(name)}</th>' if name else "<td></td>" for name in names)
         head = f"<thead><tr>{cells}</tr></thead>"
-    rows = "".join(_row(row, width) for row in section.rows)
-    return f'<table class="{"grid" if section.columns else "pairs"}">{head}<tbody>{rows}</tbody></table>'
+    kind = "grid" if section.columns else "pairs"
+    if all(len(cell) <= _SHORT for row in section.rows for cell in row.cells):
+        kind += " short"
+    body = "".join(_row(row, width, first=index == 0) for index, row in enumerate(section.rows))
+    return (
+        f'<div class="scroll"><table class="{kind}">'
+        f"<caption>{escape(section.title)}</caption>{head}<tbody>{body}</tbody></table></div>"
+    )
 
 
-def _row(row: Row, width: int) -> str:
-    cells = [row.label, *row.cells, *[""] * (width - len(row.cells))]
-    return f'<tr class="{row.style}">' + "".join(f"<td>{escape(cell)}</td>" for cell in cells) + "</tr>"
+def _row(row: Row, width: int, *, first: bool) -> str:
+    if row.style == "group":  # heads the rows after it: a body of its own
+        start = "" if first else "</tbody><tbody>"
+        return f'{start}<tr class="group"><th scope="rowgroup" colspan="{width + 1}">{escape(row.label)}</th></tr>'
+    cells = [*row.cells, *[""] * (width - len(row.cells))]
+    label = f'<th scope="row">{escape(row.label)}</th>' if row.label else "<td></td>"
+    return (
+        f'<tr class="{row.style}">{label}' + "".join(f"<td>{escape(cell)}</td>" for cell in cells) + "</tr>"
+    )

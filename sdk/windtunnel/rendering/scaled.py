@@ -15,6 +15,11 @@ _MODES = {
 }
 
 
+def title(table: Scaling) -> str:
+    """Of the section."""
+    return f"Scaling on {table.name}"
+
+
 def section(table: Scaling) -> Section:
     """Each number of instances: what a step takes, what it gains, what the job costs."""
     running = [row for row in table.rows if row.estimate is not None]
@@ -41,7 +46,7 @@ def section(table: Scaling) -> Section:
             f"{'s' if base.instances > 1 else ''}. Hours and cost hold the fixed costs too."
         )
     return Section(
-        f"Scaling on {table.name}",
+        title(table),
         "modelled",
         f"{table.instance.core_count} {table.instance.core_name}s each; {_MODES[table.mode]}",
         ("batch", "step", "samples/s", "speed-up", "effic.", "hours", "cost", "interval, $"),

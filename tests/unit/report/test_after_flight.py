@@ -211,7 +211,9 @@ def test_another_job_moves_the_prediction_and_says_so_first(counters: Any, tmp_p
     assert "(other)" in after.document().headline[0] and after.to_dict()["notes"]
     plain = report_for_job(job, FULL, rehearsal=counters(), user_calibration=None)
     assert plain.to_json() == before.to_json()
-    assert "YOUR CALIBRATION" in after.plot().axes[0].get_title(loc="left")
+    figure = after.plot()
+    assert "YOUR CALIBRATION" in figure.get_suptitle() and "YOUR CALIBRATION" in figure.get_supxlabel()
+    assert "YOUR CALIBRATION" in after.charts()[1].caption
     local = report_for_counters(counters(), FULL, user_calibration=store)
     assert local.document().headline[0].startswith("YOUR CALIBRATION")
 

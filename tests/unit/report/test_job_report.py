@@ -214,15 +214,6 @@ def test_printing_and_rich_show_the_same(counters: Any) -> None:
     assert "print it to read it" in repr(report)
 
 
-def test_plot_draws_a_bar_for_each_cost(counters: Any) -> None:
-    """Two instances at two price dates, one axis, costs in dollars."""
-    pytest.importorskip("matplotlib")
-    figure = report_for_job(FakeJob(counters()), FULL).plot()
-    (axes,) = figure.axes
-    assert len(axes.patches) == 4
-    assert "US dollars" in axes.get_xlabel()
-
-
 def test_published_table_as_text_and_json() -> None:
     """The figures of the table and where it is off."""
     text = published().to_text()

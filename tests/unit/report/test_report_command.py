@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from windtunnel.cli import compare, report
+from windtunnel.cli import main as cli
 from windtunnel.rendering import format as fmt
 
 
@@ -125,6 +126,30 @@ def test_a_file_that_is_no_counters_is_refused(
     path.write_text(content)
     assert run("compare", str(path)) == 2
     assert "windtunnel:" in capsys.readouterr().err
+
+
+def test_files_instead_of_text(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, counters_file: str
+) -> None:
+    """--html and --png write and say so on stderr; --json still prints."""
+    pytest.importorskip("matplotlib")
+    page, picture = tmp_path / "report.html", tmp_path / "charts.png"
+    assert cli.main(["compare", counters_file, "--html", str(page), "--png", str(picture)]) == 0
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.splitlines() == [f"wrote {page}", f"wrote {picture}"]
+    assert page.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert cli.main(["compare", counters_file, "--html", str(page), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["schema"] == "windtunnel.comparison/1"
+
+
+def test_a_file_that_cannot_be_written_is_said(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, counters_file: str
+) -> None:
+    """One line with the path and the reason."""
+    assert cli.main(["compare", counters_file, "--html", str(tmp_path / "none" / "a.html")]) == 2
+    assert "a.html: No such file or directory" in capsys.readouterr().err
 
 
 def test_unknown_instance_lists_the_known(capsys: pytest.CaptureFixture[str], counters_file: str) -> None:

@@ -76,6 +76,16 @@ def test_a_file_of_unseen_rows(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert "this file changed none" in out
 
 
+def test_files_of_the_validation(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A page, and no picture where there is nothing to draw."""
+    page, rows = tmp_path / "rows.html", tmp_path / "rows.csv"
+    rows.write_text(HEADER + ROW.replace(",45\n", ",\n"))
+    assert cli.main(["validate", "--published", str(rows), "--html", str(page)]) == 0
+    assert "Llama2-13B 16n" in page.read_text(encoding="utf-8")
+    assert cli.main(["validate", "--published", str(rows), "--png", str(tmp_path / "a.png")]) == 2
+    assert "nothing to plot: no row has both" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [

@@ -1,0 +1,187 @@
+"""How charts look: on white, on a dark page, and in black and white. Colour never stands alone.
+
+Series differ by hatch and marker too, and by lightness. The palettes of ``light`` and ``dark`` start
+from Okabe and Ito's (Color Universal Design, 2008), darkened or lightened until each series has a
+contrast of 3:1 and text one of 4.5:1 with the background (WCAG 2.1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+from windtunnel.priceperf import InvalidInput
+
+ThemeName = Literal["light", "dark", "print"]
+
+HATCHES = (
+    "",
+    "///",
+    "xxx",
+    "\\\\\\",
+    "---",
+    "|||",
+    "+++",
+    "//",
+    "/-",
+    "\\|",
+)  # lines only: dots make large SVGs
+MARKERS = ("o", "^", "s", "D", "v", "P", "X", "*", "<", ">")
+FONT_SIZE = 9.0
+_WIDEST = 3.5  # bars: as far as an axis goes for the sake of intervals
+TITLE: Mapping[str, Any] = {"fontsize": FONT_SIZE + 1, "fontweight": "bold"}
+
+
+@dataclass(frozen=True)
+class Theme:
+    """Colours as ``#rrggbb``, no two alike: an SVG's colours are told apart by them.
+
+    ``edge``: around areas, and of their hatch. ``series``: areas and lines, in order.
+    """
+
+    name: ThemeName
+    background: str
+    ink: str
+    muted: str
+    grid: str
+    band: str
+    edge: str
+    series: tuple[str, ...]
+
+    @property
+    def roles(self) -> Mapping[str, str]:
+        """Each colour by what it is for."""
+        named = {role: getattr(self, role) for role in ("background", "ink", "muted", "grid", "band", "edge")}
+        return {**named, **{f"series-{index}": colour for index, colour in enumerate(self.series)}}
+
+    def fill(self, index: int) -> dict[str, Any]:
+        """Keyword arguments of an area."""
+        return {
+            "facecolor": self.series[index % len(self.series)],
+            "edgecolor": self.edge,
+            "hatch": HATCHES[index % len(HATCHES)],
+            "linewidth": 0.8,
+        }
+
+    def marks(self, index: int) -> dict[str, Any]:
+        """Keyword arguments of markers."""
+        return {
+            "marker": MARKERS[index % len(MARKERS)],
+            "color": self.series[index % len(self.series)],
+            "markeredgecolor": self.ink,
+            "markeredgewidth": 0.6,
+        }
+
+
+THEMES: Mapping[str, Theme] = {
+    theme.name: theme
+    for theme in (
+        Theme(
+            "light", "#ffffff", "#1c2128", "#57606a", "#d5dae0", "#e9ecf0", "#fdfdfd",
+            ("#0072b2", "#c4500a", "#00805d", "#9b4588", "#5f6b76", "#806600", "#2d87bd", "#a33a3a",
+             "#3d4b7a", "#6b4a2b"),
+        ),
+        Theme(
+            "dark", "#14181d", "#e6eaee", "#a3adb8", "#39424c", "#262d35", "#15191e",
+            ("#56b4e9", "#f2a03d", "#35c79e", "#e193c4", "#b4bec8", "#e8d94a", "#93d2f5", "#f28e8e",
+             "#a9b4f0", "#d9b38c"),
+        ),
+        Theme(
+            "print", "#fffffe", "#000000", "#333333", "#c4c4c4", "#ececec", "#010101",
+            ("#6e6e6e", "#ffffff", "#d9d9d9", "#f4f4f4", "#a8a8a8", "#e6e6e6", "#bdbdbd", "#8c8c8c",
+             "#fafafa", "#cccccc"),
+        ),
+    )
+}  # fmt: skip
+
+
+def theme_named(name: str) -> Theme:
+    """The theme of that name.
+
+    Raises:
+        InvalidInput: there is none; the message lists them.
+    """
+    if name not in THEMES:
+        raise InvalidInput(f"theme must be one of {', '.join(get_args(ThemeName))}, not {name!r}")
+    return THEMES[name]
+
+
+def settings(theme: Theme) -> Any:
+    """A dict: matplotlib's settings while a chart is drawn: the user's own do not reach in."""
+    return {
+        "font.family": "DejaVu Sans",  # comes with matplotlib: a chart is the same everywhere
+        "font.size": FONT_SIZE,
+        "text.color": theme.ink,
+        "axes.titlesize": FONT_SIZE + 1,
+        "axes.titlecolor": theme.ink,
+        "axes.titleweight": "bold",
+        "axes.labelcolor": theme.ink,
+        "axes.labelsize": FONT_SIZE,
+        "axes.edgecolor": theme.muted,
+        "axes.facecolor": theme.background,
+        "figure.facecolor": theme.background,
+        "figure.edgecolor": theme.background,
+        "xtick.color": theme.ink,
+        "ytick.color": theme.ink,
+        "grid.color": theme.grid,
+        "hatch.linewidth": 0.7,
+        "legend.frameon": False,
+        "legend.labelcolor": theme.ink,
+        "svg.fonttype": "none",  # text stays text: small, found by a search, read aloud
+        "svg.hashsalt": "windtunnel",  # the same chart gives the same bytes
+    }
+
+
+def frame(axes: Any, theme: Theme, grid: Literal["x", "y", "both"]) -> None:
+    """Two spines, a quiet grid behind the data, and tick colours that hold for ticks made later."""
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(visible=True, axis=grid, color=theme.grid, linewidth=0.7)
+    axes.set_axisbelow(True)
+    axes.tick_params(which="both", color=theme.muted, labelcolor=theme.ink, labelsize=FONT_SIZE - 0.5)
+
+
+def whisker(axes: Any, theme: Theme, position: float, ends: tuple[float, float, float], limit: float) -> None:
+    """A horizontal interval (low, middle, high); where it leaves the axis at ``limit``, an arrow says so."""
+    low, middle, high = ends
+    shown = [[max(0.0, middle - low)], [max(0.0, min(high, limit) - middle)]]
+    # With a halo: a whisker over a hatch of its own colour would not be seen.
+    for colour, width, cap in ((theme.background, 3.6, 5), (theme.ink, 1.3, 4)):
+        axes.errorbar(middle, position, xerr=shown, fmt="none", color=colour, capsize=cap, capthick=width,
+                      elinewidth=width)  # fmt: skip
+    if high > limit:
+        axes.plot([limit], [position], marker=">", markersize=8, color=theme.ink, clip_on=False, zorder=5)
+
+
+def axis_end(bars: Sequence[float], highs: Sequence[float]) -> float:
+    """Where an axis of bars ends: behind the longest interval, but not so far that bars cannot be read."""
+    longest = max(bars, default=1.0)
+    return min(max([longest, *highs]), _WIDEST * longest) or 1.0
+
+
+def two_lines(axes: Any, position: float, first: str, second: str) -> None:
+    """A bar's label left of the axis: what it is, and below it, smaller, more about it.
+
+    Two texts: of one text with two lines an SVG keeps the left ends, which fit no other font.
+    """
+    for text, rise, size in ((first, 1, FONT_SIZE), (second, -1, FONT_SIZE - 1)):
+        axes.annotate(
+            plain(text), (0, position), (-6, rise), xycoords=("axes fraction", "data"), ha="right",
+            textcoords="offset points", va="bottom" if rise > 0 else "top", fontsize=size,
+        )  # fmt: skip
+
+
+def plain(text: str) -> str:
+    """Text as it stands: matplotlib reads what is between two dollar signs as a formula."""
+    return text.replace("$", r"\$")
+
+
+def by_rows(target: Any, columns: int) -> dict[str, Any]:
+    """A legend's entries so that they read row by row; matplotlib fills columns."""
+    handles, labels = target.get_legend_handles_labels()
+    order = [index for column in range(columns) for index in range(column, len(labels), columns)]
+    return {
+        "handles": [handles[index] for index in order],
+        "labels": [labels[index] for index in order],
+        "ncols": columns,
+    }
