@@ -54,8 +54,13 @@ def opening(document: Document) -> Iterator[str]:
     if document.headline:
         yield '<div class="head">'
         for line in document.headline:
-            yield f'<p class="{"lead" if line.endswith(":") else "line"}">{escape(line)}</p>'
+            yield f'<p class="{"lead" if line.endswith(":") else "line"}">{_prose(line)}</p>'
         yield "</div>"
+
+
+def _prose(text: str) -> str:
+    """Escaped; a number and its percent sign stay on one line."""
+    return escape(text).replace(" %", "&nbsp;%")
 
 
 def section_html(section: Section, heading: str) -> str:
@@ -68,7 +73,7 @@ def section_html(section: Section, heading: str) -> str:
     if section.rows:
         parts.append(_table(section))
     if section.notes:
-        parts.append("<ul>" + "".join(f"<li>{escape(note)}</li>" for note in section.notes) + "</ul>")
+        parts.append("<ul>" + "".join(f"<li>{_prose(note)}</li>" for note in section.notes) + "</ul>")
     return "\n".join([*parts, "</section>"])
 
 

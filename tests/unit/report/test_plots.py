@@ -32,6 +32,8 @@ from windtunnel.report import (
 
 pytest.importorskip("matplotlib")
 
+from matplotlib.legend import Legend
+
 
 @pytest.fixture
 def report(counters: Any) -> PricePerformance:
@@ -199,6 +201,38 @@ def test_every_chart_draws_in_every_theme(
             assert buffer.getvalue().startswith(b"\x89PNG")
             assert tuple(round(255 * part) for part in figure.get_facecolor()[:3]) == rgb(theme.background)
             assert "odelled" in chart.words
+
+
+def test_no_text_is_cut_off(report: PricePerformance, validation: ValidationReport, counters: Any) -> None:
+    """Every word lies inside the picture, for short amounts and long ones, near intervals and far ones."""
+    large = windtunnel.Workload.transformer("Llama2-70B", microbatch=1, sequence_length=4096, tensor_parallel=8,
+                                            pipeline_parallel=8, global_batch=1024)  # fmt: skip
+    names = [("ml.trn1.32xlarge", 16), ("ml.p4d.24xlarge", 32), ("trn1n.32xlarge", 16)]
+    drawn = [
+        report,
+        validation,
+        windtunnel.compare(large, names, FullScale(90_000_000), scaling="strong"),
+        report_for_counters(counters(steps=1)),
+    ]
+    for chart in [chart for one in drawn for chart in one.charts()]:
+        figure = chart.figure()
+        figure.savefig(io.BytesIO(), format="png", dpi=figure.dpi)
+        width, height = figure.bbox.size
+        for text in written(figure):
+            box = text.get_window_extent()
+            inside = box.x0 >= -1 and box.y0 >= -1 and box.x1 <= width + 1 and box.y1 <= height + 1
+            assert inside, (chart.kind, text.get_text(), box)
+
+
+def written(figure: Any) -> list[Any]:
+    """What stands on a figure, but for the labels of ticks, which matplotlib keeps inside."""
+    parts = [figure, *figure.subfigs, *(part for one in figure.subfigs for part in one.subfigs)]
+    legends = [legend for part in (*parts, *figure.axes) for legend in part.findobj(Legend)]
+    texts = [
+        *(text for part in parts for text in part.texts),
+        *(t for axes in figure.axes for t in axes.texts),
+    ]
+    return [*texts, *(text for legend in legends for text in legend.get_texts())]
 
 
 def rgb(colour: str) -> tuple[int, ...]:

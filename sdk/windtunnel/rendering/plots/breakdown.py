@@ -19,10 +19,12 @@ from windtunnel.rendering.plots.style import (
     axis_end,
     by_rows,
     frame,
+    room_for,
     two_lines,
     whisker,
 )
 
+_AXIS_IN = 6.2  # what labels and margins leave of the width
 Parts = tuple[tuple[str, float], ...]
 """Names and seconds, in the order in which they are stacked."""
 
@@ -71,6 +73,12 @@ class _Bar:
     total_s: float
     interval_s: tuple[float, float]
 
+    @property
+    def figures(self) -> str:
+        """What stands beside it."""
+        between = fmt.interval(*map(fmt.modelled_seconds, self.interval_s))
+        return f"{fmt.modelled_seconds(self.total_s)} ({between})"
+
 
 def _draw(target: Any, theme: Theme, estimates: Sequence[Estimate]) -> None:
     upper, lower = target.subfigures(2, 1)
@@ -96,14 +104,14 @@ def _panel(target: Any, theme: Theme, bars: Sequence[_Bar], columns: int) -> Non
         low, high = bar.interval_s
         # Below the bar: over it, the whisker would hide the parts.
         whisker(axes, theme, position + 0.37, (low / scale, bar.total_s / scale, high / scale), limit / scale)
-        between = fmt.interval(fmt.modelled_seconds(low), fmt.modelled_seconds(high))
-        axes.annotate(f"{fmt.modelled_seconds(bar.total_s)} ({between})", (left[position], position), (5, 0),
-                      textcoords="offset points", va="center")  # fmt: skip
+        axes.annotate(
+            bar.figures, (left[position], position), (5, 0), textcoords="offset points", va="center"
+        )
         two_lines(axes, position, label(bar.item), bar.item.precision.name)
     axes.set_yticks([])
     axes.set_ylim(len(bars) - 0.4, -0.45)
-    # At the right end of a bar as long as the axis its figures still need room.
-    axes.set_xlim(0, max(1.04 * limit / scale, 1.35 * max(left)))
+    ends = [room_for(bar.figures, end, _AXIS_IN) for bar, end in zip(bars, left, strict=True)]
+    axes.set_xlim(0, max(1.04 * limit / scale, *ends))
     axes.set_xlabel(unit)
     axes.xaxis.set_major_formatter("{x:,g}")
     frame(axes, theme, "x")

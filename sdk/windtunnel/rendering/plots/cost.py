@@ -20,11 +20,13 @@ from windtunnel.rendering.plots.style import (
     axis_end,
     frame,
     plain,
+    room_for,
     two_lines,
     whisker,
 )
 
 _DATES = 3  # the newest; the table has all
+_AXIS_IN = 5.3  # what labels and margins leave of the width
 _GAP = 0.9  # between the bars of two price dates, in bars
 
 
@@ -105,7 +107,9 @@ def _draw(target: Any, theme: Theme, bars: tuple[_Bar, ...], job: str, warned: t
         position += 1
     axes.set_yticks([])
     axes.set_ylim(position - 0.4, -1.0)
-    axes.set_xlim(0, limit * 1.38)  # room for the amounts
+    ends = [room_for(_amount(bar.cost), min(bar.cost.high_usd, limit), _AXIS_IN) for bar in bars]
+    axes.set_xlim(0, max(ends, default=1.0))
+    axes.xaxis.set_major_formatter("{x:,g}")
     axes.set_xlabel("modelled cost of the job, US dollars")
     target.suptitle(f"Modelled cost of {plain(job)}", x=0.01, ha="left", **TITLE)
     frame(axes, theme, "x")

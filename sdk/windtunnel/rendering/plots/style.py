@@ -29,6 +29,7 @@ HATCHES = (
 )  # lines only: dots make large SVGs
 MARKERS = ("o", "^", "s", "D", "v", "P", "X", "*", "<", ">")
 FONT_SIZE = 9.0
+_CHARACTER_IN = 0.083  # mean width of a digit or letter at FONT_SIZE, a little more than DejaVu's
 _WIDEST = 3.5  # bars: as far as an axis goes for the sake of intervals
 TITLE: Mapping[str, Any] = {"fontsize": FONT_SIZE + 1, "fontweight": "bold"}
 
@@ -157,6 +158,12 @@ def axis_end(bars: Sequence[float], highs: Sequence[float]) -> float:
     """Where an axis of bars ends: behind the longest interval, but not so far that bars cannot be read."""
     longest = max(bars, default=1.0)
     return min(max([longest, *highs]), _WIDEST * longest) or 1.0
+
+
+def room_for(text: str, position: float, axes_in: float) -> float:
+    """Where an axis from 0, that many inches long, must end for a text behind ``position`` to fit."""
+    share = min(0.75, (_CHARACTER_IN * len(text) + 0.2) / axes_in)
+    return position / (1 - share)
 
 
 def two_lines(axes: Any, position: float, first: str, second: str) -> None:
