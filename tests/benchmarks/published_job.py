@@ -65,7 +65,7 @@ def main() -> None:
             {
                 "host_cpu": counters.get("host_cpu"),
                 "steps": train["steps"],
-                "recording_ms": round(1e3 * train["median_trace_seconds"], 1),
+                "recording_ms": round(1e3 * train["least_trace_seconds"], 1),
                 "instances": [found.trn1.as_dict(), found.p4d.as_dict()],
                 "cost_ratio": round(found.cost_ratio, 3),
                 "published_cost_ratio": round(found.published_cost_ratio, 3),

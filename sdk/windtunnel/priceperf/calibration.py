@@ -52,6 +52,8 @@ class Calibration:
     outside_check: float
     """Published / modelled step time of the one published job that is a plain script, not a tuned
     benchmark (`published`: AWS's BERT base classification). It took no part in the fit."""
+    recorded_check: float
+    """The same where the host's recording of the step is known, from a rehearsal of that job."""
 
     @property
     def mean_error(self) -> float:
@@ -89,7 +91,11 @@ class Calibration:
     @property
     def log_slow(self) -> float:
         """How much slower: the same, and never less than the plain script was."""
-        return max(self.log_fast, math.log(self.outside_check))
+        return self.log_slower(recorded=False)
+
+    def log_slower(self, *, recorded: bool) -> float:
+        """`log_slow`; less where a rehearsal has measured how long the host records a step."""
+        return max(self.log_fast, math.log(self.recorded_check if recorded else self.outside_check))
 
     @property
     def ranges(self) -> tuple[Range, ...]:
@@ -100,9 +106,15 @@ class Calibration:
         return _ranges(self.rows)
 
 
-def check_range(calibration: Calibration, values: Mapping[str, float | None]) -> RangeCheck:
-    """Compare a rehearsed job's quantities with the calibrated range and widen the error outside it."""
-    return check_ranges(calibration.ranges, values, calibration.log_fast, calibration.log_slow)
+def check_range(
+    calibration: Calibration, values: Mapping[str, float | None], *, recorded: bool = False
+) -> RangeCheck:
+    """Compare a rehearsed job's quantities with the calibrated range and widen the error outside it.
+
+    ``recorded``: the rehearsal measured how long the host records a step.
+    """
+    slow = calibration.log_slower(recorded=recorded)
+    return check_ranges(calibration.ranges, values, calibration.log_fast, slow)
 
 
 @cache
@@ -158,6 +170,7 @@ CALIBRATIONS: Mapping[Family, Calibration] = {
             -0.0932, -0.0083, -0.0755, 0.0092, 0.0395, -0.0621, -0.0053, 0.0587,
         ),
         1.987,
+        1.2,
     ),
     "a100": Calibration(
         "a100",
@@ -178,6 +191,7 @@ CALIBRATIONS: Mapping[Family, Calibration] = {
             0.0471, 0.0161, -0.0153, -0.0373, -0.0651, -0.0705, 0.1056, 0.0498, -0.0024, -0.0399,
             -0.0607, -0.0808, -0.0908, 0.1918, 0.1254, 0.0342, 0.0012, -0.0171, -0.0166, -0.0267,
         ),
+        1.081,
         1.081,
     ),
 }  # fmt: skip

@@ -17,7 +17,7 @@ from .counts import ATTENTION_PRODUCTS
 from .engines import Product, Scores
 from .errors import InvalidCounters, InvalidInput
 from .full_scale import FullScale
-from .host import HostWork
+from .host import HOST_SPEED, HostWork
 from .intervals import RangeCheck
 from .job import BatchRule, Cluster, Run, Workload
 from .step import StepTime, StepWork, step_time
@@ -135,6 +135,9 @@ class CountedWorkload(Workload):
         Raises:
             InvalidInput: less than one sample a worker.
         """
+        return self._train_step(run, HOST_SPEED.value)
+
+    def _train_step(self, run: Run, host_slowness: float) -> StepTime:
         if run.samples_per_worker < min(1.0, self.step.samples):
             raise InvalidInput(
                 f"a global batch of {run.batch:g} is less than one sample for each of the "
@@ -142,7 +145,7 @@ class CountedWorkload(Workload):
             )
         work = self.at(run.samples_per_worker, run.precision)
         constants = CALIBRATIONS[run.instance.family].constants
-        return step_time(work, run.instance, run.precision, constants, run.cluster.count)
+        return step_time(work, run.instance, run.precision, constants, run.cluster.count, host_slowness)
 
     def evaluation_step(self, run: Run) -> StepTime:
         """The counted forward step."""
@@ -150,13 +153,25 @@ class CountedWorkload(Workload):
         return step_time(work, run.instance, run.precision, CALIBRATIONS[run.instance.family].constants)
 
     def range_check(self, run: Run, full_scale: FullScale) -> RangeCheck:
-        """Against the data-parallel rows; the interval is that of rows predicted from counts."""
+        """Against the data-parallel rows; the interval is that of rows predicted from counts.
+
+        Where the host records longer than the device works, the interval has the host's speed in it too.
+        """
         values = {
             "model size": self.parameters,
             "sequence length": full_scale.sequence_length,
             "work of a step": math.fsum(self.at(run.samples_per_worker, run.precision).flops.values()),
         }
-        return check_range(CALIBRATIONS[run.instance.family], values)
+        recorded = self.step.host is not None
+        check = check_range(CALIBRATIONS[run.instance.family], values, recorded=recorded)
+        middle = self.train_step(run).total_s
+        slow = math.log(self._train_step(run, HOST_SPEED.high).total_s / middle)
+        fast = math.log(middle / self._train_step(run, HOST_SPEED.low).total_s)
+        return replace(
+            check,
+            log_fast=math.hypot(check.log_fast, fast),
+            log_slow=math.hypot(check.log_slow, slow),
+        )
 
     def compilation(self, run: Run, full_scale: FullScale) -> fixed_costs.FixedCost:
         """Of the graphs that the rehearsal counted."""
@@ -297,11 +312,11 @@ def _product(entry: object, where: str, steps: float) -> tuple[str, Product]:
 
 
 def _host(part: Mapping[str, Any], where: str) -> HostWork | None:
-    if part.get("median_trace_seconds") is None:
+    if part.get("least_trace_seconds") is None:
         return None
     steps = _number(part, where, "steps", least=1)
     reads = _number(part, where, "steps_with_host_reads") if "steps_with_host_reads" in part else 0.0
-    return HostWork(_number(part, where, "median_trace_seconds"), min(1.0, reads / steps))
+    return HostWork(_number(part, where, "least_trace_seconds"), min(1.0, reads / steps))
 
 
 def _collective(kind: str, counted: Mapping[str, Any], steps: float, world_size: float) -> Collective:

@@ -141,7 +141,7 @@ def test_two_hosts(tmp_path: Path) -> None:
         # Records of an older simulator.
         "work": None,
         "trace_seconds": None,
-        "median_trace_seconds": None,
+        "least_trace_seconds": None,
         "steps_with_host_reads": 0,
     }
     ledger = found["graphs"]["ledger"]
@@ -213,7 +213,7 @@ def test_work_that_a_script_made_up_breaks_nothing(tmp_path: Path) -> None:
     assert found["parameters"]["count"] == 0
 
 
-def test_tracing_is_summed_and_its_median_is_of_steps_that_compile_nothing(tmp_path: Path) -> None:
+def test_tracing_is_summed_and_each_kind_of_step_counts_at_its_least(tmp_path: Path) -> None:
     """Host reads are counted by step; parameters and processor are those that the first rank tells."""
     held = {"count": 10, "parameter_bytes": 40, "gradient_bytes": 40, "optimizer_bytes": 80}
     dtypes = {"parameters": {"fp32": 40}}
@@ -232,7 +232,8 @@ def test_tracing_is_summed_and_its_median_is_of_steps_that_compile_nothing(tmp_p
     found = document(tmp_path, tmp_path / "c")
     train = found["train"]
     assert abs(train["trace_seconds"] - 1.8) < 1e-9
-    assert abs(train["median_trace_seconds"] - 0.3) < 1e-9
+    # Two steps of one kind, the quicker at 0.2 s; one of another kind that was joined with its batch: 0.3 s.
+    assert abs(train["least_trace_seconds"] - (2 * 0.2 + 0.3) / 3) < 1e-9
     assert train["steps_with_host_reads"] == 2
     assert found["other"] is None
     assert found["parameters"] == {**held, "dtypes": dtypes}

@@ -190,8 +190,6 @@ def _total(steps: Sequence[Record], graphs: Mapping[str, Record], world_size: in
             total.update({"count": use.get("count", 0), "bytes": use.get("bytes", 0)})
     seconds = [max(0.0, _number(step, "seconds") - _number(step, "compile_seconds")) for step in steps]
     traced = [step for step in steps if "trace_seconds" in step]
-    # While XLA compiles, what of the thread's time is the script's can only be guessed.
-    steady = [_number(step, "trace_seconds") for step in traced if not step.get("compile_seconds")]
     return {
         "steps": len(steps),
         "samples": sum(samples) * world_size,
@@ -206,9 +204,25 @@ def _total(steps: Sequence[Record], graphs: Mapping[str, Record], world_size: in
         "input_wait_seconds": sum(_number(step, "input_wait_seconds") for step in steps),
         "work": working.total(steps, graphs),
         "trace_seconds": sum(_number(step, "trace_seconds") for step in traced) if traced else None,
-        "median_trace_seconds": statistics.median(steady) if steady else None,
+        "least_trace_seconds": _least_trace(traced),
         "steps_with_host_reads": sum(bool(step.get("accessed")) for step in steps),
     }
+
+
+def _least_trace(steps: Sequence[Record]) -> float | None:
+    """CPU seconds of tracing a step, each kind of step at its least disturbed; None: nobody measured them.
+
+    Steps that run the same graphs trace the same; what differs is how much the simulated cores, which
+    compute on the same processors, held the script up. While XLA compiles, what of the thread's time is
+    the script's can only be guessed: such steps are left out.
+    """
+    kinds: dict[frozenset[tuple[str, int]], list[float]] = {}
+    for step in steps:
+        if not step.get("compile_seconds"):
+            kind = frozenset(step.get("graphs", {}).items())
+            kinds.setdefault(kind, []).append(_number(step, "trace_seconds"))
+    count = sum(map(len, kinds.values()))
+    return sum(len(seconds) * min(seconds) for seconds in kinds.values()) / count if count else None
 
 
 def _describe_graphs(graphs: Mapping[str, Record]) -> dict[str, Any]:
