@@ -118,7 +118,7 @@ class ComparisonReport(DrawnDocument):
         )
         return Document(
             f"Windtunnel comparison: {self.title}",
-            "modelled, not measured; every figure has its interval, every cost its price and date",
+            "modelled, not measured; steps, times and costs have their intervals, every cost its price and date",
             self.notes + compared.headline(self.comparison, self.decisions),
             (*parts, *map(scaled.section, self.scalings)),
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from statistics import mean
 
 from windtunnel.priceperf import (
@@ -36,9 +36,9 @@ def headline(comparison: Comparison, decisions: Sequence[Decision]) -> tuple[str
     small = next((i for i in comparison.estimates if modelled_part.assumed_s(i) > i.train_s), None)
     if small is not None:
         lines.append(
-            f"Too small a job to tell instances apart: on {label(small)}, "
-            f"{fmt.modelled_seconds(modelled_part.assumed_s(small))} of assumed fixed costs (set-up, compile, "
-            f"...) outweigh {fmt.modelled_seconds(small.train_s)} of modelled steps."
+            f"Mostly assumed: on {label(small)}, {fmt.modelled_seconds(modelled_part.assumed_s(small))} of "
+            f"assumed fixed costs (set-up, compile, ...) outweigh {fmt.modelled_seconds(small.train_s)} of "
+            "modelled steps. Who is cheapest hangs on them, and says nothing of a longer job."
         )
     for decision in decisions:
         lines += _answer(comparison.estimates, decision)
@@ -64,7 +64,7 @@ def sections(
     if comparison.alternatives and (verdicts := modelled_part.main_verdicts(comparison)):
         parts.append(modelled_part.verdict_section(verdicts))
     parts.append(_sensitivity(comparison, changes))
-    return (*parts, _trust(comparison, workload), _assumptions(comparison, price_notes))
+    return (*parts, _trust(comparison, workload), _assumptions(comparison, workload, price_notes))
 
 
 def label(item: Estimate) -> str:
@@ -307,7 +307,7 @@ def _trust(comparison: Comparison, workload: Workload) -> Section:
             item.calibration for item in comparison.estimates if item.calibration.family == family
         )
         if not isinstance(workload, DescribedWorkload):
-            notes.append(modelled_part.calibration_note(calibration))
+            notes.append(modelled_part.calibration_note(calibration, workload))
             continue
         left = [abs(error) for error in calibration.family_errors]
         notes.append(
@@ -332,11 +332,12 @@ def _trust(comparison: Comparison, workload: Workload) -> Section:
     return Section("How far to trust it", "text", notes=tuple(notes))
 
 
-def _assumptions(comparison: Comparison, price_notes: Sequence[str]) -> Section:
+def _assumptions(comparison: Comparison, workload: Workload, price_notes: Sequence[str]) -> Section:
     shown = comparison.estimates
     meanings = dict.fromkeys(item.precision for item in shown)
     notes = [
         f"Batch: {BATCH_RULES[comparison.batch_rule]}.",
+        *_chosen(workload, shown),
         *(f"{item.name}: {item.meaning}." for item in meanings),
         *dict.fromkeys(
             f"{fixed.name.capitalize()}: {fixed.basis}."
@@ -359,6 +360,24 @@ def _assumptions(comparison: Comparison, price_notes: Sequence[str]) -> Section:
     if missing:
         notes.append(f"No price of {' and '.join(missing)} is in the book, so it has times and no cost.")
     return Section("Assumptions", "text", notes=tuple(notes))
+
+
+def _chosen(workload: Workload, shown: Sequence[Estimate]) -> Iterator[str]:
+    """What a description leaves open, and what was taken for it."""
+    if not isinstance(workload, DescribedWorkload):
+        return
+    if workload.global_batch is None and workload.gradient_accumulation is None:
+        yield (
+            f"Global batch not given: {fmt.plain(max(item.global_batch for item in shown))}, the fewest sequences "
+            "that give each worker its microbatch. Gradients are then reduced after few passes: state the real one."
+        )
+    for name, basis in (
+        ("recompute", "what libraries do and what fits the memory"),
+        ("attention", "what libraries do there"),
+    ):
+        if getattr(workload, name) == "auto":
+            each = (f"{getattr(i.training, name)} on {label(i)}" for i in shown if i.training is not None)
+            yield f"{name.capitalize()} not given: {', '.join(each)}, by {basis}."
 
 
 def _job(full_scale: FullScale) -> str:

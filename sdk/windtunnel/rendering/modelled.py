@@ -15,6 +15,7 @@ from windtunnel.priceperf import (
     Estimate,
     FullScale,
     Verdict,
+    Workload,
 )
 from windtunnel.priceperf.calibration import VERSION_SPREAD
 from windtunnel.priceperf.engines import HOST_S
@@ -33,7 +34,7 @@ def sections(
     verdicts = main_verdicts(comparison)
     if verdicts:
         parts.append(verdict_section(verdicts))
-    return (*parts, _trust(comparison), _assumptions(comparison))
+    return (*parts, _trust(comparison, workload), _assumptions(comparison, workload))
 
 
 def main_verdicts(comparison: Comparison) -> tuple[Verdict, ...]:
@@ -216,11 +217,11 @@ def _verdict_row(label: str, verdict: Verdict, answer: str) -> Row:
     )
 
 
-def _trust(comparison: Comparison) -> Section:
+def _trust(comparison: Comparison, workload: CountedWorkload) -> Section:
     notes: list[str] = []
     for calibration in dict.fromkeys(item.calibration.family for item in comparison.estimates):
         estimate = next(item for item in comparison.estimates if item.calibration.family == calibration)
-        notes.append(calibration_note(estimate.calibration))
+        notes.append(calibration_note(estimate.calibration, workload))
     notes += outside_notes(comparison.estimates)
     unknown = list(dict.fromkeys(name for item in comparison.estimates for name in item.range_check.unknown))
     if unknown:
@@ -243,7 +244,8 @@ def outside_notes(estimates: Sequence[Estimate]) -> list[str]:
     ]
 
 
-def calibration_note(calibration: Calibration) -> str:
+def calibration_note(calibration: Calibration, workload: Workload) -> str:
+    """How wrong the model was; ``workload``: whether its rehearsal timed the host sets the interval's slow end."""
     name = "trn1" if calibration.family == "trn1" else "p4d (A100)"
     counted = [abs(error) for error in calibration.counts_errors]
     text = (
@@ -254,11 +256,13 @@ def calibration_note(calibration: Calibration) -> str:
         f"{fmt.percent(sum(counted) / len(counted))} on average, {fmt.percent(max(counted))} at most; the "
         f"interval holds {fmt.percent(COVERAGE)} of these"
     )
-    ratio = calibration.outside_check
+    timed = _host_timed(workload)
+    ratio = calibration.recorded_check if timed else calibration.outside_check
     if ratio > 1.1:
         text += (
             f"; its slow end is set by AWS's own BERT base job, a plain script, "
             f"which took {ratio:.1f} times what this model says"
+            + (" from a rehearsal that timed the host, as this one did" if timed else "")
         )
     text += ". The form of the model was chosen knowing these errors, so expect somewhat larger ones"
     if calibration.family == "trn1":
@@ -266,7 +270,11 @@ def calibration_note(calibration: Calibration) -> str:
     return f"{text}."
 
 
-def _assumptions(comparison: Comparison) -> Section:
+def _host_timed(workload: Workload) -> bool:
+    return isinstance(workload, CountedWorkload) and workload.step.host is not None
+
+
+def _assumptions(comparison: Comparison, workload: Workload) -> Section:
     shown = comparison.estimates
     same = (
         "global batch as the largest Neuron instance"
@@ -281,7 +289,12 @@ def _assumptions(comparison: Comparison) -> Section:
         "Step: compute and memory time add up, but for the part that overlaps (on trn1 "
         f"{fmt.percent(CALIBRATIONS['trn1'].constants.overlap)} of the shorter, on GPUs nothing); of the "
         "collectives counts what nothing hides (on trn1 nothing does, on GPUs half of the step). "
-        f"The host takes {HOST_S * 1e3:g} ms that nothing hides.",
+        f"The host takes {HOST_S * 1e3:g} ms that nothing hides"
+        + (
+            ", on trn1 besides what recording a step took here and the device does not hide."
+            if _host_timed(workload)
+            else "."
+        ),
         "Bytes, attention and sample length as rehearsed. Waiting for input is not modelled. "
         "Steps without optimizer count as evaluation.",
         *dict.fromkeys(

@@ -37,7 +37,13 @@ def section(table: Scaling) -> Section:
     ]
     widened = _grouped("OUTSIDE THE CALIBRATED RANGE", outside, len(running))
     notes += [f"{note} Intervals are widened with the distance." for note in widened]
-    if not any(row.cost for row in table.rows):
+    price = next((row.cost.price for row in table.rows if row.cost is not None), None)
+    if price is not None:
+        notes.append(
+            f"Cost: at {fmt.price(price.usd_per_hour)} an hour of an instance ({price.region}, {price.status}, "
+            f"valid from {price.effective_from})."
+        )
+    else:
         notes.append(f"No price of {table.name} is in the book, so there is no cost.")
     base = table.base
     if base is not None:

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 import windtunnel
+from windtunnel.comparing import ComparisonReport, ScalingReport
 from windtunnel.errors import JobNotFinished
-from windtunnel.priceperf import InvalidInput, PriceUnknown
+from windtunnel.priceperf import CALIBRATIONS, InvalidInput, PriceUnknown
 
 FULL = windtunnel.FullScale(3_600_000, 1, 400_000, dataset_gib=1.7, sequence_length=128)
 
@@ -148,3 +149,57 @@ def test_what_cannot_be_compared_is_refused() -> None:
         windtunnel.compare(3)  # type: ignore[arg-type]
     with pytest.raises(JobNotFinished, match="no counters"):
         windtunnel.compare(FakeJob(None))
+
+
+def text_of(report: ComparisonReport | ScalingReport) -> str:
+    """One line."""
+    return " ".join(report.to_text().split())
+
+
+def test_no_cost_without_its_price_and_date(counters: Any) -> None:
+    """A scaling table says what an hour costs and since when, as the comparison does."""
+    for name, price in (("ml.trn1.32xlarge", "$24.725"), ("ml.p4d.24xlarge", "$25.251286")):
+        report = windtunnel.scaling(counters(), name, (1, 2), "weak", FULL)
+        used = report.scaling.rows[0].cost
+        assert used is not None
+        assert f"Cost: at {price} an hour of an instance" in text_of(report)
+        assert f"valid from {used.price.effective_from}" in text_of(report)
+
+
+def test_what_a_description_leaves_open_is_said() -> None:
+    """Batch, recomputation and attention that were chosen are assumptions; what was given is none."""
+    given: dict[str, Any] = {"microbatch": 1, "sequence_length": 2048, "tensor_parallel": 8}
+    open_ = text_of(
+        windtunnel.compare(windtunnel.Workload.transformer("GPT3-6.7B", **given), full_scale=FULL)
+    )
+    assert "Global batch not given: 4," in open_
+    assert "Recompute not given: selective on trn1.32xlarge" in open_
+    assert "Attention not given: " in open_
+    stated = windtunnel.Workload.transformer(
+        "GPT3-6.7B", global_batch=1024, recompute="full", attention="eager", **given
+    )
+    assert "not given" not in text_of(windtunnel.compare(stated, full_scale=FULL))
+
+
+def test_a_job_of_fixed_costs_is_called_that(counters: Any) -> None:
+    """No winner and a "cannot tell" in one breath: the answer is said to hang on the assumed costs."""
+    small = text_of(
+        windtunnel.compare(counters(), full_scale=windtunnel.FullScale(1000, sequence_length=128))
+    )
+    assert "Mostly assumed: on trn1.32xlarge" in small
+    assert "Who is cheapest hangs on them" in small
+    assert "Too small a job to tell" not in small
+
+
+def test_a_timed_host_narrows_the_interval_and_the_words(counters: Any) -> None:
+    """The ratio of the plain script that is printed is the one that sets the interval."""
+    plain = counters()
+    timed = counters()
+    timed["train"]["least_trace_seconds"] = 0.001
+    trn1 = CALIBRATIONS["trn1"]
+    without, with_host = (text_of(windtunnel.compare(given, full_scale=FULL)) for given in (plain, timed))
+    assert f"which took {trn1.outside_check:.1f} times what this model says." in without
+    assert (
+        f"which took {trn1.recorded_check:.1f} times what this model says from a rehearsal that timed"
+        in with_host
+    )
