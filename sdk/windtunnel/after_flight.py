@@ -91,7 +91,9 @@ class FlightReport(PricePerformance):
         first = len(self.notes)
         return replace(
             plain,
-            headline=plain.headline[:first] + flown.headline(self.flight) + plain.headline[first:],
+            headline=plain.headline[:first]
+            + flown.headline(self.flight, self.full_scale is None)
+            + plain.headline[first:],
             sections=(*plain.sections[:behind], table, *plain.sections[behind:]),
         )
 

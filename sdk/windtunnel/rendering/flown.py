@@ -14,8 +14,8 @@ from windtunnel.rendering.document import Row, Section, Style
 _COLUMNS = ("predicted", "interval", "real", "error", "inside")
 
 
-def headline(check: FlightCheck) -> tuple[str, ...]:
-    """The errors in a sentence."""
+def headline(check: FlightCheck, rehearsed_only: bool) -> tuple[str, ...]:
+    """The errors in a sentence; ``rehearsed_only``: the size of the real job was not stated."""
     if check.flight.status != "Completed":
         return (
             f"The job ended as {check.flight.status}: what was predicted is the whole job, what it took is not.",
@@ -26,7 +26,14 @@ def headline(check: FlightCheck) -> tuple[str, ...]:
         for label, item in (("billable", check.clock), ("steps", check.steps))
         if item is not None and (item.real_ends is None or item.real_ends[0] > 0)
     ]
-    return (f"Predicted and real: {'; '.join(parts)}.",)
+    line = f"Predicted and real: {'; '.join(parts)}."
+    if rehearsed_only:
+        return (
+            line,
+            "The size of the job on AWS was not stated: predicted are the samples that were rehearsed. If it trained "
+            "more, state it: full_scale=FullScale(train_samples=...) or --full-scale-samples N.",
+        )
+    return (line,)
 
 
 def section(check: FlightCheck, rehearsal: str) -> Section:
@@ -36,7 +43,11 @@ def section(check: FlightCheck, rehearsal: str) -> Section:
     if check.cost is not None:
         rows.append(_row("Cost", check.cost, lambda value: f"${value:,.2f}", "total"))
     by_name = {item.name: item for item in moved}
-    rows.append(_row(MOVED["download"], by_name[MOVED["download"]], _seconds))
+    download = by_name[MOVED["download"]]
+    if download.high:
+        rows.append(_row(MOVED["download"], download, _seconds))
+    else:
+        rows.append(Row(MOVED["download"], ("not stated", "", _seconds(download.real), "-", "-")))
     rows.append(_row("Training", check.training, _seconds))
     if check.steps is not None:
         rows.append(_row("steps, evaluation", check.steps, _seconds, "detail"))
@@ -60,6 +71,11 @@ def _notes(check: FlightCheck) -> list[str]:
         f"{fmt.percent(COVERAGE)} of the rows that the model was calibrated with; those of fixed costs are "
         "assumptions.",
     ]
+    if any(item.name == MOVED["download"] and not item.high for item in check.phases):
+        notes.append(
+            "Downloading: how much was not stated (dataset_gib, --dataset-gib), so the predicted seconds and cost "
+            "are without it."
+        )
     if check.steps is not None:
         notes.append(
             "steps and evaluation, real: the Training phase without set-up, preparation and compilation, which "

@@ -160,6 +160,16 @@ def test_the_report_sets_the_real_job_beside_the_prediction(counters: Any) -> No
     assert flown["billable_s"]["inside_interval"] is True
 
 
+def test_sizes_that_were_not_stated_are_no_prediction(counters: Any) -> None:
+    """A rehearsed sample beside a whole job, and a download of unknown size, are named as that."""
+    unstated = " ".join(report_for_job(DescribedJob(described()), rehearsal=counters()).to_text().split())
+    assert "The size of the job on AWS was not stated" in unstated
+    assert "Downloading not stated 60 s - -" in unstated
+    assert "--dataset-gib" in unstated
+    stated = " ".join(report_for_job(DescribedJob(described()), FULL, rehearsal=counters()).to_text().split())
+    assert "not stated" not in stated
+
+
 @pytest.mark.parametrize("width", [80, 100])
 def test_the_report_keeps_to_its_width(counters: Any, width: int) -> None:
     """Also with the new table, of which no cell is broken at 80 columns."""
