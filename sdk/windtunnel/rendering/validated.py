@@ -64,8 +64,9 @@ def data(validation: Validation) -> dict[str, Any]:
 def _headline(validation: Validation) -> Iterator[str]:
     for item in validation.summaries:
         error = item.left_out
+        rows = "left-out rows" if validation.built_in else f"{error.rows} published figures of the file"
         yield (
-            f"{_FAMILY_NAMES[item.family]}: left-out rows are off by {_percent(error.mean)} on average "
+            f"{_FAMILY_NAMES[item.family]}: {rows} are off by {_percent(error.mean)} on average "
             f"(median {_percent(error.median)}, at most {_percent(error.largest)}); whole families of models "
             f"left out: {_percent(item.family_left_out.mean)} on average."
         )
@@ -120,7 +121,8 @@ def _summary_section(validation: Validation) -> Section:
         ("rows", "mean", "median", "p90", "max"),
         tuple(rows),
         tuple(
-            f"{_FAMILY_NAMES[item.family]}: {_percent(item.coverage)} of the left-out rows lie inside their "
+            f"{_FAMILY_NAMES[item.family]}: {_percent(item.coverage)} of the "
+            f"{'left-out rows' if validation.built_in else 'published figures'} lie inside their "
             f"{COVERAGE:.0%} interval"
             + (
                 f", and {_percent(item.family_coverage)} of left-out families inside that of new models."
@@ -133,10 +135,13 @@ def _summary_section(validation: Validation) -> Section:
 
 
 def _not_predicted(validation: Validation) -> Section:
+    reasons: dict[str | None, list[str]] = {}
+    for row in validation.not_predicted:
+        reasons.setdefault(row.reason, []).append(row.config)
     return Section(
         "Not predicted",
         "text",
-        notes=tuple(f"{row.config}: {row.reason}" for row in validation.not_predicted),
+        notes=tuple(f"{'; '.join(rows)}: {reason}" for reason, rows in reasons.items()),
     )
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from statistics import mean
 from typing import Any
 
 import pytest
 
 from windtunnel.cli import main as cli
+from windtunnel.priceperf.calibration import CALIBRATIONS
 
 HEADER = (
     "config,architecture,instance_type,nodes,tensor_parallel,microbatch,global_batch,sequence_length,"
@@ -143,3 +145,25 @@ def test_the_readme_has_these_figures(capsys: pytest.CaptureFixture[str]) -> Non
         assert f"| {label} | {' | '.join(cells)} |" in readme
     coverage = [f"{summary[family]['interval_coverage_percent']:.0f} %" for family in ("trn1", "a100")]
     assert f"| left-out rows inside their 80 % interval | {' | '.join(coverage)} |" in readme
+    trn1, p4d = CALIBRATIONS["trn1"], CALIBRATIONS["a100"]
+    counted = [mean(map(abs, item.counts_errors)) * 100 for item in (trn1, p4d)]
+    assert "are off by {:.0f} % (trn1) and {:.0f} % (A100) on average".format(*counted) in readme
+    assert (
+        f"took {trn1.outside_check:.1f} times what its counts say on trn1 ({trn1.recorded_check:.1f} times where the "
+        f"rehearsal has timed the host), and {p4d.outside_check:.2f} times on p4d in fp32"
+    ) in readme
+
+
+def test_a_file_is_not_called_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Rows of a user's file are figures of the file; a reason of many rows is said once, with all their names."""
+    path = tmp_path / "rows.csv"
+    path.write_text(
+        HEADER
+        + ROW
+        + "A,Perceiver,trn1.32xlarge,1,1,4,,2048,,,1\nB,Perceiver,trn1.32xlarge,1,1,4,,2048,,,1\n"
+    )
+    assert cli.main(["validate", "--published", str(path)]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "1 published figures of the file are off by" in out
+    assert "left-out rows" not in out
+    assert "A; B: architecture 'Perceiver' is not known" in out
