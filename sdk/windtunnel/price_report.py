@@ -54,10 +54,13 @@ def prices(
         found = dict.fromkeys((price.instance_type, price.region) for price in chosen)
         chosen = [price for name, region in found if (price := _in_force(loaded, name, on, region))]
     if not chosen:
+        oldest = min(price.effective_from for price in loaded.book.prices)
         names = ", ".join(sorted({price.instance_type for price in loaded.book.prices}))
-        asked = [*(instances or ()), *(regions or ()), *([f"on {on}"] if on else [])]
+        places = ", ".join(sorted({price.region for price in loaded.book.prices}))
+        asked = [*(instances or ()), *(regions or ()), *([str(on)] if on else [])]
         raise PriceUnknown(
-            f"Nothing in the book for {' '.join(asked)}. It has, each since its date: {names}. "
+            f"Nothing in the book for {' '.join(asked)}. It has, each since its date ({oldest} the first): {names}; "
+            f"regions: {places}. "
             "Others: windtunnel prices refresh --instances TYPE --region REGION."
         )
     return PricesReport(chosen, loaded, on)

@@ -17,7 +17,7 @@ from windtunnel import settings
 from windtunnel.backend import Backend, Credentials
 from windtunnel.background import in_background
 from windtunnel.boto_service import BotoService
-from windtunnel.errors import ConfigurationError
+from windtunnel.errors import ConfigurationError, ServiceCallFailed
 from windtunnel.local_paths import absolute, reading
 from windtunnel.request import PathUpload, SourceUpload, Target, TrainingRequest
 from windtunnel.service import TrainingService
@@ -278,7 +278,17 @@ class AwsSession(Session):
 
     def default_bucket(self) -> str:
         """``sagemaker-<region>-<account>``, or the bucket given."""
-        return self._bucket or f"sagemaker-{self.region}-{self.account_id()}"
+        if self._bucket:
+            return self._bucket
+        try:
+            return f"sagemaker-{self.region}-{self.account_id()}"
+        except ServiceCallFailed as error:
+            raise ServiceCallFailed(
+                error.operation,
+                error.code,
+                f"{error.service_message}. (The account is asked for to name the default bucket: "
+                "AwsSession(bucket=...) names one, and a dry run then needs no network.)",
+            ) from error
 
     def resolve_role(self, role: str | None) -> str:
         """The ARN given, or that of the role named."""

@@ -90,10 +90,10 @@ def check_ranges(
         distance = limits.distance(value)
         if distance > 1:
             farthest = max(farthest, distance)
-            outside.append(
-                f"{limits.quantity} {_short(value, limits.unit)}, calibrated from "
-                f"{_short(limits.low, limits.unit)} to {_short(limits.high, limits.unit)}"
-            )
+            known = f"from {_short(limits.low, limits.unit)} to {_short(limits.high, limits.unit)}"
+            if limits.low == limits.high:
+                known = f"at {_short(limits.low, limits.unit)} only"
+            outside.append(f"{limits.quantity} {_short(value, limits.unit)}, calibrated {known}")
     widened = 1 + WIDENING_PER_DOUBLING * math.log2(min(farthest, 2.0**20))
     return RangeCheck(tuple(outside), tuple(unknown), log_fast * widened, log_slow * widened)
 
@@ -102,4 +102,4 @@ def _short(value: float, unit: str) -> str:
     for limit, prefix in ((1e12, "T"), (1e9, "G"), (1e6, "M")):
         if value >= limit:
             return f"{value / limit:.3g} {prefix}{'' if unit.startswith('FLOP') else ' '}{unit}"
-    return f"{value:,.0f} {unit}"
+    return f"{value:,.0f} {unit.removesuffix('s') if value == 1 else unit}"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -138,3 +140,11 @@ def test_usage_error_exits_2(capsys: pytest.CaptureFixture[str]) -> None:
         cli.main(["fly"])
     assert ended.value.code == 2
     assert "invalid choice" in capsys.readouterr().err
+
+
+def test_the_package_runs_as_a_module() -> None:
+    """`python -m windtunnel` is the command, for shells whose PATH has no scripts."""
+    run = subprocess.run(  # noqa: S603 - our own interpreter and words
+        [sys.executable, "-m", "windtunnel", "--version"], capture_output=True, text=True, check=True
+    )
+    assert run.stdout.startswith("windtunnel ")

@@ -88,7 +88,7 @@ def test_without_network_the_command_fails_and_the_book_serves(
     [
         (["--instances", TRN1, "refresh"], 2, "refresh comes first"),
         (["refresh", "--on", "2023-01-01"], 2, "takes no --on"),
-        (["--on", "2010-01-01"], 1, "Nothing in the book for on 2010-01-01"),
+        (["--on", "2010-01-01"], 1, "Nothing in the book for 2010-01-01"),
         (["--instances", "ml.p5.48xlarge"], 1, "windtunnel prices refresh --instances"),
     ],
 )

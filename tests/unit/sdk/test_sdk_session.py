@@ -12,6 +12,7 @@ from tests.unit.sdk.fake_service import FakeService
 from windtunnel import AwsSession, ConfigurationError, LocalSession, get_execution_role
 from windtunnel.backend import Backend
 from windtunnel.boto_service import BotoService
+from windtunnel.errors import ServiceCallFailed
 from windtunnel.session import resolve_session, shared_local_session
 
 
@@ -93,3 +94,14 @@ def test_a_profile_of_the_users_is_no_business_of_the_local_backend(
     finally:
         service.close()
         backend.stop()
+
+
+def test_a_default_bucket_without_network_names_the_way_out() -> None:
+    """A dry run needs the account only for the bucket's name."""
+
+    class Unreachable(FakeService):
+        def account_id(self) -> str:
+            raise ServiceCallFailed("get_caller_identity", "EndpointConnectionError", "no route")
+
+    with pytest.raises(ServiceCallFailed, match=r"AwsSession\(bucket=\.\.\.\) names one"):
+        AwsSession(BotoSession(), service=Unreachable()).default_bucket()

@@ -1,0 +1,8 @@
+"""``python -m windtunnel`` is ``windtunnel``."""
+
+import sys
+
+from windtunnel.cli.main import main
+
+if __name__ == "__main__":
+    sys.exit(main())
