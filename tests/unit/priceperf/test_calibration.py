@@ -18,7 +18,7 @@ from windtunnel.priceperf.fitting import (
     leave_one_out,
     relative_error,
 )
-from windtunnel.priceperf.intervals import COVERAGE, half_width, measured_coverage
+from windtunnel.priceperf.intervals import COVERAGE, Range, check_ranges, half_width, measured_coverage
 from windtunnel.priceperf.published_a100_rows import A100_ROWS
 from windtunnel.priceperf.published_rows import TRN1_ROWS
 
@@ -148,4 +148,12 @@ def test_unknown_quantities_are_named() -> None:
         "model size",
         "sequence length",
         "work of a step",
+    )
+
+
+def test_a_range_of_one_value_is_told_as_one() -> None:
+    """Not "from 1 instances to 1 instances"."""
+    one = Range("cluster size", "instances", 1, 1)
+    assert check_ranges([one], {"cluster size": 4}, 0.1, 0.1).outside == (
+        "cluster size 4 instances, calibrated at 1 instance only",
     )

@@ -203,3 +203,15 @@ def test_a_timed_host_narrows_the_interval_and_the_words(counters: Any) -> None:
         f"which took {trn1.recorded_check:.1f} times what this model says from a rehearsal that timed"
         in with_host
     )
+
+
+def test_the_precision_behind_the_answer_is_in_the_headline(counters: Any) -> None:
+    """A p4d in TF32 is a choice of the script, not what PyTorch does by itself."""
+    lines = windtunnel.compare(counters(), full_scale=FULL).document().headline
+    assert "Products run as auto-cast bf16 on trn1.32xlarge, TF32 on p4d.24xlarge." in lines
+
+
+def test_a_description_is_said_to_be_a_tuned_job() -> None:
+    """Its interval is that of benchmarks; what a plain script took is named, as it lies outside."""
+    text = text_of(windtunnel.compare(giant(), full_scale=FULL, instance_count=16))
+    assert f"took {CALIBRATIONS['trn1'].outside_check:.1f} times what its counts say" in text

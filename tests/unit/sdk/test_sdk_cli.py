@@ -144,7 +144,7 @@ def test_usage_error_exits_2(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_the_package_runs_as_a_module() -> None:
     """`python -m windtunnel` is the command, for shells whose PATH has no scripts."""
-    run = subprocess.run(  # noqa: S603 - our own interpreter and words
+    run = subprocess.run(
         [sys.executable, "-m", "windtunnel", "--version"], capture_output=True, text=True, check=True
     )
     assert run.stdout.startswith("windtunnel ")
