@@ -27,6 +27,7 @@ from windtunnel.priceperf import (
     instance_type,
     published_comparison,
 )
+from windtunnel.priceperf.published_prediction import Predictions, predictions
 from windtunnel.rehearsal import Rehearsal, trn_precision
 from windtunnel.rendering import diagnosed
 from windtunnel.rendering import measured as measured_part
@@ -175,19 +176,25 @@ class PricePerformance(DrawnDocument):
 
 
 class PublishedReport(DrawnDocument):
-    """AWS's published table beside its own arithmetic. ``table`` holds the figures."""
+    """AWS's published table beside its own arithmetic, and as modelled from a rehearsal of that job.
 
-    def __init__(self, table: PublishedComparison) -> None:
+    Attributes:
+        table: the published figures and what follows from them.
+        predicted: the same jobs, modelled.
+    """
+
+    def __init__(self, table: PublishedComparison, predicted: Predictions) -> None:
         """Built by `published`."""
         self.table = table
+        self.predicted = predicted
 
     def document(self) -> Document:
         """The report as sections."""
-        return published_part.document(self.table)
+        return published_part.document(self.table, self.predicted)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
-        return published_part.data(self.table)
+        return published_part.data(self.table, self.predicted)
 
 
 class ValidationReport(DrawnDocument):
@@ -284,8 +291,8 @@ def report_for_counters(
 
 
 def published() -> PublishedReport:
-    """AWS's price/performance table of trn1 against p4d, recomputed."""
-    return PublishedReport(published_comparison())
+    """AWS's price/performance table of trn1 against p4d, recomputed, and predicted from a rehearsal."""
+    return PublishedReport(published_comparison(), predictions())
 
 
 def validated(table: Sequence[Mapping[str, Any]] | None = None) -> ValidationReport:

@@ -6,7 +6,7 @@ BERT base classifies reviews of Amazon Polarity's schema, batch 8 a core, sequen
 (`windtunnel report --published`). The example's script runs with BERT base's dimensions on 2 simulated
 cores for a few steps (minutes); what it counts is modelled on ml.trn1.32xlarge and ml.p4d.24xlarge and set
 beside what AWS printed. Nothing of that table is in the calibration of the steps; the time to tokenise a
-review is fitted to it, and for each instance here taken from the other one. With --counters FILE the
+review is fitted to both of its rows (``crossed``: each taken from the other row). With --counters FILE the
 counters are kept there, or read from there where the file exists. Prints one JSON object.
 """
 
@@ -35,6 +35,7 @@ BATCH = 8
 BERT_BASE = {
     "model_name": "small",
     "vocab_size": 30_522,
+    "embedding_rows": 30_522,
     "num_layers": 12,
     "hidden_size": 768,
     "num_heads": 12,
@@ -60,6 +61,8 @@ def main() -> None:
         if arguments.counters is not None:
             arguments.counters.write_text(json.dumps(counters))
     train, found = counters["train"], predictions(counters)
+    other = found.crossed
+    assert other is not None
     print(
         json.dumps(
             {
@@ -70,6 +73,11 @@ def main() -> None:
                 "cost_ratio": round(found.cost_ratio, 3),
                 "published_cost_ratio": round(found.published_cost_ratio, 3),
                 "cost_ratio_error_percent": round(100 * found.cost_ratio_error, 1),
+                "crossed": {
+                    "billable_s": [other.trn1.estimate.billable_s, other.p4d.estimate.billable_s],
+                    "cost_ratio": round(other.cost_ratio, 3),
+                    "cost_ratio_error_percent": round(100 * other.cost_ratio_error, 1),
+                },
             },
             indent=2,
         )

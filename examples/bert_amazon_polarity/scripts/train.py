@@ -63,6 +63,9 @@ def parse_args() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=42)
     small = parser.add_argument_group(f"the model {SMALL!r}")
     small.add_argument("--vocab_size", type=int, default=4000)
+    small.add_argument(
+        "--embedding_rows", type=int, default=0, help="at least so many, also without words for them"
+    )
     small.add_argument("--num_layers", type=int, default=2)
     small.add_argument("--hidden_size", type=int, default=64)
     small.add_argument("--num_heads", type=int, default=4)
@@ -168,7 +171,7 @@ def hub_reachable(timeout_s: float = 3.0) -> bool:
 def build_small(args: argparse.Namespace, tokenizer: PreTrainedTokenizerBase) -> PreTrainedModel:
     return BertForSequenceClassification(
         BertConfig(
-            vocab_size=len(tokenizer),
+            vocab_size=max(len(tokenizer), args.embedding_rows),
             num_hidden_layers=args.num_layers,
             hidden_size=args.hidden_size,
             num_attention_heads=args.num_heads,
@@ -227,7 +230,7 @@ def prepare_once(
         prepare(args, folder)
     folders = xm.rendezvous("prepared", str(folder or "").encode())
     shared = Path(folders[xr.global_ordinal() - xr.local_ordinal()].decode())
-    # The sdpa variant inspects the mask's values, which on XLA ends the graph in the middle of a step.
+    # Attention as its formula says: what a NeuronCore computes, and counts, in any case.
     model = AutoModelForSequenceClassification.from_pretrained(shared, attn_implementation="eager")
     tokenizer = AutoTokenizer.from_pretrained(shared)
     train, val = (Reviews(torch.load(shared / name)) for name in ("train.pt", "val.pt"))

@@ -1,4 +1,4 @@
-"""AWS's own price/performance table of trn1 against p4d, recomputed, and held against this model.
+"""AWS's own price/performance table of trn1 against p4d, recomputed. `published_prediction` models it.
 
 From the AWS blog "Maximize performance and reduce your deep learning training
 cost with AWS Trainium and Amazon SageMaker": BERT base classifies Amazon
@@ -12,12 +12,9 @@ from datetime import date
 
 from .architectures import ARCHITECTURES
 from .billing import cost_usd
-from .calibration import CALIBRATIONS
-from .catalog import instance_type
-from .compute import AUTO_CAST, FP32, TF32, Precision
 from .counts import step_work
 from .prices import Price, PriceBook
-from .step import StepWork, step_time
+from .step import StepWork
 from .training import Training
 
 SOURCE = (
@@ -76,28 +73,12 @@ REDUCED_ON = date(2025, 6, 1)
 
 
 @dataclass(frozen=True)
-class ModelCheck:
-    """The model's iterations per second for that job beside the published ones."""
-
-    instance_type: str
-    precision: Precision
-    predicted: float
-    published: float
-
-    @property
-    def error_percent(self) -> float:
-        """(predicted - published) / published, percent."""
-        return (self.predicted / self.published - 1) * 100
-
-
-@dataclass(frozen=True)
 class PublishedComparison:
     """The table, its ratios (percent) as printed and as recomputed, and the later price."""
 
     trn1: PublishedJob
     p4d: PublishedJob
     later_price: Price
-    checks: tuple[ModelCheck, ...]
 
     @property
     def faster_percent(self) -> float:
@@ -131,23 +112,13 @@ class PublishedComparison:
 
 
 def published_comparison(prices: PriceBook | None = None) -> PublishedComparison:
-    """AWS's table, recomputed, with p4d's price since June 2025 and this model's own figures."""
+    """AWS's table, recomputed, with p4d's price since June 2025."""
     book = prices or PriceBook()
-    later = book.price(P4D.instance_type, REDUCED_ON)
-    return PublishedComparison(
-        TRN1,
-        P4D,
-        later,
-        (
-            _check(TRN1, BATCH_PER_CORE, AUTO_CAST),
-            _check(P4D, GLOBAL_BATCH // 8, FP32),
-            _check(P4D, GLOBAL_BATCH // 8, TF32),
-        ),
-    )
+    return PublishedComparison(TRN1, P4D, book.price(P4D.instance_type, REDUCED_ON))
 
 
 def benchmark_work(samples: int) -> StepWork:
-    """One worker's step of that job, counted from BERT base's dimensions, all in fp32."""
+    """One worker's step of that job as a rehearsal would count it, from BERT base's dimensions, all in fp32."""
     return step_work(
         Training(
             ARCHITECTURES["BERT-Base"],
@@ -162,10 +133,3 @@ def benchmark_work(samples: int) -> StepWork:
             head_part=0.0,  # a classifier reads one position, and has no vocabulary
         )
     )
-
-
-def _check(job: PublishedJob, samples: int, precision: Precision) -> ModelCheck:
-    instance = instance_type(job.instance_type)
-    constants = CALIBRATIONS[instance.family].constants
-    time = step_time(benchmark_work(samples), instance, precision, constants)
-    return ModelCheck(job.instance_type, precision, 1 / time.total_s, job.iterations_per_second)

@@ -88,8 +88,12 @@ class CountedWorkload(Workload):
         if self.evaluation is not None:
             return self.evaluation.scaled(samples, precision.activation_bytes)
         forward = replace(self.step, bytes_moved=self.step.bytes_moved - self.state_bytes, collectives=())
-        part = samples / (3 * self.step.samples)
-        return replace(forward.scaled(part, precision.activation_bytes), backward=False)
+        share = samples / self.step.samples
+        return replace(
+            forward.scaled(share / 3, precision.activation_bytes),
+            scores=forward.scores * share,  # as many, gone through a third as often
+            backward=False,
+        )
 
     @property
     def weights(self) -> float | None:

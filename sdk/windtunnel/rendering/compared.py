@@ -344,6 +344,7 @@ def _assumptions(comparison: Comparison, workload: Workload, price_notes: Sequen
         f"Batch: {BATCH_RULES[comparison.batch_rule]}.",
         *_chosen(workload, shown),
         *(f"{item.name}: {item.meaning}." for item in meanings),
+        *modelled_part.host_notes(workload),
         *dict.fromkeys(
             f"{fixed.name.capitalize()}: {fixed.basis}."
             for fixed in shown[0].fixed

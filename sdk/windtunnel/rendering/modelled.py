@@ -19,6 +19,7 @@ from windtunnel.priceperf import (
 )
 from windtunnel.priceperf.calibration import VERSION_SPREAD
 from windtunnel.priceperf.engines import HOST_S
+from windtunnel.priceperf.host import HOST_SPEED
 from windtunnel.priceperf.intervals import COVERAGE
 from windtunnel.rendering import format as fmt
 from windtunnel.rendering.document import Row, Section, Style
@@ -256,13 +257,17 @@ def calibration_note(calibration: Calibration, workload: Workload) -> str:
         f"{fmt.percent(sum(counted) / len(counted))} on average, {fmt.percent(max(counted))} at most; the "
         f"interval holds {fmt.percent(COVERAGE)} of these"
     )
-    timed = _host_timed(workload)
-    ratio = calibration.recorded_check if timed else calibration.outside_check
-    if ratio > 1.1:
+    ratio = calibration.outside_check
+    if calibration.family == "trn1" and _host_timed(workload):
+        text += (
+            ", and the speed of another host's processor. AWS's own BERT base job, a plain script, took "
+            f"{calibration.recorded_check:.2f} times what this model says with the host's recording, "
+            f"{ratio:.1f} times without it (windtunnel report --published)"
+        )
+    elif ratio > 1.1:
         text += (
             f"; its slow end is set by AWS's own BERT base job, a plain script, "
             f"which took {ratio:.1f} times what this model says"
-            + (" from a rehearsal that timed the host, as this one did" if timed else "")
         )
     text += ". The form of the model was chosen knowing these errors, so expect somewhat larger ones"
     if calibration.family == "trn1":
@@ -289,12 +294,8 @@ def _assumptions(comparison: Comparison, workload: Workload) -> Section:
         "Step: compute and memory time add up, but for the part that overlaps (on trn1 "
         f"{fmt.percent(CALIBRATIONS['trn1'].constants.overlap)} of the shorter, on GPUs nothing); of the "
         "collectives counts what nothing hides (on trn1 nothing does, on GPUs half of the step). "
-        f"The host takes {HOST_S * 1e3:g} ms that nothing hides"
-        + (
-            ", on trn1 besides what recording a step took here and the device does not hide."
-            if _host_timed(workload)
-            else "."
-        ),
+        f"The host takes {HOST_S * 1e3:g} ms that nothing hides.",
+        *host_notes(workload),
         "Bytes, attention and sample length as rehearsed. Waiting for input is not modelled. "
         "Steps without optimizer count as evaluation.",
         *dict.fromkeys(
@@ -315,6 +316,23 @@ def price_notes(comparison: Comparison) -> list[str]:
         f"({item.region}, {item.status}): {item.source}."
         for item in prices
     ]
+
+
+def host_notes(workload: Workload) -> tuple[str, ...]:
+    """What the host's recording of a step adds on trn1, in words; nothing where nobody measured it."""
+    host = workload.step.host if isinstance(workload, CountedWorkload) else None
+    if host is None:
+        return ()
+    reads = (
+        f" In {fmt.percent(host.reads)} of the steps the script fetched a value from the device, and cannot run ahead."
+        if host.reads
+        else ""
+    )
+    return (
+        f"Recording a step on the host took {fmt.seconds(host.record_s)} of this machine's processor; on trn1 what the "
+        f"device does not hide of it counts. Another processor: {HOST_SPEED.low:g} to {HOST_SPEED.high:g} times "
+        f"the seconds, assumed.{reads}",
+    )
 
 
 def _job_text(workload: CountedWorkload, full_scale: FullScale | None) -> str:

@@ -11,6 +11,7 @@ import pytest
 
 from windtunnel.cli import main as cli
 from windtunnel.priceperf.calibration import CALIBRATIONS
+from windtunnel.priceperf.published_prediction import predictions
 
 HEADER = (
     "config,architecture,instance_type,nodes,tensor_parallel,microbatch,global_batch,sequence_length,"
@@ -145,13 +146,16 @@ def test_the_readme_has_these_figures(capsys: pytest.CaptureFixture[str]) -> Non
         assert f"| {label} | {' | '.join(cells)} |" in readme
     coverage = [f"{summary[family]['interval_coverage_percent']:.0f} %" for family in ("trn1", "a100")]
     assert f"| left-out rows inside their 80 % interval | {' | '.join(coverage)} |" in readme
-    trn1, p4d = CALIBRATIONS["trn1"], CALIBRATIONS["a100"]
-    counted = [mean(map(abs, item.counts_errors)) * 100 for item in (trn1, p4d)]
+    counted = [mean(map(abs, CALIBRATIONS[name].counts_errors)) * 100 for name in ("trn1", "a100")]
     assert "are off by {:.0f} % (trn1) and {:.0f} % (A100) on average".format(*counted) in readme
-    assert (
-        f"took {trn1.outside_check:.1f} times what its counts say on trn1 ({trn1.recorded_check:.1f} times where the "
-        f"rehearsal has timed the host), and {p4d.outside_check:.2f} times on p4d in fp32"
-    ) in readme
+    found = predictions()
+    trn1, p4d = found.trn1, found.p4d
+    for row in (
+        f"| iterations/s | {trn1.iterations_per_second:.2f} | 6.64 | {p4d.iterations_per_second:.2f} | 5.44 |",
+        f"| billable seconds | {trn1.estimate.billable_s:,} | 6,033 | {p4d.estimate.billable_s:,} | 6,553 |",
+        f"| cost, trn1 / p4d | {found.cost_ratio:.3f} | {found.published_cost_ratio:.3f} | | |",
+    ):
+        assert row in readme
 
 
 def test_a_file_is_not_called_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -23,6 +23,7 @@ from neuron_sim import settings
 from neuron_sim.compiler import cache
 from neuron_sim.counters import parameters, script_time
 from neuron_sim.counters.graphs import Graph, GraphLog, forget_settings
+from neuron_sim.counters.quiet import QuietSteps
 from neuron_sim.counters.records import Records
 from neuron_sim.diagnostics.batches import leading_dimension
 from neuron_sim.diagnostics.compare import Comparer
@@ -134,6 +135,8 @@ class Recorder:
         self._last_end = time.perf_counter()
         self._held = parameters.Held()
         self._trace_s = 0.0
+        me = settings.identity()
+        self._quiet = QuietSteps(current.counters_dir, me.local_rank, me.local_world_size)
         script_time.clock.begin()
         self._reset()
 
@@ -197,6 +200,8 @@ class Recorder:
         self._trace_s += script_time.clock.take()
         with script_time.aside():
             self._write_step(seconds)
+            if self._trains:
+                self._quiet.step_ended(lambda: _XLAC._xla_wait_device_ops([]), seconds)
         self._reset()
 
     def _write_step(self, seconds: float) -> None:

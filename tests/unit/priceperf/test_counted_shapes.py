@@ -1,0 +1,117 @@
+"""What a rehearsal counts of a step's products and fused work, read and modelled."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from windtunnel.priceperf import AUTO_CAST, FP32, CountedWorkload, InvalidCounters, instance_type
+from windtunnel.priceperf.calibration import CALIBRATIONS
+from windtunnel.priceperf.counts import FUSED_PASSES, fused_bytes, step_work
+from windtunnel.priceperf.engines import Product, Scores
+from windtunnel.priceperf.published import benchmark_work
+from windtunnel.priceperf.published_rehearsal import COUNTERS
+from windtunnel.priceperf.published_rows import TRN1_ROWS
+from windtunnel.priceperf.step import step_time
+
+TRN1, P4D = instance_type("ml.trn1.32xlarge"), instance_type("ml.p4d.24xlarge")
+
+
+def changed(change: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
+    """The counters of the rehearsal with something changed."""
+    counters = copy.deepcopy(dict(COUNTERS))
+    change(counters)
+    return counters
+
+
+def test_products_hold_all_flops() -> None:
+    """What the dimensions give is what was counted by dtype, in training and evaluation."""
+    workload = CountedWorkload.from_counters(COUNTERS)
+    assert workload.evaluation is not None
+    for work in (workload.step, workload.evaluation):
+        assert set(work.products) == set(work.flops) == {"fp32"}
+        assert sum(item.flops for item in work.products["fp32"]) == pytest.approx(work.flops["fp32"])
+
+
+def test_a_counted_step_is_the_described_one() -> None:
+    """BERT base from a rehearsal and from its dimensions: FLOPs within 1 %, device time within 10 %.
+
+    The rehearsal has a pooler, a classifier and the embedding's gradient besides, and real kernels.
+    """
+    counted = CountedWorkload.from_counters(COUNTERS).at(8, FP32)
+    described = benchmark_work(8)
+    assert counted.flops["fp32"] == pytest.approx(described.flops["fp32"], rel=0.01)
+    for instance, precision in ((TRN1, AUTO_CAST), (P4D, FP32)):
+        constants = CALIBRATIONS[instance.family].constants
+        ours = step_time(counted, instance, precision, constants)
+        theirs = step_time(described, instance, precision, constants)
+        device, expected = (item.total_s - item.host_s for item in (ours, theirs))
+        assert device == pytest.approx(expected, rel=0.10)
+
+
+def test_scores_are_found_in_batched_products() -> None:
+    """96 heads of 128 x 128 in 12 layers: counted once, whatever the six products of attention are."""
+    step = CountedWorkload.from_counters(COUNTERS).step
+    assert step.scores.elements == pytest.approx(12 * 96 * 128 * 128)
+    assert step.scores.padded == step.scores.elements
+    padded = Scores.of([Product(197, 64, 197, 10, batched=True)], 1)
+    assert (padded.elements, padded.padded) == (10 * 197 * 197, 10 * 256 * 197)
+    grouped_convolution = Product(5000, 9, 1, 64, batched=True)
+    assert Scores.of([grouped_convolution], 1) == Scores()
+
+
+@pytest.mark.parametrize("row", [row for row in TRN1_ROWS if row.training.attention == "eager"][:9])
+def test_the_fusion_models_passes_are_those_of_the_simulator(row: Any) -> None:
+    """The bytes of a description are layers x (passes of the hidden state + passes of the scores), and logits."""
+    training = row.training
+    model, (hidden, scores) = training.architecture, FUSED_PASSES[row.training.architecture.family]
+    layer = training.tokens * (
+        hidden * model.hidden_size * training.vector_bytes
+        + scores * model.attention_heads * training.sequence_length * training.score_bytes
+    )
+    assert fused_bytes(training) >= model.layers * layer
+    assert step_work(training).fused_bytes == fused_bytes(training)
+
+
+@given(st.floats(0.1, 1000))
+def test_more_samples_are_more_work_of_the_same_kind(samples: float) -> None:
+    """Products, fused bytes and scores grow with the batch; gradients, collectives and the host do not."""
+    workload = CountedWorkload.from_counters(COUNTERS)
+    once, more = workload.at(1.0, AUTO_CAST), workload.at(samples, AUTO_CAST)
+    assert once.fused_bytes is not None
+    assert more.fused_bytes == pytest.approx(once.fused_bytes * samples)
+    assert more.scores.elements == pytest.approx(once.scores.elements * samples)
+    assert sum(item.flops for item in more.products["fp32"]) == pytest.approx(once.flops["fp32"] * samples)
+    assert (more.state_bytes, more.collectives, more.host) == (once.state_bytes, once.collectives, once.host)
+
+
+def test_evaluation_without_one_of_its_own_is_a_third_of_training() -> None:
+    """Scores pass forward only, and a third of the bytes of a step."""
+    workload = CountedWorkload.from_counters(changed(lambda c: c.update(other=None)))
+    forward, step = workload.evaluation_at(8, AUTO_CAST), workload.at(8, AUTO_CAST)
+    assert not forward.backward
+    assert forward.flops["fp32"] == pytest.approx(step.flops["fp32"] / 3)
+    assert forward.scores.elements == pytest.approx(step.scores.elements)
+    assert forward.collectives == ()
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        (lambda work: work.update(products=[[1, 2, 3, 4, "fp32"]]), "work.products"),
+        (lambda work: work.update(products=[[1, 2, 3, -4, "fp32", 1]]), "work.products.columns"),
+        (lambda work: work.update(products=[[1, 2, 3, 4, 5, 1]]), "work.products"),
+        (lambda work: work.update(elementwise=None), "work.elementwise"),
+        (lambda work: work["elementwise"]["activations"].pop("fused_bytes"), "fused_bytes"),
+        (lambda work: work.update(gather_bytes="many"), "gather_bytes"),
+    ],
+)
+def test_impossible_work_is_named(change: Callable[[dict[str, Any]], None], named: str) -> None:
+    """The field, what it should be, what it is."""
+    with pytest.raises(InvalidCounters, match=named):
+        CountedWorkload.from_counters(changed(lambda counters: change(counters["train"]["work"])))
