@@ -247,7 +247,7 @@ def _evaluation(other: Mapping[str, Any], world_size: float) -> tuple[StepWork |
     steps = _number(other, "other", "steps")
     samples = _number(other, "other", "samples")
     per_core = samples / world_size
-    if steps == 0 or per_core == 0:
+    if steps == 0 or samples < 1:
         return None, 0
     # One step with all its samples: flops and bytes a sample.
     work = _step(other, "other", per_core, 1.0, world_size, backward=False)

@@ -400,4 +400,4 @@ def test_a_bounded_dynamic_dimension_counts_at_its_bound() -> None:
         "HloModule m, entry_computation_layout={(f32[<=5,3])->f32[<=5,3]}\n\n"
         "ENTRY %main {\n  %p = f32[<=5,3]{1,0} parameter(0)\n  ROOT %a = f32[<=5,3]{1,0} add(%p, %p)\n}\n"
     )
-    assert found.input_bytes == 60 and found.work.activations.vector_elements == 15
+    assert found.input_bytes == 60 and found.work.state.vector_elements == 15

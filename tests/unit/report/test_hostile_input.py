@@ -77,6 +77,7 @@ def test_a_damaged_count_of_cached_graphs_is_named(counters: Any, cached: Any) -
         (("diagnostics",), [None]),
         (("diagnostics",), 5),
         (("diagnostics",), [{"kind": "k", "seconds": float("nan"), "count": "x"}]),
+        (("other", "samples"), 1e-300),
         (("graphs", "ledger"), "x"),
         (("graphs", "ledger"), [{"flops": {}, "compile_seconds": "x", "runs": float("inf")}]),
     ],
