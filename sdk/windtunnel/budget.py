@@ -42,6 +42,8 @@ IMAGE_S = 60
 UNKNOWN_TRANSFER_S = 120
 """A download or an upload of unknown size: 12 GiB at the slow end of the model's rate. Assumption."""
 _BYTES_PER_GIB = 2**30
+_NEVER_S = 1e9
+"""Thirty years: beyond any MaxRuntimeInSeconds."""
 
 
 @dataclass(frozen=True)
@@ -207,7 +209,10 @@ def plan(
     hourly = math.fsum(price.usd_per_hour * count for price, count in priced)
     bought = asked + margin.total_s
     if math.isfinite(max_cost):
-        bought = math.floor(max_cost * SECONDS_PER_HOUR / hourly)
+        # Money for more than max_run buys nothing more: also an amount whose seconds no number holds.
+        bought = math.floor(min(max_cost / hourly * SECONDS_PER_HOUR, _NEVER_S))
+        if hourly * bought / SECONDS_PER_HOUR > max_cost:
+            bought -= 1  # what the division rounded up
     left = bought - margin.total_s
     if left < min(LEAST_RUN_S, asked):
         least = hourly * (min(LEAST_RUN_S, asked) + margin.total_s) / SECONDS_PER_HOUR

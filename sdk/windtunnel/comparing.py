@@ -328,7 +328,7 @@ def _read(job: Subject) -> tuple[str, Workload, Precision]:
     if isinstance(job, Workload):
         return _described_title(job), job, AUTO_CAST
     if isinstance(job, Mapping):
-        return str(job.get("job", "counters")), Workload.from_counters(job), AUTO_CAST
+        return fmt.name(job.get("job") or "counters"), Workload.from_counters(job), AUTO_CAST
     if not hasattr(job, "counters") or not hasattr(job, "describe"):
         raise InvalidInput(
             f"compare a job, its counters or a Workload, not {type(job).__name__}; "
@@ -336,7 +336,7 @@ def _read(job: Subject) -> tuple[str, Workload, Precision]:
         )
     describe = job.describe()
     counters = job.counters()
-    name = str(describe.get("TrainingJobName", "job"))
+    name = fmt.name(describe.get("TrainingJobName", "job"))
     if counters is None:
         raise JobNotFinished(f"{name} has left no counters, so there is nothing to model from")
     return name, Workload.from_counters(counters), trn_precision(describe)

@@ -15,6 +15,7 @@ from typing import Any, overload
 
 from windtunnel.priceperf import compile_time
 from windtunnel.rendering import diagnosed
+from windtunnel.rendering import format as fmt
 from windtunnel.rendering.document import Document
 from windtunnel.report import DrawnDocument
 
@@ -92,14 +93,14 @@ class Diagnostics(DrawnDocument, Sequence[Diagnostic]):
 
     def __init__(self, counters: Mapping[str, Any]) -> None:
         """Built by `diagnostics_of`, from a ``counters.json``."""
-        found = counters.get("diagnostics")
-        self.job = counters.get("job")
+        found, job = counters.get("diagnostics"), counters.get("job")
+        self.job = job if isinstance(job, str) else None
         self.available = isinstance(found, list)
-        ledger = counters.get("graphs") or {}
-        self._found = tuple(sorted(map(_diagnostic, found or ()), key=_worst_first))
-        self.graphs = tuple(_graph(entry) for entry in ledger.get("ledger") or ())
-        self.graphs_left_out = int(ledger.get("ledger_left_out") or 0)
-        self.device_memory: Mapping[str, Any] | None = counters.get("device_memory")
+        graphs = _mapping(counters, "graphs")
+        self._found = tuple(sorted(map(_diagnostic, _objects(found)), key=_worst_first))
+        self.graphs = tuple(_graph(entry) for entry in _objects(graphs.get("ledger")))
+        self.graphs_left_out = int(_number(graphs, "ledger_left_out"))
+        self.device_memory: Mapping[str, Any] | None = _mapping(counters, "device_memory") or None
 
     @overload
     def __getitem__(self, index: int) -> Diagnostic: ...
@@ -147,6 +148,20 @@ def diagnostics_of(counters: Mapping[str, Any]) -> Diagnostics:
     return Diagnostics(counters)
 
 
+def _objects(listed: object) -> list[Mapping[str, Any]]:
+    """The objects of a list: what else a file holds there was not written by the simulator."""
+    return [entry for entry in listed if isinstance(entry, Mapping)] if isinstance(listed, list) else []
+
+
+def _mapping(entry: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    value = entry.get(key)
+    return value if isinstance(value, Mapping) else {}
+
+
+def _number(entry: Mapping[str, Any], key: str) -> float:
+    return max(0.0, fmt.number(entry, key) or 0.0)
+
+
 def _diagnostic(found: Mapping[str, Any]) -> Diagnostic:
     return Diagnostic(
         kind=str(found.get("kind", "?")),
@@ -154,8 +169,8 @@ def _diagnostic(found: Mapping[str, Any]) -> Diagnostic:
         line=str(found.get("line", "?")),
         message=str(found.get("message", "")),
         advice=str(found.get("advice", "")),
-        count=int(found.get("count") or 0),
-        cost=float(found.get("seconds") or 0.0),
+        count=int(_number(found, "count")),
+        cost=_number(found, "seconds"),
     )
 
 
@@ -165,8 +180,8 @@ def _worst_first(found: Diagnostic) -> tuple[int, float, int]:
 
 
 def _graph(entry: Mapping[str, Any]) -> Graph:
-    reason = entry.get("reason") or {}
-    flops = {str(dtype): float(count) for dtype, count in (entry.get("flops") or {}).items()}
+    reason, counted = _mapping(entry, "reason"), _mapping(entry, "flops")
+    flops = {str(dtype): _number(counted, dtype) for dtype in counted}
     cached = entry.get("cached")
     modelled = compile_time.NOTHING if cached else compile_time.of_graph(sum(flops.values()))
     return Graph(
@@ -174,8 +189,8 @@ def _graph(entry: Mapping[str, Any]) -> Graph:
         source=str(entry.get("source", "?")),
         reason=str(reason.get("kind", "?")),
         detail=str(reason.get("detail", "")),
-        runs=int(entry.get("runs") or 0),
-        compile_seconds=float(entry.get("compile_seconds") or 0.0),
+        runs=int(_number(entry, "runs")),
+        compile_seconds=_number(entry, "compile_seconds"),
         cached=cached if isinstance(cached, bool) else None,
         neuronx_cc=modelled,
         flops=flops,

@@ -16,6 +16,9 @@ from windtunnel.rendering.measured import LOCAL_ACCOUNT
 _ENDED = ("Completed", "Failed", "Stopped")
 _TIMES = ("CreationTime", "TrainingStartTime", "TrainingEndTime", "LastModifiedTime")
 _AGAIN = ("Interrupted", "Restarting")
+_MOST_SECONDS = 1e9
+"""Thirty years: no training job runs so long."""
+_MOST_INSTANCES = 1_000_000
 
 
 class DescribedJob:
@@ -27,7 +30,7 @@ class DescribedJob:
         Raises:
             ConfigurationError: it is no such answer.
         """
-        if "TrainingJobStatus" not in description or "ResourceConfig" not in description:
+        if not (description.get("TrainingJobStatus") and description.get("ResourceConfig")):
             raise ConfigurationError(
                 "the description has no TrainingJobStatus or no ResourceConfig. Expected is the answer of "
                 "`aws sagemaker describe-training-job --training-job-name NAME`."
@@ -57,8 +60,9 @@ def with_times(description: Mapping[str, Any]) -> dict[str, Any]:
     """The description with datetimes, as boto3 gives them, for ISO text and Unix seconds.
 
     Raises:
-        ConfigurationError: a time that is neither.
+        ConfigurationError: a time that is neither, or another field that AWS does not answer with.
     """
+    _check(description)
     found = dict(description)
     for name in _TIMES:
         if found.get(name) is not None:
@@ -75,6 +79,56 @@ def with_times(description: Mapping[str, Any]) -> dict[str, Any]:
         for step in description.get("SecondaryStatusTransitions") or []
     ]
     return found
+
+
+def _check(description: Mapping[str, Any]) -> None:
+    """Name the field that is not as DescribeTrainingJob answers: a saved answer may have been edited."""
+    for name in ("TrainingJobName", "TrainingJobStatus", "TrainingJobArn"):
+        _expect(name, description.get(name), "a text", str)
+    for name in ("TrainingTimeInSeconds", "BillableTimeInSeconds"):
+        _expect_seconds(name, description.get(name))
+    for name in ("ResourceConfig", "WarmPoolStatus", "Environment"):
+        _expect(name, description.get(name), "an object", Mapping)
+    pool = description.get("WarmPoolStatus") or {}
+    _expect_seconds(
+        "WarmPoolStatus.ResourceRetainedBillableTimeInSeconds",
+        pool.get("ResourceRetainedBillableTimeInSeconds"),
+    )
+    resources = description.get("ResourceConfig") or {}
+    _expect("ResourceConfig.InstanceGroups", resources.get("InstanceGroups"), "a list", list)
+    for group in resources.get("InstanceGroups") or [resources]:
+        _expect("ResourceConfig.InstanceGroups", group, "a list of objects", Mapping)
+        _expect("ResourceConfig.InstanceType", group.get("InstanceType", 0), "a text", str)
+        count = group.get("InstanceCount")
+        if not isinstance(count, int) or isinstance(count, bool) or not 1 <= count <= _MOST_INSTANCES:
+            raise _unexpected(
+                "ResourceConfig.InstanceCount", count, f"a whole number from 1 to {_MOST_INSTANCES:,}"
+            )
+    steps = description.get("SecondaryStatusTransitions")
+    _expect("SecondaryStatusTransitions", steps, "a list", list)
+    for step in steps or ():
+        if not isinstance(step, Mapping):
+            raise _unexpected("SecondaryStatusTransitions", step, "a list of objects")
+
+
+def _expect(name: str, value: object, what: str, kind: type) -> None:
+    if value is not None and not isinstance(value, kind):
+        raise _unexpected(name, value, what)
+
+
+def _expect_seconds(name: str, value: object) -> None:
+    if value is None:
+        return
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not (number and 0 <= float(str(value)) <= _MOST_SECONDS):
+        raise _unexpected(name, value, "seconds of 0 or more")
+
+
+def _unexpected(name: str, value: object, what: str) -> ConfigurationError:
+    return ConfigurationError(
+        f"the description's {name} is {value!r:.80}; expected is {what}, as `aws sagemaker "
+        "describe-training-job` answers."
+    )
 
 
 def flight_of(description: Mapping[str, Any]) -> Flight:
@@ -161,4 +215,7 @@ def _time(name: str, value: object) -> datetime:
         raise ConfigurationError(
             f"{name}={value!r}: a date as ISO text or Unix seconds is needed, as the AWS CLI prints it."
         ) from error
-    return moment if moment.tzinfo is not None else moment.replace(tzinfo=timezone.utc)
+    moment = moment if moment.tzinfo is not None else moment.replace(tzinfo=timezone.utc)
+    if not 2000 <= moment.year <= 9000:  # its day in UTC would not be in the calendar at its ends
+        raise ConfigurationError(f"{name}={value!r}: no day on which a training job ran.")
+    return moment

@@ -21,6 +21,7 @@ from windtunnel import settings
 from windtunnel.errors import ConfigurationError
 from windtunnel.price_list import ListedPrice, NotListed, fetch, pricing_client
 from windtunnel.priceperf import CATALOG, OFFERINGS, PriceBook, PricePerfError
+from windtunnel.priceperf.offerings import offering_of
 
 SCHEMA = "windtunnel.prices/1"
 FILE = "prices.json"
@@ -164,12 +165,18 @@ def _read(path: Path) -> list[ListedPrice]:
             raise ValueError(f"its schema is {document['schema']!r}, not {SCHEMA!r}")
         entries = [ListedPrice(**entry) for entry in document["prices"]]
         for entry in entries:
-            entry.price()
-            if entry.offering not in OFFERINGS:
-                raise ValueError(f"offering {entry.offering!r}")
+            _check(entry)
     except FileNotFoundError:
         return []
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, PricePerfError) as error:
+    except (
+        OSError,
+        ValueError,
+        KeyError,
+        TypeError,
+        AttributeError,
+        RecursionError,
+        PricePerfError,
+    ) as error:
         raise ConfigurationError(
             f"The fetched prices in {path} cannot be read ({type(error).__name__}: {error}). Move the file "
             "away and run `windtunnel prices refresh`."
@@ -177,11 +184,34 @@ def _read(path: Path) -> list[ListedPrice]:
     return entries
 
 
+def _check(entry: ListedPrice) -> None:
+    """Refuse what a refresh does not write: one such entry would change figures without a word.
+
+    Raises:
+        ValueError: and what `ListedPrice.price` raises.
+    """
+    for name, value in asdict(entry).items():
+        if not isinstance(value, str) or (not value and name != "description"):
+            raise ValueError(f"{name} {value!r:.80}")
+    if entry.offering not in OFFERINGS:
+        raise ValueError(f"offering {entry.offering!r}")
+    if entry.offering != offering_of(entry.instance_type):
+        raise ValueError(f"offering {entry.offering!r} of {entry.instance_type}")
+    price = entry.price()
+    if price.fetched_on is not None and price.effective_from > price.fetched_on:
+        raise ValueError(f"a price of {price.effective_from} that was fetched on {price.fetched_on}")
+
+
 def _age(book: PriceBook, today: date) -> str:
     newest = book.newest_fetch
     if newest is None:
         return ""
     days = (today - newest).days
+    if days < -1:  # a day's difference may be the time zone's
+        return (
+            f"NEWEST PRICE FETCHED {-days} DAYS AHEAD OF TODAY, on {newest}: either this machine's clock or the "
+            f"file {FILE} is wrong. Move the file away and run windtunnel prices refresh."
+        )
     when = "today" if days <= 0 else f"{days} day{'s' if days > 1 else ''} ago"
     text = f"Newest price fetched from AWS: {newest} ({when})."
     return f"{text} Older than a month: windtunnel prices refresh." if days > OLD_AFTER_DAYS else text

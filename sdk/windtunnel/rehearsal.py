@@ -24,6 +24,7 @@ from windtunnel.priceperf import (
     Workload,
     compare,
 )
+from windtunnel.rendering import format as fmt
 
 
 class CountedJob(Protocol):
@@ -78,7 +79,7 @@ def rehearsed(given: Rehearsal) -> Rehearsed:
         workload = Workload.from_counters(counters)
     except PricePerfError as error:
         raise ConfigurationError(f"rehearsal: {error}") from error
-    return Rehearsed(str(counters.get("job") or getattr(given, "name", "counters")), workload, counters)
+    return Rehearsed(fmt.name(counters.get("job") or getattr(given, "name", "counters")), workload, counters)
 
 
 def read_counters(path: str | os.PathLike[str]) -> Mapping[str, Any]:
@@ -101,7 +102,7 @@ def read_object(path: str | os.PathLike[str], what: str) -> dict[str, Any]:
         found = json.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
         raise ConfigurationError(f"cannot read {file}: {error.strerror}") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ConfigurationError(f"{file} is not JSON: {error}. Expected is {what}.") from error
     if not isinstance(found, dict):
         raise ConfigurationError(f"{file} holds no JSON object. Expected is {what}.")

@@ -89,8 +89,11 @@ class CalibrationStore:
             stored = json.loads(text)
             if stored["schema"] != SCHEMA:
                 raise self._unusable(f"schema {stored['schema']!r}, this version reads {SCHEMA!r}")
-            return UserCalibration(tuple(_evidence(entry) for entry in stored["jobs"]))
-        except (ValueError, KeyError, TypeError, PricePerfError) as error:
+            evidence = tuple(_evidence(entry) for entry in stored["jobs"])
+            if len({item.job for item in evidence}) < len(evidence):
+                raise self._unusable("it has one job several times")
+            return UserCalibration(evidence)
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError, PricePerfError) as error:
             if isinstance(error, ConfigurationError):
                 raise
             raise self._unusable(f"{type(error).__name__}: {error}") from error
@@ -193,4 +196,15 @@ def _note(correction: Correction) -> str:
 
 
 def _evidence(entry: dict[str, Any]) -> Evidence:
-    return Evidence(**{**entry, "on": date.fromisoformat(entry["on"])})
+    found = Evidence(**{**entry, "on": date.fromisoformat(entry["on"])})
+    for name in ("job", "instance_type", "workload", "model"):
+        if not isinstance(getattr(found, name), str) or not getattr(found, name):
+            raise ValueError(f"{name} must be a text, not {getattr(found, name)!r:.80}")
+    seconds = ("instance_count", "modelled_s", "real_s", "real_low_s", "real_high_s")
+    for name in seconds:
+        value = getattr(found, name)
+        # A nanosecond and 30,000 years: beyond them factors leave the range of numbers.
+        if not isinstance(value, int | float) or isinstance(value, bool) or not 1e-9 <= value <= 1e12:
+            raise ValueError(f"{name} must be a number from 1e-9 to 1e12, not {value!r:.80}")
+    found.family  # noqa: B018 - raises for an instance type without figures
+    return found

@@ -116,7 +116,7 @@ def _rehearsed(args: argparse.Namespace) -> Any:
     text = path.read_text(encoding="utf-8")
     try:
         counters = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"{path} is not JSON: {error}") from error
     if not isinstance(counters, dict):
         raise ValueError(f"{path} holds no JSON object; expected a job's counters.json")
@@ -136,7 +136,7 @@ def _described(args: argparse.Namespace) -> Workload:
     settings = {name: value for name in names if (value := getattr(args, name)) is not None}
     return Workload.transformer(
         args.architecture,
-        microbatch=args.microbatch or 1,
+        microbatch=1 if args.microbatch is None else args.microbatch,
         sequence_length=args.sequence_length,
         on_gpu=dict(_setting(text) for text in args.gpu or ()),
         **settings,
@@ -147,13 +147,13 @@ def _setting(text: str) -> tuple[str, str | int]:
     name, equals, value = text.partition("=")
     if not equals:
         raise ValueError(f"--gpu takes NAME=VALUE, as tensor_parallel=1, not {text!r}")
-    return name.strip().replace("-", "_"), int(value) if value.isdigit() else value.strip()
+    return name.strip().replace("-", "_"), int(value) if value.isdecimal() else value.strip()
 
 
 def _instance(text: str) -> str | tuple[str, int]:
     name, equals, count = text.partition("=")
     if not equals:
         return name
-    if not count.isdigit():
+    if not count.isdecimal():
         raise ValueError(f"--instances takes TYPE or TYPE=N, as ml.trn1.32xlarge=4, not {text!r}")
     return name, int(count)

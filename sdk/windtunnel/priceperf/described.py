@@ -18,7 +18,7 @@ from .compute import BF16_AUTOCAST, Precision
 from .description_range import description_check
 from .errors import InvalidInput
 from .footprint import usual_attention, usual_recompute
-from .full_scale import FullScale
+from .full_scale import LARGEST, FullScale, shown
 from .intervals import RangeCheck
 from .job import BatchRule, Cluster, Run, Workload
 from .predict import TrainingStep, training_flops, training_step
@@ -80,8 +80,13 @@ class DescribedWorkload(Workload):
         for name in ("microbatch", "sequence_length", "tensor_parallel", "pipeline_parallel",
                      "global_batch", "gradient_accumulation", "gradient_bytes"):  # fmt: skip
             value = getattr(self, name)
-            if value is not None and not (value >= 1 and value == int(value)):
-                raise InvalidInput(f"{name} must be a whole number of 1 or more, not {value}")
+            if value is None:
+                continue
+            number = isinstance(value, int | float) and not isinstance(value, bool)
+            if not (number and 1 <= value <= LARGEST and value == int(value)):
+                raise InvalidInput(
+                    f"{name} must be a whole number of 1 or more, at most {LARGEST:g}, not {shown(value)}"
+                )
         for name, valid in (
             ("dtype", ("bf16", "fp32")),
             ("matmul_dtype", (None, *DTYPE_BYTES)),

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 from .errors import InvalidInput
+
+LARGEST = 1e15
+"""Of any size of a job: beyond the samples of any data set, and far from where sums lose their last digits."""
 
 
 @dataclass(frozen=True)
@@ -48,9 +50,31 @@ class FullScale:
             ("tokenised_samples", 0),
         ):
             value = getattr(self, name)
-            if not math.isfinite(value) or value < least:
-                raise InvalidInput(f"FullScale: {name} must be {least} or more, not {value}")
+            if not _within(value, least):
+                raise InvalidInput(
+                    f"FullScale: {name} must be {least} or more{_limit(value)}, not {shown(value)}"
+                )
         for name in ("dataset_gib", "model_gib", "sequence_length"):
             value = getattr(self, name)
-            if value is not None and (not math.isfinite(value) or value < 0):
-                raise InvalidInput(f"FullScale: {name} must be 0 or more, or None, not {value}")
+            if value is not None and not _within(value, 0):
+                raise InvalidInput(
+                    f"FullScale: {name} must be 0 or more{_limit(value)}, or None, not {shown(value)}"
+                )
+
+
+def _within(value: object, least: float) -> bool:
+    """Whether it is a number of that range; comparing takes whole numbers that no float holds, too."""
+    return isinstance(value, int | float) and least <= value <= LARGEST
+
+
+def _limit(value: object) -> str:
+    return f" (at most {LARGEST:g})" if isinstance(value, int | float) and value > LARGEST else ""
+
+
+def shown(value: object) -> str:
+    """What was given as Python writes it, not longer than a line."""
+    try:
+        text = repr(value)
+    except ValueError:  # Python writes no whole number of more than 4,300 digits
+        return "a number of thousands of digits"
+    return text if len(text) <= 40 else f"{text[:40]}... ({len(text)} characters)"

@@ -28,6 +28,8 @@ BatchRule = Literal["global", "per_device", "rehearsed"]
 ``per_device``: all the same samples of one step on each worker.
 ``rehearsed``: Neuron instances keep the samples a worker, GPUs get the largest Neuron instance's global batch.
 """
+MOST_INSTANCES = 1_000_000
+"""Assumption: more than any cluster has; it keeps figures in the range of numbers."""
 BATCH_RULES: tuple[BatchRule, ...] = ("global", "per_device", "rehearsed")
 
 
@@ -44,8 +46,10 @@ class Cluster:
 
     def __post_init__(self) -> None:
         """A job has an instance."""
-        if self.count < 1:
+        if not self.count >= 1:
             raise InvalidInput(f"a job has at least 1 instance, not {self.count}")
+        if self.count > MOST_INSTANCES:
+            raise InvalidInput(f"a job has at most {MOST_INSTANCES:,} instances, not more")
         if self.count != int(self.count):
             raise InvalidInput(f"a job has a whole number of instances, not {self.count}")
 

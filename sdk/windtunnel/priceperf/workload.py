@@ -16,14 +16,18 @@ from .compute import BF16_AUTOCAST, FP32, TF32, Precision
 from .counts import ATTENTION_PRODUCTS
 from .engines import Product, Scores
 from .errors import InvalidCounters, InvalidInput
-from .full_scale import FullScale
+from .full_scale import FullScale, shown
 from .host import HOST_SPEED, HostWork
 from .intervals import RangeCheck
-from .job import BatchRule, Cluster, Run, Workload
+from .job import MOST_INSTANCES, BatchRule, Cluster, Run, Workload
 from .step import StepTime, StepWork, step_time
 from .training import DTYPE_BYTES, OPTIMIZER_BYTES, Training
 
 SCHEMA = "windtunnel.counters/1"
+MOST_COUNTED = 1e30
+"""Of anything: the largest training runs have some 1e26 FLOPs. It keeps sums in the range of numbers."""
+MOST_GRAPHS = 1_000_000
+"""Assumption: a job that compiles one a second does so for 11 days."""
 GRADIENT_BYTES = 4  # a rehearsal reduces gradients in fp32
 
 GPU_PRECISIONS = (TF32, FP32, BF16_AUTOCAST)
@@ -204,12 +208,12 @@ class CountedWorkload(Workload):
             raise InvalidCounters(
                 f"counters have schema {counters.get('schema')!r}; this version reads {SCHEMA!r}"
             )
-        train = counters.get("train")
-        if train is None:
+        if counters.get("train") is None:
             raise InvalidCounters(
                 "the job ran no training step on the device, so there is nothing to model. "
                 "Does the script move its model to the xla device and step an optimizer?"
             )
+        train = _mapping(counters, "counters", "train")
         steps = _number(train, "train", "steps", least=1)
         samples_per_step = _number(train, "train", "samples_per_step_per_core")
         if samples_per_step == 0:
@@ -225,12 +229,12 @@ class CountedWorkload(Workload):
                 "the counters hold no FLOPs: graphs are not counted while PT_XLA_DEBUG is set. "
                 "Run without it."
             )
-        other = counters.get("other")
+        other = None if counters.get("other") is None else _mapping(counters, "counters", "other")
         evaluation, evaluation_samples = _evaluation(other, world_size) if other else (None, 0)
         graphs = _mapping(counters, "counters", "graphs")
         return cls(
             instance_type=instance_type(_text(counters, "instance_type")).name,
-            instance_count=int(_number(counters, "counters", "instance_count", least=1)),
+            instance_count=int(_number(counters, "counters", "instance_count", least=1, most=MOST_INSTANCES)),
             cores_used=int(_number(counters, "counters", "cores_used", least=1)),
             step=step,
             steps=int(steps),
@@ -247,7 +251,7 @@ def _evaluation(other: Mapping[str, Any], world_size: float) -> tuple[StepWork |
     steps = _number(other, "other", "steps")
     samples = _number(other, "other", "samples")
     per_core = samples / world_size
-    if steps == 0 or per_core == 0:
+    if steps == 0 or samples < 1:
         return None, 0
     # One step with all its samples: flops and bytes a sample.
     work = _step(other, "other", per_core, 1.0, world_size, backward=False)
@@ -283,7 +287,10 @@ def _with_shapes(work: StepWork, part: Mapping[str, Any], where: str, steps: flo
     """What counters of this version tell besides: dimensions of products, fused element-wise work."""
     counted, where = _mapping(part, where, "work"), f"{where}.work"
     products: dict[str, list[Product]] = {}
-    for entry in counted.get("products") or ():
+    listed_products = counted.get("products")
+    if not isinstance(listed_products, list | tuple | None):
+        raise InvalidCounters(f"{where}.products must be a list, not {listed_products!r:.80}")
+    for entry in listed_products or ():
         dtype, product = _product(entry, where, steps)
         products.setdefault(dtype, []).append(product)
     elementwise = _mapping(counted, where, "elementwise")
@@ -305,7 +312,7 @@ def _product(entry: object, where: str, steps: float) -> tuple[str, Product]:
     """``[batch, rows, inner, columns, dtype, times]``."""
     if not isinstance(entry, Sequence) or len(entry) != 6 or not isinstance(entry[4], str):
         raise InvalidCounters(
-            f"{where}.products holds lists of batch, rows, inner, columns, dtype, times; not {entry!r}"
+            f"{where}.products holds lists of batch, rows, inner, columns, dtype, times; not {entry!r:.80}"
         )
     named = dict(zip(("batch", "rows", "inner", "columns", "dtype", "times"), entry, strict=True))
     batch, rows, inner, columns, times = (
@@ -339,14 +346,14 @@ def _compiled(graphs: Mapping[str, Any]) -> tuple[CompiledGraph, ...] | None:
     listed = []
     for entry in ledger:
         if not isinstance(entry, Mapping):
-            raise InvalidCounters(f"graphs.ledger must hold objects, not {entry!r}")
+            raise InvalidCounters(f"graphs.ledger must hold objects, not {entry!r:.80}")
         flops = _mapping(entry, "graphs.ledger", "flops") if entry.get("flops") is not None else {}
         total = math.fsum(_number(flops, "graphs.ledger.flops", dtype) for dtype in flops)
         listed.append(CompiledGraph(total, entry.get("cached") is True))
-    left_out = max(0, int(_number(graphs, "graphs", "count")) - len(listed))
-    cached = max(0, int(graphs.get("cached") or 0) - sum(graph.cached for graph in listed))
-    rest = [CompiledGraph(0.0, position < cached) for position in range(left_out)]
-    return (*listed, *rest)
+    left_out = max(0, int(_number(graphs, "graphs", "count", most=MOST_GRAPHS)) - len(listed))
+    told = 0.0 if graphs.get("cached") is None else _number(graphs, "graphs", "cached")
+    cached = min(left_out, max(0, int(told) - sum(graph.cached for graph in listed)))
+    return (*listed, *[CompiledGraph(0.0, True)] * cached, *[CompiledGraph(0.0)] * (left_out - cached))
 
 
 def _parameters(step: StepWork) -> float | None:
@@ -356,23 +363,27 @@ def _parameters(step: StepWork) -> float | None:
     return max(reduced) / GRADIENT_BYTES if reduced and max(reduced) > 0 else None
 
 
-def _number(mapping: Mapping[str, Any], where: str, key: str, least: float = 0.0) -> float:
+def _number(
+    mapping: Mapping[str, Any], where: str, key: str, least: float = 0.0, most: float = MOST_COUNTED
+) -> float:
     value = mapping.get(key)
-    valid = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-    if not valid or float(value or 0) < least:
-        raise InvalidCounters(f"{where}.{key} must be a number of {least:g} or more, not {value!r}")
-    return float(value or 0)
+    # Comparing takes whole numbers that no float holds; NaN is neither above nor below.
+    if not isinstance(value, int | float) or isinstance(value, bool) or not least <= value <= most:
+        too_large = isinstance(value, int | float) and value > most
+        limit = f"{least:g} to {most:g}" if too_large else f"{least:g} or more"
+        raise InvalidCounters(f"{where}.{key} must be a number of {limit}, not {shown(value)}")
+    return float(value)
 
 
 def _mapping(mapping: Mapping[str, Any], where: str, key: str) -> Mapping[str, Any]:
     value = mapping.get(key)
     if not isinstance(value, Mapping):
-        raise InvalidCounters(f"{where}.{key} must be an object, not {value!r}")
+        raise InvalidCounters(f"{where}.{key} must be an object, not {value!r:.80}")
     return value
 
 
 def _text(mapping: Mapping[str, Any], key: str) -> str:
     value = mapping.get(key)
     if not isinstance(value, str) or not value:
-        raise InvalidCounters(f"counters.{key} must be a text, not {value!r}")
+        raise InvalidCounters(f"counters.{key} must be a text, not {value!r:.80}")
     return value

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
+import re
+import sys
 from collections.abc import Mapping
 
+_UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 MODELLED_DIGITS = 2
 """Significant digits of a modelled figure: its error is ten percent and more."""
 
@@ -91,7 +94,15 @@ def plain(value: float) -> str:
     return f"{value:,.0f}" if value == round(value) else f"{value:,.2f}"
 
 
+def name(text: object) -> str:
+    r"""A name that a file gives, as text of one line: control characters and halves of pairs as ``\x1b``."""
+    return _UNPRINTABLE.sub(lambda match: match[0].encode("unicode_escape").decode(), str(text))
+
+
 def number(values: Mapping[str, object], key: str) -> float | None:
     """The number at ``key``, or None when there is none."""
     value = values.get(key)
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return None
+    # JSON of Python knows NaN and Infinity, and whole numbers that no float holds.
+    return float(value) if abs(value) <= sys.float_info.max else None

@@ -28,25 +28,28 @@ def collect(describe: Mapping[str, Any], counters: Mapping[str, Any] | None) -> 
     resources = describe.get("ResourceConfig") or {}
     train = _mapping(counters, "train")
     steps, samples, spent = (fmt.number(train, key) for key in ("steps", "samples", "seconds"))
-    flops = sum(value for value in _mapping(train, "flops").values() if isinstance(value, int | float))
-    payload = sum(fmt.number(item, "bytes") or 0.0 for item in _mapping(train, "collectives").values())
+    flops = sum(fmt.number(_mapping(train, "flops"), dtype) or 0.0 for dtype in _mapping(train, "flops"))
+    collectives = _mapping(train, "collectives")
+    payload = sum(fmt.number(_mapping(collectives, kind), "bytes") or 0.0 for kind in collectives)
     graphs, clock = _mapping(counters, "graphs"), _mapping(counters, "seconds")
+    told = counters or {}
+    job = describe.get("TrainingJobName") or _text(told, "job")
     facts = {
-        "job": describe.get("TrainingJobName") or (counters or {}).get("job"),
+        "job": None if job is None else fmt.name(job),
         "status": describe.get("TrainingJobStatus"),
         "where": "local" if counters or LOCAL_ACCOUNT in str(describe.get("TrainingJobArn", "")) else "aws",
         "region": _region(str(describe.get("TrainingJobArn", ""))),
-        "instance_type": resources.get("InstanceType") or (counters or {}).get("instance_type"),
-        "instance_count": resources.get("InstanceCount") or (counters or {}).get("instance_count"),
+        "instance_type": resources.get("InstanceType") or _text(told, "instance_type"),
+        "instance_count": resources.get("InstanceCount") or _count(fmt.number(told, "instance_count")),
         "instance_groups": [
             {"instance_type": group["InstanceType"], "instance_count": group["InstanceCount"]}
             for group in resources.get("InstanceGroups") or []
         ]
-        or (counters or {}).get("instance_groups"),
-        "instance_cores": (counters or {}).get("instance_cores"),
-        "cores_used": (counters or {}).get("cores_used"),
-        "local_cores": (counters or {}).get("local_cores"),
-        "training_seconds": describe.get("TrainingTimeInSeconds") or clock.get("training_total"),
+        or _told_groups(told),
+        "instance_cores": _count(fmt.number(told, "instance_cores")),
+        "cores_used": _count(fmt.number(told, "cores_used")),
+        "local_cores": _count(fmt.number(told, "local_cores")),
+        "training_seconds": describe.get("TrainingTimeInSeconds") or fmt.number(clock, "training_total"),
         "billable_seconds": describe.get("BillableTimeInSeconds"),
         "retained_billable_seconds": fmt.number(
             _mapping(describe, "WarmPoolStatus"), "ResourceRetainedBillableTimeInSeconds"
@@ -235,6 +238,24 @@ def _machine_rows(facts: Mapping[str, Any]) -> list[Row]:
 def _mapping(values: Mapping[str, Any] | None, key: str) -> Mapping[str, Any]:
     value = (values or {}).get(key)
     return value if isinstance(value, Mapping) else {}
+
+
+def _text(values: Mapping[str, Any], key: str) -> str | None:
+    value = values.get(key)
+    return value if isinstance(value, str) else None
+
+
+def _told_groups(counters: Mapping[str, Any]) -> list[dict[str, Any]] | None:
+    """The instance groups that counters name; None where they name none, or something else stands there."""
+    listed = counters.get("instance_groups")
+    found = [
+        {"instance_type": kind, "instance_count": int(count)}
+        for group in (listed if isinstance(listed, list) else ())
+        if isinstance(group, Mapping)
+        and (kind := _text(group, "instance_type"))
+        and (count := fmt.number(group, "instance_count"))
+    ]
+    return found or None
 
 
 def _count(value: float | None) -> float | None:

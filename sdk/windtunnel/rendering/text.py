@@ -20,7 +20,7 @@ def renderables(document: Document) -> Iterator[RenderableType]:
     """The parts of the report, in order."""
     body: list[RenderableType] = [Text(document.subtitle, style="dim")] if document.subtitle else []
     body += [Text(line, style="bold") for line in document.headline]
-    yield Panel(Group(*body), title=document.title, title_align="left", padding=(0, 1))
+    yield Panel(Group(*body), title=Text(document.title), title_align="left", padding=(0, 1))
     for section in document.sections:
         yield Padding(_section(section), (1, 1, 0, 1))
 

@@ -379,3 +379,25 @@ def test_a_large_graph_is_read_in_a_moment() -> None:
     started = time.process_time()
     hlo.cost(module(lines))
     assert time.process_time() - started < 5
+
+
+@pytest.mark.parametrize(
+    "dtype", ["f8e4m3", "f8e4m3fn", "f8e4m3fnuz", "f8e4m3b11fnuz", "f8e5m2fnuz", "f8e3m4"]
+)
+def test_every_kind_of_eight_bits_is_counted(dtype: str) -> None:
+    """Names of XLA's types; one that is not known made a graph count nothing."""
+    found = hlo.cost(
+        f"HloModule m, entry_computation_layout={{({dtype}[2,3],{dtype}[3,5])->f32[2,5]}}\n\n"
+        f"ENTRY %main {{\n  %a = {dtype}[2,3]{{1,0}} parameter(0)\n  %b = {dtype}[3,5]{{1,0}} parameter(1)\n"
+        "  ROOT %c = f32[2,5]{1,0} dot(%a, %b), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n}\n"
+    )
+    assert found.flops == {dtype: 60.0} and (found.input_bytes, found.output_bytes) == (21, 40)
+
+
+def test_a_bounded_dynamic_dimension_counts_at_its_bound() -> None:
+    """As memory is laid out for it."""
+    found = hlo.cost(
+        "HloModule m, entry_computation_layout={(f32[<=5,3])->f32[<=5,3]}\n\n"
+        "ENTRY %main {\n  %p = f32[<=5,3]{1,0} parameter(0)\n  ROOT %a = f32[<=5,3]{1,0} add(%p, %p)\n}\n"
+    )
+    assert found.input_bytes == 60 and found.work.state.vector_elements == 15

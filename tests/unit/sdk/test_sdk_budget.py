@@ -323,7 +323,7 @@ def _request(count: int, asked: int, keep: int) -> TrainingRequest:
 
 
 @given(
-    max_cost=st.floats(0.01, 1e6),
+    max_cost=st.floats(0.01, 1e6) | st.floats(1e6, allow_infinity=False),
     hourly=st.floats(0.05, 500),
     count=st.integers(1, 64),
     asked=st.integers(1, 28 * 86_400),

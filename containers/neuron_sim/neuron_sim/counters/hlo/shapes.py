@@ -27,14 +27,20 @@ _BITS = {
     "f64": 64,
     "c64": 64,
     "c128": 128,
+    "f8e3m4": 8,
+    "f8e4m3": 8,
+    "f8e4m3b11fnuz": 8,
     "f8e4m3fn": 8,
+    "f8e4m3fnuz": 8,
     "f8e5m2": 8,
+    "f8e5m2fnuz": 8,
+    "f8e8m0fnu": 8,
     "token": 0,
     "opaque": 0,
 }
 _NAMES = {"f32": "fp32", "bf16": "bf16", "f16": "fp16", "f64": "fp64"}
 
-_ARRAY = re.compile(r"([a-z][a-z0-9]*)\[([0-9,]*)\]")
+_ARRAY = re.compile(r"([a-z][a-z0-9]*)\[([0-9,<=]*)\]")
 
 
 @dataclass(frozen=True)
@@ -67,9 +73,9 @@ class Shape:
 
 @functools.lru_cache(maxsize=4096)
 def arrays(text: str) -> tuple[Shape, ...]:
-    """All arrays of a shape's text, which may be a tuple's."""
+    """All arrays of a shape's text, which may be a tuple's; a bounded dynamic dimension at its bound."""
     return tuple(
-        Shape(dtype, tuple(int(dim) for dim in dims.split(",") if dim))
+        Shape(dtype, tuple(int(dim.removeprefix("<=")) for dim in dims.split(",") if dim))
         for dtype, dims in _ARRAY.findall(text)
         if dtype in _BITS
     )
