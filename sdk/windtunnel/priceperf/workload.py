@@ -47,7 +47,7 @@ class CountedWorkload(Workload):
     """One worker's training step as a rehearsal counted it, and what else the job ran.
 
     ``evaluation``: one step without optimizer, scaled to one sample; None when there was none.
-    ``parameters``: from the bytes of the gradient reduction; None when nothing was reduced.
+    ``parameters``: of the model; None when neither an optimizer nor a reduction of gradients told them.
     ``compiled``: each graph; None when the counters do not list them.
     """
 
@@ -241,7 +241,7 @@ class CountedWorkload(Workload):
             samples=int(_number(train, "train", "samples")),
             evaluation=evaluation,
             evaluation_samples=evaluation_samples,
-            parameters=_parameters(step),
+            parameters=_parameters(counters, step),
             graphs=int(_number(graphs, "graphs", "count")),
             compiled=_compiled(graphs),
         )
@@ -356,7 +356,11 @@ def _compiled(graphs: Mapping[str, Any]) -> tuple[CompiledGraph, ...] | None:
     return (*listed, *[CompiledGraph(0.0, True)] * cached, *[CompiledGraph(0.0)] * (left_out - cached))
 
 
-def _parameters(step: StepWork) -> float | None:
+def _parameters(counters: Mapping[str, Any], step: StepWork) -> float | None:
+    """As the optimizers told; in counters of earlier versions, as the reduction of gradients did."""
+    if counters.get("parameters") is not None:
+        held = _mapping(counters, "counters", "parameters")
+        return _number(held, "parameters", "count") or None
     reduced = [
         item.payload_bytes for item in step.collectives if item.kind in ("all_reduce", "reduce_scatter")
     ]

@@ -115,3 +115,12 @@ def test_impossible_work_is_named(change: Callable[[dict[str, Any]], None], name
     """The field, what it should be, what it is."""
     with pytest.raises(InvalidCounters, match=named):
         CountedWorkload.from_counters(changed(lambda counters: change(counters["train"]["work"])))
+
+
+def test_parameters_are_those_that_the_optimizer_told() -> None:
+    """What else is reduced (a loss, a metric) does not count as gradients then."""
+    told = changed(lambda counters: counters.update(parameters={"count": 109_482_240}))
+    told["train"]["collectives"]["all_reduce"]["bytes"] *= 2
+    assert CountedWorkload.from_counters(told).parameters == 109_482_240
+    with pytest.raises(InvalidCounters, match=r"parameters\.count"):
+        CountedWorkload.from_counters(changed(lambda counters: counters.update(parameters={})))

@@ -92,8 +92,7 @@ def test_far_outside_the_range_the_interval_widens() -> None:
     near, far = validate_rows(read_rows([LLAMA, many])).rows
     assert near.outside_range == ()
     assert any(
-        "cluster size 1,024 instances, calibrated from 1 instance to 32" in text
-        for text in far.outside_range
+        "cluster size 1,024 instances, calibrated from 1 instance to 32" in text for text in far.outside_range
     )
     assert near.low and near.high and far.low and far.high
     assert math.log(far.high / far.low) > 2 * math.log(near.high / near.low)
