@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any
 
@@ -111,6 +111,18 @@ class Estimate:
             billable_seconds(high + sum(item.high_s for item in billed)),
         )
 
+    @property
+    def preparation(self) -> FixedCost:
+        """What the script does before it trains."""
+        return next(item for item in self.fixed if item.name == "preparation")
+
+    def prepared_in(self, seconds: float) -> Estimate:
+        """The same with a preparation of exactly so many seconds."""
+        known = replace(self.preparation, seconds=seconds, low_s=seconds, high_s=seconds)
+        return replace(
+            self, fixed=tuple(known if item.name == "preparation" else item for item in self.fixed)
+        )
+
     def cost(self, price: Price) -> Cost:
         """What it costs at a price."""
         low, high = self.billable_interval_s
@@ -156,10 +168,9 @@ class Verdict:
 
     @property
     def saving_interval(self) -> tuple[float, float]:
-        """Low and high end of the saving; the two errors are taken as independent."""
+        """Low and high end of the saving; see `ratio_width`."""
         ratio = self.challenger_cost.usd / self.baseline_cost.usd
-        up = math.hypot(_up(self.challenger_cost), _down(self.baseline_cost))
-        down = math.hypot(_down(self.challenger_cost), _up(self.baseline_cost))
+        down, up = ratio_width((self.challenger, self.challenger_cost), (self.baseline, self.baseline_cost))
         return 1 - ratio * math.exp(up), 1 - ratio / math.exp(down)
 
     @property
@@ -341,6 +352,32 @@ def _verdicts(
                 if costs[0] is not None and costs[1] is not None:
                     result.append(Verdict(day, challenger, baseline, costs[0], costs[1]))
     return tuple(result)
+
+
+def ratio_width(one: tuple[Estimate, Cost], other: tuple[Estimate, Cost]) -> tuple[float, float]:
+    """How far one cost / the other can lie below and above its middle, in logs.
+
+    The errors of the two are taken as independent, but for the time that the script prepares: that is the
+    same on both, whatever it is, and only moves the ratio together.
+    """
+    if not all(item.preparation.high_s > item.preparation.low_s for item, _ in (one, other)):
+        (_, first), (_, second) = one, other
+        return math.hypot(_down(first), _up(second)), math.hypot(_up(first), _down(second))
+
+    def prepared(end: str) -> tuple[Cost, Cost]:
+        first, second = (
+            item.prepared_in(getattr(item.preparation, end)).cost(cost.price) for item, cost in (one, other)
+        )
+        return first, second
+
+    first, second = prepared("seconds")
+    down, up = math.hypot(_down(first), _up(second)), math.hypot(_up(first), _down(second))
+    middle = math.log(first.usd / second.usd) if first.usd > 0 < second.usd else 0.0
+    for end in ("low_s", "high_s"):
+        first, second = prepared(end)
+        moved = math.log(first.usd / second.usd) - middle if first.usd > 0 < second.usd else 0.0
+        down, up = math.hypot(down, max(0.0, -moved)), math.hypot(up, max(0.0, moved))
+    return down, up
 
 
 def _up(cost: Cost) -> float:

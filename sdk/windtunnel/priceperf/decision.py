@@ -4,8 +4,10 @@ The distribution. A cost has a middle and an 80 % interval, whose two sides diff
 taken as two halves of normal distributions that meet in the middle: half of the probability lies on
 each side, and a tenth beyond each end of the interval. Errors of different instances are taken as
 independent. Those of one family share their constants, so between them the answer is surer than this
-says; the same instances under two prices share all of it, and are told apart by the price alone. An
-interval that also holds assumed fixed costs has all of its ends at once, so it is rather wide.
+says; the same instances under two prices share all of it, and are told apart by the price alone. What a
+script prepares before it trains takes the same on all of them: the probability is an average over that
+time, not over one time an instance. An interval that also holds assumed fixed costs has all of its ends at
+once, so it is rather wide.
 """
 
 from __future__ import annotations
@@ -17,7 +19,8 @@ from datetime import date
 from functools import cache
 from statistics import NormalDist
 
-from .compare import Comparison, Cost, Estimate
+from .compare import Comparison, Cost, Estimate, ratio_width
+from .fixed_costs import FixedCost
 from .intervals import COVERAGE
 
 CLEAR = 0.5 + COVERAGE / 2
@@ -26,6 +29,8 @@ leaves out equality."""
 _POINTS = 200  # quantiles of each cost; the error of a probability is below half a percent
 _NORMAL = NormalDist()
 _END = _NORMAL.inv_cdf(CLEAR)
+_SHARED = ((1 / 6, -math.sqrt(3)), (2 / 3, 0.0), (1 / 6, math.sqrt(3)))
+"""Weights and places of a normal's three-point quadrature (Gauss-Hermite)."""
 
 
 @dataclass(frozen=True)
@@ -100,9 +105,27 @@ def most_likely(
     for index in order:
         rivals.setdefault(_machines(estimates[index]), index)
     first = list(rivals.values())
-    chances = cheapest_probabilities([cost for index in first if (cost := costs[index]) is not None])
+    chances = _chances([(estimates[index], cost) for index in first if (cost := costs[index]) is not None])
     by_index = {**dict.fromkeys(order, 0.0), **dict(zip(first, chances, strict=True))}
     return order[0], tuple(by_index.get(index) for index in range(len(costs)))
+
+
+def _chances(rivals: Sequence[tuple[Estimate, Cost]]) -> tuple[float, ...]:
+    """`cheapest_probabilities`, on average over the time that preparation takes on all alike."""
+    if not all(item.preparation.high_s > item.preparation.low_s for item, _ in rivals):
+        return cheapest_probabilities([cost for _, cost in rivals])
+    total = [0.0] * len(rivals)
+    for weight, z in _SHARED:
+        costs = [item.prepared_in(_seconds(item.preparation, z)).cost(cost.price) for item, cost in rivals]
+        for index, chance in enumerate(cheapest_probabilities(costs)):
+            total[index] += weight * chance
+    return tuple(total)
+
+
+def _seconds(item: FixedCost, z: float) -> float:
+    """So many standard deviations from the middle, in the logarithm."""
+    end = item.high_s if z > 0 else item.low_s
+    return item.seconds * (end / item.seconds) ** (abs(z) / _END) if item.seconds and end else item.seconds
 
 
 def cheapest_probabilities(costs: Sequence[Cost]) -> tuple[float, ...]:
@@ -177,6 +200,5 @@ def _break_even(
     price = other.usd / hours
     if _machines(estimate) == _machines(estimates[against]):
         return BreakEven(price, price, price, against)
-    a, b = _Spread.of(other), _Spread.of(own)
-    up, down = math.hypot(a.above_, b.below) * _END, math.hypot(a.below, b.above_) * _END
+    down, up = ratio_width((estimates[against], other), (estimate, own))
     return BreakEven(price, price * math.exp(-down), price * math.exp(up), against)

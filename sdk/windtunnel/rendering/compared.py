@@ -331,7 +331,8 @@ def _trust(comparison: Comparison, workload: Workload) -> Section:
         )
     notes.append(
         "Probability: the logarithm of each cost is normal on either side of its middle, a tenth beyond each "
-        "end of the interval; errors of two instances are independent. Instances of one family share their "
+        "end of the interval; errors of two instances are independent, but the time that the script prepares is "
+        "the same on all. Instances of one family share their "
         "errors, so between these the answer is surer than it says."
     )
     return Section("How far to trust it", "text", notes=tuple(notes))

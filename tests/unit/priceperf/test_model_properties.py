@@ -35,6 +35,7 @@ from windtunnel.priceperf import (
 from windtunnel.priceperf.collectives import Collective
 from windtunnel.priceperf.decision import cheapest_probabilities, decide
 from windtunnel.priceperf.engines import Product
+from windtunnel.priceperf.fixed_costs import TOKENISE_S
 from windtunnel.priceperf.host import HostWork
 
 SLACK = 1 + 1e-9
@@ -301,3 +302,30 @@ def test_every_price_is_one_of_the_book() -> None:
         found = costs[comparison.estimates.index(item)]
         assert (found is None) == (item.name == "ml.p4de.24xlarge")
         assert found is None or (item.name, found.price.usd_per_hour) in book
+
+
+def test_what_all_prepare_alike_does_not_blur_the_answer() -> None:
+    """The time to tokenise is unknown, and the same on both: it cancels but for the price of its hours."""
+    job = Workload.transformer("BERT-Large", microbatch=16, sequence_length=128)
+    instances = ["ml.trn1.32xlarge", "ml.p4d.24xlarge"]
+    stated = compare(job, instances, replace(SIZE, preparation_s=4e6 * TOKENISE_S.value), on=DAY)
+    unsure = compare(job, instances, replace(SIZE, tokenised_samples=4_000_000), on=DAY)
+    apart = cheapest_probabilities([cost for cost in unsure.costs[0][1] if cost is not None])
+    sure, shared = (decisions(item)[0].probability for item in (stated, unsure))
+    assert sure is not None
+    assert shared is not None
+    assert [item.billable_s for item in stated.estimates] == [item.billable_s for item in unsure.estimates]
+    assert abs(shared - sure) < 0.1
+    assert max(apart) < shared
+    for narrow, wide in zip(stated.verdicts, unsure.verdicts, strict=True):
+        assert narrow.saving == pytest.approx(wide.saving, abs=1e-6)
+        low, high = narrow.saving_interval
+        assert wide.saving_interval[0] <= low + 1e-9
+        assert wide.saving_interval[1] >= high - 1e-9
+        apart_low = 1 - wide.challenger_cost.high_usd / wide.baseline_cost.low_usd
+        assert wide.saving_interval[0] > apart_low
+    for item in unsure.estimates:
+        known = item.prepared_in(100.0)
+        assert (known.preparation.low_s, known.preparation.high_s) == (100.0, 100.0)
+        rest = item.billable_s - item.preparation.seconds
+        assert known.billable_s == pytest.approx(rest + 100.0, abs=1.0)
