@@ -57,8 +57,12 @@ class Architecture:
 
     @property
     def parameters(self) -> int:
-        """Weights of all layers and of one embedding table; biases, norms and positions left out."""
-        return self.layers * self.layer_weights + self.vocabulary * self.hidden_size
+        """Weights of all layers and of the embedding; biases, norms and positions left out.
+
+        Llama's head has a table of its own, the others share the embedding's.
+        """
+        tables = 2 if self.family == "llama" else 1
+        return self.layers * self.layer_weights + tables * self.vocabulary * self.hidden_size
 
 
 ARCHITECTURES: Mapping[str, Architecture] = {

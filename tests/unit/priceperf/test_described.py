@@ -26,7 +26,7 @@ from windtunnel.priceperf import (
     training_step,
 )
 from windtunnel.priceperf.footprint import memory_need
-from windtunnel.priceperf.published_rows import TRN1_ROWS
+from windtunnel.priceperf.published_rows import TRN1_ROWS, PublishedRow
 from windtunnel.priceperf.validation import validate_built_in
 
 PAIR = ("ml.trn1.32xlarge", "ml.p4d.24xlarge")
@@ -298,3 +298,10 @@ def test_wrong_scaling_is_refused(wrong: dict[str, Any], message: str) -> None:
     """The message names what is wrong."""
     with pytest.raises(InvalidInput, match=message):
         scaling(llama(), "ml.trn1.32xlarge", full_scale=SIZE, **wrong)
+
+
+@pytest.mark.parametrize("row", TRN1_ROWS, ids=lambda row: row.config)
+def test_an_architecture_has_the_parameters_that_aws_prints(row: PublishedRow) -> None:
+    """Within 1.5 %, from its dimensions alone: what biases, norms and positions add."""
+    model = row.training.architecture
+    assert model.parameters == pytest.approx(row.training.parameters, rel=0.015)
