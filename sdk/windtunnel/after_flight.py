@@ -28,7 +28,7 @@ from windtunnel.rehearsal import Rehearsal, predicted, rehearsed, trn_precision
 from windtunnel.rendering import flown, measured
 from windtunnel.rendering.document import Document
 from windtunnel.report import PricePerformance, shown_beside
-from windtunnel.user_calibration import CalibrationStore, UserCalibration
+from windtunnel.user_calibration import CalibrationStore, loaded
 
 
 class FlightReport(PricePerformance):
@@ -50,7 +50,7 @@ class FlightReport(PricePerformance):
     ) -> FlightReport:
         """Arguments and errors are `report.report_for_job`'s."""
         flight, (name, workload) = flight_of(describe), _counted(rehearsal)
-        stored = UserCalibration() if user_calibration is None else user_calibration.load()
+        stored = loaded(user_calibration)
         calibration = stored.without(flight.job)
         seen = (
             f"Your calibration has this job too: it is left out here, or {flight.job} would predict itself."

@@ -46,7 +46,7 @@ from windtunnel.report import (
     DrawnDocument,
     ReportableJob,
 )
-from windtunnel.user_calibration import STORED, CalibrationStore, UserCalibration
+from windtunnel.user_calibration import STORED, CalibrationStore, loaded
 
 if TYPE_CHECKING:
     from windtunnel.rendering.plots.chart import Chart
@@ -242,7 +242,7 @@ def compare(
     chosen = instances or _default_instances(workload)
     size = full_scale or workload.full_scale()
     book, price_notes = book_and_notes(prices, on)
-    own = UserCalibration() if user_calibration is None else user_calibration.load()
+    own = loaded(user_calibration)
     comparison = compare_workload(
         workload,
         chosen,
@@ -306,7 +306,7 @@ def scaling(
     """
     title, workload, precision = _read(job)
     book, _ = book_and_notes(prices, on)
-    own = UserCalibration() if user_calibration is None else user_calibration.load()
+    own = loaded(user_calibration)
     table = scale_workload(
         workload,
         instance,

@@ -36,7 +36,7 @@ from windtunnel.rendering import published as published_part
 from windtunnel.rendering import validated as validated_part
 from windtunnel.rendering.document import Document, Section
 from windtunnel.rendering.drawn import DrawnDocument
-from windtunnel.user_calibration import STORED, CalibrationStore, UserCalibration
+from windtunnel.user_calibration import STORED, CalibrationStore, loaded
 
 if TYPE_CHECKING:
     from windtunnel.diagnostics import Diagnostics
@@ -344,7 +344,7 @@ def _report(
         workload = CountedWorkload.from_counters(counters)
     except PricePerfError as error:
         return PricePerformance(facts, None, None, full_scale, str(error), book, found, price_notes)
-    calibration = UserCalibration() if user_calibration is None else user_calibration.load()
+    calibration = loaded(user_calibration)
     comparison = compare(
         workload,
         shown_beside(workload.instance_type, instances),

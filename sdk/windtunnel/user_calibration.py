@@ -181,6 +181,11 @@ STORED = CalibrationStore()
 """The user's own, in the home that is set when it is used."""
 
 
+def loaded(store: CalibrationStore | None) -> UserCalibration:
+    """What a store holds; None: an empty calibration, for the model as it is."""
+    return UserCalibration() if store is None else store.load()
+
+
 def _used(estimates: Iterable[Estimate]) -> list[Correction]:
     found = {item.correction.family: item.correction for item in estimates if item.correction}
     return list(found.values())

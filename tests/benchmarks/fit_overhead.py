@@ -12,9 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import shutil
-import signal
 import statistics
 import subprocess
 import sys
@@ -23,6 +21,8 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
+
+from own_home import leave
 
 from windtunnel import LocalSession, PyTorch, TrainingJob
 
@@ -43,9 +43,7 @@ def main() -> None:
         try:
             print(json.dumps(measure(session, Path(folder), arguments.pairs), indent=2))
         finally:
-            running = session.backend.running()
-            if running is not None:
-                os.kill(running.pid, signal.SIGTERM)
+            leave(session)
 
 
 def measure(session: LocalSession, folder: Path, pairs: int) -> dict[str, Any]:

@@ -14,11 +14,8 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import signal
 import sys
 import tempfile
-import time
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +23,7 @@ EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "bert_amazon_polari
 sys.path.insert(0, str(EXAMPLE))
 
 import prepare_data  # noqa: E402 - of the example
+from own_home import leave  # noqa: E402
 
 from windtunnel import LocalSession, PyTorch  # noqa: E402
 from windtunnel.priceperf.published_prediction import predictions  # noqa: E402
@@ -105,11 +103,7 @@ def rehearse(steps: int) -> dict[str, Any]:
             ).fit({"train": str(data.train), "val": str(data.val)}, logs=False)
             return dict(job.counters())
         finally:
-            running = session.backend.running()
-            if running is not None:
-                os.kill(running.pid, signal.SIGTERM)
-                while session.backend.running() is not None:
-                    time.sleep(0.1)
+            leave(session)
 
 
 if __name__ == "__main__":

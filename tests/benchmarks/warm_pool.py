@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import signal
 import statistics
 import tempfile
 import time
 from pathlib import Path
 from typing import Any
+
+from own_home import leave
 
 from windtunnel import LocalSession, PyTorch
 
@@ -37,11 +37,7 @@ def main() -> None:
         try:
             print(json.dumps(measure(session, arguments.pools, arguments.repeats), indent=2))
         finally:
-            running = session.backend.running()
-            if running is not None:
-                os.kill(running.pid, signal.SIGTERM)
-                while session.backend.running() is not None:
-                    time.sleep(0.1)
+            leave(session)
 
 
 def measure(session: LocalSession, pools: int, repeats: int) -> dict[str, Any]:

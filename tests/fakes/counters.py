@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from windtunnel.priceperf.published import benchmark_work
+from tests.fakes.published_work import benchmark_work
 
 Counters = Callable[..., dict[str, Any]]
 

@@ -77,7 +77,7 @@ class Calibration:
 
     @property
     def counts_errors(self) -> tuple[float, ...]:
-        """The errors of `counts_rows` predicted from what a rehearsal counts, without shapes."""
+        """The errors of `counts_rows` predicted from what a rehearsal counts."""
         return _counts_errors(self.family, self.rows, self.constants)
 
     @property

@@ -111,10 +111,14 @@ class Estimate:
             billable_seconds(high + sum(item.high_s for item in billed)),
         )
 
+    def fixed_cost(self, name: str) -> FixedCost:
+        """The fixed cost of that name."""
+        return next(item for item in self.fixed if item.name == name)
+
     @property
     def preparation(self) -> FixedCost:
         """What the script does before it trains."""
-        return next(item for item in self.fixed if item.name == "preparation")
+        return self.fixed_cost("preparation")
 
     def prepared_in(self, seconds: float) -> Estimate:
         """The same with a preparation of exactly so many seconds."""

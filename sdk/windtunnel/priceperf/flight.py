@@ -104,7 +104,7 @@ def check_flight(flight: Flight, estimate: Estimate, price: Price | None) -> Fli
         high + sum(item.high_s for item in inside),
         real_training,
     )
-    evaluation = _evaluation(estimate)
+    evaluation = estimate.fixed_cost("evaluation")
     left, least, most = _without(real_training, _not_modelled(estimate))
     steps = None
     if left > 0:
@@ -116,8 +116,8 @@ def check_flight(flight: Flight, estimate: Estimate, price: Price | None) -> Fli
             left,
             (least, most),
         )
-    moved = [_fixed(estimate, name) for name in MOVED]
-    start = _fixed(estimate, "start")
+    moved = [estimate.fixed_cost(name) for name in MOVED]
+    start = estimate.fixed_cost("start")
     starting = sum(flight.phases.get(name, 0.0) for name in STARTING)
     phases = (
         Compared("Starting", start.seconds, start.low_s, start.high_s, starting),
@@ -176,7 +176,7 @@ def evidence_of(flight: Flight, estimate: Estimate, workload: CountedWorkload) -
             f"{flight.job} cannot calibrate: its Training phase of {total:,.0f} s may be fixed costs alone "
             f"({parts}). Give a longer job, or state what is known of it: preparation, compile cache"
         )
-    evaluation = _evaluation(estimate).seconds
+    evaluation = estimate.fixed_cost("evaluation").seconds
     return Evidence(
         job=flight.job,
         on=flight.started,
@@ -206,14 +206,6 @@ def _without(total: float, fixed: Sequence[FixedCost]) -> tuple[float, float, fl
         total - sum(getattr(item, end) for item in fixed) for end in ("seconds", "high_s", "low_s")
     )
     return middle, least, most
-
-
-def _fixed(estimate: Estimate, name: str) -> FixedCost:
-    return next(item for item in estimate.fixed if item.name == name)
-
-
-def _evaluation(estimate: Estimate) -> FixedCost:
-    return _fixed(estimate, "evaluation")
 
 
 def _in_training(estimate: Estimate) -> list[FixedCost]:

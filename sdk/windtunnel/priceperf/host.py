@@ -18,8 +18,8 @@ from .errors import InvalidInput
 from .fixed_costs import Assumed
 
 HOST_SPEED = Assumed(1.0, 0.65, 1.6)
-"""Seconds a trn1 host (Intel Xeon 8375C) takes for what took one second here. Assumption: its processors
-and those of today's laptops and CI machines lie within this."""
+"""Seconds a trn1 host takes for what took one second here. Assumption: its processors and those of today's
+laptops and CI machines lie within this."""
 
 
 @dataclass(frozen=True)

@@ -10,12 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import date
 
-from .architectures import ARCHITECTURES
 from .billing import cost_usd
-from .counts import step_work
 from .prices import Price, PriceBook
-from .step import StepWork
-from .training import Training
 
 SOURCE = (
     "AWS blog, 'Maximize performance and reduce your deep learning training cost "
@@ -25,7 +21,6 @@ TRAIN_SAMPLES = 3_600_000
 BATCH_PER_CORE = 8
 GLOBAL_BATCH = 256
 SEQUENCE_LENGTH = 128
-_PARAMETERS = 109_482_240  # bert-base-uncased
 
 
 @dataclass(frozen=True)
@@ -115,21 +110,3 @@ def published_comparison(prices: PriceBook | None = None) -> PublishedComparison
     """AWS's table, recomputed, with p4d's price since June 2025."""
     book = prices or PriceBook()
     return PublishedComparison(TRN1, P4D, book.price(P4D.instance_type, REDUCED_ON))
-
-
-def benchmark_work(samples: int) -> StepWork:
-    """One worker's step of that job as a rehearsal would count it, from BERT base's dimensions, all in fp32."""
-    return step_work(
-        Training(
-            ARCHITECTURES["BERT-Base"],
-            _PARAMETERS,
-            microbatch=samples,
-            global_batch=samples,
-            sequence_length=SEQUENCE_LENGTH,
-            data_parallel=1,
-            storage_dtype="fp32",
-            matmul_dtype="fp32",
-            gradient_bytes=4,
-            head_part=0.0,  # a classifier reads one position, and has no vocabulary
-        )
-    )

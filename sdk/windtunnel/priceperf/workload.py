@@ -101,7 +101,7 @@ class CountedWorkload(Workload):
 
     @property
     def weights(self) -> float | None:
-        """As the reduction of gradients tells them."""
+        """As counted: see `parameters`."""
         return self.parameters
 
     @property
@@ -172,6 +172,8 @@ class CountedWorkload(Workload):
         }
         recorded = self.step.host is not None
         check = check_range(CALIBRATIONS[run.instance.family], values, recorded=recorded)
+        if not recorded or run.instance.family != "trn1":
+            return check
         middle = self.train_step(run).total_s
         slow = math.log(self._train_step(run, HOST_SPEED.high).total_s / middle)
         fast = math.log(middle / self._train_step(run, HOST_SPEED.low).total_s)
@@ -189,7 +191,7 @@ class CountedWorkload(Workload):
         )
 
     def description(self, run: Run) -> Training | None:  # noqa: ARG002
-        """Counts tell no shapes."""
+        """Counts tell products, not the architecture behind them."""
         return None
 
     def settled(self, run: Run) -> Workload:  # noqa: ARG002

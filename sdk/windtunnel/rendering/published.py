@@ -151,8 +151,9 @@ def _predicted(predicted: Predictions) -> Section:
         "calibration of the steps.",
         f"On trn1 the host decides: recording a step in Python took {recording * 1e3:.0f} ms of the processor of the "
         f"rehearsal ({HOST_CPU}), and the NeuronCore's work is modelled with "
-        f"{(trn1.step.total_s - trn1.step.host_s) * 1e3:.0f} ms, most of which that hides. Without the host this model "
-        f"says {bare:.1f} iterations/s. Most of the recording is the optimizer, tensor by tensor.",
+        f"{(trn1.step.total_s - trn1.step.host_s) * 1e3:.0f} ms, behind which as much of it is hidden. "
+        f"Without the host this model says {bare:.1f} iterations/s. Most of the recording is the optimizer, "
+        "tensor by tensor.",
         "The interval holds the speed of another processor (assumed 0.65 to 1.6 times the seconds), which is the "
         "largest doubt here: neither AWS's host nor its versions of PyTorch and transformers (2022) ran here.",
         f"Preparation is tokenising 4,000,000 reviews in one process, {predicted.trn1.tokenise_s * 1e3:.2f} ms each: "

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.fakes.published_work import benchmark_work
 from windtunnel.priceperf import AUTO_CAST, FP32, CountedWorkload, InvalidCounters, instance_type
 from windtunnel.priceperf.calibration import CALIBRATIONS
 from windtunnel.priceperf.counts import FUSED_PASSES, fused_bytes, step_work
 from windtunnel.priceperf.engines import Product, Scores
-from windtunnel.priceperf.published import benchmark_work
 from windtunnel.priceperf.published_rehearsal import COUNTERS
 from windtunnel.priceperf.published_rows import TRN1_ROWS
 from windtunnel.priceperf.step import step_time

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.fakes.published_work import benchmark_work
 from windtunnel.priceperf import AUTO_CAST, FP32, InvalidInput, instance_type
 from windtunnel.priceperf.calibration import CALIBRATIONS
 from windtunnel.priceperf.engines import HOST_S
 from windtunnel.priceperf.host import HostWork
-from windtunnel.priceperf.published import benchmark_work
 from windtunnel.priceperf.step import StepTime, step_time
 
 TRN1, P4D = instance_type("ml.trn1.32xlarge"), instance_type("ml.p4d.24xlarge")
