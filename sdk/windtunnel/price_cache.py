@@ -8,10 +8,7 @@ from __future__ import annotations
 
 import fcntl
 import json
-import os
-import tempfile
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import date, datetime, timezone
 from pathlib import Path
@@ -22,6 +19,7 @@ from windtunnel.errors import ConfigurationError
 from windtunnel.price_list import ListedPrice, NotListed, fetch, pricing_client
 from windtunnel.priceperf import CATALOG, OFFERINGS, PriceBook, PricePerfError
 from windtunnel.priceperf.offerings import offering_of
+from windtunnel.whole_file import replace_whole
 
 SCHEMA = "windtunnel.prices/1"
 FILE = "prices.json"
@@ -131,26 +129,12 @@ def _add(path: Path, fetched: Iterable[ListedPrice]) -> None:
         kept = {_key(item): item for item in _read(path)}
         kept.update((_key(item), item) for item in fetched)
         document = {"schema": SCHEMA, "prices": [asdict(item) for item in kept.values()]}
-        _replace(path, json.dumps(document, indent=1) + "\n")
+        replace_whole(path, json.dumps(document, indent=1) + "\n")
 
 
 def _key(item: ListedPrice) -> tuple[str, ...]:
     """The same price of the same date, fetched again, is one entry with the later day."""
     return item.instance_type, item.region, item.offering, item.effective_date, item.usd_per_hour, item.sku
-
-
-def _replace(path: Path, text: str) -> None:
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f"{FILE}.")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(name).replace(path)
-    except BaseException:
-        with suppress(OSError):
-            Path(name).unlink()
-        raise
 
 
 def _read(path: Path) -> list[ListedPrice]:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import json
-import os
-import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from datetime import date
@@ -17,6 +15,7 @@ from windtunnel import settings
 from windtunnel.errors import ConfigurationError
 from windtunnel.priceperf import Correction, Corrections, Estimate, Evidence, PricePerfError
 from windtunnel.priceperf.corrections import corrections, is_current
+from windtunnel.whole_file import replace_whole
 
 SCHEMA = "windtunnel.user_calibration/1"
 FILE_NAME = "calibration.json"
@@ -108,19 +107,10 @@ class CalibrationStore:
             "schema": SCHEMA,
             "jobs": [{**asdict(item), "on": item.on.isoformat()} for item in calibration.evidence],
         }
-        written = None
         self._make_home()
         try:
-            descriptor, written = tempfile.mkstemp(dir=self.path.parent, prefix=f".{FILE_NAME}-")
-            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-                file.write(json.dumps(document, indent=2) + "\n")
-                file.flush()
-                os.fsync(file.fileno())
-            Path(written).replace(self.path)
+            replace_whole(self.path, json.dumps(document, indent=2) + "\n")
         except OSError as error:
-            if written is not None:
-                with contextlib.suppress(OSError):
-                    Path(written).unlink()
             raise self._unwritable(error) from error
 
     def add(self, evidence: Evidence) -> UserCalibration:
