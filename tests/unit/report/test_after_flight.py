@@ -12,12 +12,12 @@ import pytest
 
 from tests.fakes.descriptions import START, described
 from windtunnel import ConfigurationError, JobNotFinished, ServiceCallFailed
-from windtunnel.after_flight import FlightReport, evidence_for
 from windtunnel.cli.main import main
-from windtunnel.comparing import compare, scaling
-from windtunnel.flights import DescribedJob, flight_of
-from windtunnel.report import FullScale, report_for_counters
-from windtunnel.report import report_for_job as report_of
+from windtunnel.reports.aws_job.description import DescribedJob, flight_of
+from windtunnel.reports.aws_job.report import FlightReport, evidence_for
+from windtunnel.reports.comparison.report import compare, scaling
+from windtunnel.reports.job.report import FullScale, report_for_counters
+from windtunnel.reports.job.report import report_for_job as report_of
 from windtunnel.user_calibration import STORED, CalibrationStore
 
 
@@ -334,7 +334,7 @@ def test_from_job_asks_aws(
     files: tuple[str, str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The job's description comes through an AWS session."""
-    from windtunnel import session
+    from windtunnel.session import sessions as session
 
     class Service:
         def describe_job(self, name: str) -> dict[str, Any]:

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 import windtunnel
-from windtunnel.comparing import ComparisonReport, ScalingReport
 from windtunnel.errors import JobNotFinished
 from windtunnel.priceperf import CALIBRATIONS, InvalidInput, PriceUnknown
+from windtunnel.reports.comparison.report import ComparisonReport, ScalingReport
 
 FULL = windtunnel.FullScale(3_600_000, 1, 400_000, dataset_gib=1.7, sequence_length=128)
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from windtunnel.diagnostics import diagnostics_of
 from windtunnel.priceperf import compile_time
-from windtunnel.report import report_for_counters
+from windtunnel.reports.diagnostics.report import diagnostics_of
+from windtunnel.reports.job.report import report_for_counters
 
 GIB = 2**30
 

@@ -10,16 +10,16 @@ from typing import Any
 import pytest
 
 from tests.fakes.descriptions import described
-from windtunnel import price_cache
 from windtunnel.cli.main import main
-from windtunnel.comparing import compare
 from windtunnel.errors import ConfigurationError
-from windtunnel.flights import DescribedJob
-from windtunnel.price_list import ListedPrice
 from windtunnel.priceperf import CALIBRATIONS, FullScale, InvalidCounters, InvalidInput, Workload
 from windtunnel.priceperf.corrections import fingerprint
 from windtunnel.priceperf.offerings import EC2_ON_DEMAND, TRAINING_ON_DEMAND
-from windtunnel.report import report_for_counters, report_for_job
+from windtunnel.prices import cache
+from windtunnel.prices.aws_price_list import ListedPrice
+from windtunnel.reports.aws_job.description import DescribedJob
+from windtunnel.reports.comparison.report import compare
+from windtunnel.reports.job.report import report_for_counters, report_for_job
 from windtunnel.user_calibration import CalibrationStore
 
 HUGE = 10**400
@@ -188,8 +188,8 @@ ENTRY = ListedPrice(
 def test_a_damaged_price_file_is_said_and_not_used(tmp_path: Path, field: str, value: Any) -> None:
     """The built-in book serves, and the note says why."""
     entries = [{**vars(ENTRY), field: value}, vars(ENTRY)]
-    (tmp_path / price_cache.FILE).write_text(json.dumps({"schema": price_cache.SCHEMA, "prices": entries}))
-    loaded = price_cache.load(tmp_path)
+    (tmp_path / cache.FILE).write_text(json.dumps({"schema": cache.SCHEMA, "prices": entries}))
+    loaded = cache.load(tmp_path)
     assert loaded.path is None and "cannot be read" in loaded.notes[0]
     assert loaded.book.price("ml.trn1.32xlarge").status == "published"
 
@@ -197,11 +197,11 @@ def test_a_damaged_price_file_is_said_and_not_used(tmp_path: Path, field: str, v
 def test_prices_of_the_future_are_said(tmp_path: Path) -> None:
     """A clock that was wrong once would otherwise decide the price for years."""
     document = {
-        "schema": price_cache.SCHEMA,
+        "schema": cache.SCHEMA,
         "prices": [{**vars(ENTRY), "fetched_at": "2999-01-01T00:00:00Z"}],
     }
-    (tmp_path / price_cache.FILE).write_text(json.dumps(document))
-    assert "AHEAD OF TODAY" in price_cache.load(tmp_path, today=date(2026, 11, 22)).notes[0]
+    (tmp_path / cache.FILE).write_text(json.dumps(document))
+    assert "AHEAD OF TODAY" in cache.load(tmp_path, today=date(2026, 11, 22)).notes[0]
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,13 @@ from tests.unit.report.test_job_report import FULL, FakeJob
 from windtunnel.priceperf import FullScale
 from windtunnel.rendering import format as fmt
 from windtunnel.rendering.page import as_page
-from windtunnel.report import PricePerformance, published, report_for_counters, report_for_job, validated
+from windtunnel.reports.job.report import (
+    PricePerformance,
+    published,
+    report_for_counters,
+    report_for_job,
+    validated,
+)
 
 VOID = {"meta", "br", "hr", "img", "input", "link"}
 LOADS = {

@@ -12,7 +12,7 @@ import pytest
 
 from windtunnel.errors import JobNotFinished
 from windtunnel.priceperf import Price, PriceBook
-from windtunnel.report import FullScale, published, report_for_counters, report_for_job
+from windtunnel.reports.job.report import FullScale, published, report_for_counters, report_for_job
 
 FULL = FullScale(3_600_000, 1, 400_000, dataset_gib=1.7)
 

@@ -16,12 +16,8 @@ from tests.unit.report.test_job_report import FULL, FakeJob
 from windtunnel.priceperf import FullScale, InvalidInput, Workload
 from windtunnel.priceperf.scaling import ScalingMode, scaling
 from windtunnel.rendering import format as fmt
-from windtunnel.rendering.plots.breakdown import billable_parts, step_parts
-from windtunnel.rendering.plots.cost import cost_chart
-from windtunnel.rendering.plots.scaling import scaling_charts
 from windtunnel.rendering.plots.style import HATCHES, MARKERS, THEMES, Theme
-from windtunnel.rendering.plots.validation import predicted
-from windtunnel.report import (
+from windtunnel.reports.job.report import (
     PricePerformance,
     ValidationReport,
     published,
@@ -29,6 +25,10 @@ from windtunnel.report import (
     report_for_job,
     validated,
 )
+from windtunnel.reports.modelled.breakdown_chart import billable_parts, step_parts
+from windtunnel.reports.modelled.cost_chart import cost_chart
+from windtunnel.reports.scaling.chart import scaling_charts
+from windtunnel.reports.validation.charts import predicted
 
 pytest.importorskip("matplotlib")
 

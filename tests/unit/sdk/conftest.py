@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.unit.sdk.fake_service import FakeService
 
-from windtunnel.session import AwsSession, LocalSession
+from windtunnel.session.sessions import AwsSession, LocalSession
 
 
 class BotoSession:

@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 
 from windtunnel import settings
-from windtunnel.backend import Backend, Credentials
 from windtunnel.errors import BackendError
-from windtunnel.session import LocalSession
+from windtunnel.session.local_server import Backend, Credentials
+from windtunnel.session.sessions import LocalSession
 
 PROGRAM = Path(__file__).with_name("fake_backend.py")
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError, ConnectionClosedError, EndpointConnectionError
 
-from windtunnel.boto_service import BotoService
 from windtunnel.errors import BackendError, JobNotFound, ServiceCallFailed
+from windtunnel.session.boto3_service import BotoService
 
 Answer = Callable[[Mapping[str, Any]], Any]
 

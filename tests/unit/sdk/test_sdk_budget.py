@@ -24,15 +24,15 @@ from windtunnel import (
     InstanceGroup,
     LocalSession,
     PyTorch,
-    session,
     settings,
 )
-from windtunnel.budget import Budget, plan
+from windtunnel.budget.budget import Budget, plan
 from windtunnel.cli import main as cli
-from windtunnel.inputs import split_s3
 from windtunnel.priceperf.offerings import TRAINING_ON_DEMAND
 from windtunnel.priceperf.prices import BUILT_IN, Price, PriceBook
-from windtunnel.request import TrainingRequest
+from windtunnel.request.inputs import split_s3
+from windtunnel.request.training_request import TrainingRequest
+from windtunnel.session import sessions as session
 
 __all__ = ["counters"]
 

@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 from tests.unit.sdk.fake_service import COMPLETES, FakeService
 
-from windtunnel import ConfigurationError, session, settings
+from windtunnel import ConfigurationError, settings
 from windtunnel.cli import main as cli
 from windtunnel.cli.run import pairs, script_arguments, typed
+from windtunnel.session import sessions as session
 
 
 @pytest.fixture

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 from tests.unit.sdk.fake_service import FakeService
 
-from windtunnel import TrainingJob, session, settings
+from windtunnel import TrainingJob, settings
 from windtunnel.cli import main as cli
 from windtunnel.errors import JobNotFinished
+from windtunnel.session import sessions as session
 
 FOUND = {"kind": "host_read", "severity": "warning", "line": "train.py:9", "message": ".item().", "advice": "Less.",
          "count": 4, "seconds": 0.5}  # fmt: skip

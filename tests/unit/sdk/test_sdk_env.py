@@ -16,11 +16,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.sdk import fake_backend
 
-from windtunnel import client_environment, session, settings
-from windtunnel.backend import Backend, Credentials
+from windtunnel import settings
 from windtunnel.cli import env as env_command
 from windtunnel.cli import main as cli
 from windtunnel.errors import ConfigurationError
+from windtunnel.session import client_environment
+from windtunnel.session import sessions as session
+from windtunnel.session.local_server import Backend, Credentials
 
 KEYS = Credentials("AKIALOCAL", "local+secret/", "000000000000", "us-east-1")
 ENDPOINT = "http://127.0.0.1:20001"

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from windtunnel.job import next_step
-from windtunnel.logs import script_tail
+from windtunnel.job_log import script_tail
 
 LOG = [
     "2026-01-01 sagemaker-training-toolkit INFO     Invoking user script",

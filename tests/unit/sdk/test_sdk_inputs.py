@@ -9,7 +9,7 @@ import pytest
 
 from windtunnel import FileSystemInput, ShuffleConfig, TrainingInput
 from windtunnel.errors import InputError
-from windtunnel.inputs import channels, local_path, split_s3
+from windtunnel.request.inputs import channels, local_path, split_s3
 
 
 def uri(channel: Any) -> str:

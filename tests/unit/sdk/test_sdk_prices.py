@@ -13,11 +13,11 @@ import boto3
 import pytest
 from tests.fakes.price_list import ec2, served, training
 
-from windtunnel import price_cache, price_list
-from windtunnel.client_environment import SAVED
 from windtunnel.errors import ConfigurationError, PricesUnavailable
 from windtunnel.priceperf import PriceBook
 from windtunnel.priceperf.prices import BUILT_IN
+from windtunnel.prices import aws_price_list, cache
+from windtunnel.session.client_environment import SAVED
 
 TRN1, P4D = "ml.trn1.32xlarge", "ml.p4d.24xlarge"
 NOW = datetime(2026, 11, 21, 12, tzinfo=timezone.utc)
@@ -32,7 +32,7 @@ def _keys(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
     for name in ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"):
         monkeypatch.setenv(name, str(tmp_path / "none"))
-    monkeypatch.setattr(price_cache, "_now", lambda: NOW)
+    monkeypatch.setattr(cache, "_now", lambda: NOW)
 
 
 @pytest.fixture
@@ -55,13 +55,13 @@ def test_a_refresh_brings_dated_prices_of_both_offerings(aws: list[dict[str, Any
         ec2("p4d.24xlarge", "2.0", attributes={"operatingSystem": "Windows"}),
         ec2("p4d.24xlarge", "0.0000000000", sku="FREE"),
     ]
-    done = price_cache.refresh(instances=[TRN1, "p4d.24xlarge"])
+    done = cache.refresh(instances=[TRN1, "p4d.24xlarge"])
     assert [(item.instance_type, item.usd_per_hour) for item in done.fetched] == [
         (TRN1, "23.5000000000"),
         ("p4d.24xlarge", "20.0000000000"),
     ]
     assert done.kept == ()
-    loaded = price_cache.load(today=date(2026, 11, 24))
+    loaded = cache.load(today=date(2026, 11, 24))
     price = loaded.book.price(TRN1)
     assert (price.usd_per_hour, price.status, price.region) == (23.5, "fetched", "us-east-1")
     assert (price.effective_from, price.fetched_on) == (date(2026, 11, 1), NOW.date())
@@ -76,12 +76,12 @@ def test_a_refresh_brings_dated_prices_of_both_offerings(aws: list[dict[str, Any
 def test_the_past_stays(aws: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch) -> None:
     """A second refresh adds; the built-in and the first answer keep their days."""
     aws.append(training(TRN1, "23.0"))
-    price_cache.refresh(instances=[TRN1])
+    cache.refresh(instances=[TRN1])
     aws[:] = [training(TRN1, "20.0", since="2027-02-01T00:00:00Z")]
-    monkeypatch.setattr(price_cache, "_now", lambda: datetime(2027, 2, 3, tzinfo=timezone.utc))
-    price_cache.refresh(instances=[TRN1])
-    price_cache.refresh(instances=[TRN1])
-    book = price_cache.load().book
+    monkeypatch.setattr(cache, "_now", lambda: datetime(2027, 2, 3, tzinfo=timezone.utc))
+    cache.refresh(instances=[TRN1])
+    cache.refresh(instances=[TRN1])
+    book = cache.load().book
     days = (date(2026, 10, 31), date(2026, 11, 1), date(2027, 1, 31), date(2027, 2, 1))
     assert [book.price(TRN1, day).usd_per_hour for day in days] == [24.725, 23.0, 23.0, 20.0]
     assert len(book.prices) == len(BUILT_IN) + 2
@@ -102,16 +102,16 @@ def test_what_aws_does_not_say_clearly_is_not_taken(
 ) -> None:
     """The old price stays, and the answer says why."""
     aws += products
-    done = price_cache.refresh(instances=[TRN1])
+    done = cache.refresh(instances=[TRN1])
     assert done.fetched == () and not (tmp_path / "home" / "prices.json").exists()
     assert re.search(reason, done.kept[0].reason)
-    assert price_cache.load().book.price(TRN1).usd_per_hour == 24.725
+    assert cache.load().book.price(TRN1).usd_per_hour == 24.725
 
 
 def test_products_without_an_instance_name_are_found(aws: list[dict[str, Any]]) -> None:
     """Older products name the instance in instanceType only."""
     aws.append(training(TRN1, "24.0", attributes={"instanceName": ""}))
-    assert price_cache.refresh(instances=[TRN1]).fetched[0].usd_per_hour == "24.0"
+    assert cache.refresh(instances=[TRN1]).fetched[0].usd_per_hour == "24.0"
 
 
 @pytest.mark.parametrize("code", ["AccessDeniedException", "UnrecognizedClientException"])
@@ -120,7 +120,7 @@ def test_a_refusal_says_what_is_needed(monkeypatch: pytest.MonkeyPatch, tmp_path
     with served([], (400, code)) as url:
         monkeypatch.setenv("AWS_ENDPOINT_URL_PRICING", url)
         with pytest.raises(PricesUnavailable, match=rf"{code}.*pricing:GetProducts.*reports go on"):
-            price_cache.refresh(instances=[TRN1])
+            cache.refresh(instances=[TRN1])
     assert not (tmp_path / "home").exists()
 
 
@@ -128,24 +128,24 @@ def test_no_network_and_no_credentials_say_so(monkeypatch: pytest.MonkeyPatch) -
     """One clear error for both, never a traceback of botocore."""
     monkeypatch.setenv("AWS_ENDPOINT_URL_PRICING", "http://127.0.0.1:1")
     with pytest.raises(PricesUnavailable, match="cannot be asked: Could not connect"):
-        price_cache.refresh(instances=[TRN1])
+        cache.refresh(instances=[TRN1])
     monkeypatch.delenv("AWS_ACCESS_KEY_ID")
     with pytest.raises(PricesUnavailable, match="credentials"):
-        price_cache.refresh(instances=[TRN1])
+        cache.refresh(instances=[TRN1])
     monkeypatch.setenv("AWS_PROFILE", "nobody")
     with pytest.raises(PricesUnavailable, match="nobody"):
-        price_cache.refresh(instances=[TRN1])
+        cache.refresh(instances=[TRN1])
 
 
 def test_a_local_backend_is_not_taken_for_aws(monkeypatch: pytest.MonkeyPatch) -> None:
     """An endpoint of all services does not lead the price list away; `windtunnel env`'s keys are refused."""
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
-    assert price_list.pricing_client().meta.endpoint_url == "https://api.pricing.us-east-1.amazonaws.com"
+    assert aws_price_list.pricing_client().meta.endpoint_url == "https://api.pricing.us-east-1.amazonaws.com"
     monkeypatch.setenv(SAVED, "{}")
     with pytest.raises(ConfigurationError, match="windtunnel env --unset"):
-        price_list.pricing_client()
+        aws_price_list.pricing_client()
     own = boto3.Session(aws_access_key_id="a", aws_secret_access_key="b")
-    assert price_list.pricing_client(own).meta.region_name == "us-east-1"
+    assert aws_price_list.pricing_client(own).meta.region_name == "us-east-1"
 
 
 @pytest.mark.parametrize(
@@ -157,11 +157,11 @@ def test_a_damaged_file_costs_no_report(tmp_path: Path, content: str) -> None:
     path = tmp_path / "home" / "prices.json"
     path.parent.mkdir()
     path.write_text(content)
-    loaded = price_cache.load()
+    loaded = cache.load()
     assert loaded.book.prices == PriceBook().prices and loaded.path is None
     assert "cannot be read" in loaded.notes[0] and "built-in prices serve" in loaded.notes[0]
     with pytest.raises(ConfigurationError, match="Move the file away"):
-        price_cache.refresh(instances=[TRN1])
+        cache.refresh(instances=[TRN1])
     assert path.read_text() == content
 
 
@@ -170,12 +170,12 @@ def test_a_file_is_replaced_as_a_whole(
 ) -> None:
     """A failure while writing leaves the file that was there, and nothing beside it."""
     aws.append(training(TRN1, "24.0"))
-    price_cache.refresh(instances=[TRN1])
+    cache.refresh(instances=[TRN1])
     path = tmp_path / "home" / "prices.json"
     before = path.read_text()
     monkeypatch.setattr("os.fsync", lambda _: (_ for _ in ()).throw(OSError(28, "No space left on device")))
     with pytest.raises(OSError, match="No space left"):
-        price_cache.refresh(instances=[TRN1])
+        cache.refresh(instances=[TRN1])
     assert path.read_text() == before
     assert sorted(item.name for item in path.parent.iterdir()) == ["prices.json", "prices.json.lock"]
 
@@ -183,10 +183,10 @@ def test_a_file_is_replaced_as_a_whole(
 def test_old_prices_say_that_they_are_old(aws: list[dict[str, Any]]) -> None:
     """After a month the note names the command."""
     aws.append(training(TRN1, "24.0"))
-    price_cache.refresh(instances=[TRN1])
+    cache.refresh(instances=[TRN1])
     assert (
         "(31 days ago). Older than a month: windtunnel prices refresh"
-        in (price_cache.load(today=date(2026, 12, 22)).notes[0])
+        in (cache.load(today=date(2026, 12, 22)).notes[0])
     )
-    assert "(today)" in price_cache.load(today=NOW.date()).notes[0]
-    assert "nothing was fetched" in price_cache.load(Path("/nowhere")).notes[0]
+    assert "(today)" in cache.load(today=NOW.date()).notes[0]
+    assert "nothing was fetched" in cache.load(Path("/nowhere")).notes[0]

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from tests.fakes.price_list import served, training
 
-from windtunnel import price_cache
 from windtunnel.cli.main import main
+from windtunnel.prices import cache
 
 TRN1 = "ml.trn1.32xlarge"
 Capture = pytest.CaptureFixture[str]
@@ -25,7 +25,7 @@ def keys(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
     for name in ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"):
         monkeypatch.setenv(name, str(tmp_path / "none"))
-    monkeypatch.setattr(price_cache, "_now", lambda: datetime(2026, 11, 21, tzinfo=timezone.utc))
+    monkeypatch.setattr(cache, "_now", lambda: datetime(2026, 11, 21, tzinfo=timezone.utc))
 
 
 def test_the_book_shows_price_date_status_and_source(

@@ -10,10 +10,10 @@ from tests.unit.sdk.conftest import BotoSession
 from tests.unit.sdk.fake_service import FakeService
 
 from windtunnel import AwsSession, ConfigurationError, LocalSession, get_execution_role
-from windtunnel.backend import Backend
-from windtunnel.boto_service import BotoService
 from windtunnel.errors import ServiceCallFailed
-from windtunnel.session import resolve_session, shared_local_session
+from windtunnel.session.boto3_service import BotoService
+from windtunnel.session.local_server import Backend
+from windtunnel.session.sessions import resolve_session, shared_local_session
 
 
 def test_buckets(local: LocalSession, service: FakeService) -> None:

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from windtunnel.errors import SourceError
-from windtunnel.source import packed, source_tree, write_tarball
+from windtunnel.request.source_archive import packed, source_tree, write_tarball
 
 NAMES = st.text("abcXYZ09._-é", min_size=1, max_size=8).filter(lambda name: name.strip(".") != "")
 PATHS = st.lists(NAMES, min_size=1, max_size=3).map(tuple)

@@ -9,9 +9,11 @@ from typing import Any
 import pytest
 from tests.unit.sdk.fake_service import FakeService
 
-from windtunnel import TrainingJob, session, settings, usage
+from windtunnel import TrainingJob, settings
 from windtunnel.cli import main as cli
 from windtunnel.errors import JobNotFinished
+from windtunnel.reports.live_usage import rates as usage
+from windtunnel.session import sessions as session
 
 
 def core(rank: int, *, at: float = 102.0, **changes: Any) -> dict[str, Any]:

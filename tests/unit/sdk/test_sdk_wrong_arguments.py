@@ -19,9 +19,9 @@ from windtunnel import (
     TrainingInput,
     TrainingJobFailed,
 )
-from windtunnel.backend import Backend
 from windtunnel.cli.check import notes_on
 from windtunnel.errors import BackendError
+from windtunnel.session.local_server import Backend
 from windtunnel.settings import home
 
 
