@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.unit.sdk.fake_service import FakeService
 
+from tests.unit.sdk.fake_service import FakeService
 from windtunnel.session.sessions import AwsSession, LocalSession
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from tests.unit.sdk.conftest import BotoSession
 from tests.unit.sdk.fake_service import FakeService
-
 from windtunnel import (
     AwsSession,
     ConfigurationError,

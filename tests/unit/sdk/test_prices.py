@@ -11,8 +11,8 @@ from typing import Any
 
 import boto3
 import pytest
-from tests.fakes.price_list import ec2, served, training
 
+from tests.fakes.price_list import ec2, served, training
 from windtunnel.errors import ConfigurationError, PricesUnavailable
 from windtunnel.priceperf import PriceBook
 from windtunnel.priceperf.prices import BUILT_IN

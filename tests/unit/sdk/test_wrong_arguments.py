@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.unit.sdk.fake_service import FakeService
-from tests.unit.sdk.test_sdk_estimator import pytorch
-from tests.unit.sdk.test_sdk_job import started
 
+from tests.unit.sdk.fake_service import FakeService
+from tests.unit.sdk.test_estimator import pytorch
+from tests.unit.sdk.test_job import started
 from windtunnel import (
     AwsSession,
     ConfigurationError,

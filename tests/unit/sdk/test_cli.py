@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.unit.sdk.fake_service import COMPLETES, FakeService
 
+from tests.unit.sdk.fake_service import COMPLETES, FakeService
 from windtunnel import ConfigurationError, settings
 from windtunnel.cli import main as cli
 from windtunnel.cli.run import pairs, script_arguments, typed

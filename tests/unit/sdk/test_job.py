@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.unit.sdk.fake_service import FakeService, Step
 
+from tests.unit.sdk.fake_service import FakeService, Step
 from windtunnel import (
     ConfigurationError,
     Detached,

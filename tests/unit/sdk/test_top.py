@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.unit.sdk.fake_service import FakeService
 
+from tests.unit.sdk.fake_service import FakeService
 from windtunnel import TrainingJob, settings
 from windtunnel.cli import main as cli
 from windtunnel.errors import JobNotFinished

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import windtunnel
-from tests.unit.report.test_job_report import FULL, FakeJob
+from tests.unit.reports.test_job_report import FULL, FakeJob
 from windtunnel.priceperf import FullScale
 from windtunnel.rendering import format as fmt
 from windtunnel.rendering.page import as_page

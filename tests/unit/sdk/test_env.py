@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.sdk import fake_backend
 
+from tests.unit.sdk import fake_backend
 from windtunnel import settings
 from windtunnel.cli import env as env_command
 from windtunnel.cli import main as cli

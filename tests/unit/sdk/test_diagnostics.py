@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.unit.sdk.fake_service import FakeService
 
+from tests.unit.sdk.fake_service import FakeService
 from windtunnel import TrainingJob, settings
 from windtunnel.cli import main as cli
 from windtunnel.errors import JobNotFinished

@@ -7,8 +7,8 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 import pytest
-from tests.fakes.price_list import served, training
 
+from tests.fakes.price_list import served, training
 from windtunnel.cli.main import main
 from windtunnel.prices import cache
 

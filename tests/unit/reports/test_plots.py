@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import windtunnel
-from tests.unit.report.test_job_report import FULL, FakeJob
+from tests.unit.reports.test_job_report import FULL, FakeJob
 from windtunnel.priceperf import FullScale, InvalidInput, Workload
 from windtunnel.priceperf.scaling import ScalingMode, scaling
 from windtunnel.rendering import format as fmt

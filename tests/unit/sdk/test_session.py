@@ -6,9 +6,9 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from tests.unit.sdk.conftest import BotoSession
 from tests.unit.sdk.fake_service import FakeService
-
 from windtunnel import AwsSession, ConfigurationError, LocalSession, get_execution_role
 from windtunnel.errors import ServiceCallFailed
 from windtunnel.session.boto3_service import BotoService

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import HealthCheck, given
 from hypothesis import settings as rules
 from hypothesis import strategies as st
+
 from tests.fakes.counters import counters
 from tests.unit.sdk.fake_service import FakeService
-
 from windtunnel import (
     AwsSession,
     BudgetExceeded,
