@@ -45,11 +45,13 @@ if TYPE_CHECKING:
     from windtunnel.request.inputs import FileSystemInput, ShuffleConfig, TrainingInput
     from windtunnel.request.instance_groups import InstanceGroup
     from windtunnel.request.training_request import TrainingRequest
-    from windtunnel.session.sessions import AwsSession, LocalSession, get_execution_role
+    from windtunnel.session.aws import AwsSession
+    from windtunnel.session.local import LocalSession
+    from windtunnel.session.resolve import get_execution_role
 
 _HOME_OF = {
     "Architecture": "priceperf",
-    "AwsSession": "session.sessions",
+    "AwsSession": "session.aws",
     "BackendError": "errors",
     "BudgetExceeded": "errors",
     "BudgetWarning": "errors",
@@ -67,7 +69,7 @@ _HOME_OF = {
     "JobNotFinished": "errors",
     "PricesUnavailable": "errors",
     "JobNotFound": "errors",
-    "LocalSession": "session.sessions",
+    "LocalSession": "session.local",
     "PricePerformance": "reports.job.report",
     "PyTorch": "estimator.estimators",
     "ScalingReport": "reports.comparison.report",
@@ -84,7 +86,7 @@ _HOME_OF = {
     "WindtunnelError": "errors",
     "Workload": "priceperf",
     "compare": "reports.comparison.report",
-    "get_execution_role": "session.sessions",
+    "get_execution_role": "session.resolve",
     "scaling": "reports.comparison.report",
 }
 

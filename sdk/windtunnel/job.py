@@ -21,7 +21,8 @@ from windtunnel.job_log import LogFollower, StatusPrinter, printable, script_tai
 from windtunnel.local_paths import absolute
 from windtunnel.request import instance_groups
 from windtunnel.request.inputs import split_s3
-from windtunnel.session.sessions import Session, resolve_session
+from windtunnel.session.resolve import resolve_session
+from windtunnel.session.session import Session
 
 if TYPE_CHECKING:
     from windtunnel.priceperf import FullScale

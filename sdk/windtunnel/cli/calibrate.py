@@ -86,7 +86,7 @@ def _evidence(arguments: argparse.Namespace) -> Evidence:
         describe = DescribedJob.load(arguments.describe).describe()
     else:
         from windtunnel.job import TrainingJob
-        from windtunnel.session.sessions import AwsSession
+        from windtunnel.session.aws import AwsSession
 
         describe = TrainingJob(arguments.from_job, AwsSession()).describe()
     evidence = evidence_for(describe, rehearsal_of(arguments.rehearsal), full_scale)

@@ -67,7 +67,7 @@ def _shown(name: str, value: str | None) -> str | None:
 
 
 def _enter(before: Mapping[str, str]) -> dict[str, str | None]:
-    from windtunnel.session.sessions import shared_local_session
+    from windtunnel.session.resolve import shared_local_session
 
     session = shared_local_session()
     backend = session.backend

@@ -21,16 +21,12 @@ from windtunnel.request.arguments import (
     refuse_unknown,
     refuse_unsupported,
 )
+from windtunnel.request.build import Code, base_name_from_image, build_request, job_name_from_base
 from windtunnel.request.inputs import Channel, FileSystemInput, Inputs, TrainingInput, channels, split_s3
 from windtunnel.request.source_archive import check_entry_point_name, source_tree
-from windtunnel.request.training_request import (
-    Code,
-    TrainingRequest,
-    base_name_from_image,
-    build_request,
-    job_name_from_base,
-)
-from windtunnel.session.sessions import Session, resolve_session
+from windtunnel.request.training_request import TrainingRequest
+from windtunnel.session.resolve import resolve_session
+from windtunnel.session.session import Session
 
 if TYPE_CHECKING:
     from windtunnel.priceperf import FullScale, PriceBook

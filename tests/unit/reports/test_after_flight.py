@@ -334,7 +334,7 @@ def test_from_job_asks_aws(
     files: tuple[str, str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The job's description comes through an AWS session."""
-    from windtunnel.session import sessions as session
+    from windtunnel.session import aws
 
     class Service:
         def describe_job(self, name: str) -> dict[str, Any]:
@@ -342,11 +342,11 @@ def test_from_job_asks_aws(
             found["TrainingStartTime"] = datetime(2024, 2, 3, tzinfo=timezone.utc)
             return found
 
-    class Aws(session.AwsSession):
+    class Aws(aws.AwsSession):
         def __init__(self) -> None:
             super().__init__(service=Service())  # type: ignore[arg-type]
 
-    monkeypatch.setattr(session, "AwsSession", Aws)
+    monkeypatch.setattr(aws, "AwsSession", Aws)
     assert main(["calibrate", "--from-job", "far-away", "--rehearsal", files[1], *SIZES]) == 0
     assert "far-away: 2024-02-03" in capsys.readouterr().out
     assert main(["report", "far-away", "--aws", "--rehearsal", files[1], *SIZES]) == 0

@@ -24,7 +24,6 @@ from windtunnel import (
     InstanceGroup,
     LocalSession,
     PyTorch,
-    settings,
 )
 from windtunnel.budget.budget import Budget, plan
 from windtunnel.cli import main as cli
@@ -32,7 +31,7 @@ from windtunnel.priceperf.offerings import TRAINING_ON_DEMAND
 from windtunnel.priceperf.prices import BUILT_IN, Price, PriceBook
 from windtunnel.request.inputs import split_s3
 from windtunnel.request.training_request import TrainingRequest
-from windtunnel.session import sessions as session
+from windtunnel.session import resolve
 
 __all__ = ["counters"]
 
@@ -300,7 +299,7 @@ def test_run_takes_max_cost(
     capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
     """The line on stdout, the warning on stderr, without a line of code."""
-    monkeypatch.setitem(session._shared, settings.home(), local)
+    monkeypatch.setattr(resolve, "shared_local_session", lambda: local)
     line = "run src/train.py --instance-type ml.trn1.32xlarge --job-name j --no-wait --max-cost"
     assert cli.main([*line.split(), "50"]) == 0
     assert "Budget $50.00" in capsys.readouterr().out

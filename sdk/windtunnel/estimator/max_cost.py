@@ -12,7 +12,7 @@ from windtunnel.job import TrainingJob
 from windtunnel.priceperf import FullScale, PriceBook
 from windtunnel.rehearsal import Rehearsal, Rehearsed, rehearsed
 from windtunnel.request.training_request import TrainingRequest
-from windtunnel.session.sessions import Session
+from windtunnel.session.session import Session
 from windtunnel.user_calibration import STORED
 
 _WARN_AT = 5
