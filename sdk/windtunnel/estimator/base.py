@@ -112,7 +112,7 @@ class EstimatorBase(JobArguments):
         )
         if limit is None:
             return request
-        from windtunnel.budget.max_cost import limited  # the price model is loaded only for who asks it
+        from windtunnel.estimator.max_cost import limited  # the price model is loaded only for who asks it
 
         return limited(
             request,
@@ -262,7 +262,7 @@ class EstimatorBase(JobArguments):
         """Before anything is uploaded: the budget, or on AWS what the job may cost without one."""
         lines: tuple[str | None, ...] = () if request.budget is None else request.budget.lines()
         if request.budget is None and not self.session.local:
-            from windtunnel.budget.max_cost import exposure
+            from windtunnel.estimator.max_cost import exposure
 
             lines = (exposure(request, self.session, prices),)
         sys.stdout.write("".join(f"{line}\n" for line in lines if line))

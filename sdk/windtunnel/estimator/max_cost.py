@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import math
 import warnings
+from dataclasses import replace
 from datetime import date
 
-from windtunnel.budget.budget import keep, plan
+from windtunnel.budget.budget import Budget
+from windtunnel.budget.plan import plan
 from windtunnel.errors import BudgetWarning, ConfigurationError, WindtunnelError
 from windtunnel.job import TrainingJob
 from windtunnel.priceperf import FullScale, PriceBook
+from windtunnel.prices.cache import load
 from windtunnel.rehearsal import Rehearsal, Rehearsed, rehearsed
-from windtunnel.request.training_request import TrainingRequest
+from windtunnel.request.training_request import PathUpload, TrainingRequest
 from windtunnel.session.session import Session
 from windtunnel.user_calibration import STORED
 
+_BYTES_PER_GIB = 2**30
 _WARN_AT = 5
 """Frames from here to the caller of ``fit``: _warn, limited, request, fit."""
 
@@ -41,12 +45,13 @@ def limited(
     region = None if session.local else session.region
     try:
         budget = plan(
-            request,
+            request.parameters,
             max_cost,
             enforced=not session.local,
             region=region,
             on=date.today(),
-            prices=prices,
+            prices=prices or load().book,
+            uploaded_gib=_uploaded_gib(request),
             full_scale=full_scale,
             rehearsed=basis,
             corrections=None if basis is None else STORED.load().corrections,
@@ -58,7 +63,7 @@ def limited(
         return request
     if (warning := budget.warning()) is not None:
         _warn(warning)
-    return keep(request, budget)
+    return _keep(request, budget)
 
 
 def exposure(request: TrainingRequest, session: Session, prices: PriceBook | None = None) -> str | None:
@@ -67,10 +72,41 @@ def exposure(request: TrainingRequest, session: Session, prices: PriceBook | Non
     Users ask to see it before a job starts, also without a limit.
     """
     try:
-        budget = plan(request, math.inf, enforced=True, region=session.region, on=date.today(), prices=prices)
+        budget = plan(
+            request.parameters,
+            math.inf,
+            enforced=True,
+            region=session.region,
+            on=date.today(),
+            prices=prices or load().book,
+            uploaded_gib=_uploaded_gib(request),
+        )
     except ConfigurationError:
         return None
     return budget.unlimited_line()
+
+
+def _keep(request: TrainingRequest, budget: Budget) -> TrainingRequest:
+    """The request with the budget; on AWS with the lower MaxRuntimeInSeconds.
+
+    MaxWaitTimeInSeconds of a spot job stays: waiting is not billed, and it may not be below MaxRuntimeInSeconds.
+    """
+    if not budget.enforced:
+        return replace(request, budget=budget)
+    stopping = {**request.parameters["StoppingCondition"], "MaxRuntimeInSeconds": budget.max_run_s}
+    return replace(request, parameters={**request.parameters, "StoppingCondition": stopping}, budget=budget)
+
+
+def _uploaded_gib(request: TrainingRequest) -> float | None:
+    """GiB of the channels, when all of them are local files that are uploaded first; else None."""
+    folders = [upload.path for upload in request.uploads if isinstance(upload, PathUpload)]
+    if len(folders) < len(request.parameters.get("InputDataConfig") or []):
+        return None
+    found = 0
+    for folder in folders:
+        files = [folder] if folder.is_file() else folder.rglob("*")
+        found += sum(file.stat().st_size for file in files if file.is_file())
+    return found / _BYTES_PER_GIB
 
 
 def _rehearsed_before(latest: TrainingJob | None) -> Rehearsed | None:

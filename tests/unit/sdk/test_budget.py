@@ -25,7 +25,8 @@ from windtunnel import (
     LocalSession,
     PyTorch,
 )
-from windtunnel.budget.budget import Budget, plan
+from windtunnel.budget.budget import Budget
+from windtunnel.budget.plan import plan
 from windtunnel.cli import main as cli
 from windtunnel.priceperf.offerings import TRAINING_ON_DEMAND
 from windtunnel.priceperf.prices import BUILT_IN, Price, PriceBook
@@ -338,8 +339,8 @@ def test_the_bound_never_exceeds_the_budget(
     )
     try:
         found = plan(
-            _request(count, asked, keep), max_cost, enforced=True, region=None, on=date(2024, 1, 1),
-            prices=PriceBook([price]),
+            _request(count, asked, keep).parameters, max_cost, enforced=True, region=None,
+            on=date(2024, 1, 1), prices=PriceBook([price]),
         )  # fmt: skip
     except BudgetExceeded:
         least = hourly * count * (min(60, asked) + MARGIN_S + keep) / 3600
