@@ -6,31 +6,37 @@ library. The same numbers in give the same numbers out.
 
 from __future__ import annotations
 
-from .architectures import ARCHITECTURES, Architecture
-from .billing import billable_seconds, cost_per_million, cost_usd, instance_seconds, spot_savings_percent
-from .calibration import CALIBRATIONS, Calibration
-from .catalog import CATALOG, Figure, InstanceType, instance_type
-from .compare import Comparison, Cost, Estimate, Verdict, compare, estimate
-from .compute import AUTO_CAST, BF16_AUTOCAST, FP32, TF32, Precision
-from .corrections import Correction, Corrections, Evidence
-from .decision import BreakEven, Decision, decisions
-from .described import DescribedWorkload
+from .calibration.calibrations import CALIBRATIONS, Calibration
+from .calibration.corrections import Correction, Corrections, Evidence
 from .errors import InvalidCounters, InvalidInput, PricePerfError, PriceUnknown, UnknownInstance
-from .fixed_costs import FixedCost
-from .flight import Flight, FlightCheck, check_flight, evidence_of
-from .full_scale import FullScale
-from .intervals import RangeCheck
-from .job import BATCH_RULES, BatchRule, Cluster, Run, Workload
-from .offerings import OFFERINGS, Claim, Discount, Offering
-from .predict import TrainingStep, training_step
-from .prices import Price, PriceBook
-from .published import PublishedComparison, published_comparison
-from .published_inference import InferenceCost, InferenceTable, PublishedInference, published_inference
-from .scaling import Scaling, ScalingRow, scaling
-from .sensitivity import SensitivityRow, sensitivity
-from .step import StepTime, StepWork, step_time
-from .training import Training
-from .workload import CountedWorkload
+from .instances.catalog import CATALOG, Figure, InstanceType, instance_type
+from .model.architectures import ARCHITECTURES, Architecture
+from .model.counted_step import StepTime, StepWork, step_time
+from .model.described_step import TrainingStep, training_step
+from .model.fixed_costs import FixedCost
+from .model.intervals import RangeCheck
+from .model.precision import AUTO_CAST, BF16_AUTOCAST, FP32, TF32, Precision
+from .model.training_settings import Training
+from .money.billing import (
+    billable_seconds,
+    cost_per_million,
+    cost_usd,
+    instance_seconds,
+    spot_savings_percent,
+)
+from .money.comparison import Comparison, Cost, Estimate, Verdict, compare, estimate
+from .money.decision import BreakEven, Decision, decisions
+from .money.finished_job import Flight, FlightCheck, check_flight, evidence_of
+from .money.offerings import OFFERINGS, Claim, Discount, Offering
+from .money.prices import Price, PriceBook
+from .money.scaling import Scaling, ScalingRow, scaling
+from .money.sensitivity import SensitivityRow, sensitivity
+from .published.bert_jobs import PublishedComparison, published_comparison
+from .published.inference import InferenceCost, InferenceTable, PublishedInference, published_inference
+from .workload.counted import CountedWorkload
+from .workload.described import DescribedWorkload
+from .workload.full_scale import FullScale
+from .workload.workload import BATCH_RULES, BatchRule, Cluster, Run, Workload
 
 __all__ = [
     "ARCHITECTURES",
