@@ -27,8 +27,8 @@ from windtunnel.priceperf import (
     PricePerfError,
     PriceUnknown,
 )
-from windtunnel.priceperf.billing import SECONDS_PER_HOUR
-from windtunnel.priceperf.fixed_costs import transfer
+from windtunnel.priceperf.model.fixed_costs import transfer
+from windtunnel.priceperf.money.billing import SECONDS_PER_HOUR
 from windtunnel.rehearsal import Rehearsed, predicted, trn_precision
 from windtunnel.rendering import format as fmt
 from windtunnel.request import PathUpload, TrainingRequest
@@ -290,7 +290,7 @@ def _price(book: PriceBook, instance_type: str, on: date, region: str | None) ->
             f"max_cost= needs a price, and no price of {instance_type}{where} is known on {on}. "
             "`windtunnel prices refresh` may fetch it; or give it: fit(prices=PriceBook([*BUILT_IN, "
             "Price(...)])) "
-            "from windtunnel.priceperf.prices."
+            "from windtunnel.priceperf.money.prices."
         ) from error
 
 

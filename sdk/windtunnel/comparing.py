@@ -35,7 +35,7 @@ from windtunnel.priceperf import (
 )
 from windtunnel.priceperf import compare as compare_workload
 from windtunnel.priceperf import scaling as scale_workload
-from windtunnel.priceperf.scaling import COUNTS, ScalingMode
+from windtunnel.priceperf.money.scaling import COUNTS, ScalingMode
 from windtunnel.rehearsal import trn_precision
 from windtunnel.rendering import compared, scaled
 from windtunnel.rendering import format as fmt

@@ -7,7 +7,7 @@ from typing import Any
 
 from windtunnel.price_cache import load
 from windtunnel.priceperf import Price, PriceBook
-from windtunnel.priceperf.published_inference import InferenceCost, InferenceTable, published_inference
+from windtunnel.priceperf.published.inference import InferenceCost, InferenceTable, published_inference
 from windtunnel.rendering import inference as inference_part
 from windtunnel.rendering.document import Document
 from windtunnel.report import DrawnDocument

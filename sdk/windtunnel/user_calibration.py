@@ -14,7 +14,7 @@ from typing import Any
 from windtunnel import settings
 from windtunnel.errors import ConfigurationError
 from windtunnel.priceperf import Correction, Corrections, Estimate, Evidence, PricePerfError
-from windtunnel.priceperf.corrections import corrections, is_current
+from windtunnel.priceperf.calibration.corrections import corrections, is_current
 from windtunnel.whole_file import replace_whole
 
 SCHEMA = "windtunnel.user_calibration/1"

@@ -74,7 +74,7 @@ def run_calibrate(arguments: argparse.Namespace) -> int:
 def _evidence(arguments: argparse.Namespace) -> Evidence:
     from windtunnel.after_flight import evidence_for
     from windtunnel.flights import DescribedJob
-    from windtunnel.priceperf.corrections import is_far
+    from windtunnel.priceperf.calibration.corrections import is_far
 
     full_scale = full_scale_of(arguments)
     if arguments.rehearsal is None or full_scale is None:

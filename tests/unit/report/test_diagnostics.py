@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from windtunnel.diagnostics import diagnostics_of
-from windtunnel.priceperf import compile_time
+from windtunnel.priceperf.model import compile_time
 from windtunnel.report import report_for_counters
 
 GIB = 2**30

@@ -17,8 +17,8 @@ from windtunnel.errors import ConfigurationError
 from windtunnel.flights import DescribedJob
 from windtunnel.price_list import ListedPrice
 from windtunnel.priceperf import CALIBRATIONS, FullScale, InvalidCounters, InvalidInput, Workload
-from windtunnel.priceperf.corrections import fingerprint
-from windtunnel.priceperf.offerings import EC2_ON_DEMAND, TRAINING_ON_DEMAND
+from windtunnel.priceperf.calibration.corrections import fingerprint
+from windtunnel.priceperf.money.offerings import EC2_ON_DEMAND, TRAINING_ON_DEMAND
 from windtunnel.report import report_for_counters, report_for_job
 from windtunnel.user_calibration import CalibrationStore
 

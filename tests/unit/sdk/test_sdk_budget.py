@@ -30,8 +30,8 @@ from windtunnel import (
 from windtunnel.budget import Budget, plan
 from windtunnel.cli import main as cli
 from windtunnel.inputs import split_s3
-from windtunnel.priceperf.offerings import TRAINING_ON_DEMAND
-from windtunnel.priceperf.prices import BUILT_IN, Price, PriceBook
+from windtunnel.priceperf.money.offerings import TRAINING_ON_DEMAND
+from windtunnel.priceperf.money.prices import BUILT_IN, Price, PriceBook
 from windtunnel.request import TrainingRequest
 
 __all__ = ["counters"]

@@ -17,7 +17,7 @@ from windtunnel import price_cache, price_list
 from windtunnel.client_environment import SAVED
 from windtunnel.errors import ConfigurationError, PricesUnavailable
 from windtunnel.priceperf import PriceBook
-from windtunnel.priceperf.prices import BUILT_IN
+from windtunnel.priceperf.money.prices import BUILT_IN
 
 TRN1, P4D = "ml.trn1.32xlarge", "ml.p4d.24xlarge"
 NOW = datetime(2026, 11, 21, 12, tzinfo=timezone.utc)
