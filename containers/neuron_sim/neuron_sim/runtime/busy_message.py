@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from neuron_sim.runtime import live, processes
+from neuron_sim.runtime import processes, usage_reader
 from neuron_sim.runtime.cores import CoreRequest, spans
 
 _SHOWN = 4
@@ -14,7 +14,7 @@ _SHOWN = 4
 def explain(folder: Path, request: CoreRequest, available: int) -> str:
     """Who holds cores that were asked for, and the way out."""
     wanted = set(range(available) if request.cores is None else request.cores)
-    holders = [core for core in live.running(folder) if not wanted.isdisjoint(core.cores)]
+    holders = [core for core in usage_reader.running(folder) if not wanted.isdisjoint(core.cores)]
     if not holders:
         return f"This host has {available} NeuronCores. Ask for fewer, or choose a larger instance_type or local_cores."
     parts = [

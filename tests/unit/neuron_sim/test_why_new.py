@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from neuron_sim.diagnostics.compare import Comparer, Reason
+from neuron_sim.counters.why_new import Comparer, Reason
 
 
 def module(

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from neuron_sim.collectives.region import FAILED, LEFT, Region
 from neuron_sim.errors import CollectiveError, MismatchError, PeerLostError
+from neuron_sim.interconnect.region import FAILED, LEFT, Region
 
 _COUNT = np.uint64(0xFFFFFFFF)
 SCRIPT_ENDED = "ended: its script has run to its end"

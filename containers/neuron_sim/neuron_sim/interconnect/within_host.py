@@ -13,10 +13,10 @@ from collections.abc import Sequence
 
 import torch
 
-from neuron_sim.collectives import reduction
-from neuron_sim.collectives.arrival import Arrival, Group
-from neuron_sim.collectives.mail import Mail
-from neuron_sim.collectives.region import PAYLOAD_BYTES, Region
+from neuron_sim.interconnect import reduction
+from neuron_sim.interconnect.arrival import Arrival, Group
+from neuron_sim.interconnect.mail import Mail
+from neuron_sim.interconnect.region import PAYLOAD_BYTES, Region
 
 PIECE_BYTES = 2 * 2**20
 """Of one piece: few changes of the running process, and a few pieces still fit a third-level cache."""

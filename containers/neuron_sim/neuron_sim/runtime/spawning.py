@@ -18,10 +18,10 @@ from typing import Any
 
 from torch_xla._internal import pjrt
 
-from neuron_sim.collectives import region
-from neuron_sim.collectives.communicator import LAUNCH_VARIABLE
 from neuron_sim.counters import recorder
 from neuron_sim.errors import PeerLostError
+from neuron_sim.interconnect import region
+from neuron_sim.interconnect.communicator import LAUNCH_VARIABLE
 
 _ORDINAL = "NEURON_PJRT_PROCESS_INDEX"
 
@@ -63,7 +63,7 @@ def _as_a_core(run: Callable[..., Any]) -> Callable[..., Any]:
     ) -> Any:
         if initializer_fn is not pjrt.initialize_multiprocess:
             return run(local_rank, local_world_size, fn, initializer_fn)
-        from neuron_sim.device import activation
+        from neuron_sim import activation
 
         if "TORCHELASTIC_RUN_ID" not in os.environ:
             # torch_xla sets it too, with the first use of the device: too late for the counters.

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from neuron_sim import __version__
-from neuron_sim.compiler.support import Instruction, instructions, refusal
+from neuron_sim.compiler.unsupported import Instruction, instructions, refusal
 
 _VERSION = f"{__version__}+simulated"
 

@@ -7,7 +7,7 @@ import time
 from functools import partial
 from pathlib import Path
 
-from neuron_sim.counters.quiet import EVERY, FIRST, QuietSteps
+from neuron_sim.counters.quiet_steps import EVERY, FIRST, QuietSteps
 
 LONG = 30.0
 

@@ -19,7 +19,7 @@ import _XLAC
 from neuron_sim import settings
 from neuron_sim.device import world
 from neuron_sim.errors import CoreBusyError
-from neuron_sim.runtime import claims, cores, refusal, usage
+from neuron_sim.runtime import busy_message, claims, cores, usage
 
 _NEED_THE_DEVICE = (
     "_get_xla_tensors_hlo",
@@ -77,7 +77,7 @@ def claim() -> None:
     except CoreBusyError as error:
         _log(str(error))
         raise CoreBusyError(
-            f"{error}. {refusal.explain(_current.cores_dir, request, _current.cores)}"
+            f"{error}. {busy_message.explain(_current.cores_dir, request, _current.cores)}"
         ) from None
     _claimed = True
     atexit.register(_at_exit, os.getpid())

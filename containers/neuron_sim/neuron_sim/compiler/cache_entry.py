@@ -28,7 +28,7 @@ from typing import Literal
 
 from neuron_sim import __version__
 from neuron_sim.compiler.flags import flags_hash
-from neuron_sim.compiler.support import Refusal, refusals
+from neuron_sim.compiler.unsupported import Refusal, refusals
 
 State = Literal["absent", "collected", "done", "failed"]
 HLO = "model.hlo_module.pb"

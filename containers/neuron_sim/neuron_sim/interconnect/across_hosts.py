@@ -10,9 +10,9 @@ from datetime import timedelta
 import torch
 import torch.distributed as dist
 
-from neuron_sim.collectives import reduction
-from neuron_sim.collectives.peers import SCRIPT_ENDED
 from neuron_sim.errors import PeerLostError
+from neuron_sim.interconnect import reduction
+from neuron_sim.interconnect.peers import SCRIPT_ENDED
 
 _REDUCE_OPS = {
     "sum": dist.ReduceOp.SUM,

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from neuron_sim.counters import script, script_time
-from neuron_sim.diagnostics.batches_seen import Loader
+from neuron_sim.counters import script_lines, script_time
+from neuron_sim.diagnostics.batch_sizes import Loader
 
 _INNER = ("_cpu_loader", "_loader", "dataloader", "base_dataloader")
 """Under these names wrappers (MpDeviceLoader, accelerate's loaders) keep the loader that they wrap."""
@@ -48,7 +48,7 @@ class Batches:
 
     @script_time.set_aside
     def _came(self, record: Loader, size: int) -> None:
-        record.came(size, script.calling_line())
+        record.came(size, script_lines.calling_line())
         self.latest = record
 
     def _hook_data_loader(self) -> None:
@@ -60,7 +60,7 @@ class Batches:
         @functools.wraps(initialise)
         def noted_init(loader: Any, *arguments: Any, **keywords: Any) -> None:
             initialise(loader, *arguments, **keywords)
-            self._loaders[loader] = Loader(made_at=script.calling_line())
+            self._loaders[loader] = Loader(made_at=script_lines.calling_line())
 
         DataLoader.__init__ = noted_init
 

@@ -18,11 +18,11 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from neuron_sim.collectives import futex
-from neuron_sim.collectives.arrival import Arrival
-from neuron_sim.collectives.peers import Peers
-from neuron_sim.collectives.region import LETTERS, Region
 from neuron_sim.errors import MismatchError, PeerLostError
+from neuron_sim.interconnect import futex
+from neuron_sim.interconnect.arrival import Arrival
+from neuron_sim.interconnect.peers import Peers
+from neuron_sim.interconnect.region import LETTERS, Region
 
 _HEAD_BYTES = 4096
 _CHANNEL = 2**64 - 1

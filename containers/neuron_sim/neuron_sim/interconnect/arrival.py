@@ -17,10 +17,10 @@ from hashlib import blake2b
 import numpy as np
 import torch
 
-from neuron_sim.collectives import futex
-from neuron_sim.collectives.peers import Peers, what
-from neuron_sim.collectives.region import Region
 from neuron_sim.errors import CollectiveError, MismatchError
+from neuron_sim.interconnect import futex
+from neuron_sim.interconnect.peers import Peers, what
+from neuron_sim.interconnect.region import Region
 
 _CHECK_S = 0.5
 _SPIN_S = 100e-6

@@ -11,16 +11,16 @@ from collections.abc import Iterator, Sequence
 
 import torch
 
-from neuron_sim.collectives import across_hosts
-from neuron_sim.collectives import region as regions
-from neuron_sim.collectives.across_hosts import AcrossHosts
-from neuron_sim.collectives.arrival import Arrival
-from neuron_sim.collectives.mail import Mail
-from neuron_sim.collectives.peers import ADVICE, SCRIPT_ENDED, Peers
-from neuron_sim.collectives.peers import what as description
-from neuron_sim.collectives.reduction import operation, reduce
-from neuron_sim.collectives.within_host import WithinHost
 from neuron_sim.errors import MismatchError, NeuronSimError, NotSimulatedError
+from neuron_sim.interconnect import across_hosts
+from neuron_sim.interconnect import region as regions
+from neuron_sim.interconnect.across_hosts import AcrossHosts
+from neuron_sim.interconnect.arrival import Arrival
+from neuron_sim.interconnect.mail import Mail
+from neuron_sim.interconnect.peers import ADVICE, SCRIPT_ENDED, Peers
+from neuron_sim.interconnect.peers import what as description
+from neuron_sim.interconnect.reduction import operation, reduce
+from neuron_sim.interconnect.within_host import WithinHost
 from neuron_sim.settings import Identity
 
 LAUNCH_VARIABLE = "NEURON_SIM_LAUNCH"

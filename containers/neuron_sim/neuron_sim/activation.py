@@ -66,20 +66,19 @@ def activate() -> None:
     from neuron_sim.device import (
         collectives,
         dynamo,
+        framework_names,
         functional,
+        malloc,
         memory,
-        old_names,
-        pages,
         refusals,
-        spawning,
         stochastic_rounding,
         world,
     )
     from neuron_sim.diagnostics import watch
-    from neuron_sim.runtime import event_files, first_use
+    from neuron_sim.runtime import event_files, lifetime, spawning
 
     current = settings.read()
-    pages.share()
+    malloc.share()
     event_files.install(current)
     # Counting first: it sets XLA's flags, which are read when the client is made.
     recorder.install(current)
@@ -90,10 +89,10 @@ def activate() -> None:
     refusals.install()
     stochastic_rounding.install()
     spawning.install()
-    old_names.install(current.framework_version)
+    framework_names.install(current.framework_version)
     watch.install()
     memory.install(current)
-    first_use.install(current)
+    lifetime.install(current)
 
 
 def initialize() -> None:
@@ -119,10 +118,10 @@ def leave_peers(*, failed: bool = False) -> None:
     """The script has ended: whoever still waits for this core in a collective gets an error."""
     if _active:
         from neuron_sim.device import collectives
-        from neuron_sim.runtime import first_use
+        from neuron_sim.runtime import lifetime
 
         collectives.leave(failed=failed)
-        first_use.leave()
+        lifetime.leave()
 
 
 def _wanted() -> bool:

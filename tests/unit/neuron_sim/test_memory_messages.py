@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from neuron_sim.counters.graphs import plan
-from neuron_sim.device import memory_words
+from neuron_sim.device import memory_messages
 
 GIB = 2**30
 
@@ -11,7 +11,7 @@ GIB = 2**30
 def test_the_error_names_need_limit_parts_line_and_what_to_do() -> None:
     """In the runtime's words; the largest part first, in the parts and in the advice."""
     parts = {"parameters": 6 * GIB, "gradients": 0, "optimizer_state": 12 * GIB, "temporaries": 2 * GIB}
-    text = memory_words.message(parts, 6 * GIB, 16 * GIB, 3, 2, "train.py:9", "tensors")
+    text = memory_messages.message(parts, 6 * GIB, 16 * GIB, 3, 2, "train.py:9", "tensors")
     assert text.startswith(
         "RESOURCE_EXHAUSTED: Failed to allocate 14.000GB (alignment: none, usage: tensors) on ND 1:NC 3"
     )
@@ -24,7 +24,7 @@ def test_the_error_names_need_limit_parts_line_and_what_to_do() -> None:
 
 def test_a_small_machine_is_not_blamed_on_the_device() -> None:
     """What would fit on trn1 but not here says so."""
-    text = memory_words.host_message({"parameters": 12 * GIB}, 20 * GIB, 16 * GIB, 2, "train.py:9")
+    text = memory_messages.host_message({"parameters": 12 * GIB}, 20 * GIB, 16 * GIB, 2, "train.py:9")
     assert "2 workers need 12.000GB each" in text
     assert "there it fits" in text
 
