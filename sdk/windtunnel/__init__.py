@@ -18,8 +18,6 @@ from typing import TYPE_CHECKING, Any
 from windtunnel._version import __version__
 
 if TYPE_CHECKING:
-    from windtunnel.comparing import ComparisonReport, ScalingReport, compare, scaling
-    from windtunnel.diagnostics import Diagnostic, Diagnostics
     from windtunnel.errors import (
         BackendError,
         BudgetExceeded,
@@ -38,54 +36,56 @@ if TYPE_CHECKING:
         WaitTimeout,
         WindtunnelError,
     )
-    from windtunnel.estimator import Estimator, HuggingFace, PyTorch
-    from windtunnel.inputs import FileSystemInput, ShuffleConfig, TrainingInput
-    from windtunnel.instance_groups import InstanceGroup
+    from windtunnel.estimator.estimators import Estimator, HuggingFace, PyTorch
     from windtunnel.job import TrainingJob
     from windtunnel.priceperf import Architecture, FullScale, Workload
-    from windtunnel.report import PricePerformance
-    from windtunnel.request import TrainingRequest
-    from windtunnel.session import AwsSession, LocalSession, get_execution_role
+    from windtunnel.reports.comparison.report import ComparisonReport, ScalingReport, compare, scaling
+    from windtunnel.reports.diagnostics.report import Diagnostic, Diagnostics
+    from windtunnel.reports.job.report import PricePerformance
+    from windtunnel.request.inputs import FileSystemInput, ShuffleConfig, TrainingInput
+    from windtunnel.request.instance_groups import InstanceGroup
+    from windtunnel.request.training_request import TrainingRequest
+    from windtunnel.session.sessions import AwsSession, LocalSession, get_execution_role
 
 _HOME_OF = {
     "Architecture": "priceperf",
-    "AwsSession": "session",
+    "AwsSession": "session.sessions",
     "BackendError": "errors",
     "BudgetExceeded": "errors",
     "BudgetWarning": "errors",
-    "ComparisonReport": "comparing",
+    "ComparisonReport": "reports.comparison.report",
     "ConfigurationError": "errors",
     "Detached": "errors",
-    "Diagnostic": "diagnostics",
-    "Diagnostics": "diagnostics",
-    "Estimator": "estimator",
-    "FileSystemInput": "inputs",
+    "Diagnostic": "reports.diagnostics.report",
+    "Diagnostics": "reports.diagnostics.report",
+    "Estimator": "estimator.estimators",
+    "FileSystemInput": "request.inputs",
     "FullScale": "priceperf",
-    "HuggingFace": "estimator",
+    "HuggingFace": "estimator.estimators",
     "InputError": "errors",
-    "InstanceGroup": "instance_groups",
+    "InstanceGroup": "request.instance_groups",
     "JobNotFinished": "errors",
     "PricesUnavailable": "errors",
     "JobNotFound": "errors",
-    "LocalSession": "session",
-    "PricePerformance": "report",
-    "PyTorch": "estimator",
-    "ScalingReport": "comparing",
+    "LocalSession": "session.sessions",
+    "PricePerformance": "reports.job.report",
+    "PyTorch": "estimator.estimators",
+    "ScalingReport": "reports.comparison.report",
     "ServiceCallFailed": "errors",
-    "ShuffleConfig": "inputs",
+    "ShuffleConfig": "request.inputs",
     "SourceError": "errors",
-    "TrainingInput": "inputs",
+    "TrainingInput": "request.inputs",
     "TrainingJob": "job",
     "TrainingJobFailed": "errors",
-    "TrainingRequest": "request",
+    "TrainingRequest": "request.training_request",
     "UnknownImage": "errors",
     "UnsupportedArgument": "errors",
     "WaitTimeout": "errors",
     "WindtunnelError": "errors",
     "Workload": "priceperf",
-    "compare": "comparing",
-    "get_execution_role": "session",
-    "scaling": "comparing",
+    "compare": "reports.comparison.report",
+    "get_execution_role": "session.sessions",
+    "scaling": "reports.comparison.report",
 }
 
 __all__ = [

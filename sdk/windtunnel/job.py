@@ -16,17 +16,17 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from windtunnel import instance_groups
 from windtunnel.errors import ConfigurationError, Detached, JobNotFinished, TrainingJobFailed, WaitTimeout
-from windtunnel.inputs import split_s3
+from windtunnel.job_log import LogFollower, StatusPrinter, printable, script_tail
 from windtunnel.local_paths import absolute
-from windtunnel.logs import LogFollower, StatusPrinter, printable, script_tail
-from windtunnel.session import Session, resolve_session
+from windtunnel.request import instance_groups
+from windtunnel.request.inputs import split_s3
+from windtunnel.session.sessions import Session, resolve_session
 
 if TYPE_CHECKING:
-    from windtunnel.diagnostics import Diagnostics
     from windtunnel.priceperf import FullScale
-    from windtunnel.report import PricePerformance
+    from windtunnel.reports.diagnostics.report import Diagnostics
+    from windtunnel.reports.job.report import PricePerformance
 
 TERMINAL = frozenset({"Completed", "Failed", "Stopped"})
 _TAIL_LINES = 20
@@ -235,7 +235,7 @@ class TrainingJob:
         Raises:
             JobNotFinished: as `counters`.
         """
-        from windtunnel.diagnostics import diagnostics_of
+        from windtunnel.reports.diagnostics.report import diagnostics_of
 
         return diagnostics_of(self.counters())
 
@@ -245,7 +245,7 @@ class TrainingJob:
         """What the job, of size ``full_scale`` (None: as it ran), would take and cost on Trainium and p4d, at the
         prices of a day (None: at each change), or did cost on AWS. ``more``: see `report.report_for_job`.
         """
-        from windtunnel.report import report_for_job
+        from windtunnel.reports.job.report import report_for_job
 
         return report_for_job(self, full_scale=full_scale, prices_on=prices_on, **more)
 

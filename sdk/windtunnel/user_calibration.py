@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from windtunnel import settings
+from windtunnel.atomic_file import replace_whole
 from windtunnel.errors import ConfigurationError
 from windtunnel.priceperf import Correction, Corrections, Estimate, Evidence, PricePerfError
 from windtunnel.priceperf.calibration.corrections import corrections, is_current
-from windtunnel.whole_file import replace_whole
 
 SCHEMA = "windtunnel.user_calibration/1"
 FILE_NAME = "calibration.json"

@@ -72,9 +72,9 @@ def run_calibrate(arguments: argparse.Namespace) -> int:
 
 
 def _evidence(arguments: argparse.Namespace) -> Evidence:
-    from windtunnel.after_flight import evidence_for
-    from windtunnel.flights import DescribedJob
     from windtunnel.priceperf.calibration.corrections import is_far
+    from windtunnel.reports.aws_job.description import DescribedJob
+    from windtunnel.reports.aws_job.report import evidence_for
 
     full_scale = full_scale_of(arguments)
     if arguments.rehearsal is None or full_scale is None:
@@ -86,7 +86,7 @@ def _evidence(arguments: argparse.Namespace) -> Evidence:
         describe = DescribedJob.load(arguments.describe).describe()
     else:
         from windtunnel.job import TrainingJob
-        from windtunnel.session import AwsSession
+        from windtunnel.session.sessions import AwsSession
 
         describe = TrainingJob(arguments.from_job, AwsSession()).describe()
     evidence = evidence_for(describe, rehearsal_of(arguments.rehearsal), full_scale)

@@ -16,7 +16,7 @@ from typing import Any
 from windtunnel.cli.run import add_script_arguments, estimator_of, hyperparameters_of
 from windtunnel.errors import SourceError
 from windtunnel.local_paths import reading
-from windtunnel.request import SourceUpload
+from windtunnel.request.training_request import SourceUpload
 
 
 def add_parsers(commands: Any) -> None:

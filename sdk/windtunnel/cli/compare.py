@@ -81,7 +81,7 @@ def add_parser(subparsers: Any) -> None:
 
 def run_compare(args: argparse.Namespace) -> int:
     """Print the comparison. Returns the exit code."""
-    from windtunnel.comparing import compare
+    from windtunnel.reports.comparison.report import compare
 
     try:
         report = compare(

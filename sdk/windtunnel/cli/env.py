@@ -11,8 +11,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from windtunnel import client_environment, settings
+from windtunnel import settings
 from windtunnel.errors import BackendError, ConfigurationError
+from windtunnel.session import client_environment
 
 _DESCRIPTION = """\
 Start the local backend if none runs, and print the lines that let boto3, the AWS CLI and the SageMaker
@@ -66,7 +67,7 @@ def _shown(name: str, value: str | None) -> str | None:
 
 
 def _enter(before: Mapping[str, str]) -> dict[str, str | None]:
-    from windtunnel.session import shared_local_session
+    from windtunnel.session.sessions import shared_local_session
 
     session = shared_local_session()
     backend = session.backend

@@ -9,7 +9,7 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from windtunnel.session import Session
+    from windtunnel.session.sessions import Session
 
 
 def add_parsers(commands: Any) -> None:
@@ -54,13 +54,13 @@ def add_place(parser: argparse.ArgumentParser) -> None:
 
 def session_of(arguments: argparse.Namespace) -> Session:
     """The session a command works with."""
-    from windtunnel.session import AwsSession, shared_local_session
+    from windtunnel.session.sessions import AwsSession, shared_local_session
 
     return AwsSession() if arguments.aws else shared_local_session()
 
 
 def _up(_: argparse.Namespace) -> None:
-    from windtunnel.session import shared_local_session
+    from windtunnel.session.sessions import shared_local_session
 
     backend = shared_local_session().backend
     running = backend.ensure()
@@ -70,7 +70,7 @@ def _up(_: argparse.Namespace) -> None:
 
 
 def _down(_: argparse.Namespace) -> None:
-    from windtunnel.session import shared_local_session
+    from windtunnel.session.sessions import shared_local_session
 
     backend = shared_local_session().backend
     backend.release()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from windtunnel.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from windtunnel.rendering.drawn import DrawnDocument
+    from windtunnel.rendering.report import DrawnDocument
 
 
 def add_arguments(parser: Any, *, charts: bool = True) -> None:

@@ -44,7 +44,7 @@ def run_prices(arguments: argparse.Namespace) -> int:
         raise ConfigurationError("refresh comes first: windtunnel prices refresh --instances TYPE ...")
     if arguments.action == "refresh":
         return _refresh(arguments)
-    from windtunnel.price_report import prices
+    from windtunnel.reports.prices.report import prices
 
     report = prices(on=arguments.on, instances=arguments.instances, regions=arguments.region)
     if arguments.json:
@@ -61,11 +61,11 @@ def _refresh(arguments: argparse.Namespace) -> int:
         raise ConfigurationError(
             "refresh asks for today's prices and takes no --on; AWS's list has no other."
         )
-    from windtunnel import price_cache
-    from windtunnel.rendering import prices as rendered
+    from windtunnel.prices import cache
+    from windtunnel.reports.prices import sections as rendered
 
-    done = price_cache.refresh(
-        arguments.region or price_cache.DEFAULT_REGIONS, arguments.instances or price_cache.DEFAULT_INSTANCES
+    done = cache.refresh(
+        arguments.region or cache.DEFAULT_REGIONS, arguments.instances or cache.DEFAULT_INSTANCES
     )
     if arguments.json:
         print(json.dumps(rendered.refreshed_data(done), indent=2))

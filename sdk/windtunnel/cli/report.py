@@ -14,7 +14,7 @@ from windtunnel.cli.jobs import add_place, session_of
 if TYPE_CHECKING:
     from windtunnel.priceperf import FullScale
     from windtunnel.rehearsal import Rehearsal
-    from windtunnel.report import ReportableJob
+    from windtunnel.reports.job.report import ReportableJob
     from windtunnel.user_calibration import CalibrationStore
 
 _EPILOG = "Modelled figures carry an interval; costs carry their price and its date."
@@ -57,12 +57,12 @@ def add_parser(subparsers: Any) -> None:
 
 def run_report(args: argparse.Namespace) -> int:
     """Print the report of a job or of the published table. Returns the exit code."""
-    from windtunnel.report import published, report_for_job
+    from windtunnel.reports.job.report import published, report_for_job
 
     if args.inference:
         if args.published or args.job or args.full_scale_samples is not None or args.instances:
             return complain("--inference takes no job and no sizes: windtunnel report --inference [--json]")
-        from windtunnel import inference_report
+        from windtunnel.reports.inference import report as inference_report
 
         return output.show(inference_report.published(args.prices_on), args)
     if args.published:
@@ -95,7 +95,7 @@ def run_report(args: argparse.Namespace) -> int:
 
 def _job(args: argparse.Namespace) -> ReportableJob:
     if args.describe:
-        from windtunnel.flights import DescribedJob
+        from windtunnel.reports.aws_job.description import DescribedJob
 
         return DescribedJob.load(args.describe)
     from windtunnel.job import TrainingJob

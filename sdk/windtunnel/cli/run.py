@@ -13,7 +13,7 @@ from windtunnel.cli.printable import complain
 from windtunnel.errors import BudgetWarning, ConfigurationError
 
 if TYPE_CHECKING:
-    from windtunnel.estimator import PyTorch
+    from windtunnel.estimator.estimators import PyTorch
 
 _EPILOG = """\
 What follows -- are hyperparameters as the script takes them. --channel, --hp, --env repeat.
@@ -63,7 +63,7 @@ def add_script_arguments(parser: argparse.ArgumentParser) -> None:
 
 def estimator_of(arguments: argparse.Namespace, **more: Any) -> PyTorch:
     """The estimator that the command line describes."""
-    from windtunnel.estimator import PyTorch
+    from windtunnel.estimator.estimators import PyTorch
 
     distribution = None if arguments.no_torch_distributed else {"torch_distributed": {"enabled": True}}
     return PyTorch(

@@ -53,7 +53,7 @@ def _look(job: TrainingJob, *, as_json: bool) -> int:
     document = job.usage()
     if document is None:
         return _nothing(job)
-    from windtunnel import usage
+    from windtunnel.reports.live_usage import rates as usage
 
     usages = usage.read(document)
     if as_json:
@@ -62,7 +62,7 @@ def _look(job: TrainingJob, *, as_json: bool) -> int:
         return 0
     from rich.console import Console
 
-    from windtunnel.rendering.usage import screen
+    from windtunnel.reports.live_usage.screen import screen
 
     Console(width=None if sys.stdout.isatty() else _WIDTH).print(
         screen(job.name, document["instance_type"], usages)
@@ -91,9 +91,9 @@ def _watch(job: TrainingJob) -> None:
     from rich.live import Live
     from rich.text import Text
 
-    from windtunnel import usage
     from windtunnel.job import TERMINAL
-    from windtunnel.rendering.usage import screen
+    from windtunnel.reports.live_usage import rates as usage
+    from windtunnel.reports.live_usage.screen import screen
 
     with Live(Text("..."), auto_refresh=False, transient=True) as live:
         while (status := job.status()) not in TERMINAL:

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.unit.sdk.fake_service import FakeService
 
-from windtunnel.session import AwsSession, LocalSession
+from tests.unit.sdk.fake_service import FakeService
+from windtunnel.session.sessions import AwsSession, LocalSession
 
 
 class BotoSession:

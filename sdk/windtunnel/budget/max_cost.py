@@ -1,0 +1,87 @@
+"""From the estimator's ``max_cost`` to a request that keeps it: whose limit, which rehearsal, what is said."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from datetime import date
+
+from windtunnel.budget.budget import keep, plan
+from windtunnel.errors import BudgetWarning, ConfigurationError, WindtunnelError
+from windtunnel.job import TrainingJob
+from windtunnel.priceperf import FullScale, PriceBook
+from windtunnel.rehearsal import Rehearsal, Rehearsed, rehearsed
+from windtunnel.request.training_request import TrainingRequest
+from windtunnel.session.sessions import Session
+from windtunnel.user_calibration import STORED
+
+_WARN_AT = 5
+"""Frames from here to the caller of ``fit``: _warn, limited, request, fit."""
+
+
+def limited(
+    request: TrainingRequest,
+    max_cost: float,
+    session: Session,
+    latest: TrainingJob | None,
+    *,
+    full_scale: FullScale | None = None,
+    rehearsal: Rehearsal | None = None,
+    prices: PriceBook | None = None,
+) -> TrainingRequest:
+    """The request within ``max_cost`` US dollars. Starts nothing.
+
+    Without ``rehearsal`` the model takes ``latest``, if that ran here and left counters.
+
+    Raises:
+        ConfigurationError: the budget cannot be kept on AWS. Locally that is a `BudgetWarning`.
+    """
+    basis = rehearsed(rehearsal) if rehearsal is not None else _rehearsed_before(latest)
+    # The local backend plays a region whose prices nobody pays: any region's price tells as much.
+    region = None if session.local else session.region
+    try:
+        budget = plan(
+            request,
+            max_cost,
+            enforced=not session.local,
+            region=region,
+            on=date.today(),
+            prices=prices,
+            full_scale=full_scale,
+            rehearsed=basis,
+            corrections=None if basis is None else STORED.load().corrections,
+        )
+    except ConfigurationError as error:
+        if not session.local:
+            raise
+        _warn(f"Nothing is charged here, but AWS would not start this job within the budget. {error}")
+        return request
+    if (warning := budget.warning()) is not None:
+        _warn(warning)
+    return keep(request, budget)
+
+
+def exposure(request: TrainingRequest, session: Session, prices: PriceBook | None = None) -> str | None:
+    """What a job on AWS may cost at most by its own max_run; None where no price is known.
+
+    Users ask to see it before a job starts, also without a limit.
+    """
+    try:
+        budget = plan(request, math.inf, enforced=True, region=session.region, on=date.today(), prices=prices)
+    except ConfigurationError:
+        return None
+    return budget.unlimited_line()
+
+
+def _rehearsed_before(latest: TrainingJob | None) -> Rehearsed | None:
+    """The estimator's own last job; what it cannot tell is no reason to refuse the next one."""
+    if latest is None or not latest.session.local:
+        return None
+    try:
+        return rehearsed(latest)
+    except WindtunnelError:
+        return None
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, BudgetWarning, stacklevel=_WARN_AT)

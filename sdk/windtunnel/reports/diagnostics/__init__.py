@@ -1,0 +1,1 @@
+"""What Trainium would tell too late about a script."""

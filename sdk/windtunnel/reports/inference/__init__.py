@@ -1,0 +1,1 @@
+"""What a million inferences cost."""

@@ -1,0 +1,1 @@
+"""What the cores of a running job do now: `windtunnel top`."""

@@ -1,0 +1,1 @@
+"""One job on more and more instances of a type."""
