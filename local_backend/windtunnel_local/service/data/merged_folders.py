@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from windtunnel_local.service.data.paths import JobPaths
+from windtunnel_local.service.ground.job_paths import JobPaths
 
 _log = logging.getLogger(__name__)
 

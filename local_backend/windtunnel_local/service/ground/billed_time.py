@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from datetime import datetime, timedelta
 
-from windtunnel_local.service.model import Lifecycle, SpotTerms
+from windtunnel_local.service.ground.job import Lifecycle, SpotTerms
 
 _BETWEEN_ATTEMPTS = {"Starting", "Pending", "Interrupted", "Restarting"}
 

@@ -6,13 +6,13 @@ import logging
 import threading
 from collections.abc import Callable
 
-from windtunnel_local.service.errors import RunnerError, RunnerUnavailable, StoreUnavailable
-from windtunnel_local.service.model import Job
-from windtunnel_local.service.ports import ContainerState, LogBatch
+from windtunnel_local.service.ground.errors import RunnerError, RunnerUnavailable, StoreUnavailable
+from windtunnel_local.service.ground.job import Job
+from windtunnel_local.service.ground.ports import ContainerState, LogBatch
 from windtunnel_local.service.request import plan
 from windtunnel_local.service.running import spot
-from windtunnel_local.service.running.backend import Backend
-from windtunnel_local.service.running.failure import settled
+from windtunnel_local.service.running.failure_reason import settled
+from windtunnel_local.service.running.job_records import Backend
 from windtunnel_local.service.running.streams import stream_name
 
 _log = logging.getLogger(__name__)

@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import BinaryIO
 
-from windtunnel_local.service.data.paths import JobPaths
-from windtunnel_local.service.errors import NoRoom
+from windtunnel_local.service.ground.errors import NoRoom
+from windtunnel_local.service.ground.job_paths import JobPaths
 
 _GIB = 1 << 30
 _MOST_HOLES_BYTES = 16 * _GIB

@@ -8,9 +8,9 @@ from datetime import datetime
 from windtunnel_local.service.data import outputs
 from windtunnel_local.service.data.checkpoints import store_checkpoints
 from windtunnel_local.service.data.compile_cache import store_cache
-from windtunnel_local.service.model import Job
+from windtunnel_local.service.ground.job import Job
 from windtunnel_local.service.running.context import Run
-from windtunnel_local.service.running.hosts import HostFollower
+from windtunnel_local.service.running.host_follower import HostFollower
 
 _NOT_STARTED = {"absent", "created"}
 _SIGKILLED = 128 + 9

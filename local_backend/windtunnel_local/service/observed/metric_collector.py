@@ -15,11 +15,11 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from typing import IO, Any
 
-from windtunnel_local.service.errors import StoreUnavailable
-from windtunnel_local.service.model import Job
+from windtunnel_local.service.ground.errors import StoreUnavailable
+from windtunnel_local.service.ground.job import Job
+from windtunnel_local.service.ground.ports import LogBatch, LogEvent, LogLine, MetricValue
 from windtunnel_local.service.observed import metric_scan
-from windtunnel_local.service.ports import LogBatch, LogEvent, LogLine, MetricValue
-from windtunnel_local.service.running.backend import Backend
+from windtunnel_local.service.running.job_records import Backend
 
 _log = logging.getLogger(__name__)
 

@@ -8,10 +8,10 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
 
-from windtunnel_local.service.data.paths import JobPaths
 from windtunnel_local.service.data.trees import remove_tree
-from windtunnel_local.service.model import Job
-from windtunnel_local.service.ports import JobPlan, Mount
+from windtunnel_local.service.ground.job import Job
+from windtunnel_local.service.ground.job_paths import JobPaths
+from windtunnel_local.service.ground.ports import JobPlan, Mount
 
 _OPEN_FILES = Path("/proc/self/fd")
 

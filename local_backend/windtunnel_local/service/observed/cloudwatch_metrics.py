@@ -15,8 +15,8 @@ from datetime import datetime, timezone
 from itertools import groupby
 from typing import Any
 
-from windtunnel_local.service.errors import ServiceError
-from windtunnel_local.service.ports import Store
+from windtunnel_local.service.ground.errors import ServiceError
+from windtunnel_local.service.ground.ports import Store
 
 NAMESPACE = "/aws/sagemaker/TrainingJobs"
 DIMENSION = "TrainingJobName"

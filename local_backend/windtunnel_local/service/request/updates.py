@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from windtunnel_local.service.errors import ValidationFailed
-from windtunnel_local.service.model import Job
+from windtunnel_local.service.ground.errors import ValidationFailed
+from windtunnel_local.service.ground.job import Job
 from windtunnel_local.service.request.members import REFUSED
 
 _KEPT_POOLS = ("InUse", "Available")

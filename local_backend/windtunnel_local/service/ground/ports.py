@@ -13,8 +13,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import BinaryIO, Literal, Protocol
 
-from windtunnel_local.service.model import Job, JobQuery, JobSummary
-from windtunnel_local.service.request.search import SearchQuery
+from windtunnel_local.service.ground.job import Job, JobQuery, JobSummary
+from windtunnel_local.service.ground.search_query import SearchQuery
 
 Progress = Callable[[str], None]
 """Called with one human-readable line; returns quickly.

@@ -16,14 +16,21 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from windtunnel_local.runner import supervise
 from windtunnel_local.runner.mounts import host_path, nested_mountpoints
-from windtunnel_local.runner.process_log import follow_file
+from windtunnel_local.runner.process import supervise
+from windtunnel_local.runner.process.log_file import follow_file
+from windtunnel_local.runner.process.simulator import install_commands
 from windtunnel_local.runner.settings import RunnerSettings
-from windtunnel_local.runner.simulator import install_commands
 from windtunnel_local.runner.sources import containers_folder
-from windtunnel_local.service.errors import RunnerError, RunnerUnavailable
-from windtunnel_local.service.ports import ContainerPlan, ContainerState, JobPlan, LogBatch, Mount, Progress
+from windtunnel_local.service.ground.errors import RunnerError, RunnerUnavailable
+from windtunnel_local.service.ground.ports import (
+    ContainerPlan,
+    ContainerState,
+    JobPlan,
+    LogBatch,
+    Mount,
+    Progress,
+)
 
 _REQUIRED_MODULES = ("sagemaker_training", "sagemaker_pytorch_container", "torch", "torch_xla")
 _INHERITED = ("LANG", "LC_ALL", "LD_LIBRARY_PATH", "TMPDIR", "TZ", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE")
@@ -34,7 +41,7 @@ _KILLED = 137
 
 
 class ProcessRunner:
-    """Implements `windtunnel_local.service.ports.Runner` without containers, on Linux.
+    """Implements `windtunnel_local.service.ground.ports.Runner` without containers, on Linux.
 
     A job sees the whole machine, its limits are not enforced, and it runs on one host
     only; its log says so first. Its record is in ``<home>/jobs/<job>/process/<host>``,

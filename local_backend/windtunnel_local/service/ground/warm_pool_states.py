@@ -15,8 +15,8 @@ from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
-from windtunnel_local.service.errors import ValidationFailed
-from windtunnel_local.service.model import Job, WarmPool
+from windtunnel_local.service.ground.errors import ValidationFailed
+from windtunnel_local.service.ground.job import Job, WarmPool
 
 LONGEST = timedelta(days=28)
 """A pool that goes from job to job ends after so long."""

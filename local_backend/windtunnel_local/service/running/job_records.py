@@ -7,12 +7,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from windtunnel_local.service import warm_pool
-from windtunnel_local.service.config import ServiceConfig
-from windtunnel_local.service.errors import JobNotFound
-from windtunnel_local.service.lifecycle import Event, advance
-from windtunnel_local.service.model import Job, SecondaryStatus
-from windtunnel_local.service.ports import Clock, ObjectStore, Runner, Store
+from windtunnel_local.service.ground import warm_pool_states
+from windtunnel_local.service.ground.config import ServiceConfig
+from windtunnel_local.service.ground.errors import JobNotFound
+from windtunnel_local.service.ground.job import Job, SecondaryStatus
+from windtunnel_local.service.ground.lifecycle import Event, advance
+from windtunnel_local.service.ground.ports import Clock, ObjectStore, Runner, Store
 from windtunnel_local.service.running.queue import Need, Queue
 from windtunnel_local.service.running.warm_pools import WarmPools
 
@@ -92,7 +92,7 @@ class Backend:
                 raise Overtaken
             now = self.clock.now()
             changed = replace(job, lifecycle=advance(job.lifecycle, event, now), **changes)
-            changed = warm_pool.at_end(changed, now)
+            changed = warm_pool_states.at_end(changed, now)
             if changed != job:
                 self.store.update_job(changed)
             return changed

@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 
 from windtunnel_local.service.data.trees import remove_tree
-from windtunnel_local.service.errors import RunnerError, RunnerUnavailable
-from windtunnel_local.service.model import Job
+from windtunnel_local.service.ground.errors import RunnerError, RunnerUnavailable
+from windtunnel_local.service.ground.job import Job
 from windtunnel_local.service.running.context import Run
 
 _log = logging.getLogger(__name__)

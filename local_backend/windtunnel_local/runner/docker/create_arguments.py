@@ -11,9 +11,9 @@ from typing import Any
 from docker.types import LogConfig
 from docker.types import Mount as EngineMount
 
-from windtunnel_local.runner.docker import kept
+from windtunnel_local.runner.docker import kept_containers
 from windtunnel_local.runner.host_network import HostNetwork
-from windtunnel_local.service.ports import ContainerPlan, Mount
+from windtunnel_local.service.ground.ports import ContainerPlan, Mount
 
 HOME_LABEL = "windtunnel.home"
 JOB_LABEL = "windtunnel.job"
@@ -89,8 +89,8 @@ def container_arguments(plan: ContainerPlan, names: Names, network: HostNetwork)
         "hostname": plan.host,
         "environment": environment(plan, network),
         "user": plan.user,
-        **kept.arguments(plan),
-        "labels": {**plan.labels, **kept.labels(plan), **names.labels(plan.job, plan.host)},
+        **kept_containers.arguments(plan),
+        "labels": {**plan.labels, **kept_containers.labels(plan), **names.labels(plan.job, plan.host)},
     }
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from windtunnel_local.service.data.paths import JobPaths
-from windtunnel_local.service.model import SpotClock
+from windtunnel_local.service.ground.job import SpotClock
+from windtunnel_local.service.ground.job_paths import JobPaths
 
 
 @dataclass(frozen=True)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from datetime import datetime, timezone
 
-from windtunnel_local.service.errors import RunnerError
-from windtunnel_local.service.model import Job
-from windtunnel_local.service.ports import ContainerState
-from windtunnel_local.service.running.backend import Leaving
+from windtunnel_local.service.ground.errors import RunnerError
+from windtunnel_local.service.ground.job import Job
+from windtunnel_local.service.ground.ports import ContainerState
 from windtunnel_local.service.running.context import Run
-from windtunnel_local.service.running.hosts import HostFollower, raise_errors
+from windtunnel_local.service.running.host_follower import HostFollower, raise_errors
+from windtunnel_local.service.running.job_records import Leaving
 
 _KILL_PATIENCE_S = 60.0
 _DRAIN_PATIENCE_S = 60.0

@@ -21,8 +21,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from windtunnel_local.service.errors import IllegalTransition
-from windtunnel_local.service.model import Lifecycle, SecondaryStatus, StopCause, Transition
+from windtunnel_local.service.ground.errors import IllegalTransition
+from windtunnel_local.service.ground.job import Lifecycle, SecondaryStatus, StopCause, Transition
 
 MESSAGES: dict[SecondaryStatus, str] = {
     "Starting": "Preparing the instances for training",

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from datetime import datetime
 
 from windtunnel_local.service.data.checkpoints import Checkpoints, checkpoint_uri
-from windtunnel_local.service.model import Job
+from windtunnel_local.service.ground.job import Job
 from windtunnel_local.service.running.context import Run
 
 _log = logging.getLogger(__name__)

@@ -16,8 +16,8 @@ from typing import Any
 from docker.errors import APIError, NotFound
 
 from windtunnel_local.runner.docker.client import Engine, engine_errors
-from windtunnel_local.runner.docker.orders import Orders
-from windtunnel_local.service.ports import ContainerPlan, ContainerState
+from windtunnel_local.runner.docker.keeper_orders import Orders
+from windtunnel_local.service.ground.ports import ContainerPlan, ContainerState
 
 _log = logging.getLogger(__name__)
 

@@ -8,14 +8,14 @@ from contextlib import closing
 from datetime import datetime
 from pathlib import Path
 
-from windtunnel_local.runner.docker import kept, marks
+from windtunnel_local.runner.docker import kept_containers, log_marks
 from windtunnel_local.runner.docker.client import Engine
 from windtunnel_local.runner.docker.containers import DockerRunner
+from windtunnel_local.runner.docker.keeper_orders import Orders
 from windtunnel_local.runner.docker.logs import follow
-from windtunnel_local.runner.docker.orders import Orders
 from windtunnel_local.runner.host_network import HostNetwork
 from windtunnel_local.runner.settings import RunnerSettings
-from windtunnel_local.service.ports import ContainerPlan, ContainerState, JobPlan, LogBatch
+from windtunnel_local.service.ground.ports import ContainerPlan, ContainerState, JobPlan, LogBatch
 
 _POLL_S = 0.03
 """How often the end of a kept container's job is looked for, in a file."""
@@ -35,7 +35,7 @@ class KeepingRunner(DockerRunner):
         engine = engine or Engine()
         super().__init__(settings, network, engine)
         self._engine_of_kept = engine
-        self._keeping = kept.Keeping(engine)
+        self._keeping = kept_containers.Keeping(engine)
         self._orders: dict[str, Orders | None] = {}
 
     def start(self, plan: JobPlan) -> None:
@@ -54,7 +54,7 @@ class KeepingRunner(DockerRunner):
         """See the port."""
         container = super().state(job, host)
         orders = self._orders_of(job, host)
-        return container if orders is None else kept.state_of(orders, container)
+        return container if orders is None else kept_containers.state_of(orders, container)
 
     def wait(self, job: str, host: str, timeout_s: float) -> ContainerState:
         """See the port."""
@@ -79,8 +79,8 @@ class KeepingRunner(DockerRunner):
         order = orders.current()
         if order is None:
             return
-        position, ended = marks.split_cursor(cursor, order)
-        if marks.is_complete(ended):
+        position, ended = log_marks.split_cursor(cursor, order)
+        if log_marks.is_complete(ended):
             return
 
         def alive() -> bool:
@@ -88,7 +88,7 @@ class KeepingRunner(DockerRunner):
 
         lines = follow(self._engine_of_kept.client(), self._name(job, host), position, alive)
         with closing(lines):  # type: ignore[type-var]  # it is a generator
-            yield from marks.own_lines(lines, order, orders.mark(order), ended)
+            yield from log_marks.own_lines(lines, order, orders.mark(order), ended)
 
     def terminate(self, job: str, host: str) -> None:
         """See the port. An idle keeper is left alone: it would take the signal for its own end."""
@@ -134,7 +134,7 @@ class KeepingRunner(DockerRunner):
             found = self._keeping.inspect(name)
             if found is None:
                 return None
-            self._orders[name] = kept.orders_of(found)
+            self._orders[name] = kept_containers.orders_of(found)
         return self._orders[name]
 
     def _forget(self, job: str) -> None:

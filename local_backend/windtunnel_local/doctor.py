@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from windtunnel_local.service.errors import WindtunnelError
+from windtunnel_local.service.ground.errors import WindtunnelError
 from windtunnel_local.settings import Settings
 
 _MIN_FREE_GIB = 5
@@ -79,7 +79,7 @@ def _image(settings: Settings) -> Check:
 
 
 def _interpreter(settings: Settings) -> Check:
-    from windtunnel_local.runner.process import ProcessRunner
+    from windtunnel_local.runner.process.runner import ProcessRunner
 
     try:
         ProcessRunner(settings, settings.environment).ensure_image(settings.image, lambda _: None)

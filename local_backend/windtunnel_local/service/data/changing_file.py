@@ -10,7 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, cast
 
-from windtunnel_local.service.data.paths import JobPaths
+from windtunnel_local.service.ground.job_paths import JobPaths
 
 _OPEN_FILES = Path("/proc/self/fd")
 
