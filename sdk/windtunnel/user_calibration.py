@@ -15,7 +15,7 @@ from windtunnel import settings
 from windtunnel.atomic_file import replace_whole
 from windtunnel.errors import ConfigurationError
 from windtunnel.priceperf import Correction, Corrections, Estimate, Evidence, PricePerfError
-from windtunnel.priceperf.corrections import corrections, is_current
+from windtunnel.priceperf.calibration.corrections import corrections, is_current
 
 SCHEMA = "windtunnel.user_calibration/1"
 FILE_NAME = "calibration.json"

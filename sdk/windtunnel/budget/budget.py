@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from windtunnel.priceperf import Cost, Estimate, FullScale, Price
-from windtunnel.priceperf.billing import SECONDS_PER_HOUR
+from windtunnel.priceperf.money.billing import SECONDS_PER_HOUR
 from windtunnel.rendering import format as fmt
 
 STOP_GRACE_S = 120

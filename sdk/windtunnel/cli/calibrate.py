@@ -72,7 +72,7 @@ def run_calibrate(arguments: argparse.Namespace) -> int:
 
 
 def _evidence(arguments: argparse.Namespace) -> Evidence:
-    from windtunnel.priceperf.corrections import is_far
+    from windtunnel.priceperf.calibration.corrections import is_far
     from windtunnel.reports.aws_job.description import DescribedJob
     from windtunnel.reports.aws_job.report import evidence_for
 

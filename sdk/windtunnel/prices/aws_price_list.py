@@ -17,7 +17,7 @@ from typing import Any
 from windtunnel import settings
 from windtunnel.errors import ConfigurationError, PricesUnavailable
 from windtunnel.priceperf import Offering, Price
-from windtunnel.priceperf.offerings import EC2_ON_DEMAND, offering_of
+from windtunnel.priceperf.money.offerings import EC2_ON_DEMAND, offering_of
 
 API_REGION = "us-east-1"
 ENDPOINT = f"https://api.pricing.{API_REGION}.amazonaws.com"

@@ -18,7 +18,7 @@ from windtunnel import settings
 from windtunnel.atomic_file import replace_whole
 from windtunnel.errors import ConfigurationError
 from windtunnel.priceperf import CATALOG, OFFERINGS, PriceBook, PricePerfError
-from windtunnel.priceperf.offerings import offering_of
+from windtunnel.priceperf.money.offerings import offering_of
 from windtunnel.prices.aws_price_list import ListedPrice, NotListed, fetch, pricing_client
 
 SCHEMA = "windtunnel.prices/1"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from windtunnel.priceperf import PublishedComparison
-from windtunnel.priceperf.published import SOURCE, PublishedJob
-from windtunnel.priceperf.published_prediction import Predictions, without_recording
-from windtunnel.priceperf.published_rehearsal import COUNTERS, HOST_CPU
+from windtunnel.priceperf.published.bert_jobs import SOURCE, PublishedJob
+from windtunnel.priceperf.published.bert_jobs_predicted import Predictions, without_recording
+from windtunnel.priceperf.published.bert_rehearsal import COUNTERS, HOST_CPU
 from windtunnel.rendering.document import Document, Row, Section
 
 

@@ -5,7 +5,7 @@ import sys
 import numpy as np
 import torch
 import torch_xla
-from neuron_sim.diagnostics.batches import leading_dimension
+from neuron_sim.diagnostics.loaders import leading_dimension
 from saying import say
 from torch.utils.data import DataLoader
 

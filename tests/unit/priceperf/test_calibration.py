@@ -8,9 +8,9 @@ from dataclasses import astuple
 import pytest
 
 from windtunnel.priceperf import CALIBRATIONS
-from windtunnel.priceperf.calibration import VERSION_SPREAD, check_range
-from windtunnel.priceperf.catalog import Family
-from windtunnel.priceperf.fitting import (
+from windtunnel.priceperf.calibration.a100_rows import A100_ROWS
+from windtunnel.priceperf.calibration.calibrations import VERSION_SPREAD, check_range
+from windtunnel.priceperf.calibration.fitting import (
     ASSUMED,
     PRIORS,
     fit,
@@ -18,10 +18,10 @@ from windtunnel.priceperf.fitting import (
     leave_one_out,
     relative_error,
 )
-from windtunnel.priceperf.intervals import COVERAGE, Range, check_ranges, half_width, measured_coverage
-from windtunnel.priceperf.published_a100_rows import A100_ROWS
-from windtunnel.priceperf.published_prediction import predictions, without_recording
-from windtunnel.priceperf.published_rows import TRN1_ROWS
+from windtunnel.priceperf.calibration.trn1_rows import TRN1_ROWS
+from windtunnel.priceperf.instances.catalog import Family
+from windtunnel.priceperf.model.intervals import COVERAGE, Range, check_ranges, half_width, measured_coverage
+from windtunnel.priceperf.published.bert_jobs_predicted import predictions, without_recording
 
 FAMILIES: tuple[Family, ...] = ("trn1", "a100")
 CENTRE = {"model size": 3e8, "sequence length": 256.0}

@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.fakes.counters import Counters
-from windtunnel.priceperf import FullScale, Workload, compare, compile_time, fixed_costs
-from windtunnel.priceperf.compile_time import CompiledGraph
+from windtunnel.priceperf import FullScale, Workload, compare
 from windtunnel.priceperf.errors import InvalidInput
+from windtunnel.priceperf.model import compile_time, fixed_costs
+from windtunnel.priceperf.model.compile_time import CompiledGraph
 
 FLOPS = st.floats(0, 1e16)
 

@@ -26,8 +26,16 @@ from windtunnel.priceperf import (
     compare,
     evidence_of,
 )
-from windtunnel.priceperf.corrections import Z, correction, corrections, fingerprint, is_far, job_sd, prior_sd
-from windtunnel.priceperf.flight import Compared
+from windtunnel.priceperf.calibration.corrections import (
+    Z,
+    correction,
+    corrections,
+    fingerprint,
+    is_far,
+    job_sd,
+    prior_sd,
+)
+from windtunnel.priceperf.money.finished_job import Compared
 
 TRN1 = CALIBRATIONS["trn1"]
 FULL = FullScale(3_600_000, 1, 400_000, dataset_gib=1.7, preparation_s=2400)

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from tests.fakes.published_work import benchmark_work
 from windtunnel.priceperf import AUTO_CAST, FP32, CountedWorkload, InvalidCounters, instance_type
-from windtunnel.priceperf.calibration import CALIBRATIONS
-from windtunnel.priceperf.counts import FUSED_PASSES, fused_bytes, step_work
-from windtunnel.priceperf.engines import Product, Scores
-from windtunnel.priceperf.published_rehearsal import COUNTERS
-from windtunnel.priceperf.published_rows import TRN1_ROWS
-from windtunnel.priceperf.step import step_time
+from windtunnel.priceperf.calibration.calibrations import CALIBRATIONS
+from windtunnel.priceperf.calibration.trn1_rows import TRN1_ROWS
+from windtunnel.priceperf.model.counted_step import step_time
+from windtunnel.priceperf.model.described_as_counted import FUSED_PASSES, fused_bytes, step_work
+from windtunnel.priceperf.model.engines import Product, Scores
+from windtunnel.priceperf.published.bert_rehearsal import COUNTERS
 
 TRN1, P4D = instance_type("ml.trn1.32xlarge"), instance_type("ml.p4d.24xlarge")
 

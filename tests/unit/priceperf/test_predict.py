@@ -10,13 +10,13 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from windtunnel.priceperf import CALIBRATIONS, InvalidInput, cost_usd, instance_type
-from windtunnel.priceperf.architectures import ARCHITECTURES, Architecture
-from windtunnel.priceperf.counts import product_elements, step_work
-from windtunnel.priceperf.engines import HALF_SIZE, Product
-from windtunnel.priceperf.footprint import activation_bytes, needed_recompute, state_bytes
-from windtunnel.priceperf.predict import throughput, training_flops, training_step
-from windtunnel.priceperf.published_a100_rows import A100_ROWS
-from windtunnel.priceperf.training import Training
+from windtunnel.priceperf.calibration.a100_rows import A100_ROWS
+from windtunnel.priceperf.model.architectures import ARCHITECTURES, Architecture
+from windtunnel.priceperf.model.described_as_counted import product_elements, step_work
+from windtunnel.priceperf.model.described_step import throughput, training_flops, training_step
+from windtunnel.priceperf.model.engines import HALF_SIZE, Product
+from windtunnel.priceperf.model.memory_need import activation_bytes, needed_recompute, state_bytes
+from windtunnel.priceperf.model.training_settings import Training
 
 TRN1 = instance_type("ml.trn1.32xlarge")
 P4D = instance_type("ml.p4d.24xlarge")

@@ -18,9 +18,9 @@ from windtunnel.priceperf import (
     instance_type,
     step_time,
 )
-from windtunnel.priceperf.collectives import BUCKET_BYTES, Collective, Group, collective_seconds
-from windtunnel.priceperf.engines import Constants, bytes_s
-from windtunnel.priceperf.step import PRODUCT_SLOWDOWN, VECTOR_PER_PRODUCT_BYTE
+from windtunnel.priceperf.model.collectives import BUCKET_BYTES, Collective, Group, collective_seconds
+from windtunnel.priceperf.model.counted_step import PRODUCT_SLOWDOWN, VECTOR_PER_PRODUCT_BYTE
+from windtunnel.priceperf.model.engines import Constants, bytes_s
 
 TRN1 = instance_type("ml.trn1.32xlarge")
 P4D = instance_type("ml.p4d.24xlarge")

@@ -7,9 +7,9 @@ import math
 import pytest
 
 from windtunnel.priceperf import CALIBRATIONS
-from windtunnel.priceperf.fitting import relative_error
-from windtunnel.priceperf.row_reader import read_rows
-from windtunnel.priceperf.validation import Errors, validate_built_in, validate_rows
+from windtunnel.priceperf.calibration.accuracy import Errors, validate_built_in, validate_rows
+from windtunnel.priceperf.calibration.fitting import relative_error
+from windtunnel.priceperf.calibration.row_reader import read_rows
 
 from .test_row_reader import LLAMA, cells
 

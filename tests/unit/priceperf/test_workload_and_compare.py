@@ -22,7 +22,7 @@ from windtunnel.priceperf import (
     compare,
     instance_type,
 )
-from windtunnel.priceperf.collectives import Collective
+from windtunnel.priceperf.model.collectives import Collective
 
 PAIR = ("ml.trn1.32xlarge", "ml.p4d.24xlarge")
 

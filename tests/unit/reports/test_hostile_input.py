@@ -13,8 +13,8 @@ from tests.fakes.descriptions import described
 from windtunnel.cli.main import main
 from windtunnel.errors import ConfigurationError
 from windtunnel.priceperf import CALIBRATIONS, FullScale, InvalidCounters, InvalidInput, Workload
-from windtunnel.priceperf.corrections import fingerprint
-from windtunnel.priceperf.offerings import EC2_ON_DEMAND, TRAINING_ON_DEMAND
+from windtunnel.priceperf.calibration.corrections import fingerprint
+from windtunnel.priceperf.money.offerings import EC2_ON_DEMAND, TRAINING_ON_DEMAND
 from windtunnel.prices import cache
 from windtunnel.prices.aws_price_list import ListedPrice
 from windtunnel.reports.aws_job.description import DescribedJob

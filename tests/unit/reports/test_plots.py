@@ -14,7 +14,7 @@ import pytest
 import windtunnel
 from tests.unit.reports.test_job_report import FULL, FakeJob
 from windtunnel.priceperf import FullScale, InvalidInput, Workload
-from windtunnel.priceperf.scaling import ScalingMode, scaling
+from windtunnel.priceperf.money.scaling import ScalingMode, scaling
 from windtunnel.rendering import format as fmt
 from windtunnel.rendering.plots.style import HATCHES, MARKERS, THEMES, Theme
 from windtunnel.reports.job.report import (

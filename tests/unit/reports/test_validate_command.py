@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from windtunnel.cli import main as cli
-from windtunnel.priceperf.calibration import CALIBRATIONS
-from windtunnel.priceperf.published_prediction import predictions
+from windtunnel.priceperf.calibration.calibrations import CALIBRATIONS
+from windtunnel.priceperf.published.bert_jobs_predicted import predictions
 
 HEADER = (
     "config,architecture,instance_type,nodes,tensor_parallel,microbatch,global_batch,sequence_length,"

@@ -28,8 +28,8 @@ from windtunnel import (
 from windtunnel.budget.budget import Budget
 from windtunnel.budget.plan import plan
 from windtunnel.cli import main as cli
-from windtunnel.priceperf.offerings import TRAINING_ON_DEMAND
-from windtunnel.priceperf.prices import BUILT_IN, Price, PriceBook
+from windtunnel.priceperf.money.offerings import TRAINING_ON_DEMAND
+from windtunnel.priceperf.money.prices import BUILT_IN, Price, PriceBook
 from windtunnel.request.inputs import split_s3
 from windtunnel.request.training_request import TrainingRequest
 from windtunnel.session import resolve

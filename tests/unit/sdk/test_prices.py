@@ -15,7 +15,7 @@ import pytest
 from tests.fakes.price_list import ec2, served, training
 from windtunnel.errors import ConfigurationError, PricesUnavailable
 from windtunnel.priceperf import PriceBook
-from windtunnel.priceperf.prices import BUILT_IN
+from windtunnel.priceperf.money.prices import BUILT_IN
 from windtunnel.prices import aws_price_list, cache
 from windtunnel.session.client_environment import SAVED
 

@@ -23,10 +23,10 @@ from neuron_sim import settings
 from neuron_sim.compiler import cache
 from neuron_sim.counters import parameters, script_time
 from neuron_sim.counters.graphs import Graph, GraphLog, forget_settings
-from neuron_sim.counters.quiet import QuietSteps
+from neuron_sim.counters.quiet_steps import QuietSteps
 from neuron_sim.counters.records import Records
-from neuron_sim.diagnostics.batches import leading_dimension
-from neuron_sim.diagnostics.compare import Comparer
+from neuron_sim.counters.why_new import Comparer
+from neuron_sim.diagnostics.loaders import leading_dimension
 
 _READ_EVERY = 256
 """Collectives of a kind within one step after which the graphs' files are read."""

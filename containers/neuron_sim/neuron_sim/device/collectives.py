@@ -17,11 +17,11 @@ import _XLAC
 import torch
 
 from neuron_sim import settings
-from neuron_sim.collectives.communicator import Communicator
-from neuron_sim.counters import recorder, script, script_time
-from neuron_sim.device import pages, transfer, world
+from neuron_sim.counters import recorder, script_lines, script_time
+from neuron_sim.device import malloc, transfer, world
 from neuron_sim.device.transfer import assign, to_device, to_host, to_read
 from neuron_sim.errors import NeuronSimError, NotSimulatedError
+from neuron_sim.interconnect.communicator import Communicator
 
 Groups = Sequence[Sequence[int]]
 Token = Any
@@ -75,7 +75,7 @@ class _Operation:
     def __enter__(self) -> _Operation:
         self._started = time.perf_counter()
         # Compared in the first meeting of what follows.
-        communicator().announce(self.group, f"{self._what} at {script.calling_line()}")
+        communicator().announce(self.group, f"{self._what} at {script_lines.calling_line()}")
         return self
 
     def _among(self) -> str:
@@ -121,8 +121,8 @@ def _all_reduce_inplace(
     hosts = to_read(tensors)
     results = list(hosts)
     with _Operation("all_reduce", hosts, groups, f" {reduce_type}") as operation:
-        if sum(host.nbytes for host in hosts) >= pages.WORTH_BYTES:
-            pages.keep()
+        if sum(host.nbytes for host in hosts) >= malloc.WORTH_BYTES:
+            malloc.keep()
         # One transfer a dtype instead of one a tensor: a model has hundreds of gradients.
         for dtype in dict.fromkeys(host.dtype for host in hosts):
             indices = [index for index, host in enumerate(hosts) if host.dtype == dtype]
@@ -349,7 +349,7 @@ def _recv(output: torch.Tensor, token: Token, channel_id: int) -> tuple[torch.Te
 
 
 def _over(name: str, tensor: torch.Tensor, channel_id: int) -> str:
-    return f"{name} on channel {channel_id} of {_shapes([tensor])} at {script.calling_line()}"
+    return f"{name} on channel {channel_id} of {_shapes([tensor])} at {script_lines.calling_line()}"
 
 
 # --- checks and refusals -------------------------------------------------------------

@@ -22,10 +22,10 @@ import _XLAC
 import torch
 
 from neuron_sim import settings
-from neuron_sim.counters import recorder, script, script_time
+from neuron_sim.counters import recorder, script_lines, script_time
 from neuron_sim.counters.graphs import Graph
-from neuron_sim.device import memory_parts, memory_words
-from neuron_sim.device.memory_parts import Parts
+from neuron_sim.device import memory_by_use, memory_messages
+from neuron_sim.device.memory_by_use import Parts
 from neuron_sim.diagnostics import advice, watch
 from neuron_sim.errors import DeviceMemoryError, HostMemoryError
 
@@ -49,7 +49,7 @@ def install(current: settings.Settings) -> None:
     global _guard
     instance = current.instance
     _guard = guard = Guard(instance.memory_per_core_bytes, instance.cores_per_device)
-    memory_parts.install()
+    memory_by_use.install()
     recorder.listen(guard)
     recorder.after_begin(guard.begin)
     recorder.before_end(guard.close)
@@ -188,11 +188,11 @@ class Guard:
             HostMemoryError: it has enough, but this machine has not.
         """
         self._sent = 0
-        before, now = self.parts, memory_parts.live()
+        before, now = self.parts, memory_by_use.live()
         now.temporaries = max(self._temporaries, self._planned - now.total)
         self.parts = now
         expected = now + coming if coming is not None else now
-        line = script.calling_line()
+        line = script_lines.calling_line()
         if expected.total > self._peak.total:
             self._peak, self._peak_line = expected, line
             self._write()
@@ -203,12 +203,14 @@ class Guard:
             capacity = _host_capacity() - _HOST_RESERVE - workers * _WORKER_BYTES
             if workers * expected.total > capacity:
                 parts = expected.by_use()
-                raise HostMemoryError(memory_words.host_message(parts, capacity, self.limit, workers, line))
+                raise HostMemoryError(
+                    memory_messages.host_message(parts, capacity, self.limit, workers, line)
+                )
 
     def _fail(self, parts: Parts, before: int, line: str, use: str) -> None:
         self._exceeded = True
         core = settings.identity().local_rank
-        text = memory_words.message(
+        text = memory_messages.message(
             parts.by_use(), before, self.limit, core, self._cores_per_device, line, use
         )
         watch.note(advice.device_memory(line, text))
@@ -220,7 +222,7 @@ class Guard:
 
     def info(self) -> dict[str, int]:
         """What `xm.get_memory_info` answers: the tensors that live now, not what a graph takes while it runs."""
-        used = memory_parts.live().total
+        used = memory_by_use.live().total
         return {
             "bytes_used": used,
             "bytes_limit": self.limit,
@@ -233,7 +235,7 @@ class Guard:
         if _TIGHT <= share <= 1:
             parts = self._peak.by_use()
             note = advice.memory_tight(
-                self._peak_line, share, memory_words.shares(parts), memory_words.todo(parts)
+                self._peak_line, share, memory_messages.shares(parts), memory_messages.todo(parts)
             )
             watch.note(note)
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from neuron_sim.counters import script, script_time
+from neuron_sim.counters import script_lines, script_time
 
 _METHODS = {
     "item": ".item()",
@@ -96,7 +96,7 @@ class HostReads:
 
     @script_time.set_aside
     def _count(self, how: str, seconds: float) -> None:
-        where = script.calling_line()
+        where = script_lines.calling_line()
         line = self.lines.get(where)
         if line is None:
             line = self.lines[where] = Line(first_step=self.step)

@@ -12,9 +12,9 @@ from neuron_sim import settings
 from neuron_sim.counters import recorder
 from neuron_sim.counters.graphs import Graph
 from neuron_sim.diagnostics import advice
-from neuron_sim.diagnostics.batches import Batches
 from neuron_sim.diagnostics.findings import Finding, Findings
 from neuron_sim.diagnostics.host_reads import HostReads, Line
+from neuron_sim.diagnostics.loaders import Batches
 from neuron_sim.diagnostics.recompiles import Recompilations
 
 _ITEM = "aten::_local_scalar_dense"

@@ -39,7 +39,7 @@ _NEVER = frozenset(
 )
 
 # Of the simulator: what a process needs to become a core.
-_OF_A_CORE = ("collectives", "counters", "device", "diagnostics", "runtime")
+_OF_A_CORE = ("interconnect", "counters", "device", "diagnostics", "runtime")
 
 
 def warm_up(script: Path) -> list[str]:
@@ -70,7 +70,7 @@ def warm_up(script: Path) -> list[str]:
 
 def core() -> None:
     """Import torch_xla and what makes a process a core, without becoming one. Idempotent."""
-    from neuron_sim.device import activation
+    from neuron_sim import activation
 
     activation.preload()
     _import_core()

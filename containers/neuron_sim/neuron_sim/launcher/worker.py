@@ -35,7 +35,7 @@ def run(script: str, *arguments: str) -> None:
     _like_a_new_process()
     termination = _Termination()
     process = os.getpid()
-    from neuron_sim.device import activation
+    from neuron_sim import activation
 
     activation.activate()
     activation.join_peers()

@@ -4,7 +4,7 @@ One registry: the device takes from it what to bring back, to refuse and to warn
 documentation is written from it; a test in the image tries every entry.
 
 torch_xla_names  torch_xla's modules: versions as read from the sources of its releases
-process_group    torch.distributed over the backend `xla`
+torch_distributed_names  torch.distributed over the backend `xla`
 neuron_names     torch_neuronx and libneuronxla
 page             the table
 """

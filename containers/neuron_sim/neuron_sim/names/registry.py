@@ -50,8 +50,8 @@ def group(
 
 def every() -> Iterator[Name]:
     """All names, by part of the documentation's table."""
-    from neuron_sim.names import neuron_names, process_group, torch_xla_names
+    from neuron_sim.names import neuron_names, torch_distributed_names, torch_xla_names
 
     yield from torch_xla_names.NAMES
-    yield from process_group.NAMES
+    yield from torch_distributed_names.NAMES
     yield from neuron_names.NAMES

@@ -19,7 +19,7 @@ import _XLAC
 
 from neuron_sim import __version__, settings
 from neuron_sim.counters import recorder, script_time
-from neuron_sim.runtime import live, processes
+from neuron_sim.runtime import processes, usage_reader
 
 if TYPE_CHECKING:
     from neuron_sim.counters.graphs import Graph
@@ -112,7 +112,7 @@ class Publisher:
             "counts": counts,
             "before": self._before,
             "device_memory": _device_memory(),
-            "latency": live.percentiles([seconds for ended, seconds in latencies if ended > since]),
+            "latency": usage_reader.percentiles([seconds for ended, seconds in latencies if ended > since]),
             "latencies": latencies,
             "graphs": [_loaded(graph) for graph in list(self._graphs.values())[-_GRAPHS:]],
         }

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from neuron_sim import topology
-from neuron_sim.runtime import live
+from neuron_sim.runtime import usage_reader
 from neuron_sim.runtime.processes import Use
 
 SIMULATED_INSTANCE_ID = "i-0simulated00000000"
@@ -48,7 +48,7 @@ def execution_stats(before: Published | None, after: Published | None) -> Group:
     return {
         "error_summary": {"generic": 0, "transient": 0, "hardware": 0},
         "execution_summary": {"completed": int(spent("executions")) if elapsed else 0},
-        "latency_stats": {"total_latency": live.percentiles(newest), "device_latency": None},
+        "latency_stats": {"total_latency": usage_reader.percentiles(newest), "device_latency": None},
         "error": "not simulated: numerical, model and runtime errors, device_latency",
     }
 

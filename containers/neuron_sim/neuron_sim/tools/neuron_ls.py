@@ -17,7 +17,7 @@ from pathlib import Path
 
 from neuron_sim import settings, topology
 from neuron_sim.errors import NeuronSimError
-from neuron_sim.runtime import claims, live, processes
+from neuron_sim.runtime import claims, processes, usage_reader
 from neuron_sim.tools import tables
 
 SIMULATED_INSTANCE_ID = "i-0simulated00000000"
@@ -74,13 +74,13 @@ def find_users(
 ) -> dict[int, list[Process]]:
     """Who uses which device: those who hold its cores and, with ``everyone``, those who look at them."""
     found: dict[int, dict[int, Process]] = {device.index: {} for device in listed}
-    for core in live.running(folder):
+    for core in usage_reader.running(folder):
         process = Process(core.pid, core.command, core.runtime_version or _NO_RUNTIME)
         for device in listed:
             if not set(device.core_ids).isdisjoint(core.cores):
                 found[device.index][core.pid] = process
     if everyone:
-        watching = [pid for place in live.folders(folder) for pid in claims.observers(place)]
+        watching = [pid for place in usage_reader.folders(folder) for pid in claims.observers(place)]
         for pid in (*watching, os.getpid()):
             for users in found.values():
                 users.setdefault(pid, Process(pid, processes.command(pid), _NO_RUNTIME))

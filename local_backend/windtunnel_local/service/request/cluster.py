@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from windtunnel_local.service.model import Job
+from windtunnel_local.service.ground.job import Job
 from windtunnel_local.service.request.instances import INSTANCES, Instance
 
 HOMOGENEOUS = "homogeneousCluster"

@@ -13,8 +13,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from windtunnel_local.service.config import ServiceConfig
-from windtunnel_local.service.model import Job
+from windtunnel_local.service.ground.config import ServiceConfig
+from windtunnel_local.service.ground.job import Job
 from windtunnel_local.service.request import plan
 from windtunnel_local.service.request.cluster import group_of
 from windtunnel_local.service.request.instances import GIB

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from windtunnel.priceperf import FlightCheck
-from windtunnel.priceperf.flight import MOVED, STARTING, Compared
-from windtunnel.priceperf.intervals import COVERAGE
+from windtunnel.priceperf.model.intervals import COVERAGE
+from windtunnel.priceperf.money.finished_job import MOVED, STARTING, Compared
 from windtunnel.rendering import format as fmt
 from windtunnel.rendering.document import Row, Section, Style
 

@@ -34,7 +34,7 @@ from windtunnel.priceperf import (
 )
 from windtunnel.priceperf import compare as compare_workload
 from windtunnel.priceperf import scaling as scale_workload
-from windtunnel.priceperf.scaling import COUNTS, ScalingMode
+from windtunnel.priceperf.money.scaling import COUNTS, ScalingMode
 from windtunnel.prices.cache import book_and_notes
 from windtunnel.rehearsal import trn_precision
 from windtunnel.rendering import format as fmt

@@ -15,9 +15,9 @@ from windtunnel.priceperf import (
     SensitivityRow,
     Workload,
 )
-from windtunnel.priceperf.decision import CLEAR, decide
-from windtunnel.priceperf.intervals import COVERAGE
-from windtunnel.priceperf.sensitivity import SPOT_DISCOUNT
+from windtunnel.priceperf.model.intervals import COVERAGE
+from windtunnel.priceperf.money.decision import CLEAR, decide
+from windtunnel.priceperf.money.sensitivity import SPOT_DISCOUNT
 from windtunnel.rendering import format as fmt
 from windtunnel.rendering.document import Row, Section, Style
 from windtunnel.reports.modelled import sections as modelled_part

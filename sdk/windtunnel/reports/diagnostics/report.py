@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, overload
 
-from windtunnel.priceperf import compile_time
+from windtunnel.priceperf.model import compile_time
 from windtunnel.rendering import format as fmt
 from windtunnel.rendering.document import Document
 from windtunnel.reports.diagnostics import sections as diagnosed

@@ -6,7 +6,7 @@ from datetime import date, datetime, timezone
 from typing import Any
 
 from windtunnel.priceperf import Price, PriceBook
-from windtunnel.priceperf.published_inference import InferenceCost, InferenceTable, published_inference
+from windtunnel.priceperf.published.inference import InferenceCost, InferenceTable, published_inference
 from windtunnel.prices.cache import load
 from windtunnel.rendering.document import Document
 from windtunnel.reports.inference import sections as inference_part

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from windtunnel.priceperf import Price
-from windtunnel.priceperf.published_inference import (
+from windtunnel.priceperf.published.inference import (
     HALF_COST,
     HALF_THROUGHPUT,
     INSTANCE,

@@ -15,7 +15,7 @@ from windtunnel.priceperf import (
     cost_usd,
     spot_savings_percent,
 )
-from windtunnel.priceperf.prices import HOME_REGION
+from windtunnel.priceperf.money.prices import HOME_REGION
 from windtunnel.rendering import format as fmt
 from windtunnel.rendering.document import Row, Section
 

@@ -26,7 +26,7 @@ from windtunnel.priceperf import (
     instance_type,
     published_comparison,
 )
-from windtunnel.priceperf.published_prediction import Predictions, predictions
+from windtunnel.priceperf.published.bert_jobs_predicted import Predictions, predictions
 from windtunnel.prices.cache import book_and_notes
 from windtunnel.rehearsal import Rehearsal, trn_precision
 from windtunnel.rendering.document import Document, Section
@@ -39,7 +39,7 @@ from windtunnel.reports.validation import sections as validated_part
 from windtunnel.user_calibration import STORED, CalibrationStore, loaded
 
 if TYPE_CHECKING:
-    from windtunnel.priceperf.validation import Validation
+    from windtunnel.priceperf.calibration.accuracy import Validation
     from windtunnel.rendering.plots.chart import Chart
     from windtunnel.rendering.plots.style import ThemeName
     from windtunnel.reports.diagnostics.report import Diagnostics
@@ -302,8 +302,8 @@ def validated(table: Sequence[Mapping[str, Any]] | None = None) -> ValidationRep
         table: rows with the columns of the published tables, as text; None: the built-in rows. A row
             that cannot be predicted carries the reason.
     """
-    from windtunnel.priceperf.row_reader import read_rows
-    from windtunnel.priceperf.validation import validate_built_in, validate_rows
+    from windtunnel.priceperf.calibration.accuracy import validate_built_in, validate_rows
+    from windtunnel.priceperf.calibration.row_reader import read_rows
 
     return ValidationReport(validate_built_in() if table is None else validate_rows(read_rows(table)))
 

@@ -8,7 +8,7 @@ from datetime import date
 from typing import Any
 
 from windtunnel.priceperf import Comparison, Cost, Estimate
-from windtunnel.priceperf.intervals import COVERAGE
+from windtunnel.priceperf.model.intervals import COVERAGE
 from windtunnel.rendering import format as fmt
 from windtunnel.rendering.plots.chart import Chart
 from windtunnel.rendering.plots.style import (

@@ -17,10 +17,10 @@ from windtunnel.priceperf import (
     Verdict,
     Workload,
 )
-from windtunnel.priceperf.calibration import VERSION_SPREAD
-from windtunnel.priceperf.engines import HOST_S
-from windtunnel.priceperf.host import HOST_SPEED
-from windtunnel.priceperf.intervals import COVERAGE
+from windtunnel.priceperf.calibration.calibrations import VERSION_SPREAD
+from windtunnel.priceperf.model.engines import HOST_S
+from windtunnel.priceperf.model.host_recording import HOST_SPEED
+from windtunnel.priceperf.model.intervals import COVERAGE
 from windtunnel.rendering import format as fmt
 from windtunnel.rendering.document import Row, Section, Style
 

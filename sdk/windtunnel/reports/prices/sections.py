@@ -8,7 +8,7 @@ from datetime import date
 from typing import TYPE_CHECKING, Any
 
 from windtunnel.priceperf import Price, PriceUnknown
-from windtunnel.priceperf.offerings import CLAIMS, EC2_ON_DEMAND, TRAINING_ON_DEMAND
+from windtunnel.priceperf.money.offerings import CLAIMS, EC2_ON_DEMAND, TRAINING_ON_DEMAND
 from windtunnel.rendering import format as fmt
 from windtunnel.rendering.document import Document, Row, Section
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any, get_args
 
 from windtunnel.priceperf import Cost, Estimate
-from windtunnel.priceperf.intervals import COVERAGE
-from windtunnel.priceperf.scaling import Scaling, ScalingMode, ScalingRow
+from windtunnel.priceperf.model.intervals import COVERAGE
+from windtunnel.priceperf.money.scaling import Scaling, ScalingMode, ScalingRow
 from windtunnel.rendering import format as fmt
 from windtunnel.rendering.plots.chart import Chart
 from windtunnel.rendering.plots.style import FONT_SIZE, TITLE, Theme, by_rows, frame

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from windtunnel.priceperf.calibration import VERSION_SPREAD
-from windtunnel.priceperf.catalog import Family
-from windtunnel.priceperf.intervals import COVERAGE
-from windtunnel.priceperf.validation import RowCheck, Validation
+from windtunnel.priceperf.calibration.accuracy import RowCheck, Validation
+from windtunnel.priceperf.calibration.calibrations import VERSION_SPREAD
+from windtunnel.priceperf.instances.catalog import Family
+from windtunnel.priceperf.model.intervals import COVERAGE
 from windtunnel.rendering import format as fmt
 from windtunnel.rendering.plots.chart import Chart
 from windtunnel.rendering.plots.style import FONT_SIZE, Theme, frame, plain

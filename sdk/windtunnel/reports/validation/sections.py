@@ -7,12 +7,12 @@ from dataclasses import asdict, fields
 from typing import Any
 
 from windtunnel.priceperf import CALIBRATIONS
-from windtunnel.priceperf.calibration import VERSION_SPREAD
-from windtunnel.priceperf.catalog import Family
-from windtunnel.priceperf.engines import Constants
-from windtunnel.priceperf.fitting import PRIORS
-from windtunnel.priceperf.intervals import COVERAGE
-from windtunnel.priceperf.validation import Errors, FamilySummary, RowCheck, Validation
+from windtunnel.priceperf.calibration.accuracy import Errors, FamilySummary, RowCheck, Validation
+from windtunnel.priceperf.calibration.calibrations import VERSION_SPREAD
+from windtunnel.priceperf.calibration.fitting import PRIORS
+from windtunnel.priceperf.instances.catalog import Family
+from windtunnel.priceperf.model.engines import Constants
+from windtunnel.priceperf.model.intervals import COVERAGE
 from windtunnel.rendering.document import Document, Row, Section
 
 SCHEMA = "windtunnel.validation/1"

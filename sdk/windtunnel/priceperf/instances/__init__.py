@@ -1,0 +1,1 @@
+"""What each instance type has: the one home of hardware figures."""
