@@ -39,8 +39,9 @@ if TYPE_CHECKING:
     from windtunnel.estimator.estimators import Estimator, HuggingFace, PyTorch
     from windtunnel.job import TrainingJob
     from windtunnel.priceperf import Architecture, FullScale, Workload
-    from windtunnel.reports.comparison.report import ComparisonReport, ScalingReport, compare, scaling
-    from windtunnel.reports.diagnostics.report import Diagnostic, Diagnostics
+    from windtunnel.reports.comparison.report import ComparisonReport, compare
+    from windtunnel.reports.comparison.scaling import ScalingReport, scaling
+    from windtunnel.reports.diagnostics import Diagnostic, Diagnostics
     from windtunnel.reports.job.report import PricePerformance
     from windtunnel.request.inputs import FileSystemInput, ShuffleConfig, TrainingInput
     from windtunnel.request.instance_groups import InstanceGroup
@@ -58,8 +59,8 @@ _HOME_OF = {
     "ComparisonReport": "reports.comparison.report",
     "ConfigurationError": "errors",
     "Detached": "errors",
-    "Diagnostic": "reports.diagnostics.report",
-    "Diagnostics": "reports.diagnostics.report",
+    "Diagnostic": "reports.diagnostics",
+    "Diagnostics": "reports.diagnostics",
     "Estimator": "estimator.estimators",
     "FileSystemInput": "request.inputs",
     "FullScale": "priceperf",
@@ -72,7 +73,7 @@ _HOME_OF = {
     "LocalSession": "session.local",
     "PricePerformance": "reports.job.report",
     "PyTorch": "estimator.estimators",
-    "ScalingReport": "reports.comparison.report",
+    "ScalingReport": "reports.comparison.scaling",
     "ServiceCallFailed": "errors",
     "ShuffleConfig": "request.inputs",
     "SourceError": "errors",
@@ -87,7 +88,7 @@ _HOME_OF = {
     "Workload": "priceperf",
     "compare": "reports.comparison.report",
     "get_execution_role": "session.resolve",
-    "scaling": "reports.comparison.report",
+    "scaling": "reports.comparison.scaling",
 }
 
 __all__ = [

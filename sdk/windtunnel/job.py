@@ -26,7 +26,7 @@ from windtunnel.session.session import Session
 
 if TYPE_CHECKING:
     from windtunnel.priceperf import FullScale
-    from windtunnel.reports.diagnostics.report import Diagnostics
+    from windtunnel.reports.diagnostics import Diagnostics
     from windtunnel.reports.job.report import PricePerformance
 
 TERMINAL = frozenset({"Completed", "Failed", "Stopped"})
@@ -236,7 +236,7 @@ class TrainingJob:
         Raises:
             JobNotFinished: as `counters`.
         """
-        from windtunnel.reports.diagnostics.report import diagnostics_of
+        from windtunnel.reports.diagnostics import diagnostics_of
 
         return diagnostics_of(self.counters())
 
@@ -246,7 +246,7 @@ class TrainingJob:
         """What the job, of size ``full_scale`` (None: as it ran), would take and cost on Trainium and p4d, at the
         prices of a day (None: at each change), or did cost on AWS. ``more``: see `report.report_for_job`.
         """
-        from windtunnel.reports.job.report import report_for_job
+        from windtunnel.reports.for_job import report_for_job
 
         return report_for_job(self, full_scale=full_scale, prices_on=prices_on, **more)
 

@@ -24,8 +24,8 @@ from windtunnel.priceperf import (
     PricePerfError,
     PriceUnknown,
 )
-from windtunnel.priceperf.money.billing import SECONDS_PER_HOUR
 from windtunnel.priceperf.model.fixed_costs import transfer
+from windtunnel.priceperf.money.billing import SECONDS_PER_HOUR
 from windtunnel.rehearsal import Rehearsed, predicted, trn_precision
 
 LEAST_RUN_S = 60

@@ -36,7 +36,7 @@ def add_parsers(commands: Any) -> None:
 
 def run_inference(arguments: argparse.Namespace) -> int:
     """Print the table, or the cost at a throughput. Returns the exit code."""
-    from windtunnel.reports.inference import report as inference_report
+    from windtunnel.reports import inference as inference_report
 
     given = (arguments.throughput, arguments.instance)
     if given.count(None) == 1 or (arguments.usd_per_hour is not None and None in given):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from windtunnel.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from windtunnel.rendering.report import DrawnDocument
+    from windtunnel.rendering.report import Report
 
 
 def add_arguments(parser: Any, *, charts: bool = True) -> None:
@@ -26,7 +26,7 @@ def add_arguments(parser: Any, *, charts: bool = True) -> None:
         )
 
 
-def show(report: DrawnDocument, args: argparse.Namespace) -> int:
+def show(report: Report, args: argparse.Namespace) -> int:
     """Write the files that were asked for; print the report as JSON, or as text if no file was.
 
     Returns the exit code 0.

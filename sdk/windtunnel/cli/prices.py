@@ -44,7 +44,7 @@ def run_prices(arguments: argparse.Namespace) -> int:
         raise ConfigurationError("refresh comes first: windtunnel prices refresh --instances TYPE ...")
     if arguments.action == "refresh":
         return _refresh(arguments)
-    from windtunnel.reports.prices.report import prices
+    from windtunnel.reports.prices import prices
 
     report = prices(on=arguments.on, instances=arguments.instances, regions=arguments.region)
     if arguments.json:
@@ -62,13 +62,13 @@ def _refresh(arguments: argparse.Namespace) -> int:
             "refresh asks for today's prices and takes no --on; AWS's list has no other."
         )
     from windtunnel.prices import cache
-    from windtunnel.reports.prices import sections as rendered
+    from windtunnel.reports.prices import refreshed_data, refreshed_lines
 
     done = cache.refresh(
         arguments.region or cache.DEFAULT_REGIONS, arguments.instances or cache.DEFAULT_INSTANCES
     )
     if arguments.json:
-        print(json.dumps(rendered.refreshed_data(done), indent=2))
+        print(json.dumps(refreshed_data(done), indent=2))
     else:
-        print("\n".join(rendered.refreshed_lines(done)))
+        print("\n".join(refreshed_lines(done)))
     return 0 if done.fetched else 1

@@ -57,12 +57,13 @@ def add_parser(subparsers: Any) -> None:
 
 def run_report(args: argparse.Namespace) -> int:
     """Print the report of a job or of the published table. Returns the exit code."""
-    from windtunnel.reports.job.report import published, report_for_job
+    from windtunnel.reports.for_job import report_for_job
+    from windtunnel.reports.published import published
 
     if args.inference:
         if args.published or args.job or args.full_scale_samples is not None or args.instances:
             return complain("--inference takes no job and no sizes: windtunnel report --inference [--json]")
-        from windtunnel.reports.inference import report as inference_report
+        from windtunnel.reports import inference as inference_report
 
         return output.show(inference_report.published(args.prices_on), args)
     if args.published:

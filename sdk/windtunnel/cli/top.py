@@ -53,16 +53,14 @@ def _look(job: TrainingJob, *, as_json: bool) -> int:
     document = job.usage()
     if document is None:
         return _nothing(job)
-    from windtunnel.reports.live_usage import rates as usage
+    from windtunnel.reports.live_usage import read, screen
 
-    usages = usage.read(document)
+    usages = read(document)
     if as_json:
         shown = {"job": job.name, "time": document["time"], "cores": [one.as_dict() for one in usages]}
         print(json.dumps(shown), flush=True)
         return 0
     from rich.console import Console
-
-    from windtunnel.reports.live_usage.screen import screen
 
     Console(width=None if sys.stdout.isatty() else _WIDTH).print(
         screen(job.name, document["instance_type"], usages)
@@ -92,8 +90,7 @@ def _watch(job: TrainingJob) -> None:
     from rich.text import Text
 
     from windtunnel.job import TERMINAL
-    from windtunnel.reports.live_usage import rates as usage
-    from windtunnel.reports.live_usage.screen import screen
+    from windtunnel.reports.live_usage import read, screen
 
     with Live(Text("..."), auto_refresh=False, transient=True) as live:
         while (status := job.status()) not in TERMINAL:
@@ -101,7 +98,7 @@ def _watch(job: TrainingJob) -> None:
             if document is None:
                 live.update(Text(f"{job.name}: {status}; no core is in use."), refresh=True)
             else:
-                shown = screen(job.name, document["instance_type"], usage.read(document))
+                shown = screen(job.name, document["instance_type"], read(document))
                 live.update(shown, refresh=True)
             time.sleep(_PERIOD_S)
     _nothing(job)

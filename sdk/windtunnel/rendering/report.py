@@ -20,7 +20,7 @@ TEXT_WIDTH = 100
 PNG_DPI = 200
 
 
-class DrawnDocument:
+class Report:
     """A document that draws itself: ``print``, rich, notebooks, HTML files, charts."""
 
     def document(self) -> Document:

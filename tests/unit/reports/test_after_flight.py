@@ -13,11 +13,13 @@ import pytest
 from tests.fakes.descriptions import START, described
 from windtunnel import ConfigurationError, JobNotFinished, ServiceCallFailed
 from windtunnel.cli.main import main
+from windtunnel.priceperf import FullScale
 from windtunnel.reports.aws_job.description import DescribedJob, flight_of
 from windtunnel.reports.aws_job.report import FlightReport, evidence_for
-from windtunnel.reports.comparison.report import compare, scaling
-from windtunnel.reports.job.report import FullScale, report_for_counters
-from windtunnel.reports.job.report import report_for_job as report_of
+from windtunnel.reports.comparison.report import compare
+from windtunnel.reports.comparison.scaling import scaling
+from windtunnel.reports.for_job import report_for_job as report_of
+from windtunnel.reports.job.report import report_for_counters
 from windtunnel.user_calibration import STORED, CalibrationStore
 
 

@@ -18,13 +18,10 @@ from tests.unit.reports.test_job_report import FULL, FakeJob
 from windtunnel.priceperf import FullScale
 from windtunnel.rendering import format as fmt
 from windtunnel.rendering.page import as_page
-from windtunnel.reports.job.report import (
-    PricePerformance,
-    published,
-    report_for_counters,
-    report_for_job,
-    validated,
-)
+from windtunnel.reports.for_job import report_for_job
+from windtunnel.reports.job.report import PricePerformance, report_for_counters
+from windtunnel.reports.published import published
+from windtunnel.reports.validation.report import validated
 
 VOID = {"meta", "br", "hr", "img", "input", "link"}
 LOADS = {

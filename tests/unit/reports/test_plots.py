@@ -17,18 +17,14 @@ from windtunnel.priceperf import FullScale, InvalidInput, Workload
 from windtunnel.priceperf.money.scaling import ScalingMode, scaling
 from windtunnel.rendering import format as fmt
 from windtunnel.rendering.plots.style import HATCHES, MARKERS, THEMES, Theme
-from windtunnel.reports.job.report import (
-    PricePerformance,
-    ValidationReport,
-    published,
-    report_for_counters,
-    report_for_job,
-    validated,
-)
+from windtunnel.reports.comparison.scaling_chart import scaling_charts
+from windtunnel.reports.for_job import report_for_job
+from windtunnel.reports.job.report import PricePerformance, report_for_counters
 from windtunnel.reports.modelled.breakdown_chart import billable_parts, step_parts
 from windtunnel.reports.modelled.cost_chart import cost_chart
-from windtunnel.reports.scaling.chart import scaling_charts
+from windtunnel.reports.published import published
 from windtunnel.reports.validation.charts import predicted
+from windtunnel.reports.validation.report import ValidationReport, validated
 
 pytest.importorskip("matplotlib")
 

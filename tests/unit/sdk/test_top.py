@@ -12,7 +12,7 @@ from tests.unit.sdk.fake_service import FakeService
 from windtunnel import TrainingJob
 from windtunnel.cli import main as cli
 from windtunnel.errors import JobNotFinished
-from windtunnel.reports.live_usage import rates as usage
+from windtunnel.reports import live_usage as usage
 from windtunnel.session import resolve
 from windtunnel.session.local import LocalSession
 

@@ -21,6 +21,7 @@ from windtunnel.priceperf.money.sensitivity import SPOT_DISCOUNT
 from windtunnel.rendering import format as fmt
 from windtunnel.rendering.document import Row, Section, Style
 from windtunnel.reports.modelled import sections as modelled_part
+from windtunnel.reports.modelled.labels import label, place
 
 BATCH_RULES = {
     "global": "every instance gets the same global batch",
@@ -68,15 +69,6 @@ def sections(
         parts.append(modelled_part.verdict_section(verdicts))
     parts.append(_sensitivity(comparison, changes))
     return (*parts, _trust(comparison, workload), _assumptions(comparison, workload, price_notes))
-
-
-def label(item: Estimate) -> str:
-    """``trn1.32xlarge``, ``trn1.32xlarge x 4``; one priced on EC2 says so."""
-    return f"{_place(item)} x {item.instance_count}" if item.instance_count > 1 else _place(item)
-
-
-def _place(item: Estimate) -> str:
-    return item.name.removeprefix("ml.") + ("" if item.name.startswith("ml.") else " on EC2")
 
 
 def probability(value: float | None) -> str:
@@ -278,7 +270,7 @@ def _decision(estimates: Sequence[Estimate], decision: Decision) -> Section:
 def _sensitivity(comparison: Comparison, changes: Sequence[SensitivityRow]) -> Section:
     estimates = comparison.estimates
     alike = len({item.instance_count for item in estimates}) == 1
-    names = [_place(item) if alike else label(item) for item in estimates]
+    names = [place(item) if alike else label(item) for item in estimates]
     rows, notes = [], []
     for change in changes:
         cells = ["-" if cost is None else fmt.dollars(cost.usd) for cost in change.costs]

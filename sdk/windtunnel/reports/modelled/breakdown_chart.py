@@ -21,8 +21,7 @@ from windtunnel.rendering.plots.style import (
     two_lines,
     whisker,
 )
-from windtunnel.reports.comparison.sections import label
-from windtunnel.reports.modelled.caveats import caveats
+from windtunnel.reports.modelled.labels import caveats, label
 
 _AXIS_IN = 6.2  # what labels and margins leave of the width
 Parts = tuple[tuple[str, float], ...]

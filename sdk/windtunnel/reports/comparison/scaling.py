@@ -1,26 +1,117 @@
-"""A scaling table as a section."""
+"""One job on more and more instances of a type: what each number gains and costs."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from datetime import date
+from typing import Any, Literal
 
-from windtunnel.priceperf import Scaling, ScalingRow
+from windtunnel.priceperf import FullScale, PriceBook, Scaling, ScalingRow
+from windtunnel.priceperf import scaling as scale_workload
+from windtunnel.priceperf.money.scaling import COUNTS
+from windtunnel.prices.cache import book_and_notes
 from windtunnel.rendering import format as fmt
-from windtunnel.rendering.document import Row, Section
+from windtunnel.rendering.document import Document, Row, Section
+from windtunnel.rendering.plots.chart import Chart
+from windtunnel.rendering.report import Report
+from windtunnel.reports.comparison.data import scaling_data
+from windtunnel.reports.comparison.scaling_chart import scaling_charts
+from windtunnel.reports.comparison.subject import Subject, read
+from windtunnel.reports.modelled.instances import LARGEST_NEURON
+from windtunnel.user_calibration import STORED, CalibrationStore, loaded
 
+SCHEMA = "windtunnel.scaling/1"
 _MODES = {
     "strong": "strong: the global batch stays",
     "weak": "weak: each worker keeps its samples, the global batch grows",
 }
 
 
-def title(table: Scaling) -> str:
+class ScalingReport(Report):
+    """One job on more and more instances. ``scaling`` holds the figures."""
+
+    def __init__(self, title: str, scaling: Scaling, notes: tuple[str, ...] = ()) -> None:
+        """Built by `scaling`. ``notes`` are read first."""
+        self.notes = notes
+        self.title = title
+        self.scaling = scaling
+
+    def __repr__(self) -> str:
+        """What was scaled."""
+        return f"<ScalingReport of {self.title} on {self.scaling.name}; print it to read it>"
+
+    def document(self) -> Document:
+        """The table."""
+        return Document(
+            f"Windtunnel scaling: {self.title}",
+            "modelled, not measured",
+            self.notes,
+            (scaling_section(self.scaling),),
+        )
+
+    def charts(self) -> tuple[Chart, ...]:
+        """``strong`` or ``weak``: throughput and cost."""
+        return scaling_charts([self.scaling])
+
+    def _no_charts(self) -> str:
+        return f"the job cannot run on any of these numbers of {self.scaling.name}."
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            "schema": SCHEMA,
+            "title": self.title,
+            "notes": list(self.notes),
+            **scaling_data(self.scaling),
+        }
+
+
+def scaling(
+    job: Subject,
+    instance: str = LARGEST_NEURON,
+    counts: Sequence[int] = COUNTS,
+    mode: Literal["strong", "weak"] = "strong",
+    full_scale: FullScale | None = None,
+    *,
+    prices: PriceBook | None = None,
+    on: date | None = None,
+    user_calibration: CalibrationStore | None = STORED,
+) -> ScalingReport:
+    """One job on several numbers of instances: step, throughput, speed-up, efficiency, hours, cost.
+
+    The arguments are those of `compare`; ``strong`` keeps the global batch of the smallest number of
+    instances, ``weak`` the samples of each worker. A number on which the job cannot run keeps its row,
+    with the reason.
+
+    Raises:
+        InvalidInput: no counts, one below 1, or a mode that is none; else as `compare`.
+    """
+    title, workload, precision = read(job)
+    book, _ = book_and_notes(prices, on)
+    own = loaded(user_calibration)
+    table = scale_workload(
+        workload,
+        instance,
+        counts,
+        mode,
+        full_scale,
+        prices=book,
+        on=on,
+        trn_precision=precision,
+        corrections=own.corrections,
+    )
+    return ScalingReport(
+        title, table, own.notes(row.estimate for row in table.rows if row.estimate is not None)
+    )
+
+
+def scaling_title(table: Scaling) -> str:
     """Of the section."""
     return f"Scaling on {table.name}"
 
 
-def section(table: Scaling) -> Section:
+def scaling_section(table: Scaling) -> Section:
     """Each number of instances: what a step takes, what it gains, what the job costs."""
     running = [row for row in table.rows if row.estimate is not None]
     notes = _grouped(
@@ -52,7 +143,7 @@ def section(table: Scaling) -> Section:
             f"{'s' if base.instances > 1 else ''}. Hours and cost hold the fixed costs too."
         )
     return Section(
-        title(table),
+        scaling_title(table),
         "modelled",
         f"{table.instance.core_count} {table.instance.core_name}s each; {_MODES[table.mode]}",
         ("batch", "step", "samples/s", "speed-up", "effic.", "hours", "cost", "interval, $"),

@@ -1,26 +1,70 @@
-"""The model held against published rows, as a document and as data."""
+"""The price model held against published throughputs, with its errors in sample and left out."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, fields
 from typing import Any
 
 from windtunnel.priceperf import CALIBRATIONS
-from windtunnel.priceperf.calibration.accuracy import Errors, FamilySummary, RowCheck, Validation
+from windtunnel.priceperf.calibration.accuracy import (
+    Errors,
+    FamilySummary,
+    RowCheck,
+    Validation,
+    validate_built_in,
+    validate_rows,
+)
 from windtunnel.priceperf.calibration.calibrations import VERSION_SPREAD
 from windtunnel.priceperf.calibration.fitting import PRIORS
+from windtunnel.priceperf.calibration.row_reader import read_rows
 from windtunnel.priceperf.instances.catalog import Family
 from windtunnel.priceperf.model.engines import Constants
 from windtunnel.priceperf.model.intervals import COVERAGE
 from windtunnel.rendering.document import Document, Row, Section
+from windtunnel.rendering.plots.chart import Chart
+from windtunnel.rendering.report import Report
+from windtunnel.reports.validation.charts import validation_charts
 
 SCHEMA = "windtunnel.validation/1"
 _FAMILY_NAMES: dict[Family, str] = {"trn1": "trn1", "a100": "p4d (A100)"}
 _DIGITS = 6
 
 
-def document(validation: Validation) -> Document:
+class ValidationReport(Report):
+    """The price model held against published rows. ``validation`` holds the figures."""
+
+    def __init__(self, validation: Validation) -> None:
+        """Built by `validated`."""
+        self.validation = validation
+
+    def document(self) -> Document:
+        """The report as sections."""
+        return _document(self.validation)
+
+    def charts(self) -> tuple[Chart, ...]:
+        """``published``: predicted against published, and ``errors``, row by row."""
+        return validation_charts(self.validation)
+
+    def _no_charts(self) -> str:
+        return "no row has both a prediction and a published figure."
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return _data(self.validation)
+
+
+def validated(table: Sequence[Mapping[str, Any]] | None = None) -> ValidationReport:
+    """The price model against published throughputs, with its errors in sample and left out.
+
+    Args:
+        table: rows with the columns of the published tables, as text; None: the built-in rows. A row
+            that cannot be predicted carries the reason.
+    """
+    return ValidationReport(validate_built_in() if table is None else validate_rows(read_rows(table)))
+
+
+def _document(validation: Validation) -> Document:
     """Every row, the summary, the constants and what the figures do not say."""
     sections = [
         _rows_section(family, rows)
@@ -44,7 +88,7 @@ def document(validation: Validation) -> Document:
     )
 
 
-def data(validation: Validation) -> dict[str, Any]:
+def _data(validation: Validation) -> dict[str, Any]:
     """Plain data: errors in percent of the published throughput, throughputs in sequences per second."""
     return {
         "schema": SCHEMA,

@@ -1,11 +1,20 @@
-"""What a chart must not be read without."""
+"""What an estimate is called, and what must be said with it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 from windtunnel.priceperf import Estimate
-from windtunnel.reports.comparison.sections import label
+
+
+def label(item: Estimate) -> str:
+    """``trn1.32xlarge``, ``trn1.32xlarge x 4``; one priced on EC2 says so."""
+    return f"{place(item)} x {item.instance_count}" if item.instance_count > 1 else place(item)
+
+
+def place(item: Estimate) -> str:
+    """The instance without ``ml.``; one priced on EC2 says so."""
+    return item.name.removeprefix("ml.") + ("" if item.name.startswith("ml.") else " on EC2")
 
 
 def caveats(estimates: Iterable[Estimate]) -> tuple[str, ...]:

@@ -1,10 +1,11 @@
-"""AWS's inference table and a user's own figure, as documents and as data."""
+"""What a million inferences cost: AWS's published table, recomputed, and a user's own throughput."""
 
 from __future__ import annotations
 
+from datetime import date, datetime, timezone
 from typing import Any
 
-from windtunnel.priceperf import Price
+from windtunnel.priceperf import Price, PriceBook
 from windtunnel.priceperf.published.inference import (
     HALF_COST,
     HALF_THROUGHPUT,
@@ -15,10 +16,13 @@ from windtunnel.priceperf.published.inference import (
     InferenceCost,
     InferenceTable,
     PublishedInference,
+    published_inference,
 )
+from windtunnel.prices.cache import book_and_notes
 from windtunnel.rendering import format as fmt
 from windtunnel.rendering.document import Document, Row, Section
-from windtunnel.reports.prices.sections import price_data
+from windtunnel.rendering.report import Report
+from windtunnel.reports.prices import price_data
 
 SCHEMA = "windtunnel.inference/1"
 _FORMULA = "cost of a million = 1,000,000 / throughput x price of an hour / 3600"
@@ -28,7 +32,82 @@ _RULE = (
 )
 
 
-def document(table: InferenceTable, price_notes: tuple[str, ...] = ()) -> Document:
+class PublishedInferenceReport(Report):
+    """AWS's inference table beside its own arithmetic. ``table`` holds the figures."""
+
+    def __init__(self, table: InferenceTable, price_notes: tuple[str, ...] = ()) -> None:
+        """Built by `published`."""
+        self.table = table
+        self.price_notes = price_notes
+
+    def document(self) -> Document:
+        """The report as sections."""
+        return _document(self.table, self.price_notes)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return _data(self.table, self.price_notes)
+
+
+class InferenceReport(Report):
+    """The cost of a million inferences at a throughput that was given. ``cost`` holds the figures."""
+
+    def __init__(self, cost: InferenceCost, price_notes: tuple[str, ...] = ()) -> None:
+        """Built by `inference`."""
+        self.cost = cost
+        self.price_notes = price_notes
+
+    def document(self) -> Document:
+        """The report as sections."""
+        return _own_document(self.cost, self.price_notes)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return _own_data(self.cost, self.price_notes)
+
+
+def published(on: date | None = None, *, prices: PriceBook | None = None) -> PublishedInferenceReport:
+    """AWS's 12 published rows, recomputed at AWS's price and at the book's of a day (None: the newest).
+
+    Raises:
+        PriceUnknown: the book has no price of trn1.2xlarge on that day.
+    """
+    book, notes = book_and_notes(prices, None)
+    return PublishedInferenceReport(published_inference(book, on), notes)
+
+
+def inference(
+    throughput_per_s: float,
+    instance_type: str,
+    on: date | None = None,
+    *,
+    usd_per_hour: float | None = None,
+    prices: PriceBook | None = None,
+) -> InferenceReport:
+    """What a million inferences cost at a steady throughput.
+
+    Args:
+        throughput_per_s: inferences per second of one whole instance.
+        instance_type: without ``ml.`` its EC2 price, with it SageMaker's price of training.
+        on: the day at whose price; None: the newest.
+        usd_per_hour: a price of your own in place of the book's.
+        prices: another price book.
+
+    Raises:
+        PriceUnknown: the book has no price of that instance on that day.
+        InvalidInput: a throughput or a price that is not above 0.
+    """
+    if usd_per_hour is not None:
+        day = on or datetime.now(timezone.utc).date()
+        own = Price(
+            instance_type, usd_per_hour, "as given", "a price given", day, "assumed", "stated by the user"
+        )
+        return InferenceReport(InferenceCost(throughput_per_s, own))
+    book, notes = book_and_notes(prices, None)
+    return InferenceReport(InferenceCost(throughput_per_s, book.price(instance_type, on)), notes)
+
+
+def _document(table: InferenceTable, price_notes: tuple[str, ...] = ()) -> Document:
     """All rows: as printed, recomputed at AWS's price, and at the book's."""
     rows: list[Row] = []
     for mode in dict.fromkeys(row.mode for row in table.rows):
@@ -64,7 +143,7 @@ def document(table: InferenceTable, price_notes: tuple[str, ...] = ()) -> Docume
     )
 
 
-def data(table: InferenceTable, price_notes: tuple[str, ...] = ()) -> dict[str, Any]:
+def _data(table: InferenceTable, price_notes: tuple[str, ...] = ()) -> dict[str, Any]:
     """The same for machines; US dollars for a million, errors in percent of the printed cost."""
     return {
         "schema": SCHEMA,
@@ -81,7 +160,7 @@ def data(table: InferenceTable, price_notes: tuple[str, ...] = ()) -> dict[str, 
     }
 
 
-def own_document(cost: InferenceCost, price_notes: tuple[str, ...] = ()) -> Document:
+def _own_document(cost: InferenceCost, price_notes: tuple[str, ...] = ()) -> Document:
     """A user's throughput as the cost of a million."""
     price = cost.price
     rows = (
@@ -106,7 +185,7 @@ def own_document(cost: InferenceCost, price_notes: tuple[str, ...] = ()) -> Docu
     )
 
 
-def own_data(cost: InferenceCost, price_notes: tuple[str, ...] = ()) -> dict[str, Any]:
+def _own_data(cost: InferenceCost, price_notes: tuple[str, ...] = ()) -> dict[str, Any]:
     """The same for machines."""
     return {
         "schema": SCHEMA,
