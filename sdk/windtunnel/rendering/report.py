@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from windtunnel.priceperf import InvalidInput
+from windtunnel.priceperf.errors import InvalidInput
 from windtunnel.rendering.document import Document
 
 if TYPE_CHECKING:

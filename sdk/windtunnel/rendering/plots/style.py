@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from windtunnel.priceperf import InvalidInput
+from windtunnel.priceperf.errors import InvalidInput
 
 ThemeName = Literal["light", "dark", "print"]
 
