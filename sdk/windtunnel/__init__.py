@@ -37,7 +37,7 @@ if TYPE_CHECKING:
         WindtunnelError,
     )
     from windtunnel.estimator.estimators import Estimator, HuggingFace, PyTorch
-    from windtunnel.job import TrainingJob
+    from windtunnel.job.training_job import TrainingJob
     from windtunnel.priceperf import Architecture, FullScale, Workload
     from windtunnel.reports.comparison.report import ComparisonReport, compare
     from windtunnel.reports.comparison.scaling import ScalingReport, scaling
@@ -78,7 +78,7 @@ _HOME_OF = {
     "ShuffleConfig": "request.inputs",
     "SourceError": "errors",
     "TrainingInput": "request.inputs",
-    "TrainingJob": "job",
+    "TrainingJob": "job.training_job",
     "TrainingJobFailed": "errors",
     "TrainingRequest": "request.training_request",
     "UnknownImage": "errors",

@@ -85,7 +85,7 @@ def _evidence(arguments: argparse.Namespace) -> Evidence:
     if arguments.describe is not None:
         describe = DescribedJob.load(arguments.describe).describe()
     else:
-        from windtunnel.job import TrainingJob
+        from windtunnel.job.training_job import TrainingJob
         from windtunnel.session.aws import AwsSession
 
         describe = TrainingJob(arguments.from_job, AwsSession()).describe()

@@ -110,7 +110,7 @@ def _rehearsed(args: argparse.Namespace) -> Any:
         raise ValueError("name a COUNTERS.json or a JOB, or describe a model with --architecture NAME")
     path = Path(args.job)
     if path.suffix != ".json" and not path.exists():
-        from windtunnel.job import TrainingJob
+        from windtunnel.job.training_job import TrainingJob
 
         return TrainingJob.attach(args.job)
     text = path.read_text(encoding="utf-8")

@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
+from windtunnel.session.training_service import TERMINAL
+
 if TYPE_CHECKING:
     from windtunnel.session.session import Session
 
@@ -92,7 +94,7 @@ def _ps(arguments: argparse.Namespace) -> None:
 
 def _row(summary: Mapping[str, Any]) -> tuple[str, ...]:
     created: datetime = summary["CreationTime"]
-    over = summary["TrainingJobStatus"] in ("Completed", "Failed", "Stopped")
+    over = summary["TrainingJobStatus"] in TERMINAL
     last = summary.get("TrainingEndTime") or summary.get("LastModifiedTime") if over else None
     ended: datetime = last or datetime.now(timezone.utc)
     return (
@@ -123,7 +125,7 @@ def _print_table(rows: Sequence[tuple[str, ...]]) -> None:
 
 def _logs(arguments: argparse.Namespace) -> None:
     from windtunnel.errors import Detached
-    from windtunnel.job import TrainingJob
+    from windtunnel.job.training_job import TrainingJob
 
     job = TrainingJob.attach(arguments.name, session_of(arguments))
     _say_why_silent(job.describe())
@@ -142,7 +144,7 @@ def _say_why_silent(description: Mapping[str, Any]) -> None:
 
 
 def _stop(arguments: argparse.Namespace) -> None:
-    from windtunnel.job import TERMINAL, TrainingJob
+    from windtunnel.job.training_job import TrainingJob
 
     job = TrainingJob.attach(arguments.name, session_of(arguments))
     status = job.status()

@@ -99,7 +99,7 @@ def _job(args: argparse.Namespace) -> ReportableJob:
         from windtunnel.reports.aws_job.description import DescribedJob
 
         return DescribedJob.load(args.describe)
-    from windtunnel.job import TrainingJob
+    from windtunnel.job.training_job import TrainingJob
 
     return TrainingJob.attach(args.job, session_of(args))
 
@@ -117,7 +117,7 @@ def rehearsal_of(given: str) -> Rehearsal:
     """The file of that name, or the local job."""
     if given.endswith(".json") or Path(given).exists():
         return given
-    from windtunnel.job import TrainingJob
+    from windtunnel.job.training_job import TrainingJob
 
     return TrainingJob.attach(given)
 

@@ -9,7 +9,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from windtunnel.job import TrainingJob
+    from windtunnel.job.training_job import TrainingJob
 
 _PERIOD_S = 1.0
 _WIDTH = 160
@@ -31,7 +31,7 @@ def add_parsers(commands: Any) -> None:
 
 def _top(arguments: argparse.Namespace) -> int:
     from windtunnel.cli.jobs import session_of
-    from windtunnel.job import TrainingJob
+    from windtunnel.job.training_job import TrainingJob
 
     job = TrainingJob.attach(arguments.name, session_of(arguments))
     once = arguments.once or not (sys.stdout.isatty() or arguments.json)
@@ -70,7 +70,7 @@ def _look(job: TrainingJob, *, as_json: bool) -> int:
 
 def _nothing(job: TrainingJob) -> int:
     """Say why there is nothing to see; 0 while there may still come something."""
-    from windtunnel.job import TERMINAL
+    from windtunnel.session.training_service import TERMINAL
 
     description = job.describe()
     status, secondary = description["TrainingJobStatus"], description.get("SecondaryStatus", "")
@@ -89,8 +89,8 @@ def _watch(job: TrainingJob) -> None:
     from rich.live import Live
     from rich.text import Text
 
-    from windtunnel.job import TERMINAL
     from windtunnel.reports.live_usage import read, screen
+    from windtunnel.session.training_service import TERMINAL
 
     with Live(Text("..."), auto_refresh=False, transient=True) as live:
         while (status := job.status()) not in TERMINAL:

@@ -10,7 +10,7 @@ from datetime import date
 from windtunnel.budget.budget import Budget
 from windtunnel.budget.plan import plan
 from windtunnel.errors import BudgetWarning, ConfigurationError, WindtunnelError
-from windtunnel.job import TrainingJob
+from windtunnel.job.training_job import TrainingJob
 from windtunnel.priceperf import FullScale, PriceBook
 from windtunnel.prices.cache import load
 from windtunnel.rehearsal import Rehearsal, Rehearsed, rehearsed

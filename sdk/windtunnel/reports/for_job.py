@@ -11,8 +11,9 @@ from windtunnel.priceperf import BatchRule, FullScale, PriceBook
 from windtunnel.prices.cache import book_and_notes
 from windtunnel.rehearsal import Rehearsal
 from windtunnel.reports.aws_job.report import FlightReport
-from windtunnel.reports.job import measured
+from windtunnel.reports.job.measured import ran_here
 from windtunnel.reports.job.report import PricePerformance, ReportableJob, report_of
+from windtunnel.session.training_service import TERMINAL
 from windtunnel.user_calibration import STORED, CalibrationStore
 
 
@@ -66,8 +67,7 @@ def _counters(job: ReportableJob, describe: Mapping[str, Any]) -> Mapping[str, A
         return job.counters()
     except (JobNotFinished, ServiceCallFailed) as error:
         # A job on AWS has no counters, and its bucket need not be ours to read.
-        local = measured.LOCAL_ACCOUNT in str(describe.get("TrainingJobArn"))
-        ended = describe.get("TrainingJobStatus") in ("Completed", "Failed", "Stopped")
-        if ended and not (local and isinstance(error, ServiceCallFailed)):
+        ended = describe.get("TrainingJobStatus") in TERMINAL
+        if ended and not (ran_here(describe) and isinstance(error, ServiceCallFailed)):
             return None
         raise

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from typing import IO, Any, Protocol
 
 LOG_GROUP = "/aws/sagemaker/TrainingJobs"
+TERMINAL = frozenset({"Completed", "Failed", "Stopped"})
+"""Statuses of a job that has ended."""
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,10 @@ from typing import Any
 from windtunnel.errors import ConfigurationError, JobNotFinished
 from windtunnel.priceperf import Flight
 from windtunnel.rehearsal import read_object
-from windtunnel.reports.job.measured import LOCAL_ACCOUNT
+from windtunnel.reports.job.measured import ran_here
 from windtunnel.request import instance_groups
+from windtunnel.session.training_service import TERMINAL
 
-_ENDED = ("Completed", "Failed", "Stopped")
 _TIMES = ("CreationTime", "TrainingStartTime", "TrainingEndTime", "LastModifiedTime")
 _AGAIN = ("Interrupted", "Restarting")
 _MOST_SECONDS = 1e9
@@ -140,11 +140,11 @@ def flight_of(description: Mapping[str, Any]) -> Flight:
     """
     found = with_times(description)
     name, status = str(found.get("TrainingJobName", "a job")), str(found["TrainingJobStatus"])
-    if LOCAL_ACCOUNT in str(found.get("TrainingJobArn", "")):
+    if ran_here(found):
         raise ConfigurationError(
             f"{name} ran on the local backend: its seconds say nothing of Trainium. Give a job that ran on AWS."
         )
-    if status not in _ENDED:
+    if status not in TERMINAL:
         raise JobNotFinished(
             f"Training job {name} still runs ({status}): what it takes is known when it has ended."
         )
@@ -192,7 +192,7 @@ def _phases(description: Mapping[str, Any]) -> dict[str, float]:
         begun = step.get("StartTime")
         later = steps[index + 1].get("StartTime") if index + 1 < len(steps) else None
         ended = step.get("EndTime") or later or description.get("TrainingEndTime")
-        if begun is not None and ended is not None and step.get("Status") not in _ENDED:
+        if begun is not None and ended is not None and step.get("Status") not in TERMINAL:
             name = str(step.get("Status"))
             found[name] = found.get(name, 0.0) + max(0.0, (ended - begun).total_seconds())
     return found

@@ -18,9 +18,12 @@ from windtunnel.priceperf import (
 from windtunnel.priceperf.money.prices import HOME_REGION
 from windtunnel.rendering import format as fmt
 from windtunnel.rendering.document import Row, Section
+from windtunnel.session.local_server import DEFAULT_ACCOUNT
 
-LOCAL_ACCOUNT = ":000000000000:"
-"""In the ARN of every job of a local backend; no AWS account has this number."""
+
+def ran_here(describe: Mapping[str, Any]) -> bool:
+    """Whether the job is a local server's: its ARN has an account that no one has on AWS."""
+    return f":{DEFAULT_ACCOUNT}:" in str(describe.get("TrainingJobArn"))
 
 
 def collect(describe: Mapping[str, Any], counters: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -37,7 +40,7 @@ def collect(describe: Mapping[str, Any], counters: Mapping[str, Any] | None) -> 
     facts = {
         "job": None if job is None else fmt.name(job),
         "status": describe.get("TrainingJobStatus"),
-        "where": "local" if counters or LOCAL_ACCOUNT in str(describe.get("TrainingJobArn", "")) else "aws",
+        "where": "local" if counters or ran_here(describe) else "aws",
         "region": _region(str(describe.get("TrainingJobArn", ""))),
         "instance_type": resources.get("InstanceType") or _text(told, "instance_type"),
         "instance_count": resources.get("InstanceCount") or _count(fmt.number(told, "instance_count")),

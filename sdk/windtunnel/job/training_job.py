@@ -7,33 +7,31 @@ from __future__ import annotations
 
 import io
 import json
-import re
 import sys
 import tarfile
 import time
+from collections import deque
 from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from windtunnel.errors import ConfigurationError, Detached, JobNotFinished, TrainingJobFailed, WaitTimeout
-from windtunnel.job_log import LogFollower, StatusPrinter, printable, script_tail
+from windtunnel.job.end import next_step, print_end, script_tail
+from windtunnel.job.log import LogFollower, StatusPrinter, printable
 from windtunnel.local_paths import absolute
-from windtunnel.request import instance_groups
 from windtunnel.request.inputs import split_s3
 from windtunnel.session.resolve import resolve_session
 from windtunnel.session.session import Session
+from windtunnel.session.training_service import TERMINAL
 
 if TYPE_CHECKING:
     from windtunnel.priceperf import FullScale
     from windtunnel.reports.diagnostics import Diagnostics
     from windtunnel.reports.job.report import PricePerformance
 
-TERMINAL = frozenset({"Completed", "Failed", "Stopped"})
 _TAIL_LINES = 20
 _LOG_WORDS = ("All", "None", "Training", "Rules")
-_KILLED = re.compile(r"\b[Ee]xit ?[Cc]ode:? (137|-9)\b")
-_GONE_FROM_2_7 = ("xrt_world_size", "get_ordinal")
 _BEFORE_THE_END = frozenset({"Starting", "Pending", "LaunchingMLInstances", "Downloading", "Training"})
 
 
@@ -107,7 +105,7 @@ class TrainingJob:
         except KeyboardInterrupt:
             raise Detached(self.name) from None
         if shown:
-            _print_end(description, stream, local=self.session.local)
+            print_end(description, stream, local=self.session.local)
         if description["TrainingJobStatus"] == "Failed":
             raise self._failure(description)
         return self
@@ -134,8 +132,6 @@ class TrainingJob:
 
     def log_tail(self, lines: int = _TAIL_LINES) -> list[str]:
         """The last lines of the log, oldest first."""
-        from collections import deque
-
         return list(deque(self.logs(), maxlen=lines))
 
     @property
@@ -335,29 +331,6 @@ def wants_logs(logs: bool | str | list[str]) -> bool:
     return logs is True or logs in ("All", "Training")
 
 
-def host_count(description: dict[str, Any]) -> int:
-    """Number of hosts of a job, each with a log stream of its own."""
-    return instance_groups.host_count(description["ResourceConfig"])
-
-
-def next_step(reason: str) -> str:
-    """What to do about a FailureReason."""
-    if "OutOfMemory" in reason or "SIGKILL" in reason or _KILLED.search(reason):
-        needed = "needed" if "OutOfMemory" in reason else "was killed, in most cases because it needed"
-        return (
-            f"the job {needed} more memory than its container had: lower the batch size or local_cores=, "
-            "or raise WINDTUNNEL_MEMORY_GIB (after `windtunnel down`: a running backend keeps its settings)."
-        )
-    if any(f"has no attribute '{name}'" in reason for name in _GONE_FROM_2_7):
-        return (
-            "the script uses a name that torch_xla 2.7 removed: use torch_xla.runtime's world_size(), "
-            "global_ordinal() and local_ordinal(), or rehearse framework_version='2.6'."
-        )
-    if reason.startswith("AlgorithmError"):
-        return "the script failed: correct what the log's last lines show, and fit() again."
-    return "correct what the reason names, and fit() again; `windtunnel doctor` checks this machine."
-
-
 def _print_lines(follower: LogFollower, out: TextIO) -> None:
     printed = False
     for line in follower.read():
@@ -365,27 +338,6 @@ def _print_lines(follower: LogFollower, out: TextIO) -> None:
         printed = True
     if printed:
         out.flush()
-
-
-def _print_end(description: dict[str, Any], out: TextIO, *, local: bool) -> None:
-    """SDK v2's last lines: seconds are those of one instance times the number of instances."""
-    count = host_count(description)
-    training = description.get("TrainingTimeInSeconds")
-    billable = description.get("BillableTimeInSeconds")
-    if training is not None:
-        out.write(f"Training seconds: {training * count}\n")
-    if billable is not None:
-        out.write(f"Billable seconds: {billable * count}\n")
-        if description.get("EnableManagedSpotTraining") and training:
-            out.write(f"Managed Spot Training savings: {(1 - billable / training) * 100:.1f}%\n")
-    if local and (training is not None or billable is not None):
-        out.write("(Seconds measured here, not on Trainium; job.report() models that.)\n")
-    if description["TrainingJobStatus"] == "Stopped":
-        out.write(
-            f"Job ended as Stopped ({description.get('SecondaryStatus', 'Stopped')}), not Completed: "
-            "it was stopped or reached max_run. Check whether its output is complete.\n"
-        )
-    out.flush()
 
 
 def _extract(tar: tarfile.TarFile, folder: Path) -> None:

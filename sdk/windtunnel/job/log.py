@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from datetime import datetime, timezone
 from typing import Any, TextIO
 
@@ -84,28 +83,3 @@ def host_of(stream: str) -> str:
 
 def _utc(when: datetime) -> str:
     return when.astimezone(timezone.utc).strftime("%Y-%m-%d %H:%M:%S")
-
-
-# What follows a script's own last words: torchrun's account of them, then the toolkit's.
-_AFTERMATH = ("torch/distributed/elastic/", "sagemaker-training-toolkit ")
-# What the toolkit logs while the script starts already (without torchrun, behind the command's line).
-_BESIDE = "INFO     Exceptions not imported for "
-
-
-def script_tail(lines: Iterable[str], count: int) -> list[str]:
-    """The last ``count`` lines before launcher and toolkit repeat them; all of the end when there are none."""
-    tail: deque[str] = deque(maxlen=count)
-    script: deque[str] = deque(maxlen=count)
-    over = True  # what the toolkit prints before it starts the script
-    for line in lines:
-        tail.append(line)
-        if _BESIDE in line:
-            continue
-        if "Invoking script with the following command" in line:
-            script.clear()
-            over = False
-        elif any(mark in line for mark in _AFTERMATH):
-            over = True
-        elif not over:
-            script.append(line)
-    return list(script) if any(line.strip() for line in script) else list(tail)
