@@ -9,8 +9,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from windtunnel.cli.printable import complain
-from windtunnel.cli.report import add_rehearsal, add_sizes, full_scale_of, rehearsal_of
+from windtunnel.cli.options import add_rehearsal, add_sizes, full_scale_of, rehearsal_of
+from windtunnel.cli.output import complain
 from windtunnel.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ examples:
 """
 
 
-def add_parsers(commands: Any) -> None:
+def add_parser(commands: Any) -> None:
     """Register the command."""
     parser = commands.add_parser(
         "calibrate",

@@ -8,7 +8,7 @@ from typing import Any
 from windtunnel.cli import output
 
 
-def add_parsers(commands: Any) -> None:
+def add_parser(commands: Any) -> None:
     """Register the command."""
     parser = commands.add_parser(
         "diagnostics",

@@ -6,7 +6,7 @@ import argparse
 import json
 from typing import Any
 
-from windtunnel.cli.dates import day
+from windtunnel.cli.options import day
 from windtunnel.errors import ConfigurationError
 
 _EPILOG = """\
@@ -19,7 +19,7 @@ prices and what was fetched, each from its date on; what is fetched never change
 """
 
 
-def add_parsers(commands: Any) -> None:
+def add_parser(commands: Any) -> None:
     """Register the command."""
     parser = commands.add_parser(
         "prices",

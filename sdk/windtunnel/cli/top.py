@@ -8,6 +8,8 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
+from windtunnel.cli.options import session_of
+
 if TYPE_CHECKING:
     from windtunnel.job.training_job import TrainingJob
 
@@ -15,7 +17,7 @@ _PERIOD_S = 1.0
 _WIDTH = 160
 
 
-def add_parsers(commands: Any) -> None:
+def add_parser(commands: Any) -> None:
     """Register the command."""
     top = commands.add_parser(
         "top",
@@ -30,7 +32,6 @@ def add_parsers(commands: Any) -> None:
 
 
 def _top(arguments: argparse.Namespace) -> int:
-    from windtunnel.cli.jobs import session_of
     from windtunnel.job.training_job import TrainingJob
 
     job = TrainingJob.attach(arguments.name, session_of(arguments))

@@ -20,7 +20,7 @@ A script is checked with `windtunnel check SCRIPT`.
 """
 
 
-def add_parsers(commands: Any) -> None:
+def add_parser(commands: Any) -> None:
     """Register the command."""
     validate = commands.add_parser(
         "validate",

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from windtunnel.errors import ConfigurationError, Detached, JobNotFinished, TrainingJobFailed, WaitTimeout
-from windtunnel.job.end import next_step, print_end, script_tail
+from windtunnel.job.outcome import next_step, print_end, script_tail
 from windtunnel.job.log import LogFollower, StatusPrinter, printable
 from windtunnel.local_paths import absolute
 from windtunnel.request.inputs import split_s3

@@ -11,7 +11,7 @@ import pytest
 from tests.unit.sdk.fake_service import COMPLETES, FakeService
 from windtunnel import ConfigurationError
 from windtunnel.cli import main as cli
-from windtunnel.cli.run import pairs, script_arguments, typed
+from windtunnel.cli.script_options import pairs, script_arguments, typed
 from windtunnel.session import resolve
 from windtunnel.session.local import LocalSession
 

@@ -133,7 +133,7 @@ def test_the_lines_mean_what_they_say(shell: str) -> None:
     if shutil.which(shell) is None:
         pytest.skip(f"no {shell} here")
     changes = entering({"AWS_PROFILE": "work"}, ODD)
-    seen = shell_sees(env_command._SHELLS[shell](changes), shell)
+    seen = shell_sees(env_command.SHELLS[shell](changes), shell)
     for name, value in changes.items():
         assert seen.get(name) == value, name
 

@@ -21,7 +21,7 @@ from windtunnel import (
     TrainingJobFailed,
     WaitTimeout,
 )
-from windtunnel.job.end import next_step
+from windtunnel.job.outcome import next_step
 from windtunnel.job.training_job import wants_logs
 
 OUTPUT = "s3://b/out"
