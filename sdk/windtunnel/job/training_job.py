@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from windtunnel.errors import ConfigurationError, Detached, JobNotFinished, TrainingJobFailed, WaitTimeout
-from windtunnel.job.outcome import next_step, print_end, script_tail
 from windtunnel.job.log import LogFollower, StatusPrinter, printable
+from windtunnel.job.outcome import next_step, print_end, script_tail
 from windtunnel.local_paths import absolute
 from windtunnel.request.inputs import split_s3
 from windtunnel.session.resolve import resolve_session
