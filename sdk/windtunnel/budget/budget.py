@@ -15,7 +15,7 @@ STOP_GRACE_S = 120
 
 @dataclass(frozen=True)
 class Margin:
-    """Billed seconds outside what MaxRuntimeInSeconds is sure to end. Of one instance.
+    """Seconds of one instance that are billed and that MaxRuntimeInSeconds does not end.
 
     ``transfers_known`` False: at least one of the two sizes was assumed. Downloads that are repeated after a
     spot interruption or a retry are not in it.
@@ -88,7 +88,7 @@ class Budget:
         return (first, bound, self._modelled_line())
 
     def unlimited_line(self) -> str:
-        """For people, of a job without a limit: what its own max_run allows."""
+        """For people: what a job without a limit may cost before its max_run ends it."""
         return (
             f"No max_cost: by max_run={self.asked_s:,} s the instances may cost up to about {usd(self.bound_usd)}: "
             f"{priced(self.prices)}."
@@ -109,7 +109,7 @@ class Budget:
         return f"Modelled cost, from {self.source} ({size}{calibration}): {span(self.cost)}."
 
     def warning(self) -> str | None:
-        """What speaks against starting the job; None when the modelled cost is well inside."""
+        """Why the job may not stay within the budget; None when the modelled cost is well inside."""
         if self.cost is None or self.estimate is None:
             return None
         low, high = self.estimate.billable_interval_s

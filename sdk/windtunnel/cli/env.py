@@ -83,7 +83,7 @@ def _enter(before: Mapping[str, str]) -> dict[str, str | None]:
 
 
 def _write(folder: Path, files: Mapping[str, str]) -> None:
-    """Each file whole or as it was, and its owner's only."""
+    """Write each file as a whole, for its owner only."""
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         for name, text in files.items():

@@ -33,7 +33,7 @@ def _logs(arguments: argparse.Namespace) -> None:
 
 
 def _say_why_silent(description: Mapping[str, Any]) -> None:
-    """A job that waits in the line prints nothing: say so, beside the log."""
+    """Say why there is no log yet: the job waits for its turn."""
     if description.get("SecondaryStatus") == "Pending":
         waits = description["SecondaryStatusTransitions"][-1]["StatusMessage"]
         print(f"windtunnel: {description['TrainingJobName']} is Pending: {waits}", file=sys.stderr)

@@ -43,7 +43,7 @@ def _row(summary: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _status(description: Mapping[str, Any]) -> str:
-    """The status; Pending while the job waits in the line, for nothing of it runs yet."""
+    """The status, or Pending while the job waits for its turn."""
     secondary = description.get("SecondaryStatus")
     return str(secondary if secondary == "Pending" else description["TrainingJobStatus"])
 

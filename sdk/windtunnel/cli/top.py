@@ -50,7 +50,7 @@ def _top(arguments: argparse.Namespace) -> int:
 
 
 def _look(job: TrainingJob, *, as_json: bool) -> int:
-    """Print once; 1 when the job trains no more."""
+    """Print once; returns 1 when the job does not train any more."""
     document = job.usage()
     if document is None:
         return _nothing(job)
@@ -70,7 +70,7 @@ def _look(job: TrainingJob, *, as_json: bool) -> int:
 
 
 def _nothing(job: TrainingJob) -> int:
-    """Say why there is nothing to see; 0 while there may still come something."""
+    """Say why there is nothing to see; returns 0 while the job has not ended."""
     from windtunnel.session.training_service import TERMINAL
 
     description = job.describe()

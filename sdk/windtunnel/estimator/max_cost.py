@@ -1,4 +1,4 @@
-"""From the estimator's ``max_cost`` to a request that keeps it: whose limit, which rehearsal, what is said."""
+"""The estimator's ``max_cost``: the request that keeps it, and the warning when it may not be enough."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def _uploaded_gib(request: TrainingRequest) -> float | None:
 
 
 def _rehearsed_before(latest: TrainingJob | None) -> Rehearsed | None:
-    """The estimator's own last job; what it cannot tell is no reason to refuse the next one."""
+    """The estimator's last job, if it ran here and left counters; without it the next job starts all the same."""
     if latest is None or not latest.session.local:
         return None
     try:

@@ -54,7 +54,7 @@ class TrainingJob:
         return job
 
     def __repr__(self) -> str:
-        """Name and place; no call."""
+        """The name, and where it runs. Asks nothing."""
         return f"TrainingJob({self.name!r}, {'local' if self.session.local else 'AWS'})"
 
     @property

@@ -152,7 +152,7 @@ def diagnostics_of(counters: Mapping[str, Any]) -> Diagnostics:
 
 
 def _objects(listed: object) -> list[Mapping[str, Any]]:
-    """The objects of a list: what else a file holds there was not written by the simulator."""
+    """The objects of a list; anything else in it was not written by the simulator."""
     return [entry for entry in listed if isinstance(entry, Mapping)] if isinstance(listed, list) else []
 
 

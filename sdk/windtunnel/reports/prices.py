@@ -148,7 +148,7 @@ def _data(prices: Sequence[Price], loaded: LoadedPrices, on: date | None) -> dic
 
 
 def price_data(price: Price) -> dict[str, Any]:
-    """One price with all that it needs to be believed."""
+    """One price with its date, status and source."""
     return {
         **asdict(price),
         "effective_from": price.effective_from.isoformat(),

@@ -216,7 +216,7 @@ def _environment(arguments: JobArguments) -> Mapping[str, str] | None:
 
 
 def _switches(arguments: JobArguments) -> dict[str, Any]:
-    """Members that stand for themselves."""
+    """Members that depend on one argument each."""
     checkpoint = None
     if arguments.checkpoint_s3_uri:
         checkpoint = _given(S3Uri=arguments.checkpoint_s3_uri, LocalPath=arguments.checkpoint_local_path)

@@ -84,7 +84,7 @@ class LocalSession(Session):
         return f"arn:aws:iam::{self.account_id()}:role/{role or LOCAL_ROLE}"
 
     def _ours(self, buckets: frozenset[str]) -> frozenset[str]:
-        """All: the user's buckets on AWS are not here, and a rehearsal takes their names as they are."""
+        """All of them: a rehearsal uses the names of buckets that are on AWS and not here."""
         return buckets
 
     def describe_logs(self, job: str) -> str:

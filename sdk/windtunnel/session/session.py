@@ -30,7 +30,7 @@ class Session(ABC):
     service: TrainingService
 
     def pause_s(self, passed_s: float) -> float:
-        """Until the next look at a job: a short one's end is not seen late, a long one costs few calls."""
+        """Seconds until the next look at a job: few at first, so that a short job's end is seen soon; then more."""
         return min(self.log_poll_s, max(self.least_poll_s, passed_s / 100))
 
     @property
@@ -68,7 +68,7 @@ class Session(ABC):
         return Target(self.region, self.default_bucket(), self.resolve_role(role), self.local)
 
     def _ours(self, buckets: frozenset[str]) -> frozenset[str]:
-        """Those that are made if they are missing. Of the user's own buckets none is."""
+        """Which of the buckets to make if they are missing: the default one, none of the user's own."""
         return buckets & {self.default_bucket()}
 
     def submit(self, request: TrainingRequest) -> None:

@@ -1,4 +1,4 @@
-"""What AWS says of a training job that has run there -> a `Flight`: from the job itself or from a saved answer."""
+"""A job that ran on AWS, read from DescribeTrainingJob's answer or from a file with it -> a `Flight`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MOST_INSTANCES = 1_000_000
 
 
 class DescribedJob:
-    """A job of which only its description is there: ``aws sagemaker describe-training-job`` saved to a file."""
+    """A job known by its description alone: ``aws sagemaker describe-training-job`` saved to a file."""
 
     def __init__(self, description: Mapping[str, Any]) -> None:
         """``description``: DescribeTrainingJob's answer; dates as datetime, ISO text or Unix seconds.
@@ -57,7 +57,7 @@ class DescribedJob:
 
 
 def with_times(description: Mapping[str, Any]) -> dict[str, Any]:
-    """The description with datetimes, as boto3 gives them, for ISO text and Unix seconds.
+    """The description with ISO text and Unix seconds turned into datetimes, as boto3 gives them.
 
     Raises:
         ConfigurationError: a time that is neither, or another field that AWS does not answer with.
@@ -82,7 +82,7 @@ def with_times(description: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _check(description: Mapping[str, Any]) -> None:
-    """Name the field that is not as DescribeTrainingJob answers: a saved answer may have been edited."""
+    """Refuse a description that DescribeTrainingJob does not give, by the field: a saved one may have been edited."""
     for name in ("TrainingJobName", "TrainingJobStatus", "TrainingJobArn"):
         _expect(name, description.get(name), "a text", str)
     for name in ("TrainingTimeInSeconds", "BillableTimeInSeconds"):
@@ -132,7 +132,7 @@ def _unexpected(name: str, value: object, what: str) -> ConfigurationError:
 
 
 def flight_of(description: Mapping[str, Any]) -> Flight:
-    """The flight that DescribeTrainingJob tells of.
+    """What the price model needs of a job that ran on AWS.
 
     Raises:
         JobNotFinished: the job still runs.

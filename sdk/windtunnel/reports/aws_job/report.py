@@ -1,4 +1,4 @@
-"""After the flight: a job that ran on AWS, its bill, and what was predicted of it beside what it took."""
+"""The report of a job that ran on AWS: its bill, and what was predicted beside what it took."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ class FlightReport(PricePerformance):
 
 
 def evidence_for(describe: Mapping[str, Any], rehearsal: Rehearsal, full_scale: FullScale) -> Evidence:
-    """What a job on AWS says of the modelled step time: see `priceperf.corrections`.
+    """How far the modelled step time was off for a job on AWS: what `windtunnel calibrate` keeps.
 
     Args:
         describe: DescribeTrainingJob's answer.

@@ -158,7 +158,7 @@ def _fits(row: ScalingRow) -> bool:
 
 
 def _grouped(title: str, found: Sequence[tuple[int, str]], rows: int) -> list[str]:
-    """Reasons that differ only by their numbers once, with the instances that they hold for."""
+    """Each reason once, with the numbers of instances it holds for; reasons that differ by numbers alone are one."""
     counts: dict[str, list[int]] = {}
     first: dict[str, str] = {}
     for count, reason in found:

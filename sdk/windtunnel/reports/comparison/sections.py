@@ -1,4 +1,4 @@
-"""A comparison as sections: time and cost, who is cheapest and how probably, what that hangs on."""
+"""A comparison as sections: time and cost, which is cheapest and how surely, and what would change that."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def _answer(estimates: Sequence[Estimate], decision: Decision) -> list[str]:
 
 
 def _otherwise(comparison: Comparison, decision: Decision) -> list[str]:
-    """What other settings of the GPU script would change in the answer."""
+    """Settings of the GPU script with which the answer would be another."""
     lines = []
     for precision in dict.fromkeys(item.precision for item in comparison.alternatives):
         swapped = {item.name: item for item in comparison.alternatives if item.precision == precision}
@@ -194,7 +194,7 @@ def _table(comparison: Comparison, full_scale: FullScale, tokens: int | None) ->
 
 
 def _split_rows(row: Callable[[str, Callable[[Estimate], str]], Row]) -> list[Row]:
-    """How a description is split over the workers, and whether it fits."""
+    """How the described model is split over the workers, and whether it fits."""
 
     def cell(text: Callable[[Estimate], str]) -> Callable[[Estimate], str]:
         return lambda item: text(item) if item.training is not None else ""
@@ -362,7 +362,7 @@ def _assumptions(comparison: Comparison, workload: Workload, price_notes: Sequen
 
 
 def _chosen(workload: Workload, shown: Sequence[Estimate]) -> Iterator[str]:
-    """What a description leaves open, and what was taken for it."""
+    """What the description did not say, and what was assumed for it."""
     if not isinstance(workload, DescribedWorkload):
         return
     if workload.global_batch is None and workload.gradient_accumulation is None:

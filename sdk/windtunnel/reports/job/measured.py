@@ -1,4 +1,4 @@
-"""The measured part: what Describe and the counters say. Nothing modelled enters."""
+"""The measured part: what DescribeTrainingJob and the counters say. Nothing here is modelled."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def bill(facts: Mapping[str, Any], prices: PriceBook) -> Section | None:
 
 
 def listed_price(prices: PriceBook, kind: str, day: date | None, region: str | None) -> Price:
-    """The price of the job's region, or where the book has none the one of no region named (its note says so)."""
+    """The price in the job's region; where the book has none, that of the home region, and the note says so."""
     if region not in (None, HOME_REGION):
         with suppress(PriceUnknown):
             return prices.price(kind, day, region)
@@ -249,7 +249,7 @@ def _text(values: Mapping[str, Any], key: str) -> str | None:
 
 
 def _told_groups(counters: Mapping[str, Any]) -> list[dict[str, Any]] | None:
-    """The instance groups that counters name; None where they name none, or something else stands there."""
+    """The instance groups in the counters; None without any that can be read."""
     listed = counters.get("instance_groups")
     found = [
         {"instance_type": kind, "instance_count": int(count)}

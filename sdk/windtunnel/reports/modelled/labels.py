@@ -18,7 +18,7 @@ def place(item: Estimate) -> str:
 
 
 def caveats(estimates: Iterable[Estimate]) -> tuple[str, ...]:
-    """Sentences: whose steps a user's calibration changes, who is outside the calibrated range, what cannot run."""
+    """A sentence each for estimates changed by a user's calibration, outside the calibrated range, or too large."""
     items = tuple(estimates)
     found = (
         ("YOUR CALIBRATION changes the steps", [label(item) for item in items if item.correction]),

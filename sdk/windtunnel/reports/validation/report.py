@@ -190,7 +190,7 @@ def _not_predicted(validation: Validation) -> Section:
 
 
 def _row_notes(validation: Validation) -> Iterator[str]:
-    """A sentence that holds for many rows is said once."""
+    """Each sentence once, with the rows it holds for."""
     found: dict[str, list[str]] = {}
     for row in validation.rows:
         for note in row.notes:
