@@ -58,7 +58,8 @@ def print_end(description: dict[str, Any], out: TextIO, *, local: bool) -> None:
 
 def script_tail(lines: Iterable[str], count: int) -> list[str]:
     """The script's last ``count`` lines, without what launcher and toolkit print after them; if the script printed
-    nothing, the log's last lines."""
+    nothing, the log's last lines.
+    """
     tail: deque[str] = deque(maxlen=count)
     script: deque[str] = deque(maxlen=count)
     over = True  # what the toolkit prints before it starts the script
