@@ -6,10 +6,17 @@ library. The same numbers in give the same numbers out.
 
 from __future__ import annotations
 
-from .calibration.calibrations import CALIBRATIONS, Calibration
+from .calibration.calibrations import CALIBRATIONS, Calibration, calibration_of
 from .calibration.corrections import Correction, Corrections, Evidence
-from .errors import InvalidCounters, InvalidInput, PricePerfError, PriceUnknown, UnknownInstance
-from .instances.catalog import CATALOG, Figure, InstanceType, instance_type
+from .errors import (
+    InvalidCounters,
+    InvalidInput,
+    NotCalibrated,
+    PricePerfError,
+    PriceUnknown,
+    UnknownInstance,
+)
+from .instances import CATALOG, NEURON_TYPES, Figure, InstanceType, instance_type
 from .model.architectures import ARCHITECTURES, Architecture
 from .model.counted_step import StepTime, StepWork, step_time
 from .model.described_step import TrainingStep, training_step
@@ -46,6 +53,7 @@ __all__ = [
     "CALIBRATIONS",
     "CATALOG",
     "FP32",
+    "NEURON_TYPES",
     "OFFERINGS",
     "TF32",
     "Architecture",
@@ -74,6 +82,7 @@ __all__ = [
     "InstanceType",
     "InvalidCounters",
     "InvalidInput",
+    "NotCalibrated",
     "Offering",
     "Precision",
     "Price",
@@ -95,6 +104,7 @@ __all__ = [
     "Verdict",
     "Workload",
     "billable_seconds",
+    "calibration_of",
     "check_flight",
     "compare",
     "cost_per_million",

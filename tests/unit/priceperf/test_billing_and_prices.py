@@ -109,9 +109,10 @@ def test_a_price_of_nothing_is_refused() -> None:
 def test_every_hardware_number_has_unit_source_and_date() -> None:
     """No bare number in the catalog."""
     for entry in CATALOG.values():
+        chip = entry.accelerator
         figures = [
-            entry.accelerators, entry.cores, entry.vcpus, entry.host_memory, entry.accelerator_memory,
-            entry.memory_bandwidth, entry.network, *entry.peaks.values(),
+            entry.accelerators, entry.vcpus, entry.host_memory, entry.network, chip.cores, chip.memory,
+            chip.memory_bandwidth, *chip.peaks.values(),
         ]  # fmt: skip
         figures += [entry.accelerator_link] if entry.accelerator_link else []
         assert all(figure.unit and figure.source and date.fromisoformat(figure.date) for figure in figures)

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from windtunnel.priceperf.instances import GIB
 from windtunnel_local.service.data.paths import JobPaths
 from windtunnel_local.service.observed.metrics import MetricsUnavailable, Scanner
 from windtunnel_local.service.ports import ContainerState, LogEvent, MetricValue
-from windtunnel_local.service.request.instances import GIB
 from windtunnel_local.service.running.failure import failure_reason
 
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import Any
 
+from windtunnel.priceperf.instances import GIB
 from windtunnel_local.service.config import ServiceConfig
 from windtunnel_local.service.data import paths
 from windtunnel_local.service.data.compile_cache import cache_uri
@@ -17,7 +18,6 @@ from windtunnel_local.service.ports import ContainerPlan, JobPlan, Keeper, LogLi
 from windtunnel_local.service.request import requests
 from windtunnel_local.service.request.cluster import channel_hosts, group_of, groups
 from windtunnel_local.service.request.images import neuron_image, substitution
-from windtunnel_local.service.request.instances import GIB
 
 _MIN_SHM_BYTES = GIB // 2
 _DEFAULT_USER_NAME = "sagemaker"
@@ -60,7 +60,7 @@ def memory_limit_bytes(job: Job, config: ServiceConfig, host: str | None = None)
     ``host``: whose; None: the host with the most.
     """
     hosts = job.hosts if host is None else (host,)
-    instance_bytes = max(group_of(job, each).instance.host_memory_gib for each in hosts) * GIB
+    instance_bytes = max(group_of(job, each).instance.host_memory_bytes for each in hosts)
     return min(instance_bytes, config.memory_cap_bytes or instance_bytes)
 
 
