@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from windtunnel.priceperf.money import billing as modelled_billing
-from windtunnel_local.service.billing import billable_seconds
-from windtunnel_local.service.model import Lifecycle, Transition
+from windtunnel_local.service.ground.billed_time import billable_seconds
+from windtunnel_local.service.ground.job import Lifecycle, Transition
 
 START = datetime(2026, 1, 1, tzinfo=timezone.utc)
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from tests.fakes.clock import START
 from tests.unit.service.samples import job, request
-from windtunnel_local.service.lifecycle import DownloadStarted, advance
+from windtunnel_local.service.ground.lifecycle import DownloadStarted, advance
 from windtunnel_local.service.observed.metering import (
     ContainerTimes,
     measure,

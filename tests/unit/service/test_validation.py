@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.unit.service.samples import IMAGE, channel, request
-from windtunnel_local.service.errors import ValidationFailed
+from windtunnel_local.service.ground.errors import ValidationFailed
 from windtunnel_local.service.request.validation import validate
 
 

@@ -17,8 +17,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from windtunnel_local.service.billing import running_time
-from windtunnel_local.service.model import Job
+from windtunnel_local.service.ground.billed_time import running_time
+from windtunnel_local.service.ground.job import Job
 from windtunnel_local.service.observed import diagnosing, working
 from windtunnel_local.service.request import requests
 from windtunnel_local.service.request.cluster import groups

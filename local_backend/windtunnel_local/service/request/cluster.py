@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from windtunnel.priceperf.instances import NEURON_TYPES, InstanceType
-from windtunnel_local.service.model import Job
+from windtunnel_local.service.ground.job import Job
 
 HOMOGENEOUS = "homogeneousCluster"
 """What SageMaker calls the only group of a job without InstanceGroups."""

@@ -6,9 +6,9 @@ import json
 from typing import Any
 
 from windtunnel.priceperf.instances import NEURON_TYPES, InstanceType
-from windtunnel_local.service.data import paths
-from windtunnel_local.service.data.uris import is_file
-from windtunnel_local.service.model import Job
+from windtunnel_local.service.ground import job_paths
+from windtunnel_local.service.ground.job import Job
+from windtunnel_local.service.ground.uris import is_file
 
 DEFAULT_MAX_RUNTIME_S = 86_400
 SUBMIT_DIRECTORY = "sagemaker_submit_directory"
@@ -43,13 +43,13 @@ def input_mode(job: Job, channel: dict[str, Any]) -> str:
 
 def checkpoint_path(job: Job) -> str:
     """Where the container sees its checkpoints."""
-    given = str(job.request.get("CheckpointConfig", {}).get("LocalPath") or paths.CHECKPOINTS)
+    given = str(job.request.get("CheckpointConfig", {}).get("LocalPath") or job_paths.CHECKPOINTS)
     return given.rstrip("/")
 
 
 def tensorboard_path(job: Job) -> str:
     """Where the container writes event files for TensorBoard."""
-    given = str(job.request.get("TensorBoardOutputConfig", {}).get("LocalPath") or paths.TENSORBOARD)
+    given = str(job.request.get("TensorBoardOutputConfig", {}).get("LocalPath") or job_paths.TENSORBOARD)
     return given.rstrip("/")
 
 

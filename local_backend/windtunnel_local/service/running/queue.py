@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from windtunnel.priceperf.instances import GIB
-from windtunnel_local.service.config import ServiceConfig
-from windtunnel_local.service.model import Job
+from windtunnel_local.service.ground.config import ServiceConfig
+from windtunnel_local.service.ground.job import Job
 from windtunnel_local.service.request import plan
 from windtunnel_local.service.request.cluster import group_of
 

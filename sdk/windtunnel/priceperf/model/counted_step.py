@@ -4,7 +4,7 @@ step = the longer of compute and memory, and the part of the shorter that does n
        + what of the collectives nothing hides + the host's part (`host`)
 
 The same constants as `predict`. Counts tell each product's dimensions, and the bytes that element-wise
-work moves once a compiler has fused it (docs/counters.md has the rules). Those rules fuse more than the
+work moves once a compiler has fused it (docs/reference/counters.md has the rules). Those rules fuse more than the
 compilers behind the published rows do, most of all around attention: the bytes of attention scores are
 taken out, by `SCORE_FUSED_PASSES`, and put back as often as eager attention passes over scores in the
 published rows; the others count `VECTOR_PER_FUSED_BYTE` times. Counters of earlier versions tell neither;

@@ -7,13 +7,13 @@ import logging
 from io import BytesIO
 from typing import Any
 
-from windtunnel_local.service import lifecycle
 from windtunnel_local.service.data import outputs
 from windtunnel_local.service.data.checkpoints import store_checkpoints
 from windtunnel_local.service.data.compile_cache import store_cache
-from windtunnel_local.service.data.uris import parse_s3
-from windtunnel_local.service.errors import ObjectError, RunnerError
-from windtunnel_local.service.model import Job
+from windtunnel_local.service.ground import lifecycle
+from windtunnel_local.service.ground.errors import ObjectError, RunnerError
+from windtunnel_local.service.ground.job import Job
+from windtunnel_local.service.ground.uris import parse_s3
 from windtunnel_local.service.observed import metering
 from windtunnel_local.service.running.context import Run
 
