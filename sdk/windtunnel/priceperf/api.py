@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .calibration.calibrations import CALIBRATIONS, Calibration, calibration_of
+from .calibration.calibrations import CALIBRATIONS, Calibration, calibration_of, not_calibrated
 from .calibration.corrections import Correction, Corrections, Evidence
 from .errors import (
     InvalidCounters,
@@ -110,6 +110,7 @@ __all__ = [
     "evidence_of",
     "instance_seconds",
     "instance_type",
+    "not_calibrated",
     "published_comparison",
     "published_inference",
     "scaling",

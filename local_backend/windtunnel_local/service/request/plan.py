@@ -45,12 +45,18 @@ def framework_version(training_image: str) -> str | None:
 
 
 def log_preface(job: Job, host: str, config: ServiceConfig) -> tuple[LogLine, ...]:
-    """What the backend itself says at the head of a host's log: which image runs for the one named."""
-    if config.image_contents is None or host != job.hosts[0]:
+    """What the backend itself says at the head of a host's log: what would be otherwise on AWS."""
+    if host != job.hosts[0]:
         return ()
-    named = job.request["AlgorithmSpecification"]["TrainingImage"]
+    texts = [
+        f"Windtunnel: {kind.name} is rehearsed here, but SageMaker takes no training job on it."
+        for kind in dict.fromkeys(group.instance for group in groups(job))
+        if "training" not in kind.sagemaker
+    ]
+    if config.image_contents is not None:
+        named = job.request["AlgorithmSpecification"]["TrainingImage"]
+        texts += substitution(named, config.image, config.image_contents)
     begun_ms = int(job.lifecycle.attempt_start.timestamp() * 1000)
-    texts = substitution(named, config.image, config.image_contents)
     return tuple(LogLine(begun_ms, text) for text in texts)
 
 

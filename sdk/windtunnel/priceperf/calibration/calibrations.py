@@ -215,8 +215,13 @@ def calibration_of(instance: InstanceType) -> Calibration:
     """
     if instance.calibration is None:
         known = ", ".join(name for name, entry in CATALOG.items() if entry.calibration)
-        raise NotCalibrated(
-            f"{instance.name} is not calibrated: no published throughput of {instance.accelerator.name} was "
-            f"fitted, so its times and costs are not modelled. Calibrated: {known}."
-        )
+        raise NotCalibrated(f"{not_calibrated(instance)} Calibrated are {known}.")
     return CALIBRATIONS[instance.calibration]
+
+
+def not_calibrated(instance: InstanceType) -> str:
+    """Why there is no calibration of an instance type, as a sentence."""
+    return (
+        f"{instance.name} is not calibrated: the model was fitted to no published throughput of "
+        f"{instance.accelerator.name}, so it gives neither times nor costs for it."
+    )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from ..errors import InvalidInput
 
@@ -17,8 +18,7 @@ BITS_PER_BYTE = 8
 GIB = 2**30
 
 
-@dataclass(frozen=True)
-class Figure:
+class Figure(NamedTuple):
     """One number as published. ``date``: when it was first offered (ISO)."""
 
     value: float

@@ -186,13 +186,17 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Estimates (one an instance, as shown), the cost of each at each price date, and the verdicts."""
+    """Estimates (one an instance, as shown), the cost of each at each price date, and the verdicts.
+
+    ``not_calibrated``: what was asked for too, and no calibration models.
+    """
 
     estimates: tuple[Estimate, ...]
     alternatives: tuple[Estimate, ...]
     costs: tuple[tuple[date, tuple[Cost | None, ...]], ...]
     verdicts: tuple[Verdict, ...]
     batch_rule: BatchRule
+    not_calibrated: tuple[InstanceType, ...] = ()
 
 
 def compare(
@@ -225,12 +229,16 @@ def compare(
 
     Raises:
         UnknownInstance: an instance type without figures.
+        NotCalibrated: no calibration models any of them.
         InvalidInput: no instances, a count below 1, or a job that cannot run on one of them.
     """
     if batch not in BATCH_RULES:
         raise InvalidInput(f"batch must be one of {', '.join(BATCH_RULES)}, not {batch!r}")
     count = workload.default_count if instance_count is None else instance_count
-    chosen = chosen_clusters(instances, count)
+    asked = chosen_clusters(instances, count)
+    chosen = [(name, cluster) for name, cluster in asked if cluster.instance.calibration]
+    if not chosen:
+        calibration_of(asked[0][1].instance)  # says why
     book = prices or PriceBook()
     clusters = [cluster for _, cluster in chosen]
     shown, others = [], []
@@ -241,7 +249,12 @@ def compare(
             estimate(workload, Run(cluster, size, other), full_scale, name, corrections) for other in rest
         ]
     return Comparison(
-        tuple(shown), tuple(others), _costs(shown, book, on), _verdicts(shown, others, book, on), batch
+        tuple(shown),
+        tuple(others),
+        _costs(shown, book, on),
+        _verdicts(shown, others, book, on),
+        batch,
+        tuple(dict.fromkeys(c.instance for _, c in asked if not c.instance.calibration)),
     )
 
 

@@ -32,7 +32,8 @@ _PARTS_BELOW = 0.005  # parts of a step under half a percent are left out of the
 
 def headline(comparison: Comparison, decisions: Sequence[Decision]) -> tuple[str, ...]:
     """The answer at each date, how probable it is, and where it would turn."""
-    lines = [_unfit(item) for item in comparison.estimates if not item.fits]
+    lines = [*modelled_part.not_modelled(comparison)]
+    lines += [_unfit(item) for item in comparison.estimates if not item.fits]
     small = next((i for i in comparison.estimates if modelled_part.assumed_s(i) > i.train_s), None)
     if small is not None:
         lines.append(

@@ -16,6 +16,7 @@ from windtunnel.priceperf import (
     FullScale,
     Verdict,
     Workload,
+    not_calibrated,
 )
 from windtunnel.priceperf.calibration.calibrations import VERSION_SPREAD
 from windtunnel.priceperf.model.engines import HOST_S
@@ -75,6 +76,11 @@ def headline(comparison: Comparison, full_scale: FullScale | None) -> tuple[str,
             "61-65 % of the billable time of AWS's own benchmark was not training steps."
         )
     return tuple(lines)
+
+
+def not_modelled(comparison: Comparison) -> tuple[str, ...]:
+    """A sentence for each instance that was asked for and has no calibration."""
+    return tuple(f"NOT MODELLED: {not_calibrated(instance)}" for instance in comparison.not_calibrated)
 
 
 def _too_small(verdicts: Sequence[Verdict]) -> Estimate | None:
