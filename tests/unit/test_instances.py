@@ -19,10 +19,11 @@ from tests.unit.sdk.conftest import BotoSession
 from tests.unit.sdk.fake_service import FakeService
 from tests.unit.service.samples import config, job, request
 from windtunnel import AwsSession, ConfigurationError, FullScale, LocalSession, PyTorch, compare
-from windtunnel.priceperf import CALIBRATIONS, CATALOG, NEURON_TYPES, Workload
+from windtunnel.priceperf import CALIBRATIONS, CATALOG, NEURON_TYPES, Workload, instances
 from windtunnel.priceperf.instances import GIB, InstanceType
 from windtunnel.reports.job.report import report_for_counters
 from windtunnel_local.api import codec
+from windtunnel_local.runner.sources import containers_folder, image_files
 from windtunnel_local.service.request import plan
 from windtunnel_local.service.request.validation import validate
 
@@ -134,6 +135,13 @@ def test_the_simulator_has_what_the_backend_takes_and_no_more() -> None:
     from neuron_sim import topology
 
     assert {f"ml.{name}" for name in topology.instances()} == set(NEURON_TYPES)
+
+
+def test_the_image_gets_the_same_file() -> None:
+    """The simulator may import nothing of the SDK, so the file travels with it; in a checkout it is a link."""
+    home = Path(instances.__file__).with_name("instances.json")
+    sent = dict(image_files(containers_folder()))["neuron_sim/neuron_sim/instances.json"]
+    assert sent.read_bytes() == home.read_bytes()
 
 
 # --- what a user asks for -------------------------------------------------------
