@@ -123,7 +123,7 @@ def test_jobs_of_another_model_and_family_do_not_count() -> None:
     p4d = job(1.2, "b", instance_type="ml.p4d.24xlarge", model=fingerprint(CALIBRATIONS["a100"]))
     found = corrections([job(1.5), p4d])
     assert {family: item.jobs for family, item in found.items()} == {"trn1": ("a",), "a100": ("b",)}
-    with pytest.raises(InvalidInput, match="needs jobs of that family"):
+    with pytest.raises(InvalidInput, match="needs jobs that it models"):
         correction([p4d], TRN1)
 
 
