@@ -2,47 +2,27 @@
 
 docs/counters.md says what each member means. A new member is one line here.
 
-Reading is strict: what the model computes with and is no figure is an error that names the member. It is
-lenient in two cases, and both are said at the member:
-
-- a member with a default may be missing or null: nothing counted it, or an earlier version did not know it;
-- a member that is `Shown` is left out where it is no figure, and so is what is no object in a list.
+They are read strictly (`strict_reader`): what the model computes with must be there and be a figure. It is
+said at a member where that is otherwise: one with a default may be missing or null, as nothing counted it
+or an earlier version did not know it; one that is only `Shown` is left out where it is no figure.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import MISSING, asdict, dataclass, field, fields, is_dataclass
-from functools import cache
-from types import UnionType
-from typing import Annotated, Any, NamedTuple, NoReturn, TypeVar, Union, get_args, get_origin, get_type_hints
+from dataclasses import asdict, dataclass, field
+from typing import Annotated, Any, NamedTuple
 
 from ..errors import InvalidCounters, quoted
+from .strict_reader import AtLeastOne, Limits, Shown, Size, read
 
 SCHEMA = "windtunnel.counters/1"
-MOST_COUNTED = 1e30
-"""Of anything: the largest training runs have some 1e26 FLOPs. It keeps sums in the range of numbers."""
 MOST_GRAPHS = 1_000_000
 """Assumption: a job that compiles one a second does so for 11 days."""
 MOST_INSTANCES = 1_000_000
 """Assumption: more than any cluster has; it keeps figures in the range of numbers."""
 SEVERITIES = ("error", "warning", "note")
 """Of what is found in a script, worst first."""
-
-
-class Limits(NamedTuple):
-    """Between what a number lies."""
-
-    least: float = 0.0
-    most: float = MOST_COUNTED
-
-
-AtLeastOne = Annotated[int, Limits(1)]
-Size = Annotated[float, Limits(1e-9)]
-_ONLY_SHOWN = "shown"
-_T = TypeVar("_T")
-Shown = Annotated[_T, _ONLY_SHOWN]
-"""A member of which no modelled figure is made: left out where a file holds something else."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -287,109 +267,12 @@ class Counters:
         """
         if document.get("schema") != SCHEMA:
             raise InvalidCounters(
-                f"counters have schema {document.get('schema')!r:.80}; this version reads {SCHEMA!r}"
+                f"counters have schema {quoted(document.get('schema'))}; this version reads {SCHEMA!r}"
             )
-        read: Counters = _object(cls, document, "")
-        return read
+        return read(cls, document)
 
     def to_dict(self) -> dict[str, Any]:
         """The object for a ``counters.json``. What only some jobs have is left out for the others."""
         found = {"schema": SCHEMA, **asdict(self)}
         some = ("instance_groups", "attempts", "spot")
         return {key: value for key, value in found.items() if key not in some or value is not None}
-
-
-class _OfAnotherKind(InvalidCounters):
-    """A member's own value is wrong; what is wrong inside of it is a plain `InvalidCounters`."""
-
-
-def _object(cls: Any, given: Mapping[str, Any], where: str) -> Any:
-    values: dict[str, Any] = {}
-    for member in _members(cls):
-        value = given.get(member.name)
-        if value is None and member.optional:
-            continue
-        inner = f"{where}.{member.name}" if where else member.name
-        try:
-            values[member.name] = _value(member.kind, value, inner if where else f"counters.{inner}", inner)
-        except _OfAnotherKind as error:
-            if not member.shown:
-                raise InvalidCounters(str(error)) from None
-    return cls(**values)
-
-
-class _Member(NamedTuple):
-    name: str
-    kind: Any
-    optional: bool
-    shown: bool
-
-
-@cache
-def _members(cls: Any) -> tuple[_Member, ...]:
-    kinds = get_type_hints(cls, include_extras=True)
-    return tuple(
-        _Member(
-            part.name,
-            kinds[part.name],
-            part.default is not MISSING or part.default_factory is not MISSING,
-            _ONLY_SHOWN in getattr(kinds[part.name], "__metadata__", ()),
-        )
-        for part in fields(cls)
-    )
-
-
-def _value(kind: Any, value: Any, path: str, inner: str) -> Any:
-    """``path``: how an error names it; ``inner``: where its members are."""
-    limits = Limits()
-    while get_origin(kind) in (
-        Annotated,
-        Union,
-        UnionType,
-    ):  # a union is with None, which has been dealt with
-        limits = next(
-            (item for item in getattr(kind, "__metadata__", ()) if isinstance(item, Limits)), limits
-        )
-        kind = get_args(kind)[0]
-    origin, of = get_origin(kind) or kind, get_args(kind)
-    if kind in (int, float):
-        return kind(_number(value, path, limits))
-    if kind in (str, bool):
-        return (
-            value if isinstance(value, kind) else _refuse(path, "a text" if kind is str else "a flag", value)
-        )
-    if origin is tuple:
-        if not isinstance(value, list | tuple):
-            _refuse(path, "a list", value)
-        entries = [item for item in value if isinstance(item, Mapping)] if is_dataclass(of[0]) else value
-        return tuple(_value(of[0], item, path, inner) for item in entries)
-    if issubclass(origin, tuple):
-        return _named_tuple(kind, value, inner)
-    if not isinstance(value, Mapping):
-        _refuse(path, "an object", value)
-    if is_dataclass(kind):
-        return _object(kind, value, inner)
-    return {str(key): _value(of[1], item, f"{inner}.{key}", f"{inner}.{key}") for key, item in value.items()}
-
-
-def _number(value: Any, path: str, limits: Limits) -> int | float:
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    # Comparing takes whole numbers that no float holds; NaN is neither above nor below.
-    if number and limits.least <= value <= limits.most:
-        return value  # type: ignore[no-any-return]
-    too_large = number and value > limits.most
-    limit = f"{limits.least:g} to {limits.most:g}" if too_large else f"{limits.least:g} or more"
-    raise _OfAnotherKind(f"{path} must be a number of {limit}, not {quoted(value)}")
-
-
-def _named_tuple(kind: Any, value: Any, inner: str) -> Any:
-    names, kinds = kind._fields, get_type_hints(kind, include_extras=True)
-    if not isinstance(value, list | tuple) or len(value) != len(names):
-        _refuse(inner, f"lists of {', '.join(names)}", value)
-    return kind(
-        *(_value(kinds[name], item, f"{inner}.{name}", "") for name, item in zip(names, value, strict=True))
-    )
-
-
-def _refuse(path: str, expected: str, value: object) -> NoReturn:
-    raise _OfAnotherKind(f"{path} must be {expected}, not {quoted(value)}")
