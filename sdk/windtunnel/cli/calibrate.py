@@ -118,7 +118,7 @@ def _print(calibration: UserCalibration, as_json: bool) -> None:
     for correction in found.values():
         low, high = _ends(correction)
         print(
-            f"{correction.family}: step times x {correction.factor:.2f} from {len(correction.jobs)} "
+            f"{correction.calibration.key}: step times x {correction.factor:.2f} from {len(correction.jobs)} "
             f"job{'s' if len(correction.jobs) > 1 else ''}; 80 % interval of the next job x {low:.2f} to x {high:.2f}"
         )
 
@@ -141,7 +141,7 @@ def _data(calibration: UserCalibration) -> dict[str, Any]:
         ],
         "corrections": [
             {
-                "family": correction.family,
+                "family": correction.calibration.key,
                 "factor": correction.factor,
                 "interval": list(_ends(correction)),
                 "jobs": list(correction.jobs),

@@ -82,7 +82,7 @@ def measure(job: Job, ranks: Sequence[RankCounters], times: ContainerTimes, now:
         instance_type=requests.instance(job).name,
         instance_count=len(job.hosts),
         instance_groups=_instance_groups(job),
-        instance_cores=count(start, "instance_cores") or requests.instance(job).neuron_cores,
+        instance_cores=count(start, "instance_cores") or requests.instance(job).core_count,
         cores_used=count(start, "local_world_size") or None,
         world_size=world_size,
         framework_version=text(start, "framework_version") or framework_version(image),

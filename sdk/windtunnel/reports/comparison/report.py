@@ -45,6 +45,7 @@ from windtunnel.reports.job.report import (
     LARGE_NEURON_INSTANCE,
     DrawnDocument,
     ReportableJob,
+    large_neuron_instance,
 )
 from windtunnel.reports.scaling import sections as scaled
 from windtunnel.user_calibration import STORED, CalibrationStore, loaded
@@ -352,6 +353,5 @@ def _described_title(job: Workload) -> str:
 
 
 def _default_instances(workload: Workload) -> tuple[str, ...]:
-    if isinstance(workload, CountedWorkload) and workload.instance_type == "ml.trn1n.32xlarge":
-        return (workload.instance_type, GPU_INSTANCE)
-    return (LARGE_NEURON_INSTANCE, GPU_INSTANCE)
+    own = workload.instance_type if isinstance(workload, CountedWorkload) else LARGE_NEURON_INSTANCE
+    return (large_neuron_instance(own), GPU_INSTANCE)

@@ -19,6 +19,7 @@ from windtunnel.priceperf import (
     Comparison,
     CountedWorkload,
     FullScale,
+    NotCalibrated,
     PriceBook,
     PricePerfError,
     PublishedComparison,
@@ -125,6 +126,7 @@ class PricePerformance(DrawnDocument):
             sections.append(change)
         headline = self.notes
         if self.comparison is not None and self._workload is not None:
+            headline += modelled_part.not_modelled(self.comparison)
             headline += modelled_part.headline(self.comparison, self.full_scale)
             sections += modelled_part.sections(self.comparison, self._workload, self.full_scale)
         elif facts["where"] == "local":
@@ -345,15 +347,18 @@ def _report(
     except PricePerfError as error:
         return PricePerformance(facts, None, None, full_scale, str(error), book, found, price_notes)
     calibration = loaded(user_calibration)
-    comparison = compare(
-        workload,
-        shown_beside(workload.instance_type, instances),
-        full_scale,
-        prices=book,
-        batch=batch,
-        trn_precision=trn_precision(describe),
-        corrections=calibration.corrections,
-    )
+    try:
+        comparison = compare(
+            workload,
+            shown_beside(workload.instance_type, instances),
+            full_scale,
+            prices=book,
+            batch=batch,
+            trn_precision=trn_precision(describe),
+            corrections=calibration.corrections,
+        )
+    except NotCalibrated as error:
+        return PricePerformance(facts, workload, None, full_scale, str(error), book, found, price_notes)
     if book.as_of is not None and not comparison.costs:
         book.price(comparison.estimates[0].instance.name)  # says what is missing
     own = calibration.notes(comparison.estimates)
@@ -365,7 +370,13 @@ def shown_beside(own: str, instances: Sequence[str] | None) -> tuple[str, ...]:
     if instances:
         # A rehearsal is of a SageMaker job, so its prices are SageMaker's, with or without "ml." in the names.
         return tuple(instance_type(name).name for name in instances)
-    return (own, GPU_INSTANCE) if own == "ml.trn1n.32xlarge" else (own, LARGE_NEURON_INSTANCE, GPU_INSTANCE)
+    return tuple(dict.fromkeys((own, large_neuron_instance(own), GPU_INSTANCE)))
+
+
+def large_neuron_instance(own: str) -> str:
+    """What a job is compared on by default: its own instance where that has as many of the same chips."""
+    large = instance_type(LARGE_NEURON_INSTANCE)
+    return own if instance_type(own).same_chips_as(large) else large.name
 
 
 def _diagnostics(counters: Mapping[str, Any]) -> Diagnostics:
