@@ -10,16 +10,15 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
-from windtunnel_local.service.ground.errors import ImageNotFound, RunnerError, RunnerUnavailable
-from windtunnel_local.service.ground.ports import (
-    Clock,
+from windtunnel_local.service.ground.containers import (
     ContainerPlan,
     ContainerState,
     JobPlan,
     LogBatch,
     LogLine,
-    Progress,
 )
+from windtunnel_local.service.ground.errors import ImageNotFound, RunnerError, RunnerUnavailable
+from windtunnel_local.service.ground.ports import Clock, Progress
 
 _BATCH = 3
 _PATIENCE_S = 20.0

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.unit.service.samples import IMAGE, LOCAL_IMAGE, channel, config, job, request
-from windtunnel_local.service.ground.ports import ContainerPlan, JobPlan, Mount
+from windtunnel_local.service.ground.containers import ContainerPlan, JobPlan, Mount
 from windtunnel_local.service.request.instances import GIB
 from windtunnel_local.service.request.plan import config_files, framework_version, log_preface, plan_job
 

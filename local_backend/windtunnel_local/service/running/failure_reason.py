@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from windtunnel_local.service.data.untrusted_files import open_regular
+from windtunnel_local.service.ground.containers import ContainerState
 from windtunnel_local.service.ground.job_paths import JobPaths
-from windtunnel_local.service.ground.ports import ContainerState
 from windtunnel_local.service.request.instances import GIB
 
 MAX_FAILURE_CHARACTERS = 1024
