@@ -16,10 +16,11 @@ from windtunnel_local.service.ground.errors import IllegalTransition, JobInUse, 
 from windtunnel_local.service.ground.job import Job, JobQuery
 from windtunnel_local.service.ground.ports import Clock, ObjectStore, Ports, Runner, Store
 from windtunnel_local.service.ground.search_query import SearchQuery, contains_count
-from windtunnel_local.service.request import plan, updates, validation
+from windtunnel_local.service.request import updates, validation
+from windtunnel_local.service.request.keep_alive import check_keep_alive
 from windtunnel_local.service.running import spot
 from windtunnel_local.service.running.job_records import JobRecords
-from windtunnel_local.service.running.supervisor import Supervisor
+from windtunnel_local.service.supervisor import Supervisor
 
 TagList: TypeAlias = list[dict[str, str]]
 """Tags as the wire writes them: Key and Value."""
@@ -71,12 +72,7 @@ class TrainingJobService:
             JobExists: the name is taken.
         """
         validation.validate(request)
-        image = request["AlgorithmSpecification"]["TrainingImage"]
-        warm_pool_states.check(
-            request,
-            own_image=plan.local_image(image, self._ports.config) == self._ports.config.image,
-            keeps_containers=self._ports.runner.keeps_containers,
-        )
+        check_keep_alive(request, self._ports.runner, self._ports.config)
         name = request["TrainingJobName"]
         members = {member: value for member, value in request.items() if member != "Tags"}
         begun = lifecycle.begin(self._ports.clock.now())

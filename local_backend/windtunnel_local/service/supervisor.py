@@ -10,9 +10,9 @@ from windtunnel_local.service.ground.errors import RunnerError, RunnerUnavailabl
 from windtunnel_local.service.ground.job import Job
 from windtunnel_local.service.ground.lifecycle import StopRequested
 from windtunnel_local.service.ground.ports import Ports
+from windtunnel_local.service.job_run import JobRun
 from windtunnel_local.service.running.context import Run
 from windtunnel_local.service.running.job_records import JobRecords
-from windtunnel_local.service.running.job_run import JobRun
 from windtunnel_local.service.running.queue import Need, Queue, need_of
 from windtunnel_local.service.running.warm_pools import WarmPools
 
