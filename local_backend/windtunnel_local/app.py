@@ -14,10 +14,10 @@ from windtunnel_local.api.sigv4 import Verifier
 from windtunnel_local.credentials import Credentials
 from windtunnel_local.objects import FileObjects
 from windtunnel_local.runner.sources import containers_folder, image_contents
-from windtunnel_local.service.config import ServiceConfig
+from windtunnel_local.service.ground.config import ServiceConfig
+from windtunnel_local.service.ground.ports import Clock, Runner
+from windtunnel_local.service.observed.cloudwatch_metrics import MetricsService
 from windtunnel_local.service.observed.logs import LogsService
-from windtunnel_local.service.observed.metric_data import MetricsService
-from windtunnel_local.service.ports import Clock, Runner
 from windtunnel_local.service.training_jobs import TrainingJobService
 from windtunnel_local.settings import Settings, version
 from windtunnel_local.store.sqlite import SqliteStore
@@ -125,7 +125,7 @@ def default_bucket(credentials: Credentials) -> str:
 def make_runner(settings: Settings) -> Runner:
     """The runner that the settings name; connects to nothing yet."""
     if settings.runner == "process":
-        from windtunnel_local.runner.process import ProcessRunner
+        from windtunnel_local.runner.process.runner import ProcessRunner
 
         return ProcessRunner(settings, settings.environment)
     from windtunnel_local.runner.docker import KeepingRunner

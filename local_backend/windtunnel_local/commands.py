@@ -9,13 +9,14 @@ import os
 import sys
 import threading
 
-from windtunnel_local import app, doctoring
-from windtunnel_local.addresses import listen_for
+from windtunnel_local import app
 from windtunnel_local.api import codec
 from windtunnel_local.credentials import load_or_create
+from windtunnel_local.doctor import examine
 from windtunnel_local.home import AlreadyRunning, Home
+from windtunnel_local.listening_port import listen_for
 from windtunnel_local.server import Server
-from windtunnel_local.service.errors import RunnerError
+from windtunnel_local.service.ground.errors import RunnerError
 from windtunnel_local.settings import Settings, version
 
 log = logging.getLogger("windtunnel.server")
@@ -111,7 +112,7 @@ def image_status(settings: Settings, *, as_json: bool) -> int:
 
 def doctor(settings: Settings, *, as_json: bool) -> int:
     """Check what a job needs on this machine; exit code 1 when something is missing. Blocks: seconds."""
-    checks = doctoring.examine(settings)
+    checks = examine(settings)
     healthy = all(check.ok for check in checks)
     if as_json:
         _print_json({"ok": healthy, "checks": [dataclasses.asdict(check) for check in checks]})

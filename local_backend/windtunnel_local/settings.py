@@ -32,8 +32,8 @@ from pathlib import Path
 from typing import Literal, cast, get_args
 
 from windtunnel_local.runner.host_network import HostNetwork, host_network
-from windtunnel_local.service.errors import WindtunnelError
-from windtunnel_local.service.model import SpotClock
+from windtunnel_local.service.ground.errors import WindtunnelError
+from windtunnel_local.service.ground.job import SpotClock
 
 RunnerName = Literal["docker", "process"]
 _DEFAULT_IDLE_S = 900.0

@@ -40,8 +40,8 @@ sys.path[:0] = [str(ROOT), str(ROOT / "local_backend"), str(ROOT / "sdk")]
 from tests.fakes.wire import create_request  # noqa: E402
 
 from windtunnel_local.credentials import load_or_create  # noqa: E402
-from windtunnel_local.service import lifecycle  # noqa: E402
-from windtunnel_local.service.model import Job  # noqa: E402
+from windtunnel_local.service.ground import lifecycle  # noqa: E402
+from windtunnel_local.service.ground.job import Job  # noqa: E402
 from windtunnel_local.store import SqliteStore  # noqa: E402
 from windtunnel_local.store.jobs import insert  # noqa: E402
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
-from windtunnel_local.service.errors import ImageNotFound, RunnerError, RunnerUnavailable
-from windtunnel_local.service.ports import (
+from windtunnel_local.service.ground.errors import ImageNotFound, RunnerError, RunnerUnavailable
+from windtunnel_local.service.ground.ports import (
     Clock,
     ContainerPlan,
     ContainerState,

@@ -32,7 +32,7 @@ from windtunnel_local.api.respond import CBOR_PROTOCOL, error_response
 from windtunnel_local.api.rpc import Operations, Quick, answer_cbor, answer_json, answer_query
 from windtunnel_local.api.s3 import S3
 from windtunnel_local.api.sigv4 import Claim, Signable, Verifier, parse, query_pairs
-from windtunnel_local.service.errors import ServiceError
+from windtunnel_local.service.ground.errors import ServiceError
 
 MAX_BODY_BYTES = 4 << 20
 _DRAIN_BYTES = 4 << 20

@@ -7,8 +7,8 @@ from typing import Any
 
 from windtunnel_local.api.rpc import Input, Operations, Output, Quick
 from windtunnel_local.api.search import query_of
-from windtunnel_local.service.errors import ValidationFailed
-from windtunnel_local.service.model import JobQuery
+from windtunnel_local.service.ground.errors import ValidationFailed
+from windtunnel_local.service.ground.job import JobQuery
 from windtunnel_local.service.training_jobs import TrainingJobService
 
 _QUERY: Mapping[str, str] = {

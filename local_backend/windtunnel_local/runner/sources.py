@@ -10,7 +10,7 @@ from functools import lru_cache
 from importlib import resources
 from pathlib import Path
 
-from windtunnel_local.service.errors import RunnerError
+from windtunnel_local.service.ground.errors import RunnerError
 
 _IGNORED_FOLDERS = frozenset(
     {

@@ -9,15 +9,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
 
-from windtunnel_local.service import answers, lifecycle, updating, warm_pool
-from windtunnel_local.service.config import ServiceConfig
-from windtunnel_local.service.errors import IllegalTransition, JobInUse, JobNotFound, ValidationFailed
-from windtunnel_local.service.model import Job, JobQuery
-from windtunnel_local.service.ports import Clock, ObjectStore, Runner, Store
-from windtunnel_local.service.request import plan, validation
-from windtunnel_local.service.request.search import SearchQuery, contains_count
+from windtunnel_local.service import answers
+from windtunnel_local.service.ground import lifecycle, warm_pool_states
+from windtunnel_local.service.ground.config import ServiceConfig
+from windtunnel_local.service.ground.errors import IllegalTransition, JobInUse, JobNotFound, ValidationFailed
+from windtunnel_local.service.ground.job import Job, JobQuery
+from windtunnel_local.service.ground.ports import Clock, ObjectStore, Runner, Store
+from windtunnel_local.service.ground.search_query import SearchQuery, contains_count
+from windtunnel_local.service.request import plan, updates, validation
 from windtunnel_local.service.running import spot
-from windtunnel_local.service.running.backend import Backend
+from windtunnel_local.service.running.job_records import Backend
 from windtunnel_local.service.running.supervisor import Supervisor
 
 TagList: TypeAlias = list[dict[str, str]]
@@ -71,7 +72,7 @@ class TrainingJobService:
         """
         validation.validate(request)
         image = request["AlgorithmSpecification"]["TrainingImage"]
-        warm_pool.check(
+        warm_pool_states.check(
             request,
             own_image=plan.local_image(image, self._backend.config) == self._backend.config.image,
             keeps_containers=self._backend.runner.keeps_containers,
@@ -81,7 +82,7 @@ class TrainingJobService:
         begun = lifecycle.begin(self._backend.clock.now())
         terms = spot.terms(request, self._backend.config)
         job = Job(name, self._backend.config.job_arn(name), members, begun, spot=terms)
-        job = replace(job, warm_pool=warm_pool.begin(job))
+        job = replace(job, warm_pool=warm_pool_states.begin(job))
         self._backend.store.insert_job(job, {tag["Key"]: tag["Value"] for tag in request.get("Tags", ())})
         self._supervisor.start(name)
         return job.arn
@@ -125,7 +126,7 @@ class TrainingJobService:
             JobNotFound: no such job.
             ValidationFailed: it cannot be changed so.
         """
-        job = self._backend.amend(request["TrainingJobName"], lambda job: updating.updated(job, request))
+        job = self._backend.amend(request["TrainingJobName"], lambda job: updates.updated(job, request))
         self._supervisor.updated(job.name)
         return job.arn
 

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn
 
-from windtunnel_local.service.errors import StoreUnavailable, WindtunnelError
+from windtunnel_local.service.ground.errors import StoreUnavailable, WindtunnelError
 from windtunnel_local.store.migrations import prepare
 from windtunnel_local.store.opening import check_file
 from windtunnel_local.store.reserve import Reserve

@@ -7,9 +7,9 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from typing import Any, get_args
 
-from windtunnel_local.service.errors import JobExists, JobNotFound
-from windtunnel_local.service.model import TERMINAL, Job, JobQuery, JobSummary, Status
-from windtunnel_local.service.request.search import SearchQuery
+from windtunnel_local.service.ground.errors import JobExists, JobNotFound
+from windtunnel_local.service.ground.job import TERMINAL, Job, JobQuery, JobSummary, Status
+from windtunnel_local.service.ground.search_query import SearchQuery
 from windtunnel_local.store import listing, searching
 from windtunnel_local.store.codec import decode_job, encode_record, microseconds
 from windtunnel_local.store.database import Database
@@ -20,7 +20,7 @@ _UNFINISHED = sorted(set(get_args(Status)) - TERMINAL)
 
 
 class JobRecords:
-    """The jobs' part of `service.ports.Store`."""
+    """The jobs' part of `service.ground.ports.Store`."""
 
     def __init__(self, database: Database) -> None:
         """Upon an open file."""

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from contextlib import closing
 from typing import Literal
 
-from windtunnel_local.service.errors import LogsNotFound
-from windtunnel_local.service.ports import LogBatch, LogEvent, LogStream
+from windtunnel_local.service.ground.errors import LogsNotFound
+from windtunnel_local.service.ground.ports import LogBatch, LogEvent, LogStream
 from windtunnel_local.store.database import Database
 
 _LAST_CHARACTER = "\U0010ffff"
@@ -28,7 +28,7 @@ _EVENTS = (
 
 
 class LogRecords:
-    """The logs' part of `service.ports.Store`."""
+    """The logs' part of `service.ground.ports.Store`."""
 
     def __init__(self, database: Database) -> None:
         """Upon an open file."""

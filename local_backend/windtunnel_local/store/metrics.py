@@ -6,15 +6,15 @@ import math
 import sqlite3
 from collections.abc import Sequence
 
-from windtunnel_local.service.errors import LogsNotFound
-from windtunnel_local.service.ports import MetricValue
+from windtunnel_local.service.ground.errors import LogsNotFound
+from windtunnel_local.service.ground.ports import MetricValue
 from windtunnel_local.store.database import Database
 
 _NAMES = "SELECT job, name FROM metric_series"
 
 
 class MetricRecords:
-    """The metrics' part of `service.ports.Store`."""
+    """The metrics' part of `service.ground.ports.Store`."""
 
     def __init__(self, database: Database) -> None:
         """Upon an open file."""

@@ -13,7 +13,7 @@ from windtunnel_local.store.upkeep import Upkeep
 
 
 class SqliteStore(JobRecords, LogRecords, MetricRecords):
-    """Jobs, tags, logs and metrics in one file; see `service.ports.Store`. Safe from several threads."""
+    """Jobs, tags, logs and metrics in one file; see `service.ground.ports.Store`. Safe from several threads."""
 
     def __init__(self, path: Path) -> None:
         """Open the file, and make it if it is not there.

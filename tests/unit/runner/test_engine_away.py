@@ -16,8 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from windtunnel_local.runner.docker import shims
+from windtunnel_local.runner.docker.engine_time import engine_time
 from windtunnel_local.runner.docker.pipes import OutputPipes
-from windtunnel_local.runner.docker.times import engine_time
 
 ID = f"test-{os.getpid()}"
 

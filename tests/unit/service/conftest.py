@@ -13,7 +13,7 @@ from tests.fakes.crash import Fuse, Mortal, quiet_crashes
 from tests.fakes.objects import FakeObjects
 from tests.fakes.runner import FakeContainer, FakeRunner, Image
 from tests.unit.service.samples import config
-from windtunnel_local.service.model import Job
+from windtunnel_local.service.ground.job import Job
 from windtunnel_local.service.training_jobs import TrainingJobService
 from windtunnel_local.store import SqliteStore
 

@@ -11,15 +11,15 @@ import pytest
 from tests.fakes.runner import FakeContainer
 from tests.unit.service.conftest import World, wait_for
 from tests.unit.service.samples import request
-from windtunnel_local.service.errors import JobInUse, RunnerUnavailable
-from windtunnel_local.service.running import hosts, supervisor
+from windtunnel_local.service.ground.errors import JobInUse, RunnerUnavailable
+from windtunnel_local.service.running import host_follower, supervisor
 
 LOST = "InternalServerError: the Docker engine, or this machine, went down"
 
 
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hosts, "_STALLED_S", 0.01)
+    monkeypatch.setattr(host_follower, "_STALLED_S", 0.01)
 
 
 def train(world: World) -> threading.Event:

@@ -12,14 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.service import samples
-from windtunnel_local.service.observed.metric_data import (
+from windtunnel_local.service.ground.ports import LogBatch, LogLine, MetricValue
+from windtunnel_local.service.observed.cloudwatch_metrics import (
     DIMENSION,
     NAMESPACE,
     InvalidParameterCombination,
     InvalidParameterValue,
     MetricsService,
 )
-from windtunnel_local.service.ports import LogBatch, LogLine, MetricValue
 from windtunnel_local.store import SqliteStore
 
 START = datetime(2026, 1, 1, tzinfo=timezone.utc)
@@ -79,7 +79,7 @@ def test_the_end_is_not_included(tmp_path: Path) -> None:
 @given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=20), st.floats(0, 100))
 def test_percentiles_lie_between_the_extremes(values: list[float], percent: float) -> None:
     """And p0, p100 are the extremes."""
-    from windtunnel_local.service.observed.metric_data import _statistic
+    from windtunnel_local.service.observed.cloudwatch_metrics import _statistic
 
     found = _statistic(f"p{percent}")(values)
     assert (

@@ -11,14 +11,14 @@ from tests.fakes.clock import START
 from tests.fakes.runner import FakeContainer
 from tests.unit.service.conftest import World, wait_for
 from tests.unit.service.samples import request
-from windtunnel_local.service.errors import (
+from windtunnel_local.service.ground.errors import (
     JobExists,
     JobInUse,
     JobNotFound,
     RunnerError,
     ValidationFailed,
 )
-from windtunnel_local.service.model import JobQuery
+from windtunnel_local.service.ground.job import JobQuery
 from windtunnel_local.service.running.supervisor import Supervisor
 
 

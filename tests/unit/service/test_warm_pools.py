@@ -13,8 +13,8 @@ from tests.fakes.crash import Crash, Fuse
 from tests.fakes.runner import FakeContainer, Image
 from tests.unit.service.conftest import World, succeed, wait_for
 from tests.unit.service.samples import channel, request
-from windtunnel_local.service.errors import ValidationFailed
-from windtunnel_local.service.model import Job, WarmPool
+from windtunnel_local.service.ground.errors import ValidationFailed
+from windtunnel_local.service.ground.job import Job, WarmPool
 
 CACHE = "/opt/ml/sagemaker/warmpoolcache"
 

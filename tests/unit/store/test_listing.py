@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 from tests.fakes.clock import START
 from tests.unit.store.samples import Steps, named, plan
-from windtunnel_local.service import lifecycle as events
-from windtunnel_local.service.errors import ValidationFailed
-from windtunnel_local.service.lifecycle import advance
-from windtunnel_local.service.model import JobQuery, WarmPool
+from windtunnel_local.service.ground import lifecycle as events
+from windtunnel_local.service.ground.errors import ValidationFailed
+from windtunnel_local.service.ground.job import JobQuery, WarmPool
+from windtunnel_local.service.ground.lifecycle import advance
 from windtunnel_local.store import SqliteStore
 from windtunnel_local.store.listing import statement
 

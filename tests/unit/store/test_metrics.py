@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.unit.store.samples import named
-from windtunnel_local.service.errors import LogsNotFound
-from windtunnel_local.service.ports import MetricValue
+from windtunnel_local.service.ground.errors import LogsNotFound
+from windtunnel_local.service.ground.ports import MetricValue
 from windtunnel_local.store import SqliteStore
 
 

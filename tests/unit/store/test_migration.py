@@ -14,10 +14,10 @@ import pytest
 
 from tests.fakes.clock import START
 from tests.unit.store.samples import batch, named, schema_1
-from windtunnel_local.service import lifecycle as events
-from windtunnel_local.service.errors import WindtunnelError
-from windtunnel_local.service.lifecycle import advance
-from windtunnel_local.service.model import JobQuery
+from windtunnel_local.service.ground import lifecycle as events
+from windtunnel_local.service.ground.errors import WindtunnelError
+from windtunnel_local.service.ground.job import JobQuery
+from windtunnel_local.service.ground.lifecycle import advance
 from windtunnel_local.store import SqliteStore
 from windtunnel_local.store.database import Database
 from windtunnel_local.store.upkeep import remove_lines

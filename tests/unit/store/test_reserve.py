@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 from tests.unit.store.samples import named
-from windtunnel_local.service.errors import StoreUnavailable
+from windtunnel_local.service.ground.errors import StoreUnavailable
 from windtunnel_local.store import SqliteStore, reserve
 
 

@@ -12,10 +12,10 @@ import pytest
 from tests.fakes.clock import START
 from tests.unit.store.samples import named, plan
 from windtunnel_local.api.search import query_of
-from windtunnel_local.service import lifecycle as events
-from windtunnel_local.service.errors import StoreUnavailable, ValidationFailed
-from windtunnel_local.service.lifecycle import advance
-from windtunnel_local.service.model import WarmPool
+from windtunnel_local.service.ground import lifecycle as events
+from windtunnel_local.service.ground.errors import StoreUnavailable, ValidationFailed
+from windtunnel_local.service.ground.job import WarmPool
+from windtunnel_local.service.ground.lifecycle import advance
 from windtunnel_local.store import SqliteStore, database, searching
 
 CHANNELS = [

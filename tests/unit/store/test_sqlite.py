@@ -13,16 +13,16 @@ import pytest
 
 from tests.fakes.clock import START
 from tests.unit.store.samples import batch, named
-from windtunnel_local.service import lifecycle as events
-from windtunnel_local.service.errors import (
+from windtunnel_local.service.ground import lifecycle as events
+from windtunnel_local.service.ground.errors import (
     JobExists,
     JobNotFound,
     LogsNotFound,
     StoreUnavailable,
 )
-from windtunnel_local.service.lifecycle import advance
-from windtunnel_local.service.model import SpotTerms, WarmPool
-from windtunnel_local.service.ports import LogBatch, LogLine, Store
+from windtunnel_local.service.ground.job import SpotTerms, WarmPool
+from windtunnel_local.service.ground.lifecycle import advance
+from windtunnel_local.service.ground.ports import LogBatch, LogLine, Store
 from windtunnel_local.store import SqliteStore
 
 

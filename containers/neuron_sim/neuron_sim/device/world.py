@@ -12,7 +12,7 @@ from typing import Any
 
 import _XLAC
 
-from neuron_sim import settings, topology
+from neuron_sim import settings
 from neuron_sim.errors import TopologyError
 from neuron_sim.settings import Identity
 
@@ -83,6 +83,6 @@ def around_device_kind(kind: Callable[[str], str]) -> Callable[..., str]:
 
     def device_kind(device: str = "") -> str:
         kind(device or str(_XLAC._xla_get_default_device()))
-        return topology.DEVICE_KIND
+        return _current.instance.device_kind
 
     return device_kind

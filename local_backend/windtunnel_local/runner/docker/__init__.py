@@ -3,7 +3,7 @@
 from windtunnel_local.runner.docker.client import Engine
 from windtunnel_local.runner.docker.containers import DockerRunner
 from windtunnel_local.runner.docker.image import ImageStatus, build_image, image_status, image_tag
-from windtunnel_local.runner.docker.keeping import KeepingRunner
+from windtunnel_local.runner.docker.runner import KeepingRunner
 
 __all__ = [
     "DockerRunner",

@@ -15,7 +15,7 @@ from docker.errors import APIError, DockerException
 from docker.utils import kwargs_from_env
 from urllib3.exceptions import HTTPError
 
-from windtunnel_local.service.errors import RunnerError, RunnerUnavailable
+from windtunnel_local.service.ground.errors import RunnerError, RunnerUnavailable
 
 _REQUEST_TIMEOUT_S = 120
 """Creating a container on a busy disk can take long; no engine needs two minutes for it."""

@@ -16,18 +16,18 @@ from docker.errors import APIError, NotFound
 from docker.errors import ImageNotFound as EngineImageNotFound
 from docker.types import NetworkingConfig
 
-from windtunnel_local.runner.docker import engine_end, image, shims, spec
+from windtunnel_local.runner.docker import create_arguments, engine_end, image, shims
 from windtunnel_local.runner.docker.client import Engine, engine_errors
-from windtunnel_local.runner.docker.cursor import Cursor
+from windtunnel_local.runner.docker.engine_time import engine_time
+from windtunnel_local.runner.docker.log_cursor import Cursor
 from windtunnel_local.runner.docker.logs import follow
 from windtunnel_local.runner.docker.networks import Networks
 from windtunnel_local.runner.docker.pipes import OutputPipes
-from windtunnel_local.runner.docker.times import engine_time
 from windtunnel_local.runner.host_network import HostNetwork
 from windtunnel_local.runner.mounts import nested_mountpoints
 from windtunnel_local.runner.settings import RunnerSettings
-from windtunnel_local.service.errors import ImageNotFound, RunnerError, RunnerUnavailable
-from windtunnel_local.service.ports import (
+from windtunnel_local.service.ground.errors import ImageNotFound, RunnerError, RunnerUnavailable
+from windtunnel_local.service.ground.ports import (
     ContainerPlan,
     ContainerState,
     JobPlan,
@@ -50,7 +50,7 @@ _AWAY_POLL_S = 0.2
 
 
 class DockerRunner:
-    """Implements `windtunnel_local.service.ports.Runner` with the Docker engine. Holds no state of jobs
+    """Implements `windtunnel_local.service.ground.ports.Runner` with the Docker engine. Holds no state of jobs
     but their open pipes: labels and names in the engine say all, so a restarted server adopts what runs.
     """
 
@@ -68,7 +68,7 @@ class DockerRunner:
         self._settings = settings
         self._network = network
         self._engine = engine or Engine()
-        self._names = spec.Names(settings.home.resolve())
+        self._names = create_arguments.Names(settings.home.resolve())
         self._networks = Networks(self._engine, self._names)
         self._pipes: dict[str, OutputPipes] = {}
         self._pipes_lock = threading.Lock()
@@ -121,7 +121,7 @@ class DockerRunner:
         created: dict[str, str | None] = {}
         for container in plan.containers:
             network = None
-            if spec.has_own_network(container):
+            if create_arguments.has_own_network(container):
                 network = self._networks.ensure_own(plan.job, isolated)
             elif container.network is None:
                 network = self._networks.ensure_shared()
@@ -202,7 +202,7 @@ class DockerRunner:
         """See the port."""
         with engine_errors("list containers"):
             found = self._engine.client().api.containers(all=True, filters=self._filters(None))
-        return {container["Labels"][spec.JOB_LABEL] for container in found}
+        return {container["Labels"][create_arguments.JOB_LABEL] for container in found}
 
     # --- the pipes of containers that are followed ---
 
@@ -249,15 +249,17 @@ class DockerRunner:
         """The id of the container; None if it is there already."""
         api = self._engine.client().api
         networking = None
-        if spec.has_own_network(plan):
+        if create_arguments.has_own_network(plan):
             endpoint = api.create_endpoint_config(aliases=[plan.host])
             networks = {network: endpoint}
             networking = NetworkingConfig(networks)  # type: ignore[arg-type]  # the stub has the wrong type
         with engine_errors(f"create {plan.host} of job {plan.job}"):
             try:
                 made = api.create_container(
-                    **spec.container_arguments(plan, self._names, self._network),
-                    host_config=api.create_host_config(**spec.host_arguments(plan, self._network, network)),
+                    **create_arguments.container_arguments(plan, self._names, self._network),
+                    host_config=api.create_host_config(
+                        **create_arguments.host_arguments(plan, self._network, network)
+                    ),
                     networking_config=networking,
                 )
             except EngineImageNotFound:

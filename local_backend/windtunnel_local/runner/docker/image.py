@@ -22,8 +22,8 @@ from windtunnel_local.runner.docker.progress import BuildReport, with_ticks
 from windtunnel_local.runner.host_network import HostNetwork
 from windtunnel_local.runner.settings import RunnerSettings
 from windtunnel_local.runner.sources import build_context, containers_folder, content_hash
-from windtunnel_local.service.errors import RunnerError
-from windtunnel_local.service.ports import Progress
+from windtunnel_local.service.ground.errors import RunnerError
+from windtunnel_local.service.ground.ports import Progress
 
 CONTENT_LABEL = "windtunnel.content"
 Target = Literal["training", "test"]

@@ -11,13 +11,13 @@ import shlex
 from collections.abc import Callable
 
 from windtunnel_local.service.data.copying import copy_file
-from windtunnel_local.service.data.distrust import open_regular, require_room
 from windtunnel_local.service.data.listing import list_all
-from windtunnel_local.service.data.paths import JobPaths
-from windtunnel_local.service.data.uris import parse_s3
-from windtunnel_local.service.errors import InputError, NoSuchKey
-from windtunnel_local.service.model import Job
-from windtunnel_local.service.ports import ObjectStore
+from windtunnel_local.service.data.untrusted_files import open_regular, require_room
+from windtunnel_local.service.ground.errors import InputError, NoSuchKey
+from windtunnel_local.service.ground.job import Job
+from windtunnel_local.service.ground.job_paths import JobPaths
+from windtunnel_local.service.ground.ports import ObjectStore
+from windtunnel_local.service.ground.uris import parse_s3
 
 _ENTRIES = "neuronxcc-"
 _UNFINISHED = (".lock",)

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from windtunnel_local.service.data.paths import JobPaths
-from windtunnel_local.service.lifecycle import Event
-from windtunnel_local.service.model import Job, SecondaryStatus
+from windtunnel_local.service.ground.job import Job, SecondaryStatus
+from windtunnel_local.service.ground.job_paths import JobPaths
+from windtunnel_local.service.ground.lifecycle import Event
 from windtunnel_local.service.observed.live_usage import LiveUsage
-from windtunnel_local.service.observed.metrics import MetricCollector
-from windtunnel_local.service.running.backend import Backend, Leaving, Overtaken
-from windtunnel_local.service.running.hosts import HostFollower
+from windtunnel_local.service.observed.metric_collector import MetricCollector
+from windtunnel_local.service.running.host_follower import HostFollower
+from windtunnel_local.service.running.job_records import Backend, Leaving, Overtaken
 from windtunnel_local.service.running.limits import exceeded
 
 

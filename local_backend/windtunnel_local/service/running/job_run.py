@@ -5,14 +5,19 @@ from __future__ import annotations
 import logging
 from contextlib import suppress
 
-from windtunnel_local.service import lifecycle
-from windtunnel_local.service.errors import InputError, RunnerError, RunnerUnavailable, StoreUnavailable
-from windtunnel_local.service.model import Job
-from windtunnel_local.service.running import limits, resources
-from windtunnel_local.service.running.backend import Backend, Leaving, Overtaken
+from windtunnel_local.service.ground import lifecycle
+from windtunnel_local.service.ground.errors import (
+    InputError,
+    RunnerError,
+    RunnerUnavailable,
+    StoreUnavailable,
+)
+from windtunnel_local.service.ground.job import Job
+from windtunnel_local.service.running import limits, slots
+from windtunnel_local.service.running.container_ends import drain
 from windtunnel_local.service.running.context import Run
-from windtunnel_local.service.running.ends import drain
-from windtunnel_local.service.running.failure import internal_reason
+from windtunnel_local.service.running.failure_reason import internal_reason
+from windtunnel_local.service.running.job_records import Backend, Leaving, Overtaken
 from windtunnel_local.service.running.steps import STEPS
 
 _log = logging.getLogger(__name__)
@@ -50,7 +55,7 @@ class JobRun:
                 # In most cases the disk is full. A job whose thread gave up would never end.
                 self._run.leaving.wait(pause_s)
                 pause_s = min(2 * pause_s, _LONGEST_RETRY_S)
-            resources.release(self._run, self._backend.job(self._name))
+            slots.release(self._run, self._backend.job(self._name))
         except Leaving:
             _log.info("Job %s is left as it is; the next server adopts it.", self._name)
         finally:
@@ -125,5 +130,5 @@ class JobRun:
         except StoreUnavailable:
             if job.lifecycle.secondary != "Downloading":
                 raise
-            resources.remove(self._run, job)  # in most cases it is what was fetched that fills the disk
+            slots.remove(self._run, job)  # in most cases it is what was fetched that fills the disk
             self._run.advance(failed)

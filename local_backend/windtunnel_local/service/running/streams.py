@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from windtunnel_local.service.model import Job
+from windtunnel_local.service.ground.job import Job
 
 
 def stream_name(job: Job, host: str) -> str:

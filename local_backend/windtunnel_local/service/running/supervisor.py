@@ -6,10 +6,10 @@ import logging
 import threading
 
 from windtunnel_local.service.data.trees import remove_tree
-from windtunnel_local.service.errors import RunnerError, RunnerUnavailable
-from windtunnel_local.service.lifecycle import StopRequested
-from windtunnel_local.service.model import Job
-from windtunnel_local.service.running.backend import Backend
+from windtunnel_local.service.ground.errors import RunnerError, RunnerUnavailable
+from windtunnel_local.service.ground.job import Job
+from windtunnel_local.service.ground.lifecycle import StopRequested
+from windtunnel_local.service.running.job_records import Backend
 from windtunnel_local.service.running.job_run import JobRun
 from windtunnel_local.service.running.queue import need_of
 

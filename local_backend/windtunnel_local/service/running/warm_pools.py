@@ -1,6 +1,6 @@
 """Warm pools: containers that wait for a next job, who takes them over, and who ends them.
 
-A pool is what the record of the job that left it says (`service.warm_pool`): nothing else is
+A pool is what the record of the job that left it says (`ground.warm_pool_states`): nothing else is
 remembered, so a new server finds what there is. One thread ends pools: when their period has
 passed, when a container of them has ended, when the server is told to leave. If the server is
 killed instead, they wait for the next one, and end by themselves when their period has passed.
@@ -16,17 +16,17 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from windtunnel_local.service import warm_pool
-from windtunnel_local.service.data import kept
+from windtunnel_local.service.data import warm_pool_folders
 from windtunnel_local.service.data.trees import remove_tree
-from windtunnel_local.service.errors import JobNotFound, RunnerError
-from windtunnel_local.service.model import Job, JobQuery, WarmPool
+from windtunnel_local.service.ground import warm_pool_states
+from windtunnel_local.service.ground.errors import JobNotFound, RunnerError
+from windtunnel_local.service.ground.job import Job, JobQuery, WarmPool
 from windtunnel_local.service.request import plan
 from windtunnel_local.service.running.queue import need_of
 from windtunnel_local.service.running.streams import stream_name
 
 if TYPE_CHECKING:
-    from windtunnel_local.service.running.backend import Backend
+    from windtunnel_local.service.running.job_records import Backend
 
 _log = logging.getLogger(__name__)
 
@@ -104,22 +104,26 @@ class WarmPools:
             self._names.add(job.name)
         containers = plan.plan_job(job, self._backend.config)
         try:
-            fit = self._backend.runner.retain(containers, warm_pool.until(job))
+            fit = self._backend.runner.retain(containers, warm_pool_states.until(job))
         except RunnerError as error:
             _log.warning("The warm pool of job %s cannot be kept: %s", job.name, error)
             fit = False
-        if self._left or not fit or not kept.empty(job, self._backend.config.paths(job.slot), containers):
+        if (
+            self._left
+            or not fit
+            or not warm_pool_folders.empty(job, self._backend.config.paths(job.slot), containers)
+        ):
             self._record_end(job.name)
             self._names.discard(job.name)
             return False
         with self._lock:
             name = job.name
             job = self._backend.amend(
-                name, lambda now: replace(now, warm_pool=warm_pool.made_ready(now.warm_pool))
+                name, lambda now: replace(now, warm_pool=warm_pool_states.made_ready(now.warm_pool))
             )
             if job.warm_pool is None or not job.warm_pool.ready:
                 return False  # ended meanwhile
-            self._until[name] = warm_pool.until(job).timestamp()
+            self._until[name] = warm_pool_states.until(job).timestamp()
             self._park(job)
         self.wake()
         return True
@@ -199,7 +203,7 @@ class WarmPools:
         if job is None or job.warm_pool is None or job.warm_pool.status != "Available":
             self._names.discard(name)
             return
-        if self._left or backend.clock.now() >= warm_pool.until(job):
+        if self._left or backend.clock.now() >= warm_pool_states.until(job):
             self.end(name)
             return
         if not job.warm_pool.ready:  # in general the thread of its job is at it
@@ -214,9 +218,9 @@ class WarmPools:
             if states != {"created"}:
                 _log.info("The warm pool of job %s is gone: %s.", name, ", ".join(sorted(states)))
                 self.end(name)
-            elif self._until.get(name) != warm_pool.until(job).timestamp():
-                backend.runner.retain(plan.plan_job(job, backend.config), warm_pool.until(job))
-                self._until[name] = warm_pool.until(job).timestamp()
+            elif self._until.get(name) != warm_pool_states.until(job).timestamp():
+                backend.runner.retain(plan.plan_job(job, backend.config), warm_pool_states.until(job))
+                self._until[name] = warm_pool_states.until(job).timestamp()
         except RunnerError as error:
             _log.warning("The warm pool of job %s is out of sight: %s", name, error)
 
@@ -243,7 +247,7 @@ class WarmPools:
         for pool in self._available():
             # A slot that is named for the job, of a deleted one of its name, would look like one of its own.
             foreign = plan.has_taken_over(replace(job, slot=pool.slot))
-            if foreign and now < warm_pool.until(pool) and warm_pool.matches(pool, job):
+            if foreign and now < warm_pool_states.until(pool) and warm_pool_states.matches(pool, job):
                 yield pool
 
     def _fits(self, pool: Job, job: Job) -> bool:
@@ -260,7 +264,7 @@ class WarmPools:
         cursors = {host: self._backend.store.log_cursor(stream_name(pool, host)) for host in job.hosts}
         # A job that printed nothing has left the log where it found it.
         begins = {host: cursor for host, cursor in cursors.items() if cursor}
-        mine = warm_pool.took_over(state, {**state.begins, **begins})
+        mine = warm_pool_states.took_over(state, {**state.begins, **begins})
         taken = self._backend.amend(job.name, lambda now: replace(now, slot=pool.slot, warm_pool=mine))
         self._mark_reused(taken)
         return taken
@@ -269,7 +273,7 @@ class WarmPools:
         now = self._backend.clock.now()
         for pool in list(self._available()):
             if pool.slot == by.slot and pool.name != by.name:
-                self._backend.amend(pool.name, lambda job: warm_pool.reused(job, by.name, now))
+                self._backend.amend(pool.name, lambda job: warm_pool_states.reused(job, by.name, now))
                 self._names.discard(pool.name)
         self._backend.queue.unpark(by.slot)
 
@@ -295,7 +299,7 @@ class WarmPools:
             now = self._backend.clock.now()
             try:
                 before = self._backend.job(name)
-                after = self._backend.amend(name, lambda job: warm_pool.terminated(job, now))
+                after = self._backend.amend(name, lambda job: warm_pool_states.terminated(job, now))
             except JobNotFound:
                 return None
             return after if after.warm_pool != before.warm_pool else None

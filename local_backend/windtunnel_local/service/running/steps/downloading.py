@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from windtunnel_local.service import lifecycle
-from windtunnel_local.service.data import inputs, kept, outputs
+from windtunnel_local.service.data import inputs, outputs, warm_pool_folders
 from windtunnel_local.service.data.checkpoints import fetch_checkpoints
 from windtunnel_local.service.data.compile_cache import fetch_cache
-from windtunnel_local.service.data.paths import ML, TENSORBOARD, JobPaths
 from windtunnel_local.service.data.trees import remove_tree
-from windtunnel_local.service.model import Job
+from windtunnel_local.service.ground import lifecycle
+from windtunnel_local.service.ground.job import Job
+from windtunnel_local.service.ground.job_paths import ML, TENSORBOARD, JobPaths
 from windtunnel_local.service.request import plan, requests
 from windtunnel_local.service.running.context import Run
 
@@ -38,7 +38,7 @@ def _prepare(run: Run, job: Job) -> None:
     if not plan.has_taken_over(job):
         _clear(folders)
     if plan.is_kept(job):
-        kept.make_folders(job, folders)
+        warm_pool_folders.make_folders(job, folders)
     for host in job.hosts:
         for folder in folders.folders(host):
             folder.mkdir(parents=True, exist_ok=True)
@@ -58,7 +58,7 @@ def _prepare(run: Run, job: Job) -> None:
 
 def _is_emptied(run: Run, job: Job) -> bool:
     """Remove what an earlier attempt brought into a slot that was taken over; whether its folders are whole."""
-    return kept.empty(job, run.folders(job), plan.plan_job(job, run.backend.config))
+    return warm_pool_folders.empty(job, run.folders(job), plan.plan_job(job, run.backend.config))
 
 
 def _clear(folders: JobPaths) -> None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import logging
 from contextlib import suppress
 
-from windtunnel_local.service import lifecycle
-from windtunnel_local.service.errors import RunnerError
-from windtunnel_local.service.model import Job
-from windtunnel_local.service.running.attempts import end_attempt, started_hosts
+from windtunnel_local.service.ground import lifecycle
+from windtunnel_local.service.ground.errors import RunnerError
+from windtunnel_local.service.ground.job import Job
+from windtunnel_local.service.running.between_attempts import end_attempt, started_hosts
+from windtunnel_local.service.running.container_ends import bring_down, drain
 from windtunnel_local.service.running.context import Run
-from windtunnel_local.service.running.ends import bring_down, drain
 
 _log = logging.getLogger(__name__)
 

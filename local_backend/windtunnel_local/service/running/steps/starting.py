@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from windtunnel_local.service import lifecycle
-from windtunnel_local.service.model import Job, SecondaryStatus
+from windtunnel_local.service.ground import lifecycle
+from windtunnel_local.service.ground.job import Job, SecondaryStatus
 from windtunnel_local.service.request import plan
 from windtunnel_local.service.running.context import Run
-from windtunnel_local.service.running.resources import claim
+from windtunnel_local.service.running.slots import claim
 
 _PROGRESS_INTERVAL_S = 0.2
 _TICKS_IN_LINE = 20

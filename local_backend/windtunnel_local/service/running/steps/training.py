@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from windtunnel_local.service import lifecycle
-from windtunnel_local.service.model import Job
-from windtunnel_local.service.ports import ContainerState
+from windtunnel_local.service.ground import lifecycle
+from windtunnel_local.service.ground.job import Job
+from windtunnel_local.service.ground.ports import ContainerState
 from windtunnel_local.service.request import plan
 from windtunnel_local.service.running import limits, spot
-from windtunnel_local.service.running.checkpointing import Sync, checkpoints_synced
+from windtunnel_local.service.running.checkpoint_sync import Sync, checkpoints_synced
+from windtunnel_local.service.running.container_ends import bring_down, drain, first_failure
 from windtunnel_local.service.running.context import Run
-from windtunnel_local.service.running.ends import bring_down, drain, first_failure
-from windtunnel_local.service.running.failure import failure_reason
-from windtunnel_local.service.running.hosts import HostFollower, raise_errors
+from windtunnel_local.service.running.failure_reason import failure_reason
+from windtunnel_local.service.running.host_follower import HostFollower, raise_errors
 from windtunnel_local.service.running.start_failure import TAIL_LINES, start_failure
 from windtunnel_local.service.running.streams import stream_name
 

@@ -1,0 +1,1 @@
+"""The `process` runner: jobs without containers."""
