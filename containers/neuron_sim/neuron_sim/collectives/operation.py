@@ -44,7 +44,7 @@ def communicator() -> Communicator:
 
 
 def join() -> None:
-    """Let the other cores of this host know this one. What is in the way, the first use of the device says."""
+    """Let the other cores of this host notice when this one ends. Errors wait for the first use of the device."""
     if _current is not None:
         with contextlib.suppress(NeuronSimError, OSError):
             communicator().join()

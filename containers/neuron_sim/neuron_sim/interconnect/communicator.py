@@ -46,10 +46,7 @@ class Communicator:
         self._announced: tuple[list[int], str] | None = None
 
     def join(self) -> None:
-        """Be known to the other workers of this host, so that they notice when this one ends.
-
-        Whoever calls this also calls `leave`.
-        """
+        """Let the other workers of this host notice when this one ends. Whoever calls this also calls `leave`."""
         self._leave_is_due = True
         if self._identity.local_world_size > 1:
             self._shared()
