@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -74,7 +75,15 @@ RULES = (
     # and conditions are no business of a training job, so the service's port does not have them).
     Rule(
         "windtunnel_local.api",
-        ("windtunnel_local.service", "windtunnel_local.objects", "starlette", "anyio", "botocore", "cbor2"),
+        (
+            "windtunnel_local.service",
+            "windtunnel_local.objects",
+            "windtunnel.priceperf.instances",
+            "starlette",
+            "anyio",
+            "botocore",
+            "cbor2",
+        ),
     ),
     # The composition root and its commands see everything of the backend.
     Rule("windtunnel_local", ("windtunnel_local", "windtunnel.priceperf", "starlette", "uvicorn")),
@@ -153,6 +162,58 @@ def test_imports_run_one_way(name: str) -> None:
         assert any(within(target, prefix) for prefix in allowed), (
             f"{name} imports {target}; {rule.package} may import {', '.join(allowed)} and the standard library"
         )
+
+
+def file_imports() -> Iterator[tuple[str, str]]:
+    """Which file of ours imports which other: (importer, imported)."""
+    for name, path in MODULES.items():
+        for target in imported(name, path):
+            while target and target not in MODULES:
+                target = target.rpartition(".")[0]
+            if target and target != name:
+                yield name, target
+
+
+def neighbours(edges: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    """The same imports between the units of one package: its files and folders, each as a whole.
+
+    `a.b.c` imports `a.d.e`: `a.b` needs `a.d`. A package's own `__init__` is no unit beside its parts.
+    """
+    for importer, target in edges:
+        above, below = importer.split("."), target.split(".")
+        same = next((i for i, (a, b) in enumerate(zip(above, below, strict=False)) if a != b), None)
+        if same is not None:
+            yield ".".join(above[: same + 1]), ".".join(below[: same + 1])
+
+
+def circle(edges: Iterable[tuple[str, str]]) -> list[str]:
+    """The names along one circle, or none."""
+    graph: dict[str, set[str]] = {}
+    for importer, target in edges:
+        graph.setdefault(importer, set()).add(target)
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        return [str(name) for name in reversed(error.args[1])]
+    return []
+
+
+def test_no_files_import_each_other() -> None:
+    """Whoever reads a file needs no file that needs it."""
+    assert circle(file_imports()) == []
+
+
+def test_no_folders_import_each_other() -> None:
+    """The parts of each package stand on floors."""
+    assert circle(neighbours(file_imports())) == []
+
+
+def test_circles_are_found() -> None:
+    """The checker itself: between files, and between folders whose files have no circle."""
+    files = [("p.a.one", "p.b.one"), ("p.b.two", "p.a.two"), ("p.a.one", "p.a")]
+    assert circle(files) == []
+    assert set(circle(neighbours(files))) == {"p.a", "p.b"}
+    assert set(circle([("p.a", "p.b"), ("p.b", "p.c"), ("p.c", "p.a")])) == {"p.a", "p.b", "p.c"}
 
 
 def test_only_the_settings_read_the_environment() -> None:

@@ -8,7 +8,8 @@ device kind, counters of what ran, and the tools around it.
 
     topology      what an instance has: devices, cores, memory
     settings      the only reader of the environment
-    collectives/  data between cores: shared memory in a host, gloo between hosts
+    activation    makes this process a core: called through torch_xla's own Neuron hook
+    interconnect/ data between cores: shared memory in a host, gloo between hosts
     device/       how torch_xla sees a core: world, ordinals, collectives, refusals
     counters/     what ran, as JSON lines: graphs, steps, collectives, input waits
     diagnostics/  what Trainium would tell too late: recompilations, values read in the loop, CPU fallbacks

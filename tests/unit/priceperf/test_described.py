@@ -25,9 +25,9 @@ from windtunnel.priceperf import (
     sensitivity,
     training_step,
 )
-from windtunnel.priceperf.footprint import memory_need
-from windtunnel.priceperf.published_rows import TRN1_ROWS, PublishedRow
-from windtunnel.priceperf.validation import validate_built_in
+from windtunnel.priceperf.calibration.accuracy import validate_built_in
+from windtunnel.priceperf.calibration.trn1_rows import TRN1_ROWS, PublishedRow
+from windtunnel.priceperf.model.memory_need import memory_need
 
 PAIR = ("ml.trn1.32xlarge", "ml.p4d.24xlarge")
 SIZE = FullScale(100_000)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import logging
+from dataclasses import replace
 from io import BytesIO
-from typing import Any
 
+from windtunnel.priceperf.workload.counters import Counters, Spot
 from windtunnel_local.service.data import outputs
 from windtunnel_local.service.data.checkpoints import store_checkpoints
 from windtunnel_local.service.data.compile_cache import store_cache
@@ -59,8 +60,8 @@ def _store_counters(run: Run, job: Job) -> None:
                 folders.counters(host),
             )
         ]
-        document = metering.measure(job, ranks, _container_times(run, job), run.ports.clock.now())
-        data = json.dumps({**document, **_attempts(job)}, indent=2).encode()
+        counters = metering.measure(job, ranks, _container_times(run, job), run.ports.clock.now())
+        data = json.dumps(_with_attempts(counters, job).to_dict(), indent=2).encode()
     except (ValueError, TypeError, KeyError, AttributeError):
         _log.exception("Job %s: the counters cannot be read; the job has no report.", job.name)
         return
@@ -68,18 +69,17 @@ def _store_counters(run: Run, job: Job) -> None:
     run.ports.objects.put(bucket, key, BytesIO(data))
 
 
-def _attempts(job: Job) -> dict[str, Any]:
-    """What a report says of a job that was interrupted or restarted, and of what is only assumed."""
-    life = job.lifecycle
-    found: dict[str, Any] = {"attempts": life.count("Downloading")}
+def _with_attempts(counters: Counters, job: Job) -> Counters:
+    """With what a report says of a job that was interrupted or restarted, and of what is only assumed."""
+    life, spot = job.lifecycle, None
     if job.spot is not None:
-        found["spot"] = {
-            "interruptions_simulated": life.count("Interrupted"),
-            "interruptions_asked": job.spot.interruptions,
-            "seed": job.spot.seed,
-            "discount_assumed": job.spot.discount,
-        }
-    return found
+        spot = Spot(
+            interruptions_simulated=life.count("Interrupted"),
+            interruptions_asked=job.spot.interruptions,
+            seed=job.spot.seed,
+            discount_assumed=job.spot.discount,
+        )
+    return replace(counters, attempts=life.count("Downloading"), spot=spot)
 
 
 def _container_times(run: Run, job: Job) -> metering.ContainerTimes:
