@@ -58,7 +58,10 @@ RULES = (
     Rule(
         "windtunnel_local.service.observed", (*_floors("ground", "request", "data"), "windtunnel.priceperf")
     ),
-    Rule("windtunnel_local.service.running", _floors("ground", "request", "data", "observed")),
+    Rule(
+        "windtunnel_local.service.running",
+        (*_floors("ground", "request", "data", "observed"), "windtunnel.priceperf"),
+    ),
     Rule("windtunnel_local.service", ("windtunnel_local.service",)),
     # What the service needs, implemented: each on its own.
     # (A search looks also at what an answer computes from a job.)
