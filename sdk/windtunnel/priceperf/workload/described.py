@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 
 from ..calibration.calibrations import calibration_of
 from ..calibration.described_range import description_check
-from ..errors import InvalidInput
+from ..errors import InvalidInput, quoted
 from ..instances import InstanceType
 from ..model import fixed_costs
 from ..model.architectures import ARCHITECTURES, Architecture
@@ -23,7 +23,7 @@ from ..model.memory_need import usual_attention, usual_recompute
 from ..model.precision import BF16_AUTOCAST, Precision
 from ..model.training_settings import DTYPE_BYTES, Attention, Recompute, Training, ZeroStage
 from .counted import GPU_PRECISIONS
-from .full_scale import LARGEST, FullScale, shown
+from .full_scale import LARGEST, FullScale
 from .workload import BatchRule, Cluster, Run, Workload
 
 Optimizer = Literal["adamw", "lamb", "sgd"]
@@ -85,7 +85,7 @@ class DescribedWorkload(Workload):
             number = isinstance(value, int | float) and not isinstance(value, bool)
             if not (number and 1 <= value <= LARGEST and value == int(value)):
                 raise InvalidInput(
-                    f"{name} must be a whole number of 1 or more, at most {LARGEST:g}, not {shown(value)}"
+                    f"{name} must be a whole number of 1 or more, at most {LARGEST:g}, not {quoted(value)}"
                 )
         for name, valid in (
             ("dtype", ("bf16", "fp32")),

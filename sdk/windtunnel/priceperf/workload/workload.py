@@ -13,6 +13,7 @@ from ..model.counted_step import StepTime
 from ..model.intervals import RangeCheck
 from ..model.precision import Precision
 from ..model.training_settings import Attention, Recompute, Training, ZeroStage
+from .counters import MOST_INSTANCES
 
 if TYPE_CHECKING:
     from ..model.architectures import Architecture
@@ -28,8 +29,6 @@ BatchRule = Literal["global", "per_device", "rehearsed"]
 ``per_device``: all the same samples of one step on each worker.
 ``rehearsed``: Neuron instances keep the samples a worker, GPUs get the largest Neuron instance's global batch.
 """
-MOST_INSTANCES = 1_000_000
-"""Assumption: more than any cluster has; it keeps figures in the range of numbers."""
 BATCH_RULES: tuple[BatchRule, ...] = ("global", "per_device", "rehearsed")
 
 
