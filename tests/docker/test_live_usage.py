@@ -13,7 +13,7 @@ import pytest
 
 from tests.docker.conftest import estimator
 from windtunnel import LocalSession, __version__
-from windtunnel.reports.live_usage import rates as usage
+from windtunnel.reports import live_usage as usage
 
 pytestmark = pytest.mark.docker
 

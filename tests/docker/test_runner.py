@@ -14,8 +14,8 @@ from tests.fakes.runner_settings import Settings
 from windtunnel_local.runner.docker import DockerRunner, Engine
 from windtunnel_local.runner.docker.base import ensure_base
 from windtunnel_local.runner.host_network import HostNetwork
+from windtunnel_local.service.ground.containers import ContainerPlan, JobPlan, LogLine, Mount
 from windtunnel_local.service.ground.errors import ImageNotFound, RunnerError, RunnerUnavailable
-from windtunnel_local.service.ground.ports import ContainerPlan, JobPlan, LogLine, Mount
 
 pytestmark = pytest.mark.docker
 

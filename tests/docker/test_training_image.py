@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from windtunnel_local.runner.docker import DockerRunner, build_image, image_status
-from windtunnel_local.service.ground.ports import ContainerPlan, JobPlan, Mount
+from windtunnel_local.service.ground.containers import ContainerPlan, JobPlan, Mount
 from windtunnel_local.settings import Settings, from_environment
 
 pytestmark = pytest.mark.docker

@@ -14,8 +14,8 @@ from tests.fakes.runner_settings import Settings
 from tests.faults.engine import BASE, PrivateEngine, can_run
 from windtunnel_local.runner.docker import DockerRunner, shims
 from windtunnel_local.runner.host_network import HostNetwork
+from windtunnel_local.service.ground.containers import ContainerPlan, JobPlan
 from windtunnel_local.service.ground.errors import RunnerUnavailable
-from windtunnel_local.service.ground.ports import ContainerPlan, JobPlan
 
 pytestmark = [
     pytest.mark.docker,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from windtunnel import settings
 from windtunnel.errors import ConfigurationError, SourceError, UnsupportedArgument
 from windtunnel.estimator.from_job import arguments_of
-from windtunnel.job import TrainingJob, wants_logs
+from windtunnel.job.training_job import TrainingJob, wants_logs
 from windtunnel.request import checks
 from windtunnel.request.argument_types import check_kind
 from windtunnel.request.arguments import (
@@ -21,16 +21,12 @@ from windtunnel.request.arguments import (
     refuse_unknown,
     refuse_unsupported,
 )
+from windtunnel.request.build import Code, base_name_from_image, build_request, job_name_from_base
 from windtunnel.request.inputs import Channel, FileSystemInput, Inputs, TrainingInput, channels, split_s3
 from windtunnel.request.source_archive import check_entry_point_name, source_tree
-from windtunnel.request.training_request import (
-    Code,
-    TrainingRequest,
-    base_name_from_image,
-    build_request,
-    job_name_from_base,
-)
-from windtunnel.session.sessions import Session, resolve_session
+from windtunnel.request.training_request import TrainingRequest
+from windtunnel.session.resolve import resolve_session
+from windtunnel.session.session import Session
 
 if TYPE_CHECKING:
     from windtunnel.priceperf import FullScale, PriceBook
@@ -116,7 +112,7 @@ class EstimatorBase(JobArguments):
         )
         if limit is None:
             return request
-        from windtunnel.budget.max_cost import limited  # the price model is loaded only for who asks it
+        from windtunnel.estimator.max_cost import limited  # the price model is loaded only for who asks it
 
         return limited(
             request,
@@ -266,7 +262,7 @@ class EstimatorBase(JobArguments):
         """Before anything is uploaded: the budget, or on AWS what the job may cost without one."""
         lines: tuple[str | None, ...] = () if request.budget is None else request.budget.lines()
         if request.budget is None and not self.session.local:
-            from windtunnel.budget.max_cost import exposure
+            from windtunnel.estimator.max_cost import exposure
 
             lines = (exposure(request, self.session, prices),)
         sys.stdout.write("".join(f"{line}\n" for line in lines if line))

@@ -21,9 +21,9 @@ from windtunnel.estimator.from_job import code_arguments
 from windtunnel.request import checks, training_images
 from windtunnel.request.argument_types import check_kind
 from windtunnel.request.arguments import AnyPath, Tags, refuse_unsupported
+from windtunnel.request.build import encode_hyperparameters
 from windtunnel.request.instance_groups import group_names
-from windtunnel.request.training_request import encode_hyperparameters
-from windtunnel.session.sessions import Session
+from windtunnel.session.session import Session
 
 
 class Estimator(EstimatorBase):

@@ -1,4 +1,4 @@
-"""The way back: the description of a job that exists -> the keyword arguments of its estimator. Pure."""
+"""From a job that exists back to its estimator: description -> keyword arguments. Pure."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ class NotListed:
 
 
 def pricing_client(boto_session: Any = None) -> Any:
-    """A client of AWS's own price list; local backends serve none, so endpoints that lead there are ignored.
+    """A boto3 client of AWS's price list. It ignores endpoints set for the local backend, which has no such list.
 
     ``AWS_ENDPOINT_URL_PRICING`` counts: who sets it means this service.
 
@@ -187,7 +187,7 @@ def _part(holder: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 
 
 def _is_wanted(attributes: Mapping[str, Any], name: str, region: str, offering: Offering) -> bool:
-    """Whether a product is an hour of that instance; what it does not say of itself is not held against it."""
+    """Whether a product is an hour of that instance. An attribute that the product lacks does not rule it out."""
     if attributes.get("regionCode", region) != region:
         return False
     if offering == EC2_ON_DEMAND:
@@ -243,7 +243,7 @@ def _offers(product: Mapping[str, Any]) -> Iterator[tuple[str, str, str, str]]:
 
 
 def _counts(amount: str, effective: str, now: datetime) -> bool:
-    """Products without a price of their own (0 dollars), and prices to come, are none for today."""
+    """Whether a price holds today: not one of 0 dollars, and not one of a later date."""
     try:
         return 0 < float(amount) < float("inf") and _day(effective) <= now.date()
     except ValueError:

@@ -169,7 +169,7 @@ def _read(path: Path) -> list[ListedPrice]:
 
 
 def _check(entry: ListedPrice) -> None:
-    """Refuse what a refresh does not write: one such entry would change figures without a word.
+    """Refuse an entry that a refresh would not have written: it would change figures silently.
 
     Raises:
         ValueError: and what `ListedPrice.price` raises.

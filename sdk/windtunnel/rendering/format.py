@@ -95,7 +95,7 @@ def plain(value: float) -> str:
 
 
 def name(text: object) -> str:
-    r"""A name that a file gives, as text of one line: control characters and halves of pairs as ``\x1b``."""
+    r"""A name from a file as one line of text: control characters and lone surrogates are written as ``\x1b``."""
     return _UNPRINTABLE.sub(lambda match: match[0].encode("unicode_escape").decode(), str(text))
 
 

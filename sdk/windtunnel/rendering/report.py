@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from windtunnel.priceperf import InvalidInput
+from windtunnel.priceperf.errors import InvalidInput
 from windtunnel.rendering.document import Document
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ TEXT_WIDTH = 100
 PNG_DPI = 200
 
 
-class DrawnDocument:
+class Report:
     """A document that draws itself: ``print``, rich, notebooks, HTML files, charts."""
 
     def document(self) -> Document:

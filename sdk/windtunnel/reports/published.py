@@ -1,17 +1,45 @@
-"""AWS's table of trn1 against p4d as a document and as data."""
+"""AWS's published table of trn1 against p4d: recomputed, and predicted from a rehearsal."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from windtunnel.priceperf import PublishedComparison
+from windtunnel.priceperf import PublishedComparison, published_comparison
 from windtunnel.priceperf.published.bert_jobs import SOURCE, PublishedJob
-from windtunnel.priceperf.published.bert_jobs_predicted import Predictions, without_recording
+from windtunnel.priceperf.published.bert_jobs_predicted import Predictions, predictions, without_recording
 from windtunnel.priceperf.published.bert_rehearsal import COUNTERS, HOST_CPU
 from windtunnel.rendering.document import Document, Row, Section
+from windtunnel.rendering.report import Report
 
 
-def document(table: PublishedComparison, predicted: Predictions) -> Document:
+class PublishedReport(Report):
+    """AWS's published table beside its own arithmetic, and as modelled from a rehearsal of that job.
+
+    Attributes:
+        table: the published figures and what follows from them.
+        predicted: the same jobs, modelled.
+    """
+
+    def __init__(self, table: PublishedComparison, predicted: Predictions) -> None:
+        """Built by `published`."""
+        self.table = table
+        self.predicted = predicted
+
+    def document(self) -> Document:
+        """The report as sections."""
+        return _document(self.table, self.predicted)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return _data(self.table, self.predicted)
+
+
+def published() -> PublishedReport:
+    """AWS's price/performance table of trn1 against p4d, recomputed, and predicted from a rehearsal."""
+    return PublishedReport(published_comparison(), predictions())
+
+
+def _document(table: PublishedComparison, predicted: Predictions) -> Document:
     """The published table, its arithmetic, the later price, and the model held against it."""
     return Document(
         "AWS's published price/performance: BERT base on Amazon Polarity",
@@ -24,7 +52,7 @@ def document(table: PublishedComparison, predicted: Predictions) -> Document:
     )
 
 
-def data(table: PublishedComparison, predicted: Predictions) -> dict[str, Any]:
+def _data(table: PublishedComparison, predicted: Predictions) -> dict[str, Any]:
     """The same figures for machines."""
     return {
         "schema": "windtunnel.published/1",

@@ -1,4 +1,4 @@
-"""Is every argument of the kind that it is annotated with? Read from the annotations: none is forgotten."""
+"""Checks that arguments have the types of their annotations."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NAMES: Mapping[Any, str] = {
 def check_kinds(arguments: object, of: type, skip: Collection[str] = ()) -> None:
     """Compare the attributes that class ``of`` annotates with their annotations.
 
-    What is in a dict is left to who knows what belongs there, and what is in ``skip`` to better words.
+    What a dict holds is not looked at. ``skip``: arguments whose own check has a better message.
 
     Raises:
         ConfigurationError: names the first that does not fit.

@@ -206,7 +206,7 @@ def _location(name: str, given: object) -> str:
 
 
 def _check_data(name: str, path: Path) -> None:
-    """It exists, and a directory has something in it."""
+    """Check that the data exists, and that a directory is not empty."""
     if not path.exists():
         parent = next(folder for folder in path.parents if folder.is_dir())
         entries = ", ".join(sorted(entry.name for entry in parent.iterdir())[:8]) or "nothing"

@@ -68,7 +68,7 @@ def files(credentials: Credentials, bucket: str, role: str) -> dict[str, str]:
 def entering(
     before: Mapping[str, str], home: Path, folder: Path, endpoint: str, credentials: Credentials
 ) -> dict[str, str | None]:
-    """The changes that lead into the environment; ``folder``: where `files` are. Idempotent.
+    """What to set (None: to unset) so that AWS's clients use the local backend. Idempotent.
 
     Args:
         before: the variables there are.
@@ -98,7 +98,7 @@ def entering(
 
 
 def leaving(now: Mapping[str, str]) -> dict[str, str | None]:
-    """The changes that lead back to what was before `entering`; none where nothing was entered.
+    """What to set (None: to unset) to undo `entering`; nothing where it was not done.
 
     Raises:
         ConfigurationError: what was saved cannot be read.
@@ -133,6 +133,6 @@ def _saved(before: Mapping[str, str], changes: Changes) -> str:
 
 
 def _bypassing(no_proxy: str) -> str:
-    """The list of hosts that need no proxy, with ours."""
+    """The value of no_proxy, with the loopback address added."""
     hosts = [host.strip() for host in no_proxy.split(",") if host.strip()]
     return ",".join(hosts if _LOOPBACK in hosts or "*" in hosts else [*hosts, _LOOPBACK])

@@ -182,7 +182,7 @@ class Backend:
             ) from error
 
     def account_and_region(self) -> tuple[str, str]:
-        """What the backend plays, also before it has ever run."""
+        """The account and region that the backend plays, also before its first start."""
         if not (self.home / "credentials.json").exists():
             return DEFAULT_ACCOUNT, DEFAULT_REGION
         credentials = self.credentials()
@@ -263,7 +263,7 @@ class Backend:
 
 
 def _boot() -> str:
-    """What tells this boot of the machine from others; empty where the system does not say."""
+    """An id of this boot of the machine; empty where the system has none."""
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     except OSError:

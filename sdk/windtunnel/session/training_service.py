@@ -1,4 +1,4 @@
-"""The narrow seam between this SDK and the services.
+"""The port to AWS, or to the local server, which answers the same calls.
 
 Everything the SDK asks of SageMaker, CloudWatch Logs, S3, STS and IAM is one of these calls.
 `boto3_service` makes them with boto3, against AWS or the local backend; tests use a small real
@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from typing import IO, Any, Protocol
 
 LOG_GROUP = "/aws/sagemaker/TrainingJobs"
+TERMINAL = frozenset({"Completed", "Failed", "Stopped"})
+"""Statuses of a job that has ended."""
 
 
 @dataclass(frozen=True)

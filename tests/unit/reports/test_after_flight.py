@@ -13,11 +13,13 @@ import pytest
 from tests.fakes.descriptions import START, described
 from windtunnel import ConfigurationError, JobNotFinished, ServiceCallFailed
 from windtunnel.cli.main import main
+from windtunnel.priceperf import FullScale
 from windtunnel.reports.aws_job.description import DescribedJob, flight_of
 from windtunnel.reports.aws_job.report import FlightReport, evidence_for
-from windtunnel.reports.comparison.report import compare, scaling
-from windtunnel.reports.job.report import FullScale, report_for_counters
-from windtunnel.reports.job.report import report_for_job as report_of
+from windtunnel.reports.comparison.report import compare
+from windtunnel.reports.comparison.scaling import scaling
+from windtunnel.reports.for_job import report_for_job as report_of
+from windtunnel.reports.job.report import report_for_counters
 from windtunnel.user_calibration import STORED, CalibrationStore
 
 
@@ -334,7 +336,7 @@ def test_from_job_asks_aws(
     files: tuple[str, str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The job's description comes through an AWS session."""
-    from windtunnel.session import sessions as session
+    from windtunnel.session import aws
 
     class Service:
         def describe_job(self, name: str) -> dict[str, Any]:
@@ -342,11 +344,11 @@ def test_from_job_asks_aws(
             found["TrainingStartTime"] = datetime(2024, 2, 3, tzinfo=timezone.utc)
             return found
 
-    class Aws(session.AwsSession):
+    class Aws(aws.AwsSession):
         def __init__(self) -> None:
             super().__init__(service=Service())  # type: ignore[arg-type]
 
-    monkeypatch.setattr(session, "AwsSession", Aws)
+    monkeypatch.setattr(aws, "AwsSession", Aws)
     assert main(["calibrate", "--from-job", "far-away", "--rehearsal", files[1], *SIZES]) == 0
     assert "far-away: 2024-02-03" in capsys.readouterr().out
     assert main(["report", "far-away", "--aws", "--rehearsal", files[1], *SIZES]) == 0

@@ -12,7 +12,8 @@ import pytest
 import windtunnel
 from windtunnel.errors import JobNotFinished
 from windtunnel.priceperf import CALIBRATIONS, InvalidInput, PriceUnknown
-from windtunnel.reports.comparison.report import ComparisonReport, ScalingReport
+from windtunnel.reports.comparison.report import ComparisonReport
+from windtunnel.reports.comparison.scaling import ScalingReport
 
 FULL = windtunnel.FullScale(3_600_000, 1, 400_000, dataset_gib=1.7, sequence_length=128)
 

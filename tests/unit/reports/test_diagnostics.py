@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from windtunnel.priceperf.model import compile_time
-from windtunnel.reports.diagnostics.report import diagnostics_of
+from windtunnel.reports.diagnostics import diagnostics_of
 from windtunnel.reports.job.report import report_for_counters
 
 GIB = 2**30

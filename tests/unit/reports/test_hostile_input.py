@@ -19,7 +19,8 @@ from windtunnel.prices import cache
 from windtunnel.prices.aws_price_list import ListedPrice
 from windtunnel.reports.aws_job.description import DescribedJob
 from windtunnel.reports.comparison.report import compare
-from windtunnel.reports.job.report import report_for_counters, report_for_job
+from windtunnel.reports.for_job import report_for_job
+from windtunnel.reports.job.report import report_for_counters
 from windtunnel.user_calibration import CalibrationStore
 
 HUGE = 10**400

@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 
 from windtunnel.errors import JobNotFinished
-from windtunnel.priceperf import Price, PriceBook
-from windtunnel.reports.job.report import FullScale, published, report_for_counters, report_for_job
+from windtunnel.priceperf import FullScale, Price, PriceBook
+from windtunnel.reports.for_job import report_for_job
+from windtunnel.reports.job.report import report_for_counters
+from windtunnel.reports.published import published
 
 FULL = FullScale(3_600_000, 1, 400_000, dataset_gib=1.7)
 

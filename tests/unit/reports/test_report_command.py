@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from windtunnel.cli import compare, report
 from windtunnel.cli import main as cli
 from windtunnel.rendering import format as fmt
 
 
 def run(*arguments: str) -> int:
-    """Parse and run as the program does."""
-    parser = argparse.ArgumentParser()
-    commands = parser.add_subparsers(required=True)
-    report.add_parser(commands)
-    compare.add_parser(commands)
-    args = parser.parse_args(arguments)
-    return int(args.func(args))
+    """The command's exit code."""
+    return cli.main(list(arguments))
 
 
 @pytest.fixture

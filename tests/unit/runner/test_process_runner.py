@@ -15,8 +15,8 @@ import pytest
 
 from windtunnel_local.runner.process.log_file import MAX_LINE_BYTES, follow_file
 from windtunnel_local.runner.process.runner import ProcessRunner
+from windtunnel_local.service.ground.containers import ContainerPlan, JobPlan, Mount
 from windtunnel_local.service.ground.errors import RunnerError, RunnerUnavailable
-from windtunnel_local.service.ground.ports import ContainerPlan, JobPlan, Mount
 
 HOST = "algo-1"
 

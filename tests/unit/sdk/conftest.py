@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from tests.unit.sdk.fake_service import FakeService
-from windtunnel.session.sessions import AwsSession, LocalSession
+from windtunnel.session.aws import AwsSession
+from windtunnel.session.local import LocalSession
 
 
 class BotoSession:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
+from importlib import import_module
+from pathlib import Path
 
 import pytest
 
@@ -14,8 +17,18 @@ from windtunnel import errors
 def test_all_is_sorted_and_complete() -> None:
     """`__all__` names everything public, in order, and nothing else."""
     assert windtunnel.__all__ == sorted(windtunnel.__all__)
-    assert set(windtunnel.__all__) == set(windtunnel._HOME_OF) | {"__version__"}
     assert set(windtunnel.__all__) <= set(dir(windtunnel))
+    tree = ast.parse(Path(str(windtunnel.__file__)).read_text())
+    seen_by_mypy = {
+        name.asname: f"{node.module}"
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom)
+        for name in node.names
+        if name.asname
+    }
+    assert set(windtunnel.__all__) == set(seen_by_mypy)
+    for name in set(seen_by_mypy) - {"__version__"}:
+        assert getattr(import_module(seen_by_mypy[name]), name) is getattr(windtunnel, name)
 
 
 @pytest.mark.parametrize("name", windtunnel.__all__)

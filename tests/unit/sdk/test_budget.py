@@ -24,15 +24,15 @@ from windtunnel import (
     InstanceGroup,
     LocalSession,
     PyTorch,
-    settings,
 )
-from windtunnel.budget.budget import Budget, plan
+from windtunnel.budget.budget import Budget
+from windtunnel.budget.plan import plan
 from windtunnel.cli import main as cli
 from windtunnel.priceperf.money.offerings import TRAINING_ON_DEMAND
 from windtunnel.priceperf.money.prices import BUILT_IN, Price, PriceBook
 from windtunnel.request.inputs import split_s3
 from windtunnel.request.training_request import TrainingRequest
-from windtunnel.session import sessions as session
+from windtunnel.session import resolve
 
 __all__ = ["counters"]
 
@@ -300,7 +300,7 @@ def test_run_takes_max_cost(
     capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
     """The line on stdout, the warning on stderr, without a line of code."""
-    monkeypatch.setitem(session._shared, settings.home(), local)
+    monkeypatch.setattr(resolve, "shared_local_session", lambda: local)
     line = "run src/train.py --instance-type ml.trn1.32xlarge --job-name j --no-wait --max-cost"
     assert cli.main([*line.split(), "50"]) == 0
     assert "Budget $50.00" in capsys.readouterr().out
@@ -339,8 +339,8 @@ def test_the_bound_never_exceeds_the_budget(
     )
     try:
         found = plan(
-            _request(count, asked, keep), max_cost, enforced=True, region=None, on=date(2024, 1, 1),
-            prices=PriceBook([price]),
+            _request(count, asked, keep).parameters, max_cost, enforced=True, region=None,
+            on=date(2024, 1, 1), prices=PriceBook([price]),
         )  # fmt: skip
     except BudgetExceeded:
         least = hourly * count * (min(60, asked) + MARGIN_S + keep) / 3600

@@ -9,16 +9,17 @@ from pathlib import Path
 import pytest
 
 from tests.unit.sdk.fake_service import COMPLETES, FakeService
-from windtunnel import ConfigurationError, settings
+from windtunnel import ConfigurationError
 from windtunnel.cli import main as cli
-from windtunnel.cli.run import pairs, script_arguments, typed
-from windtunnel.session import sessions as session
+from windtunnel.cli.script_options import pairs, script_arguments, typed
+from windtunnel.session import resolve
+from windtunnel.session.local import LocalSession
 
 
 @pytest.fixture
-def jobs(local: session.LocalSession, monkeypatch: pytest.MonkeyPatch, project: Path) -> FakeService:
+def jobs(local: LocalSession, monkeypatch: pytest.MonkeyPatch, project: Path) -> FakeService:
     """The service behind the command line's session."""
-    monkeypatch.setitem(session._shared, settings.home(), local)
+    monkeypatch.setattr(resolve, "shared_local_session", lambda: local)
     assert isinstance(local.service, FakeService)
     return local.service
 

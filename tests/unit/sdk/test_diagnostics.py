@@ -8,19 +8,20 @@ from pathlib import Path
 import pytest
 
 from tests.unit.sdk.fake_service import FakeService
-from windtunnel import TrainingJob, settings
+from windtunnel import TrainingJob
 from windtunnel.cli import main as cli
 from windtunnel.errors import JobNotFinished
-from windtunnel.session import sessions as session
+from windtunnel.session import resolve
+from windtunnel.session.local import LocalSession
 
 FOUND = {"kind": "host_read", "severity": "warning", "line": "train.py:9", "message": ".item().", "advice": "Less.",
          "count": 4, "seconds": 0.5}  # fmt: skip
 
 
 @pytest.fixture
-def service(local: session.LocalSession, monkeypatch: pytest.MonkeyPatch, project: Path) -> FakeService:
+def service(local: LocalSession, monkeypatch: pytest.MonkeyPatch, project: Path) -> FakeService:
     """The service behind the command line's session, with a job that has started."""
-    monkeypatch.setitem(session._shared, settings.home(), local)
+    monkeypatch.setattr(resolve, "shared_local_session", lambda: local)
     assert isinstance(local.service, FakeService)
     assert cli.main(["run", "src/train.py", "--job-name", "j"]) == 0
     return local.service
@@ -33,7 +34,7 @@ def put_counters(service: FakeService) -> None:
     service.objects[bucket, key] = json.dumps({"job": "j", "diagnostics": [FOUND]}).encode()
 
 
-def test_a_job_gives_its_diagnostics(service: FakeService, local: session.LocalSession) -> None:
+def test_a_job_gives_its_diagnostics(service: FakeService, local: LocalSession) -> None:
     """Structured, from the counters of its output."""
     put_counters(service)
     (found,) = TrainingJob("j", local).diagnostics()
@@ -53,7 +54,7 @@ def test_the_command_prints_text_and_json(service: FakeService, capsys: pytest.C
 
 
 def test_a_job_without_counters_is_one_clean_message(
-    service: FakeService, local: session.LocalSession, capsys: pytest.CaptureFixture[str]
+    service: FakeService, local: LocalSession, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """On the command line exit code 1."""
     with pytest.raises(JobNotFinished):

@@ -16,12 +16,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.sdk import fake_backend
-from windtunnel import settings
 from windtunnel.cli import env as env_command
 from windtunnel.cli import main as cli
 from windtunnel.errors import ConfigurationError
-from windtunnel.session import client_environment
-from windtunnel.session import sessions as session
+from windtunnel.session import client_environment, resolve
+from windtunnel.session.local import LocalSession
 from windtunnel.session.local_server import Backend, Credentials
 
 KEYS = Credentials("AKIALOCAL", "local+secret/", "000000000000", "us-east-1")
@@ -134,7 +133,7 @@ def test_the_lines_mean_what_they_say(shell: str) -> None:
     if shutil.which(shell) is None:
         pytest.skip(f"no {shell} here")
     changes = entering({"AWS_PROFILE": "work"}, ODD)
-    seen = shell_sees(env_command._SHELLS[shell](changes), shell)
+    seen = shell_sees(env_command.SHELLS[shell](changes), shell)
     for name, value in changes.items():
         assert seen.get(name) == value, name
 
@@ -146,7 +145,8 @@ def home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
     monkeypatch.setenv("WINDTUNNEL_HOME", str(home))
     monkeypatch.delenv(client_environment.SAVED, raising=False)
     backend = Backend(home, [sys.executable, fake_backend.__file__, "ok"])
-    monkeypatch.setitem(session._shared, settings.home(), session.LocalSession(home, backend=backend))
+    session = LocalSession(home, backend=backend)
+    monkeypatch.setattr(resolve, "shared_local_session", lambda: session)
     yield home
     backend.stop()
 

@@ -25,7 +25,7 @@ from windtunnel import (
     UnknownImage,
     UnsupportedArgument,
 )
-from windtunnel.request.training_request import job_name_from_base
+from windtunnel.request.build import job_name_from_base
 
 TORCH: dict[str, Any] = {"torch_distributed": {"enabled": True}}
 PLACE: dict[str, Any] = {"instance_count": 1, "instance_type": "ml.trn1.2xlarge"}

@@ -5,8 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windtunnel.job import next_step
-from windtunnel.job_log import script_tail
+from windtunnel.job.outcome import next_step, script_tail
 
 LOG = [
     "2026-01-01 sagemaker-training-toolkit INFO     Invoking user script",

@@ -21,7 +21,8 @@ from windtunnel import (
     TrainingJobFailed,
     WaitTimeout,
 )
-from windtunnel.job import next_step, wants_logs
+from windtunnel.job.outcome import next_step
+from windtunnel.job.training_job import wants_logs
 
 OUTPUT = "s3://b/out"
 

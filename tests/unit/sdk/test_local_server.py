@@ -16,8 +16,8 @@ import pytest
 
 from windtunnel import settings
 from windtunnel.errors import BackendError
+from windtunnel.session.local import LocalSession
 from windtunnel.session.local_server import Backend, Credentials
-from windtunnel.session.sessions import LocalSession
 
 PROGRAM = Path(__file__).with_name("fake_backend.py")
 

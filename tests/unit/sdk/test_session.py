@@ -13,7 +13,7 @@ from windtunnel import AwsSession, ConfigurationError, LocalSession, get_executi
 from windtunnel.errors import ServiceCallFailed
 from windtunnel.session.boto3_service import BotoService
 from windtunnel.session.local_server import Backend
-from windtunnel.session.sessions import resolve_session, shared_local_session
+from windtunnel.session.resolve import resolve_session, shared_local_session
 
 
 def test_buckets(local: LocalSession, service: FakeService) -> None:

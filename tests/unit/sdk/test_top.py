@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 
 from tests.unit.sdk.fake_service import FakeService
-from windtunnel import TrainingJob, settings
+from windtunnel import TrainingJob
 from windtunnel.cli import main as cli
 from windtunnel.errors import JobNotFinished
-from windtunnel.reports.live_usage import rates as usage
-from windtunnel.session import sessions as session
+from windtunnel.reports import live_usage as usage
+from windtunnel.session import resolve
+from windtunnel.session.local import LocalSession
 
 
 def core(rank: int, *, at: float = 102.0, **changes: Any) -> dict[str, Any]:
@@ -69,9 +70,9 @@ def test_what_is_not_known_stays_unknown() -> None:
 
 
 @pytest.fixture
-def jobs(local: session.LocalSession, monkeypatch: pytest.MonkeyPatch, project: Path) -> FakeService:
+def jobs(local: LocalSession, monkeypatch: pytest.MonkeyPatch, project: Path) -> FakeService:
     """The service behind the command line's session, with a job that runs."""
-    monkeypatch.setitem(session._shared, settings.home(), local)
+    monkeypatch.setattr(resolve, "shared_local_session", lambda: local)
     service = local.service
     assert isinstance(service, FakeService)
     assert cli.main(["run", "src/train.py", "--job-name", "j", "--no-wait"]) == 0

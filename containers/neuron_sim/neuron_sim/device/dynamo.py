@@ -39,12 +39,8 @@ def looking() -> bool:
     return _tracing or _extracting
 
 
-def install() -> None:
-    """Wrap the parts of torch_xla's dynamo bridge that decide what goes into a graph."""
-    from torch_xla._dynamo import dynamo_bridge as bridge
-
-    collector = bridge.UnsupportedNodesCollector
-    run_node = collector.run_node
+def around_run_node(run_node: Callable[..., Any]) -> Callable[..., Any]:
+    """Around `UnsupportedNodesCollector.run_node`: a collective counts as what XLA lacks."""
 
     def run_node_apart(self: Any, node: Any) -> Any:
         result = run_node(self, node)
@@ -52,9 +48,17 @@ def install() -> None:
             self._unsupported_nodes.append(node)
         return result
 
-    collector.run_node = run_node_apart
-    bridge.partition_fx_graph_for_cpu_fallback = _within(_trace, bridge.partition_fx_graph_for_cpu_fallback)
-    bridge.extract_graph_helper = _within(_extract, bridge.extract_graph_helper)
+    return run_node_apart
+
+
+def while_tracing(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Around the part of the bridge that only looks at a function."""
+    return _within(_trace, function)
+
+
+def while_extracting(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Around the part of the bridge that makes the graph that is kept."""
+    return _within(_extract, function)
 
 
 def _within(phase: Callable[[], Any], function: Callable[..., Any]) -> Callable[..., Any]:

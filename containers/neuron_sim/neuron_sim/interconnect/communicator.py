@@ -7,7 +7,7 @@ import contextlib
 import hashlib
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import torch
 
@@ -143,12 +143,12 @@ class Communicator:
             return
         local = self._local(group)
         if local is not None:
-            text = self._text(group, "all_reduce", name, flat)
+            text = self._text(group, f"all_reduce {name}", flat)
             self._shared().all_reduce(flat, result, name, local, text)
             return
         if result is not flat:
             result.copy_(flat)
-        self._settled("all_reduce", name, flat, group)
+        self.agree(group, self._text(group, f"all_reduce {name}", flat))
         self._all_reduce_across(result, name, group)
 
     def _all_reduce_across(self, flat: torch.Tensor, name: str, group: Sequence[int]) -> None:
@@ -173,14 +173,13 @@ class Communicator:
         rows = parts.contiguous().reshape(len(group), -1)
         if self._is_trivial(rows, group):
             return parts[list(group).index(self._identity.rank)].clone()
-        local = self._local(group)
-        if local is not None:
-            text = self._text(group, "reduce_scatter", name, rows)
-            result = self._shared().reduce_scatter(rows, name, local, text)
-        else:
-            self._settled("reduce_scatter", name, rows, group)
-            with self._elsewhere("reduce_scatter between hosts"):
-                result = reduce(name, self._gloo().all_to_all(rows, group).unbind(0))
+        result = self._exchange(
+            f"reduce_scatter {name}",
+            rows,
+            group,
+            lambda local, text: self._shared().reduce_scatter(rows, name, local, text),
+            lambda: reduce(name, self._gloo().all_to_all(rows, group).unbind(0)),
+        )
         return result.view(parts.shape[1:])
 
     def all_gather(self, tensor: torch.Tensor, group: Sequence[int]) -> torch.Tensor:
@@ -189,13 +188,13 @@ class Communicator:
         shape = (len(group), *tensor.shape)
         if self._is_trivial(flat, group):
             return flat.clone().expand(len(group), -1).reshape(shape)
-        local = self._local(group)
-        if local is not None:
-            result = self._shared().all_gather(flat, local, self._text(group, "all_gather", "", flat))
-        else:
-            self._settled("all_gather", "", flat, group)
-            with self._elsewhere("all_gather between hosts"):
-                result = self._gloo().all_gather(flat, group)
+        result = self._exchange(
+            "all_gather",
+            flat,
+            group,
+            lambda local, text: self._shared().all_gather(flat, local, text),
+            lambda: self._gloo().all_gather(flat, group),
+        )
         return result.view(shape)
 
     def all_to_all(self, parts: torch.Tensor, group: Sequence[int]) -> torch.Tensor:
@@ -203,13 +202,13 @@ class Communicator:
         rows = parts.contiguous().reshape(len(group), -1)
         if self._is_trivial(rows, group):
             return parts.clone()
-        local = self._local(group)
-        if local is not None:
-            result = self._shared().all_to_all(rows, local, self._text(group, "all_to_all", "", rows))
-        else:
-            self._settled("all_to_all", "", rows, group)
-            with self._elsewhere("all_to_all between hosts"):
-                result = self._gloo().all_to_all(rows, group)
+        result = self._exchange(
+            "all_to_all",
+            rows,
+            group,
+            lambda local, text: self._shared().all_to_all(rows, local, text),
+            lambda: self._gloo().all_to_all(rows, group),
+        )
         return result.view(parts.shape)
 
     def permute(self, tensor: torch.Tensor, pairs: Sequence[Sequence[int]]) -> torch.Tensor:
@@ -227,17 +226,17 @@ class Communicator:
         flat = tensor.contiguous().reshape(-1)
         if self._is_trivial(flat, members):
             return flat.clone().view(tensor.shape)
-        local = self._local(members)
-        if local is not None:
-            source = sources[0] - self._identity.local_ranks.start if sources else None
-            text = self._text(members, "collective_permute", "", flat)
-            result = self._shared().permute(flat, source, local, text)
-        else:
-            self._settled("collective_permute", "", flat, members)
-            with self._elsewhere("collective_permute between hosts"):
-                rows = self._gloo().all_gather(flat, members)
-            result = rows[members.index(sources[0])] if sources else torch.zeros_like(flat)
-        return result.view(tensor.shape)
+        source = sources[0] if sources else None
+
+        def within(local: Sequence[int], text: str) -> torch.Tensor:
+            first = self._identity.local_ranks.start
+            return self._shared().permute(flat, None if source is None else source - first, local, text)
+
+        def across() -> torch.Tensor:
+            rows = self._gloo().all_gather(flat, members)
+            return torch.zeros_like(flat) if source is None else rows[members.index(source)]
+
+        return self._exchange("collective_permute", flat, members, within, across).view(tensor.shape)
 
     def send(self, tensor: torch.Tensor, channel: int, text: str) -> None:
         """Leave a tensor to the rank that receives on the channel; only between ranks of one host.
@@ -270,6 +269,22 @@ class Communicator:
             atexit.register(self.leave)
         return self._shared().mail
 
+    def _exchange(
+        self,
+        what: str,
+        flat: torch.Tensor,
+        group: Sequence[int],
+        within: Callable[[Sequence[int], str], torch.Tensor],
+        across: Callable[[], torch.Tensor],
+    ) -> torch.Tensor:
+        """Inside this host by ``within``, given the group's local indices and what to call it; else ``across``."""
+        local = self._local(group)
+        if local is not None:
+            return within(local, self._text(group, what, flat))
+        self.agree(group, self._text(group, what, flat))
+        with self._elsewhere(f"{what} between hosts"):
+            return across()
+
     def _is_trivial(self, flat: torch.Tensor, group: Sequence[int]) -> bool:
         """Whether there is nothing to exchange; what was announced is agreed on all the same."""
         if len(group) > 1 and flat.numel():
@@ -277,18 +292,14 @@ class Communicator:
         self.settle()
         return True
 
-    def _text(self, group: Sequence[int], name: str, detail: str, tensor: torch.Tensor) -> str:
-        """What the shared memory compares in the same meeting that the operation begins with."""
+    def _text(self, group: Sequence[int], what: str, tensor: torch.Tensor) -> str:
+        """What all ranks compare before the operation: in shared memory in the meeting that it begins with."""
         announced, self._announced = self._announced, None
         if announced is not None:
             if sorted(announced[0]) == sorted(group):
                 return announced[1]
             self.agree(*announced)
-        return f"{name} {detail} of {tensor.dtype}[{tensor.numel()}] in {list(group)}"
-
-    def _settled(self, name: str, detail: str, tensor: torch.Tensor, group: Sequence[int]) -> None:
-        """Between hosts the comparison is a step of its own."""
-        self.agree(group, self._text(group, name, detail, tensor))
+        return f"{what} of {tensor.dtype}[{tensor.numel()}] in {list(group)}"
 
     @contextlib.contextmanager
     def _elsewhere(self, text: str) -> Iterator[None]:

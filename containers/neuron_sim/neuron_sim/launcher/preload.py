@@ -14,6 +14,7 @@ import sys
 import threading
 from pathlib import Path
 
+from neuron_sim.hooks import activation
 from neuron_sim.launcher.script_imports import imports, local
 
 # Not safe to fork, or pointless: they start threads or processes when imported, or hold a client of their own.
@@ -39,7 +40,7 @@ _NEVER = frozenset(
 )
 
 # Of the simulator: what a process needs to become a core.
-_OF_A_CORE = ("interconnect", "counters", "device", "diagnostics", "runtime")
+_OF_A_CORE = ("collectives", "counters", "device", "diagnostics", "hooks", "interconnect", "runtime")
 
 
 def warm_up(script: Path) -> list[str]:
@@ -70,8 +71,6 @@ def warm_up(script: Path) -> list[str]:
 
 def core() -> None:
     """Import torch_xla and what makes a process a core, without becoming one. Idempotent."""
-    from neuron_sim import activation
-
     activation.preload()
     _import_core()
 

@@ -26,15 +26,15 @@ from windtunnel_local.runner.docker.pipes import OutputPipes
 from windtunnel_local.runner.host_network import HostNetwork
 from windtunnel_local.runner.mounts import nested_mountpoints
 from windtunnel_local.runner.settings import RunnerSettings
-from windtunnel_local.service.ground.errors import ImageNotFound, RunnerError, RunnerUnavailable
-from windtunnel_local.service.ground.ports import (
+from windtunnel_local.service.ground.containers import (
     ContainerPlan,
     ContainerState,
     JobPlan,
     LogBatch,
     LogLine,
-    Progress,
 )
+from windtunnel_local.service.ground.errors import ImageNotFound, RunnerError, RunnerUnavailable
+from windtunnel_local.service.ground.ports import Progress
 
 _STATUS = {
     "created": "created",

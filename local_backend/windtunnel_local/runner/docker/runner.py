@@ -15,7 +15,7 @@ from windtunnel_local.runner.docker.keeper_orders import Orders
 from windtunnel_local.runner.docker.logs import follow
 from windtunnel_local.runner.host_network import HostNetwork
 from windtunnel_local.runner.settings import RunnerSettings
-from windtunnel_local.service.ground.ports import ContainerPlan, ContainerState, JobPlan, LogBatch
+from windtunnel_local.service.ground.containers import ContainerPlan, ContainerState, JobPlan, LogBatch
 
 _POLL_S = 0.03
 """How often the end of a kept container's job is looked for, in a file."""

@@ -22,15 +22,9 @@ from windtunnel_local.runner.process.log_file import follow_file
 from windtunnel_local.runner.process.simulator import install_commands
 from windtunnel_local.runner.settings import RunnerSettings
 from windtunnel_local.runner.sources import containers_folder
+from windtunnel_local.service.ground.containers import ContainerPlan, ContainerState, JobPlan, LogBatch, Mount
 from windtunnel_local.service.ground.errors import RunnerError, RunnerUnavailable
-from windtunnel_local.service.ground.ports import (
-    ContainerPlan,
-    ContainerState,
-    JobPlan,
-    LogBatch,
-    Mount,
-    Progress,
-)
+from windtunnel_local.service.ground.ports import Progress
 
 _REQUIRED_MODULES = ("sagemaker_training", "sagemaker_pytorch_container", "torch", "torch_xla")
 _INHERITED = ("LANG", "LC_ALL", "LD_LIBRARY_PATH", "TMPDIR", "TZ", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE")

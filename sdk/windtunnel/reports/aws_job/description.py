@@ -1,4 +1,4 @@
-"""What AWS says of a training job that has run there -> a `Flight`: from the job itself or from a saved answer."""
+"""A job that ran on AWS, read from DescribeTrainingJob's answer or from a file with it -> a `Flight`."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Any
 from windtunnel.errors import ConfigurationError, JobNotFinished
 from windtunnel.priceperf import Flight
 from windtunnel.rehearsal import read_object
-from windtunnel.reports.job.measured import LOCAL_ACCOUNT
+from windtunnel.reports.job.measured import ran_here
 from windtunnel.request import instance_groups
+from windtunnel.session.training_service import TERMINAL
 
-_ENDED = ("Completed", "Failed", "Stopped")
 _TIMES = ("CreationTime", "TrainingStartTime", "TrainingEndTime", "LastModifiedTime")
 _AGAIN = ("Interrupted", "Restarting")
 _MOST_SECONDS = 1e9
@@ -22,7 +22,7 @@ _MOST_INSTANCES = 1_000_000
 
 
 class DescribedJob:
-    """A job of which only its description is there: ``aws sagemaker describe-training-job`` saved to a file."""
+    """A job known by its description alone: ``aws sagemaker describe-training-job`` saved to a file."""
 
     def __init__(self, description: Mapping[str, Any]) -> None:
         """``description``: DescribeTrainingJob's answer; dates as datetime, ISO text or Unix seconds.
@@ -57,7 +57,7 @@ class DescribedJob:
 
 
 def with_times(description: Mapping[str, Any]) -> dict[str, Any]:
-    """The description with datetimes, as boto3 gives them, for ISO text and Unix seconds.
+    """The description with ISO text and Unix seconds turned into datetimes, as boto3 gives them.
 
     Raises:
         ConfigurationError: a time that is neither, or another field that AWS does not answer with.
@@ -82,7 +82,7 @@ def with_times(description: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _check(description: Mapping[str, Any]) -> None:
-    """Name the field that is not as DescribeTrainingJob answers: a saved answer may have been edited."""
+    """Refuse a description that DescribeTrainingJob does not give, by the field: a saved one may have been edited."""
     for name in ("TrainingJobName", "TrainingJobStatus", "TrainingJobArn"):
         _expect(name, description.get(name), "a text", str)
     for name in ("TrainingTimeInSeconds", "BillableTimeInSeconds"):
@@ -132,7 +132,7 @@ def _unexpected(name: str, value: object, what: str) -> ConfigurationError:
 
 
 def flight_of(description: Mapping[str, Any]) -> Flight:
-    """The flight that DescribeTrainingJob tells of.
+    """What the price model needs of a job that ran on AWS.
 
     Raises:
         JobNotFinished: the job still runs.
@@ -140,11 +140,11 @@ def flight_of(description: Mapping[str, Any]) -> Flight:
     """
     found = with_times(description)
     name, status = str(found.get("TrainingJobName", "a job")), str(found["TrainingJobStatus"])
-    if LOCAL_ACCOUNT in str(found.get("TrainingJobArn", "")):
+    if ran_here(found):
         raise ConfigurationError(
             f"{name} ran on the local backend: its seconds say nothing of Trainium. Give a job that ran on AWS."
         )
-    if status not in _ENDED:
+    if status not in TERMINAL:
         raise JobNotFinished(
             f"Training job {name} still runs ({status}): what it takes is known when it has ended."
         )
@@ -192,7 +192,7 @@ def _phases(description: Mapping[str, Any]) -> dict[str, float]:
         begun = step.get("StartTime")
         later = steps[index + 1].get("StartTime") if index + 1 < len(steps) else None
         ended = step.get("EndTime") or later or description.get("TrainingEndTime")
-        if begun is not None and ended is not None and step.get("Status") not in _ENDED:
+        if begun is not None and ended is not None and step.get("Status") not in TERMINAL:
             name = str(step.get("Status"))
             found[name] = found.get(name, 0.0) + max(0.0, (ended - begun).total_seconds())
     return found

@@ -1,4 +1,4 @@
-"""After the flight: a job that ran on AWS, its bill, and what was predicted of it beside what it took."""
+"""The report of a job that ran on AWS: its bill, and what was predicted beside what it took."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ from windtunnel.rendering.document import Document
 from windtunnel.reports.aws_job import prediction
 from windtunnel.reports.aws_job.description import flight_of
 from windtunnel.reports.job import measured
-from windtunnel.reports.job.report import PricePerformance, shown_beside
+from windtunnel.reports.job.report import PricePerformance
+from windtunnel.reports.modelled.instances import shown_beside
 from windtunnel.user_calibration import CalibrationStore, loaded
 
 
@@ -49,7 +50,7 @@ class FlightReport(PricePerformance):
         book: PriceBook,
         user_calibration: CalibrationStore | None,
     ) -> FlightReport:
-        """Arguments and errors are `report.report_for_job`'s."""
+        """Arguments and errors are `for_job.report_for_job`'s."""
         flight, (name, workload) = flight_of(describe), _counted(rehearsal)
         stored = loaded(user_calibration)
         calibration = stored.without(flight.job)
@@ -104,7 +105,7 @@ class FlightReport(PricePerformance):
 
 
 def evidence_for(describe: Mapping[str, Any], rehearsal: Rehearsal, full_scale: FullScale) -> Evidence:
-    """What a job on AWS says of the modelled step time: see `priceperf.corrections`.
+    """How far the modelled step time was off for a job on AWS: what `windtunnel calibrate` keeps.
 
     Args:
         describe: DescribeTrainingJob's answer.

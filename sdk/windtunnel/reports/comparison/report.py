@@ -1,4 +1,4 @@
-"""One job on several instances, and one instance in several numbers.
+"""One job on several instances: times, costs, and which is cheapest.
 
     windtunnel.compare(job, ["ml.trn1.32xlarge", "ml.p4d.24xlarge"], FullScale(train_samples=3_600_000))
     windtunnel.scaling(windtunnel.Workload.transformer("Llama2-7B", ...), "ml.trn1.32xlarge", ...)
@@ -8,23 +8,16 @@ Both take a rehearsed job, its counters, or a described `Workload`, and return w
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import date
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any
 
-from windtunnel.errors import JobNotFinished
 from windtunnel.priceperf import (
-    ARCHITECTURES,
-    AUTO_CAST,
     BatchRule,
     Comparison,
-    CountedWorkload,
     Decision,
-    DescribedWorkload,
     FullScale,
-    InvalidInput,
-    Precision,
     PriceBook,
     Scaling,
     SensitivityRow,
@@ -36,32 +29,24 @@ from windtunnel.priceperf import compare as compare_workload
 from windtunnel.priceperf import scaling as scale_workload
 from windtunnel.priceperf.money.scaling import COUNTS, ScalingMode
 from windtunnel.prices.cache import book_and_notes
-from windtunnel.rehearsal import trn_precision
-from windtunnel.rendering import format as fmt
 from windtunnel.rendering.document import Document
+from windtunnel.rendering.plots.chart import Chart
+from windtunnel.rendering.plots.style import ThemeName
+from windtunnel.rendering.report import Report
 from windtunnel.reports.comparison import sections as compared
-from windtunnel.reports.job.report import (
-    GPU_INSTANCE,
-    LARGE_NEURON_INSTANCE,
-    DrawnDocument,
-    ReportableJob,
-    large_neuron_instance,
-)
-from windtunnel.reports.scaling import sections as scaled
+from windtunnel.reports.comparison.data import comparison_data, scaling_data
+from windtunnel.reports.comparison.scaling import scaling_section, scaling_title
+from windtunnel.reports.comparison.scaling_chart import scaling_charts
+from windtunnel.reports.comparison.subject import Subject, read
+from windtunnel.reports.modelled.breakdown_chart import breakdown_chart
+from windtunnel.reports.modelled.cost_chart import cost_chart
+from windtunnel.reports.modelled.instances import default_instances
 from windtunnel.user_calibration import STORED, CalibrationStore, loaded
 
-if TYPE_CHECKING:
-    from windtunnel.rendering.plots.chart import Chart
-    from windtunnel.rendering.plots.style import ThemeName
-
-__all__ = ["ComparisonReport", "ScalingReport", "compare", "scaling"]
-
 SCHEMA = "windtunnel.comparison/1"
-SCALING_SCHEMA = "windtunnel.scaling/1"
-Subject = ReportableJob | Workload | Mapping[str, Any]
 
 
-class ComparisonReport(DrawnDocument):
+class ComparisonReport(Report):
     """One job on several instances.
 
     Attributes:
@@ -122,13 +107,11 @@ class ComparisonReport(DrawnDocument):
             f"Windtunnel comparison: {self.title}",
             "modelled, not measured; steps, times and costs have their intervals, every cost its price and date",
             self.notes + compared.headline(self.comparison, self.decisions),
-            (*parts, *map(scaled.section, self.scalings)),
+            (*parts, *map(scaling_section, self.scalings)),
         )
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
-        from windtunnel.reports.comparison.data import comparison_data, scaling_data
-
         return {
             "schema": SCHEMA,
             "title": self.title,
@@ -142,11 +125,7 @@ class ComparisonReport(DrawnDocument):
 
     def charts(self) -> tuple[Chart, ...]:
         """``cost`` and ``breakdown``; with scaling tables also ``strong`` or ``weak``."""
-        from windtunnel.reports.modelled.breakdown_chart import breakdown_chart
-        from windtunnel.reports.modelled.cost_chart import cost_chart
-        from windtunnel.reports.scaling.chart import scaling_charts
-
-        scaled_after = scaled.title(self.scalings[-1]) if self.scalings else ""
+        scaled_after = scaling_title(self.scalings[-1]) if self.scalings else ""
         title = f"{self.title} (YOUR CALIBRATION)" if self.notes else self.title
         return (
             cost_chart(self.comparison, title),
@@ -155,51 +134,8 @@ class ComparisonReport(DrawnDocument):
         )
 
     def plot(self, kind: str | None = "cost", theme: ThemeName = "light") -> Any:
-        """A chart as a matplotlib Figure, by default cost bars with intervals. See `DrawnDocument.plot`."""
+        """A chart as a matplotlib Figure, by default cost bars with intervals. See `Report.plot`."""
         return super().plot(kind, theme)
-
-
-class ScalingReport(DrawnDocument):
-    """One job on more and more instances. ``scaling`` holds the figures."""
-
-    def __init__(self, title: str, scaling: Scaling, notes: tuple[str, ...] = ()) -> None:
-        """Built by `scaling`. ``notes`` are read first."""
-        self.notes = notes
-        self.title = title
-        self.scaling = scaling
-
-    def __repr__(self) -> str:
-        """What was scaled."""
-        return f"<ScalingReport of {self.title} on {self.scaling.name}; print it to read it>"
-
-    def document(self) -> Document:
-        """The table."""
-        return Document(
-            f"Windtunnel scaling: {self.title}",
-            "modelled, not measured",
-            self.notes,
-            (scaled.section(self.scaling),),
-        )
-
-    def charts(self) -> tuple[Chart, ...]:
-        """``strong`` or ``weak``: throughput and cost."""
-        from windtunnel.reports.scaling.chart import scaling_charts
-
-        return scaling_charts([self.scaling])
-
-    def _no_charts(self) -> str:
-        return f"the job cannot run on any of these numbers of {self.scaling.name}."
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
-        from windtunnel.reports.comparison.data import scaling_data
-
-        return {
-            "schema": SCALING_SCHEMA,
-            "title": self.title,
-            "notes": list(self.notes),
-            **scaling_data(self.scaling),
-        }
 
 
 def compare(
@@ -240,8 +176,8 @@ def compare(
         PriceUnknown: the book has no price of any of them on that day.
         InvalidInput: an argument out of its range, or a job that cannot run on one of the instances.
     """
-    title, workload, precision = _read(job)
-    chosen = instances or _default_instances(workload)
+    title, workload, precision = read(job)
+    chosen = instances or default_instances(workload)
     size = full_scale or workload.full_scale()
     book, price_notes = book_and_notes(prices, on)
     own = loaded(user_calibration)
@@ -284,74 +220,3 @@ def compare(
         price_notes,
         own.notes(comparison.estimates),
     )
-
-
-def scaling(
-    job: Subject,
-    instance: str = LARGE_NEURON_INSTANCE,
-    counts: Sequence[int] = COUNTS,
-    mode: Literal["strong", "weak"] = "strong",
-    full_scale: FullScale | None = None,
-    *,
-    prices: PriceBook | None = None,
-    on: date | None = None,
-    user_calibration: CalibrationStore | None = STORED,
-) -> ScalingReport:
-    """One job on several numbers of instances: step, throughput, speed-up, efficiency, hours, cost.
-
-    The arguments are those of `compare`; ``strong`` keeps the global batch of the smallest number of
-    instances, ``weak`` the samples of each worker. A number on which the job cannot run keeps its row,
-    with the reason.
-
-    Raises:
-        InvalidInput: no counts, one below 1, or a mode that is none; else as `compare`.
-    """
-    title, workload, precision = _read(job)
-    book, _ = book_and_notes(prices, on)
-    own = loaded(user_calibration)
-    table = scale_workload(
-        workload,
-        instance,
-        counts,
-        mode,
-        full_scale,
-        prices=book,
-        on=on,
-        trn_precision=precision,
-        corrections=own.corrections,
-    )
-    return ScalingReport(
-        title, table, own.notes(row.estimate for row in table.rows if row.estimate is not None)
-    )
-
-
-def _read(job: Subject) -> tuple[str, Workload, Precision]:
-    """A title, what to model, and how its products run on trn1."""
-    if isinstance(job, Workload):
-        return _described_title(job), job, AUTO_CAST
-    if isinstance(job, Mapping):
-        return fmt.name(job.get("job") or "counters"), Workload.from_counters(job), AUTO_CAST
-    if not hasattr(job, "counters") or not hasattr(job, "describe"):
-        raise InvalidInput(
-            f"compare a job, its counters or a Workload, not {type(job).__name__}; "
-            "Workload.transformer(...) describes a job that has not run"
-        )
-    describe = job.describe()
-    counters = job.counters()
-    name = fmt.name(describe.get("TrainingJobName", "job"))
-    if counters is None:
-        raise JobNotFinished(f"{name} has left no counters, so there is nothing to model from")
-    return name, Workload.from_counters(counters), trn_precision(describe)
-
-
-def _described_title(job: Workload) -> str:
-    if not isinstance(job, DescribedWorkload):
-        return "a rehearsed job"
-    names = (name for name, model in ARCHITECTURES.items() if model == job.architecture)
-    name = next(names, "transformer")
-    return f"{name}, {fmt.quantity(job.parameters, '')} parameters, sequences of {job.sequence_length:,}"
-
-
-def _default_instances(workload: Workload) -> tuple[str, ...]:
-    own = workload.instance_type if isinstance(workload, CountedWorkload) else LARGE_NEURON_INSTANCE
-    return (large_neuron_instance(own), GPU_INSTANCE)

@@ -1,4 +1,4 @@
-"""A comparison as sections: time and cost, who is cheapest and how probably, what that hangs on."""
+"""A comparison as sections: time and cost, which is cheapest and how surely, and what would change that."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from windtunnel.priceperf.money.sensitivity import SPOT_DISCOUNT
 from windtunnel.rendering import format as fmt
 from windtunnel.rendering.document import Row, Section, Style
 from windtunnel.reports.modelled import sections as modelled_part
+from windtunnel.reports.modelled.labels import label, place
 
 BATCH_RULES = {
     "global": "every instance gets the same global batch",
@@ -71,15 +72,6 @@ def sections(
     return (*parts, _trust(comparison, workload), _assumptions(comparison, workload, price_notes))
 
 
-def label(item: Estimate) -> str:
-    """``trn1.32xlarge``, ``trn1.32xlarge x 4``; one priced on EC2 says so."""
-    return f"{_place(item)} x {item.instance_count}" if item.instance_count > 1 else _place(item)
-
-
-def _place(item: Estimate) -> str:
-    return item.name.removeprefix("ml.") + ("" if item.name.startswith("ml.") else " on EC2")
-
-
 def probability(value: float | None) -> str:
     """``86 %``; never 100 or 0, which no model can say."""
     if value is None:
@@ -128,7 +120,7 @@ def _answer(estimates: Sequence[Estimate], decision: Decision) -> list[str]:
 
 
 def _otherwise(comparison: Comparison, decision: Decision) -> list[str]:
-    """What other settings of the GPU script would change in the answer."""
+    """Settings of the GPU script with which the answer would be another."""
     lines = []
     for precision in dict.fromkeys(item.precision for item in comparison.alternatives):
         swapped = {item.name: item for item in comparison.alternatives if item.precision == precision}
@@ -203,7 +195,7 @@ def _table(comparison: Comparison, full_scale: FullScale, tokens: int | None) ->
 
 
 def _split_rows(row: Callable[[str, Callable[[Estimate], str]], Row]) -> list[Row]:
-    """How a description is split over the workers, and whether it fits."""
+    """How the described model is split over the workers, and whether it fits."""
 
     def cell(text: Callable[[Estimate], str]) -> Callable[[Estimate], str]:
         return lambda item: text(item) if item.training is not None else ""
@@ -279,7 +271,7 @@ def _decision(estimates: Sequence[Estimate], decision: Decision) -> Section:
 def _sensitivity(comparison: Comparison, changes: Sequence[SensitivityRow]) -> Section:
     estimates = comparison.estimates
     alike = len({item.instance_count for item in estimates}) == 1
-    names = [_place(item) if alike else label(item) for item in estimates]
+    names = [place(item) if alike else label(item) for item in estimates]
     rows, notes = [], []
     for change in changes:
         cells = ["-" if cost is None else fmt.dollars(cost.usd) for cost in change.costs]
@@ -372,7 +364,7 @@ def _assumptions(comparison: Comparison, workload: Workload, price_notes: Sequen
 
 
 def _chosen(workload: Workload, shown: Sequence[Estimate]) -> Iterator[str]:
-    """What a description leaves open, and what was taken for it."""
+    """What the description did not say, and what was assumed for it."""
     if not isinstance(workload, DescribedWorkload):
         return
     if workload.global_batch is None and workload.gradient_accumulation is None:

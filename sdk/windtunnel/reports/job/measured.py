@@ -1,4 +1,4 @@
-"""The measured part: what Describe and the counters say. Nothing modelled enters."""
+"""The measured part: what DescribeTrainingJob and the counters say. Nothing here is modelled."""
 
 from __future__ import annotations
 
@@ -19,9 +19,12 @@ from windtunnel.priceperf import (
 from windtunnel.priceperf.money.prices import HOME_REGION
 from windtunnel.rendering import format as fmt
 from windtunnel.rendering.document import Row, Section
+from windtunnel.session.local_server import DEFAULT_ACCOUNT
 
-LOCAL_ACCOUNT = ":000000000000:"
-"""In the ARN of every job of a local backend; no AWS account has this number."""
+
+def ran_here(describe: Mapping[str, Any]) -> bool:
+    """Whether the job is a local server's: its ARN has an account that no one has on AWS."""
+    return f":{DEFAULT_ACCOUNT}:" in str(describe.get("TrainingJobArn"))
 
 
 def collect(describe: Mapping[str, Any], counters: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -38,7 +41,7 @@ def collect(describe: Mapping[str, Any], counters: Mapping[str, Any] | None) -> 
     facts = {
         "job": None if job is None else fmt.name(job),
         "status": describe.get("TrainingJobStatus"),
-        "where": "local" if counters or LOCAL_ACCOUNT in str(describe.get("TrainingJobArn", "")) else "aws",
+        "where": "local" if counters or ran_here(describe) else "aws",
         "region": _region(str(describe.get("TrainingJobArn", ""))),
         "instance_type": resources.get("InstanceType") or _text(told, "instance_type"),
         "instance_count": resources.get("InstanceCount") or _count(fmt.number(told, "instance_count")),
@@ -143,7 +146,7 @@ def bill(facts: Mapping[str, Any], prices: PriceBook) -> Section | None:
 
 
 def listed_price(prices: PriceBook, kind: str, day: date | None, region: str | None) -> Price:
-    """The price of the job's region, or where the book has none the one of no region named (its note says so)."""
+    """The price in the job's region; where the book has none, that of the home region, and the note says so."""
     if region not in (None, HOME_REGION):
         with suppress(PriceUnknown):
             return prices.price(kind, day, region)
@@ -254,7 +257,7 @@ def _text(values: Mapping[str, Any], key: str) -> str | None:
 
 
 def _told_groups(counters: Mapping[str, Any]) -> list[dict[str, Any]] | None:
-    """The instance groups that counters name; None where they name none, or something else stands there."""
+    """The instance groups in the counters; None without any that can be read."""
     listed = counters.get("instance_groups")
     found = [
         {"instance_type": kind, "instance_count": int(count)}

@@ -21,8 +21,7 @@ from windtunnel.rendering.plots.style import (
     two_lines,
     whisker,
 )
-from windtunnel.reports.comparison.sections import label
-from windtunnel.reports.modelled.caveats import caveats
+from windtunnel.reports.modelled.labels import caveats, label
 
 _AXIS_IN = 6.2  # what labels and margins leave of the width
 Parts = tuple[tuple[str, float], ...]
@@ -66,7 +65,7 @@ def breakdown_chart(comparison: Comparison) -> Chart:
 
 @dataclass(frozen=True)
 class _Bar:
-    """Seconds of one estimate: parts, what the report says they are together, and its interval."""
+    """Seconds of one estimate: the parts, their sum as the report shows it, and its interval."""
 
     item: Estimate
     parts: Mapping[str, float]
@@ -75,7 +74,7 @@ class _Bar:
 
     @property
     def figures(self) -> str:
-        """What stands beside it."""
+        """The text beside the bar."""
         between = fmt.interval(*map(fmt.modelled_seconds, self.interval_s))
         return f"{fmt.modelled_seconds(self.total_s)} ({between})"
 

@@ -22,8 +22,7 @@ from windtunnel.rendering.plots.style import (
     two_lines,
     whisker,
 )
-from windtunnel.reports.comparison.sections import label
-from windtunnel.reports.modelled.caveats import caveats
+from windtunnel.reports.modelled.labels import caveats, label
 
 _DATES = 3  # the newest; the table has all
 _AXIS_IN = 5.3  # what labels and margins leave of the width

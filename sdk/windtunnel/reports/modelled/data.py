@@ -8,7 +8,7 @@ from statistics import mean
 from typing import Any
 
 from windtunnel.priceperf import Comparison, Cost, Estimate, FullScale, Verdict
-from windtunnel.reports.prices.sections import price_data
+from windtunnel.reports.prices import price_data
 
 _DIGITS = 6
 

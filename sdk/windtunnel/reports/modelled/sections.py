@@ -40,7 +40,7 @@ def sections(
 
 
 def main_verdicts(comparison: Comparison) -> tuple[Verdict, ...]:
-    """Those of the largest Neuron instance, to which the global batch of the others is set."""
+    """The verdicts on the largest Neuron instance: the others get its global batch."""
     challengers = {verdict.challenger for verdict in comparison.verdicts}
     if not challengers:
         return ()
@@ -49,7 +49,7 @@ def main_verdicts(comparison: Comparison) -> tuple[Verdict, ...]:
 
 
 def headline(comparison: Comparison, full_scale: FullScale | None) -> tuple[str, ...]:
-    """The result in sentences: one for each setting of the GPU script that costs nothing to choose."""
+    """The result, a sentence for each precision that a GPU script can have without other changes."""
     verdicts = main_verdicts(comparison)
     lines: list[str] = []
     small = _too_small(verdicts)
@@ -90,7 +90,7 @@ def _too_small(verdicts: Sequence[Verdict]) -> Estimate | None:
 
 
 def assumed_s(item: Estimate) -> float:
-    """Preparation is the user's own figure and evaluation is modelled; the other fixed costs are assumed."""
+    """Seconds of fixed costs that are assumed: all but preparation (the user's figure) and evaluation (modelled)."""
     assumed = [cost for cost in item.fixed if cost.billed and cost.name not in ("preparation", "evaluation")]
     return sum(cost.seconds for cost in assumed)
 
@@ -256,7 +256,7 @@ def outside_notes(estimates: Sequence[Estimate]) -> list[str]:
 
 
 def calibration_note(calibration: Calibration, workload: Workload) -> str:
-    """How wrong the model was; ``workload``: whether its rehearsal timed the host sets the interval's slow end."""
+    """How wrong the model was, in words. They depend on whether the rehearsal of ``workload`` timed the host."""
     counted = [abs(error) for error in calibration.counts_errors]
     text = (
         f"{calibration.label}: constants fitted to {len(calibration.rows)} published rows; each row predicted from the "
@@ -328,7 +328,7 @@ def price_notes(comparison: Comparison) -> list[str]:
 
 
 def host_notes(workload: Workload) -> tuple[str, ...]:
-    """What the host's recording of a step adds on trn1, in words; nothing where nobody measured it."""
+    """What the host's recording of a step adds on trn1, in words; nothing where it was not measured."""
     host = workload.step.host if isinstance(workload, CountedWorkload) else None
     if host is None:
         return ()

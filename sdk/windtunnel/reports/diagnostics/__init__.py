@@ -1,1 +1,0 @@
-"""What Trainium would tell too late about a script."""

@@ -1,1 +1,0 @@
-"""What a million inferences cost."""

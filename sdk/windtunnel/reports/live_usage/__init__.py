@@ -1,1 +1,0 @@
-"""What the cores of a running job do now: `windtunnel top`."""

@@ -1,1 +1,0 @@
-"""The price list."""

@@ -1,1 +1,0 @@
-"""One job on more and more instances of a type."""
