@@ -22,8 +22,9 @@ from ..model.intervals import RangeCheck
 from ..model.memory_need import MemoryNeed, memory_need
 from ..model.precision import AUTO_CAST, Precision
 from ..model.training_settings import Training
+from ..workload.cluster import BATCH_RULES, BatchRule, Cluster, Run
 from ..workload.full_scale import FullScale
-from ..workload.workload import BATCH_RULES, BatchRule, Cluster, Run, Workload
+from ..workload.workload import Workload
 from .billing import billable_seconds, cost_per_million, cost_usd
 from .prices import Price, PriceBook
 
