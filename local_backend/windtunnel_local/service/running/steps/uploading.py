@@ -26,7 +26,7 @@ _LONGEST_REASON = 1024
 def upload(run: Run, job: Job) -> None:
     """Store what the job made; the terminal status comes last, with all logs readable."""
     run.usage.forget(job)
-    objects, folders = run.backend.objects, run.folders(job)
+    objects, folders = run.ports.objects, run.folders(job)
     try:
         model = outputs.store_artifacts(job, folders, objects)
         store_checkpoints(job, folders, objects)
@@ -60,13 +60,13 @@ def _store_counters(run: Run, job: Job) -> None:
                 folders.counters(host),
             )
         ]
-        counters = metering.measure(job, ranks, _container_times(run, job), run.backend.clock.now())
+        counters = metering.measure(job, ranks, _container_times(run, job), run.ports.clock.now())
         data = json.dumps(_with_attempts(counters, job).to_dict(), indent=2).encode()
     except (ValueError, TypeError, KeyError, AttributeError):
         _log.exception("Job %s: the counters cannot be read; the job has no report.", job.name)
         return
     bucket, key = parse_s3(outputs.output_uri(job, "windtunnel", "counters.json"))
-    run.backend.objects.put(bucket, key, BytesIO(data))
+    run.ports.objects.put(bucket, key, BytesIO(data))
 
 
 def _with_attempts(counters: Counters, job: Job) -> Counters:
@@ -84,7 +84,7 @@ def _with_attempts(counters: Counters, job: Job) -> Counters:
 
 def _container_times(run: Run, job: Job) -> metering.ContainerTimes:
     try:
-        states = [run.backend.runner.state(job.slot, host) for host in job.hosts]
+        states = [run.ports.runner.state(job.slot, host) for host in job.hosts]
     except RunnerError:
         return metering.ContainerTimes()
     return metering.ContainerTimes(
