@@ -148,7 +148,7 @@ def test_nothing_is_sorted_or_scanned(
 
 def test_a_page_costs_the_same_wherever_it_is(store: SqliteStore, tmp_path: Path) -> None:
     """The last page of many reads as many rows as the first."""
-    with store._db.transaction() as db:
+    with store.database.transaction() as db:
         rows = [(f"job-{i:05}", f"arn-{i}", i) for i in range(3000)]
         db.executemany(
             "INSERT INTO jobs (name, arn, status, secondary, created_us, modified_us)"
