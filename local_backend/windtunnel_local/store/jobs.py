@@ -72,10 +72,6 @@ class JobTable:
         sql, values = listing.statement(query)
         return listing.page(self.database.read(sql, values), query)
 
-    def job_bound(self) -> int:
-        """There are no more jobs than this; known without counting them."""
-        return int(self.database.read("SELECT ifnull(max(rowid), 0) FROM jobs")[0][0])
-
     def search_jobs(self, query: SearchQuery) -> tuple[Sequence[tuple[Job, Mapping[str, str]]], str | None]:
         """One page of jobs with their tags, and the token of the next. May walk all jobs: blocks for so long.
 
