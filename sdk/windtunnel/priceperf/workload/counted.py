@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from ..calibration.calibrations import calibration_of, check_range
 from ..errors import InvalidCounters, InvalidInput
@@ -18,16 +18,13 @@ from ..model.described_as_counted import ATTENTION_PRODUCTS
 from ..model.engines import Product, Scores
 from ..model.host_recording import HOST_SPEED, HostWork
 from ..model.intervals import RangeCheck
-from ..model.precision import BF16_AUTOCAST, FP32, TF32, Precision
+from ..model.precision import GPU_PRECISIONS, Precision
 from ..model.training_settings import DTYPE_BYTES, OPTIMIZER_BYTES, Training
+from .cluster import BatchRule, Cluster, Run
 from .counters import Collectives, Counters, Graphs, Steps, Work
 from .full_scale import FullScale
-from .workload import BatchRule, Cluster, Run, Workload
 
 GRADIENT_BYTES = 4  # a rehearsal reduces gradients in fp32
-
-GPU_PRECISIONS = (TF32, FP32, BF16_AUTOCAST)
-"""The first is the one shown; the others tell how much the script's setting matters."""
 
 STATE_BYTES_PER_PARAMETER = 5 * 4 + OPTIMIZER_BYTES
 """Traffic of one parameter in one fp32 step, whatever the batch, as the counters count it.
@@ -38,8 +35,11 @@ weight, gradient and two moments in and puts weight and moments out (7 x 4 bytes
 """
 
 
+_Self = TypeVar("_Self", bound="Counted")
+
+
 @dataclass(frozen=True)
-class CountedWorkload(Workload):
+class Counted:
     """One worker's training step as a rehearsal counted it, and what else the job ran.
 
     ``evaluation``: one step without optimizer, scaled to one sample; None when there was none.
@@ -190,12 +190,12 @@ class CountedWorkload(Workload):
         """Counts tell products, not the architecture behind them."""
         return None
 
-    def settled(self, run: Run) -> Workload:  # noqa: ARG002
+    def settled(self: _Self, run: Run) -> _Self:  # noqa: ARG002
         """Nothing is left open."""
         return self
 
     @classmethod
-    def from_counters(cls, counters: Mapping[str, Any] | Counters) -> CountedWorkload:
+    def from_counters(cls: type[_Self], counters: Mapping[str, Any] | Counters) -> _Self:
         """From a ``counters.json``, or what was read from one.
 
         Raises:
