@@ -53,7 +53,15 @@ RULES = (
     # and conditions are no business of a training job, so the service's port does not have them).
     Rule(
         "windtunnel_local.api",
-        ("windtunnel_local.service", "windtunnel_local.objects", "starlette", "anyio", "botocore", "cbor2"),
+        (
+            "windtunnel_local.service",
+            "windtunnel_local.objects",
+            "windtunnel.priceperf.instances",
+            "starlette",
+            "anyio",
+            "botocore",
+            "cbor2",
+        ),
     ),
     # The composition root and its commands see everything of the backend.
     Rule("windtunnel_local", ("windtunnel_local", "windtunnel.priceperf", "starlette", "uvicorn")),

@@ -276,8 +276,10 @@ class EstimatorBase(JobArguments):
         return self.latest_training_job
 
     def _check_place(self) -> None:
-        """What the local backend cannot honour is said now, not dropped."""
+        """What the local backend, or AWS, cannot honour is said now, not dropped."""
         if not self.session.local:
+            for kind in checks.instance_types(self):
+                checks.check_offered(kind)
             return
         refuse_aws_only(self)
         if self.input_mode == "Pipe":

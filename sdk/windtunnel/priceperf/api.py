@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-from .calibration.calibrations import CALIBRATIONS, Calibration
+from .calibration.calibrations import CALIBRATIONS, Calibration, calibration_of, not_calibrated
 from .calibration.corrections import Correction, Corrections, Evidence
-from .errors import InvalidCounters, InvalidInput, PricePerfError, PriceUnknown, UnknownInstance
-from .instances.catalog import CATALOG, Figure, InstanceType, instance_type
+from .errors import (
+    InvalidCounters,
+    InvalidInput,
+    NotCalibrated,
+    PricePerfError,
+    PriceUnknown,
+    UnknownInstance,
+)
+from .instances import CATALOG, NEURON_TYPES, Figure, InstanceType, instance_type
 from .model.architectures import ARCHITECTURES, Architecture
 from .model.counted_step import StepTime, StepWork, step_time
 from .model.described_step import TrainingStep, training_step
@@ -42,6 +49,7 @@ __all__ = [
     "CALIBRATIONS",
     "CATALOG",
     "FP32",
+    "NEURON_TYPES",
     "OFFERINGS",
     "TF32",
     "Architecture",
@@ -70,6 +78,7 @@ __all__ = [
     "InstanceType",
     "InvalidCounters",
     "InvalidInput",
+    "NotCalibrated",
     "Offering",
     "Precision",
     "Price",
@@ -91,6 +100,7 @@ __all__ = [
     "Verdict",
     "Workload",
     "billable_seconds",
+    "calibration_of",
     "check_flight",
     "compare",
     "cost_per_million",
@@ -100,6 +110,7 @@ __all__ = [
     "evidence_of",
     "instance_seconds",
     "instance_type",
+    "not_calibrated",
     "published_comparison",
     "published_inference",
     "scaling",

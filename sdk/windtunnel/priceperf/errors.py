@@ -2,6 +2,7 @@
 
 PricePerfError
 ├── UnknownInstance      no such instance type in the catalog
+├── NotCalibrated        an instance type that has no calibration
 ├── PriceUnknown         the price book has no price for that instance at that date
 ├── InvalidCounters      counters.json is not what the model can read
 └── InvalidInput         an argument is out of its range
@@ -16,6 +17,10 @@ class PricePerfError(ValueError):
 
 class UnknownInstance(PricePerfError):
     """The catalog does not list the instance type."""
+
+
+class NotCalibrated(PricePerfError):
+    """No calibration models the instance type: nothing published was fitted."""
 
 
 class PriceUnknown(PricePerfError):

@@ -26,7 +26,7 @@ def lines(calibration: UserCalibration, path: Path) -> list[str]:
     for correction in calibration.corrections.values():
         low, high = _ends(correction)
         found.append(
-            f"{correction.family}: step times x {correction.factor:.2f} from {len(correction.jobs)} "
+            f"{correction.calibration.key}: step times x {correction.factor:.2f} from {len(correction.jobs)} "
             f"job{'s' if len(correction.jobs) > 1 else ''}; 80 % interval of the next job x {low:.2f} to x {high:.2f}"
         )
     return found
@@ -46,7 +46,7 @@ def data(calibration: UserCalibration) -> dict[str, Any]:
         ],
         "corrections": [
             {
-                "family": correction.family,
+                "family": correction.calibration.key,
                 "factor": correction.factor,
                 "interval": list(_ends(correction)),
                 "jobs": list(correction.jobs),

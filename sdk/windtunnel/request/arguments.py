@@ -38,7 +38,7 @@ class JobArguments:
     Attributes:
         role: IAM role, name or ARN. Optional locally, required on AWS.
         instance_count: Number of instances, >= 1. Not with ``instance_groups``.
-        instance_type: Here ``ml.trn1.2xlarge``, ``ml.trn1.32xlarge``, ``ml.trn1n.32xlarge``; others on AWS
+        instance_type: Here one with NeuronCores, as ``ml.trn1.2xlarge`` or ``ml.trn1.32xlarge``; others on AWS
             only. Not with ``instance_groups``.
         keep_alive_period_in_seconds: Warm pool: how long containers are kept for the next job, 0 to 21,600 s.
         volume_size: GB of storage.

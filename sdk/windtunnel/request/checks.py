@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from windtunnel.errors import ConfigurationError, did_you_mean
+from windtunnel.priceperf.instances import CATALOG, NEURON_TYPES
 from windtunnel.request.argument_types import check_kind, check_kinds
 from windtunnel.request.arguments import AnyPath, JobArguments, Tags, tag_list
 from windtunnel.request.instance_groups import as_group, group_names
@@ -28,12 +29,6 @@ MAX_CHANNELS = 20
 MAX_METRICS = 40
 MAX_TAGS = 50
 MAX_GROUPS = 5
-TRAINIUM_TYPES = (
-    "ml.trn1.2xlarge",
-    "ml.trn1.32xlarge",
-    "ml.trn1n.32xlarge",
-    "ml.trn2.48xlarge",
-)
 
 _INSTANCE_TYPE = re.compile(r"ml\.[a-z][a-z0-9\-]*\.(\d+)?(nano|micro|small|medium|large|xlarge|metal)")
 _BASE_NAME = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9-]*")
@@ -55,7 +50,7 @@ _INPUT_MODES = ("File", "FastFile", "Pipe")
 
 def is_trainium(instance_type: str | None) -> bool:
     """Whether the instance has NeuronCores for training."""
-    return bool(instance_type) and str(instance_type).startswith("ml.trn")
+    return instance_type in NEURON_TYPES
 
 
 def check_job_name(name: str) -> None:
@@ -211,11 +206,20 @@ def check_local_cores(cores: object, instance_type: str) -> None:
     """A number of NeuronCores that the instance has; None: all of them."""
     if cores is None:
         return
-    from windtunnel.priceperf import CATALOG
-
     known = CATALOG.get(instance_type)
     highest = known.core_count if known is not None else None
     _check_range("local_cores", cores, 1, highest, f"(the NeuronCores of {instance_type})")
+
+
+def check_offered(instance_type: str) -> None:
+    """SageMaker must offer the instance for training jobs; a rehearsal takes any with NeuronCores."""
+    known = CATALOG.get(instance_type)
+    if known is not None and "training" not in known.sagemaker:
+        offered = ", ".join(n for n, entry in NEURON_TYPES.items() if "training" in entry.sagemaker)
+        raise ConfigurationError(
+            f"instance_type={instance_type!r}: SageMaker offers it for {' and '.join(sorted(known.sagemaker))} use "
+            f"only, not for training jobs. It can be rehearsed here. Trainium for training jobs on AWS: {offered}."
+        )
 
 
 def check_max_cost(name: str, value: object) -> None:
@@ -286,10 +290,10 @@ def _check_instance_type(kind: str) -> None:
     if not _INSTANCE_TYPE.fullmatch(kind):
         raise ConfigurationError(
             f"instance_type={kind!r} is no SageMaker instance type (ml.<family>.<size>)."
-            f"{did_you_mean(kind, TRAINIUM_TYPES)} Trainium: {', '.join(TRAINIUM_TYPES)}."
+            f"{did_you_mean(kind, NEURON_TYPES)} Trainium: {', '.join(NEURON_TYPES)}."
         )
-    if is_trainium(kind) and kind not in TRAINIUM_TYPES:
-        known = ", ".join(TRAINIUM_TYPES)
+    if kind.startswith("ml.trn") and kind not in NEURON_TYPES:
+        known = ", ".join(NEURON_TYPES)
         raise ConfigurationError(f"instance_type={kind!r} does not exist. Trainium: {known}.")
 
 

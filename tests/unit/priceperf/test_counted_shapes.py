@@ -11,8 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.fakes.published_work import benchmark_work
-from windtunnel.priceperf import AUTO_CAST, FP32, CountedWorkload, InvalidCounters, instance_type
-from windtunnel.priceperf.calibration.calibrations import CALIBRATIONS
+from windtunnel.priceperf import (
+    AUTO_CAST,
+    FP32,
+    CountedWorkload,
+    InvalidCounters,
+    calibration_of,
+    instance_type,
+)
 from windtunnel.priceperf.calibration.trn1_rows import TRN1_ROWS
 from windtunnel.priceperf.model.counted_step import step_time
 from windtunnel.priceperf.model.described_as_counted import FUSED_PASSES, fused_bytes, step_work
@@ -47,7 +53,7 @@ def test_a_counted_step_is_the_described_one() -> None:
     described = benchmark_work(8)
     assert counted.flops["fp32"] == pytest.approx(described.flops["fp32"], rel=0.01)
     for instance, precision in ((TRN1, AUTO_CAST), (P4D, FP32)):
-        constants = CALIBRATIONS[instance.family].constants
+        constants = calibration_of(instance).constants
         ours = step_time(counted, instance, precision, constants)
         theirs = step_time(described, instance, precision, constants)
         device, expected = (item.total_s - item.host_s for item in (ours, theirs))

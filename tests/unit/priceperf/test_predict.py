@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from windtunnel.priceperf import CALIBRATIONS, InvalidInput, cost_usd, instance_type
+from windtunnel.priceperf import CALIBRATIONS, InvalidInput, calibration_of, cost_usd, instance_type
 from windtunnel.priceperf.calibration.a100_rows import A100_ROWS
 from windtunnel.priceperf.model.architectures import ARCHITECTURES, Architecture
 from windtunnel.priceperf.model.described_as_counted import product_elements, step_work
@@ -58,7 +58,7 @@ def trainings(draw: st.DrawFn) -> Training:
 
 def seconds(training: Training, instance: Any = TRN1) -> float:
     """One step on as many instances as it needs."""
-    return training_step(training, instance, CALIBRATIONS[instance.family].constants).total_s
+    return training_step(training, instance, calibration_of(instance).constants).total_s
 
 
 @given(training=trainings(), times=st.integers(2, 5))
@@ -89,7 +89,7 @@ def test_doubling_the_nodes_never_more_than_doubles_throughput(
 ) -> None:
     """Neither with the same batch a worker (weak scaling) nor with the same global batch (strong)."""
     for instance in (TRN1, P4D):
-        constants = CALIBRATIONS[instance.family].constants
+        constants = calibration_of(instance).constants
         data = nodes * max(1, instance.core_count // training.tensor_parallel)
         batch = microbatches * training.microbatch * data
         once = replace(training, data_parallel=data, global_batch=batch)

@@ -11,7 +11,7 @@ from typing import Any
 
 import _XLAC
 
-from neuron_sim import settings, topology
+from neuron_sim import settings
 from neuron_sim.errors import TopologyError
 from neuron_sim.settings import Identity
 
@@ -61,7 +61,7 @@ def _replacements() -> dict[str, Any]:
 
     def device_kind(device: str = "") -> str:
         local_kind(device or str(_XLAC._xla_get_default_device()))
-        return topology.DEVICE_KIND
+        return _current.instance.device_kind
 
     return {
         "_xla_get_devices": real_devices,

@@ -120,13 +120,13 @@ def instance_info(of: topology.Instance) -> Group:
 def neuron_hardware_info(of: topology.Instance, devices: int) -> Group:
     """The simulated devices."""
     return {
-        "neuron_device_type": "trainium",
-        "neuron_device_version": "v2",
-        "neuroncore_version": "v2",
+        "neuron_device_type": of.device_type,
+        "neuron_device_version": of.device_version,
+        "neuroncore_version": of.core_version,
         "neuron_device_count": devices,
         "neuron_device_memory_size": of.memory_per_device_bytes,
         "neuroncore_per_device_count": of.cores_per_device,
-        "logical_neuroncore_config": 1,
+        "logical_neuroncore_config": of.logical_core_config,
         "error": "",
     }
 

@@ -94,10 +94,11 @@ def as_json(
     return {
         "neuron_device": device.index,
         "bdf": device.bdf,
-        "cpu_affinity": f"0-{of.vcpus - 1}",
-        "numa_node": "-1",
+        "cpu_affinity": device.numa_node.cpus,
+        "numa_node": device.numa_node.name,
         "connected_to": list(device.connected_to) or None,
         "nc_count": len(device.core_ids),
+        **({"logical_neuroncore_config": of.logical_core_config} if of.has_logical_cores else {}),
         "memory_size": device.memory_bytes,
         "neuroncore_ids": list(device.core_ids),
         "neuron_processes": [
@@ -124,8 +125,8 @@ def as_text(
         tables.Column("NEURON", "CORE IDS", lambda device: _span(device.core_ids)),
         tables.Column("NEURON", "MEMORY", lambda device: f"{device.memory_bytes // topology.GIB} GB"),
         tables.Column("PCI", "BDF", lambda device: device.bdf),
-        tables.Column("CPU", "AFFINITY", lambda device: f"0-{of.vcpus - 1}"),
-        tables.Column("NUMA", "NODE", lambda device: "-1"),
+        tables.Column("CPU", "AFFINITY", lambda device: device.numa_node.cpus),
+        tables.Column("NUMA", "NODE", lambda device: device.numa_node.name),
     ]
     if any(device.connected_to for device in listed):
         connected = tables.Column(
@@ -146,6 +147,8 @@ def as_text(
         first, rest = (rows[:1] or [[""] * 3])[0], rows[1:]
         blocks.append([cells + (first if shown else []), *([[""] * len(cells) + row for row in rest])])
     lines = [f"instance-type: {of.name}", f"instance-id: {SIMULATED_INSTANCE_ID}"]
+    if of.has_logical_cores:
+        lines.append(f"logical-neuroncore-config: {of.logical_core_config}")
     return "\n".join([*lines, *tables.boxed(heading, blocks)])
 
 

@@ -89,7 +89,7 @@ def measure(job: Job, ranks: Sequence[RankCounters], times: ContainerTimes, now:
         "instance_type": requests.instance(job).name,
         "instance_count": len(job.hosts),
         **_instance_groups(job),
-        "instance_cores": start.get("instance_cores", requests.instance(job).neuron_cores),
+        "instance_cores": start.get("instance_cores", requests.instance(job).core_count),
         "cores_used": start.get("local_world_size"),
         "world_size": world_size,
         "framework_version": start.get("framework_version")

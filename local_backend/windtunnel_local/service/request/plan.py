@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import Any
 
+from windtunnel.priceperf.instances import GIB
 from windtunnel_local.service.data.compile_cache import cache_uri
 from windtunnel_local.service.ground import job_paths
 from windtunnel_local.service.ground.config import ServiceConfig
@@ -17,7 +18,6 @@ from windtunnel_local.service.ground.ports import ContainerPlan, JobPlan, Keeper
 from windtunnel_local.service.request import requests
 from windtunnel_local.service.request.cluster import channel_hosts, group_of, groups
 from windtunnel_local.service.request.images import neuron_image, substitution
-from windtunnel_local.service.request.instances import GIB
 
 _MIN_SHM_BYTES = GIB // 2
 _DEFAULT_USER_NAME = "sagemaker"
@@ -45,12 +45,18 @@ def framework_version(training_image: str) -> str | None:
 
 
 def log_preface(job: Job, host: str, config: ServiceConfig) -> tuple[LogLine, ...]:
-    """What the backend itself says at the head of a host's log: which image runs for the one named."""
-    if config.image_contents is None or host != job.hosts[0]:
+    """What the backend itself says at the head of a host's log: what would be otherwise on AWS."""
+    if host != job.hosts[0]:
         return ()
-    named = job.request["AlgorithmSpecification"]["TrainingImage"]
+    texts = [
+        f"Windtunnel: {kind.name} is rehearsed here, but SageMaker takes no training job on it."
+        for kind in dict.fromkeys(group.instance for group in groups(job))
+        if "training" not in kind.sagemaker
+    ]
+    if config.image_contents is not None:
+        named = job.request["AlgorithmSpecification"]["TrainingImage"]
+        texts += substitution(named, config.image, config.image_contents)
     begun_ms = int(job.lifecycle.attempt_start.timestamp() * 1000)
-    texts = substitution(named, config.image, config.image_contents)
     return tuple(LogLine(begun_ms, text) for text in texts)
 
 
@@ -60,7 +66,7 @@ def memory_limit_bytes(job: Job, config: ServiceConfig, host: str | None = None)
     ``host``: whose; None: the host with the most.
     """
     hosts = job.hosts if host is None else (host,)
-    instance_bytes = max(group_of(job, each).instance.host_memory_gib for each in hosts) * GIB
+    instance_bytes = max(group_of(job, each).instance.host_memory_bytes for each in hosts)
     return min(instance_bytes, config.memory_cap_bytes or instance_bytes)
 
 

@@ -5,20 +5,20 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from windtunnel.priceperf.instances import NEURON_TYPES, InstanceType
 from windtunnel_local.service.ground import job_paths
 from windtunnel_local.service.ground.job import Job
 from windtunnel_local.service.ground.uris import is_file
-from windtunnel_local.service.request.instances import INSTANCES, Instance
 
 DEFAULT_MAX_RUNTIME_S = 86_400
 SUBMIT_DIRECTORY = "sagemaker_submit_directory"
 
 
-def instance(job: Job) -> Instance:
+def instance(job: Job) -> InstanceType:
     """The instance type that the job asked for; of its first group, if it has instance groups."""
     resources = job.request["ResourceConfig"]
     first = (resources.get("InstanceGroups") or [resources])[0]
-    return INSTANCES[first["InstanceType"]]
+    return NEURON_TYPES[first["InstanceType"]]
 
 
 def max_runtime_s(job: Job) -> int:

@@ -11,11 +11,11 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from windtunnel.priceperf.instances import NEURON_TYPES
 from windtunnel_local.service.ground import job_paths
 from windtunnel_local.service.ground.errors import ValidationFailed
 from windtunnel_local.service.ground.uris import parse_s3
 from windtunnel_local.service.request.channels import check_channels
-from windtunnel_local.service.request.instances import INSTANCES
 from windtunnel_local.service.request.members import check_members
 from windtunnel_local.service.request.requests import DEFAULT_MAX_RUNTIME_S
 
@@ -142,9 +142,9 @@ def _groups(resources: Request, given: Sequence[Request]) -> None:
 def _instances(resources: Request, where: str) -> None:
     """InstanceType and InstanceCount, of the job or of one group."""
     given = resources.get("InstanceType")
-    if given not in INSTANCES:
+    if given not in NEURON_TYPES:
         raise ValidationFailed(
-            f"{where}.InstanceType {given!r} is not simulated here. Valid: {', '.join(INSTANCES)}."
+            f"{where}.InstanceType {given!r} is not simulated here. Valid: {', '.join(NEURON_TYPES)}."
             " For other instance types, send the request to AWS."
         )
     if resources.get("InstanceCount", 0) < 1:

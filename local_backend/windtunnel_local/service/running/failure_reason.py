@@ -6,10 +6,10 @@ import errno
 from dataclasses import replace
 from pathlib import Path
 
+from windtunnel.priceperf.instances import GIB
 from windtunnel_local.service.data.untrusted_files import open_regular
 from windtunnel_local.service.ground.job_paths import JobPaths
 from windtunnel_local.service.ground.ports import ContainerState
-from windtunnel_local.service.request.instances import GIB
 
 MAX_FAILURE_CHARACTERS = 1024
 SIGKILL_EXIT = 137

@@ -15,13 +15,13 @@ from functools import cache
 from statistics import mean, median
 
 from ..errors import PricePerfError
-from ..instances.catalog import Family, instance_type
+from ..instances import instance_type
 from ..model.described_step import TrainingStep, training_step
 from ..model.engines import Constants
 from ..model.intervals import measured_coverage
-from .calibrations import CALIBRATIONS, Calibration
+from .calibrations import CALIBRATIONS, Calibration, calibration_of
 from .described_range import description_check, is_known
-from .fitting import fit, same_configuration, step_s
+from .fitting import fit, of_other_families, same_configuration, step_s
 from .row_reader import ReadRow
 from .trn1_rows import PublishedRow
 
@@ -39,7 +39,7 @@ class RowCheck:
 
     config: str
     instance_type: str
-    family: Family | None
+    calibration: str | None
     model_family: str | None
     published: float | None
     published_range: tuple[float, float] | None = None
@@ -76,10 +76,10 @@ class Errors:
 
 
 @dataclass(frozen=True)
-class FamilySummary:
-    """The errors of one family's rows. ``coverage``: part of left-out rows inside their interval."""
+class CalibrationSummary:
+    """The errors of one calibration's rows. ``coverage``: part of left-out rows inside their interval."""
 
-    family: Family
+    calibration: str
     in_sample: Errors
     left_out: Errors
     family_left_out: Errors
@@ -89,10 +89,10 @@ class FamilySummary:
 
 @dataclass(frozen=True)
 class Validation:
-    """All rows in their order, and a summary for each family of instances that has any."""
+    """All rows in their order, and a summary for each calibration that has any."""
 
     rows: tuple[RowCheck, ...]
-    summaries: tuple[FamilySummary, ...]
+    summaries: tuple[CalibrationSummary, ...]
     built_in: bool
 
     @property
@@ -116,8 +116,8 @@ def validate_rows(rows: Sequence[ReadRow]) -> Validation:
                 RowCheck(read.config, read.instance_type, None, None, read.published, reason=read.reason)
             )
             continue
-        calibration = CALIBRATIONS[instance_type(read.row.instance_type).family]
         try:
+            calibration = calibration_of(instance_type(read.row.instance_type))
             checks.append(_check(read.row, calibration, read.notes))
         except PricePerfError as error:
             checks.append(
@@ -128,7 +128,6 @@ def validate_rows(rows: Sequence[ReadRow]) -> Validation:
 
 def _check(row: PublishedRow, calibration: Calibration, notes: tuple[str, ...] = ()) -> RowCheck:
     twins = frozenset(index for index, other in enumerate(calibration.rows) if same_configuration(row, other))
-    family = calibration.family
     time_s = step_s(row, calibration.constants)
     predicted = row.training.global_batch / time_s
     known = is_known(calibration, row.training)
@@ -145,18 +144,18 @@ def _check(row: PublishedRow, calibration: Calibration, notes: tuple[str, ...] =
             return None
         return row.training.global_batch / step_s(row, constants) / row.published - 1
 
-    left_out = error_with(_without(family, twins) if twins else calibration.constants)
+    left_out = error_with(_without(calibration.key, twins) if twins else calibration.constants)
     return RowCheck(
         row.config,
         row.instance_type,
-        family,
+        calibration.key,
         row.family,
         row.published,
         row.published_range,
         predicted,
         error_with(calibration.constants),
         left_out,
-        error_with(_without_family(family, row.family)),
+        error_with(_without_family(calibration.key, row.family)),
         predicted * math.exp(-check.log_slow),
         predicted * math.exp(check.log_fast),
         None if left_out is None else abs(math.log1p(left_out)) <= check.log_slow,
@@ -169,22 +168,22 @@ def _check(row: PublishedRow, calibration: Calibration, notes: tuple[str, ...] =
 
 def _validation(checks: Sequence[RowCheck], *, built_in: bool) -> Validation:
     summaries = []
-    for family in CALIBRATIONS:
-        rows = [check for check in checks if check.family == family and check.error is not None]
+    for key in CALIBRATIONS:
+        rows = [check for check in checks if check.calibration == key and check.error is not None]
         if rows:
-            summaries.append(_summary(family, rows, built_in=built_in))
+            summaries.append(_summary(key, rows, built_in=built_in))
     return Validation(tuple(checks), tuple(summaries), built_in)
 
 
-def _summary(family: Family, rows: Sequence[RowCheck], *, built_in: bool) -> FamilySummary:
+def _summary(key: str, rows: Sequence[RowCheck], *, built_in: bool) -> CalibrationSummary:
     def errors(part: Callable[[RowCheck], float | None]) -> list[float]:
         return [error for row in rows if (error := part(row)) is not None]
 
     left_out, family_left_out = errors(lambda row: row.left_out), errors(lambda row: row.family_left_out)
     # Of the calibration's own rows each is held against the interval that the others give.
     coverage = measured_coverage(left_out) if built_in else sum(bool(row.inside) for row in rows) / len(rows)
-    return FamilySummary(
-        family,
+    return CalibrationSummary(
+        key,
         Errors.of(errors(lambda row: row.error)),
         Errors.of(left_out),
         Errors.of(family_left_out),
@@ -194,17 +193,17 @@ def _summary(family: Family, rows: Sequence[RowCheck], *, built_in: bool) -> Fam
 
 
 @cache
-def _without(family: Family, indices: frozenset[int]) -> Constants:
+def _without(key: str, indices: frozenset[int]) -> Constants:
     """Constants fitted without these rows of the calibration."""
-    calibration = CALIBRATIONS[family]
+    calibration = CALIBRATIONS[key]
     rows = [row for index, row in enumerate(calibration.rows) if index not in indices]
-    return fit(rows, family, calibration.constants)
+    return fit(rows, key, calibration.constants)
 
 
 @cache
-def _without_family(family: Family, model_family: str) -> Constants:
-    calibration = CALIBRATIONS[family]
-    rows = [row for row in calibration.rows if row.family != model_family]
+def _without_family(key: str, name: str) -> Constants:
+    calibration = CALIBRATIONS[key]
+    rows = of_other_families(calibration.rows, name)
     if len(rows) == len(calibration.rows):
         return calibration.constants  # a family that has no rows in the calibration was never in it
-    return fit(rows, family)
+    return fit(rows, key)

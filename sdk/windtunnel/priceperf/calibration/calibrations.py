@@ -25,7 +25,8 @@ from dataclasses import dataclass
 from functools import cache
 from statistics import mean, median
 
-from ..instances.catalog import Family, instance_type
+from ..errors import NotCalibrated
+from ..instances import CATALOG, InstanceType, instance_type
 from ..model.counted_step import step_time
 from ..model.described_as_counted import step_work
 from ..model.engines import Constants
@@ -40,9 +41,12 @@ VERSION_SPREAD = 0.07
 
 @dataclass(frozen=True)
 class Calibration:
-    """One family's constants with their honest errors (relative, of the throughput)."""
+    """The constants of one kind of accelerator with their honest errors (relative, of the throughput)."""
 
-    family: Family
+    key: str
+    """What `InstanceType.calibration` names it by."""
+    label: str
+    """For people."""
     constants: Constants
     rows: tuple[PublishedRow, ...]
     errors: tuple[float, ...]
@@ -54,6 +58,11 @@ class Calibration:
     benchmark (`published`: AWS's BERT base classification). It took no part in the fit."""
     recorded_check: float
     """The same where the host's recording of the step is known, from a rehearsal of that job."""
+
+    @property
+    def is_neuron(self) -> bool:
+        """Whether it is of NeuronCores, whose scripts XLA records on the host."""
+        return instance_type(self.rows[0].instance_type).is_neuron
 
     @property
     def mean_error(self) -> float:
@@ -78,7 +87,7 @@ class Calibration:
     @property
     def counts_errors(self) -> tuple[float, ...]:
         """The errors of `counts_rows` predicted from what a rehearsal counts."""
-        return _counts_errors(self.family, self.rows, self.constants)
+        return _counts_errors(self.rows, self.constants)
 
     @property
     def log_fast(self) -> float:
@@ -129,13 +138,12 @@ def _counts_rows(rows: tuple[PublishedRow, ...]) -> tuple[PublishedRow, ...]:
 
 
 @cache
-def _counts_errors(family: Family, rows: tuple[PublishedRow, ...], constants: Constants) -> tuple[float, ...]:
-    precision = AUTO_CAST if family == "trn1" else TF32
+def _counts_errors(rows: tuple[PublishedRow, ...], constants: Constants) -> tuple[float, ...]:
     errors = []
     for row in _counts_rows(rows):
-        time = step_time(
-            step_work(row.training), instance_type(row.instance_type), precision, constants, row.nodes
-        )
+        instance = instance_type(row.instance_type)
+        precision = AUTO_CAST if instance.is_neuron else TF32
+        time = step_time(step_work(row.training), instance, precision, constants, row.nodes)
         errors.append(row.step_s / row.training.microbatches / time.total_s - 1)
     return tuple(errors)
 
@@ -153,8 +161,9 @@ def _ranges(rows: tuple[PublishedRow, ...]) -> tuple[Range, ...]:
     )
 
 
-CALIBRATIONS: Mapping[Family, Calibration] = {
+CALIBRATIONS: Mapping[str, Calibration] = {
     "trn1": Calibration(
+        "trn1",
         "trn1",
         Constants(
             tensor=0.852, vector=0.4242, memory=0.6943, eager_passes=27.35, flash=0.2105, link=0.4513,
@@ -174,6 +183,7 @@ CALIBRATIONS: Mapping[Family, Calibration] = {
     ),
     "a100": Calibration(
         "a100",
+        "p4d (A100)",
         Constants(
             tensor=0.8072, vector=0.6459, memory=0.7, eager_passes=24.91, flash=0.3102, link=0.375,
             network=0.6, hop_s=1e-05, overlap=0.0, hidden_collectives=0.5, straggling=0.01,
@@ -195,3 +205,23 @@ CALIBRATIONS: Mapping[Family, Calibration] = {
         1.072,
     ),
 }  # fmt: skip
+
+
+def calibration_of(instance: InstanceType) -> Calibration:
+    """The calibration that models an instance type.
+
+    Raises:
+        NotCalibrated: there is none; the message says which instance types have one.
+    """
+    if instance.calibration is None:
+        known = ", ".join(name for name, entry in CATALOG.items() if entry.calibration)
+        raise NotCalibrated(f"{not_calibrated(instance)} Calibrated are {known}.")
+    return CALIBRATIONS[instance.calibration]
+
+
+def not_calibrated(instance: InstanceType) -> str:
+    """Why there is no calibration of an instance type, as a sentence."""
+    return (
+        f"{instance.name} is not calibrated: the model was fitted to no published throughput of "
+        f"{instance.accelerator.name}, so it gives neither times nor costs for it."
+    )

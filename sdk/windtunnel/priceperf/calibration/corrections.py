@@ -32,10 +32,10 @@ from datetime import date
 from statistics import NormalDist, mean, stdev
 
 from ..errors import InvalidInput
-from ..instances.catalog import Family, instance_type
+from ..instances import instance_type
 from ..model.counted_step import StepTime
 from ..model.intervals import COVERAGE, RangeCheck
-from .calibrations import CALIBRATIONS, Calibration
+from .calibrations import CALIBRATIONS, Calibration, calibration_of
 
 Z = NormalDist().inv_cdf((1 + COVERAGE) / 2)
 """Standard deviations to either side that hold `COVERAGE`."""
@@ -83,9 +83,13 @@ class Evidence:
             )
 
     @property
-    def family(self) -> Family:
-        """Of the instance."""
-        return instance_type(self.instance_type).family
+    def calibration(self) -> Calibration:
+        """Of the instance.
+
+        Raises:
+            UnknownInstance, NotCalibrated: it has none.
+        """
+        return calibration_of(instance_type(self.instance_type))
 
     @property
     def ratio(self) -> float:
@@ -100,9 +104,9 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Correction:
-    """What multiplies the modelled step time of a family. ``log_half_width``: of the next job's interval."""
+    """What multiplies the step time that a calibration models. ``log_half_width``: of the next job's interval."""
 
-    family: Family
+    calibration: Calibration
     factor: float
     log_half_width: float
     evidence: tuple[Evidence, ...]
@@ -124,7 +128,8 @@ class Correction:
         return replace(check, log_fast=width, log_slow=width)
 
 
-Corrections = Mapping[Family, Correction]
+Corrections = Mapping[str, Correction]
+"""By the key of the calibration that each corrects."""
 
 
 def job_sd(calibration: Calibration) -> float:
@@ -138,13 +143,13 @@ def prior_sd(calibration: Calibration) -> float:
 
 
 def correction(evidence: Sequence[Evidence], calibration: Calibration) -> Correction:
-    """The correction of one family from at least one job; the formula is the module's.
+    """The correction of one calibration from at least one job; the formula is the module's.
 
     Raises:
-        InvalidInput: no evidence, or of another family.
+        InvalidInput: no evidence, or of another calibration.
     """
-    if not evidence or any(item.family != calibration.family for item in evidence):
-        raise InvalidInput(f"a correction of {calibration.family} needs jobs of that family, not {evidence}")
+    if not evidence or any(item.calibration is not calibration for item in evidence):
+        raise InvalidInput(f"a correction of {calibration.key} needs jobs that it models, not {evidence}")
     workloads: dict[str, list[Evidence]] = {}
     for item in evidence:
         workloads.setdefault(item.workload, []).append(item)
@@ -157,30 +162,30 @@ def correction(evidence: Sequence[Evidence], calibration: Calibration) -> Correc
         precision += weight
         weighted += weight * log
     return Correction(
-        calibration.family,
+        calibration,
         math.exp(weighted / precision),
         Z * math.sqrt(1 / precision + scatter**2),
         tuple(evidence),
     )
 
 
-def corrections(evidence: Iterable[Evidence]) -> dict[Family, Correction]:
-    """A correction for each family that has jobs. Jobs held against another model (`is_current`) do not count."""
-    families: dict[Family, list[Evidence]] = {}
+def corrections(evidence: Iterable[Evidence]) -> dict[str, Correction]:
+    """A correction for each calibration that has jobs. Jobs held against another model (`is_current`) do not count."""
+    found: dict[str, list[Evidence]] = {}
     for item in evidence:
         if is_current(item):
-            families.setdefault(item.family, []).append(item)
-    return {family: correction(items, CALIBRATIONS[family]) for family, items in families.items()}
+            found.setdefault(item.calibration.key, []).append(item)
+    return {key: correction(items, CALIBRATIONS[key]) for key, items in found.items()}
 
 
 def is_current(evidence: Evidence) -> bool:
     """Whether the job was held against the model of this version."""
-    return evidence.model == fingerprint(CALIBRATIONS[evidence.family])
+    return evidence.model == fingerprint(evidence.calibration)
 
 
 def is_far(evidence: Evidence) -> bool:
     """Whether the ratio lies beyond three standard deviations of what is expected: rather a mistake in sizes."""
-    return abs(math.log(evidence.ratio)) > 3 * CALIBRATIONS[evidence.family].log_slow / Z
+    return abs(math.log(evidence.ratio)) > 3 * evidence.calibration.log_slow / Z
 
 
 def fingerprint(calibration: Calibration) -> str:

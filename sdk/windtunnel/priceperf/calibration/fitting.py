@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ..instances.catalog import Family, instance_type
+from ..instances import instance_type
 from ..model.described_step import training_step
 from ..model.engines import Constants
 from .trn1_rows import PublishedRow
@@ -31,7 +31,7 @@ class Prior:
     rows: str
 
 
-PRIORS: Mapping[Family, Mapping[str, Prior]] = {
+PRIORS: Mapping[str, Mapping[str, Prior]] = {
     "trn1": {
         "tensor": Prior(0.75, 0.25, "what compiled matrix kernels reach", "all 18 rows"),
         "vector": Prior(
@@ -59,7 +59,7 @@ PRIORS: Mapping[Family, Mapping[str, Prior]] = {
     },
 }  # fmt: skip
 
-ASSUMED: Mapping[Family, Constants] = {
+ASSUMED: Mapping[str, Constants] = {
     # The fitted constants start at their priors; the others are assumptions and stay.
     "trn1": Constants(
         tensor=0.75, vector=0.4, memory=0.6, eager_passes=25, flash=0.2, link=0.35, network=0.6,
@@ -87,9 +87,9 @@ def relative_error(row: PublishedRow, constants: Constants) -> float:
     return row.step_s / step_s(row, constants) - 1
 
 
-def fit(rows: Sequence[PublishedRow], family: Family, start: Constants | None = None) -> Constants:
+def fit(rows: Sequence[PublishedRow], key: str, start: Constants | None = None) -> Constants:
     """The constants that fit these rows best. ``start``: only where the search begins."""
-    priors, base = PRIORS[family], ASSUMED[family]
+    priors, base = PRIORS[key], ASSUMED[key]
 
     def constants(point: Sequence[float]) -> Constants:
         values = {
@@ -111,16 +111,14 @@ def fit(rows: Sequence[PublishedRow], family: Family, start: Constants | None = 
 _MOST = {"eager_passes": math.inf}  # all others are parts of a peak, or seconds
 
 
-def leave_one_out(rows: Sequence[PublishedRow], family: Family) -> tuple[float, ...]:
+def leave_one_out(rows: Sequence[PublishedRow], key: str) -> tuple[float, ...]:
     """The relative error of each row, predicted with constants fitted to all others.
 
     Rows of exactly the same configuration leave together: one would give the other away.
     """
-    whole = fit(rows, family)
+    whole = fit(rows, key)
     return tuple(
-        relative_error(
-            row, fit([other for other in rows if not same_configuration(row, other)], family, whole)
-        )
+        relative_error(row, fit([other for other in rows if not same_configuration(row, other)], key, whole))
         for row in rows
     )
 
@@ -132,15 +130,17 @@ def same_configuration(row: PublishedRow, other: PublishedRow) -> bool:
     )  # fmt: skip
 
 
-def leave_one_family_out(rows: Sequence[PublishedRow], family: Family) -> tuple[float, ...]:
+def leave_one_family_out(rows: Sequence[PublishedRow], key: str) -> tuple[float, ...]:
     """The relative error of each row, predicted with constants fitted to the other model families."""
-    without = {name: fit([row for row in rows if row.family != name], family) for name in families(rows)}
+    names = dict.fromkeys(row.family for row in rows)
+    without = {name: fit(of_other_families(rows, name), key) for name in names}
     return tuple(relative_error(row, without[row.family]) for row in rows)
 
 
-def families(rows: Sequence[PublishedRow]) -> tuple[str, ...]:
-    """Model families of these rows, in their order."""
-    return tuple(dict.fromkeys(row.family for row in rows))
+def of_other_families(rows: Sequence[PublishedRow], name: str) -> list[PublishedRow]:
+    """The rows of all other families of models."""
+    others = {row.family for row in rows} - {name}
+    return [row for row in rows if row.family in others]
 
 
 def _least_squares(residuals: Callable[[list[float]], list[float]], start: list[float]) -> list[float]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..errors import InvalidInput, PricePerfError
-from ..instances.catalog import InstanceType, instance_type
+from ..instances import InstanceType, instance_type
 from ..model.architectures import ARCHITECTURES, Architecture, architecture, name_key
 from ..model.memory_need import needed_recompute, scores_fit, usual_attention
 from ..model.training_settings import DTYPE_BYTES, MASKED_PART, Attention, Training, ZeroStage
@@ -104,7 +104,7 @@ def _published_row(
         notes.append(f"data_parallel not given: taken as {data}")
     microbatch = _integer(cells, "microbatch", None)
     storage = _dtype(cells, "storage_dtype", "bf16")
-    gpu = instance.family == "a100"
+    gpu = not instance.is_neuron
     matmul = _dtype(cells, "matmul_dtype", storage if gpu else "bf16")
     training = Training(
         architecture=model,
@@ -124,7 +124,7 @@ def _published_row(
         ),
         zero=_zero(cells, config),
         mixed_precision=gpu and DTYPE_BYTES[matmul] < DTYPE_BYTES[storage],
-        head_part=MASKED_PART if gpu and model.family == "encoder" else 1.0,
+        head_part=MASKED_PART if gpu and model.is_masked else 1.0,
     )
     training = _with_attention(training, cells, config, instance, notes)
     training = _with_recompute(training, cells, instance, notes)

@@ -63,8 +63,7 @@ def _row(
     tensor, pipeline = parallel
     microbatch, global_batch, sequence_length = batch
     dimensions: Architecture = ARCHITECTURES[architecture]
-    # neuronx-distributed trains Llama with a flash attention kernel; the older scripts have none.
-    attention: Attention = "flash" if dimensions.family == "llama" else "eager"
+    attention: Attention = "flash" if dimensions.flash_on_neuron else "eager"
     training = Training(
         architecture=dimensions,
         parameters=parameters,

@@ -1,21 +1,42 @@
 """Dimensions of the transformers in the published tables, from their own papers and configurations.
 
 Attention heads of `kv_hidden_size` smaller than `hidden_size` are shared (grouped
-queries). ``family`` decides what a layer holds: ``llama`` has a gated feed-forward
-network (three matrices, not two), ``encoder`` a masked-language head, ``vision`` no
-vocabulary.
+queries). ``family`` decides what a layer holds and how scripts train it: see `_FAMILIES`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal
 
 from ..errors import InvalidInput
 
 ModelFamily = Literal["encoder", "decoder", "llama", "vision"]
-FAMILIES: tuple[str, ...] = get_args(ModelFamily)
+
+
+@dataclass(frozen=True)
+class _Family:
+    """What models of one family have in common.
+
+    ``gated``: the feed-forward network has three matrices, not two. ``own_head``: the head has a table of its
+    own, not the embedding's. ``causal``: it predicts the next token. ``masked``: it predicts masked tokens.
+    ``flash_on_neuron``: neuronx-distributed trains it with a flash attention kernel.
+    """
+
+    gated: bool = False
+    own_head: bool = False
+    causal: bool = False
+    masked: bool = False
+    flash_on_neuron: bool = False
+
+
+_FAMILIES: Mapping[str, _Family] = {
+    "encoder": _Family(masked=True),
+    "decoder": _Family(causal=True),
+    "llama": _Family(gated=True, own_head=True, causal=True, flash_on_neuron=True),
+    "vision": _Family(),
+}
 
 
 @dataclass(frozen=True)
@@ -41,13 +62,13 @@ class Architecture:
                 raise InvalidInput(f"{name} must be 1 or more, not {getattr(self, name)}")
         if self.vocabulary < 0:
             raise InvalidInput(f"vocabulary must be 0 or more, not {self.vocabulary}")
-        if self.family not in FAMILIES:
-            raise InvalidInput(f"family must be one of {', '.join(FAMILIES)}, not {self.family!r}")
+        if self.family not in _FAMILIES:
+            raise InvalidInput(f"family must be one of {', '.join(_FAMILIES)}, not {self.family!r}")
 
     @property
     def up_projections(self) -> int:
         """Matrices from the hidden size to the feed-forward size: a gated network has two."""
-        return 2 if self.family == "llama" else 1
+        return 2 if _FAMILIES[self.family].gated else 1
 
     @property
     def layer_weights(self) -> int:
@@ -61,8 +82,23 @@ class Architecture:
 
         Llama's head has a table of its own, the others share the embedding's.
         """
-        tables = 2 if self.family == "llama" else 1
+        tables = 2 if _FAMILIES[self.family].own_head else 1
         return self.layers * self.layer_weights + tables * self.vocabulary * self.hidden_size
+
+    @property
+    def is_causal(self) -> bool:
+        """Whether it predicts the next token."""
+        return _FAMILIES[self.family].causal
+
+    @property
+    def is_masked(self) -> bool:
+        """Whether it predicts masked tokens."""
+        return _FAMILIES[self.family].masked
+
+    @property
+    def flash_on_neuron(self) -> bool:
+        """Whether Neuron's libraries train it with a flash attention kernel."""
+        return _FAMILIES[self.family].flash_on_neuron
 
 
 ARCHITECTURES: Mapping[str, Architecture] = {

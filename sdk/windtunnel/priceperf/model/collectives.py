@@ -13,7 +13,7 @@ import math
 from dataclasses import dataclass
 
 from ..errors import InvalidInput
-from ..instances.catalog import InstanceType
+from ..instances import InstanceType
 from .engines import Constants
 
 BUCKET_BYTES = 50e6

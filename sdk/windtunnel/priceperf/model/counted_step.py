@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from ..errors import InvalidInput
-from ..instances.catalog import InstanceType
+from ..instances import InstanceType
 from .collectives import Collective, Group, buckets, collective_seconds
 from .engines import HALF_SIZE, HOST_S, Constants, Product, Scores, bytes_s, half_size_of, products_s
 from .host_recording import HOST_SPEED, HostWork
@@ -185,7 +185,7 @@ def step_time(
     )
     exposed = max(0.0, collective - constants.hidden_collectives * worked)
     host = HOST_S
-    if work.host is not None and instance.family == "trn1":
+    if work.host is not None and instance.is_neuron:
         host += work.host.not_hidden_s(worked + exposed, host_slowness)
     return StepTime(
         compute_s=compute,

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ..errors import InvalidInput
-from ..instances.catalog import InstanceType
+from ..instances import InstanceType
 from .collectives import Collective, Group, buckets, collective_seconds
 from .engines import (
     FFN_PASSES,
@@ -175,7 +175,7 @@ def _memory_s(training: Training, instance: InstanceType, constants: Constants) 
 def _scores(training: Training, instance: InstanceType) -> float:
     """Attention scores of one worker's microbatch in all its layers."""
     length = training.sequence_length
-    rows = math.ceil(length / PARTITIONS) * PARTITIONS if instance.family == "trn1" else length
+    rows = math.ceil(length / PARTITIONS) * PARTITIONS if instance.is_neuron else length
     layers = training.architecture.layers / training.pipeline_parallel
     return layers * training.microbatch * _worker_heads(training) * rows * length
 

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ..errors import InvalidInput
-from ..instances.catalog import InstanceType
+from ..instances import InstanceType
 
 HALF_SIZE = 128
 """At this size of one dimension a product reaches half of what a large one does. The matrix engine of a
@@ -41,7 +41,7 @@ HOST_S = 0.005
 
 @dataclass(frozen=True)
 class Constants:
-    """What one family of accelerators reaches. `fitting` says which are fitted, and from which rows.
+    """What one kind of accelerator reaches. `fitting` says which are fitted, and from which rows.
 
     Args:
         tensor: part of the matrix engine's peak that large products reach.
@@ -126,7 +126,7 @@ class Scores:
 
     def on(self, instance: InstanceType) -> float:
         """Elements that an instance's cores go through."""
-        return self.padded if instance.family == "trn1" else self.elements
+        return self.padded if instance.is_neuron else self.elements
 
     def __mul__(self, factor: float) -> Scores:
         """The scores of so many times the samples."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from ..instances.catalog import Family
+from ..instances import InstanceType
 from . import compile_time
 from .compile_time import CompiledGraph
 
@@ -107,7 +107,7 @@ def preparation(seconds: float, tokenised_samples: int = 0) -> FixedCost:
 
 
 def compilation(
-    family: Family,
+    instance: InstanceType,
     graphs: int,
     evaluates: bool,
     cached: bool,
@@ -116,14 +116,14 @@ def compilation(
     """Neuron compiler time. A GPU running eager PyTorch compiles nothing.
 
     Args:
-        family: of the instance.
+        instance: on which the job runs.
         graphs: how many the rehearsal counted.
         evaluates: whether the job evaluates.
         cached: the user's word that all graphs come from a compile cache.
         ledger: each graph with its size and whether the compile cache had it; None: the counters do
             not tell (see `_assumed_compilation`).
     """
-    if family != "trn1":
+    if not instance.is_neuron:
         return FixedCost("compile", 0.0, 0.0, 0.0, "eager PyTorch compiles nothing")
     if cached:
         return FixedCost("compile", 0.0, 0.0, 0.0, "all graphs from the compile cache, as you stated")

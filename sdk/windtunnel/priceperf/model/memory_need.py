@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from ..instances.catalog import InstanceType
+from ..instances import GIB, InstanceType
 from .training_settings import DTYPE_BYTES, Attention, Recompute, Training
 
 ACTIVATION_BYTES = 34
@@ -20,7 +20,6 @@ STATE_BYTES = 16
 """Weight, gradient and fp32 optimizer state of one parameter in 16-bit training."""
 USABLE = 0.9
 """Part of the memory that tensors can use; the rest goes to buffers and fragments. Assumption."""
-_BYTES_PER_GIB = 2**30
 
 
 @dataclass(frozen=True)
@@ -55,7 +54,7 @@ def state_bytes(training: Training) -> float:
 
 def needed_recompute(training: Training, instance: InstanceType) -> Recompute:
     """``none`` when all activations fit beside the state, else ``full``."""
-    usable = instance.core_memory_gib * _BYTES_PER_GIB * USABLE
+    usable = instance.core_memory_gib * GIB * USABLE
     return "none" if activation_bytes(training) + state_bytes(training) <= usable else "full"
 
 
@@ -64,7 +63,7 @@ def memory_need(training: Training, instance: InstanceType) -> MemoryNeed:
 
     All 58 published rows fit by this rule, as they did.
     """
-    usable = instance.core_memory_gib * _BYTES_PER_GIB * USABLE
+    usable = instance.core_memory_gib * GIB * USABLE
     return MemoryNeed(_split_state_bytes(training, instance) + _kept_bytes(training), usable)
 
 
@@ -77,9 +76,9 @@ def usual_recompute(training: Training, instance: InstanceType) -> Recompute:
 
 def usual_attention(training: Training, instance: InstanceType) -> tuple[Attention, str | None]:
     """What scripts use for such a model where nothing is said, and why (None: nothing to say)."""
-    if instance.family == "trn1" and training.architecture.family == "llama":
+    if instance.is_neuron and training.architecture.flash_on_neuron:
         return "flash", "Llama on trn1 is taken to use the flash attention kernel"
-    if instance.family == "a100" and _is_language_model(training):
+    if not instance.is_neuron and _is_language_model(training):
         return "flash", "16-bit language models on A100 are taken to use flash attention"
     return "eager", None
 
@@ -88,12 +87,12 @@ def scores_fit(training: Training, instance: InstanceType) -> bool:
     """Whether the scores of one layer of eager attention leave half of the memory."""
     heads = training.architecture.attention_heads / training.tensor_parallel
     scores = SCORE_BYTES * training.microbatch * heads * training.sequence_length**2
-    return scores / _BYTES_PER_GIB <= instance.core_memory_gib / 2
+    return scores / GIB <= instance.core_memory_gib / 2
 
 
 def _is_language_model(training: Training) -> bool:
     """A decoder in 16 bits: no script for these of the years of A100 runs without flash attention."""
-    return training.architecture.family in ("decoder", "llama") and DTYPE_BYTES[training.matmul_dtype] == 2
+    return training.architecture.is_causal and DTYPE_BYTES[training.matmul_dtype] == 2
 
 
 def _split_state_bytes(training: Training, instance: InstanceType) -> float:
@@ -103,7 +102,7 @@ def _split_state_bytes(training: Training, instance: InstanceType) -> float:
     without this AWS's published GPT-3 6.7B would not have fitted.
     """
     storage = DTYPE_BYTES[training.storage_dtype]
-    copies = storage < 4 and not (instance.family == "trn1" and training.zero == "none")
+    copies = storage < 4 and not (instance.is_neuron and training.zero == "none")
     optimizer = 4 * training.moments + (4 if copies else 0)
     shared_all = training.data_parallel if training.zero == "full" else 1
     shared_optimizer = 1 if training.zero == "none" else training.data_parallel

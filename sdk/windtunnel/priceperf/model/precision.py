@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ..errors import InvalidInput
-from ..instances.catalog import InstanceType
+from ..instances import InstanceType
 from .engines import check_efficiency
 
 

@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any
 
-from ..calibration.calibrations import CALIBRATIONS, Calibration
+from ..calibration.calibrations import Calibration, calibration_of
 from ..calibration.corrections import Correction, Corrections
 from ..errors import InvalidInput, PriceUnknown
-from ..instances.catalog import InstanceType, instance_type
+from ..instances import GIB, InstanceType, instance_type
 from ..model import fixed_costs
 from ..model.counted_step import StepTime
 from ..model.fixed_costs import FixedCost
@@ -26,8 +26,6 @@ from ..workload.full_scale import FullScale
 from ..workload.workload import BATCH_RULES, BatchRule, Cluster, Run, Workload
 from .billing import billable_seconds, cost_per_million, cost_usd
 from .prices import Price, PriceBook
-
-BYTES_PER_GIB = 2**30
 
 
 @dataclass(frozen=True)
@@ -188,13 +186,17 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Estimates (one an instance, as shown), the cost of each at each price date, and the verdicts."""
+    """Estimates (one an instance, as shown), the cost of each at each price date, and the verdicts.
+
+    ``not_calibrated``: what was asked for too, and no calibration models.
+    """
 
     estimates: tuple[Estimate, ...]
     alternatives: tuple[Estimate, ...]
     costs: tuple[tuple[date, tuple[Cost | None, ...]], ...]
     verdicts: tuple[Verdict, ...]
     batch_rule: BatchRule
+    not_calibrated: tuple[InstanceType, ...] = ()
 
 
 def compare(
@@ -223,16 +225,20 @@ def compare(
         batch: see `BatchRule`.
         on: only the prices in force on that day; None: at every date from which prices hold.
         trn_precision: of products on trn1, where the workload leaves it open.
-        corrections: a user's own, by family, of jobs known by their counts (`corrections`).
+        corrections: a user's own, by calibration, of jobs known by their counts (`corrections`).
 
     Raises:
         UnknownInstance: an instance type without figures.
+        NotCalibrated: no calibration models any of them.
         InvalidInput: no instances, a count below 1, or a job that cannot run on one of them.
     """
     if batch not in BATCH_RULES:
         raise InvalidInput(f"batch must be one of {', '.join(BATCH_RULES)}, not {batch!r}")
     count = workload.default_count if instance_count is None else instance_count
-    chosen = chosen_clusters(instances, count)
+    asked = chosen_clusters(instances, count)
+    chosen = [(name, cluster) for name, cluster in asked if cluster.instance.calibration]
+    if not chosen:
+        calibration_of(asked[0][1].instance)  # says why
     book = prices or PriceBook()
     clusters = [cluster for _, cluster in chosen]
     shown, others = [], []
@@ -243,7 +249,12 @@ def compare(
             estimate(workload, Run(cluster, size, other), full_scale, name, corrections) for other in rest
         ]
     return Comparison(
-        tuple(shown), tuple(others), _costs(shown, book, on), _verdicts(shown, others, book, on), batch
+        tuple(shown),
+        tuple(others),
+        _costs(shown, book, on),
+        _verdicts(shown, others, book, on),
+        batch,
+        tuple(dict.fromkeys(c.instance for _, c in asked if not c.instance.calibration)),
     )
 
 
@@ -284,13 +295,13 @@ def estimate(
         run: on which instances, with which batch, how products run.
         full_scale: the real job; None: exactly what was rehearsed.
         name: under which it is priced; None: the instance type's SageMaker name.
-        corrections: a user's own, by family. They are of the model from counts, so a description takes none.
+        corrections: a user's own, by calibration. They are of the model from counts, so a description takes none.
     """
     size = full_scale or workload.full_scale()
     instance, batch = run.instance, run.batch
-    calibration, training = CALIBRATIONS[instance.family], workload.description(run)
+    calibration, training = calibration_of(instance), workload.description(run)
     check, step = workload.range_check(run, size), workload.train_step(run)
-    correction = (corrections or {}).get(instance.family) if training is None else None
+    correction = (corrections or {}).get(calibration.key) if training is None else None
     if correction is not None:
         check, step = correction.check(check, calibration), correction.step(step)
     evaluation_s = 0.0
@@ -301,7 +312,7 @@ def estimate(
         )
     model_gib = size.model_gib
     if model_gib is None and workload.weights is not None:
-        model_gib = workload.weights * 4 / BYTES_PER_GIB
+        model_gib = workload.weights * 4 / GIB
     fixed = (
         fixed_costs.start(),
         fixed_costs.transfer("download", size.dataset_gib),
@@ -348,8 +359,8 @@ def _verdicts(
     shown: Sequence[Estimate], others: Sequence[Estimate], book: PriceBook, on: date | None
 ) -> tuple[Verdict, ...]:
     result = []
-    for challenger in (item for item in shown if item.instance.family == "trn1"):
-        for baseline in (item for item in (*shown, *others) if item.instance.family != "trn1"):
+    for challenger in (item for item in shown if item.instance.is_neuron):
+        for baseline in (item for item in (*shown, *others) if not item.instance.is_neuron):
             names = [challenger.name, baseline.name]
             for day in book.dates(names) if on is None else (on,):
                 costs = cost_on(challenger, book, day), cost_on(baseline, book, day)

@@ -13,7 +13,7 @@ from typing import Literal, get_args
 
 from ..calibration.corrections import Corrections
 from ..errors import InvalidInput
-from ..instances.catalog import InstanceType, instance_type
+from ..instances import InstanceType, instance_type
 from ..model.memory_need import memory_need
 from ..model.precision import AUTO_CAST, Precision
 from ..workload.full_scale import FullScale
@@ -100,7 +100,7 @@ def scaling(
     What a description leaves to the memory (recomputation, attention) is chosen once, for the smallest
     cluster that it fits, and kept: so twice the instances never give more than twice the throughput.
     The global batch is the workload's own on the smallest cluster; ``strong`` keeps it, in ``weak`` it
-    grows with the instances. ``corrections``: a user's own, by family.
+    grows with the instances. ``corrections``: a user's own, by calibration.
 
     Raises:
         UnknownInstance: no figures for the type.

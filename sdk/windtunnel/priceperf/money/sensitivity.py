@@ -67,7 +67,7 @@ def sensitivity(
             raise InvalidInput(f"{item.instance_count} instance{plural} cannot be halved")
         run = Run(Cluster(item.instance, int(count)), item.global_batch * batch, item.precision)
         own = item.correction
-        return estimate(workload, run, job, item.name, None if own is None else {own.family: own})
+        return estimate(workload, run, job, item.name, None if own is None else {own.calibration.key: own})
 
     def remodelled(change: str, model: Callable[[Estimate], Estimate]) -> SensitivityRow:
         estimates: list[Estimate] = []

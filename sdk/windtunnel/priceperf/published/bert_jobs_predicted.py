@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..instances.catalog import instance_type
+from ..instances import instance_type
 from ..model.fixed_costs import TOKENISE_S
 from ..model.precision import AUTO_CAST, FP32, TF32, Precision
 from ..money.billing import cost_usd

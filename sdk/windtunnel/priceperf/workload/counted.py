@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..calibration.calibrations import CALIBRATIONS, check_range
+from ..calibration.calibrations import calibration_of, check_range
 from ..errors import InvalidCounters, InvalidInput
-from ..instances.catalog import InstanceType, instance_type
+from ..instances import InstanceType, instance_type
 from ..model import fixed_costs
 from ..model.collectives import Collective
 from ..model.compile_time import CompiledGraph
@@ -121,7 +121,7 @@ class CountedWorkload(Workload):
     def batches(self, clusters: Sequence[Cluster], rule: BatchRule) -> tuple[float, ...]:
         """From the rehearsed samples a worker; the reference is the largest Neuron cluster."""
         kept = [self.step.samples * cluster.workers for cluster in clusters]
-        neuron = [cluster.workers for cluster in clusters if cluster.instance.family == "trn1"]
+        neuron = [cluster.workers for cluster in clusters if cluster.instance.is_neuron]
         own = Cluster(instance_type(self.instance_type), min(cluster.count for cluster in clusters))
         reference = self.step.samples * max(neuron or [own.workers])
         if rule == "global":
@@ -129,13 +129,13 @@ class CountedWorkload(Workload):
         if rule == "per_device":
             return tuple(kept)
         return tuple(
-            batch if cluster.instance.family == "trn1" else max(reference, cluster.workers)
+            batch if cluster.instance.is_neuron else max(reference, cluster.workers)
             for batch, cluster in zip(kept, clusters, strict=True)
         )
 
     def precisions(self, instance: InstanceType, on_trn1: Precision) -> tuple[Precision, ...]:
         """A rehearsed script is one for trn1; on a GPU its products run as one line of it says."""
-        return (on_trn1,) if instance.family == "trn1" else GPU_PRECISIONS
+        return (on_trn1,) if instance.is_neuron else GPU_PRECISIONS
 
     def train_step(self, run: Run) -> StepTime:
         """The counted step with the batch's samples on each worker.
@@ -152,13 +152,13 @@ class CountedWorkload(Workload):
                 f"{run.cluster.workers} workers of {run.cluster}"
             )
         work = self.at(run.samples_per_worker, run.precision)
-        constants = CALIBRATIONS[run.instance.family].constants
+        constants = calibration_of(run.instance).constants
         return step_time(work, run.instance, run.precision, constants, run.cluster.count, host_slowness)
 
     def evaluation_step(self, run: Run) -> StepTime:
         """The counted forward step."""
         work = self.evaluation_at(run.samples_per_worker, run.precision)
-        return step_time(work, run.instance, run.precision, CALIBRATIONS[run.instance.family].constants)
+        return step_time(work, run.instance, run.precision, calibration_of(run.instance).constants)
 
     def range_check(self, run: Run, full_scale: FullScale) -> RangeCheck:
         """Against the data-parallel rows; the interval is that of rows predicted from counts.
@@ -171,8 +171,8 @@ class CountedWorkload(Workload):
             "work of a step": math.fsum(self.at(run.samples_per_worker, run.precision).flops.values()),
         }
         recorded = self.step.host is not None
-        check = check_range(CALIBRATIONS[run.instance.family], values, recorded=recorded)
-        if not recorded or run.instance.family != "trn1":
+        check = check_range(calibration_of(run.instance), values, recorded=recorded)
+        if not (recorded and run.instance.is_neuron):
             return check
         middle = self.train_step(run).total_s
         slow = math.log(self._train_step(run, HOST_SPEED.high).total_s / middle)
@@ -187,7 +187,7 @@ class CountedWorkload(Workload):
         """Of the graphs that the rehearsal counted."""
         evaluates = full_scale.evaluation_samples > 0
         return fixed_costs.compilation(
-            run.instance.family, self.graphs, evaluates, full_scale.compile_cached, self.compiled
+            run.instance, self.graphs, evaluates, full_scale.compile_cached, self.compiled
         )
 
     def description(self, run: Run) -> Training | None:  # noqa: ARG002

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Literal, get_args
 
-from ..calibration.calibrations import CALIBRATIONS
+from ..calibration.calibrations import calibration_of
 from ..calibration.described_range import description_check
 from ..errors import InvalidInput
-from ..instances.catalog import Family, InstanceType
+from ..instances import InstanceType
 from ..model import fixed_costs
 from ..model.architectures import ARCHITECTURES, Architecture
 from ..model.architectures import architecture as architecture_named
@@ -116,12 +116,13 @@ class DescribedWorkload(Workload):
         if wrong:
             raise InvalidInput(f"on_gpu knows {', '.join(GPU_SETTINGS)}, not {', '.join(wrong)}")
         if self.on_gpu:
-            self.there("a100")  # its settings are checked now, not when they are first used
+            self._on_gpus()  # its settings are checked now, not when they are first used
 
-    def there(self, family: Family) -> DescribedWorkload:
-        """The job with the settings of that family's instances."""
-        if family == "trn1" or not self.on_gpu:
-            return self
+    def there(self, instance: InstanceType) -> DescribedWorkload:
+        """The job with the settings for that instance."""
+        return self._on_gpus() if self.on_gpu and not instance.is_neuron else self
+
+    def _on_gpus(self) -> DescribedWorkload:
         return replace(self, **dict(self.on_gpu), on_gpu=())
 
     @property
@@ -154,14 +155,14 @@ class DescribedWorkload(Workload):
         if rule != "per_device":
             batch = self.global_batch or max(map(self._accumulated, clusters))
             return (float(batch),) * len(clusters)
-        neuron = [cluster for cluster in clusters if cluster.instance.family == "trn1"]
+        neuron = [cluster for cluster in clusters if cluster.instance.is_neuron]
         reference = max(neuron, key=lambda cluster: cluster.workers) if neuron else clusters[0]
         batch = self.global_batch or self._accumulated(reference)
         return tuple(batch * cluster.workers / reference.workers for cluster in clusters)
 
     def _accumulated(self, cluster: Cluster) -> int:
         """Sequences of all passes of all copies."""
-        microbatch = self.there(cluster.instance.family).microbatch
+        microbatch = self.there(cluster.instance).microbatch
         return microbatch * (self.gradient_accumulation or 1) * self.data_parallel(cluster)
 
     def data_parallel(self, cluster: Cluster) -> int:
@@ -170,7 +171,7 @@ class DescribedWorkload(Workload):
         Raises:
             InvalidInput: tensor x pipeline parallelism does not divide the workers.
         """
-        job = self.there(cluster.instance.family)
+        job = self.there(cluster.instance)
         copy = job.tensor_parallel * job.pipeline_parallel
         if cluster.workers % copy:
             each = cluster.instance.core_count
@@ -184,9 +185,9 @@ class DescribedWorkload(Workload):
 
     def precisions(self, instance: InstanceType, on_trn1: Precision) -> tuple[Precision, ...]:
         """As described; fp32 storage leaves open how products run."""
-        job = self.there(instance.family)
+        job = self.there(instance)
         if job.dtype == "fp32" and job.matmul_dtype is None:
-            return (on_trn1,) if instance.family == "trn1" else GPU_PRECISIONS
+            return (on_trn1,) if instance.is_neuron else GPU_PRECISIONS
         products = job.matmul_dtype or job.dtype
         name = products if products == job.dtype else f"{products} products, {job.dtype} storage"
         meaning = f"weights and activations in {job.dtype}, products in {products}, as described"
@@ -198,12 +199,12 @@ class DescribedWorkload(Workload):
         Raises:
             InvalidInput: the cluster's workers do not divide, or the batch leaves one without a sequence.
         """
-        return _split(self.there(run.instance.family), run)
+        return _split(self.there(run.instance), run)
 
     def settled(self, run: Run) -> Workload:
         """With the attention and the recomputation of this run."""
         training = self.description(run)
-        job = self.there(run.instance.family)
+        job = self.there(run.instance)
         return replace(job, attention=training.attention, recompute=training.recompute)
 
     def train_step(self, run: Run) -> StepTime:
@@ -232,7 +233,7 @@ class DescribedWorkload(Workload):
 
     def range_check(self, run: Run, full_scale: FullScale) -> RangeCheck:  # noqa: ARG002
         """Against all rows; the interval is that of rows predicted from their descriptions."""
-        calibration = CALIBRATIONS[run.instance.family]
+        calibration = calibration_of(run.instance)
         return description_check(calibration, self.description(run), run.cluster.count)
 
     def compilation(self, run: Run, full_scale: FullScale) -> fixed_costs.FixedCost:
@@ -242,14 +243,14 @@ class DescribedWorkload(Workload):
         evaluates = full_scale.evaluation_samples > 0
         graphs = (CompiledGraph(flops), *([CompiledGraph(flops / 3)] if evaluates else []))
         return fixed_costs.compilation(
-            run.instance.family, len(graphs), evaluates, full_scale.compile_cached, graphs
+            run.instance, len(graphs), evaluates, full_scale.compile_cached, graphs
         )
 
     def _predicted(self, run: Run, recompute: Recompute | None = None) -> TrainingStep:
         training = self.description(run)
         if recompute is not None:
             training = replace(training, recompute=recompute)
-        constants = CALIBRATIONS[run.instance.family].constants
+        constants = calibration_of(run.instance).constants
         return training_step(training, run.instance, constants, run.cluster.count)
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from ..errors import InvalidInput
-from ..instances.catalog import InstanceType
+from ..instances import InstanceType
 from ..model.counted_step import StepTime
 from ..model.intervals import RangeCheck
 from ..model.precision import Precision

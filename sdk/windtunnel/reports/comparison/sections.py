@@ -33,7 +33,8 @@ _PARTS_BELOW = 0.005  # parts of a step under half a percent are left out of the
 
 def headline(comparison: Comparison, decisions: Sequence[Decision]) -> tuple[str, ...]:
     """The answer at each date, how probable it is, and where it would turn."""
-    lines = [_unfit(item) for item in comparison.estimates if not item.fits]
+    lines = [*modelled_part.not_modelled(comparison)]
+    lines += [_unfit(item) for item in comparison.estimates if not item.fits]
     small = next((i for i in comparison.estimates if modelled_part.assumed_s(i) > i.train_s), None)
     if small is not None:
         lines.append(
@@ -124,7 +125,7 @@ def _otherwise(comparison: Comparison, decision: Decision) -> list[str]:
     for precision in dict.fromkeys(item.precision for item in comparison.alternatives):
         swapped = {item.name: item for item in comparison.alternatives if item.precision == precision}
         estimates = [
-            swapped[item.name] if item.name in swapped and item.instance.family != "trn1" else item
+            swapped[item.name] if item.name in swapped and not item.instance.is_neuron else item
             for item in comparison.estimates
         ]
         costs = [
@@ -297,16 +298,13 @@ def _sensitivity(comparison: Comparison, changes: Sequence[SensitivityRow]) -> S
 
 def _trust(comparison: Comparison, workload: Workload) -> Section:
     notes = []
-    for family in dict.fromkeys(item.calibration.family for item in comparison.estimates):
-        calibration = next(
-            item.calibration for item in comparison.estimates if item.calibration.family == family
-        )
+    for calibration in modelled_part.used_calibrations(comparison):
         if not isinstance(workload, DescribedWorkload):
             notes.append(modelled_part.calibration_note(calibration, workload))
             continue
         left = [abs(error) for error in calibration.family_errors]
         notes.append(
-            f"{'trn1' if family == 'trn1' else 'p4d (A100)'}: constants fitted to {len(calibration.rows)} "
+            f"{calibration.label}: constants fitted to {len(calibration.rows)} "
             f"published rows; each row predicted from the others is off by "
             f"{fmt.percent(calibration.mean_error)} on average, {fmt.percent(calibration.max_error)} at most; "
             f"without its family of models, {fmt.percent(mean(left))} and {fmt.percent(max(left))} "
@@ -348,7 +346,11 @@ def _assumptions(comparison: Comparison, workload: Workload, price_notes: Sequen
         *modelled_part.price_notes(comparison),
     ]
     splits = {(i.training.tensor_parallel, i.training.zero) for i in shown if i.training is not None}
-    if len({item.instance.family for item in shown}) > 1 and len(splits) == 1 and next(iter(splits))[0] > 1:
+    if (
+        len({item.instance.is_neuron for item in shown}) > 1
+        and len(splits) == 1
+        and next(iter(splits))[0] > 1
+    ):
         notes.append(
             "GPUs got the same tensor parallelism as NeuronCores, which may not be what one would run there: "
             "see on_gpu (--gpu NAME=VALUE)."

@@ -8,6 +8,7 @@ from datetime import date, datetime
 from typing import Any
 
 from windtunnel.priceperf import (
+    CATALOG,
     Price,
     PriceBook,
     PricePerfError,
@@ -234,8 +235,15 @@ def _machine_rows(facts: Mapping[str, Any]) -> list[Row]:
         rows.append(Row("First step after", (fmt.seconds(facts["first_step_after_seconds"]),)))
     if "device_memory_peak_bytes" in facts:
         peak = fmt.gibibytes(facts["device_memory_peak_bytes"])
-        rows.append(Row("Device memory peak", (f"{peak} of 16 GiB a core",)))
+        rows.append(Row("Device memory peak", (f"{peak}{_of_core_memory(facts)}",)))
     return rows
+
+
+def _of_core_memory(facts: Mapping[str, Any]) -> str:
+    """`` of 16 GiB a core``; empty where the cores differ, or the instance is not known."""
+    known = {CATALOG[kind].core_memory_gib if kind in CATALOG else None for kind, _ in _groups(facts)}
+    (memory, *others) = known
+    return "" if others or memory is None else f" of {memory:g} GiB a core"
 
 
 def _mapping(values: Mapping[str, Any] | None, key: str) -> Mapping[str, Any]:

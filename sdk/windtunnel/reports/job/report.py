@@ -18,6 +18,7 @@ from windtunnel.priceperf import (
     Comparison,
     CountedWorkload,
     FullScale,
+    NotCalibrated,
     PriceBook,
     PricePerfError,
     compare,
@@ -103,6 +104,7 @@ class PricePerformance(Report):
             sections.append(change)
         headline = self.notes
         if self.comparison is not None and self._workload is not None:
+            headline += modelled_part.not_modelled(self.comparison)
             headline += modelled_part.headline(self.comparison, self.full_scale)
             sections += modelled_part.sections(self.comparison, self._workload, self.full_scale)
         elif facts["where"] == "local":
@@ -195,15 +197,18 @@ def report_of(
     except PricePerfError as error:
         return PricePerformance(facts, None, None, full_scale, str(error), book, found, price_notes)
     calibration = loaded(user_calibration)
-    comparison = compare(
-        workload,
-        shown_beside(workload.instance_type, instances),
-        full_scale,
-        prices=book,
-        batch=batch,
-        trn_precision=trn_precision(describe),
-        corrections=calibration.corrections,
-    )
+    try:
+        comparison = compare(
+            workload,
+            shown_beside(workload.instance_type, instances),
+            full_scale,
+            prices=book,
+            batch=batch,
+            trn_precision=trn_precision(describe),
+            corrections=calibration.corrections,
+        )
+    except NotCalibrated as error:
+        return PricePerformance(facts, workload, None, full_scale, str(error), book, found, price_notes)
     if book.as_of is not None and not comparison.costs:
         book.price(comparison.estimates[0].instance.name)  # says what is missing
     own = calibration.notes(comparison.estimates)

@@ -23,6 +23,7 @@ def modelled(comparison: Comparison, full_scale: FullScale | None) -> dict[str, 
         ],
         "alternatives": [_estimate(item, ()) for item in comparison.alternatives],
         "verdicts": [_verdict(item) for item in comparison.verdicts],
+        "not_calibrated": [instance.name for instance in comparison.not_calibrated],
     }
 
 

@@ -7,9 +7,7 @@ from collections.abc import Sequence
 from windtunnel.priceperf import CountedWorkload, Workload, instance_type
 
 GPU = "ml.p4d.24xlarge"
-LARGEST_NEURON = "ml.trn1.32xlarge"
-_IN_PLACE_OF_IT = "ml.trn1n.32xlarge"
-"""The same NeuronCores with another network: who uses it does not want to see the other too."""
+LARGE_NEURON = "ml.trn1.32xlarge"
 
 
 def shown_beside(own: str, asked: Sequence[str] | None) -> tuple[str, ...]:
@@ -17,11 +15,16 @@ def shown_beside(own: str, asked: Sequence[str] | None) -> tuple[str, ...]:
     if asked:
         # A rehearsal is of a SageMaker job, so its prices are SageMaker's, with or without "ml." in the names.
         return tuple(instance_type(name).name for name in asked)
-    return (own, GPU) if own == _IN_PLACE_OF_IT else (own, LARGEST_NEURON, GPU)
+    return tuple(dict.fromkeys((own, _large_neuron(own), GPU)))
 
 
 def default_instances(workload: Workload) -> tuple[str, ...]:
     """For a comparison that names none: the largest trn1 and p4d."""
-    if isinstance(workload, CountedWorkload) and workload.instance_type == _IN_PLACE_OF_IT:
-        return (_IN_PLACE_OF_IT, GPU)
-    return (LARGEST_NEURON, GPU)
+    own = workload.instance_type if isinstance(workload, CountedWorkload) else LARGE_NEURON
+    return (_large_neuron(own), GPU)
+
+
+def _large_neuron(own: str) -> str:
+    """The job's own instance where that has as many of the same chips."""
+    large = instance_type(LARGE_NEURON)
+    return own if instance_type(own).same_chips_as(large) else large.name

@@ -16,6 +16,7 @@ from windtunnel.priceperf import (
     FullScale,
     Verdict,
     Workload,
+    not_calibrated,
 )
 from windtunnel.priceperf.calibration.calibrations import VERSION_SPREAD
 from windtunnel.priceperf.model.engines import HOST_S
@@ -75,6 +76,11 @@ def headline(comparison: Comparison, full_scale: FullScale | None) -> tuple[str,
             "61-65 % of the billable time of AWS's own benchmark was not training steps."
         )
     return tuple(lines)
+
+
+def not_modelled(comparison: Comparison) -> tuple[str, ...]:
+    """A sentence for each instance that was asked for and has no calibration."""
+    return tuple(f"NOT MODELLED: {not_calibrated(instance)}" for instance in comparison.not_calibrated)
 
 
 def _too_small(verdicts: Sequence[Verdict]) -> Estimate | None:
@@ -220,9 +226,8 @@ def _verdict_row(label: str, verdict: Verdict, answer: str) -> Row:
 
 def _trust(comparison: Comparison, workload: CountedWorkload) -> Section:
     notes: list[str] = []
-    for calibration in dict.fromkeys(item.calibration.family for item in comparison.estimates):
-        estimate = next(item for item in comparison.estimates if item.calibration.family == calibration)
-        notes.append(calibration_note(estimate.calibration, workload))
+    for calibration in used_calibrations(comparison):
+        notes.append(calibration_note(calibration, workload))
     notes += outside_notes(comparison.estimates)
     unknown = list(dict.fromkeys(name for item in comparison.estimates for name in item.range_check.unknown))
     if unknown:
@@ -230,6 +235,11 @@ def _trust(comparison: Comparison, workload: CountedWorkload) -> Section:
             f"Not checked against the calibrated range, because not known here: {', '.join(unknown)}."
         )
     return Section("How far to trust it", "text", notes=tuple(notes))
+
+
+def used_calibrations(comparison: Comparison) -> tuple[Calibration, ...]:
+    """Those behind the estimates, each once."""
+    return tuple({item.calibration.key: item.calibration for item in comparison.estimates}.values())
 
 
 def outside_notes(estimates: Sequence[Estimate]) -> list[str]:
@@ -247,10 +257,9 @@ def outside_notes(estimates: Sequence[Estimate]) -> list[str]:
 
 def calibration_note(calibration: Calibration, workload: Workload) -> str:
     """How wrong the model was, in words. They depend on whether the rehearsal of ``workload`` timed the host."""
-    name = "trn1" if calibration.family == "trn1" else "p4d (A100)"
     counted = [abs(error) for error in calibration.counts_errors]
     text = (
-        f"{name}: constants fitted to {len(calibration.rows)} published rows; each row predicted from the "
+        f"{calibration.label}: constants fitted to {len(calibration.rows)} published rows; each row predicted from the "
         f"others by its description is off by {fmt.percent(calibration.mean_error)} on average, "
         f"{fmt.percent(calibration.max_error)} at most (windtunnel validate). From what a rehearsal counts, "
         f"the {len(counted)} rows that are like a rehearsal are off by "
@@ -258,7 +267,7 @@ def calibration_note(calibration: Calibration, workload: Workload) -> str:
         f"interval holds {fmt.percent(COVERAGE)} of these"
     )
     ratio = calibration.outside_check
-    if calibration.family == "trn1" and _host_timed(workload):
+    if calibration.is_neuron and _host_timed(workload):
         text += (
             ", and the speed of another host's processor. AWS's own BERT base job, a plain script, took "
             f"{calibration.recorded_check:.2f} times what this model says with the host's recording, "
@@ -270,7 +279,7 @@ def calibration_note(calibration: Calibration, workload: Workload) -> str:
             f"which took {ratio:.1f} times what this model says"
         )
     text += ". The form of the model was chosen knowing these errors, so expect somewhat larger ones"
-    if calibration.family == "trn1":
+    if calibration.is_neuron:
         text += f". The same job moves by ±{fmt.percent(VERSION_SPREAD)} between Neuron versions"
     return f"{text}."
 
@@ -286,7 +295,7 @@ def _assumptions(comparison: Comparison, workload: Workload) -> Section:
         if comparison.batch_rule != "per_device"
         else "samples a worker"
     )
-    neuron = [item for item in shown if item.instance.family == "trn1"]
+    neuron = [item for item in shown if item.instance.is_neuron]
     notes = [
         "Batch: NeuronCores keep the rehearsed samples a core, on all cores of the instance; "
         f"GPUs get the same {same}.",

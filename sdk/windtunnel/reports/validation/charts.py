@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from windtunnel.priceperf import CALIBRATIONS
 from windtunnel.priceperf.calibration.accuracy import RowCheck, Validation
 from windtunnel.priceperf.calibration.calibrations import VERSION_SPREAD
-from windtunnel.priceperf.instances.catalog import Family
 from windtunnel.priceperf.model.intervals import COVERAGE
 from windtunnel.rendering import format as fmt
 from windtunnel.rendering.plots.chart import Chart
@@ -15,7 +15,6 @@ from windtunnel.rendering.plots.style import FONT_SIZE, Theme, frame, plain
 
 GOAL = 0.10
 """The outer band: what the model aims at."""
-_NAMES: dict[Family, str] = {"trn1": "trn1", "a100": "p4d (A100)"}
 _MOST_ROWS = 120  # of the error panel: more would be no chart but a table, and there is one
 _BEYOND_PERCENT = 40.0  # errors of a file's rows may be any; the axis ends here and says so
 
@@ -26,7 +25,8 @@ def validation_charts(validation: Validation) -> tuple[Chart, ...]:
     if not rows:
         return ()
     summary = "; ".join(
-        f"{_NAMES[item.family]}: {item.left_out.rows} rows, off by {100 * item.left_out.mean:.1f} % on average, "
+        f"{CALIBRATIONS[item.calibration].label}: {item.left_out.rows} rows, off by "
+        f"{100 * item.left_out.mean:.1f} % on average, "
         f"{100 * item.left_out.largest:.1f} % at most"
         for item in validation.summaries
     )
@@ -76,8 +76,8 @@ def _scatter(target: Any, theme: Theme, rows: Sequence[RowCheck]) -> None:
         axes.fill_between(ends, [x * (1 - share) for x in ends], [x * (1 + share) for x in ends],
                           facecolor=colour, linewidth=0, label=f"±{share * 100:g} %")  # fmt: skip
     axes.plot(ends, ends, color=theme.muted, linewidth=0.9, linestyle="--", label="as published")
-    for index, family in enumerate(_NAMES):
-        found = [row for row in rows if row.family == family]
+    for index, (key, calibration) in enumerate(CALIBRATIONS.items()):
+        found = [row for row in rows if row.calibration == key]
         if not found:
             continue
         x, y = [row.published for row in found], [predicted(row) for row in found]
@@ -85,7 +85,7 @@ def _scatter(target: Any, theme: Theme, rows: Sequence[RowCheck]) -> None:
         low = [value * (1 - _ratio(row.low, row)) for value, row in zip(y, found, strict=True)]
         high = [value * (_ratio(row.high, row) - 1) for value, row in zip(y, found, strict=True)]
         axes.errorbar(x, y, yerr=[low, high], fmt="none", color=theme.muted, elinewidth=0.8, zorder=2)
-        axes.plot(x, y, linestyle="none", markersize=6, label=f"{_NAMES[family]}, {len(found)} rows",
+        axes.plot(x, y, linestyle="none", markersize=6, label=f"{calibration.label}, {len(found)} rows",
                   zorder=3, **theme.marks(index))  # fmt: skip
     axes.set(xscale="log", yscale="log", xlim=ends, ylim=ends)
     axes.xaxis.set_major_formatter("{x:,g}")
@@ -104,24 +104,23 @@ def _ratio(end: float | None, row: RowCheck) -> float:
 
 def _errors(target: Any, theme: Theme, rows: Sequence[RowCheck]) -> None:
     axes = target.add_subplot()
-    families = [family for family in _NAMES if any(row.family == family for row in rows)]
-    ordered = [row for family in families for row in rows if row.family == family]
+    keys = [key for key in CALIBRATIONS if any(row.calibration == key for row in rows)]
+    ordered = [row for key in keys for row in rows if row.calibration == key]
     axes.axvspan(-100 * GOAL, 100 * GOAL, color=theme.band, linewidth=0)
     axes.axvspan(-100 * VERSION_SPREAD, 100 * VERSION_SPREAD, color=theme.grid, linewidth=0)
     axes.axvline(0, color=theme.muted, linewidth=0.9, linestyle="--")
-    for index, family in enumerate(_NAMES):
-        at = [position for position, row in enumerate(ordered) if row.family == family]
+    for index, (key, calibration) in enumerate(CALIBRATIONS.items()):
+        at = [position for position, row in enumerate(ordered) if row.calibration == key]
         if not at:
             continue
         found = [ordered[position] for position in at]
-        name = _NAMES[family]
         axes.plot([_percent(row.family_left_out) for row in found], at, linestyle="none", marker="x",
-                  markersize=5, color=theme.ink, label="family of models left out" if family == families[-1]
+                  markersize=5, color=theme.ink, label="family of models left out" if key == keys[-1]
                   else "_", zorder=2)  # fmt: skip
         axes.plot([_percent(row.left_out) for row in found], at, linestyle="none", markersize=6,
-                  label=f"{name}, row left out", zorder=3, **theme.marks(index))  # fmt: skip
+                  label=f"{calibration.label}, row left out", zorder=3, **theme.marks(index))  # fmt: skip
         axes.plot([_percent(row.error) for row in found], at, linestyle="none", marker=".", markersize=4,
-                  color=theme.ink, label="as shipped" if family == families[-1] else "_", zorder=4)  # fmt: skip
+                  color=theme.ink, label="as shipped" if key == keys[-1] else "_", zorder=4)  # fmt: skip
         if index and at[0]:
             axes.axhline(at[0] - 0.5, color=theme.muted, linewidth=0.8)
     axes.set_yticks(range(len(ordered)), [plain(row.config) for row in ordered])

@@ -8,8 +8,8 @@ from typing import Any
 
 from windtunnel.priceperf import CALIBRATIONS
 from windtunnel.priceperf.calibration.accuracy import (
+    CalibrationSummary,
     Errors,
-    FamilySummary,
     RowCheck,
     Validation,
     validate_built_in,
@@ -18,7 +18,6 @@ from windtunnel.priceperf.calibration.accuracy import (
 from windtunnel.priceperf.calibration.calibrations import VERSION_SPREAD
 from windtunnel.priceperf.calibration.fitting import PRIORS
 from windtunnel.priceperf.calibration.row_reader import read_rows
-from windtunnel.priceperf.instances.catalog import Family
 from windtunnel.priceperf.model.engines import Constants
 from windtunnel.priceperf.model.intervals import COVERAGE
 from windtunnel.rendering.document import Document, Row, Section
@@ -27,7 +26,6 @@ from windtunnel.rendering.report import Report
 from windtunnel.reports.validation.charts import validation_charts
 
 SCHEMA = "windtunnel.validation/1"
-_FAMILY_NAMES: dict[Family, str] = {"trn1": "trn1", "a100": "p4d (A100)"}
 _DIGITS = 6
 
 
@@ -67,9 +65,9 @@ def validated(table: Sequence[Mapping[str, Any]] | None = None) -> ValidationRep
 def _document(validation: Validation) -> Document:
     """Every row, the summary, the constants and what the figures do not say."""
     sections = [
-        _rows_section(family, rows)
-        for family in _FAMILY_NAMES
-        if (rows := [row for row in validation.rows if row.family == family])
+        _rows_section(calibration.label, rows)
+        for key, calibration in CALIBRATIONS.items()
+        if (rows := [row for row in validation.rows if row.calibration == key])
     ]
     if validation.summaries:
         sections.append(_summary_section(validation))
@@ -95,13 +93,13 @@ def _data(validation: Validation) -> dict[str, Any]:
         "built_in": validation.built_in,
         "rows": [_row_data(row) for row in validation.rows],
         "summary": {
-            **{summary.family: _summary_data(summary) for summary in validation.summaries},
+            **{summary.calibration: _summary_data(summary) for summary in validation.summaries},
             "rows": len(validation.rows),
             "not_predicted": len(validation.not_predicted),
             "interval_nominal_percent": round(COVERAGE * 100, 3),
             "version_floor_percent": round(VERSION_SPREAD * 100, 3),
         },
-        "constants": {family: _constants_data(family) for family in _FAMILY_NAMES},
+        "constants": {key: _constants_data(key) for key in CALIBRATIONS},
     }
 
 
@@ -110,7 +108,7 @@ def _headline(validation: Validation) -> Iterator[str]:
         error = item.left_out
         rows = "left-out rows" if validation.built_in else f"{error.rows} published figures of the file"
         yield (
-            f"{_FAMILY_NAMES[item.family]}: {rows} are off by {_percent(error.mean)} on average "
+            f"{_label(item)}: {rows} are off by {_percent(error.mean)} on average "
             f"(median {_percent(error.median)}, at most {_percent(error.largest)}); whole families of models "
             f"left out: {_percent(item.family_left_out.mean)} on average."
         )
@@ -118,9 +116,9 @@ def _headline(validation: Validation) -> Iterator[str]:
         yield "No row has both a prediction and a published figure."
 
 
-def _rows_section(family: Family, rows: list[RowCheck]) -> Section:
+def _rows_section(title: str, rows: list[RowCheck]) -> Section:
     return Section(
-        _FAMILY_NAMES[family],
+        title,
         "modelled",
         "sequences/s; errors in percent of the published figure",
         ("published", "predicted", f"{COVERAGE:.0%} range", "error", "left out", "family out"),
@@ -146,7 +144,7 @@ def _rows_section(family: Family, rows: list[RowCheck]) -> Section:
 def _summary_section(validation: Validation) -> Section:
     rows = []
     for item in validation.summaries:
-        rows.append(Row(_FAMILY_NAMES[item.family], (), "group"))
+        rows.append(Row(_label(item), (), "group"))
         for name, errors in _error_parts(item):
             rows.append(
                 Row(
@@ -165,7 +163,7 @@ def _summary_section(validation: Validation) -> Section:
         ("rows", "mean", "median", "p90", "max"),
         tuple(rows),
         tuple(
-            f"{_FAMILY_NAMES[item.family]}: {_percent(item.coverage)} of the "
+            f"{_label(item)}: {_percent(item.coverage)} of the "
             f"{'left-out rows' if validation.built_in else 'published figures'} lie inside their "
             f"{COVERAGE:.0%} interval"
             + (
@@ -205,12 +203,12 @@ def _row_notes(validation: Validation) -> Iterator[str]:
 
 def _constants_section() -> Section:
     rows = []
-    for family, name in _FAMILY_NAMES.items():
-        rows.append(Row(name, (), "group"))
-        for key, item in _constants_data(family).items():
+    for key, calibration in CALIBRATIONS.items():
+        rows.append(Row(calibration.label, (), "group"))
+        for name, item in _constants_data(key).items():
             rows.append(
                 Row(
-                    key,
+                    name,
                     (
                         f"{item['value']:.4g}",
                         f"{item['prior']:.4g}" if item["fitted"] else "assumed",
@@ -252,7 +250,7 @@ def _row_data(row: RowCheck) -> dict[str, Any]:
     return {
         "config": row.config,
         "instance_type": row.instance_type.removeprefix("ml."),  # as the tables name it
-        "family": row.family,
+        "family": row.calibration,
         "model_family": row.model_family,
         "published": row.published,
         "published_range": None if row.published_range is None else list(row.published_range),
@@ -275,7 +273,7 @@ def _row_data(row: RowCheck) -> dict[str, Any]:
     }
 
 
-def _summary_data(summary: FamilySummary) -> dict[str, Any]:
+def _summary_data(summary: CalibrationSummary) -> dict[str, Any]:
     return {
         **{
             name: {
@@ -292,7 +290,11 @@ def _summary_data(summary: FamilySummary) -> dict[str, Any]:
     }
 
 
-def _error_parts(summary: FamilySummary) -> tuple[tuple[str, Errors], ...]:
+def _label(summary: CalibrationSummary) -> str:
+    return CALIBRATIONS[summary.calibration].label
+
+
+def _error_parts(summary: CalibrationSummary) -> tuple[tuple[str, Errors], ...]:
     return (
         ("in_sample", summary.in_sample),
         ("leave_one_out", summary.left_out),
@@ -300,8 +302,8 @@ def _error_parts(summary: FamilySummary) -> tuple[tuple[str, Errors], ...]:
     )
 
 
-def _constants_data(family: Family) -> dict[str, dict[str, Any]]:
-    constants, priors = CALIBRATIONS[family].constants, PRIORS[family]
+def _constants_data(key: str) -> dict[str, dict[str, Any]]:
+    constants, priors = CALIBRATIONS[key].constants, PRIORS[key]
     result = {}
     for field in fields(Constants):
         prior = priors.get(field.name)
