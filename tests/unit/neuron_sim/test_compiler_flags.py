@@ -71,6 +71,16 @@ def test_what_the_compiler_refuses_is_an_error_that_says_what_is_valid(text: str
         flags.parse(text, "ml.trn1.32xlarge")
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [("--lnc=1", "which is all that is simulated"), ("--target=trn1", "Use trn2, or leave")],
+)
+def test_trn2_takes_its_own_flags_only(text: str, said: str) -> None:
+    """A graph for one physical core, or for trn1, would not run where the job runs."""
+    with pytest.raises(CompilerFlagError, match=said):
+        flags.parse(text, "ml.trn2.48xlarge")
+
+
 @pytest.mark.parametrize("name", topology.instances())
 def test_an_instance_takes_its_own_logical_cores_and_targets(name: str) -> None:
     """What is named is what would be chosen anyway."""

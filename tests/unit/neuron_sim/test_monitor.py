@@ -210,6 +210,21 @@ def test_the_torus_is_drawn_as_documented() -> None:
     assert tables.torus(1, 1) == "Neuron Device Topology\n  [ 0 ]"
 
 
+def test_the_hardware_is_named_as_documented() -> None:
+    """Of trn2 as in the example of the neuron-monitor guide."""
+    found = monitor_report.neuron_hardware_info(topology.instance("ml.trn2.48xlarge"), 16)
+    assert found == {
+        "neuron_device_type": "trainium2",
+        "neuron_device_version": "v4",
+        "neuroncore_version": "v3d",
+        "neuron_device_count": 16,
+        "neuron_device_memory_size": 103079215104,
+        "neuroncore_per_device_count": 4,
+        "logical_neuroncore_config": 2,
+        "error": "",
+    }
+
+
 # --- neuron-top ---------------------------------------------------------------
 
 
