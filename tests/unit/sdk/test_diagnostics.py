@@ -38,7 +38,7 @@ def test_a_job_gives_its_diagnostics(service: FakeService, local: LocalSession) 
     """Structured, from the counters of its output."""
     put_counters(service)
     (found,) = TrainingJob("j", local).diagnostics()
-    assert (found.kind, found.severity, found.line, found.count, found.cost) == (
+    assert (found.kind, found.severity, found.line, found.count, found.seconds) == (
         "host_read", "warning", "train.py:9", 4, 0.5,
     )  # fmt: skip
 

@@ -23,13 +23,14 @@ from windtunnel.priceperf import (
     PricePerfError,
     compare,
 )
+from windtunnel.priceperf.workload.counters import Counters
 from windtunnel.prices.cache import book_and_notes
 from windtunnel.rehearsal import trn_precision
 from windtunnel.rendering.document import Document, Section
 from windtunnel.rendering.plots.chart import Chart
 from windtunnel.rendering.plots.style import ThemeName
 from windtunnel.rendering.report import Report
-from windtunnel.reports.diagnostics import Diagnostics, diagnostics_of, for_report
+from windtunnel.reports.diagnostics import Diagnostics, for_report
 from windtunnel.reports.job import measured as measured_part
 from windtunnel.reports.modelled import sections as modelled_part
 from windtunnel.reports.modelled.breakdown_chart import breakdown_chart
@@ -167,7 +168,6 @@ def report_for_counters(
         UnknownInstance: one of ``instances`` has no figures.
         PriceUnknown: the book has no price of any of them on ``prices_on``.
     """
-    CountedWorkload.from_counters(counters)
     book, notes = book_and_notes(prices, prices_on)
     return report_of({}, counters, full_scale, instances, batch, book, notes, user_calibration)
 
@@ -182,19 +182,30 @@ def report_of(
     price_notes: Sequence[str],
     user_calibration: CalibrationStore | None,
 ) -> PricePerformance:
-    """The report of a described job with its counters; either may be empty."""
-    facts = measured_part.collect(describe, counters)
-    if counters is None:
-        return PricePerformance(
-            facts, None, None, full_scale, "the job left no counters.", book, None, price_notes
-        )
-    found = diagnostics_of(counters)
+    """The report of a described job with its counters; either may be empty.
+
+    Raises:
+        InvalidCounters: there are only counters, and they cannot be modelled.
+    """
+    told, reason = None, "the job left no counters."
+    try:
+        told = None if counters is None else Counters.read(counters)
+    except PricePerfError as error:
+        if not describe:
+            raise
+        reason = str(error)
+    facts = measured_part.collect(describe, told)
+    if told is None:
+        return PricePerformance(facts, None, None, full_scale, reason, book, None, price_notes)
+    found = Diagnostics(told)
     if len({group["instance_type"] for group in facts.get("instance_groups", [])}) > 1:
         reason = "the job ran on instance groups of several types, and only one type is modelled."
         return PricePerformance(facts, None, None, full_scale, reason, book, found, price_notes)
     try:
-        workload = CountedWorkload.from_counters(counters)
+        workload = CountedWorkload.from_counters(told)
     except PricePerfError as error:
+        if not describe:
+            raise
         return PricePerformance(facts, None, None, full_scale, str(error), book, found, price_notes)
     calibration = loaded(user_calibration)
     try:
