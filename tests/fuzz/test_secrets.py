@@ -19,7 +19,7 @@ from windtunnel_local.home import Home, HomeError
 from windtunnel_local.log_format import OneLine
 from windtunnel_local.runner.docker.create_arguments import Names, container_arguments
 from windtunnel_local.runner.host_network import host_network
-from windtunnel_local.service.ground.ports import ContainerPlan
+from windtunnel_local.service.ground.containers import ContainerPlan
 from windtunnel_local.service.ground.printable import printable
 from windtunnel_local.settings import from_environment
 

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Sequence
 from contextlib import closing
 from typing import Literal
 
+from windtunnel_local.service.ground.containers import LogBatch
 from windtunnel_local.service.ground.errors import LogsNotFound
-from windtunnel_local.service.ground.ports import LogBatch, LogEvent, LogStream
+from windtunnel_local.service.ground.ports import LogEvent, LogStream
 from windtunnel_local.store.database import Database
 
 _LAST_CHARACTER = "\U0010ffff"

@@ -36,10 +36,9 @@ from .money.scaling import Scaling, ScalingRow, scaling
 from .money.sensitivity import SensitivityRow, sensitivity
 from .published.bert_jobs import PublishedComparison, published_comparison
 from .published.inference import InferenceCost, InferenceTable, PublishedInference, published_inference
-from .workload.counted import CountedWorkload
-from .workload.described import DescribedWorkload
+from .workload.cluster import BATCH_RULES, BatchRule, Cluster, Run
 from .workload.full_scale import FullScale
-from .workload.workload import BATCH_RULES, BatchRule, Cluster, Run, Workload
+from .workload.workload import CountedWorkload, DescribedWorkload, Workload
 
 __all__ = [
     "ARCHITECTURES",

@@ -33,3 +33,12 @@ class InvalidCounters(PricePerfError):
 
 class InvalidInput(PricePerfError):
     """An argument is out of its range."""
+
+
+def quoted(value: object) -> str:
+    """What was given as Python writes it, not longer than a line."""
+    try:
+        text = repr(value)
+    except ValueError:  # Python writes no whole number of more than 4,300 digits
+        return "a number of thousands of digits"
+    return text if len(text) <= 40 else f"{text[:40]}... ({len(text)} characters)"

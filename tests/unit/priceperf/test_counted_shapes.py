@@ -19,7 +19,7 @@ from windtunnel.priceperf import (
     calibration_of,
     instance_type,
 )
-from windtunnel.priceperf.calibration.trn1_rows import TRN1_ROWS
+from windtunnel.priceperf.calibration.published_rows import rows_of
 from windtunnel.priceperf.model.counted_step import step_time
 from windtunnel.priceperf.model.described_as_counted import FUSED_PASSES, fused_bytes, step_work
 from windtunnel.priceperf.model.engines import Product, Scores
@@ -71,7 +71,7 @@ def test_scores_are_found_in_batched_products() -> None:
     assert Scores.of([grouped_convolution], 1) == Scores()
 
 
-@pytest.mark.parametrize("row", [row for row in TRN1_ROWS if row.training.attention == "eager"][:9])
+@pytest.mark.parametrize("row", [row for row in rows_of("trn1") if row.training.attention == "eager"][:9])
 def test_the_fusion_models_passes_are_those_of_the_simulator(row: Any) -> None:
     """The bytes of a description are layers x (passes of the hidden state + passes of the scores), and logits."""
     training = row.training

@@ -10,14 +10,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import windtunnel
+from tests.fakes.counters import Counters
 from tests.unit.reports.test_job_report import FULL, FakeJob
 from windtunnel.priceperf import FullScale
 from windtunnel.rendering import format as fmt
 from windtunnel.rendering.page import as_page
+from windtunnel.rendering.plots.chart import Chart
+from windtunnel.rendering.plots.style import plain
 from windtunnel.reports.for_job import report_for_job
 from windtunnel.reports.job.report import PricePerformance, report_for_counters
 from windtunnel.reports.published import published
@@ -79,30 +82,33 @@ class Page(HTMLParser):
         return [attributes for name, attributes in self.tags if name == tag]
 
 
-@pytest.fixture
-def report(counters: Any) -> PricePerformance:
+@pytest.fixture(scope="module")
+def report(counters: Counters, tmp_path_factory: pytest.TempPathFactory) -> PricePerformance:
     """Of a rehearsal of BERT base: trn1 and p4d at two price dates."""
-    return report_for_job(FakeJob(counters()), FULL)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("WINDTUNNEL_HOME", str(tmp_path_factory.mktemp("home")))
+        return report_for_job(FakeJob(counters()), FULL)
 
 
-def every_report(report: PricePerformance) -> list[Any]:
-    """One of each kind."""
+@pytest.fixture(scope="module")
+def pages(report: PricePerformance) -> list[tuple[Any, str]]:
+    """A report of each kind and its page: each is drawn once for all tests."""
     described = windtunnel.Workload.transformer("Llama2-7B", microbatch=1, sequence_length=4096, tensor_parallel=8,
                                                 global_batch=256)  # fmt: skip
     size = FullScale(1_000_000)
-    return [
+    reports = [
         report,
         validated(),
         published(),
         windtunnel.compare(described, ["ml.trn1.32xlarge", "ml.p4d.24xlarge"], size, scaling="strong"),
         windtunnel.scaling(described, "ml.trn1.32xlarge", mode="weak", full_scale=size),
     ]
+    return [(drawn, drawn.to_html()) for drawn in reports]
 
 
-def test_nothing_is_loaded_and_little_is_stored(report: PricePerformance) -> None:
+def test_nothing_is_loaded_and_little_is_stored(pages: list[tuple[Any, str]]) -> None:
     """No tag that loads, no address but within the page, a policy that forbids it, and below 1 MB."""
-    for drawn in every_report(report):
-        text = drawn.to_html()
+    for _, text in pages:
         page = Page(text)
         assert not LOADS & {tag for tag, _ in page.tags}
         for tag, attributes in page.tags:
@@ -117,17 +123,18 @@ def test_nothing_is_loaded_and_little_is_stored(report: PricePerformance) -> Non
         assert len(text.encode()) < LARGEST_BYTES
 
 
-def test_the_page_says_all_that_the_report_says(report: PricePerformance) -> None:
+def test_the_page_says_all_that_the_report_says(pages: list[tuple[Any, str]]) -> None:
     """Headline, every cell and every note of the document; the modelled costs of the JSON with them."""
-    for drawn in every_report(report):
-        document, text = drawn.document(), Page(drawn.to_html()).text
+    for drawn, html in pages:
+        document, text = drawn.document(), Page(html).text
         needed = [document.title, document.subtitle, *document.headline]
         for section in document.sections:
             needed += [section.title, section.subtitle, *section.columns, *section.notes]
             needed += [word for row in section.rows for word in (row.label, *row.cells)]
         for word in needed:
             assert " ".join(word.split()) in text, word
-    text = Page(report.to_html()).text
+    report, html = pages[0]
+    text = Page(html).text
     for estimate in report.to_dict()["modelled"]["estimates"]:
         assert fmt.modelled_seconds(estimate["billable_s"]) in text
         for cost in estimate["costs"]:
@@ -136,10 +143,9 @@ def test_the_page_says_all_that_the_report_says(report: PricePerformance) -> Non
             assert cost["price"]["effective_from"] in text
 
 
-def test_the_page_can_be_used_without_seeing_it(report: PricePerformance) -> None:
+def test_the_page_can_be_used_without_seeing_it(pages: list[tuple[Any, str]]) -> None:
     """Language, title, viewport; headings in order; cells with headers; charts with words; ids once each."""
-    for drawn in every_report(report):
-        text = drawn.to_html()
+    for drawn, text in pages:
         assert text.startswith("<!DOCTYPE html>")
         page = Page(text)
         assert page.all("html") == [{"lang": "en"}]
@@ -160,10 +166,10 @@ def test_the_page_can_be_used_without_seeing_it(report: PricePerformance) -> Non
             assert place in ids
 
 
-def test_one_chart_serves_light_dark_and_paper(report: PricePerformance) -> None:
+def test_one_chart_serves_light_dark_and_paper(pages: list[tuple[Any, str]]) -> None:
     """Charts have no colours of their own: all are variables, and each theme defines them all."""
     pytest.importorskip("matplotlib")
-    text = report.to_html()
+    text = pages[0][1]
     used = set(re.findall(r"var\((--wt-[a-z0-9-]+)\)", text))
     assert {"--wt-ink", "--wt-series-0", "--wt-edge"} <= used
     themes = re.findall(r":root\{([^}]*)\}", text)
@@ -176,9 +182,10 @@ def test_one_chart_serves_light_dark_and_paper(report: PricePerformance) -> None
         assert re.findall(r"(?:fill|stroke): *#[0-9a-f]+", svg) == []
 
 
-def test_the_same_report_gives_the_same_page(report: PricePerformance) -> None:
+def test_the_same_report_gives_the_same_page(pages: list[tuple[Any, str]]) -> None:
     """No clock and no chance in it."""
-    assert report.to_html() == report.to_html()
+    report, text = pages[0]
+    assert report.to_html() == text
 
 
 def test_without_matplotlib_the_page_still_comes(
@@ -201,32 +208,28 @@ def test_a_measured_job_without_a_model_has_a_page(counters: Any) -> None:
     assert "pip install" not in page.text
 
 
-NASTY = st.one_of(
-    st.text(max_size=60),
-    st.sampled_from(
-        [
-            '"><script>alert(1)</script>',
-            "</title><svg onload=x>",
-            "<!--",
-            "-->",
-            "]]>",
-            "&amp;&lt;",
-            "' onx='",
-            "</style>",
-            'id="x" href="http://x"',
-            "#0072b2",
-            "$\\frac$",
-            "__main__\n\n",
-            "ä-漢字-😀",
-            "\x00\x1b[0m",
-        ]
-    ),
-)
+NASTY = [
+    '"><script>alert(1)</script>',
+    "</title><svg onload=x>",
+    "<!--",
+    "-->",
+    "]]>",
+    "&amp;&lt;",
+    "' onx='",
+    "</style>",
+    'id="x" href="http://x"',
+    "#0072b2",
+    "$\\frac$",
+    "__main__\n\n",
+    "ä-漢字-😀",
+    "\x00\x1b[0m",
+]
+NAMES = st.one_of(st.text(max_size=60), st.sampled_from(NASTY))
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(name=NASTY)
-def test_no_name_becomes_markup(counters: Any, name: str) -> None:
+@settings(max_examples=60, deadline=None)
+@given(name=NAMES)
+def test_no_name_becomes_markup(counters: Counters, name: str) -> None:
     """Whatever a job is called, the page has the same tags with the same attributes' names."""
 
     def shape(job: str) -> Counter[tuple[str, ...]]:
@@ -236,18 +239,41 @@ def test_no_name_becomes_markup(counters: Any, name: str) -> None:
     assert shape(name) == shape("bert")
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(name=NASTY)
-def test_no_name_becomes_markup_in_a_chart(counters: Any, name: str) -> None:
+def has_no_markup(page: Page) -> bool:
+    """Nothing that loads, and nothing that acts."""
+    loads = LOADS & {tag for tag, _ in page.tags}
+    acts = [
+        attribute for _, attributes in page.tags for attribute in attributes if attribute.startswith("on")
+    ]
+    return not loads and not acts
+
+
+@settings(max_examples=50, deadline=None)
+@given(name=NAMES)
+def test_no_name_becomes_markup_in_a_chart(name: str) -> None:
     """Nor in an SVG: its text has the name, its tags none of it."""
     pytest.importorskip("matplotlib")
-    page = Page(report_for_counters(counters(job=name), FULL).to_html())
-    assert not LOADS & {tag for tag, _ in page.tags}
-    assert not any(attribute.startswith("on") for _, attributes in page.tags for attribute in attributes)
+
+    def draw(target: Any, _: Any) -> None:
+        target.suptitle(plain(name))
+
+    chart = Chart(kind="small", title=name, caption=name, words=name, size_in=(2.0, 1.0), draw=draw)
+    page = Page(as_page(published().document(), [chart]))
+    assert len(page.all("svg")) == 1
+    assert has_no_markup(page)
 
 
-def test_it_is_written_where_it_should_be(report: PricePerformance, tmp_path: Path) -> None:
+def test_no_nasty_name_becomes_markup_in_a_jobs_charts(counters: Counters) -> None:
+    """All of them at once, on the page of a whole report."""
+    pytest.importorskip("matplotlib")
+    text = report_for_counters(counters(job=" ".join(NASTY)), FULL).to_html()
+    assert len(Page(text).all("svg")) == 2
+    assert has_no_markup(Page(text))
+
+
+def test_it_is_written_where_it_should_be(tmp_path: Path) -> None:
     """The file is what is returned; a path that is none raises."""
+    report = published()
     path = tmp_path / "report.html"
     assert report.to_html(path) == path.read_text(encoding="utf-8")
     with pytest.raises(OSError, match="nowhere"):

@@ -16,7 +16,7 @@ from windtunnel_local.runner.docker.client import unavailable
 from windtunnel_local.runner.docker.containers import container_state
 from windtunnel_local.runner.host_network import HostNetwork
 from windtunnel_local.runner.mounts import host_path, nested_mountpoints
-from windtunnel_local.service.ground.ports import ContainerPlan, ContainerState, Mount
+from windtunnel_local.service.ground.containers import ContainerPlan, ContainerState, Mount
 
 NAMES = create_arguments.Names(Path("/home/u/.windtunnel"))
 PLAN = ContainerPlan(

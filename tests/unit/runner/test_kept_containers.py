@@ -16,7 +16,7 @@ from neuron_sim.warm.orders import Folder
 from windtunnel_local.runner.docker import create_arguments, kept_containers, log_marks
 from windtunnel_local.runner.docker.keeper_orders import Orders
 from windtunnel_local.runner.host_network import HostNetwork
-from windtunnel_local.service.ground.ports import (
+from windtunnel_local.service.ground.containers import (
     ContainerPlan,
     ContainerState,
     Keeper,

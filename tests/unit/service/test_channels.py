@@ -15,9 +15,9 @@ from tests.fakes.objects import FakeObjects
 from tests.unit.service.samples import channel, job, request
 from windtunnel_local.service.data.inputs import HostMounts, provide_channels
 from windtunnel_local.service.data.sharding import shared_out
+from windtunnel_local.service.ground.containers import Mount
 from windtunnel_local.service.ground.errors import InputError
 from windtunnel_local.service.ground.job_paths import JobPaths
-from windtunnel_local.service.ground.ports import Mount
 
 IN_CONTAINER = "/opt/ml/input/data/train"
 

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from windtunnel.priceperf.instances import GIB
+from windtunnel_local.service.ground.containers import ContainerState
 from windtunnel_local.service.ground.job_paths import JobPaths
-from windtunnel_local.service.ground.ports import ContainerState, LogEvent, MetricValue
+from windtunnel_local.service.ground.ports import LogEvent, MetricValue
 from windtunnel_local.service.observed.metric_collector import MetricsUnavailable, Scanner
 from windtunnel_local.service.running.failure_reason import failure_reason
 

@@ -10,9 +10,9 @@ import pytest
 
 from tests.unit.service.samples import config, job, request
 from windtunnel_local.service.data import warm_pool_folders
+from windtunnel_local.service.ground.containers import JobPlan
 from windtunnel_local.service.ground.job import Job
 from windtunnel_local.service.ground.job_paths import JobPaths
-from windtunnel_local.service.ground.ports import JobPlan
 from windtunnel_local.service.request import plan
 
 RESOURCES = {
@@ -86,7 +86,7 @@ def test_a_folder_that_is_swapped_for_a_link_meanwhile(
     target = tmp_path / "target"
     target.mkdir()
     (target / "file").write_text("x")
-    empty = warm_pool_folders._empty
+    empty = warm_pool_folders.empty_folder
 
     def swapped(folder: Path, *rest: Any) -> None:
         if folder.name == name and not folder.is_symlink():
@@ -94,7 +94,7 @@ def test_a_folder_that_is_swapped_for_a_link_meanwhile(
             folder.symlink_to(target)
         empty(folder, *rest)
 
-    monkeypatch.setattr(warm_pool_folders, "_empty", swapped)
+    monkeypatch.setattr(warm_pool_folders, "empty_folder", swapped)
     assert not warm_pool_folders.empty(made, folders, planned)
     assert (target / "file").read_text() == "x"
 

@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.service import samples
-from windtunnel_local.service.ground.ports import LogBatch, LogLine, MetricValue
+from windtunnel_local.service.ground.containers import LogBatch, LogLine
+from windtunnel_local.service.ground.ports import MetricValue
 from windtunnel_local.service.observed.cloudwatch_metrics import (
     DIMENSION,
     NAMESPACE,

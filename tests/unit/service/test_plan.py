@@ -11,7 +11,7 @@ import pytest
 
 from tests.unit.service.samples import IMAGE, LOCAL_IMAGE, channel, config, job, request
 from windtunnel.priceperf.instances import GIB
-from windtunnel_local.service.ground.ports import ContainerPlan, JobPlan, Mount
+from windtunnel_local.service.ground.containers import ContainerPlan, JobPlan, Mount
 from windtunnel_local.service.request.plan import config_files, framework_version, log_preface, plan_job
 
 HOME = Path("/home/me/.windtunnel")

@@ -20,7 +20,7 @@ from windtunnel_local.service.data.trees import remove_tree
 from windtunnel_local.service.ground.errors import StoreUnavailable
 from windtunnel_local.service.ground.job_paths import JobPaths
 from windtunnel_local.service.observed import metric_collector
-from windtunnel_local.service.running import host_follower, job_run, slots
+from windtunnel_local.service.running import slots
 
 LINES = [f"line {i}" for i in range(10)]
 
@@ -101,8 +101,6 @@ def test_a_removed_installation_costs_the_metrics_and_not_the_job(
 def full(world: World, monkeypatch: pytest.MonkeyPatch) -> threading.Event:
     """Set: the disk of the record is full."""
     full = threading.Event()
-    monkeypatch.setattr(job_run, "_RETRY_S", 0.01)
-    monkeypatch.setattr(host_follower, "_STALLED_S", 0.01)
 
     def fills(write: Callable[..., None]) -> Callable[..., None]:
         def call(*arguments: Any) -> None:

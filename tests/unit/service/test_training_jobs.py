@@ -19,7 +19,7 @@ from windtunnel_local.service.ground.errors import (
     ValidationFailed,
 )
 from windtunnel_local.service.ground.job import JobQuery
-from windtunnel_local.service.running.supervisor import Supervisor
+from windtunnel_local.service.supervisor import Supervisor
 
 
 def run_on(world: World) -> None:

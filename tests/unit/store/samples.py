@@ -13,9 +13,9 @@ from typing import Any
 
 from tests.fakes.clock import START
 from tests.unit.service.samples import job, request
+from windtunnel_local.service.ground.containers import LogBatch, LogLine
 from windtunnel_local.service.ground.job import Job
 from windtunnel_local.service.ground.lifecycle import begin
-from windtunnel_local.service.ground.ports import LogBatch, LogLine
 from windtunnel_local.store import SqliteStore
 from windtunnel_local.store.codec import encode_record, microseconds
 

@@ -14,6 +14,7 @@ import pytest
 from tests.fakes.clock import START
 from tests.unit.store.samples import batch, named
 from windtunnel_local.service.ground import lifecycle as events
+from windtunnel_local.service.ground.containers import LogBatch, LogLine
 from windtunnel_local.service.ground.errors import (
     JobExists,
     JobNotFound,
@@ -22,7 +23,7 @@ from windtunnel_local.service.ground.errors import (
 )
 from windtunnel_local.service.ground.job import SpotTerms, WarmPool
 from windtunnel_local.service.ground.lifecycle import advance
-from windtunnel_local.service.ground.ports import LogBatch, LogLine, Store
+from windtunnel_local.service.ground.ports import Store
 from windtunnel_local.store import SqliteStore
 
 

@@ -22,7 +22,8 @@ from neuron_sim.counters.why_new import Reason
 _CAUSE = re.compile(r"(Compilation|Execution) Analysis:\s+(user torch_xla|most likely|mark_step|dynamo)(.*)")
 _HASH = re.compile(r"(Compilation|Execution) Analysis:\s+Graph Hash: (\w+)")
 _FRAME = re.compile(r"(Compilation|Execution) Analysis:\s+.* \((.+):(\d+)\)")
-_OURS = str(Path(__file__).resolve().parents[1] / "device")
+_PACKAGE = Path(__file__).resolve().parents[1]
+_OURS = tuple(str(_PACKAGE / part) for part in ("collectives", "device/transfer.py", "hooks"))
 _SYNC = "/torch_xla/torch_xla.py"
 _HLO_FILES = "*.before_optimizations.txt"
 _PROTO_FILE = "before_optimizations.hlo.pb"

@@ -40,12 +40,14 @@ class Parts:
         return asdict(self)
 
 
-def install() -> None:
-    """Know the optimizers from now on, and keep what exists already out of each search."""
-    from torch.optim.optimizer import register_optimizer_step_pre_hook
-
-    register_optimizer_step_pre_hook(lambda optimizer, *_: _optimizers.add(optimizer))
+def freeze() -> None:
+    """Keep what exists already out of each search."""
     gc.freeze()
+
+
+def know(optimizer: Any, *_: Any) -> None:
+    """Before an optimizer's step: it will have state on the device."""
+    _optimizers.add(optimizer)
 
 
 def live() -> Parts:

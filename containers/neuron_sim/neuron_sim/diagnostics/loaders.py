@@ -3,36 +3,29 @@
 from __future__ import annotations
 
 import functools
-import itertools
 import threading
 import time
 import weakref
-from collections.abc import Mapping
+from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-import torch
-
 from neuron_sim.counters import script_lines, script_time
+from neuron_sim.counters.batches import samples_of
 from neuron_sim.diagnostics.batch_sizes import Loader
 
 _INNER = ("_cpu_loader", "_loader", "dataloader", "base_dataloader")
 """Under these names wrappers (MpDeviceLoader, accelerate's loaders) keep the loader that they wrap."""
 
-_DEPTH, _LOOKED_AT = 4, 64
-"""How deep, and at how many of a batch's parts, to look for its first tensor."""
 
-
-class Batches:
+class Loaders:
     """Follows torch's DataLoader and torch_xla's loaders in the script's own thread."""
 
     def __init__(self) -> None:
-        """Hook into both."""
+        """No loader has been made."""
         self._loaders: weakref.WeakKeyDictionary[Any, Loader] = weakref.WeakKeyDictionary()
+        self._came_from: weakref.WeakKeyDictionary[Any, Loader] = weakref.WeakKeyDictionary()
         self._waited_s = 0.0
         self.latest: Loader | None = None
-        self._hook_data_loader()
-        self._hook_parallel_loader()
 
     def waited(self) -> float:
         """Seconds that plain DataLoaders kept the loop waiting since the last call."""
@@ -46,37 +39,39 @@ class Batches:
             # torch_xla takes any iterable. Not every one can be a weak key (a list), what wraps it can.
             return self._loaders.setdefault(loader, Loader())
 
+    def came(self, loader: Any, samples: int, _waited_s: float) -> None:
+        """torch_xla's loader has handed over a batch."""
+        self._note(self._record(loader), samples)
+
     @script_time.set_aside
-    def _came(self, record: Loader, size: int) -> None:
+    def _note(self, record: Loader, size: int) -> None:
         record.came(size, script_lines.calling_line())
         self.latest = record
 
-    def _hook_data_loader(self) -> None:
-        from torch.utils.data import DataLoader
-        from torch.utils.data.dataloader import _BaseDataLoaderIter
-
-        initialise = DataLoader.__init__
+    def around_init(self, initialise: Callable[..., None]) -> Callable[..., None]:
+        """Around `DataLoader.__init__`: the line that makes it."""
 
         @functools.wraps(initialise)
         def noted_init(loader: Any, *arguments: Any, **keywords: Any) -> None:
             initialise(loader, *arguments, **keywords)
             self._loaders[loader] = Loader(made_at=script_lines.calling_line())
 
-        DataLoader.__init__ = noted_init
+        return noted_init
 
-        make_iterator = DataLoader.__iter__
-        came_from: weakref.WeakKeyDictionary[Any, Loader] = weakref.WeakKeyDictionary()
+    def around_iter(self, make_iterator: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        """Around `DataLoader.__iter__`: whose batches an iterator gives."""
 
         @functools.wraps(make_iterator)
         def noted_iter(loader: Any) -> Any:
             iterator = make_iterator(loader)
             # The record and not the loader, which may be gone: `for batch in DataLoader(...)`.
-            came_from[iterator] = self._record(loader)
+            self._came_from[iterator] = self._record(loader)
             return iterator
 
-        DataLoader.__iter__ = noted_iter
+        return noted_iter
 
-        advance = _BaseDataLoaderIter.__next__
+    def around_next(self, advance: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        """Around the iterators' `__next__`: the batch, and how long the loop waited for it."""
 
         @functools.wraps(advance)
         def timed_next(iterator: Any) -> Any:
@@ -84,43 +79,13 @@ class Batches:
                 # MpDeviceLoader's own thread reads ahead: nobody waits for this.
                 return advance(iterator)
             started = time.perf_counter()
-            item = advance(iterator)
+            batch = advance(iterator)
             self._waited_s += time.perf_counter() - started
-            if (record := came_from.get(iterator)) is not None:
-                self._came(record, leading_dimension(item))
-            return item
+            if (record := self._came_from.get(iterator)) is not None:
+                self._note(record, samples_of(batch))
+            return batch
 
-        _BaseDataLoaderIter.__next__ = timed_next
-
-    def _hook_parallel_loader(self) -> None:
-        from torch_xla.distributed.parallel_loader import ParallelLoader
-
-        next_item = ParallelLoader.next_item
-
-        @functools.wraps(next_item)
-        def noted_next_item(loader: Any, device: Any) -> Any:
-            item = next_item(loader, device)
-            if item is not None:
-                self._came(self._record(loader), leading_dimension(item))
-            return item
-
-        ParallelLoader.next_item = noted_next_item
-
-
-def leading_dimension(item: Any, depth: int = _DEPTH) -> int:
-    """Samples in a batch: the first dimension of its first tensor; 0 where none is found.
-
-    Only looks into what can be looked at twice: an iterator would be used up before the script sees it.
-    """
-    if isinstance(item, (torch.Tensor, np.ndarray)):
-        return int(item.shape[0]) if item.ndim else 1
-    if depth == 0 or not isinstance(item, (tuple, list, Mapping)):
-        return 0
-    values = item.values() if isinstance(item, Mapping) else item
-    for value in itertools.islice(values, _LOOKED_AT):
-        if found := leading_dimension(value, depth - 1):
-            return found
-    return 0
+        return timed_next
 
 
 def _innermost(loader: Any) -> Any:

@@ -19,7 +19,7 @@ from neuron_sim.interconnect.arrival import Arrival
 from neuron_sim.interconnect.mail import Mail
 from neuron_sim.interconnect.peers import ADVICE, SCRIPT_ENDED, Peers
 from neuron_sim.interconnect.peers import what as description
-from neuron_sim.interconnect.reduction import operation, reduce
+from neuron_sim.interconnect.reduction import operation
 from neuron_sim.interconnect.within_host import WithinHost
 from neuron_sim.settings import Identity
 
@@ -46,10 +46,7 @@ class Communicator:
         self._announced: tuple[list[int], str] | None = None
 
     def join(self) -> None:
-        """Be known to the other workers of this host, so that they notice when this one ends.
-
-        Whoever calls this also calls `leave`.
-        """
+        """Let the other workers of this host notice when this one ends. Whoever calls this also calls `leave`."""
         self._leave_is_due = True
         if self._identity.local_world_size > 1:
             self._shared()
@@ -143,12 +140,12 @@ class Communicator:
             return
         local = self._local(group)
         if local is not None:
-            text = self._text(group, "all_reduce", name, flat)
+            text = self._text(group, f"all_reduce {name}", flat)
             self._shared().all_reduce(flat, result, name, local, text)
             return
         if result is not flat:
             result.copy_(flat)
-        self._settled("all_reduce", name, flat, group)
+        self.agree(group, self._text(group, f"all_reduce {name}", flat))
         self._all_reduce_across(result, name, group)
 
     def _all_reduce_across(self, flat: torch.Tensor, name: str, group: Sequence[int]) -> None:
@@ -173,14 +170,8 @@ class Communicator:
         rows = parts.contiguous().reshape(len(group), -1)
         if self._is_trivial(rows, group):
             return parts[list(group).index(self._identity.rank)].clone()
-        local = self._local(group)
-        if local is not None:
-            text = self._text(group, "reduce_scatter", name, rows)
-            result = self._shared().reduce_scatter(rows, name, local, text)
-        else:
-            self._settled("reduce_scatter", name, rows, group)
-            with self._elsewhere("reduce_scatter between hosts"):
-                result = reduce(name, self._gloo().all_to_all(rows, group).unbind(0))
+        with self._carrier(f"reduce_scatter {name}", rows, group) as (carrier, members, text):
+            result = carrier.reduce_scatter(rows, name, members, text)
         return result.view(parts.shape[1:])
 
     def all_gather(self, tensor: torch.Tensor, group: Sequence[int]) -> torch.Tensor:
@@ -189,13 +180,8 @@ class Communicator:
         shape = (len(group), *tensor.shape)
         if self._is_trivial(flat, group):
             return flat.clone().expand(len(group), -1).reshape(shape)
-        local = self._local(group)
-        if local is not None:
-            result = self._shared().all_gather(flat, local, self._text(group, "all_gather", "", flat))
-        else:
-            self._settled("all_gather", "", flat, group)
-            with self._elsewhere("all_gather between hosts"):
-                result = self._gloo().all_gather(flat, group)
+        with self._carrier("all_gather", flat, group) as (carrier, members, text):
+            result = carrier.all_gather(flat, members, text)
         return result.view(shape)
 
     def all_to_all(self, parts: torch.Tensor, group: Sequence[int]) -> torch.Tensor:
@@ -203,13 +189,8 @@ class Communicator:
         rows = parts.contiguous().reshape(len(group), -1)
         if self._is_trivial(rows, group):
             return parts.clone()
-        local = self._local(group)
-        if local is not None:
-            result = self._shared().all_to_all(rows, local, self._text(group, "all_to_all", "", rows))
-        else:
-            self._settled("all_to_all", "", rows, group)
-            with self._elsewhere("all_to_all between hosts"):
-                result = self._gloo().all_to_all(rows, group)
+        with self._carrier("all_to_all", rows, group) as (carrier, members, text):
+            result = carrier.all_to_all(rows, members, text)
         return result.view(parts.shape)
 
     def permute(self, tensor: torch.Tensor, pairs: Sequence[Sequence[int]]) -> torch.Tensor:
@@ -227,16 +208,9 @@ class Communicator:
         flat = tensor.contiguous().reshape(-1)
         if self._is_trivial(flat, members):
             return flat.clone().view(tensor.shape)
-        local = self._local(members)
-        if local is not None:
-            source = sources[0] - self._identity.local_ranks.start if sources else None
-            text = self._text(members, "collective_permute", "", flat)
-            result = self._shared().permute(flat, source, local, text)
-        else:
-            self._settled("collective_permute", "", flat, members)
-            with self._elsewhere("collective_permute between hosts"):
-                rows = self._gloo().all_gather(flat, members)
-            result = rows[members.index(sources[0])] if sources else torch.zeros_like(flat)
+        with self._carrier("collective_permute", flat, members) as (carrier, numbers, text):
+            source = numbers[members.index(sources[0])] if sources else None
+            result = carrier.permute(flat, source, numbers, text)
         return result.view(tensor.shape)
 
     def send(self, tensor: torch.Tensor, channel: int, text: str) -> None:
@@ -270,6 +244,20 @@ class Communicator:
             atexit.register(self.leave)
         return self._shared().mail
 
+    @contextlib.contextmanager
+    def _carrier(
+        self, what: str, flat: torch.Tensor, group: Sequence[int]
+    ) -> Iterator[tuple[WithinHost | AcrossHosts, list[int], str]]:
+        """Who carries a group's collective out, the group in its numbers, and what to call it."""
+        text, local = self._text(group, what, flat), self._local(group)
+        if local is not None:
+            yield self._shared(), local, text
+            return
+        # Between hosts the comparison is a step of its own.
+        self.agree(group, text)
+        with self._elsewhere(f"{what} between hosts"):
+            yield self._gloo(), list(group), text
+
     def _is_trivial(self, flat: torch.Tensor, group: Sequence[int]) -> bool:
         """Whether there is nothing to exchange; what was announced is agreed on all the same."""
         if len(group) > 1 and flat.numel():
@@ -277,18 +265,14 @@ class Communicator:
         self.settle()
         return True
 
-    def _text(self, group: Sequence[int], name: str, detail: str, tensor: torch.Tensor) -> str:
-        """What the shared memory compares in the same meeting that the operation begins with."""
+    def _text(self, group: Sequence[int], what: str, tensor: torch.Tensor) -> str:
+        """What all ranks compare before the operation: in shared memory in the meeting that it begins with."""
         announced, self._announced = self._announced, None
         if announced is not None:
             if sorted(announced[0]) == sorted(group):
                 return announced[1]
             self.agree(*announced)
-        return f"{name} {detail} of {tensor.dtype}[{tensor.numel()}] in {list(group)}"
-
-    def _settled(self, name: str, detail: str, tensor: torch.Tensor, group: Sequence[int]) -> None:
-        """Between hosts the comparison is a step of its own."""
-        self.agree(group, self._text(group, name, detail, tensor))
+        return f"{what} of {tensor.dtype}[{tensor.numel()}] in {list(group)}"
 
     @contextlib.contextmanager
     def _elsewhere(self, text: str) -> Iterator[None]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from neuron_sim.names.registry import Name, group
+from neuron_sim.names.name import Name, group
 
 _DIST = "torch.distributed"
 _FUNCTIONAL = "torch.distributed._functional_collectives"

@@ -1,8 +1,8 @@
-"""A process claims its cores when it first uses the device, as the Neuron runtime does: never at import.
+"""A process as a core: it joins its peers, claims its cores at the first use of the device, and leaves.
 
-torch_xla's Python layers reach the device through functions of `_XLAC`, looked up at each
-use. Those that need the device are wrapped until the cores are claimed. What never passes
-through Python (`tensor.to("xla")` and nothing else) claims at the next synchronisation.
+Claimed is at the first use and never at import, as the Neuron runtime does it. The table of
+hooks says which functions are a use. What never passes through Python (`tensor.to("xla")`
+and nothing else) claims at the next synchronisation.
 """
 
 from __future__ import annotations
@@ -10,53 +10,30 @@ from __future__ import annotations
 import atexit
 import os
 import sys
-from collections.abc import Callable
 from datetime import datetime, timezone
-from typing import Any
-
-import _XLAC
 
 from neuron_sim import settings
+from neuron_sim.collectives import operation
 from neuron_sim.device import world
 from neuron_sim.errors import CoreBusyError
-from neuron_sim.runtime import busy_message, claims, cores, usage
-
-_NEED_THE_DEVICE = (
-    "_get_xla_tensors_hlo",
-    "_xla_device_kind",
-    "_xla_get_all_devices",
-    "_xla_get_cpu_tensors",
-    "_xla_get_default_device",
-    "_xla_get_default_device_ordinal",
-    "_xla_get_device_hw_type",
-    "_xla_get_device_ordinal",
-    "_xla_get_devices",
-    "_xla_get_num_processes",
-    "_xla_get_process_index",
-    "_xla_get_replication_devices",
-    "_xla_get_replication_devices_count",
-    "_xla_num_global_devices",
-    "_xla_real_devices",
-    "_xla_set_default_device",
-    "_xla_set_replication_devices",
-    "_xla_step_marker",
-    "_xla_sync_live_tensors",
-    "_xla_sync_multi",
-    "_xla_wait_device_ops",
-)
+from neuron_sim.runtime import busy_message, claims, cores
+from neuron_sim.runtime.usage import Publisher
 
 _current: settings.Settings
+_publisher: Publisher | None = None
 _claimed = False
 """Also true in forked children of a process that has claimed: they share its cores."""
 
 
-def install(current: settings.Settings) -> None:
-    """Wrap the functions; after everybody else who replaces some of them."""
-    global _current
-    _current = current
-    for name in _NEED_THE_DEVICE:
-        if (original := getattr(_XLAC, name, None)) is not None:
-            setattr(_XLAC, name, _claiming(name, original))
+def start(current: settings.Settings, publisher: Publisher) -> None:
+    """Nothing is claimed yet."""
+    global _current, _publisher
+    _current, _publisher = current, publisher
+
+
+def join() -> None:
+    """Let the other cores of this host notice when this one ends. Only for a process that will call `leave`."""
+    operation.join()
 
 
 def claim() -> None:
@@ -81,30 +58,25 @@ def claim() -> None:
         ) from None
     _claimed = True
     atexit.register(_at_exit, os.getpid())
-    usage.begin(_current, held)
+    if _publisher is not None:
+        _publisher.start(held)
 
 
-def leave() -> None:
-    """The script has ended, though its process may wait for others: its cores are free."""
-    usage.end()
+def leave(*, failed: bool = False) -> None:
+    """The script has ended: its cores are free, and who still waits for it in a collective gets an error."""
+    operation.leave(failed=failed)
+    _release()
+
+
+def _release() -> None:
+    if _publisher is not None:
+        _publisher.end()
     claims.release()
-
-
-def _claiming(name: str, original: Callable[..., Any]) -> Callable[..., Any]:
-    def claims_first(*arguments: Any, **keywords: Any) -> Any:
-        if not _claimed:
-            claim()
-        if getattr(_XLAC, name) is claims_first:
-            # From now on there is nothing between the caller and what was there before.
-            setattr(_XLAC, name, original)
-        return original(*arguments, **keywords)
-
-    return claims_first
 
 
 def _at_exit(pid: int) -> None:
     if os.getpid() == pid:
-        leave()
+        _release()
 
 
 def _log(message: str) -> None:

@@ -22,20 +22,14 @@ from neuron_sim.counters import recorder
 from neuron_sim.errors import PeerLostError
 from neuron_sim.interconnect import region
 from neuron_sim.interconnect.communicator import LAUNCH_VARIABLE
+from neuron_sim.runtime import lifetime
 
 _ORDINAL = "NEURON_PJRT_PROCESS_INDEX"
 
 
-def install() -> None:
-    """Wrap torch_xla's start of a pool, and what runs in each of its processes.
+def around_launch(run_multiprocess: Callable[..., Any]) -> Callable[..., Any]:
+    """Around torch_xla's start of a pool: the shared memory is of this launch, and gone with it."""
 
-    The second goes to the processes by name, so the wrapper has the name of what it wraps.
-    """
-    pjrt.run_multiprocess = _cleaned_up(pjrt.run_multiprocess)
-    pjrt._run_thread_per_device = _as_a_core(pjrt._run_thread_per_device)
-
-
-def _cleaned_up(run_multiprocess: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(run_multiprocess)
     def launch(*arguments: Any, **keywords: Any) -> Any:
         before = os.environ.get(LAUNCH_VARIABLE)
@@ -53,7 +47,12 @@ def _cleaned_up(run_multiprocess: Callable[..., Any]) -> Callable[..., Any]:
     return launch
 
 
-def _as_a_core(run: Callable[..., Any]) -> Callable[..., Any]:
+def around_process(run: Callable[..., Any]) -> Callable[..., Any]:
+    """Around what runs in each process of a pool.
+
+    It goes to the processes by its name, so what is put around it has the same one.
+    """
+
     @functools.wraps(run)
     def core(
         local_rank: int,
@@ -63,13 +62,11 @@ def _as_a_core(run: Callable[..., Any]) -> Callable[..., Any]:
     ) -> Any:
         if initializer_fn is not pjrt.initialize_multiprocess:
             return run(local_rank, local_world_size, fn, initializer_fn)
-        from neuron_sim import activation
-
         if "TORCHELASTIC_RUN_ID" not in os.environ:
             # torch_xla sets it too, with the first use of the device: too late for the counters.
             os.environ[_ORDINAL] = str(local_rank)
         recorder.begin()
-        activation.join_peers()
+        lifetime.join()
         failed = True
         try:
             result = run(local_rank, local_world_size, fn, initializer_fn)
@@ -84,6 +81,6 @@ def _as_a_core(run: Callable[..., Any]) -> Callable[..., Any]:
             raise
         finally:
             recorder.end()
-            activation.leave_peers(failed=failed)
+            lifetime.leave(failed=failed)
 
     return core

@@ -13,7 +13,7 @@ from docker.types import Mount as EngineMount
 
 from windtunnel_local.runner.docker import kept_containers
 from windtunnel_local.runner.host_network import HostNetwork
-from windtunnel_local.service.ground.ports import ContainerPlan, Mount
+from windtunnel_local.service.ground.containers import ContainerPlan, Mount
 
 HOME_LABEL = "windtunnel.home"
 JOB_LABEL = "windtunnel.job"

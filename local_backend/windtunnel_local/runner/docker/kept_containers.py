@@ -17,7 +17,7 @@ from docker.errors import APIError, NotFound
 
 from windtunnel_local.runner.docker.client import Engine, engine_errors
 from windtunnel_local.runner.docker.keeper_orders import Orders
-from windtunnel_local.service.ground.ports import ContainerPlan, ContainerState
+from windtunnel_local.service.ground.containers import ContainerPlan, ContainerState
 
 _log = logging.getLogger(__name__)
 

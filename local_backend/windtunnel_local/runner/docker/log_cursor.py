@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from time import strptime
 
-from windtunnel_local.service.ground.ports import LogLine
+from windtunnel_local.service.ground.containers import LogLine
 
 SLACK_NS = 2_000_000_000
 """How far apart in time two messages may be that the engine wrote in the wrong order."""

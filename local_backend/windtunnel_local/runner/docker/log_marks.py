@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from windtunnel_local.service.ground.ports import LogBatch
+from windtunnel_local.service.ground.containers import LogBatch
 
 _MARK = re.compile("\x1ewindtunnel:end:([0-9a-f]{32}):([12])\x1e$")
 _STREAMS = frozenset("12")

@@ -17,8 +17,8 @@ from urllib3.exceptions import HTTPError
 
 from windtunnel_local.runner.docker.client import engine_errors
 from windtunnel_local.runner.docker.log_cursor import Cursor, LineAssembler
+from windtunnel_local.service.ground.containers import LogBatch, LogLine
 from windtunnel_local.service.ground.errors import RunnerError
-from windtunnel_local.service.ground.ports import LogBatch, LogLine
 
 _FLUSH_S = 0.05
 """Lines that follow each other closer than this share a batch."""

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from windtunnel_local.service.ground.ports import LogBatch, LogLine
+from windtunnel_local.service.ground.containers import LogBatch, LogLine
 
 MAX_LINE_BYTES = 1 << 20
 """A longer line is delivered in pieces."""

@@ -24,10 +24,11 @@ from windtunnel_local.service.data.sharding import is_sharded, shared_out
 from windtunnel_local.service.data.source import provide_archive
 from windtunnel_local.service.data.trees import remove_tree
 from windtunnel_local.service.ground import job_paths
+from windtunnel_local.service.ground.containers import Mount
 from windtunnel_local.service.ground.errors import NoSuchBucket, NoSuchKey
 from windtunnel_local.service.ground.job import Job
 from windtunnel_local.service.ground.job_paths import JobPaths
-from windtunnel_local.service.ground.ports import Mount, ObjectStore
+from windtunnel_local.service.ground.ports import ObjectStore
 from windtunnel_local.service.ground.uris import is_file, parse_file, parse_s3
 from windtunnel_local.service.request import requests
 from windtunnel_local.service.request.cluster import channel_hosts

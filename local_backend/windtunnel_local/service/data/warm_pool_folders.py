@@ -9,9 +9,9 @@ from contextlib import suppress
 from pathlib import Path, PurePosixPath
 
 from windtunnel_local.service.data.trees import remove_tree
+from windtunnel_local.service.ground.containers import JobPlan, Mount
 from windtunnel_local.service.ground.job import Job
 from windtunnel_local.service.ground.job_paths import JobPaths
-from windtunnel_local.service.ground.ports import JobPlan, Mount
 
 _OPEN_FILES = Path("/proc/self/fd")
 
@@ -51,13 +51,13 @@ def empty(job: Job, folders: JobPaths, plan: JobPlan) -> bool:
     if not all(_is_folder(folder) for folder in staying):
         return False
     try:
-        _empty(folders.root, staying, whole)
+        empty_folder(folders.root, staying, whole)
     except OSError:
         return False
     return True
 
 
-def _empty(folder: Path, staying: set[Path], whole: set[Path], above: int | None = None) -> None:
+def empty_folder(folder: Path, staying: set[Path], whole: set[Path], above: int | None = None) -> None:
     """Empty a folder; ``above``: the open folder that it is in.
 
     Step by step from open folder to open folder: if something of the job still runs, it may swap any of
@@ -77,7 +77,7 @@ def _empty(folder: Path, staying: set[Path], whole: set[Path], above: int | None
             if not is_folder:
                 os.unlink(path.name, dir_fd=here)
             elif path in staying or any(path in kept.parents for kept in staying):
-                _empty(path, staying, whole, here)
+                empty_folder(path, staying, whole, here)
             else:
                 remove_tree(_OPEN_FILES / str(here) / path.name if _OPEN_FILES.is_dir() else path)
     finally:

@@ -10,6 +10,22 @@ from windtunnel_local.service.ground.job_paths import JobPaths
 
 
 @dataclass(frozen=True)
+class Pace:
+    """How long the service's threads wait. Tests wait less."""
+
+    tick_s: float = 0.25
+    """Between two looks at the clock and the record."""
+    retry_s: float = 0.5
+    """Before a job goes on whose record could not be read or written; longer each time."""
+    stalled_s: float = 0.5
+    """Before output is followed again that the store could not take, or that the engine was not there for."""
+    checkpoints_s: float = 1.0
+    """Between two looks at a job's checkpoints: one that has not changed meanwhile is stored."""
+    clean_up_s: float = 20.0
+    """For a job that has ended to be cleaned up, before DeleteTrainingJob is refused."""
+
+
+@dataclass(frozen=True)
 class ServiceConfig:
     """One backend's identity, places and limits."""
 
@@ -41,6 +57,7 @@ class ServiceConfig:
     """What these seconds count from in each attempt, unless the job says so itself."""
     spot_discount: float = 0.7
     """What spot capacity is assumed to save: 0.7 is 70 % of the on-demand price."""
+    pace: Pace = Pace()
 
     @property
     def jobs(self) -> Path:

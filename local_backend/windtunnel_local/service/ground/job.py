@@ -157,6 +157,17 @@ class Job:
         count = sum(int(group.get("InstanceCount", 1)) for group in groups)
         return tuple(f"algo-{i}" for i in range(1, count + 1))
 
+    def stream(self, host: str) -> str:
+        """The name of a host's log stream: ``<job>/algo-1-<unix seconds>``, one for each attempt.
+
+        It follows from the record alone, so that a new server finds the stream again.
+        """
+        attempts = [t.start for t in self.lifecycle.transitions if t.status == "Downloading"]
+        second = -1
+        for begun in attempts or [self.lifecycle.created]:
+            second = max(int(begun.timestamp()), second + 1)
+        return f"{self.name}/{host}-{second}"
+
 
 @dataclass(frozen=True)
 class JobSummary:

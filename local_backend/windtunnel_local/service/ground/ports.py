@@ -11,8 +11,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import BinaryIO, Literal, Protocol
+from typing import BinaryIO, Protocol
 
+from windtunnel_local.service.ground.config import ServiceConfig
+from windtunnel_local.service.ground.containers import ContainerState, JobPlan, LogBatch
 from windtunnel_local.service.ground.job import Job, JobQuery, JobSummary
 from windtunnel_local.service.ground.search_query import SearchQuery
 
@@ -38,96 +40,16 @@ class Clock(Protocol):
 # --- containers -----------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Mount:
-    """A host path seen inside the container."""
-
-    source: str
-    target: str
-    read_only: bool = False
-
-
-@dataclass(frozen=True)
-class Keeper:
-    """What lets a container outlive its job: it runs a keeper, which runs one job's process after the other."""
-
-    folder: str
-    """Where orders are left for it, on this machine; ``<folder>-private`` beside it is the runner's own."""
-    target: str
-    """The same, as the container sees it."""
-    environment: Mapping[str, str]
-    """What the container's processes share; a job's own variables come with its order."""
-
-
-@dataclass(frozen=True)
-class ContainerPlan:
-    """One host of a job, as data: what a runner needs to start it and nothing else."""
-
-    job: str
-    host: str
-    image: str
-    command: tuple[str, ...]
-    environment: Mapping[str, str]
-    mounts: tuple[Mount, ...]
-    user: str | None
-    """``uid:gid`` that owns everything the job writes."""
-    network: str | None
-    """A network of the job's own (several hosts), ``"none"``, or None: one with no way to other containers."""
-    memory_bytes: int | None
-    shm_bytes: int
-    entrypoint: tuple[str, ...] | None = None
-    """Replaces the image's entry point; None keeps it."""
-    isolated: bool = False
-    """No traffic in or out, but for calls between the hosts of the job's own network."""
-    labels: Mapping[str, str] = field(default_factory=dict)
-    keeper: Keeper | None = None
-    """Set: the container is kept when its process has ended, until `Runner.remove`."""
-
-
-@dataclass(frozen=True)
-class JobPlan:
-    """All containers of a job; they start together and are removed together."""
-
-    job: str
-    containers: tuple[ContainerPlan, ...]
-
-
-@dataclass(frozen=True)
-class ContainerState:
-    """What the engine says of one host's container."""
-
-    status: Literal["absent", "created", "running", "exited"]
-    exit_code: int | None = None
-    oom_killed: bool = False
-    started_at: datetime | None = None
-    finished_at: datetime | None = None
-    lost: bool = False
-    """Whether it exited because the engine or the machine did: no doing of the script, whatever its code."""
-
-
-@dataclass(frozen=True)
-class LogLine:
-    """One line a container printed. ``timestamp_ms``: Unix milliseconds, UTC."""
-
-    timestamp_ms: int
-    text: str
-
-
-@dataclass(frozen=True)
-class LogBatch:
-    """Lines in order, and the cursor that resumes right behind the last of them."""
-
-    lines: tuple[LogLine, ...]
-    cursor: str
-
-
 class Runner(Protocol):
-    """Runs the containers of a job. All calls block; all are safe from several threads."""
+    """Runs the containers of a job. All calls block; all are safe from several threads.
+
+    A class that runs jobs names this one as its base, and is found by its name in `windtunnel_local.runner`.
+    """
 
     name: str
     read_only_mounts: bool
     """Whether a job cannot write to what is mounted read-only."""
-    keeps_containers: bool
+    keeps_containers: bool = False
     """Whether a plan may have a keeper; then what is said below of a host's container means its process."""
 
     def ensure_image(self, image: str, progress: Progress) -> None:
@@ -171,17 +93,17 @@ class Runner(Protocol):
         """Remove the job's containers and network, by force. Idempotent."""
         ...
 
-    def retain(self, plan: JobPlan, until: datetime) -> bool:
+    def retain(self, plan: JobPlan, until: datetime) -> bool:  # noqa: ARG002  of a runner that keeps none
         """Make the containers of a job that has ended fit for another: they are "created" then. Idempotent.
 
         No process, file or variable of the job is left in them. By themselves they end some
         seconds after ``until``. False: they cannot be kept; `remove` them.
         """
-        ...
+        return False
 
-    def fits(self, plan: JobPlan) -> bool:
+    def fits(self, plan: JobPlan) -> bool:  # noqa: ARG002
         """Whether `start` can start this plan in the containers there are, all retained and unchanged."""
-        ...
+        return False
 
     def close(self) -> None:
         """Let go of the engine when the server leaves; containers go on. Idempotent."""
@@ -398,3 +320,18 @@ class ObjectStore(Protocol):
     def delete(self, bucket: str, key: str) -> None:
         """Remove it; a missing one is no error."""
         ...
+
+
+@dataclass(frozen=True)
+class Ports:
+    """All ports and the settings in one hand. Safe from several threads."""
+
+    store: Store
+    runner: Runner
+    objects: ObjectStore
+    clock: Clock
+    config: ServiceConfig
+
+    def now_ms(self) -> int:
+        """Unix milliseconds."""
+        return int(self.clock.now().timestamp() * 1000)

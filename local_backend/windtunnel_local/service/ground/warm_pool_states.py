@@ -15,7 +15,6 @@ from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
-from windtunnel_local.service.ground.errors import ValidationFailed
 from windtunnel_local.service.ground.job import Job, WarmPool
 
 LONGEST = timedelta(days=28)
@@ -26,46 +25,6 @@ _MATCHING_MEMBERS = ("RoleArn", "VpcConfig", "SessionChainingConfig")
 _MATCHING_FLAGS = ("EnableInterContainerTrafficEncryption", "EnableNetworkIsolation")
 _OF_THE_JOB = ("AlgorithmError:", "ClientError:")
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
-
-
-def check(request: Mapping[str, Any], *, own_image: bool, keeps_containers: bool) -> None:
-    """Refuse KeepAlivePeriodInSeconds where containers cannot be kept.
-
-    Args:
-        request: CreateTrainingJob's.
-        own_image: whether the training image of this backend runs.
-        keeps_containers: whether the runner can.
-
-    Raises:
-        ValidationFailed: says with what it does not go together.
-    """
-    resources = request.get("ResourceConfig", {})
-    seconds = resources.get("KeepAlivePeriodInSeconds")
-    if not seconds:
-        return
-    member = "ResourceConfig.KeepAlivePeriodInSeconds"
-    if request.get("EnableManagedSpotTraining"):
-        raise ValidationFailed(
-            f"{member} cannot be used with EnableManagedSpotTraining: warm pools do not support spot"
-            f" instances. Leave one of them out. Given: {seconds}."
-        )
-    if resources.get("InstanceGroups"):
-        raise ValidationFailed(
-            f"{member} cannot be used with ResourceConfig.InstanceGroups: warm pools do not support"
-            f" heterogeneous clusters. Leave one of them out. Given: {seconds}."
-        )
-    if not keeps_containers:
-        raise ValidationFailed(
-            f"{member} is not supported by the process runner: it has no containers that could be kept. Leave"
-            f" it out, or use Docker (WINDTUNNEL_RUNNER=docker). Given: {seconds}."
-        )
-    if not own_image:
-        image = request["AlgorithmSpecification"]["TrainingImage"]
-        raise ValidationFailed(
-            f"{member} is supported for AWS's Neuron training images only, not for {image}: the container of"
-            " another image ends with its program. Leave it out, or name one of AWS's"
-            f" pytorch-training-neuronx images. Given: {seconds}."
-        )
 
 
 def begin(job: Job) -> WarmPool | None:

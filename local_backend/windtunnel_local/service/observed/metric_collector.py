@@ -15,11 +15,11 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from typing import IO, Any
 
+from windtunnel_local.service.ground.containers import LogBatch, LogLine
 from windtunnel_local.service.ground.errors import StoreUnavailable
 from windtunnel_local.service.ground.job import Job
-from windtunnel_local.service.ground.ports import LogBatch, LogEvent, LogLine, MetricValue
+from windtunnel_local.service.ground.ports import LogEvent, MetricValue, Ports
 from windtunnel_local.service.observed import metric_scan
-from windtunnel_local.service.running.job_records import Backend
 
 _log = logging.getLogger(__name__)
 
@@ -94,10 +94,10 @@ def _piped(pipe: IO[str] | None) -> IO[str]:
 class MetricCollector:
     """Collects one job's metrics in a thread of its own. A hopeless expression costs the metrics, not the job."""
 
-    def __init__(self, job: Job, backend: Backend) -> None:
+    def __init__(self, job: Job, ports: Ports) -> None:
         """Nothing runs yet."""
         self._job = job
-        self._backend = backend
+        self._ports = ports
         self._definitions = job.request["AlgorithmSpecification"].get("MetricDefinitions", [])
         self._scanner = Scanner(self._definitions)
         self._ended = threading.Event()
@@ -139,7 +139,7 @@ class MetricCollector:
             return ()
         finally:
             self._scanner.close()
-        last = {value.name: value for value in self._backend.store.last_metrics(self._job.name)}
+        last = {value.name: value for value in self._ports.store.last_metrics(self._job.name)}
         names = dict.fromkeys(definition["Name"] for definition in self._definitions)
         return tuple(_final(last[name]) for name in names if name in last)
 
@@ -160,7 +160,7 @@ class MetricCollector:
     def _collect(self) -> None:
         if self._hopeless is not None:
             raise self._hopeless
-        store = self._backend.store
+        store = self._ports.store
         for stream in store.log_streams(f"{self._job.name}/"):
             place = stream.scanned
             while place < stream.events:
@@ -172,10 +172,10 @@ class MetricCollector:
 
     def _say(self, error: MetricsUnavailable) -> None:
         """A line of ours in the job's log."""
-        store = self._backend.store
+        store = self._ports.store
         stream = min((s.name for s in store.log_streams(f"{self._job.name}/")), default=None)
         if stream is not None:
-            line = LogLine(self._backend.now_ms(), f"Windtunnel: {error}")
+            line = LogLine(self._ports.now_ms(), f"Windtunnel: {error}")
             store.append_log(stream, LogBatch((line,), store.log_cursor(stream) or ""), line.timestamp_ms)
 
 

@@ -10,11 +10,10 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from windtunnel.priceperf.instances import GIB
-from windtunnel_local.service.data.compile_cache import cache_uri
 from windtunnel_local.service.ground import job_paths
 from windtunnel_local.service.ground.config import ServiceConfig
+from windtunnel_local.service.ground.containers import ContainerPlan, JobPlan, Keeper, LogLine, Mount
 from windtunnel_local.service.ground.job import Job
-from windtunnel_local.service.ground.ports import ContainerPlan, JobPlan, Keeper, LogLine, Mount
 from windtunnel_local.service.request import requests
 from windtunnel_local.service.request.cluster import channel_hosts, group_of, groups
 from windtunnel_local.service.request.images import neuron_image, substitution
@@ -133,7 +132,7 @@ def _environment(job: Job, host: str, config: ServiceConfig) -> dict[str, str]:
         "WINDTUNNEL_COUNTERS_DIR": job_paths.COUNTERS,
         "WINDTUNNEL_TENSORBOARD_DIR": requests.tensorboard_path(job),
     }
-    if cache_uri(job) is not None:
+    if requests.cache_uri(job) is not None:
         fixed["WINDTUNNEL_S3_CACHE_DIR"] = job_paths.NEURON_CACHE
     version = framework_version(job.request["AlgorithmSpecification"]["TrainingImage"])
     if version is not None:
@@ -159,7 +158,7 @@ def _mounts(job: Job, host: str, config: ServiceConfig) -> tuple[Mount, ...]:
             Mount(str(folders.keeper(host)), job_paths.KEEPER),
         ]
     else:
-        if cache_uri(job) is not None:
+        if requests.cache_uri(job) is not None:
             mounts.append(Mount(str(folders.neuron_cache(host)), job_paths.NEURON_CACHE))
         if requests.source_uri(job) is not None:
             mounts.append(Mount(str(folders.source), job_paths.SOURCE, read_only=True))

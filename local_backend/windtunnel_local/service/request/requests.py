@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from typing import Any
 
 from windtunnel.priceperf.instances import NEURON_TYPES, InstanceType
@@ -60,6 +61,21 @@ def source_uri(job: Job) -> str | None:
         return None
     uri = plain(value)
     return uri if uri.startswith("s3://") or is_file(uri) else None
+
+
+def cache_uri(job: Job) -> str | None:
+    """The S3 cache that the environment of a job names, or None: NEURON_CC_FLAGS come before the variable."""
+    environment = job.request.get("Environment", {})
+    try:
+        words = shlex.split(str(environment.get("NEURON_CC_FLAGS", "")))
+    except ValueError:  # the container says what is wrong with them
+        words = []
+    uri = str(environment.get("NEURON_COMPILE_CACHE_URL", "")).strip()
+    for position, word in enumerate(words):
+        name, equals, value = word.partition("=")
+        if name.replace("-", "_") == "__cache_dir":
+            uri = value if equals else "".join(words[position + 1 : position + 2])
+    return uri if uri.startswith("s3://") else None
 
 
 def plain(value: str) -> str:

@@ -19,7 +19,7 @@ _SIGTERMED = 128 + 15
 
 def started_hosts(run: Run, job: Job) -> list[str]:
     """The hosts that have a container which ran."""
-    return [h for h in job.hosts if run.backend.runner.state(job.slot, h).status not in _NOT_STARTED]
+    return [h for h in job.hosts if run.ports.runner.state(job.slot, h).status not in _NOT_STARTED]
 
 
 def end_attempt(run: Run, job: Job, followers: list[HostFollower]) -> None:
@@ -30,7 +30,7 @@ def end_attempt(run: Run, job: Job, followers: list[HostFollower]) -> None:
     Raises:
         ObjectError, OSError, RunnerError: that cannot be done.
     """
-    objects, folders = run.backend.objects, run.folders(job)
+    objects, folders = run.ports.objects, run.folders(job)
     run.usage.forget(job)
     store_checkpoints(job, folders, objects, _killed(followers))
     store_cache(job, folders, objects)
@@ -42,7 +42,7 @@ def end_attempt(run: Run, job: Job, followers: list[HostFollower]) -> None:
             kept.parent.mkdir(parents=True, exist_ok=True)
             counters.rename(kept)
     run.unfollow()
-    run.backend.runner.remove(job.slot)
+    run.ports.runner.remove(job.slot)
 
 
 def _killed(followers: list[HostFollower]) -> Mapping[str, datetime]:

@@ -14,9 +14,6 @@ from windtunnel_local.service.running.context import Run
 
 _log = logging.getLogger(__name__)
 
-INTERVAL_S = 1.0
-"""A checkpoint is stored once it has not changed for so long."""
-
 
 class Sync:
     """What is known of a sync that is under way."""
@@ -36,16 +33,16 @@ def checkpoints_synced(run: Run, job: Job) -> Iterator[Sync]:
         yield state
         return
     ended = threading.Event()
-    checkpoints = Checkpoints(job, run.folders(job), run.backend.objects)
+    checkpoints = Checkpoints(job, run.folders(job), run.ports.objects)
 
     def sync() -> None:
         told = False
-        while not ended.wait(INTERVAL_S):
+        while not ended.wait(run.ports.config.pace.checkpoints_s):
             try:
                 stored = checkpoints.store_settled(ended.is_set)
                 told = False
                 if stored and state.stored_at is None:
-                    state.stored_at = run.backend.clock.now()
+                    state.stored_at = run.ports.clock.now()
             except Exception as error:  # noqa: BLE001 - logged once, and tried again
                 if not told:
                     _log.warning("Job %s: its checkpoints are not stored now: %s", job.name, error)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from datetime import datetime, timezone
 
+from windtunnel_local.service.ground.containers import ContainerState
 from windtunnel_local.service.ground.errors import RunnerError
 from windtunnel_local.service.ground.job import Job
-from windtunnel_local.service.ground.ports import ContainerState
-from windtunnel_local.service.running.context import Run
+from windtunnel_local.service.running.context import Leaving, Run
 from windtunnel_local.service.running.host_follower import HostFollower, raise_errors
-from windtunnel_local.service.running.job_records import Leaving
 
 _KILL_PATIENCE_S = 60.0
 _DRAIN_PATIENCE_S = 60.0
@@ -44,7 +43,7 @@ def bring_down(
         Leaving, Overtaken: the server leaves, or the job is no longer in ``secondary``.
         RunnerError: they do not end.
     """
-    runner, clock = run.backend.runner, run.backend.clock
+    runner, clock = run.ports.runner, run.ports.clock
     if run.engine_away is not None:  # the grace begins when the script can be told
         since = max(since, run.engine_away)
     for follower in followers:
@@ -81,7 +80,7 @@ def drain(run: Run, followers: list[HostFollower]) -> None:
         Leaving: the server leaves.
         RunnerError: the lines stopped coming before their end.
     """
-    clock = run.backend.clock
+    clock = run.ports.clock
     seen, since = -1, clock.monotonic()
     while not all(follower.drained for follower in followers):
         if run.leaving.is_set():

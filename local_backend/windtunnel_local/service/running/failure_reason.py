@@ -8,8 +8,8 @@ from pathlib import Path
 
 from windtunnel.priceperf.instances import GIB
 from windtunnel_local.service.data.untrusted_files import open_regular
+from windtunnel_local.service.ground.containers import ContainerState
 from windtunnel_local.service.ground.job_paths import JobPaths
-from windtunnel_local.service.ground.ports import ContainerState
 
 MAX_FAILURE_CHARACTERS = 1024
 SIGKILL_EXIT = 137

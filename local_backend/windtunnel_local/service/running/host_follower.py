@@ -6,21 +6,19 @@ import logging
 import threading
 from collections.abc import Callable
 
+from windtunnel_local.service.ground.containers import ContainerState, LogBatch
 from windtunnel_local.service.ground.errors import RunnerError, RunnerUnavailable, StoreUnavailable
 from windtunnel_local.service.ground.job import Job
-from windtunnel_local.service.ground.ports import ContainerState, LogBatch
+from windtunnel_local.service.ground.ports import Ports
 from windtunnel_local.service.request import plan
 from windtunnel_local.service.running import spot
 from windtunnel_local.service.running.failure_reason import settled
-from windtunnel_local.service.running.job_records import Backend
-from windtunnel_local.service.running.streams import stream_name
 
 _log = logging.getLogger(__name__)
 
 _WAIT_SLICE_S = 1.0
 _ATTEMPTS = 6
 _BACKOFF_S = 0.2
-_STALLED_S = 0.5
 _NOTHING_READ = ""
 """The cursor stored with what the backend itself says first; the container's output starts behind it."""
 
@@ -32,7 +30,7 @@ class HostFollower:
     after a crash neither loses nor repeats a line.
     """
 
-    def __init__(self, backend: Backend, job: Job, host: str, wake: Callable[[], None]) -> None:
+    def __init__(self, ports: Ports, job: Job, host: str, wake: Callable[[], None]) -> None:
         """Nothing runs yet. ``wake`` is called whenever something of note has happened."""
         self.host = host
         self.exit: ContainerState | None = None
@@ -43,11 +41,11 @@ class HostFollower:
         """Grows with the output."""
         self.stalled = False
         """Whether the output waits for the store to take it, or for the engine to come back."""
-        self._backend = backend
+        self._ports = ports
         self._job = job.name
         self._slot = job.slot
-        self._stream = stream_name(job, host)
-        self._preface = plan.log_preface(job, host, backend.config) + spot.preface(job, host)
+        self._stream = job.stream(host)
+        self._preface = plan.log_preface(job, host, ports.config) + spot.preface(job, host)
         first = job.lifecycle.count("Downloading") <= 1
         self._begins = job.warm_pool.begins.get(host) if job.warm_pool and first else None
         self._wake = wake
@@ -57,7 +55,7 @@ class HostFollower:
 
     def start(self) -> None:
         """Open the log stream and start the threads."""
-        store, now_ms = self._backend.store, self._backend.now_ms()
+        store, now_ms = self._ports.store, self._ports.now_ms()
         store.open_log_stream(self._job, self.host, self._stream, now_ms)
         if self._preface and store.log_cursor(self._stream) is None:
             store.append_log(self._stream, LogBatch(self._preface, _NOTHING_READ), now_ms)
@@ -92,12 +90,12 @@ class HostFollower:
                 if not self.stalled:
                     _log.warning("The output of %s of job %s waits: %s", self.host, self._job, error)
                 self.stalled = True
-                self._leaving.wait(_STALLED_S)
+                self._leaving.wait(self._ports.config.pace.stalled_s)
             except RunnerUnavailable as error:  # its containers run on, or it says why not once it is back
                 if not self.stalled:
                     _log.warning("%s of job %s is out of sight: %s", self.host, self._job, error)
                 self.stalled = True
-                self._leaving.wait(_STALLED_S)
+                self._leaving.wait(self._ports.config.pace.stalled_s)
             except Exception as error:  # noqa: BLE001 - logged, and kept for `raise_errors`
                 if self._leaving.is_set() or self._vanished:
                     break
@@ -111,22 +109,22 @@ class HostFollower:
         self._wake()
 
     def _store_output(self) -> None:
-        cursor = self._backend.store.log_cursor(self._stream) or self._begins
-        for batch in self._backend.runner.logs(self._slot, self.host, cursor):
+        cursor = self._ports.store.log_cursor(self._stream) or self._begins
+        for batch in self._ports.runner.logs(self._slot, self.host, cursor):
             with self._storing:
                 if self._leaving.is_set():
                     return
-                self._backend.store.append_log(self._stream, batch, self._backend.now_ms())
+                self._ports.store.append_log(self._stream, batch, self._ports.now_ms())
             self.batches += 1
             self.stalled = False
         self._drained.set()
 
     def _await_end(self) -> None:
         while not self._leaving.is_set():
-            state = self._backend.runner.wait(self._slot, self.host, _WAIT_SLICE_S)
+            state = self._ports.runner.wait(self._slot, self.host, _WAIT_SLICE_S)
             self.stalled = False
             if state.status in {"exited", "absent"}:
-                self.exit = settled(self.host, state, self._backend.config.paths(self._slot))
+                self.exit = settled(self.host, state, self._ports.config.paths(self._slot))
                 return
 
 

@@ -20,7 +20,7 @@ def claim(run: Run, job: Job) -> Job:
 
     It may take over what an earlier job has left (`Job.slot`). Repeatable.
     """
-    return run.backend.pools.claim(job.name, run.leaving)
+    return run.pools.claim(job.name, run.leaving)
 
 
 def release(run: Run, job: Job) -> None:
@@ -28,7 +28,7 @@ def release(run: Run, job: Job) -> None:
 
     Containers that are kept for a later job stay, and get ready for it.
     """
-    if not run.backend.pools.settle(job):
+    if not run.pools.settle(job):
         remove(run, job)
 
 
@@ -37,11 +37,11 @@ def remove(run: Run, job: Job) -> None:
 
     Repeatable. What is not removed now, the next server removes.
     """
-    clock = run.backend.clock
+    clock = run.ports.clock
     deadline = clock.monotonic() + (_AWAY_PATIENCE_S if job.lifecycle.training_start is not None else 0)
     while True:
         try:
-            run.backend.runner.remove(job.slot)
+            run.ports.runner.remove(job.slot)
         except RunnerUnavailable as error:
             if clock.monotonic() < deadline and not run.leaving.wait(_AWAY_POLL_S):
                 continue

@@ -20,9 +20,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast, get_args
 
 from windtunnel_local.service.ground.config import ServiceConfig
+from windtunnel_local.service.ground.containers import LogLine
 from windtunnel_local.service.ground.errors import ValidationFailed
 from windtunnel_local.service.ground.job import Job, SpotClock, SpotTerms
-from windtunnel_local.service.ground.ports import LogLine
 
 INTERRUPTIONS = "WINDTUNNEL_SPOT_INTERRUPTIONS"
 SEED = "WINDTUNNEL_SPOT_SEED"

@@ -22,8 +22,7 @@ from ..model.intervals import measured_coverage
 from .calibrations import CALIBRATIONS, Calibration, calibration_of
 from .described_range import description_check, is_known
 from .fitting import fit, of_other_families, same_configuration, step_s
-from .row_reader import ReadRow
-from .trn1_rows import PublishedRow
+from .row_reader import PublishedRow, ReadRow
 
 P90 = 0.9
 

@@ -19,11 +19,14 @@ is the nearest to it that these rows allow.
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
+from importlib.resources import files
 from statistics import mean, median
+from typing import Any
 
 from ..errors import NotCalibrated
 from ..instances import CATALOG, InstanceType, instance_type
@@ -32,8 +35,8 @@ from ..model.described_as_counted import step_work
 from ..model.engines import Constants
 from ..model.intervals import Range, RangeCheck, check_ranges, half_width
 from ..model.precision import AUTO_CAST, TF32
-from .a100_rows import A100_ROWS
-from .trn1_rows import TRN1_ROWS, PublishedRow
+from .published_rows import rows_of
+from .row_reader import PublishedRow
 
 VERSION_SPREAD = 0.07
 """The same configuration moves by this much between Neuron versions: the floor of any model's error."""
@@ -161,50 +164,36 @@ def _ranges(rows: tuple[PublishedRow, ...]) -> tuple[Range, ...]:
     )
 
 
-CALIBRATIONS: Mapping[str, Calibration] = {
-    "trn1": Calibration(
-        "trn1",
-        "trn1",
-        Constants(
-            tensor=0.852, vector=0.4242, memory=0.6943, eager_passes=27.35, flash=0.2105, link=0.4513,
-            network=0.6, hop_s=8.495e-06, overlap=0.4, hidden_collectives=0.0, straggling=0.01,
-        ),
-        TRN1_ROWS,
-        (
-            -0.0405, -0.0477, 0.0051, 0.0912, 0.0007, -0.0967, -0.0016, -0.0230, 0.0399, 0.1349,
-            -0.1042, 0.0151, -0.0743, 0.0147, 0.0547, -0.0706, 0.0002, 0.0587,
-        ),
-        (
-            -0.0700, -0.0756, -0.0314, 0.0422, -0.0031, -0.1209, -0.0183, -0.0444, 0.0025, 0.1156,
-            -0.0932, -0.0083, -0.0755, 0.0092, 0.0395, -0.0621, -0.0053, 0.0587,
-        ),
-        1.970,
-        1.018,
-    ),
-    "a100": Calibration(
-        "a100",
-        "p4d (A100)",
-        Constants(
-            tensor=0.8072, vector=0.6459, memory=0.7, eager_passes=24.91, flash=0.3102, link=0.375,
-            network=0.6, hop_s=1e-05, overlap=0.0, hidden_collectives=0.5, straggling=0.01,
-        ),
-        A100_ROWS,
-        (
-            0.1129, -0.0453, -0.0082, 0.0740, -0.0584, -0.0036, -0.0195, -0.0138, -0.0141, -0.0170,
-            -0.0174, -0.0026, -0.0599, -0.0408, 0.0423, 0.0360, 0.0254, 0.0262, 0.0046, -0.0637,
-            0.0081, 0.0120, 0.0114, 0.0114, -0.0045, -0.0023, 0.0229, -0.0072, -0.0276, -0.0358,
-            -0.0349, -0.0420, -0.0448, 0.1136, 0.0679, 0.0042, -0.0018, 0.0004, 0.0156, 0.0128,
-        ),
-        (
-            0.1141, -0.0385, 0.0067, 0.0818, -0.0347, 0.0115, -0.0330, -0.0614, -0.0853, -0.1020,
-            -0.1101, -0.1026, -0.0063, -0.0260, 0.0170, -0.0180, -0.0471, -0.0577, -0.0821, 0.0112,
-            0.0471, 0.0161, -0.0153, -0.0373, -0.0651, -0.0705, 0.1056, 0.0498, -0.0024, -0.0399,
-            -0.0607, -0.0808, -0.0908, 0.1918, 0.1254, 0.0342, 0.0012, -0.0171, -0.0166, -0.0267,
-        ),
-        1.072,
-        1.072,
-    ),
-}  # fmt: skip
+LABELS: Mapping[str, str] = {"trn1": "trn1", "a100": "p4d (A100)"}
+"""For people, of each key of `fitted.json`."""
+
+
+def calibration(key: str, fitted: Mapping[str, Any]) -> Calibration:
+    """From an entry of `fitted.json`. A row that came later takes no part until the constants are fitted again."""
+    errors = fitted["errors"]
+    rows = tuple(row for row in rows_of(key) if row.config in errors)
+    return Calibration(
+        key,
+        LABELS[key],
+        Constants(**fitted["constants"]),
+        rows,
+        tuple(errors[row.config][0] for row in rows),
+        tuple(errors[row.config][1] for row in rows),
+        fitted["outside_check"],
+        fitted["recorded_check"],
+    )
+
+
+def fitted() -> dict[str, Any]:
+    """What `scripts/fit_calibrations.py` has written into `fitted.json`."""
+    found: dict[str, Any] = json.loads(files(__package__).joinpath("fitted.json").read_text(encoding="utf-8"))
+    return found
+
+
+CALIBRATIONS: dict[str, Calibration] = {
+    key: calibration(key, entry) for key, entry in fitted()["calibrations"].items()
+}
+"""By what `InstanceType.calibration` names them."""
 
 
 def calibration_of(instance: InstanceType) -> Calibration:

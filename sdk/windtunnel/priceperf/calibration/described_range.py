@@ -7,7 +7,7 @@ from functools import cache
 from ..model.intervals import Range, RangeCheck, check_ranges, half_width
 from ..model.training_settings import Training
 from .calibrations import Calibration
-from .trn1_rows import PublishedRow
+from .row_reader import PublishedRow
 
 _UNITS = {
     "model size": "parameters",

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from ..instances import instance_type
 from ..model.described_step import training_step
 from ..model.engines import Constants
-from .trn1_rows import PublishedRow
+from .row_reader import PublishedRow
 
 ROW_ERROR = 0.08
 """Expected error of one row (log): the rows' own spread of 7 %, and what the model leaves out."""

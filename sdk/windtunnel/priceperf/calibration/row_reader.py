@@ -1,4 +1,4 @@
-"""A row of a published table, as text, to what it trained. Columns as in `published_trn1_training.csv`.
+"""A row of a published table, as text, to what it trained. Columns as in `published_rows.csv`.
 
 Needed are an instance type, a model (an architecture's name, or its dimensions), a
 microbatch and a sequence length. What else is missing is taken as the tables' own scripts
@@ -17,7 +17,6 @@ from ..instances import InstanceType, instance_type
 from ..model.architectures import ARCHITECTURES, Architecture, architecture, name_key
 from ..model.memory_need import needed_recompute, scores_fit, usual_attention
 from ..model.training_settings import DTYPE_BYTES, MASKED_PART, Attention, Training, ZeroStage
-from .trn1_rows import PublishedRow
 
 ALIASES: Mapping[str, tuple[str, ...]] = {
     "architecture": ("model", "model_name"),
@@ -48,6 +47,36 @@ _LARGEST = 1e15
 """Beyond any batch, length or model; keeps what follows from overflowing."""
 _PREFIXES = {"k": 1e3, "m": 1e6, "b": 1e9, "g": 1e9, "t": 1e12}
 _DTYPES = {"float32": "fp32", "float16": "fp16", "half": "fp16", "bfloat16": "bf16", "float": "fp32"}
+
+
+@dataclass(frozen=True)
+class PublishedRow:
+    """One published throughput. Batches in sequences, throughput in sequences per second over all nodes.
+
+    ``published``: None where only a prediction is wanted. ``published_range``: lowest and highest
+    over software versions, where several were published.
+    """
+
+    config: str
+    architecture: str
+    instance_type: str
+    nodes: int
+    training: Training
+    published: float | None
+    published_range: tuple[float, float] | None
+    source: str
+
+    @property
+    def family(self) -> str:
+        """The family of the model: what a leave-one-family-out leaves out."""
+        return self.training.architecture.family
+
+    @property
+    def step_s(self) -> float:
+        """What the published throughput means for one optimizer step, seconds."""
+        if self.published is None:
+            raise ValueError(f"{self.config}: nothing was published")
+        return self.training.global_batch / self.published
 
 
 @dataclass(frozen=True)

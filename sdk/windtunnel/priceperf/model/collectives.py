@@ -19,15 +19,18 @@ from .engines import Constants
 BUCKET_BYTES = 50e6
 """Gradients travel in buckets of this size (torch_xla's ALLREDUCE_GRADIENTS_BUCKET_SIZE_MB=50)."""
 
-# How many times the (full) payload crosses a link in a ring of n, as a factor of (n - 1) / n.
-_PASSES = {
+PASSES = {
     "all_reduce": 2.0,
     "reduce_scatter": 1.0,
     "all_gather": 1.0,
     "all_to_all": 1.0,
     "broadcast": 1.0,
     "collective_permute": 1.0,
+    "send": 1.0,
+    "recv": 1.0,
 }
+"""Of each kind: how many times the (full) payload crosses a link in a ring of n, as a factor of (n - 1) / n.
+Assumption: an all_to_all, a permutation, a send and a recv go once around the ring."""
 
 
 @dataclass(frozen=True)
@@ -36,11 +39,21 @@ class Collective:
 
     ``count`` of them, together ``payload_bytes``. For all_gather the payload is
     the gathered result, so that it does not change with the number of workers.
+
+    Raises:
+        InvalidInput: a kind that is not in `PASSES`, or a negative count or size.
     """
 
     kind: str
     count: float
     payload_bytes: float
+
+    def __post_init__(self) -> None:
+        """Check all three."""
+        if self.kind not in PASSES:
+            raise InvalidInput(f"no figures for a collective {self.kind!r}; known are {', '.join(PASSES)}")
+        if self.payload_bytes < 0 or self.count < 0:
+            raise InvalidInput(f"a collective cannot have a negative count or size: {self}")
 
 
 @dataclass(frozen=True)
@@ -65,16 +78,12 @@ def collective_seconds(
 ) -> float:
     """Seconds one worker spends in these collectives, nothing else running.
 
-    Kinds that are not listed (a barrier, a send) count as one pass.
-
     Raises:
-        InvalidInput: negative bytes or count, or an empty group.
+        InvalidInput: an empty group.
     """
     if not 1 <= group.local <= group.members:
         raise InvalidInput(f"a group has at least 1 member, and no more in an instance than in all: {group}")
-    if collective.payload_bytes < 0 or collective.count < 0:
-        raise InvalidInput(f"a collective cannot have a negative count or size: {collective}")
-    passes = _PASSES.get(collective.kind, 1.0)
+    passes = PASSES[collective.kind]
     payload = collective.payload_bytes * passes
     return (
         _ring(payload, group.local) / (instance.core_link_bandwidth * constants.link)

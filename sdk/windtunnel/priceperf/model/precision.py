@@ -43,7 +43,8 @@ BF16_AUTOCAST = Precision(
     "bf16 autocast", "bf16", 0.5, "torch.autocast in bf16: matmuls in bf16, activations in 2 bytes"
 )
 
-PRECISIONS: Mapping[str, Precision] = {p.name: p for p in (AUTO_CAST, FP32, TF32, BF16_AUTOCAST)}
+GPU_PRECISIONS = (TF32, FP32, BF16_AUTOCAST)
+"""The first is the one shown; the others tell how much the script's setting matters."""
 
 
 def compute_seconds(

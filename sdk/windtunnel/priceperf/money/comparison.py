@@ -22,8 +22,9 @@ from ..model.intervals import RangeCheck
 from ..model.memory_need import MemoryNeed, memory_need
 from ..model.precision import AUTO_CAST, Precision
 from ..model.training_settings import Training
+from ..workload.cluster import BATCH_RULES, BatchRule, Cluster, Run
 from ..workload.full_scale import FullScale
-from ..workload.workload import BATCH_RULES, BatchRule, Cluster, Run, Workload
+from ..workload.workload import Workload
 from .billing import billable_seconds, cost_per_million, cost_usd
 from .prices import Price, PriceBook
 
@@ -248,14 +249,9 @@ def compare(
         others += [
             estimate(workload, Run(cluster, size, other), full_scale, name, corrections) for other in rest
         ]
-    return Comparison(
-        tuple(shown),
-        tuple(others),
-        _costs(shown, book, on),
-        _verdicts(shown, others, book, on),
-        batch,
-        tuple(dict.fromkeys(c.instance for _, c in asked if not c.instance.calibration)),
-    )
+    costs, verdicts = _costs(shown, book, on), _verdicts(shown, others, book, on)
+    missing = tuple(dict.fromkeys(c.instance for _, c in asked if not c.instance.calibration))
+    return Comparison(tuple(shown), tuple(others), costs, verdicts, batch, missing)
 
 
 def chosen_clusters(

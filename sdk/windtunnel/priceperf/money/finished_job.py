@@ -10,7 +10,7 @@ from datetime import date
 from ..calibration.corrections import Evidence, fingerprint
 from ..errors import InvalidInput
 from ..model.fixed_costs import FixedCost
-from ..workload.counted import CountedWorkload
+from ..workload.workload import CountedWorkload
 from .billing import cost_usd
 from .comparison import Estimate
 from .prices import Price

@@ -16,8 +16,9 @@ from ..errors import InvalidInput
 from ..instances import InstanceType, instance_type
 from ..model.memory_need import memory_need
 from ..model.precision import AUTO_CAST, Precision
+from ..workload.cluster import Cluster, Run
 from ..workload.full_scale import FullScale
-from ..workload.workload import Cluster, Run, Workload
+from ..workload.workload import Workload
 from .comparison import Cost, Estimate, cost_on, estimate
 from .prices import PriceBook
 

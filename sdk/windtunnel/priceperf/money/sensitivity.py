@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from datetime import date
 
 from ..errors import InvalidInput
+from ..workload.cluster import Cluster, Run
 from ..workload.full_scale import FullScale
-from ..workload.workload import Cluster, Run, Workload
+from ..workload.workload import Workload
 from .comparison import Comparison, Cost, Estimate, cost_on, estimate
 from .decision import most_likely
 from .offerings import CLAIMS, MANAGED_SPOT

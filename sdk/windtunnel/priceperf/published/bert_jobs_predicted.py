@@ -18,8 +18,9 @@ from ..model.fixed_costs import TOKENISE_S
 from ..model.precision import AUTO_CAST, FP32, TF32, Precision
 from ..money.billing import cost_usd
 from ..money.comparison import Estimate, estimate
+from ..workload.cluster import Cluster, Run
 from ..workload.full_scale import FullScale
-from ..workload.workload import Cluster, Run, Workload
+from ..workload.workload import Workload
 from .bert_jobs import GLOBAL_BATCH, P4D, SEQUENCE_LENGTH, TRAIN_SAMPLES, TRN1, PublishedJob
 from .bert_rehearsal import COUNTERS
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from ..calibration.calibrations import calibration_of, check_range
 from ..errors import InvalidCounters, InvalidInput
@@ -18,20 +18,13 @@ from ..model.described_as_counted import ATTENTION_PRODUCTS
 from ..model.engines import Product, Scores
 from ..model.host_recording import HOST_SPEED, HostWork
 from ..model.intervals import RangeCheck
-from ..model.precision import BF16_AUTOCAST, FP32, TF32, Precision
+from ..model.precision import GPU_PRECISIONS, Precision
 from ..model.training_settings import DTYPE_BYTES, OPTIMIZER_BYTES, Training
-from .full_scale import FullScale, shown
-from .workload import MOST_INSTANCES, BatchRule, Cluster, Run, Workload
+from .cluster import BatchRule, Cluster, Run
+from .counters import Collectives, Counters, Graphs, Steps, Work
+from .full_scale import FullScale
 
-SCHEMA = "windtunnel.counters/1"
-MOST_COUNTED = 1e30
-"""Of anything: the largest training runs have some 1e26 FLOPs. It keeps sums in the range of numbers."""
-MOST_GRAPHS = 1_000_000
-"""Assumption: a job that compiles one a second does so for 11 days."""
 GRADIENT_BYTES = 4  # a rehearsal reduces gradients in fp32
-
-GPU_PRECISIONS = (TF32, FP32, BF16_AUTOCAST)
-"""The first is the one shown; the others tell how much the script's setting matters."""
 
 STATE_BYTES_PER_PARAMETER = 5 * 4 + OPTIMIZER_BYTES
 """Traffic of one parameter in one fp32 step, whatever the batch, as the counters count it.
@@ -42,8 +35,11 @@ weight, gradient and two moments in and puts weight and moments out (7 x 4 bytes
 """
 
 
+_Self = TypeVar("_Self", bound="Counted")
+
+
 @dataclass(frozen=True)
-class CountedWorkload(Workload):
+class Counted:
     """One worker's training step as a rehearsal counted it, and what else the job ran.
 
     ``evaluation``: one step without optimizer, scaled to one sample; None when there was none.
@@ -194,111 +190,85 @@ class CountedWorkload(Workload):
         """Counts tell products, not the architecture behind them."""
         return None
 
-    def settled(self, run: Run) -> Workload:  # noqa: ARG002
+    def settled(self: _Self, run: Run) -> _Self:  # noqa: ARG002
         """Nothing is left open."""
         return self
 
     @classmethod
-    def from_counters(cls, counters: Mapping[str, Any]) -> CountedWorkload:
-        """Read ``counters.json`` (schema ``windtunnel.counters/1``).
+    def from_counters(cls: type[_Self], counters: Mapping[str, Any] | Counters) -> _Self:
+        """From a ``counters.json``, or what was read from one.
 
         Raises:
-            InvalidCounters: wrong schema, a missing or impossible field (named), no training step,
+            InvalidCounters: wrong schema, a missing or impossible member (named), no training step,
                 or no samples in it.
         """
-        if counters.get("schema") != SCHEMA:
-            raise InvalidCounters(
-                f"counters have schema {counters.get('schema')!r}; this version reads {SCHEMA!r}"
-            )
-        if counters.get("train") is None:
+        told = counters if isinstance(counters, Counters) else Counters.read(counters)
+        train, world_size = told.train, told.world_size
+        if train is None:
             raise InvalidCounters(
                 "the job ran no training step on the device, so there is nothing to model. "
                 "Does the script move its model to the xla device and step an optimizer?"
             )
-        train = _mapping(counters, "counters", "train")
-        steps = _number(train, "train", "steps", least=1)
-        samples_per_step = _number(train, "train", "samples_per_step_per_core")
-        if samples_per_step == 0:
+        if train.samples_per_step_per_core == 0:
             raise InvalidCounters(
                 "the counters know no samples per step: no training step took its batch from MpDeviceLoader. "
                 "Wrap the loader in torch_xla.distributed.parallel_loader.MpDeviceLoader, and let no mark_step "
                 "stand between a batch and its backward()."
             )
-        world_size = _number(counters, "counters", "world_size", least=1)
-        step = _step(train, "train", steps, samples_per_step, world_size)
+        if world_size is None or told.cores_used is None:
+            missing = "world_size" if world_size is None else "cores_used"
+            raise InvalidCounters(f"counters.{missing} is missing: no core told that it started")
+        step = _step(train, train.steps, train.samples_per_step_per_core, world_size)
         if not sum(step.flops.values()) > 0:
             raise InvalidCounters(
                 "the counters hold no FLOPs: graphs are not counted while PT_XLA_DEBUG is set. "
                 "Run without it."
             )
-        other = None if counters.get("other") is None else _mapping(counters, "counters", "other")
-        evaluation, evaluation_samples = _evaluation(other, world_size) if other else (None, 0)
-        graphs = _mapping(counters, "counters", "graphs")
+        evaluation, evaluation_samples = _evaluation(told.other, world_size) if told.other else (None, 0)
         return cls(
-            instance_type=instance_type(_text(counters, "instance_type")).name,
-            instance_count=int(_number(counters, "counters", "instance_count", least=1, most=MOST_INSTANCES)),
-            cores_used=int(_number(counters, "counters", "cores_used", least=1)),
+            instance_type=instance_type(told.instance_type).name,
+            instance_count=told.instance_count,
+            cores_used=told.cores_used,
             step=step,
-            steps=int(steps),
-            samples=int(_number(train, "train", "samples")),
+            steps=train.steps,
+            samples=train.samples,
             evaluation=evaluation,
             evaluation_samples=evaluation_samples,
-            parameters=_parameters(counters, step),
-            graphs=int(_number(graphs, "graphs", "count")),
-            compiled=_compiled(graphs),
+            parameters=_parameters(told, step),
+            graphs=told.graphs.count,
+            compiled=_compiled(told.graphs),
         )
 
 
-def _evaluation(other: Mapping[str, Any], world_size: float) -> tuple[StepWork | None, int]:
-    steps = _number(other, "other", "steps")
-    samples = _number(other, "other", "samples")
-    per_core = samples / world_size
-    if steps == 0 or samples < 1:
+def _evaluation(other: Steps, world_size: int) -> tuple[StepWork | None, int]:
+    if other.samples < 1:
         return None, 0
     # One step with all its samples: flops and bytes a sample.
-    work = _step(other, "other", per_core, 1.0, world_size, backward=False)
-    return replace(work, collectives=(), host=None), int(samples)
+    work = _step(other, other.samples / world_size, 1.0, world_size, backward=False)
+    return replace(work, collectives=(), host=None), other.samples
 
 
-def _step(
-    part: Mapping[str, Any],
-    where: str,
-    steps: float,
-    samples: float,
-    world_size: float,
-    *,
-    backward: bool = True,
-) -> StepWork:
-    flops = _mapping(part, where, "flops")
-    collectives = _mapping(part, where, "collectives")
+def _step(part: Steps, steps: float, samples: float, world_size: int, *, backward: bool = True) -> StepWork:
     work = StepWork(
         samples=samples,
-        flops={dtype: _number(flops, f"{where}.flops", dtype) / steps for dtype in flops},
-        bytes_moved=_number(part, where, "bytes_accessed") / steps,
+        flops={dtype: count / steps for dtype, count in part.flops.items()},
+        bytes_moved=part.bytes_accessed / steps,
         collectives=tuple(
-            _collective(kind, _mapping(collectives, f"{where}.collectives", kind), steps, world_size)
-            for kind in sorted(collectives)
+            _collective(kind, part.collectives[kind], steps, world_size) for kind in sorted(part.collectives)
         ),
         backward=backward,
-        host=_host(part, where),
+        host=_host(part),
     )
-    return work if part.get("work") is None else _with_shapes(work, part, where, steps)
+    return work if part.work is None else _with_shapes(work, part.work, steps)
 
 
-def _with_shapes(work: StepWork, part: Mapping[str, Any], where: str, steps: float) -> StepWork:
+def _with_shapes(work: StepWork, counted: Work, steps: float) -> StepWork:
     """What counters of this version tell besides: dimensions of products, fused element-wise work."""
-    counted, where = _mapping(part, where, "work"), f"{where}.work"
     products: dict[str, list[Product]] = {}
-    listed_products = counted.get("products")
-    if not isinstance(listed_products, list | tuple | None):
-        raise InvalidCounters(f"{where}.products must be a list, not {listed_products!r:.80}")
-    for entry in listed_products or ():
-        dtype, product = _product(entry, where, steps)
+    for batch, rows, inner, columns, dtype, times in counted.products:
+        product = Product(rows, inner, columns, batch * times / steps, batched=batch > 1)
         products.setdefault(dtype, []).append(product)
-    elementwise = _mapping(counted, where, "elementwise")
-    activations = _mapping(elementwise, f"{where}.elementwise", "activations")
-    moved = _number(activations, f"{where}.elementwise.activations", "fused_bytes")
-    moved += _number(counted, where, "gather_bytes") + _number(counted, where, "scatter_bytes")
+    moved = counted.elementwise.activations.fused_bytes + counted.gather_bytes + counted.scatter_bytes
     found = [item for listed in products.values() for item in listed]
     batched = [dtype for dtype, listed in products.items() if any(item.batched for item in listed)]
     return replace(
@@ -310,86 +280,37 @@ def _with_shapes(work: StepWork, part: Mapping[str, Any], where: str, steps: flo
     )
 
 
-def _product(entry: object, where: str, steps: float) -> tuple[str, Product]:
-    """``[batch, rows, inner, columns, dtype, times]``."""
-    if not isinstance(entry, Sequence) or len(entry) != 6 or not isinstance(entry[4], str):
-        raise InvalidCounters(
-            f"{where}.products holds lists of batch, rows, inner, columns, dtype, times; not {entry!r:.80}"
-        )
-    named = dict(zip(("batch", "rows", "inner", "columns", "dtype", "times"), entry, strict=True))
-    batch, rows, inner, columns, times = (
-        _number(named, f"{where}.products", key, least=1e-9)
-        for key in ("batch", "rows", "inner", "columns", "times")
-    )
-    return entry[4], Product(rows, inner, columns, batch * times / steps, batched=batch > 1)
-
-
-def _host(part: Mapping[str, Any], where: str) -> HostWork | None:
-    if part.get("least_trace_seconds") is None:
+def _host(part: Steps) -> HostWork | None:
+    if part.least_trace_seconds is None:
         return None
-    steps = _number(part, where, "steps", least=1)
-    reads = _number(part, where, "steps_with_host_reads") if "steps_with_host_reads" in part else 0.0
-    return HostWork(_number(part, where, "least_trace_seconds"), min(1.0, reads / steps))
+    return HostWork(part.least_trace_seconds, min(1.0, part.steps_with_host_reads / part.steps))
 
 
-def _collective(kind: str, counted: Mapping[str, Any], steps: float, world_size: float) -> Collective:
-    where = f"collectives.{kind}"
-    payload = _number(counted, where, "bytes") / steps
+def _collective(kind: str, counted: Collectives, steps: float, world_size: int) -> Collective:
+    payload = counted.bytes / steps
     if kind == "all_gather":  # counted is one worker's shard; the model wants the gathered whole
         payload *= world_size
-    return Collective(kind, _number(counted, where, "count") / steps, payload)
+    try:
+        return Collective(kind, counted.count / steps, payload)
+    except InvalidInput as error:
+        raise InvalidCounters(f"collectives.{kind}: {error}") from error
 
 
-def _compiled(graphs: Mapping[str, Any]) -> tuple[CompiledGraph, ...] | None:
+def _compiled(graphs: Graphs) -> tuple[CompiledGraph, ...] | None:
     """The graphs of the ledger, and those it left out as graphs without arithmetic: it leaves out the smallest."""
-    ledger = graphs.get("ledger")
-    if not isinstance(ledger, Sequence) or isinstance(ledger, str):
+    if graphs.ledger is None:
         return None
-    listed = []
-    for entry in ledger:
-        if not isinstance(entry, Mapping):
-            raise InvalidCounters(f"graphs.ledger must hold objects, not {entry!r:.80}")
-        flops = _mapping(entry, "graphs.ledger", "flops") if entry.get("flops") is not None else {}
-        total = math.fsum(_number(flops, "graphs.ledger.flops", dtype) for dtype in flops)
-        listed.append(CompiledGraph(total, entry.get("cached") is True))
-    left_out = max(0, int(_number(graphs, "graphs", "count", most=MOST_GRAPHS)) - len(listed))
-    told = 0.0 if graphs.get("cached") is None else _number(graphs, "graphs", "cached")
-    cached = min(left_out, max(0, int(told) - sum(graph.cached for graph in listed)))
+    listed = [CompiledGraph(math.fsum(item.flops.values()), item.cached is True) for item in graphs.ledger]
+    left_out = max(0, graphs.count - len(listed))
+    cached = min(left_out, max(0, (graphs.cached or 0) - sum(graph.cached for graph in listed)))
     return (*listed, *[CompiledGraph(0.0, True)] * cached, *[CompiledGraph(0.0)] * (left_out - cached))
 
 
-def _parameters(counters: Mapping[str, Any], step: StepWork) -> float | None:
+def _parameters(counters: Counters, step: StepWork) -> float | None:
     """As the optimizers told; in counters of earlier versions, as the reduction of gradients did."""
-    if counters.get("parameters") is not None:
-        held = _mapping(counters, "counters", "parameters")
-        return _number(held, "parameters", "count") or None
+    if counters.parameters is not None:
+        return counters.parameters.count or None
     reduced = [
         item.payload_bytes for item in step.collectives if item.kind in ("all_reduce", "reduce_scatter")
     ]
     return max(reduced) / GRADIENT_BYTES if reduced and max(reduced) > 0 else None
-
-
-def _number(
-    mapping: Mapping[str, Any], where: str, key: str, least: float = 0.0, most: float = MOST_COUNTED
-) -> float:
-    value = mapping.get(key)
-    # Comparing takes whole numbers that no float holds; NaN is neither above nor below.
-    if not isinstance(value, int | float) or isinstance(value, bool) or not least <= value <= most:
-        too_large = isinstance(value, int | float) and value > most
-        limit = f"{least:g} to {most:g}" if too_large else f"{least:g} or more"
-        raise InvalidCounters(f"{where}.{key} must be a number of {limit}, not {shown(value)}")
-    return float(value)
-
-
-def _mapping(mapping: Mapping[str, Any], where: str, key: str) -> Mapping[str, Any]:
-    value = mapping.get(key)
-    if not isinstance(value, Mapping):
-        raise InvalidCounters(f"{where}.{key} must be an object, not {value!r:.80}")
-    return value
-
-
-def _text(mapping: Mapping[str, Any], key: str) -> str:
-    value = mapping.get(key)
-    if not isinstance(value, str) or not value:
-        raise InvalidCounters(f"counters.{key} must be a text, not {value!r:.80}")
-    return value

@@ -6,11 +6,11 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypeVar, get_args
 
 from ..calibration.calibrations import calibration_of
 from ..calibration.described_range import description_check
-from ..errors import InvalidInput
+from ..errors import InvalidInput, quoted
 from ..instances import InstanceType
 from ..model import fixed_costs
 from ..model.architectures import ARCHITECTURES, Architecture
@@ -20,11 +20,10 @@ from ..model.counted_step import StepTime
 from ..model.described_step import TrainingStep, training_flops, training_step
 from ..model.intervals import RangeCheck
 from ..model.memory_need import usual_attention, usual_recompute
-from ..model.precision import BF16_AUTOCAST, Precision
+from ..model.precision import BF16_AUTOCAST, GPU_PRECISIONS, Precision
 from ..model.training_settings import DTYPE_BYTES, Attention, Recompute, Training, ZeroStage
-from .counted import GPU_PRECISIONS
-from .full_scale import LARGEST, FullScale, shown
-from .workload import BatchRule, Cluster, Run, Workload
+from .cluster import BatchRule, Cluster, Run
+from .full_scale import LARGEST, FullScale
 
 Optimizer = Literal["adamw", "lamb", "sgd"]
 GPU_SETTINGS = (
@@ -53,8 +52,11 @@ def known_architecture(architecture: str | Architecture) -> Architecture:
     return found
 
 
+_Self = TypeVar("_Self", bound="Described")
+
+
 @dataclass(frozen=True)
-class DescribedWorkload(Workload):
+class Described:
     """See `Workload.transformer`, which makes it and says what the fields are."""
 
     architecture: Architecture
@@ -85,7 +87,7 @@ class DescribedWorkload(Workload):
             number = isinstance(value, int | float) and not isinstance(value, bool)
             if not (number and 1 <= value <= LARGEST and value == int(value)):
                 raise InvalidInput(
-                    f"{name} must be a whole number of 1 or more, at most {LARGEST:g}, not {shown(value)}"
+                    f"{name} must be a whole number of 1 or more, at most {LARGEST:g}, not {quoted(value)}"
                 )
         for name, valid in (
             ("dtype", ("bf16", "fp32")),
@@ -118,11 +120,11 @@ class DescribedWorkload(Workload):
         if self.on_gpu:
             self._on_gpus()  # its settings are checked now, not when they are first used
 
-    def there(self, instance: InstanceType) -> DescribedWorkload:
+    def there(self: _Self, instance: InstanceType) -> _Self:
         """The job with the settings for that instance."""
         return self._on_gpus() if self.on_gpu and not instance.is_neuron else self
 
-    def _on_gpus(self) -> DescribedWorkload:
+    def _on_gpus(self: _Self) -> _Self:
         return replace(self, **dict(self.on_gpu), on_gpu=())
 
     @property
@@ -201,7 +203,7 @@ class DescribedWorkload(Workload):
         """
         return _split(self.there(run.instance), run)
 
-    def settled(self, run: Run) -> Workload:
+    def settled(self: _Self, run: Run) -> _Self:
         """With the attention and the recomputation of this run."""
         training = self.description(run)
         job = self.there(run.instance)
@@ -273,7 +275,7 @@ def _as_step_time(step: TrainingStep) -> StepTime:
 
 
 @lru_cache(maxsize=1024)
-def _split(job: DescribedWorkload, run: Run) -> Training:
+def _split(job: Described, run: Run) -> Training:
     copies = job.data_parallel(run.cluster)
     sequences = run.batch / copies
     if sequences < 1:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..errors import InvalidInput
+from ..errors import InvalidInput, quoted
 
 LARGEST = 1e15
 """Of any size of a job: beyond the samples of any data set, and far from where sums lose their last digits."""
@@ -52,13 +52,13 @@ class FullScale:
             value = getattr(self, name)
             if not _within(value, least):
                 raise InvalidInput(
-                    f"FullScale: {name} must be {least} or more{_limit(value)}, not {shown(value)}"
+                    f"FullScale: {name} must be {least} or more{_limit(value)}, not {quoted(value)}"
                 )
         for name in ("dataset_gib", "model_gib", "sequence_length"):
             value = getattr(self, name)
             if value is not None and not _within(value, 0):
                 raise InvalidInput(
-                    f"FullScale: {name} must be 0 or more{_limit(value)}, or None, not {shown(value)}"
+                    f"FullScale: {name} must be 0 or more{_limit(value)}, or None, not {quoted(value)}"
                 )
 
 
@@ -69,12 +69,3 @@ def _within(value: object, least: float) -> bool:
 
 def _limit(value: object) -> str:
     return f" (at most {LARGEST:g})" if isinstance(value, int | float) and value > LARGEST else ""
-
-
-def shown(value: object) -> str:
-    """What was given as Python writes it, not longer than a line."""
-    try:
-        text = repr(value)
-    except ValueError:  # Python writes no whole number of more than 4,300 digits
-        return "a number of thousands of digits"
-    return text if len(text) <= 40 else f"{text[:40]}... ({len(text)} characters)"

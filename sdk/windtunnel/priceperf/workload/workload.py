@@ -1,85 +1,22 @@
-"""What a comparison asks of a job, however it is known: counted in a rehearsal, or described."""
+"""One optimizer step of a job, however it is known: counted in a rehearsal, or described."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
-from ..errors import InvalidInput
 from ..instances import InstanceType
+from ..model.architectures import Architecture
 from ..model.counted_step import StepTime
+from ..model.fixed_costs import FixedCost
 from ..model.intervals import RangeCheck
 from ..model.precision import Precision
 from ..model.training_settings import Attention, Recompute, Training, ZeroStage
-
-if TYPE_CHECKING:
-    from ..model.architectures import Architecture
-    from ..model.fixed_costs import FixedCost
-    from .counted import CountedWorkload
-    from .described import DescribedWorkload, Optimizer
-    from .full_scale import FullScale
-
-BatchRule = Literal["global", "per_device", "rehearsed"]
-"""Which batch each instance gets.
-
-``global``: all the same samples of one step over all workers, those of the largest Neuron instance.
-``per_device``: all the same samples of one step on each worker.
-``rehearsed``: Neuron instances keep the samples a worker, GPUs get the largest Neuron instance's global batch.
-"""
-MOST_INSTANCES = 1_000_000
-"""Assumption: more than any cluster has; it keeps figures in the range of numbers."""
-BATCH_RULES: tuple[BatchRule, ...] = ("global", "per_device", "rehearsed")
-
-
-@dataclass(frozen=True)
-class Cluster:
-    """``count`` instances of one type, all their cores at work.
-
-    Raises:
-        InvalidInput: no instance.
-    """
-
-    instance: InstanceType
-    count: int
-
-    def __post_init__(self) -> None:
-        """A job has an instance."""
-        if not self.count >= 1:
-            raise InvalidInput(f"a job has at least 1 instance, not {self.count}")
-        if self.count > MOST_INSTANCES:
-            raise InvalidInput(f"a job has at most {MOST_INSTANCES:,} instances, not more")
-        if self.count != int(self.count):
-            raise InvalidInput(f"a job has a whole number of instances, not {self.count}")
-
-    @property
-    def workers(self) -> int:
-        """NeuronCores or GPUs over all instances."""
-        return self.instance.core_count * self.count
-
-    def __str__(self) -> str:
-        """``2 x ml.trn1.32xlarge``."""
-        return f"{self.count} x {self.instance.name}"
-
-
-@dataclass(frozen=True)
-class Run:
-    """One way to run a job. ``batch``: samples of one optimizer step over all workers."""
-
-    cluster: Cluster
-    batch: float
-    precision: Precision
-
-    @property
-    def instance(self) -> InstanceType:
-        """The type of the cluster's instances."""
-        return self.cluster.instance
-
-    @property
-    def samples_per_worker(self) -> float:
-        """Samples of one optimizer step on each worker, on average."""
-        return self.batch / self.cluster.workers
+from .cluster import BatchRule, Cluster, Run
+from .counted import Counted
+from .described import Described, Optimizer, known_architecture
+from .full_scale import FullScale
 
 
 class Workload(ABC):
@@ -144,8 +81,6 @@ class Workload(ABC):
             InvalidCounters: wrong schema, a missing or impossible field (named), no training step,
                 or no samples in it.
         """
-        from .counted import CountedWorkload
-
         return CountedWorkload.from_counters(counters)
 
     @classmethod
@@ -203,8 +138,6 @@ class Workload(ABC):
             InvalidInput: an unknown name, a number out of range, heads that tensor parallelism does not
                 divide, or both ``global_batch`` and ``gradient_accumulation``.
         """
-        from .described import DescribedWorkload, known_architecture
-
         model = known_architecture(architecture)
         return DescribedWorkload(
             model,
@@ -225,3 +158,11 @@ class Workload(ABC):
             gradient_bytes=gradient_bytes,
             on_gpu=tuple((on_gpu or {}).items()),
         )
+
+
+class CountedWorkload(Counted, Workload):
+    """As a rehearsal counted it."""
+
+
+class DescribedWorkload(Described, Workload):
+    """By its settings; see `Workload.transformer`."""

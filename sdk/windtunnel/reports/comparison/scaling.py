@@ -19,7 +19,7 @@ from windtunnel.rendering.report import Report
 from windtunnel.reports.comparison.data import scaling_data
 from windtunnel.reports.comparison.scaling_chart import scaling_charts
 from windtunnel.reports.comparison.subject import Subject, read
-from windtunnel.reports.modelled.instances import LARGE_NEURON
+from windtunnel.reports.modelled.instances import LARGEST_NEURON
 from windtunnel.user_calibration import STORED, CalibrationStore, loaded
 
 SCHEMA = "windtunnel.scaling/1"
@@ -69,7 +69,7 @@ class ScalingReport(Report):
 
 def scaling(
     job: Subject,
-    instance: str = LARGE_NEURON,
+    instance: str = LARGEST_NEURON,
     counts: Sequence[int] = COUNTS,
     mode: Literal["strong", "weak"] = "strong",
     full_scale: FullScale | None = None,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from windtunnel.priceperf import CountedWorkload, Workload, instance_type
 
 GPU = "ml.p4d.24xlarge"
-LARGE_NEURON = "ml.trn1.32xlarge"
+LARGEST_NEURON = "ml.trn1.32xlarge"
 
 
 def shown_beside(own: str, asked: Sequence[str] | None) -> tuple[str, ...]:
@@ -20,11 +20,11 @@ def shown_beside(own: str, asked: Sequence[str] | None) -> tuple[str, ...]:
 
 def default_instances(workload: Workload) -> tuple[str, ...]:
     """For a comparison that names none: the largest trn1 and p4d."""
-    own = workload.instance_type if isinstance(workload, CountedWorkload) else LARGE_NEURON
+    own = workload.instance_type if isinstance(workload, CountedWorkload) else LARGEST_NEURON
     return (_large_neuron(own), GPU)
 
 
 def _large_neuron(own: str) -> str:
-    """The job's own instance where that has as many of the same chips."""
-    large = instance_type(LARGE_NEURON)
+    """The largest trn1, or the job's own instance where that has as many of the same chips."""
+    large = instance_type(LARGEST_NEURON)
     return own if instance_type(own).same_chips_as(large) else large.name

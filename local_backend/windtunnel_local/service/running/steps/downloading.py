@@ -18,13 +18,13 @@ from windtunnel_local.service.running.context import Run
 
 def download(run: Run, job: Job) -> None:
     """Prepare and start, unless an earlier attempt got that far."""
-    states = [run.backend.runner.state(job.slot, host).status for host in job.hosts]
+    states = [run.ports.runner.state(job.slot, host).status for host in job.hosts]
     if not set(states) <= {"running", "exited"}:
         ready = plan.has_taken_over(job) and set(states) == {"created"}
         if plan.has_taken_over(job) and not (ready and _is_emptied(run, job)):
-            job = run.backend.pools.start_cold(job)
+            job = run.pools.start_cold(job)
         elif not ready and set(states) != {"absent"}:
-            run.backend.runner.remove(job.slot)
+            run.ports.runner.remove(job.slot)
         _prepare(run, job)
     run.advance(lifecycle.TrainingStarted(), "Downloading")
 
@@ -33,7 +33,7 @@ def _prepare(run: Run, job: Job) -> None:
     def check() -> None:
         run.check_time("Downloading")
 
-    objects, folders = run.backend.objects, run.folders(job)
+    objects, folders = run.ports.objects, run.folders(job)
     outputs.require_output_bucket(job, objects)
     if not plan.has_taken_over(job):
         _clear(folders)
@@ -46,19 +46,19 @@ def _prepare(run: Run, job: Job) -> None:
         for name, content in plan.config_files(job, host).items():
             (folders.config(host) / name).write_text(json.dumps(content, indent=2))
     inputs.provide_source(job, folders, objects)
-    read_only = run.backend.runner.read_only_mounts
+    read_only = run.ports.runner.read_only_mounts
     mounts = inputs.provide_channels(
         job, folders, objects, check, read_only_mounts=read_only, in_views=plan.is_kept(job)
     )
     fetch_checkpoints(job, folders, objects, check)
     fetch_cache(job, folders, objects, check)
     check()
-    run.backend.runner.start(plan.plan_job(job, run.backend.config, mounts))
+    run.ports.runner.start(plan.plan_job(job, run.ports.config, mounts))
 
 
 def _is_emptied(run: Run, job: Job) -> bool:
     """Remove what an earlier attempt brought into a slot that was taken over; whether its folders are whole."""
-    return warm_pool_folders.empty(job, run.folders(job), plan.plan_job(job, run.backend.config))
+    return warm_pool_folders.empty(job, run.folders(job), plan.plan_job(job, run.ports.config))
 
 
 def _clear(folders: JobPaths) -> None:

@@ -20,7 +20,7 @@ def interrupt(run: Run, job: Job) -> None:
     since = job.lifecycle.transitions[-1].start
     hosts = started_hosts(run, job)
     followers = run.follow(job, hosts) if hosts else []
-    bring_down(run, job, followers, since, run.backend.config.stop_grace_s, "Interrupted")
+    bring_down(run, job, followers, since, run.ports.config.stop_grace_s, "Interrupted")
     end_attempt(run, job, followers)
     run.advance(lifecycle.Restarted(), "Interrupted")
 
@@ -30,7 +30,7 @@ def restart(run: Run, job: Job) -> None:
     hosts = started_hosts(run, job)
     for host in hosts:
         with suppress(RunnerError):
-            run.backend.runner.kill(job.slot, host)
+            run.ports.runner.kill(job.slot, host)
     followers = run.followers or (run.follow(job, hosts) if hosts else [])
     try:
         drain(run, followers)

@@ -14,7 +14,7 @@ _TICKS_IN_LINE = 20
 
 def start(run: Run, job: Job) -> None:
     """Go on if there is room; otherwise the job is Pending."""
-    behind = run.backend.queue.admit(run.name, run.backend.pools.candidate(job))
+    behind = run.queue.admit(run.name, run.pools.candidate(job))
     if behind is None:
         _provision(run, job, "Starting")
     else:
@@ -23,7 +23,7 @@ def start(run: Run, job: Job) -> None:
 
 def wait_in_line(run: Run, job: Job) -> None:
     """Wait for room; the transition's message says behind what."""
-    while (behind := run.backend.queue.admit(run.name, run.backend.pools.candidate(job))) is not None:
+    while (behind := run.queue.admit(run.name, run.pools.candidate(job))) is not None:
         run.check_time("Pending")
         if behind != job.lifecycle.transitions[-1].message:
             job = run.advance(lifecycle.Queued(behind), "Pending")
@@ -37,7 +37,7 @@ def _provision(run: Run, job: Job, secondary: SecondaryStatus) -> None:
     run.check_time(secondary)
     job = claim(run, job)
     run.check_time(secondary)
-    clock = run.backend.clock
+    clock = run.ports.clock
     last_s: float | None = None
 
     def progress(line: str) -> None:
@@ -47,8 +47,8 @@ def _provision(run: Run, job: Job, secondary: SecondaryStatus) -> None:
             run.advance(lifecycle.ProvisioningProgress(line), secondary)
             last_s = clock.monotonic()
 
-    image = plan.local_image(job.request["AlgorithmSpecification"]["TrainingImage"], run.backend.config)
-    run.backend.runner.ensure_image(image, progress)
+    image = plan.local_image(job.request["AlgorithmSpecification"]["TrainingImage"], run.ports.config)
+    run.ports.runner.ensure_image(image, progress)
     if last_s is not None:
         run.advance(lifecycle.ProvisioningProgress(lifecycle.MESSAGES[secondary]), secondary)
     run.advance(lifecycle.DownloadStarted(), secondary)

@@ -17,5 +17,5 @@ def stop(run: Run, job: Job) -> None:
         run.advance(event, "Stopping")
         return
     since = job.lifecycle.transitions[-1].start
-    bring_down(run, job, run.follow(job, hosts), since, run.backend.config.stop_grace_s, "Stopping")
+    bring_down(run, job, run.follow(job, hosts), since, run.ports.config.stop_grace_s, "Stopping")
     run.advance(lifecycle.UploadStarted(ended=run.unwatched_end()), "Stopping")

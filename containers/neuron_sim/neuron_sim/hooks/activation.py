@@ -61,38 +61,11 @@ def activate() -> None:
     _active = True
     _separate_device_type()
     _configure_process()
+    # Not before: it needs all of torch_xla.
     from neuron_sim import settings
-    from neuron_sim.counters import recorder
-    from neuron_sim.device import (
-        collectives,
-        dynamo,
-        framework_names,
-        functional,
-        malloc,
-        memory,
-        refusals,
-        stochastic_rounding,
-        world,
-    )
-    from neuron_sim.diagnostics import watch
-    from neuron_sim.runtime import event_files, lifetime, spawning
+    from neuron_sim.hooks import table
 
-    current = settings.read()
-    malloc.share()
-    event_files.install(current)
-    # Counting first: it sets XLA's flags, which are read when the client is made.
-    recorder.install(current)
-    world.install(current)
-    collectives.install(current)
-    functional.install()
-    dynamo.install()
-    refusals.install()
-    stochastic_rounding.install()
-    spawning.install()
-    framework_names.install(current.framework_version)
-    watch.install()
-    memory.install(current)
-    lifetime.install(current)
+    table.become_core(settings.read())
 
 
 def initialize() -> None:
@@ -104,24 +77,6 @@ def initialize() -> None:
     neuron.set_envvar_defaults()
     if "NEURON_PJRT_PROCESS_INDEX" not in os.environ:
         neuron.configure_pjrt_environment()
-
-
-def join_peers() -> None:
-    """Be known to the other cores of this host from the start. For the one process that is this core."""
-    if _active:
-        from neuron_sim.device import collectives
-
-        collectives.join()
-
-
-def leave_peers(*, failed: bool = False) -> None:
-    """The script has ended: whoever still waits for this core in a collective gets an error."""
-    if _active:
-        from neuron_sim.device import collectives
-        from neuron_sim.runtime import lifetime
-
-        collectives.leave(failed=failed)
-        lifetime.leave()
 
 
 def _wanted() -> bool:

@@ -15,14 +15,13 @@ from windtunnel_local.service.ground.errors import (
 from windtunnel_local.service.ground.job import Job
 from windtunnel_local.service.running import limits, slots
 from windtunnel_local.service.running.container_ends import drain
-from windtunnel_local.service.running.context import Run
+from windtunnel_local.service.running.context import Leaving, Run
 from windtunnel_local.service.running.failure_reason import internal_reason
-from windtunnel_local.service.running.job_records import Backend, Leaving, Overtaken
+from windtunnel_local.service.running.job_records import Overtaken
 from windtunnel_local.service.running.steps import STEPS
 
 _log = logging.getLogger(__name__)
 
-_RETRY_S = 0.5
 _LONGEST_RETRY_S = 10.0
 _AWAY_POLL_S = 0.25
 
@@ -30,11 +29,10 @@ _AWAY_POLL_S = 0.25
 class JobRun:
     """Runs one job; `run` blocks until the job has ended or the server leaves."""
 
-    def __init__(self, name: str, backend: Backend) -> None:
+    def __init__(self, run: Run) -> None:
         """Nothing happens yet."""
-        self._name = name
-        self._backend = backend
-        self._run = Run(name, backend)
+        self._name = run.name
+        self._run = run
 
     def wake(self) -> None:
         """Look at the record now: it has changed."""
@@ -49,13 +47,13 @@ class JobRun:
 
     def run(self) -> None:
         """Take step after step. Blocks. Nothing is raised: what goes wrong fails the job."""
-        pause_s = _RETRY_S
+        pause_s = self._run.ports.config.pace.retry_s
         try:
             while not self._take_steps():
                 # In most cases the disk is full. A job whose thread gave up would never end.
                 self._run.leaving.wait(pause_s)
                 pause_s = min(2 * pause_s, _LONGEST_RETRY_S)
-            slots.release(self._run, self._backend.job(self._name))
+            slots.release(self._run, self._run.records.get(self._name))
         except Leaving:
             _log.info("Job %s is left as it is; the next server adopts it.", self._name)
         finally:
@@ -64,7 +62,7 @@ class JobRun:
     def _take_steps(self) -> bool:
         """Step after step to the end; False: the job's record cannot be read or written now."""
         try:
-            while not (job := self._backend.job(self._name)).lifecycle.finished:
+            while not (job := self._run.records.get(self._name)).lifecycle.finished:
                 self._take_step(job)
         except Leaving:
             raise
@@ -91,7 +89,7 @@ class JobRun:
         except Exception as error:
             if self._run.leaving.is_set():
                 raise Leaving from error
-            now = self._backend.job(self._name)
+            now = self._run.records.get(self._name)
             if now.lifecycle.secondary != secondary:
                 return  # a stop cut the step short; what it broke does not matter any more
             expected = isinstance(error, (RunnerError, InputError))
@@ -107,21 +105,21 @@ class JobRun:
         """Before the step is taken again: a job that has begun does not fail because nobody can see it."""
         if self._run.leaving.is_set():
             raise Leaving from error
-        now = self._backend.job(self._name)
+        now = self._run.records.get(self._name)
         if secondary == "Starting" and now.lifecycle.training_start is None:
             if now.lifecycle.secondary == secondary:
                 self._fail(now, str(error))
             return
         if self._run.engine_away is None:
             _log.warning("Job %s waits for the engine: %s", self._name, error)
-        self._run.engine_away = self._backend.clock.now()
+        self._run.engine_away = self._run.ports.clock.now()
         self._run.leaving.wait(_AWAY_POLL_S)
 
     def _fail(self, job: Job, reason: str) -> None:
         """End the containers without ceremony, keep what they printed, and record why."""
         with suppress(RunnerError):
             for host in job.hosts:
-                self._backend.runner.kill(job.slot, host)
+                self._run.ports.runner.kill(job.slot, host)
             if self._run.followers:
                 drain(self._run, self._run.followers)
         failed = lifecycle.Failed(reason)

@@ -9,14 +9,16 @@ from windtunnel_local.service.data.trees import remove_tree
 from windtunnel_local.service.ground.errors import RunnerError, RunnerUnavailable
 from windtunnel_local.service.ground.job import Job
 from windtunnel_local.service.ground.lifecycle import StopRequested
-from windtunnel_local.service.running.job_records import Backend
-from windtunnel_local.service.running.job_run import JobRun
-from windtunnel_local.service.running.queue import need_of
+from windtunnel_local.service.ground.ports import Ports
+from windtunnel_local.service.job_run import JobRun
+from windtunnel_local.service.running.context import Run
+from windtunnel_local.service.running.job_records import JobRecords
+from windtunnel_local.service.running.queue import Need, Queue, need_of
+from windtunnel_local.service.running.warm_pools import WarmPools
 
 _log = logging.getLogger(__name__)
 
 _LEAVE_PATIENCE_S = 5.0
-_CLEAN_UP_PATIENCE_S = 20.0
 _SWEEP_AGAIN_S = 1.0
 _LONGEST_SWEEP_PAUSE_S = 30.0
 
@@ -24,9 +26,12 @@ _LONGEST_SWEEP_PAUSE_S = 30.0
 class Supervisor:
     """Starts, adopts and stops jobs. Safe from several threads; no call waits for a script."""
 
-    def __init__(self, backend: Backend) -> None:
+    def __init__(self, ports: Ports, records: JobRecords) -> None:
         """Nothing runs yet; `resume` adopts what an earlier server left."""
-        self._backend = backend
+        self._ports = ports
+        self._records = records
+        self._queue = Queue(Need(ports.config.max_cores, ports.config.max_memory_bytes))
+        self._pools = WarmPools(ports, records, self._queue)
         self._lock = threading.Lock()
         self._runs: dict[str, tuple[JobRun, threading.Thread]] = {}
         self._left = False
@@ -38,8 +43,8 @@ class Supervisor:
         with self._lock:
             if self._left or name in self._runs:
                 return
-            run = JobRun(name, self._backend)
-            self._line_up(self._backend.job(name), run)
+            run = JobRun(Run(name, self._ports, self._records, self._queue, self._pools))
+            self._line_up(self._records.get(name), run)
             # A daemon: a job must not keep a process alive that was told to end.
             thread = threading.Thread(target=self._run, args=(name, run), name=f"job {name}", daemon=True)
             self._runs[name] = (run, thread)
@@ -52,7 +57,7 @@ class Supervisor:
             JobNotFound: no such job.
             IllegalTransition: it has ended.
         """
-        self._backend.advance(name, StopRequested())
+        self._records.advance(name, StopRequested())
         with self._lock:
             run = self._runs.get(name)
         if run is None:
@@ -66,15 +71,15 @@ class Supervisor:
             run = self._runs.get(name)
         if run is not None:
             run[0].wake()
-        self._backend.pools.wake()
+        self._pools.wake()
 
     def resume(self) -> None:
         """Adopt every unfinished job, and remove what finished ones left. Call once, before serving."""
-        self._backend.pools.resume()
-        unfinished = self._backend.store.unfinished_jobs()
+        self._pools.resume()
+        unfinished = self._ports.store.unfinished_jobs()
         for job in unfinished:  # before any waiting job may ask whether there is room
             if _was_let_in(job):
-                self._backend.queue.hold(job.name, need_of(job, self._backend.config))
+                self._queue.hold(job.name, need_of(job, self._ports.config))
         for job in unfinished:
             _log.info("Job %s is adopted.", job.name)
             self.start(job.name)
@@ -84,7 +89,7 @@ class Supervisor:
     def busy(self) -> bool:
         """Whether any job runs or is being cleaned up, or containers are kept for another."""
         with self._lock:
-            return bool(self._runs) or self._backend.pools.busy()
+            return bool(self._runs) or self._pools.busy()
 
     def await_clean_up(self, name: str) -> bool:
         """Wait until nobody works on a finished job any more. Blocks, in general not at all.
@@ -95,7 +100,7 @@ class Supervisor:
         with self._lock:
             run = self._runs.get(name)
         if run is not None:
-            run[1].join(_CLEAN_UP_PATIENCE_S)
+            run[1].join(self._ports.config.pace.clean_up_s)
         return run is None or not run[1].is_alive()
 
     def shutdown(self) -> None:
@@ -110,23 +115,23 @@ class Supervisor:
             run.leave()
         for _, thread in runs:
             thread.join(_LEAVE_PATIENCE_S)
-        self._backend.pools.shutdown()
+        self._pools.shutdown()
         if self._sweep is not None:
             self._sweep.join(_LEAVE_PATIENCE_S)
 
     def _line_up(self, job: Job, run: JobRun) -> None:
         """A job that was let in keeps its room over all of its attempts; any other waits for its turn."""
-        need = need_of(job, self._backend.config)
+        need = need_of(job, self._ports.config)
         if _was_let_in(job):
-            self._backend.queue.hold(job.name, need)
+            self._queue.hold(job.name, need)
         elif job.lifecycle.secondary in ("Starting", "Pending"):
-            self._backend.queue.enter(job.name, need, job.lifecycle.created, run.wake)
+            self._queue.enter(job.name, need, job.lifecycle.created, run.wake)
 
     def _run(self, name: str, run: JobRun) -> None:
         try:
             run.run()
         finally:
-            self._backend.queue.leave(name)
+            self._queue.leave(name)
             with self._lock:
                 self._runs.pop(name, None)
 
@@ -144,17 +149,17 @@ class Supervisor:
         Returns:
             Whether that is done with; False: some are left, in general because there is no engine now.
         """
-        backend, all_gone = self._backend, True
+        ports, all_gone = self._ports, True
         try:
-            folders = {path.name for path in backend.config.jobs.glob("*")}
-            for name in sorted(backend.runner.jobs() | folders):
+            folders = {path.name for path in ports.config.jobs.glob("*")}
+            for name in sorted(ports.runner.jobs() | folders):
                 with self._lock:  # no job of this name can start meanwhile
-                    slots = {job.slot for job in backend.store.unfinished_jobs()} | backend.pools.slots()
+                    slots = {job.slot for job in ports.store.unfinished_jobs()} | self._pools.slots()
                     if self._left or name in self._runs or name in slots:
                         continue
                     try:  # in this order: a runner may keep its records in the folder
-                        backend.runner.remove(name)
-                        remove_tree(backend.config.jobs / name)
+                        ports.runner.remove(name)
+                        remove_tree(ports.config.jobs / name)
                     except RunnerUnavailable:
                         raise
                     except RunnerError as error:  # the others can go
