@@ -34,21 +34,46 @@ class Rule:
     allowed: tuple[str, ...]
 
 
+def _floors(*names: str) -> tuple[str, ...]:
+    return tuple(f"windtunnel_local.service.{name}" for name in names)
+
+
+_RUNNERS_SHARE = (
+    "windtunnel_local.runner.kind",
+    "windtunnel_local.runner.mounts",
+    "windtunnel_local.runner.host_network",
+    "windtunnel_local.runner.sources",
+    "windtunnel_local.runner.variables",
+)
+
 RULES = (
     # Pure: seconds and dollars from data. Nothing of ours, nothing of others.
     Rule("windtunnel.priceperf", ()),
     # The SDK meets the backend only on the wire.
     Rule("windtunnel", ("windtunnel", "boto3", "botocore", "rich", "matplotlib")),
-    # The rules of a job know no HTTP, no SQL, no Docker.
-    Rule("windtunnel_local.service", ("windtunnel_local.service", "windtunnel.priceperf")),
+    # The rules of a job know no HTTP, no SQL, no Docker; a floor knows those below it.
+    Rule("windtunnel_local.service.ground", ()),
+    Rule("windtunnel_local.service.request", (*_floors("ground"), "windtunnel.priceperf")),
+    Rule("windtunnel_local.service.data", _floors("ground", "request")),
+    Rule(
+        "windtunnel_local.service.observed", (*_floors("ground", "request", "data"), "windtunnel.priceperf")
+    ),
+    Rule(
+        "windtunnel_local.service.running",
+        (*_floors("ground", "request", "data", "observed"), "windtunnel.priceperf"),
+    ),
+    Rule("windtunnel_local.service", ("windtunnel_local.service",)),
     # What the service needs, implemented: each on its own.
-    Rule("windtunnel_local.store", ("windtunnel_local.service",)),
-    Rule("windtunnel_local.objects", ("windtunnel_local.service",)),
+    # (A search looks also at what an answer computes from a job.)
+    Rule("windtunnel_local.store", _floors("ground", "answers")),
+    Rule("windtunnel_local.objects", _floors("ground")),
+    # A runner by its name; each runner knows what they share, and no other.
     Rule(
         "windtunnel_local.runner.docker",
-        ("windtunnel_local.service", "windtunnel_local.runner", "docker", "requests", "urllib3"),
+        (*_floors("ground"), *_RUNNERS_SHARE, "docker", "requests", "urllib3"),
     ),
-    Rule("windtunnel_local.runner", ("windtunnel_local.service",)),
+    Rule("windtunnel_local.runner.process", (*_floors("ground"), *_RUNNERS_SHARE)),
+    Rule("windtunnel_local.runner", (*_floors("ground"), "windtunnel_local.runner")),
     # The wire speaks to the service; its S3 is the object store's own wire form (parts of an upload
     # and conditions are no business of a training job, so the service's port does not have them).
     Rule(

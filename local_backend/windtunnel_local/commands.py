@@ -77,7 +77,7 @@ def _settle_in(application: app.Application) -> None:
 
 def image_build(settings: Settings, *, as_json: bool) -> int:
     """Build the training image. Blocks: minutes. JSON: progress on stderr, the status on stdout."""
-    from windtunnel_local.runner.docker import build_image
+    from windtunnel_local.runner.docker import build_image, docker_settings
 
     lines = sys.stderr if as_json else sys.stdout
 
@@ -85,7 +85,8 @@ def image_build(settings: Settings, *, as_json: bool) -> int:
         print(line, file=lines, flush=True)
 
     try:
-        status = build_image(settings, progress, settings.network)
+        docker = docker_settings(settings)
+        status = build_image(docker, progress, docker.network)
     except RunnerError as error:
         return _failed(error, as_json=as_json)
     if as_json:
@@ -95,10 +96,11 @@ def image_build(settings: Settings, *, as_json: bool) -> int:
 
 def image_status(settings: Settings, *, as_json: bool) -> int:
     """Say whether the training image is there and current; exit code 0 also when it is missing."""
+    from windtunnel_local.runner.docker import docker_settings
     from windtunnel_local.runner.docker import image_status as status_of
 
     try:
-        status = status_of(settings)
+        status = status_of(docker_settings(settings))
     except RunnerError as error:
         return _failed(error, as_json=as_json)
     if as_json:

@@ -3,20 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 
-from neuron_sim.collectives.operation import (
-    Groups,
-    Operation,
-    Token,
-    communicator,
-    expect_divisible,
-    expect_shards,
-    kernel,
-    of_xlac,
-    ranks_of,
-)
+from neuron_sim.collectives.operation import Groups, Operation, communicator, kernel, of_xlac, ranks_of
 from neuron_sim.device.transfer import to_device, to_host
 
 
@@ -26,23 +17,21 @@ def _exchanged(
     (host,) = to_host([value])
     detail = f" split={split_dimension} concat={concat_dimension}"
     with Operation("all_to_all", [host], groups, detail) as operation:
-        expect_shards(split_count, operation.group)
-        expect_divisible(host, split_dimension, split_count)
-        parts = torch.stack(host.chunk(split_count, dim=split_dimension))
-        received = communicator().all_to_all(parts, operation.group)
+        operation.expect_shards(split_count)
+        received = communicator().all_to_all(operation.parts_of(host, split_dimension), operation.group)
     return to_device(torch.cat(list(received.unbind(0)), dim=concat_dimension), value)
 
 
 @of_xlac
 def one(
     value: torch.Tensor,
-    token: Token,
+    token: Any,
     split_dimension: int,
     concat_dimension: int,
     split_count: int,
     groups: Groups,
     pin_layout: bool = True,
-) -> tuple[torch.Tensor, Token]:
+) -> tuple[torch.Tensor, Any]:
     """`_xla_all_to_all`."""
     return _exchanged(value, split_dimension, concat_dimension, split_count, groups), token
 

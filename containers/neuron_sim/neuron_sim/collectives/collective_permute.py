@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 
-from neuron_sim.collectives.operation import (
-    Groups,
-    Operation,
-    Token,
-    communicator,
-    kernel,
-    of_xlac,
-    ranks_of,
-)
+from neuron_sim.collectives.operation import Groups, Operation, communicator, kernel, of_xlac, ranks_of
 from neuron_sim.device import world
 from neuron_sim.device.transfer import to_device, to_host
 
 
 @of_xlac
-def one(value: torch.Tensor, token: Token, pairs: Groups) -> tuple[torch.Tensor, Token]:
+def one(value: torch.Tensor, token: Any, pairs: Groups) -> tuple[torch.Tensor, Any]:
     """`_xla_collective_permute`. ``pairs``: (source, target)."""
     (host,) = to_host([value])
     members = sorted({int(rank) for pair in pairs for rank in pair})

@@ -20,7 +20,6 @@ from neuron_sim.interconnect.communicator import Communicator
 
 F = TypeVar("F", bound=Callable[..., Any])
 Groups = Sequence[Sequence[int]]
-Token = Any
 
 _current: settings.Settings | None = None
 _communicator: Communicator | None = None
@@ -45,7 +44,7 @@ def communicator() -> Communicator:
 
 
 def join() -> None:
-    """Let the other cores of this host know this one. What is in the way, the first use of the device says."""
+    """Let the other cores of this host notice when this one ends. Errors wait for the first use of the device."""
     if _current is not None:
         with contextlib.suppress(NeuronSimError, OSError):
             communicator().join()
@@ -115,6 +114,23 @@ class Operation:
             communicator().settle()
             recorder.collective(self._kind, self._bytes, time.perf_counter() - self._started)
 
+    def expect_shards(self, shard_count: int) -> None:
+        """Raise ValueError unless there is one shard for each rank of the group."""
+        if shard_count != len(self.group):
+            raise ValueError(
+                f"shard_count={shard_count}, but the group {self.group} has {len(self.group)} ranks"
+            )
+
+    def parts_of(self, tensor: torch.Tensor, dim: int) -> torch.Tensor:
+        """A tensor cut along ``dim``, a part for each rank of the group. Raises ValueError when it cannot be."""
+        count = len(self.group)
+        if tensor.shape[dim] % count:
+            raise ValueError(
+                f"dimension {dim} of shape {list(tensor.shape)} has {tensor.shape[dim]} entries, "
+                f"which {count} ranks cannot share evenly: pad it to a multiple of {count}"
+            )
+        return torch.stack(tensor.chunk(count, dim=dim))
+
     def _among(self) -> str:
         """The order counts: it is the order of gathered parts. All ranks go without saying."""
         everyone = self.group == list(range(world.me().world_size))
@@ -140,21 +156,6 @@ def shapes_of(tensors: Sequence[torch.Tensor]) -> str:
     each = [f"{str(tensor.dtype).removeprefix('torch.')}{list(tensor.shape)}" for tensor in tensors]
     shown, rest = "+".join(each[:8]), each[8:]
     return f"{shown} and {len(rest)} more (#{zlib.crc32('+'.join(rest).encode()):08x})" if rest else shown
-
-
-def expect_shards(shard_count: int, group: Sequence[int]) -> None:
-    """Raise ValueError unless there is one shard for each rank of the group."""
-    if shard_count != len(group):
-        raise ValueError(f"shard_count={shard_count}, but the group {list(group)} has {len(group)} ranks")
-
-
-def expect_divisible(tensor: torch.Tensor, dim: int, count: int) -> None:
-    """Raise ValueError unless the dimension can be cut into ``count`` equal parts."""
-    if tensor.shape[dim] % count:
-        raise ValueError(
-            f"dimension {dim} of shape {list(tensor.shape)} has {tensor.shape[dim]} entries, "
-            f"which {count} ranks cannot share evenly: pad it to a multiple of {count}"
-        )
 
 
 def _expect_of_device(value: Any) -> None:

@@ -10,10 +10,7 @@ import torch
 from neuron_sim.collectives.operation import (
     Groups,
     Operation,
-    Token,
     communicator,
-    expect_divisible,
-    expect_shards,
     kernel,
     of_xlac,
     ranks_of,
@@ -33,10 +30,9 @@ def _scattered(
     hosts = to_host(values)
     results = []
     with Operation("reduce_scatter", hosts, groups, f" {reduce_type} dim={dim}") as operation:
-        expect_shards(shard_count, operation.group)
+        operation.expect_shards(shard_count)
         for host in hosts:
-            expect_divisible(host, dim, shard_count)
-            parts = torch.stack(host.chunk(shard_count, dim=dim))
+            parts = operation.parts_of(host, dim)
             reduced = communicator().reduce_scatter(parts, reduce_type, operation.group)
             results.append(reduced if scale == 1.0 else (reduced * scale).to(host.dtype))
     return results
@@ -44,8 +40,8 @@ def _scattered(
 
 @of_xlac
 def one(
-    reduce_type: str, value: torch.Tensor, token: Token, scale: float, *where: Any
-) -> tuple[torch.Tensor, Token]:
+    reduce_type: str, value: torch.Tensor, token: Any, scale: float, *where: Any
+) -> tuple[torch.Tensor, Any]:
     """`_xla_reduce_scatter`. ``where``: dimension, count of shards, groups, and what pins layouts and channels."""
     (result,) = _scattered(reduce_type, [value], scale, *where[:3])
     return to_device(result, value), token
@@ -53,8 +49,8 @@ def one(
 
 @of_xlac
 def into(
-    reduce_type: str, output: torch.Tensor, value: torch.Tensor, token: Token, scale: float, *where: Any
-) -> Token:
+    reduce_type: str, output: torch.Tensor, value: torch.Tensor, token: Any, scale: float, *where: Any
+) -> Any:
     """`_xla_reduce_scatter_out`; ``where``: see `one`."""
     (result,) = _scattered(reduce_type, [value], scale, *where[:3])
     assign(output, result)
@@ -63,7 +59,7 @@ def into(
 
 @of_xlac
 def several(
-    reduce_type: str, values: Sequence[torch.Tensor], token: Token, scale: float, *where: Any
+    reduce_type: str, values: Sequence[torch.Tensor], token: Any, scale: float, *where: Any
 ) -> list[Any]:
     """`_xla_reduce_scatter_coalesced`; ``where``: see `one`."""
     results = _scattered(reduce_type, values, scale, *where[:3])
@@ -75,10 +71,10 @@ def several_into(
     reduce_type: str,
     outputs: Sequence[torch.Tensor],
     values: Sequence[torch.Tensor],
-    token: Token,
+    token: Any,
     scale: float,
     *where: Any,
-) -> Token:
+) -> Any:
     """`_xla_reduce_scatter_coalesced_out`; ``where``: see `one`."""
     results = _scattered(reduce_type, values, scale, *where[:3])
     for output, result in zip(outputs, results, strict=True):

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import torch
 
-from neuron_sim.collectives.operation import Token, communicator, of_xlac, shapes_of
+from neuron_sim.collectives.operation import communicator, of_xlac, shapes_of
 from neuron_sim.counters import recorder, script_lines
 from neuron_sim.device.transfer import assign, to_device, to_host
 
 
 @of_xlac
-def send(value: torch.Tensor, token: Token, channel_id: int) -> tuple[torch.Tensor, Token]:
+def send(value: torch.Tensor, token: Any, channel_id: int) -> tuple[torch.Tensor, Any]:
     """`_xla_send`."""
     (host,) = to_host([value])
     started = time.perf_counter()
@@ -22,7 +23,7 @@ def send(value: torch.Tensor, token: Token, channel_id: int) -> tuple[torch.Tens
 
 
 @of_xlac
-def recv(output: torch.Tensor, token: Token, channel_id: int) -> tuple[torch.Tensor, Token]:
+def recv(output: torch.Tensor, token: Any, channel_id: int) -> tuple[torch.Tensor, Any]:
     """`_xla_recv`: what arrives is the result, and becomes the value of ``output`` too."""
     started = time.perf_counter()
     text = _over("recv", output, channel_id)

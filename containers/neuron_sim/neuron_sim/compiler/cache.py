@@ -10,28 +10,10 @@ where trn1 prints it once a core.
 
 from __future__ import annotations
 
-from typing import Protocol
-
 from neuron_sim import settings
 from neuron_sim.compiler import cache_entry, cache_location, flags, log_lines
 from neuron_sim.compiler.unsupported import Refusal, refusals
 from neuron_sim.errors import CompilationError, NeuronSimError
-
-
-class Graph(Protocol):
-    """What is asked of a compiled graph."""
-
-    @property
-    def hlo_text(self) -> str:
-        """The module before optimisation."""
-
-    @property
-    def hlo_proto(self) -> bytes:
-        """The module in an HloProto; empty when XLA left none."""
-
-    @property
-    def source(self) -> str:
-        """The line of the script that runs it, ``train.py:88``, or ``?``."""
 
 
 class CompileCache:
@@ -145,9 +127,9 @@ def _raise_refusals(why: tuple[Refusal, ...]) -> None:
 _cache = CompileCache()
 
 
-def lookup(graph: Graph) -> bool:
-    """Whether a graph comes from the compile cache; see `CompileCache.lookup`."""
+def lookup(hlo: str, hlo_proto: bytes, source: str) -> bool:
+    """Whether a graph comes from the compile cache; see `CompileCache.lookup`. ``source``: the line that runs it."""
     try:
-        return _cache.lookup(graph.hlo_text, graph.hlo_proto)
+        return _cache.lookup(hlo, hlo_proto)
     except CompilationError as error:
-        raise CompilationError(error.reasons, graph.source) from None
+        raise CompilationError(error.reasons, source) from None

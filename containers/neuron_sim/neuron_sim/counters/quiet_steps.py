@@ -1,9 +1,9 @@
 """A few training steps begin with idle devices, so that tracing them is timed undisturbed.
 
-The simulated cores of a host compute on the processors that also trace their scripts, and slow that down
-by half and more; no NeuronCore does. So before some steps each rank lets its device finish and waits for
-the others of its host to have done the same. A rank that never comes (ranks need not run the same number of
-steps) is waited for as long as a step takes, and then there are no more such steps.
+The simulated cores compute on the same processors as the scripts, and slow their tracing down by half and
+more; NeuronCores do not. So before some steps each rank lets its device finish, and waits until the others
+of its host have done so too. Ranks need not run the same number of steps: when one has not come after as
+long as a step takes, there are no more such steps.
 """
 
 from __future__ import annotations

@@ -274,7 +274,7 @@ class Recorder:
             self._compiled(dataclasses.replace(graph, compile_seconds=spent * share, reason=reason))
 
     def _compiled(self, graph: Graph) -> None:
-        cached = cache.lookup(graph)
+        cached = cache.lookup(graph.hlo_text, graph.hlo_proto, graph.source)
         self._peak_bytes = max(self._peak_bytes, graph.device_bytes)
         if graph.cost.flops:
             self._arithmetic.add(graph.hash)

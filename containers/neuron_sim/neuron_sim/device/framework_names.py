@@ -65,45 +65,22 @@ def _gone() -> dict[tuple[str, str], Function]:
     import torch_xla
     import torch_xla.runtime as xr
 
-    def xrt_world_size(defval: int = 1) -> int:
-        """Number of replicas; ``defval`` is accepted and unused, as in torch_xla 2.x."""
-        return int(xr.world_size())
-
-    def get_ordinal(defval: int = 0) -> int:
-        """Ordinal of this replica; ``defval`` is accepted and unused, as in torch_xla 2.x."""
-        return int(xr.global_ordinal())
-
-    def parse_xla_device(device: str) -> tuple[str, int] | None:
-        """Kind and number of a device such as NEURON:0."""
-        match = re.fullmatch(r"([A-Z]+):(\d+)", device)
-        return (match[1], int(match[2])) if match else None
-
-    def xla_device(n: int | None = None, devkind: str | None = None) -> Any:
-        """The device of this process."""
-        return torch_xla.device(n)
-
-    def using_pjrt() -> bool:
-        """PJRT is the only runtime."""
-        return True
-
-    def requires_pjrt(function: Function) -> Function:
-        """Decorates what needs PJRT, which is always there."""
-        return function
-
-    def compile_(*arguments: Any, **keywords: Any) -> Any:
-        """`torch_xla.compile` by the name that it had first."""
-        return torch_xla.compile(*arguments, **keywords)
-
     xm = "torch_xla.core.xla_model"
     return {
-        (xm, "xrt_world_size"): xrt_world_size,
-        (xm, "get_ordinal"): get_ordinal,
-        (xm, "parse_xla_device"): parse_xla_device,
-        ("torch_xla.runtime", "xla_device"): xla_device,
-        ("torch_xla.runtime", "using_pjrt"): using_pjrt,
-        ("torch_xla.runtime", "requires_pjrt"): requires_pjrt,
-        ("torch_xla.experimental", "compile"): compile_,
+        (xm, "xrt_world_size"): lambda defval=1: int(xr.world_size()),
+        (xm, "get_ordinal"): lambda defval=0: int(xr.global_ordinal()),
+        (xm, "parse_xla_device"): _parse_xla_device,
+        ("torch_xla.runtime", "xla_device"): lambda n=None, devkind=None: torch_xla.device(n),
+        ("torch_xla.runtime", "using_pjrt"): lambda: True,
+        ("torch_xla.runtime", "requires_pjrt"): lambda function: function,
+        ("torch_xla.experimental", "compile"): torch_xla.compile,
     }
+
+
+def _parse_xla_device(device: str) -> tuple[str, int] | None:
+    """Kind and number of a device such as NEURON:0."""
+    match = re.fullmatch(r"([A-Z]+):(\d+)", device)
+    return (match[1], int(match[2])) if match else None
 
 
 def _telling(name: Name, function: Function) -> Function:

@@ -70,7 +70,7 @@ def all_devices() -> list[str]:
 
 
 def set_devices(_devices: Any) -> None:
-    """torchrun has said which they are."""
+    """Changes nothing: torchrun has said which devices there are."""
 
 
 def device_type(_device: Any) -> str:

@@ -98,8 +98,8 @@ def _steps(on: Parts) -> Iterator[Hook]:
     # torch.compile(backend="openxla"): collectives run between its graphs.
     bridge = "torch_xla._dynamo.dynamo_bridge"
     yield Hook(f"{bridge}:UnsupportedNodesCollector.run_node", around=(dynamo.around_run_node,))
-    yield Hook(f"{bridge}:partition_fx_graph_for_cpu_fallback", around=(dynamo.while_tracing,))
-    yield Hook(f"{bridge}:extract_graph_helper", around=(dynamo.while_extracting,))
+    yield Hook(f"{bridge}:partition_fx_graph_for_cpu_fallback", around=(dynamo.during("trace"),))
+    yield Hook(f"{bridge}:extract_graph_helper", around=(dynamo.during("extract"),))
 
 
 def _training(on: Parts) -> Iterator[Hook]:

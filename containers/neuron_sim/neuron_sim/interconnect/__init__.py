@@ -5,5 +5,5 @@ arrival       who has arrived: a barrier that notices dead and late peers
 reduction     the arithmetic of a reduction, equal in every bit on every rank
 within_host   collectives through the region
 across_hosts  collectives through gloo, for groups that span hosts
-communicator  picks between them; the only class that the device layer sees
+communicator  picks between them; all that `collectives` sees
 """

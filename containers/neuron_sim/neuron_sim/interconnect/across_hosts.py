@@ -117,19 +117,32 @@ class AcrossHosts:
         if wide is not flat:
             flat.copy_(wide)
 
-    def all_gather(self, flat: torch.Tensor, ranks: Sequence[int]) -> torch.Tensor:
+    def reduce_scatter(
+        self, rows: torch.Tensor, name: str, ranks: Sequence[int], _: str = ""
+    ) -> torch.Tensor:
+        """This rank's row of the reduction. Shape (len(ranks), n) to (n,)."""
+        return reduction.reduce(name, self.all_to_all(rows, ranks).unbind(0))
+
+    def all_gather(self, flat: torch.Tensor, ranks: Sequence[int], _: str = "") -> torch.Tensor:
         """Every rank's tensor in the order of ``ranks``: shape (len(ranks), numel)."""
         raw = flat.view(torch.uint8)
         rows = [torch.empty_like(raw) for _ in ranks]
         self._group(ranks).allgather([rows], [raw]).wait()
         return torch.stack(rows).view(flat.dtype)
 
-    def all_to_all(self, rows: torch.Tensor, ranks: Sequence[int]) -> torch.Tensor:
+    def all_to_all(self, rows: torch.Tensor, ranks: Sequence[int], _: str = "") -> torch.Tensor:
         """Row j goes to rank j of the group; shape (len(ranks), n)."""
         raw = rows.contiguous().view(torch.uint8)
         result = torch.empty_like(raw)
         self._group(ranks).alltoall_base(result, raw, [], [], dist.AllToAllOptions()).wait()
         return result.view(rows.dtype)
+
+    def permute(
+        self, flat: torch.Tensor, source: int | None, ranks: Sequence[int], _: str = ""
+    ) -> torch.Tensor:
+        """What the rank ``source`` brings; zeros without one. All ranks take part."""
+        rows = self.all_gather(flat, ranks)
+        return torch.zeros_like(flat) if source is None else rows[list(ranks).index(source)]
 
 
 def tell_ended(address: str, port: int, attempt: int, how: Mapping[int, str]) -> None:

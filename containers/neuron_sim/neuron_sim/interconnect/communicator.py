@@ -7,7 +7,7 @@ import contextlib
 import hashlib
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import torch
 
@@ -19,7 +19,7 @@ from neuron_sim.interconnect.arrival import Arrival
 from neuron_sim.interconnect.mail import Mail
 from neuron_sim.interconnect.peers import ADVICE, SCRIPT_ENDED, Peers
 from neuron_sim.interconnect.peers import what as description
-from neuron_sim.interconnect.reduction import operation, reduce
+from neuron_sim.interconnect.reduction import operation
 from neuron_sim.interconnect.within_host import WithinHost
 from neuron_sim.settings import Identity
 
@@ -46,10 +46,7 @@ class Communicator:
         self._announced: tuple[list[int], str] | None = None
 
     def join(self) -> None:
-        """Be known to the other workers of this host, so that they notice when this one ends.
-
-        Whoever calls this also calls `leave`.
-        """
+        """Let the other workers of this host notice when this one ends. Whoever calls this also calls `leave`."""
         self._leave_is_due = True
         if self._identity.local_world_size > 1:
             self._shared()
@@ -173,13 +170,8 @@ class Communicator:
         rows = parts.contiguous().reshape(len(group), -1)
         if self._is_trivial(rows, group):
             return parts[list(group).index(self._identity.rank)].clone()
-        result = self._exchange(
-            f"reduce_scatter {name}",
-            rows,
-            group,
-            lambda local, text: self._shared().reduce_scatter(rows, name, local, text),
-            lambda: reduce(name, self._gloo().all_to_all(rows, group).unbind(0)),
-        )
+        with self._carrier(f"reduce_scatter {name}", rows, group) as (carrier, members, text):
+            result = carrier.reduce_scatter(rows, name, members, text)
         return result.view(parts.shape[1:])
 
     def all_gather(self, tensor: torch.Tensor, group: Sequence[int]) -> torch.Tensor:
@@ -188,13 +180,8 @@ class Communicator:
         shape = (len(group), *tensor.shape)
         if self._is_trivial(flat, group):
             return flat.clone().expand(len(group), -1).reshape(shape)
-        result = self._exchange(
-            "all_gather",
-            flat,
-            group,
-            lambda local, text: self._shared().all_gather(flat, local, text),
-            lambda: self._gloo().all_gather(flat, group),
-        )
+        with self._carrier("all_gather", flat, group) as (carrier, members, text):
+            result = carrier.all_gather(flat, members, text)
         return result.view(shape)
 
     def all_to_all(self, parts: torch.Tensor, group: Sequence[int]) -> torch.Tensor:
@@ -202,13 +189,8 @@ class Communicator:
         rows = parts.contiguous().reshape(len(group), -1)
         if self._is_trivial(rows, group):
             return parts.clone()
-        result = self._exchange(
-            "all_to_all",
-            rows,
-            group,
-            lambda local, text: self._shared().all_to_all(rows, local, text),
-            lambda: self._gloo().all_to_all(rows, group),
-        )
+        with self._carrier("all_to_all", rows, group) as (carrier, members, text):
+            result = carrier.all_to_all(rows, members, text)
         return result.view(parts.shape)
 
     def permute(self, tensor: torch.Tensor, pairs: Sequence[Sequence[int]]) -> torch.Tensor:
@@ -226,17 +208,10 @@ class Communicator:
         flat = tensor.contiguous().reshape(-1)
         if self._is_trivial(flat, members):
             return flat.clone().view(tensor.shape)
-        source = sources[0] if sources else None
-
-        def within(local: Sequence[int], text: str) -> torch.Tensor:
-            first = self._identity.local_ranks.start
-            return self._shared().permute(flat, None if source is None else source - first, local, text)
-
-        def across() -> torch.Tensor:
-            rows = self._gloo().all_gather(flat, members)
-            return torch.zeros_like(flat) if source is None else rows[members.index(source)]
-
-        return self._exchange("collective_permute", flat, members, within, across).view(tensor.shape)
+        with self._carrier("collective_permute", flat, members) as (carrier, numbers, text):
+            source = numbers[members.index(sources[0])] if sources else None
+            result = carrier.permute(flat, source, numbers, text)
+        return result.view(tensor.shape)
 
     def send(self, tensor: torch.Tensor, channel: int, text: str) -> None:
         """Leave a tensor to the rank that receives on the channel; only between ranks of one host.
@@ -269,21 +244,19 @@ class Communicator:
             atexit.register(self.leave)
         return self._shared().mail
 
-    def _exchange(
-        self,
-        what: str,
-        flat: torch.Tensor,
-        group: Sequence[int],
-        within: Callable[[Sequence[int], str], torch.Tensor],
-        across: Callable[[], torch.Tensor],
-    ) -> torch.Tensor:
-        """Inside this host by ``within``, given the group's local indices and what to call it; else ``across``."""
-        local = self._local(group)
+    @contextlib.contextmanager
+    def _carrier(
+        self, what: str, flat: torch.Tensor, group: Sequence[int]
+    ) -> Iterator[tuple[WithinHost | AcrossHosts, list[int], str]]:
+        """Who carries a group's collective out, the group in its numbers, and what to call it."""
+        text, local = self._text(group, what, flat), self._local(group)
         if local is not None:
-            return within(local, self._text(group, what, flat))
-        self.agree(group, self._text(group, what, flat))
+            yield self._shared(), local, text
+            return
+        # Between hosts the comparison is a step of its own.
+        self.agree(group, text)
         with self._elsewhere(f"{what} between hosts"):
-            return across()
+            yield self._gloo(), list(group), text
 
     def _is_trivial(self, flat: torch.Tensor, group: Sequence[int]) -> bool:
         """Whether there is nothing to exchange; what was announced is agreed on all the same."""

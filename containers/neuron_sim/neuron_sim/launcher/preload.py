@@ -9,7 +9,6 @@ from __future__ import annotations
 import gc
 import importlib
 import importlib.util
-import pkgutil
 import sys
 import threading
 from pathlib import Path
@@ -38,9 +37,6 @@ _NEVER = frozenset(
         "wandb",
     }
 )
-
-# Of the simulator: what a process needs to become a core.
-_OF_A_CORE = ("collectives", "counters", "device", "diagnostics", "hooks", "interconnect", "runtime")
 
 
 def warm_up(script: Path) -> list[str]:
@@ -72,7 +68,7 @@ def warm_up(script: Path) -> list[str]:
 def core() -> None:
     """Import torch_xla and what makes a process a core, without becoming one. Idempotent."""
     activation.preload()
-    _import_core()
+    from neuron_sim.hooks import table  # noqa: F401 - with all that is in the table
 
 
 def safe_to_fork() -> bool:
@@ -80,16 +76,6 @@ def safe_to_fork() -> bool:
     import _XLAC
 
     return not _XLAC._xla_runtime_is_initialized() and threading.active_count() == 1
-
-
-def _import_core() -> None:
-    """Import the simulator's own modules, which `activate` would import in each worker."""
-    import neuron_sim
-
-    for name in _OF_A_CORE:
-        package = importlib.import_module(f"{neuron_sim.__name__}.{name}")
-        for module in pkgutil.iter_modules(package.__path__):
-            importlib.import_module(f"{package.__name__}.{module.name}")
 
 
 def _installed(name: str, beside: Path) -> bool:

@@ -32,7 +32,7 @@ def start(current: settings.Settings, publisher: Publisher) -> None:
 
 
 def join() -> None:
-    """Let the other cores of this host know this one from the start; only for a process that will `leave`."""
+    """Let the other cores of this host notice when this one ends. Only for a process that will call `leave`."""
     operation.join()
 
 
@@ -63,9 +63,7 @@ def claim() -> None:
 
 
 def leave(*, failed: bool = False) -> None:
-    """The script has ended, though its process may wait for others: who waits for this core in a collective
-    gets an error, and the cores are free.
-    """
+    """The script has ended: its cores are free, and who still waits for it in a collective gets an error."""
     operation.leave(failed=failed)
     _release()
 

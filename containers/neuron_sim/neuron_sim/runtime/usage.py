@@ -1,8 +1,8 @@
 """What the process of a core has done so far, published about once a second in a small file.
 
-The file lies beside the core's lock, so the tools find it in the container, and the backend
-in the job's folder. All counts grow from the start of the process; ``before`` holds those of
-the previous publication, so that one file is enough to know what goes on now.
+The file lies beside the core's lock: the tools find it in the container, the backend in the job's folder.
+Counts are since the start of the process; ``before`` holds those of the last publication, so one file tells
+what goes on now.
 """
 
 from __future__ import annotations

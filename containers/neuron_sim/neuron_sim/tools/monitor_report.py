@@ -100,7 +100,7 @@ def neuron_hw_counters() -> Group:
 
 
 def instance_info(of: topology.Instance) -> Group:
-    """What is no EC2 instance has no place and no image."""
+    """Without place and image: this is no EC2 instance."""
     nowhere = (
         "instance_name",
         "instance_availability_zone",

@@ -11,20 +11,21 @@ import subprocess
 import sys
 import time
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
+from windtunnel_local.runner.kind import Check
 from windtunnel_local.runner.mounts import host_path, nested_mountpoints
 from windtunnel_local.runner.process import supervise
 from windtunnel_local.runner.process.log_file import follow_file
+from windtunnel_local.runner.process.settings import ProcessSettings
 from windtunnel_local.runner.process.simulator import install_commands
-from windtunnel_local.runner.settings import RunnerSettings
 from windtunnel_local.runner.sources import containers_folder
 from windtunnel_local.service.ground.containers import ContainerPlan, ContainerState, JobPlan, LogBatch, Mount
 from windtunnel_local.service.ground.errors import RunnerError, RunnerUnavailable
-from windtunnel_local.service.ground.ports import Progress
+from windtunnel_local.service.ground.ports import Progress, Runner
 
 _REQUIRED_MODULES = ("sagemaker_training", "sagemaker_pytorch_container", "torch", "torch_xla")
 _INHERITED = ("LANG", "LC_ALL", "LD_LIBRARY_PATH", "TMPDIR", "TZ", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE")
@@ -34,8 +35,8 @@ _POLL_S = 0.03
 _KILLED = 137
 
 
-class ProcessRunner:
-    """Implements `windtunnel_local.service.ground.ports.Runner` without containers, on Linux.
+class ProcessRunner(Runner):
+    """Runs a job's process on this machine, which must be Linux, without a container around it.
 
     A job sees the whole machine, its limits are not enforced, and it runs on one host
     only; its log says so first. Its record is in ``<home>/jobs/<job>/process/<host>``,
@@ -45,29 +46,23 @@ class ProcessRunner:
     name = "process"
     read_only_mounts = False
     """A mount is a link here, through which a job can write."""
-    keeps_containers = False
 
     def __init__(
-        self,
-        settings: RunnerSettings,
-        environment: Mapping[str, str],
-        required_modules: tuple[str, ...] = _REQUIRED_MODULES,
+        self, settings: ProcessSettings, required_modules: tuple[str, ...] = _REQUIRED_MODULES
     ) -> None:
-        """Touches nothing yet.
-
-        Args:
-            settings: home and interpreter.
-            environment: the server's; PATH, locale, pip and proxy settings reach the job, credentials do not.
-            required_modules: what the interpreter must have.
-        """
+        """Touches nothing yet. ``required_modules``: what the interpreter must have."""
         self._jobs_folder = settings.home / "jobs"
-        # Not resolved: a venv's python is a link, and where it points there is no venv.
-        self._python = settings.sim_python or Path(sys.executable)
-        self._environment = environment
+        self._python = settings.python
+        self._environment = settings.environment
         self._required_modules = required_modules
 
     def ensure_image(self, image: str, progress: Progress) -> None:
         """See the port. There is no image; the interpreter must have what it would hold."""
+        self.check_interpreter()
+        progress(f"No image: {image} is not used by the process runner; jobs run in {self._python}.")
+
+    def check_interpreter(self) -> None:
+        """Raise ``RunnerUnavailable`` if jobs cannot run in the interpreter. Blocks: a second."""
         check = "import importlib.util as u, sys; print(*[m for m in sys.argv[1:] if u.find_spec(m) is None])"
         command = [str(self._python), "-c", check, *self._required_modules]
         try:
@@ -84,7 +79,6 @@ class ProcessRunner:
                 f"`{self._python} -m pip install windtunnel[sim]`, set WINDTUNNEL_SIM_PYTHON to an "
                 "interpreter that has it, or use containers with WINDTUNNEL_RUNNER=docker."
             )
-        progress(f"No image: {image} is not used by the process runner; jobs run in {self._python}.")
 
     def start(self, plan: JobPlan) -> None:
         """See the port. Returns once the job's process runs."""
@@ -159,14 +153,6 @@ class ProcessRunner:
             self.wait(job, folder.name, 10)
             shutil.rmtree(folder, ignore_errors=True)
 
-    def retain(self, plan: JobPlan, until: datetime) -> bool:  # noqa: ARG002
-        """See the port: there is nothing to keep."""
-        return False
-
-    def fits(self, plan: JobPlan) -> bool:  # noqa: ARG002
-        """See the port."""
-        return False
-
     def close(self) -> None:
         """See the port. There is nothing to let go of."""
 
@@ -239,6 +225,15 @@ class ProcessRunner:
             "SM_STUDIO_LOCAL_MODE": "true",
             supervise.TOKEN_VARIABLE: (folder / "token").read_text(),
         }
+
+
+def process_checks(settings: ProcessSettings) -> list[Check]:
+    """What `windtunnel doctor` looks at for this runner."""
+    try:
+        ProcessRunner(settings).check_interpreter()
+    except RunnerUnavailable as error:
+        return [Check("interpreter", False, str(error))]
+    return [Check("interpreter", True, str(settings.python))]
 
 
 def _link_mounts(mounts: tuple[Mount, ...]) -> None:

@@ -249,14 +249,9 @@ def compare(
         others += [
             estimate(workload, Run(cluster, size, other), full_scale, name, corrections) for other in rest
         ]
-    return Comparison(
-        tuple(shown),
-        tuple(others),
-        _costs(shown, book, on),
-        _verdicts(shown, others, book, on),
-        batch,
-        tuple(dict.fromkeys(c.instance for _, c in asked if not c.instance.calibration)),
-    )
+    costs, verdicts = _costs(shown, book, on), _verdicts(shown, others, book, on)
+    missing = tuple(dict.fromkeys(c.instance for _, c in asked if not c.instance.calibration))
+    return Comparison(tuple(shown), tuple(others), costs, verdicts, batch, missing)
 
 
 def chosen_clusters(

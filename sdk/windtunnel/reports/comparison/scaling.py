@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import date
 from typing import Any, Literal
 
@@ -18,7 +19,7 @@ from windtunnel.rendering.report import Report
 from windtunnel.reports.comparison.data import scaling_data
 from windtunnel.reports.comparison.scaling_chart import scaling_charts
 from windtunnel.reports.comparison.subject import Subject, read
-from windtunnel.reports.modelled.instances import LARGE_NEURON
+from windtunnel.reports.modelled.instances import LARGEST_NEURON
 from windtunnel.user_calibration import STORED, CalibrationStore, loaded
 
 SCHEMA = "windtunnel.scaling/1"
@@ -28,14 +29,13 @@ _MODES = {
 }
 
 
+@dataclass(eq=False, repr=False)
 class ScalingReport(Report):
-    """One job on more and more instances. ``scaling`` holds the figures."""
+    """One job on more and more instances. ``scaling`` holds the figures; ``notes`` are read first."""
 
-    def __init__(self, title: str, scaling: Scaling, notes: tuple[str, ...] = ()) -> None:
-        """Built by `scaling`. ``notes`` are read first."""
-        self.notes = notes
-        self.title = title
-        self.scaling = scaling
+    title: str
+    scaling: Scaling
+    notes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         """What was scaled."""
@@ -69,7 +69,7 @@ class ScalingReport(Report):
 
 def scaling(
     job: Subject,
-    instance: str = LARGE_NEURON,
+    instance: str = LARGEST_NEURON,
     counts: Sequence[int] = COUNTS,
     mode: Literal["strong", "weak"] = "strong",
     full_scale: FullScale | None = None,
