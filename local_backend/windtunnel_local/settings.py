@@ -6,7 +6,7 @@
     WINDTUNNEL_IDLE_SECONDS        leave after so long without a job or a request (900)
     WINDTUNNEL_IMAGE               the training image's tag (windtunnel-training:<version>)
     WINDTUNNEL_BASE_IMAGE          what it is built on (chosen by what can be reached)
-    WINDTUNNEL_TORCH_INDEX_URL     an index of CPU-only torch builds to prefer when it answers
+    WINDTUNNEL_TORCH_INDEX_URL     an index to prefer for torch when it answers (PyTorch's own, of CPU builds)
     WINDTUNNEL_MEMORY_GIB          most memory of one container (the instance's, at most 90 % of this machine's)
     WINDTUNNEL_STOP_GRACE_SECONDS  from SIGTERM to SIGKILL (120)
     WINDTUNNEL_MAX_CORES           most simulated cores of all jobs at once (4 a processor, at least 8)
@@ -41,6 +41,7 @@ _DEFAULT_STOP_GRACE_S = 120.0
 _DEFAULT_SPOT_MEAN_S = 60.0
 _DEFAULT_SPOT_DISCOUNT = 0.7
 _MAX_INTERRUPTIONS = 1000
+_TORCH_INDEX_URL = "https://download.pytorch.org/whl/cpu"
 _MAX_PORT = 65535
 
 
@@ -102,7 +103,7 @@ def from_environment(environment: Mapping[str, str]) -> Settings:
         port=int(port),
         idle_s=_number(given, "WINDTUNNEL_IDLE_SECONDS", _DEFAULT_IDLE_S),
         base_image=given.get("WINDTUNNEL_BASE_IMAGE"),
-        torch_index_url=given.get("WINDTUNNEL_TORCH_INDEX_URL"),
+        torch_index_url=given.get("WINDTUNNEL_TORCH_INDEX_URL", _TORCH_INDEX_URL),
         memory_gib=_number(given, "WINDTUNNEL_MEMORY_GIB", 0) or None,
         stop_grace_s=_number(given, "WINDTUNNEL_STOP_GRACE_SECONDS", _DEFAULT_STOP_GRACE_S),
         max_cores=int(_number(given, "WINDTUNNEL_MAX_CORES", 0)) or None,

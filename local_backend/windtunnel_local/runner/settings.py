@@ -26,7 +26,7 @@ class RunnerSettings(Protocol):
 
     @property
     def torch_index_url(self) -> str | None:
-        """WINDTUNNEL_TORCH_INDEX_URL: an index of CPU-only torch builds, or None."""
+        """WINDTUNNEL_TORCH_INDEX_URL: an index to prefer for torch when it answers, or None."""
         ...
 
     @property
