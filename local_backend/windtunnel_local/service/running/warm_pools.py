@@ -239,7 +239,7 @@ class WarmPools:
                 return
 
     def _matching(self, job: Job) -> Iterator[Job]:
-        if not self._names or not self._ports.runner.keeps_containers:
+        if not self._ports.runner.keeps_containers:
             return
         now = self._ports.clock.now()
         for pool in self._available():
