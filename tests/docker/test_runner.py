@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.fakes.runner_settings import Settings
-from windtunnel_local.runner.docker import DockerRunner, Engine
+from windtunnel_local.runner.docker import DockerRunner, DockerSettings, Engine
 from windtunnel_local.runner.docker.base import ensure_base
+from windtunnel_local.runner.docker.containers import Containers
 from windtunnel_local.runner.host_network import HostNetwork
-from windtunnel_local.service.errors import ImageNotFound, RunnerError, RunnerUnavailable
-from windtunnel_local.service.ports import ContainerPlan, JobPlan, LogLine, Mount
+from windtunnel_local.service.ground.containers import ContainerPlan, JobPlan, LogLine, Mount
+from windtunnel_local.service.ground.errors import ImageNotFound, RunnerError, RunnerUnavailable
 
 pytestmark = pytest.mark.docker
 
@@ -44,7 +44,7 @@ def runner(tmp_path: Path) -> Iterator[DockerRunner]:
 
 def make_runner(home: Path, network: HostNetwork | None = None) -> DockerRunner:
     """A runner as a (restarted) server makes it."""
-    return DockerRunner(Settings(home), network or HostNetwork())
+    return DockerRunner(DockerSettings(home, "windtunnel-none:test", network=network or HostNetwork()))
 
 
 def container(base: str, script: str, host: str = HOST, job: str = "job") -> ContainerPlan:
@@ -89,7 +89,7 @@ def test_a_container_runs_prints_and_ends(runner: DockerRunner, base: str) -> No
     assert state.finished_at >= state.started_at
 
 
-def test_lines_come_while_the_job_runs_and_only_once(runner: DockerRunner, base: str) -> None:
+def test_lines_come_while_the_job_runs_and_only_once(runner: DockerRunner, base: str, tmp_path: Path) -> None:
     """Each within 0.3 s of being printed; a new server goes on behind the cursor."""
     run(runner, container(base, "for i in 1 2 3 4 5 6; do echo $i; sleep 0.4; done"))
     batches = runner.logs("job", HOST, None)
@@ -102,7 +102,7 @@ def test_lines_come_while_the_job_runs_and_only_once(runner: DockerRunner, base:
         first += batch.lines
         cursor = batch.cursor
     batches.close()  # type: ignore[attr-defined]  # a generator
-    other = make_runner(runner._settings.home)
+    other = make_runner(tmp_path)
     assert [line.text for line in first] + lines(other, cursor=cursor) == ["1", "2", "3", "4", "5", "6"]
     assert lines(other, cursor=cursor) == ["4", "5", "6"]
     other.close()
@@ -175,12 +175,12 @@ def test_hosts_of_a_job_find_each_other_and_equal_names_of_jobs_do_not_clash(
     base: str, tmp_path: Path
 ) -> None:
     """Two homes run a job of the same name with the same host names at the same time."""
-    runners = [make_runner(tmp_path / name) for name in ("one", "two")]
+    homes = [tmp_path / name for name in ("one", "two")]
+    runners = [make_runner(home) for home in homes]
     look_up = "for h in algo-1 algo-2; do until getent hosts $h; do sleep 0.1; done; done >/dev/null"
     script = f"{look_up}; cat /me; sleep 1"
     try:
-        for runner in runners:
-            home = runner._settings.home
+        for home, runner in zip(homes, runners, strict=True):
             home.mkdir()
             (home / "me").write_text(f"{home.name}\n")
             mounts = (Mount(str(home / "me"), "/me", read_only=True),)
@@ -189,9 +189,9 @@ def test_hosts_of_a_job_find_each_other_and_equal_names_of_jobs_do_not_clash(
                 for host in ("algo-1", "algo-2")
             ]
             run(runner, *plans)
-        for runner in runners:
+        for home, runner in zip(homes, runners, strict=True):
             for host in ("algo-1", "algo-2"):
-                assert lines(runner, host) == [runner._settings.home.name]
+                assert lines(runner, host) == [home.name]
                 assert runner.wait("job", host, 10).exit_code == 0
     finally:
         for runner in runners:
@@ -207,12 +207,16 @@ def test_an_isolated_job_has_no_network_but_knows_itself(runner: DockerRunner, b
     assert lines(runner) == ["lo", "127.0.0.1"]
 
 
-def test_starting_again_after_a_crash_makes_the_rest_good(runner: DockerRunner, base: str) -> None:
+def test_starting_again_after_a_crash_makes_the_rest_good(
+    runner: DockerRunner, base: str, tmp_path: Path
+) -> None:
     """Created but not started, running, exited: each is kept and none runs twice."""
     plan = container(base, "echo once")
-    runner._create(plan, runner._networks.ensure_shared())
+    engine = Engine()
+    Containers(tmp_path, HostNetwork(), engine).create(JobPlan("job", (plan,)))
+    engine.close()
     assert runner.state("job", HOST).status == "created"
-    restarted = make_runner(runner._settings.home)
+    restarted = make_runner(tmp_path)
     run(restarted, plan)
     restarted.close()
     assert lines(runner) == ["once"]

@@ -12,7 +12,7 @@ from tests.fakes.published_work import benchmark_work
 Counters = Callable[..., dict[str, Any]]
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def counters() -> Counters:
     """Builds counters; keyword arguments replace top-level fields."""
 

@@ -12,7 +12,7 @@ from importlib import resources
 from pathlib import Path
 from urllib.parse import unquote
 
-from windtunnel_local.service.errors import RunnerError
+from windtunnel_local.service.ground.errors import RunnerError
 
 _INPUTS = "build-inputs"
 _IGNORED_FOLDERS = frozenset(

@@ -16,7 +16,8 @@ import pytest
 
 from windtunnel_local.runner.docker.base import LOCAL_BASE, REGISTRY_BASE, choose_base, debian_mirror
 from windtunnel_local.runner.docker.image import image_tag, index_answers
-from windtunnel_local.runner.simulator import console_scripts
+from windtunnel_local.runner.docker.settings import DockerSettings
+from windtunnel_local.runner.process.simulator import console_scripts
 from windtunnel_local.runner.sources import build_context, containers_folder, content_hash, cpu_wheels
 
 
@@ -183,16 +184,9 @@ def test_the_hosts_own_debian_mirror_is_used(sources: str, mirror: str | None) -
 )
 def test_the_test_image_is_tagged_beside_the_training_image(image: str, test_image: str) -> None:
     """A port in a registry's name is no tag."""
-
-    class Settings:
-        home = Path("/nowhere")
-        base_image = torch_index_url = sim_python = None
-
-        def __init__(self, image: str) -> None:
-            self.image = image
-
-    assert image_tag(Settings(image)) == image
-    assert image_tag(Settings(image), "test") == test_image
+    settings = DockerSettings(Path("/nowhere"), image)
+    assert image_tag(settings) == image
+    assert image_tag(settings, "test") == test_image
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:9/whl/cpu", "file:///etc", "nonsense", ""])

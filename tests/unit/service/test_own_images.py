@@ -13,7 +13,7 @@ from tests.fakes.runner import FakeContainer, Image
 from tests.unit.service.conftest import World, wait_for
 from tests.unit.service.samples import IMAGE, LOCAL_IMAGE, config, job, request
 from windtunnel_local.runner.sources import containers_folder, image_contents
-from windtunnel_local.service.model import Job
+from windtunnel_local.service.ground.job import Job
 from windtunnel_local.service.request.images import NeuronImage, neuron_image
 from windtunnel_local.service.running.start_failure import start_failure
 

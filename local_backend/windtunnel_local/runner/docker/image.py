@@ -21,11 +21,11 @@ from docker.errors import ImageNotFound
 from windtunnel_local.runner.docker.base import ensure_base
 from windtunnel_local.runner.docker.client import Engine, engine_errors
 from windtunnel_local.runner.docker.progress import BuildReport, with_ticks
+from windtunnel_local.runner.docker.settings import DockerSettings
 from windtunnel_local.runner.host_network import HostNetwork
-from windtunnel_local.runner.settings import RunnerSettings
 from windtunnel_local.runner.sources import build_context, containers_folder, content_hash, cpu_wheels
-from windtunnel_local.service.errors import RunnerError
-from windtunnel_local.service.ports import Progress
+from windtunnel_local.service.ground.errors import RunnerError
+from windtunnel_local.service.ground.ports import Progress
 
 CONTENT_LABEL = "windtunnel.content"
 Target = Literal["training", "test"]
@@ -51,7 +51,7 @@ class ImageStatus:
 
 
 def image_status(
-    settings: RunnerSettings, target: Target = "training", engine: Engine | None = None
+    settings: DockerSettings, target: Target = "training", engine: Engine | None = None
 ) -> ImageStatus:
     """Compare the image with the sources. Reads the sources (milliseconds) and asks the engine once.
 
@@ -70,7 +70,7 @@ def image_status(
     return ImageStatus(tag, state, content, expected, found["Id"], found["Size"], found["Created"])
 
 
-def image_tag(settings: RunnerSettings, target: Target = "training") -> str:
+def image_tag(settings: DockerSettings, target: Target = "training") -> str:
     """The tag a target is built under; the test image is the training image's with ``-test``."""
     if target == "training":
         return settings.image
@@ -79,7 +79,7 @@ def image_tag(settings: RunnerSettings, target: Target = "training") -> str:
 
 
 def build_image(
-    settings: RunnerSettings,
+    settings: DockerSettings,
     progress: Progress,
     network: HostNetwork,
     target: Target = "training",
@@ -176,7 +176,7 @@ def _next_step(output: str, arguments: dict[str, str]) -> str:
     return "Steps that succeeded are kept: run `windtunnel image build` again to go on from there."
 
 
-def _build_arguments(settings: RunnerSettings, network: HostNetwork, progress: Progress) -> dict[str, str]:
+def _build_arguments(settings: DockerSettings, network: HostNetwork, progress: Progress) -> dict[str, str]:
     arguments = network.build_arguments()
     url = settings.torch_index_url
     if url and index_answers(url, network.ca_bundle):

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from windtunnel_local.service.ports import Progress
+from windtunnel_local.service.ground.ports import Progress
 
 _REPORT_EVERY_S = 15.0
 _TAIL_LINES = 20
