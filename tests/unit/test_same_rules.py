@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import ast
 from datetime import datetime, timedelta, timezone
+from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from neuron_sim import collectives
+from neuron_sim.diagnostics import findings
+from windtunnel.priceperf.model.collectives import PASSES
 from windtunnel.priceperf.money import billing as modelled_billing
+from windtunnel.priceperf.workload.counters import SEVERITIES
 from windtunnel_local.service.ground.billed_time import billable_seconds
 from windtunnel_local.service.ground.job import Lifecycle, Transition
 
@@ -21,3 +27,20 @@ def test_describe_and_the_model_bill_by_one_rule(milliseconds: int) -> None:
     ran = (Transition("Downloading", START, end, ""),)
     ended = Lifecycle("Completed", "Completed", ran, START, end, training_start=START, training_end=end)
     assert billable_seconds(ended) == modelled_billing.billable_seconds(milliseconds / 1000)
+
+
+def test_the_simulator_ranks_its_findings_as_reports_do() -> None:
+    """Worst first, in the log and on the page."""
+    assert findings.SEVERITIES == SEVERITIES
+
+
+def test_the_model_knows_every_collective_that_is_counted() -> None:
+    """A kind without figures would be refused."""
+    counted = {
+        call.args[0].value
+        for path in Path(collectives.__path__[0]).glob("*.py")
+        for call in ast.walk(ast.parse(path.read_text()))
+        if isinstance(call, ast.Call) and call.args and isinstance(call.args[0], ast.Constant)
+        and getattr(call.func, "id", getattr(call.func, "attr", "")) in ("Operation", "collective")
+    }  # fmt: skip
+    assert counted == set(PASSES)
