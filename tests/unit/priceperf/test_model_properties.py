@@ -35,7 +35,7 @@ from windtunnel.priceperf import (
 from windtunnel.priceperf.model.collectives import Collective
 from windtunnel.priceperf.model.engines import Product
 from windtunnel.priceperf.model.fixed_costs import TOKENISE_S
-from windtunnel.priceperf.model.host_recording import HostWork
+from windtunnel.priceperf.model.host_tracing import HostWork
 from windtunnel.priceperf.money.decision import cheapest_probabilities, decide
 
 SLACK = 1 + 1e-9

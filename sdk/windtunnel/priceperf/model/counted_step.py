@@ -22,7 +22,7 @@ from ..errors import InvalidInput
 from ..instances import InstanceType
 from .collectives import Collective, Group, buckets, collective_seconds
 from .engines import HALF_SIZE, HOST_S, Constants, Product, Scores, bytes_s, half_size_of, products_s
-from .host_recording import HOST_SPEED, HostWork
+from .host_tracing import HOST_SPEED, HostWork
 from .precision import Precision, compute_seconds
 
 PRODUCT_SLOWDOWN = 1.5
@@ -166,7 +166,7 @@ def step_time(
 ) -> StepTime:
     """The modelled time of one step on ``instance_count`` instances with all their cores.
 
-    ``host_slowness``: see `HOST_SPEED`. A GPU's eager PyTorch records nothing; what launching its kernels
+    ``host_slowness``: see `HOST_SPEED`. A GPU's eager PyTorch traces nothing; what launching its kernels
     takes beyond `HOST_S` is hidden behind the device in all but the smallest steps, and is not modelled.
 
     Raises:

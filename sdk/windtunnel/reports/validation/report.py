@@ -221,8 +221,8 @@ def _reading(validation: Validation) -> tuple[str, ...]:
         "The form of the model was chosen with the built-in rows in sight, by their left-out errors; expect "
         "somewhat larger errors on new ones.",
         "All rows are tuned benchmarks. AWS's one published plain script (BERT base, Amazon Polarity) took "
-        f"{CALIBRATIONS['trn1'].outside_check:.1f} times what its graphs say on trn1, where the host that records "
-        f"them is the slower part ({CALIBRATIONS['trn1'].recorded_check:.2f} times with it), and "
+        f"{CALIBRATIONS['trn1'].outside_check:.1f} times what its graphs say on trn1, where the host that traces "
+        f"them is the slower part ({CALIBRATIONS['trn1'].traced_check:.2f} times with it), and "
         f"{CALIBRATIONS['a100'].outside_check:.2f} times on p4d in fp32: windtunnel report --published.",
     ]
     if validation.built_in:
