@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from tests.fakes.published_work import benchmark_work
 from windtunnel.priceperf import AUTO_CAST, FP32, InvalidInput, calibration_of, instance_type
-from windtunnel.priceperf.model.counted_step import StepTime, step_time
+from windtunnel.priceperf.model.counted_step import step_time
 from windtunnel.priceperf.model.engines import HOST_S
 from windtunnel.priceperf.model.host_tracing import HostWork
+from windtunnel.priceperf.model.step_time import StepTime
 
 TRN1, P4D = instance_type("ml.trn1.32xlarge"), instance_type("ml.p4d.24xlarge")
 SECONDS = st.floats(0, 10)

@@ -13,12 +13,13 @@ from ..instances import InstanceType, instance_type
 from ..model import fixed_costs
 from ..model.collectives import Collective
 from ..model.compile_time import CompiledGraph
-from ..model.counted_step import StepTime, StepWork, step_time
+from ..model.counted_step import StepWork, step_time
 from ..model.described_as_counted import ATTENTION_PRODUCTS
 from ..model.engines import Product, Scores
 from ..model.host_tracing import HOST_SPEED, HostWork
 from ..model.intervals import RangeCheck
 from ..model.precision import GPU_PRECISIONS, Precision
+from ..model.step_time import StepTime
 from ..model.training_settings import DTYPE_BYTES, OPTIMIZER_BYTES, Training
 from .cluster import BatchRule, Cluster, Run
 from .counters import Collectives, Counters, Graphs, Steps, Work
