@@ -229,7 +229,7 @@ def seed(home: Path, names: Sequence[str]) -> None:
     home.mkdir(parents=True)
     store = SqliteStore(home / "state.sqlite")
     for start in range(0, len(names), BATCH):
-        with store._db.transaction() as db:
+        with store.database.transaction() as db:
             for number, name in enumerate(names[start : start + BATCH], start):
                 insert(db, finished(name, number), {})
     store.close()

@@ -11,6 +11,8 @@ import pytest
 import windtunnel
 from windtunnel.cli.main import build_parser
 from windtunnel_local import settings
+from windtunnel_local.runner.docker import settings as docker_settings
+from windtunnel_local.runner.process import settings as process_settings
 
 ROOT = Path(__file__).resolve().parents[2]
 README = ROOT / "README.md"
@@ -63,7 +65,8 @@ def test_the_map_shows_folders_that_exist(name: str) -> None:
 
 def test_settings_are_those_that_the_server_reads() -> None:
     """The table has every variable of the server, but the interpreter of the process runner."""
-    read = set(re.findall(r"^    (WINDTUNNEL_\w+)", str(settings.__doc__), flags=re.MULTILINE))
+    pages = "".join(str(module.__doc__) for module in (settings, docker_settings, process_settings))
+    read = set(re.findall(r"^ *(WINDTUNNEL_\w+)  ", pages, flags=re.MULTILINE))
     told = set(re.findall(r"`(WINDTUNNEL_\w+)`", TEXTS["docs/reference/settings.md"]))
     assert read - told <= {"WINDTUNNEL_SIM_PYTHON"}
     assert told - read == {"WINDTUNNEL_LOCAL_CORES", "WINDTUNNEL_MAX_COST"}

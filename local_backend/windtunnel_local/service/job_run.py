@@ -13,7 +13,7 @@ from windtunnel_local.service.ground.errors import (
     StoreUnavailable,
 )
 from windtunnel_local.service.ground.job import Job
-from windtunnel_local.service.running import limits, slots
+from windtunnel_local.service.running import clean_up, limits
 from windtunnel_local.service.running.container_ends import drain
 from windtunnel_local.service.running.context import Leaving, Run
 from windtunnel_local.service.running.failure_reason import internal_reason
@@ -53,7 +53,7 @@ class JobRun:
                 # In most cases the disk is full. A job whose thread gave up would never end.
                 self._run.leaving.wait(pause_s)
                 pause_s = min(2 * pause_s, _LONGEST_RETRY_S)
-            slots.release(self._run, self._run.records.get(self._name))
+            clean_up.release(self._run, self._run.records.get(self._name))
         except Leaving:
             _log.info("Job %s is left as it is; the next server adopts it.", self._name)
         finally:
@@ -128,5 +128,5 @@ class JobRun:
         except StoreUnavailable:
             if job.lifecycle.secondary != "Downloading":
                 raise
-            slots.remove(self._run, job)  # in most cases it is what was fetched that fills the disk
+            clean_up.remove(self._run, job)  # in most cases it is what was fetched that fills the disk
             self._run.advance(failed)

@@ -26,9 +26,6 @@ TagList: TypeAlias = list[dict[str, str]]
 """Tags as the wire writes them: Key and Value."""
 
 
-_FEW_JOBS = 2_000
-
-
 class TrainingJobService:
     """Create, describe, list, stop, delete and tag training jobs. Safe from several threads.
 
@@ -96,10 +93,6 @@ class TrainingJobService:
         jobs, token = self._ports.store.list_jobs(query)
         answer: dict[str, Any] = {"TrainingJobSummaries": [answers.summary(job) for job in jobs]}
         return answer if token is None else {**answer, "NextToken": token}
-
-    def few(self) -> bool:
-        """Whether a look through the names of all jobs takes less than a millisecond."""
-        return self._ports.store.job_bound() <= _FEW_JOBS
 
     def search(self, query: SearchQuery) -> dict[str, Any]:
         """Search's answer: Results, each a TrainingJob, and NextToken if there is more. May take seconds.

@@ -20,7 +20,7 @@ from windtunnel_local.service.data.trees import remove_tree
 from windtunnel_local.service.ground.errors import StoreUnavailable
 from windtunnel_local.service.ground.job_paths import JobPaths
 from windtunnel_local.service.observed import metric_collector
-from windtunnel_local.service.running import slots
+from windtunnel_local.service.running import clean_up
 
 LINES = [f"line {i}" for i in range(10)]
 
@@ -155,7 +155,7 @@ def test_inputs_that_fill_the_disk(
     monkeypatch.setattr(inputs, "provide_channels", provide)
     world.service.create(request())
     wait_for(full.is_set)
-    monkeypatch.setattr(slots, "remove_tree", remove)
+    monkeypatch.setattr(clean_up, "remove_tree", remove)
     assert world.finish().lifecycle.status == "Failed"
     assert reason(world).startswith("ClientError: No space is left on the disk of WINDTUNNEL_HOME")
 

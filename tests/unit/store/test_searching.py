@@ -264,8 +264,8 @@ def test_what_cannot_be_searched_is_refused(jobs: SqliteStore, members: dict[str
 
 def test_a_search_that_takes_too_long_ends(jobs: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """No reader may keep the log from being folded in; the next search is not disturbed."""
-    monkeypatch.setattr(database, "_STEPS_BETWEEN_LOOKS", 1)
-    monkeypatch.setattr(database, "_LONGEST_SEARCH_S", -1.0)
+    monkeypatch.setattr(database, "STEPS_BETWEEN_LOOKS", 1)
+    monkeypatch.setattr(database, "LONGEST_SEARCH_S", -1.0)
     with pytest.raises(StoreUnavailable, match="Narrow it"):
         names(jobs)
     monkeypatch.undo()

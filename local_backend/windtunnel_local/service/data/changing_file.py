@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import io
 import os
-import stat
 from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, cast
 
+from windtunnel_local.service.data.untrusted_files import open_descriptor
 from windtunnel_local.service.ground.job_paths import JobPaths
-
-_OPEN_FILES = Path("/proc/self/fd")
 
 
 class Changed(Exception):
@@ -39,20 +37,10 @@ class WholeFile:
 
     def __enter__(self) -> WholeFile:
         """Open it. Raises ``Changed``, ``OSError``."""
-        # Not blocking: the script may have put a pipe in the file's place.
-        descriptor = os.open(self._path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        try:
-            status = os.fstat(descriptor)
-            regular = stat.S_ISREG(status.st_mode) and _stamp(status) == self._expected
-            # Where the open file really is: between a look and the opening, any folder may become a link.
-            if not regular or (
-                _OPEN_FILES.is_dir() and not self._folders.holds(_OPEN_FILES / str(descriptor))
-            ):
-                raise Changed(self._path)
-            self._raw = _Guarded(descriptor, self._expected, self._abandon)
-        except BaseException:
-            os.close(descriptor)
-            raise
+        self._raw = _Guarded(open_descriptor(self._path, self._folders), self._expected, self._abandon)
+        if not self._raw.is_unchanged():
+            self._raw.close()
+            raise Changed(self._path)
         return self
 
     def __exit__(
@@ -83,9 +71,12 @@ class _Guarded(io.RawIOBase):
         if self._abandon():
             raise Changed("called off")
         count = os.readv(self._descriptor, [buffer])
-        if count == 0 and _stamp(os.fstat(self._descriptor)) != self._expected:
+        if count == 0 and not self.is_unchanged():
             raise Changed("written meanwhile")
         return count
+
+    def is_unchanged(self) -> bool:
+        return _stamp(os.fstat(self._descriptor)) == self._expected
 
     def close(self) -> None:
         if not self.closed:

@@ -24,23 +24,24 @@ def open_regular(path: Path, folders: JobPaths) -> BinaryIO:
     Raises:
         OSError: there is none, it leads out of the folder, or it is a pipe, device or folder.
     """
+    return os.fdopen(open_descriptor(path, folders), "rb")
+
+
+def open_descriptor(path: Path, folders: JobPaths) -> int:
+    """`open_regular`, as a file descriptor."""
     if not folders.holds(path):
         raise FileNotFoundError(f"{path} leads out of the job's folder")
+    # Not blocking: a pipe may stand in the file's place.
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
-        # Again, of the file that is open now: the script may have swapped it since.
-        inside = not _OPEN_FILES.is_dir() or _place(descriptor).is_relative_to(folders.root.resolve())
+        # Again, of the file that is open now: the script may have swapped it, or a folder above it, since.
+        inside = not _OPEN_FILES.is_dir() or folders.holds(_OPEN_FILES / str(descriptor))
         if not stat.S_ISREG(os.fstat(descriptor).st_mode) or not inside:
             raise FileNotFoundError(f"{path} is no file of the job's own")
-        return os.fdopen(descriptor, "rb")
     except BaseException:
         os.close(descriptor)
         raise
-
-
-def _place(descriptor: int) -> Path:
-    """Where an open file is, by the kernel's word."""
-    return (_OPEN_FILES / str(descriptor)).readlink()
+    return descriptor
 
 
 def require_room(paths: Iterable[Path], folders: JobPaths, *, packed: bool = False) -> None:

@@ -175,10 +175,6 @@ class Store(Protocol):
         """One page and the token of the next (None at the end)."""
         ...
 
-    def job_bound(self) -> int:
-        """There are no more jobs than this; known without counting them."""
-        ...
-
     def search_jobs(self, query: SearchQuery) -> tuple[Sequence[tuple[Job, Mapping[str, str]]], str | None]:
         """One page of jobs with their tags, and the token of the next; may walk all jobs."""
         ...

@@ -85,8 +85,8 @@ class MetricsService:
                 f" {MAX_DATAPOINTS:,}. You may reduce the datapoints requested by increasing Period, or"
                 " decreasing the time range."
             )
-        plain = {stat: _statistic(stat) for stat in statistics}
-        percentiles = {stat: _statistic(stat) for stat in extended}
+        plain = {stat: statistic(stat) for stat in statistics}
+        percentiles = {stat: statistic(stat) for stat in extended}
         points = []
         for moment, values in self._buckets(namespace, name, dimensions, start, end, period_s):
             point: dict[str, Any] = {"Timestamp": moment, "Unit": "None"}
@@ -182,7 +182,7 @@ class MetricsService:
                 f"MetricDataQueries {query['Id']!r}: this backend serves MetricStat, not Expression (no metric"
                 " math, no Metrics Insights); ask for the metric itself and compute from its values."
             )
-        metric, compute = stat["Metric"], _statistic(stat["Stat"])
+        metric, compute = stat["Metric"], statistic(stat["Stat"])
         _check_period(stat["Period"])
         buckets = self._buckets(
             metric.get("Namespace"),
@@ -227,7 +227,7 @@ def _check_period(period_s: int) -> None:
     )
 
 
-def _statistic(stat: str) -> Callable[[Values], float]:
+def statistic(stat: str) -> Callable[[Values], float]:
     """The function of a statistic: one of the five, or a percentile such as p50 or p99.9."""
     if stat in _STATISTICS:
         return _STATISTICS[stat]

@@ -6,7 +6,6 @@ from windtunnel_local.service.ground import lifecycle
 from windtunnel_local.service.ground.job import Job, SecondaryStatus
 from windtunnel_local.service.request import plan
 from windtunnel_local.service.running.context import Run
-from windtunnel_local.service.running.slots import claim
 
 _PROGRESS_INTERVAL_S = 0.2
 _TICKS_IN_LINE = 20
@@ -35,7 +34,7 @@ def wait_in_line(run: Run, job: Job) -> None:
 def _provision(run: Run, job: Job, secondary: SecondaryStatus) -> None:
     """Make sure of the image; the builder's progress is the transition's message."""
     run.check_time(secondary)
-    job = claim(run, job)
+    job = run.pools.claim(job.name, run.leaving)
     run.check_time(secondary)
     clock = run.ports.clock
     last_s: float | None = None

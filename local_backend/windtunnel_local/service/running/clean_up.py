@@ -1,4 +1,4 @@
-"""What a job takes at its start and gives back at its end: containers and a folder of files."""
+"""What becomes of a job's containers and folder when it has ended."""
 
 from __future__ import annotations
 
@@ -15,27 +15,19 @@ _AWAY_PATIENCE_S = 600.0
 _AWAY_POLL_S = 0.5
 
 
-def claim(run: Run, job: Job) -> Job:
-    """Called once the queue has let the job in, before anything is prepared; returns its record.
-
-    It may take over what an earlier job has left (`Job.slot`). Repeatable.
-    """
-    return run.pools.claim(job.name, run.leaving)
-
-
 def release(run: Run, job: Job) -> None:
-    """Called at the job's end. The record is final already, so nothing here may fail the job. Repeatable.
+    """Remove them, or make them ready for a later job if they are kept for one. Repeatable.
 
-    Containers that are kept for a later job stay, and get ready for it.
+    The job's record is final by now: nothing here fails the job.
     """
     if not run.pools.settle(job):
         remove(run, job)
 
 
 def remove(run: Run, job: Job) -> None:
-    """Remove containers and folder; an engine that is away is waited for, if the job had come to use it.
+    """Remove them. An engine that is away is waited for, unless the job never started a container. Repeatable.
 
-    Repeatable. What is not removed now, the next server removes.
+    What is not removed now, the next server removes.
     """
     clock = run.ports.clock
     deadline = clock.monotonic() + (_AWAY_PATIENCE_S if job.lifecycle.training_start is not None else 0)
