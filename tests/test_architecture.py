@@ -68,7 +68,7 @@ RULES = (
         "windtunnel.reports",
         (
             *_sdk("rendering", "prices", "rehearsal", "user_calibration"),
-            *_sdk("request.instance_groups", "session.training_service", "session.local_server"),
+            *_sdk("request.instance_groups", "session.training_service"),
             "rich",
             "matplotlib",
         ),

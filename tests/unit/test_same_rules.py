@@ -9,8 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from neuron_sim.counters.records import CollectiveKind
+from neuron_sim.diagnostics import findings
 from windtunnel.priceperf.model.collectives import PASSES
 from windtunnel.priceperf.money import billing as modelled_billing
+from windtunnel.priceperf.workload.counters import SEVERITIES
 from windtunnel_local.service.ground.billed_time import billable_seconds
 from windtunnel_local.service.ground.job import Lifecycle, Transition
 
@@ -24,6 +26,11 @@ def test_describe_and_the_model_bill_by_one_rule(milliseconds: int) -> None:
     ran = (Transition("Downloading", START, end, ""),)
     ended = Lifecycle("Completed", "Completed", ran, START, end, training_start=START, training_end=end)
     assert billable_seconds(ended) == modelled_billing.billable_seconds(milliseconds / 1000)
+
+
+def test_the_simulator_ranks_its_findings_as_reports_do() -> None:
+    """Worst first, in the log and on the page."""
+    assert findings.SEVERITIES == SEVERITIES
 
 
 def test_every_kind_of_collective_that_is_counted_has_a_price() -> None:

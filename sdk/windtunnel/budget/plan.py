@@ -141,9 +141,8 @@ def _price(book: PriceBook, instance_type: str, on: date, region: str | None) ->
         where = f" in {region}" if region else ""
         raise ConfigurationError(
             f"max_cost= needs a price, and no price of {instance_type}{where} is known on {on}. "
-            "`windtunnel prices refresh` may fetch it; or give it: fit(prices=PriceBook([*BUILT_IN, "
-            "Price(...)])) "
-            "from windtunnel.priceperf.prices."
+            "`windtunnel prices refresh` may fetch it; or give it: fit(prices=PriceBook().adding([Price(...)])), "
+            "both from windtunnel.priceperf."
         ) from error
 
 

@@ -240,7 +240,8 @@ class TrainingJob:
         self, full_scale: FullScale | None = None, *, prices_on: date | None = None, **more: Any
     ) -> PricePerformance:
         """What the job, of size ``full_scale`` (None: as it ran), would take and cost on Trainium and p4d, at the
-        prices of a day (None: at each change), or did cost on AWS. ``more``: see `report.report_for_job`.
+        prices of a day (None: at each change), or did cost on AWS. ``more``: see
+        `reports.for_job.report_for_job`.
         """
         from windtunnel.reports.for_job import report_for_job
 

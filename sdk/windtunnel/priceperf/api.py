@@ -14,11 +14,12 @@ from .errors import (
 )
 from .instances import CATALOG, NEURON_TYPES, Figure, InstanceType, instance_type
 from .model.architectures import ARCHITECTURES, Architecture
-from .model.counted_step import StepTime, StepWork, step_time
-from .model.described_step import TrainingStep, training_step
+from .model.counted_step import StepWork, step_time
+from .model.described_step import training_step
 from .model.fixed_costs import FixedCost
 from .model.intervals import RangeCheck
 from .model.precision import AUTO_CAST, BF16_AUTOCAST, FP32, TF32, Precision
+from .model.step_time import StepTime
 from .model.training_settings import Training
 from .money.billing import (
     billable_seconds,
@@ -94,7 +95,6 @@ __all__ = [
     "StepTime",
     "StepWork",
     "Training",
-    "TrainingStep",
     "UnknownInstance",
     "Verdict",
     "Workload",

@@ -7,7 +7,7 @@ from typing import Any
 
 from windtunnel.priceperf import PublishedComparison, published_comparison
 from windtunnel.priceperf.published.bert_jobs import SOURCE, PublishedJob
-from windtunnel.priceperf.published.bert_jobs_predicted import Predictions, predictions, without_recording
+from windtunnel.priceperf.published.bert_jobs_predicted import Predictions, predictions, without_tracing
 from windtunnel.priceperf.published.bert_rehearsal import COUNTERS, HOST_CPU
 from windtunnel.rendering.document import Document, Row, Section
 from windtunnel.rendering.report import Report
@@ -164,16 +164,16 @@ def _predicted(predicted: Predictions) -> Section:
         ),
     ]
     trn1 = predicted.trn1.estimate
-    recording = COUNTERS["train"]["least_trace_seconds"]
-    bare = without_recording().trn1.iterations_per_second
+    tracing = COUNTERS["train"]["least_trace_seconds"]
+    bare = without_tracing().trn1.iterations_per_second
     notes = (
         "From a rehearsal of the example with BERT base's dimensions (batch 8 a core, 256 in all, sequence 128) on "
         "2 simulated cores; tests/benchmarks/published_job.py repeats it. None of these figures is in the "
         "calibration of the steps.",
-        f"On trn1 the host decides: recording a step in Python took {recording * 1e3:.0f} ms of the processor of the "
+        f"On trn1 the host decides: tracing a step in Python took {tracing * 1e3:.0f} ms of the processor of the "
         f"rehearsal ({HOST_CPU}), and the NeuronCore's work is modelled with "
         f"{(trn1.step.total_s - trn1.step.host_s) * 1e3:.0f} ms, behind which as much of it is hidden. "
-        f"Without the host this model says {bare:.1f} iterations/s. Most of the recording is the optimizer, "
+        f"Without the host this model says {bare:.1f} iterations/s. Most of the tracing is the optimizer, "
         "tensor by tensor.",
         "The interval holds the speed of another processor (assumed 0.65 to 1.6 times the seconds), which is the "
         "largest doubt here: neither AWS's host nor its versions of PyTorch and transformers (2022) ran here.",

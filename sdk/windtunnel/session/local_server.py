@@ -8,7 +8,6 @@ key pair.
 from __future__ import annotations
 
 import fcntl
-import http.client
 import json
 import os
 import signal
@@ -24,8 +23,8 @@ from pathlib import Path
 from windtunnel import settings
 from windtunnel._version import __version__
 from windtunnel.errors import BackendError
+from windtunnel.session.training_service import LOCAL_ACCOUNT
 
-DEFAULT_ACCOUNT = "000000000000"
 DEFAULT_REGION = "us-east-1"
 START_TIMEOUT_S = 20.0
 
@@ -184,7 +183,7 @@ class Backend:
     def account_and_region(self) -> tuple[str, str]:
         """The account and region that the backend plays, also before its first start."""
         if not (self.home / "credentials.json").exists():
-            return DEFAULT_ACCOUNT, DEFAULT_REGION
+            return LOCAL_ACCOUNT, DEFAULT_REGION
         credentials = self.credentials()
         return credentials.account_id, credentials.region
 
@@ -286,6 +285,8 @@ def _alive(pid: int) -> bool:
 
 def _healthy(backend: RunningBackend) -> bool:
     """Whether GET /health is answered by that very process."""
+    import http.client  # with ssl and email behind it, it takes as long to import as all of ours
+
     scheme, _, address = backend.endpoint.partition("://")
     if scheme != "http":
         return False

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from typing import IO, Any, Protocol
 
 LOG_GROUP = "/aws/sagemaker/TrainingJobs"
+LOCAL_ACCOUNT = "000000000000"
+"""The account that the local server plays; no one has it on AWS."""
 TERMINAL = frozenset({"Completed", "Failed", "Stopped"})
 """Statuses of a job that has ended."""
 

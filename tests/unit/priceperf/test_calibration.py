@@ -20,7 +20,7 @@ from windtunnel.priceperf.calibration.fitting import (
 )
 from windtunnel.priceperf.calibration.published_rows import rows_of
 from windtunnel.priceperf.model.intervals import COVERAGE, Range, check_ranges, half_width, measured_coverage
-from windtunnel.priceperf.published.bert_jobs_predicted import predictions, without_recording
+from windtunnel.priceperf.published.bert_jobs_predicted import predictions, without_tracing
 
 FAMILIES = ("trn1", "a100")
 CENTRE = {"model size": 3e8, "sequence length": 256.0}
@@ -105,13 +105,13 @@ def test_the_interval_of_counts_covers_what_it_says(family: str) -> None:
 
 
 def test_the_outside_check_is_the_published_job() -> None:
-    """The plain script's ratio is that of the rehearsed prediction, p4d in fp32, with and without recording."""
-    recorded, bare = predictions(), without_recording()
+    """The plain script's ratio is that of the rehearsed prediction, p4d in fp32, with and without tracing."""
+    traced, bare = predictions(), without_tracing()
     trn1, a100 = CALIBRATIONS["trn1"], CALIBRATIONS["a100"]
     assert trn1.outside_check == pytest.approx(1 + bare.trn1.iterations_error, abs=1e-3)
-    assert trn1.recorded_check == pytest.approx(1 + recorded.trn1.iterations_error, abs=1e-3)
-    assert a100.outside_check == pytest.approx(1 + recorded.p4d.iterations_error, abs=1e-3)
-    assert a100.recorded_check == a100.outside_check
+    assert trn1.traced_check == pytest.approx(1 + traced.trn1.iterations_error, abs=1e-3)
+    assert a100.outside_check == pytest.approx(1 + traced.p4d.iterations_error, abs=1e-3)
+    assert a100.traced_check == a100.outside_check
 
 
 def test_every_published_row_is_in() -> None:

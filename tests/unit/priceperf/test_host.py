@@ -1,4 +1,4 @@
-"""Recording a step costs what the device does not hide."""
+"""Tracing a step costs what the device does not hide."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from tests.fakes.published_work import benchmark_work
 from windtunnel.priceperf import AUTO_CAST, FP32, InvalidInput, calibration_of, instance_type
-from windtunnel.priceperf.model.counted_step import StepTime, step_time
+from windtunnel.priceperf.model.counted_step import step_time
 from windtunnel.priceperf.model.engines import HOST_S
-from windtunnel.priceperf.model.host_recording import HostWork
+from windtunnel.priceperf.model.host_tracing import HostWork
+from windtunnel.priceperf.model.step_time import StepTime
 
 TRN1, P4D = instance_type("ml.trn1.32xlarge"), instance_type("ml.p4d.24xlarge")
 SECONDS = st.floats(0, 10)
@@ -28,14 +29,14 @@ def step(host: HostWork | None, name: str = "ml.trn1.32xlarge") -> StepTime:
 
 
 def test_the_longer_of_device_and_recording_sets_the_step() -> None:
-    """Hidden when shorter; when longer, the step takes as long as recording does."""
+    """Hidden when shorter; when longer, the step takes as long as tracing does."""
     alone = step(None).total_s
     assert step(HostWork(alone / 3)).total_s == alone
     assert step(HostWork(3 * alone)).total_s == pytest.approx(3 * alone + HOST_S)
 
 
 def test_a_script_that_reads_values_waits_for_both() -> None:
-    """Reading in each step adds recording to the device's time; in every second step, half of that."""
+    """Reading in each step adds tracing to the device's time; in every second step, half of that."""
     alone = step(None).total_s
     assert step(HostWork(0.01, reads=1.0)).total_s == pytest.approx(alone + 0.01)
     assert step(HostWork(0.01, reads=0.5)).total_s == pytest.approx(alone + 0.005)
@@ -48,14 +49,14 @@ def test_a_gpu_records_nothing() -> None:
 
 @given(SECONDS, SECONDS, st.floats(0, 1), st.floats(0.5, 2))
 def test_never_less_than_the_device_nor_more_than_both(
-    device: float, record: float, reads: float, slowness: float
+    device: float, trace: float, reads: float, slowness: float
 ) -> None:
     """Between the longer of the two and their sum, and a slower host never makes a step shorter."""
-    added = HostWork(record, reads).not_hidden_s(device, slowness)
+    added = HostWork(trace, reads).not_hidden_s(device, slowness)
     slack = 1e-9
-    assert max(device, record * slowness) <= device + added + slack
-    assert added <= record * slowness + slack
-    assert HostWork(record, reads).not_hidden_s(device, slowness * 1.5) >= added - slack
+    assert max(device, trace * slowness) <= device + added + slack
+    assert added <= trace * slowness + slack
+    assert HostWork(trace, reads).not_hidden_s(device, slowness * 1.5) >= added - slack
 
 
 def test_impossible_hosts_are_refused() -> None:

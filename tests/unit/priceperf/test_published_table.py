@@ -11,7 +11,7 @@ import pytest
 import windtunnel.priceperf
 from windtunnel.priceperf import published_comparison
 from windtunnel.priceperf.model.fixed_costs import TOKENISE_S
-from windtunnel.priceperf.published.bert_jobs_predicted import predictions, without_recording
+from windtunnel.priceperf.published.bert_jobs_predicted import predictions, without_tracing
 
 TABLE = published_comparison()
 PREDICTED = predictions()
@@ -57,7 +57,7 @@ def test_the_jobs_are_predicted_from_a_rehearsal() -> None:
 def test_published_p4d_is_full_fp32_and_published_trn1_waits_for_its_host() -> None:
     """In TF32 p4d would do more than three times the printed iterations/s; without its host trn1 twice as many."""
     assert PREDICTED.p4d_tf32.iterations_error > 2
-    assert without_recording().trn1.iterations_error > 0.9
+    assert without_tracing().trn1.iterations_error > 0.9
     assert PREDICTED.trn1.estimate.step.largest == "host"
 
 

@@ -200,7 +200,7 @@ def test_a_timed_host_narrows_the_interval_and_the_words(counters: Any) -> None:
     trn1 = CALIBRATIONS["trn1"]
     without, with_host = (text_of(windtunnel.compare(given, full_scale=FULL)) for given in (plain, timed))
     assert f"which took {trn1.outside_check:.1f} times what this model says." in without
-    assert f"took {trn1.recorded_check:.2f} times what this model says with the host's recording" in with_host
+    assert f"took {trn1.traced_check:.2f} times what this model says with the host's tracing" in with_host
 
 
 def test_the_precision_behind_the_answer_is_in_the_headline(counters: Any) -> None:

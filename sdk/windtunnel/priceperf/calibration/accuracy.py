@@ -16,9 +16,10 @@ from statistics import mean, median
 
 from ..errors import PricePerfError
 from ..instances import instance_type
-from ..model.described_step import TrainingStep, training_step
+from ..model.described_step import training_step
 from ..model.engines import Constants
 from ..model.intervals import measured_coverage
+from ..model.step_time import StepTime
 from .calibrations import CALIBRATIONS, Calibration, calibration_of
 from .described_range import description_check, is_known
 from .fitting import fit, of_other_families, same_configuration, step_s
@@ -50,7 +51,7 @@ class RowCheck:
     high: float | None = None
     inside: bool | None = None
     calibrated: bool = False
-    step: TrainingStep | None = None
+    step: StepTime | None = None
     outside_range: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     reason: str | None = None

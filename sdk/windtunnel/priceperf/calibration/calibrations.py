@@ -59,12 +59,12 @@ class Calibration:
     outside_check: float
     """Published / modelled step time of the one published job that is a plain script, not a tuned
     benchmark (`published`: AWS's BERT base classification). It took no part in the fit."""
-    recorded_check: float
-    """The same where the host's recording of the step is known, from a rehearsal of that job."""
+    traced_check: float
+    """The same where the host's tracing of the step is known, from a rehearsal of that job."""
 
     @property
     def is_neuron(self) -> bool:
-        """Whether it is of NeuronCores, whose scripts XLA records on the host."""
+        """Whether it is of NeuronCores, whose scripts XLA traces on the host."""
         return instance_type(self.rows[0].instance_type).is_neuron
 
     @property
@@ -103,11 +103,11 @@ class Calibration:
     @property
     def log_slow(self) -> float:
         """How much slower: the same, and never less than the plain script was."""
-        return self.log_slower(recorded=False)
+        return self.log_slower(traced=False)
 
-    def log_slower(self, *, recorded: bool) -> float:
-        """`log_slow`; less where a rehearsal has measured how long the host records a step."""
-        return max(self.log_fast, math.log(self.recorded_check if recorded else self.outside_check))
+    def log_slower(self, *, traced: bool) -> float:
+        """`log_slow`; less where a rehearsal has measured how long the host traces a step."""
+        return max(self.log_fast, math.log(self.traced_check if traced else self.outside_check))
 
     @property
     def ranges(self) -> tuple[Range, ...]:
@@ -119,13 +119,13 @@ class Calibration:
 
 
 def check_range(
-    calibration: Calibration, values: Mapping[str, float | None], *, recorded: bool = False
+    calibration: Calibration, values: Mapping[str, float | None], *, traced: bool = False
 ) -> RangeCheck:
     """Compare a rehearsed job's quantities with the calibrated range and widen the error outside it.
 
-    ``recorded``: the rehearsal measured how long the host records a step.
+    ``traced``: the rehearsal measured how long the host traces a step.
     """
-    slow = calibration.log_slower(recorded=recorded)
+    slow = calibration.log_slower(traced=traced)
     return check_ranges(calibration.ranges, values, calibration.log_fast, slow)
 
 
@@ -180,7 +180,7 @@ def calibration(key: str, fitted: Mapping[str, Any]) -> Calibration:
         tuple(errors[row.config][0] for row in rows),
         tuple(errors[row.config][1] for row in rows),
         fitted["outside_check"],
-        fitted["recorded_check"],
+        fitted["traced_check"],
     )
 
 

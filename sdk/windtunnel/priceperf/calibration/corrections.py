@@ -33,8 +33,8 @@ from statistics import NormalDist, mean, stdev
 
 from ..errors import InvalidInput
 from ..instances import instance_type
-from ..model.counted_step import StepTime
 from ..model.intervals import COVERAGE, RangeCheck
+from ..model.step_time import StepTime
 from .calibrations import CALIBRATIONS, Calibration, calibration_of
 
 Z = NormalDist().inv_cdf((1 + COVERAGE) / 2)

@@ -22,8 +22,9 @@ from ..errors import InvalidInput
 from ..instances import InstanceType
 from .collectives import Collective, Group, buckets, collective_seconds
 from .engines import HALF_SIZE, HOST_S, Constants, Product, Scores, bytes_s, half_size_of, products_s
-from .host_recording import HOST_SPEED, HostWork
+from .host_tracing import HOST_SPEED, HostWork
 from .precision import Precision, compute_seconds
+from .step_time import StepTime
 
 PRODUCT_SLOWDOWN = 1.5
 """What the sizes of a step's products cost over large ones: 1.4 to 1.7 in the rows with eager attention."""
@@ -90,72 +91,6 @@ class StepWork:
         )
 
 
-@dataclass(frozen=True)
-class StepTime:
-    """Seconds of one optimizer step, counted or described.
-
-    ``overlapped_s`` is the part of ``compute_s`` + ``memory_s`` that runs at the same time;
-    ``collective_s`` is all of the collectives' time, ``exposed_collective_s`` the part that nothing hides.
-    Of that, ``tensor_parallel_s``, ``pipeline_transfer_s`` and ``weights_gathered_s`` are told apart in a
-    description; the rest is gradients. Counts have the optimizer in ``memory_s``, and neither a bubble nor
-    stragglers.
-    """
-
-    compute_s: float
-    memory_s: float
-    overlapped_s: float
-    collective_s: float
-    exposed_collective_s: float
-    host_s: float
-    tensor_parallel_s: float = 0.0
-    pipeline_transfer_s: float = 0.0
-    weights_gathered_s: float = 0.0
-    bubble_s: float = 0.0
-    optimizer_s: float = 0.0
-    straggling_s: float = 0.0
-
-    @property
-    def total_s(self) -> float:
-        """Seconds from one step to the next."""
-        return (
-            self.compute_s + self.memory_s - self.overlapped_s + self.exposed_collective_s
-            + self.host_s + self.bubble_s + self.optimizer_s + self.straggling_s
-        )  # fmt: skip
-
-    @property
-    def gradients_s(self) -> float:
-        """What of the collectives is neither tensor-parallel, nor between stages, nor gathered weights."""
-        named = self.tensor_parallel_s + self.pipeline_transfer_s + self.weights_gathered_s
-        return max(0.0, self.exposed_collective_s - named)
-
-    @property
-    def parts(self) -> Mapping[str, float]:
-        """Parts by name that add up to `total_s`, none negative: what a breakdown shows."""
-        return {
-            "compute": self.compute_s,
-            "memory not behind compute": self.memory_s - self.overlapped_s,
-            "tensor-parallel collectives": self.tensor_parallel_s,
-            "transfers between stages": self.pipeline_transfer_s,
-            "gathered weights": self.weights_gathered_s,
-            "gradients": self.gradients_s,
-            "pipeline bubble": self.bubble_s,
-            "optimizer": self.optimizer_s,
-            "host": self.host_s,
-            "stragglers": self.straggling_s,
-        }
-
-    @property
-    def largest(self) -> str:
-        """What takes most of the step: compute, memory, collectives or host."""
-        parts = {
-            "compute": self.compute_s,
-            "memory": self.memory_s,
-            "collectives": self.exposed_collective_s,
-            "host": self.host_s,
-        }
-        return max(parts, key=lambda name: parts[name])
-
-
 def step_time(
     work: StepWork,
     instance: InstanceType,
@@ -166,7 +101,7 @@ def step_time(
 ) -> StepTime:
     """The modelled time of one step on ``instance_count`` instances with all their cores.
 
-    ``host_slowness``: see `HOST_SPEED`. A GPU's eager PyTorch records nothing; what launching its kernels
+    ``host_slowness``: see `HOST_SPEED`. A GPU's eager PyTorch traces nothing; what launching its kernels
     takes beyond `HOST_S` is hidden behind the device in all but the smallest steps, and is not modelled.
 
     Raises:
@@ -191,9 +126,9 @@ def step_time(
         compute_s=compute,
         memory_s=memory,
         overlapped_s=overlapped,
-        collective_s=collective,
-        exposed_collective_s=exposed,
         host_s=host,
+        gradients_s=exposed,
+        hidden_collective_s=collective - exposed,
     )
 
 

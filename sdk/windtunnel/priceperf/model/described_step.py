@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from ..errors import InvalidInput
 from ..instances import InstanceType
@@ -29,6 +28,7 @@ from .engines import (
     bytes_s,
     products_s,
 )
+from .step_time import StepTime
 from .training_settings import DTYPE_BYTES, Training
 
 _WEIGHT_MOVES = 5
@@ -39,38 +39,9 @@ _FLASH_FORWARD, _FLASH_BACKWARD = 2, 5  # products of a flash attention kernel; 
 _CAUSAL = 0.5  # a flash attention kernel skips the upper half of the scores
 
 
-@dataclass(frozen=True)
-class TrainingStep:
-    """Seconds of one optimizer step on one worker; the parts add up to ``total_s``.
-
-    ``overlapped_s``: the part of ``products_s`` + ``memory_s`` that runs at the same time.
-    """
-
-    products_s: float
-    memory_s: float
-    overlapped_s: float
-    tensor_parallel_s: float
-    pipeline_transfer_s: float
-    bubble_s: float
-    host_s: float
-    weights_gathered_s: float
-    gradients_s: float
-    optimizer_s: float
-    straggling_s: float
-
-    @property
-    def total_s(self) -> float:
-        """From one step to the next."""
-        return (
-            self.products_s + self.memory_s - self.overlapped_s
-            + self.tensor_parallel_s + self.pipeline_transfer_s + self.bubble_s + self.host_s
-            + self.weights_gathered_s + self.gradients_s + self.optimizer_s + self.straggling_s
-        )  # fmt: skip
-
-
 def training_step(
     training: Training, instance: InstanceType, constants: Constants, instance_count: int | None = None
-) -> TrainingStep:
+) -> StepTime:
     """The modelled step of a description on ``instance_count`` instances (default: as many as it needs).
 
     Raises:
@@ -93,8 +64,8 @@ def training_step(
     microbatch = worked + gathered
     n = training.microbatches
     bubble = (training.pipeline_parallel - 1) * microbatch
-    return TrainingStep(
-        products_s=n * products,
+    return StepTime(
+        compute_s=n * products,
         memory_s=n * memory,
         overlapped_s=n * overlapped,
         tensor_parallel_s=n * tensor_parallel,
@@ -102,8 +73,8 @@ def training_step(
         bubble_s=bubble,
         host_s=n * HOST_S,
         weights_gathered_s=n * gathered,
-        gradients_s=reduced,
         optimizer_s=_optimizer_s(training, instance, constants),
+        gradients_s=reduced,
         straggling_s=(n * microbatch + bubble) * constants.straggling * math.log2(count),
     )
 

@@ -16,11 +16,11 @@ from ..calibration.corrections import Correction, Corrections
 from ..errors import InvalidInput, PriceUnknown
 from ..instances import GIB, InstanceType, instance_type
 from ..model import fixed_costs
-from ..model.counted_step import StepTime
 from ..model.fixed_costs import FixedCost
 from ..model.intervals import RangeCheck
 from ..model.memory_need import MemoryNeed, memory_need
 from ..model.precision import AUTO_CAST, Precision
+from ..model.step_time import StepTime
 from ..model.training_settings import Training
 from ..workload.cluster import BATCH_RULES, BatchRule, Cluster, Run
 from ..workload.full_scale import FullScale

@@ -149,7 +149,7 @@ def predictions(counters: Mapping[str, Any] = COUNTERS) -> Predictions:
     return Predictions(modelled(TRN1, AUTO_CAST), modelled(P4D, FP32), modelled(P4D, TF32), crossed)
 
 
-def without_recording(counters: Mapping[str, Any] = COUNTERS) -> Predictions:
-    """The same from counters that do not tell what the host records, as those of earlier versions."""
+def without_tracing(counters: Mapping[str, Any] = COUNTERS) -> Predictions:
+    """The same from counters that do not tell what the host traces, as those of earlier versions."""
     train = {key: value for key, value in counters["train"].items() if key != "least_trace_seconds"}
     return predictions({**counters, "train": train})

@@ -13,12 +13,13 @@ from ..instances import InstanceType, instance_type
 from ..model import fixed_costs
 from ..model.collectives import Collective
 from ..model.compile_time import CompiledGraph
-from ..model.counted_step import StepTime, StepWork, step_time
+from ..model.counted_step import StepWork, step_time
 from ..model.described_as_counted import ATTENTION_PRODUCTS
 from ..model.engines import Product, Scores
-from ..model.host_recording import HOST_SPEED, HostWork
+from ..model.host_tracing import HOST_SPEED, HostWork
 from ..model.intervals import RangeCheck
 from ..model.precision import GPU_PRECISIONS, Precision
+from ..model.step_time import StepTime
 from ..model.training_settings import DTYPE_BYTES, OPTIMIZER_BYTES, Training
 from .cluster import BatchRule, Cluster, Run
 from .counters import Collectives, Counters, Graphs, Steps, Work
@@ -159,16 +160,16 @@ class Counted:
     def range_check(self, run: Run, full_scale: FullScale) -> RangeCheck:
         """Against the data-parallel rows; the interval is that of rows predicted from counts.
 
-        Where the host records longer than the device works, the interval has the host's speed in it too.
+        Where the host traces longer than the device works, the interval has the host's speed in it too.
         """
         values = {
             "model size": self.parameters,
             "sequence length": full_scale.sequence_length,
             "work of a step": math.fsum(self.at(run.samples_per_worker, run.precision).flops.values()),
         }
-        recorded = self.step.host is not None
-        check = check_range(calibration_of(run.instance), values, recorded=recorded)
-        if not (recorded and run.instance.is_neuron):
+        traced = self.step.host is not None
+        check = check_range(calibration_of(run.instance), values, traced=traced)
+        if not (traced and run.instance.is_neuron):
             return check
         middle = self.train_step(run).total_s
         slow = math.log(self._train_step(run, HOST_SPEED.high).total_s / middle)

@@ -16,11 +16,11 @@ from ..model import fixed_costs
 from ..model.architectures import ARCHITECTURES, Architecture
 from ..model.architectures import architecture as architecture_named
 from ..model.compile_time import CompiledGraph
-from ..model.counted_step import StepTime
-from ..model.described_step import TrainingStep, training_flops, training_step
+from ..model.described_step import training_flops, training_step
 from ..model.intervals import RangeCheck
 from ..model.memory_need import usual_attention, usual_recompute
 from ..model.precision import BF16_AUTOCAST, GPU_PRECISIONS, Precision
+from ..model.step_time import StepTime
 from ..model.training_settings import DTYPE_BYTES, Attention, Recompute, Training, ZeroStage
 from .cluster import BatchRule, Cluster, Run
 from .full_scale import LARGEST, FullScale
@@ -211,26 +211,24 @@ class Described:
 
     def train_step(self, run: Run) -> StepTime:
         """The predicted optimizer step."""
-        return _as_step_time(self._predicted(run))
+        return self._predicted(run)
 
     def evaluation_step(self, run: Run) -> StepTime:
         """A forward pass is one of a training pass's three, with half of its tensor-parallel collectives."""
         step = self._predicted(run, recompute="none")
         third = 1 / 3
-        return _as_step_time(
-            replace(
-                step,
-                products_s=step.products_s * third,
-                memory_s=step.memory_s * third,
-                overlapped_s=step.overlapped_s * third,
-                tensor_parallel_s=step.tensor_parallel_s / 2,
-                pipeline_transfer_s=step.pipeline_transfer_s / 2,
-                bubble_s=step.bubble_s * third,
-                weights_gathered_s=step.weights_gathered_s * third,
-                straggling_s=step.straggling_s * third,
-                gradients_s=0.0,
-                optimizer_s=0.0,
-            )
+        return replace(
+            step,
+            compute_s=step.compute_s * third,
+            memory_s=step.memory_s * third,
+            overlapped_s=step.overlapped_s * third,
+            gradients_s=0.0,
+            tensor_parallel_s=step.tensor_parallel_s / 2,
+            pipeline_transfer_s=step.pipeline_transfer_s / 2,
+            weights_gathered_s=step.weights_gathered_s * third,
+            bubble_s=step.bubble_s * third,
+            optimizer_s=0.0,
+            straggling_s=step.straggling_s * third,
         )
 
     def range_check(self, run: Run, full_scale: FullScale) -> RangeCheck:  # noqa: ARG002
@@ -248,30 +246,12 @@ class Described:
             run.instance, len(graphs), evaluates, full_scale.compile_cached, graphs
         )
 
-    def _predicted(self, run: Run, recompute: Recompute | None = None) -> TrainingStep:
+    def _predicted(self, run: Run, recompute: Recompute | None = None) -> StepTime:
         training = self.description(run)
         if recompute is not None:
             training = replace(training, recompute=recompute)
         constants = calibration_of(run.instance).constants
         return training_step(training, run.instance, constants, run.cluster.count)
-
-
-def _as_step_time(step: TrainingStep) -> StepTime:
-    exposed = step.tensor_parallel_s + step.pipeline_transfer_s + step.weights_gathered_s + step.gradients_s
-    return StepTime(
-        compute_s=step.products_s,
-        memory_s=step.memory_s,
-        overlapped_s=step.overlapped_s,
-        collective_s=exposed,
-        exposed_collective_s=exposed,
-        host_s=step.host_s,
-        tensor_parallel_s=step.tensor_parallel_s,
-        pipeline_transfer_s=step.pipeline_transfer_s,
-        weights_gathered_s=step.weights_gathered_s,
-        bubble_s=step.bubble_s,
-        optimizer_s=step.optimizer_s,
-        straggling_s=step.straggling_s,
-    )
 
 
 @lru_cache(maxsize=1024)

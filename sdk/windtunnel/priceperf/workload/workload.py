@@ -8,10 +8,10 @@ from typing import Any, Literal
 
 from ..instances import InstanceType
 from ..model.architectures import Architecture
-from ..model.counted_step import StepTime
 from ..model.fixed_costs import FixedCost
 from ..model.intervals import RangeCheck
 from ..model.precision import Precision
+from ..model.step_time import StepTime
 from ..model.training_settings import Attention, Recompute, Training, ZeroStage
 from .cluster import BatchRule, Cluster, Run
 from .counted import Counted

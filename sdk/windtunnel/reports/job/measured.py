@@ -21,12 +21,12 @@ from windtunnel.priceperf.money.prices import HOME_REGION
 from windtunnel.priceperf.workload.counters import Counters, Steps
 from windtunnel.rendering import format as fmt
 from windtunnel.rendering.document import Row, Section
-from windtunnel.session.local_server import DEFAULT_ACCOUNT
+from windtunnel.session.training_service import LOCAL_ACCOUNT
 
 
 def ran_here(describe: Mapping[str, Any]) -> bool:
-    """Whether the job is a local server's: its ARN has an account that no one has on AWS."""
-    return f":{DEFAULT_ACCOUNT}:" in str(describe.get("TrainingJobArn"))
+    """Whether the job is a local server's: its ARN has the account that this one plays."""
+    return f":{LOCAL_ACCOUNT}:" in str(describe.get("TrainingJobArn"))
 
 
 def collect(describe: Mapping[str, Any], counters: Counters | None) -> dict[str, Any]:

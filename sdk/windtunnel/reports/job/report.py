@@ -9,7 +9,7 @@ each cost with its price and the price's date.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import date
 from typing import Any, Protocol
 
@@ -178,26 +178,23 @@ def report_of(
     Raises:
         InvalidCounters: there are only counters, and they cannot be modelled.
     """
-    told, reason = None, "the job left no counters."
+    told, workload, reason = None, None, "the job left no counters."
     try:
-        told = None if counters is None else Counters.read(counters)
+        if counters is not None:
+            told = Counters.read(counters)
+            workload = CountedWorkload.from_counters(told)
     except PricePerfError as error:
         if not describe:
             raise
         reason = str(error)
     facts = measured_part.collect(describe, told)
-    if told is None:
-        return PricePerformance(facts, None, None, full_scale, reason, book, None, price_notes)
-    found = Diagnostics(told)
+    found = None if told is None else Diagnostics(told)
+    measured_only = PricePerformance(facts, None, None, full_scale, reason, book, found, price_notes)
     if len({group["instance_type"] for group in facts.get("instance_groups", [])}) > 1:
         reason = "the job ran on instance groups of several types, and only one type is modelled."
-        return PricePerformance(facts, None, None, full_scale, reason, book, found, price_notes)
-    try:
-        workload = CountedWorkload.from_counters(told)
-    except PricePerfError as error:
-        if not describe:
-            raise
-        return PricePerformance(facts, None, None, full_scale, str(error), book, found, price_notes)
+        return replace(measured_only, unavailable=reason)
+    if workload is None:
+        return measured_only
     calibration = loaded(user_calibration)
     try:
         comparison = compare(
@@ -210,8 +207,8 @@ def report_of(
             corrections=calibration.corrections,
         )
     except NotCalibrated as error:
-        return PricePerformance(facts, workload, None, full_scale, str(error), book, found, price_notes)
+        return replace(measured_only, workload=workload, unavailable=str(error))
     if book.as_of is not None and not comparison.costs:
         book.price(comparison.estimates[0].instance.name)  # says what is missing
-    own = calibration.notes(comparison.estimates)
-    return PricePerformance(facts, workload, comparison, full_scale, None, book, found, price_notes, own)
+    notes = calibration.notes(comparison.estimates)
+    return replace(measured_only, workload=workload, comparison=comparison, unavailable=None, notes=notes)

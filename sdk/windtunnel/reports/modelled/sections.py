@@ -20,7 +20,7 @@ from windtunnel.priceperf import (
 )
 from windtunnel.priceperf.calibration.calibrations import VERSION_SPREAD
 from windtunnel.priceperf.model.engines import HOST_S
-from windtunnel.priceperf.model.host_recording import HOST_SPEED
+from windtunnel.priceperf.model.host_tracing import HOST_SPEED
 from windtunnel.priceperf.model.intervals import COVERAGE
 from windtunnel.rendering import format as fmt
 from windtunnel.rendering.document import Row, Section, Style
@@ -276,7 +276,7 @@ def calibration_note(calibration: Calibration, workload: Workload) -> str:
     if calibration.is_neuron and _host_timed(workload):
         text += (
             ", and the speed of another host's processor. AWS's own BERT base job, a plain script, took "
-            f"{calibration.recorded_check:.2f} times what this model says with the host's recording, "
+            f"{calibration.traced_check:.2f} times what this model says with the host's tracing, "
             f"{ratio:.1f} times without it (windtunnel report --published)"
         )
     elif ratio > 1.1:
@@ -336,7 +336,7 @@ def price_notes(comparison: Comparison) -> list[str]:
 
 
 def host_notes(workload: Workload) -> tuple[str, ...]:
-    """What the host's recording of a step adds on trn1, in words; nothing where it was not measured."""
+    """What the host's tracing of a step adds on trn1, in words; nothing where it was not measured."""
     host = workload.step.host if isinstance(workload, CountedWorkload) else None
     if host is None:
         return ()
@@ -346,7 +346,7 @@ def host_notes(workload: Workload) -> tuple[str, ...]:
         else ""
     )
     return (
-        f"Recording a step on the host took {fmt.seconds(host.record_s)} of this machine's processor; on trn1 what the "
+        f"Tracing a step on the host took {fmt.seconds(host.trace_s)} of this machine's processor; on trn1 what the "
         f"device does not hide of it counts. Another processor: {HOST_SPEED.low:g} to {HOST_SPEED.high:g} times "
         f"the seconds, assumed.{reads}",
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from typing import Any
 
 from windtunnel.priceperf import CALIBRATIONS
@@ -20,6 +20,7 @@ from windtunnel.priceperf.calibration.fitting import PRIORS
 from windtunnel.priceperf.calibration.row_reader import read_rows
 from windtunnel.priceperf.model.engines import Constants
 from windtunnel.priceperf.model.intervals import COVERAGE
+from windtunnel.priceperf.model.step_time import StepTime
 from windtunnel.rendering.document import Document, Row, Section
 from windtunnel.rendering.plots.chart import Chart
 from windtunnel.rendering.report import Report
@@ -27,6 +28,8 @@ from windtunnel.reports.validation.charts import validation_charts
 
 SCHEMA = "windtunnel.validation/1"
 _DIGITS = 6
+_STEP_PARTS = ("memory", "overlapped", "tensor_parallel", "pipeline_transfer", "bubble", "host", "weights_gathered",
+               "gradients", "optimizer", "straggling")  # fmt: skip
 
 
 @dataclass(eq=False, repr=False)
@@ -221,8 +224,8 @@ def _reading(validation: Validation) -> tuple[str, ...]:
         "The form of the model was chosen with the built-in rows in sight, by their left-out errors; expect "
         "somewhat larger errors on new ones.",
         "All rows are tuned benchmarks. AWS's one published plain script (BERT base, Amazon Polarity) took "
-        f"{CALIBRATIONS['trn1'].outside_check:.1f} times what its graphs say on trn1, where the host that records "
-        f"them is the slower part ({CALIBRATIONS['trn1'].recorded_check:.2f} times with it), and "
+        f"{CALIBRATIONS['trn1'].outside_check:.1f} times what its graphs say on trn1, where the host that traces "
+        f"them is the slower part ({CALIBRATIONS['trn1'].traced_check:.2f} times with it), and "
         f"{CALIBRATIONS['a100'].outside_check:.2f} times on p4d in fp32: windtunnel report --published.",
     ]
     if validation.built_in:
@@ -250,16 +253,18 @@ def _row_data(row: RowCheck) -> dict[str, Any]:
         "interval": None if row.low is None else [_round(row.low), _round(row.high)],
         "inside_interval": row.inside,
         "in_calibration": row.calibrated,
-        "step_seconds": None
-        if row.step is None
-        else {
-            "total": _round(row.step.total_s),
-            **{key.removesuffix("_s"): _round(value) for key, value in asdict(row.step).items()},
-        },
+        "step_seconds": None if row.step is None else _step_data(row.step),
         "outside_range": list(row.outside_range),
         "notes": list(row.notes),
         "reason": row.reason,
     }
+
+
+def _step_data(step: StepTime) -> dict[str, Any]:
+    parts = {"total": step.total_s, "products": step.compute_s}
+    for name in _STEP_PARTS:
+        parts[name] = getattr(step, f"{name}_s")
+    return {name: _round(seconds) for name, seconds in parts.items()}
 
 
 def _summary_data(summary: CalibrationSummary) -> dict[str, Any]:
