@@ -1,4 +1,4 @@
-"""Write docs/api.md from the simulator's registry of names: `python scripts/api_table.py`."""
+"""Write docs/reference/names.md from the simulator's registry of names: `python scripts/api_table.py`."""
 
 from __future__ import annotations
 
@@ -11,4 +11,4 @@ sys.path.insert(0, str(ROOT / "containers" / "neuron_sim"))
 from neuron_sim.names import page  # noqa: E402  (the simulator is a project of its own)
 
 if __name__ == "__main__":
-    (ROOT / "docs" / "api.md").write_text(page.text())
+    (ROOT / "docs" / "reference" / "names.md").write_text(page.text())

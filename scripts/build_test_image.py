@@ -4,13 +4,13 @@ import os
 import sys
 from typing import TextIO
 
-from windtunnel_local.runner.docker import build_image
+from windtunnel_local.runner.docker import build_image, docker_settings
 from windtunnel_local.settings import from_environment
 
 
 def main() -> None:
     """Build it unless it is current."""
-    settings = from_environment(os.environ)
+    settings = docker_settings(from_environment(os.environ))
     status = build_image(settings, lambda line: _say(sys.stderr, line), settings.network, "test")
     _say(sys.stdout, status.image)
 

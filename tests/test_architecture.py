@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -33,26 +34,89 @@ class Rule:
     allowed: tuple[str, ...]
 
 
+def _floors(*names: str) -> tuple[str, ...]:
+    return tuple(f"windtunnel_local.service.{name}" for name in names)
+
+
+def _sdk(*names: str) -> tuple[str, ...]:
+    """Rooms of the SDK, with what all of them may use."""
+    ground = ("_version", "errors", "settings", "local_paths", "atomic_file", "priceperf")
+    return tuple(f"windtunnel.{name}" for name in (*ground, *names))
+
+
+_RUNNERS_SHARE = (
+    "windtunnel_local.runner.kind",
+    "windtunnel_local.runner.mounts",
+    "windtunnel_local.runner.host_network",
+    "windtunnel_local.runner.sources",
+    "windtunnel_local.runner.variables",
+)
+
 RULES = (
     # Pure: seconds and dollars from data. Nothing of ours, nothing of others.
     Rule("windtunnel.priceperf", ()),
+    # A leaf: documents, text, HTML and plots. Of the price model it knows the error for a wrong argument.
+    Rule(
+        "windtunnel.rendering", ("windtunnel._version", "windtunnel.priceperf.errors", "rich", "matplotlib")
+    ),
+    # From the ground up: what is asked for, where it is sent, what runs, what is said of it.
+    Rule("windtunnel.budget", _sdk("rehearsal", "rendering.format")),
+    Rule("windtunnel.request", _sdk("budget")),
+    Rule("windtunnel.session", (*_sdk("request"), "boto3", "botocore")),
+    Rule("windtunnel.prices", (*_sdk("session.client_environment"), "boto3", "botocore")),
+    Rule(
+        "windtunnel.reports",
+        (
+            *_sdk("rendering", "prices", "rehearsal", "user_calibration"),
+            *_sdk("request.instance_groups", "session.training_service", "session.local_server"),
+            "rich",
+            "matplotlib",
+        ),
+    ),
+    Rule("windtunnel.job", _sdk("request", "session", "reports")),
+    Rule(
+        "windtunnel.estimator",
+        _sdk("request", "session", "job", "budget", "prices", "rehearsal", "user_calibration"),
+    ),
+    Rule("windtunnel.cli", ("windtunnel", "rich")),
     # The SDK meets the backend only on the wire.
     Rule("windtunnel", ("windtunnel", "boto3", "botocore", "rich", "matplotlib")),
-    # The rules of a job know no HTTP, no SQL, no Docker.
-    Rule("windtunnel_local.service", ("windtunnel_local.service", "windtunnel.priceperf")),
+    # The rules of a job know no HTTP, no SQL, no Docker; a floor knows those below it.
+    Rule("windtunnel_local.service.ground", ()),
+    Rule("windtunnel_local.service.request", (*_floors("ground"), "windtunnel.priceperf")),
+    Rule("windtunnel_local.service.data", _floors("ground", "request")),
+    Rule(
+        "windtunnel_local.service.observed", (*_floors("ground", "request", "data"), "windtunnel.priceperf")
+    ),
+    Rule(
+        "windtunnel_local.service.running",
+        (*_floors("ground", "request", "data", "observed"), "windtunnel.priceperf"),
+    ),
+    Rule("windtunnel_local.service", ("windtunnel_local.service",)),
     # What the service needs, implemented: each on its own.
-    Rule("windtunnel_local.store", ("windtunnel_local.service",)),
-    Rule("windtunnel_local.objects", ("windtunnel_local.service",)),
+    # (A search looks also at what an answer computes from a job.)
+    Rule("windtunnel_local.store", _floors("ground", "answers")),
+    Rule("windtunnel_local.objects", _floors("ground")),
+    # A runner by its name; each runner knows what they share, and no other.
     Rule(
         "windtunnel_local.runner.docker",
-        ("windtunnel_local.service", "windtunnel_local.runner", "docker", "requests", "urllib3"),
+        (*_floors("ground"), *_RUNNERS_SHARE, "docker", "requests", "urllib3"),
     ),
-    Rule("windtunnel_local.runner", ("windtunnel_local.service",)),
+    Rule("windtunnel_local.runner.process", (*_floors("ground"), *_RUNNERS_SHARE)),
+    Rule("windtunnel_local.runner", (*_floors("ground"), "windtunnel_local.runner")),
     # The wire speaks to the service; its S3 is the object store's own wire form (parts of an upload
     # and conditions are no business of a training job, so the service's port does not have them).
     Rule(
         "windtunnel_local.api",
-        ("windtunnel_local.service", "windtunnel_local.objects", "starlette", "anyio", "botocore", "cbor2"),
+        (
+            "windtunnel_local.service",
+            "windtunnel_local.objects",
+            "windtunnel.priceperf.instances",
+            "starlette",
+            "anyio",
+            "botocore",
+            "cbor2",
+        ),
     ),
     # The composition root and its commands see everything of the backend.
     Rule("windtunnel_local", ("windtunnel_local", "windtunnel.priceperf", "starlette", "uvicorn")),
@@ -131,6 +195,58 @@ def test_imports_run_one_way(name: str) -> None:
         assert any(within(target, prefix) for prefix in allowed), (
             f"{name} imports {target}; {rule.package} may import {', '.join(allowed)} and the standard library"
         )
+
+
+def file_imports() -> Iterator[tuple[str, str]]:
+    """Which file of ours imports which other: (importer, imported)."""
+    for name, path in MODULES.items():
+        for target in imported(name, path):
+            while target and target not in MODULES:
+                target = target.rpartition(".")[0]
+            if target and target != name:
+                yield name, target
+
+
+def neighbours(edges: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    """The same imports between the units of one package: its files and folders, each as a whole.
+
+    `a.b.c` imports `a.d.e`: `a.b` needs `a.d`. A package's own `__init__` is no unit beside its parts.
+    """
+    for importer, target in edges:
+        above, below = importer.split("."), target.split(".")
+        same = next((i for i, (a, b) in enumerate(zip(above, below, strict=False)) if a != b), None)
+        if same is not None:
+            yield ".".join(above[: same + 1]), ".".join(below[: same + 1])
+
+
+def circle(edges: Iterable[tuple[str, str]]) -> list[str]:
+    """The names along one circle, or none."""
+    graph: dict[str, set[str]] = {}
+    for importer, target in edges:
+        graph.setdefault(importer, set()).add(target)
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        return [str(name) for name in reversed(error.args[1])]
+    return []
+
+
+def test_no_files_import_each_other() -> None:
+    """Whoever reads a file needs no file that needs it."""
+    assert circle(file_imports()) == []
+
+
+def test_no_folders_import_each_other() -> None:
+    """The parts of each package stand on floors."""
+    assert circle(neighbours(file_imports())) == []
+
+
+def test_circles_are_found() -> None:
+    """The checker itself: between files, and between folders whose files have no circle."""
+    files = [("p.a.one", "p.b.one"), ("p.b.two", "p.a.two"), ("p.a.one", "p.a")]
+    assert circle(files) == []
+    assert set(circle(neighbours(files))) == {"p.a", "p.b"}
+    assert set(circle([("p.a", "p.b"), ("p.b", "p.c"), ("p.c", "p.a")])) == {"p.a", "p.b", "p.c"}
 
 
 def test_only_the_settings_read_the_environment() -> None:

@@ -1,4 +1,4 @@
-"""Rehearses the training job for an ml.trn1.2xlarge on this machine, and prints its bill.
+"""Rehearses the training job for a Trainium instance on this machine, and prints its bill.
 
     python run.py              generated reviews, a small BERT: minutes on two CPU cores
     python run.py --real       Amazon Polarity, bert-base-uncased: needs the hub, and an hour
@@ -44,13 +44,15 @@ REAL: dict[str, Any] = {
 }
 
 
-def make_estimator(hyperparameters: dict[str, Any], session: Any = None) -> PyTorch:
+def make_estimator(
+    hyperparameters: dict[str, Any], session: Any = None, instance_type: str = "ml.trn1.2xlarge"
+) -> PyTorch:
     """The job, as one would send it to AWS: with session=AwsSession(...), it goes there."""
     return PyTorch(
         "train.py",
         source_dir=str(HERE / "scripts"),
         framework_version="2.9",
-        instance_type="ml.trn1.2xlarge",
+        instance_type=instance_type,
         instance_count=1,
         distribution={"torch_distributed": {"enabled": True}},
         hyperparameters=hyperparameters,
@@ -108,6 +110,9 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--real", action="store_true", help="Amazon Polarity and bert-base-uncased")
+    parser.add_argument(
+        "--instance-type", default="ml.trn1.2xlarge", help="WINDTUNNEL_LOCAL_CORES=2 for one with many cores"
+    )
     parser.add_argument("--data", type=Path, default=HERE / "data")
     parser.add_argument("--train", type=int, help="training reviews")
     parser.add_argument(
@@ -122,7 +127,8 @@ def main() -> None:
         source="hub" if given.real else "generated",
     )
     hyperparameters = REAL if given.real else SMALL
-    job = make_estimator(hyperparameters).fit({"train": str(data.train), "val": str(data.val)})
+    estimator = make_estimator(hyperparameters, instance_type=given.instance_type)
+    job = estimator.fit({"train": str(data.train), "val": str(data.val)})
 
     accuracy = job.metrics()["validation:accuracy"]
     print(f"\nvalidation accuracy {accuracy:.3f}; model in {job.model_data}", flush=True)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from windtunnel_local import commands
 from windtunnel_local.log_format import log_to
-from windtunnel_local.service.errors import WindtunnelError
+from windtunnel_local.service.ground.errors import WindtunnelError
 from windtunnel_local.settings import from_environment
 
 

@@ -13,11 +13,12 @@ from windtunnel_local.api.s3 import S3
 from windtunnel_local.api.sigv4 import Verifier
 from windtunnel_local.credentials import Credentials
 from windtunnel_local.objects import FileObjects
+from windtunnel_local.runner import runner_kind
 from windtunnel_local.runner.sources import containers_folder, image_contents
-from windtunnel_local.service.config import ServiceConfig
+from windtunnel_local.service.ground.config import ServiceConfig
+from windtunnel_local.service.ground.ports import Clock, Runner
+from windtunnel_local.service.observed.cloudwatch_metrics import MetricsService
 from windtunnel_local.service.observed.logs import LogsService
-from windtunnel_local.service.observed.metric_data import MetricsService
-from windtunnel_local.service.ports import Clock, Runner
 from windtunnel_local.service.training_jobs import TrainingJobService
 from windtunnel_local.settings import Settings, version
 from windtunnel_local.store.sqlite import SqliteStore
@@ -70,7 +71,8 @@ def build(
     ``runner`` and ``clock`` take the place of the real ones.
     """
     clock = clock or SystemClock()
-    runner = runner or make_runner(settings)
+    kind = runner_kind(settings.runner)
+    runner = runner or kind.make(settings)
     store = SqliteStore(settings.home / "state.sqlite")
     objects = FileObjects(settings.home / "objects")
     # SDK v2's default_bucket() makes it, and whoever uses boto3 alone expects it: it is simply there.
@@ -80,7 +82,7 @@ def build(
         account_id=credentials.account_id,
         region=credentials.region,
         image=settings.image,
-        image_contents=image_contents(containers_folder()) if settings.runner == "docker" else None,
+        image_contents=image_contents(containers_folder()) if kind.uses_image else None,
         user=f"{os.getuid()}:{os.getgid()}",
         memory_cap_bytes=int(settings.memory_gib * 2**30) if settings.memory_gib else _spare_memory_bytes(),
         stop_grace_s=settings.stop_grace_s,
@@ -120,14 +122,3 @@ def _spare_memory_bytes() -> int:
 def default_bucket(credentials: Credentials) -> str:
     """The bucket that the SDK's local session uses unless another is named."""
     return f"windtunnel-{credentials.region}-{credentials.account_id}"
-
-
-def make_runner(settings: Settings) -> Runner:
-    """The runner that the settings name; connects to nothing yet."""
-    if settings.runner == "process":
-        from windtunnel_local.runner.process import ProcessRunner
-
-        return ProcessRunner(settings, settings.environment)
-    from windtunnel_local.runner.docker import KeepingRunner
-
-    return KeepingRunner(settings, settings.network)

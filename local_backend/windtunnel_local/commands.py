@@ -9,13 +9,14 @@ import os
 import sys
 import threading
 
-from windtunnel_local import app, doctoring
-from windtunnel_local.addresses import listen_for
+from windtunnel_local import app
 from windtunnel_local.api import codec
 from windtunnel_local.credentials import load_or_create
+from windtunnel_local.doctor import examine
 from windtunnel_local.home import AlreadyRunning, Home
+from windtunnel_local.listening_port import listen_for
 from windtunnel_local.server import Server
-from windtunnel_local.service.errors import RunnerError
+from windtunnel_local.service.ground.errors import RunnerError
 from windtunnel_local.settings import Settings, version
 
 log = logging.getLogger("windtunnel.server")
@@ -76,7 +77,7 @@ def _settle_in(application: app.Application) -> None:
 
 def image_build(settings: Settings, *, as_json: bool) -> int:
     """Build the training image. Blocks: minutes. JSON: progress on stderr, the status on stdout."""
-    from windtunnel_local.runner.docker import build_image
+    from windtunnel_local.runner.docker import build_image, docker_settings
 
     lines = sys.stderr if as_json else sys.stdout
 
@@ -84,7 +85,8 @@ def image_build(settings: Settings, *, as_json: bool) -> int:
         print(line, file=lines, flush=True)
 
     try:
-        status = build_image(settings, progress, settings.network)
+        docker = docker_settings(settings)
+        status = build_image(docker, progress, docker.network)
     except RunnerError as error:
         return _failed(error, as_json=as_json)
     if as_json:
@@ -94,10 +96,11 @@ def image_build(settings: Settings, *, as_json: bool) -> int:
 
 def image_status(settings: Settings, *, as_json: bool) -> int:
     """Say whether the training image is there and current; exit code 0 also when it is missing."""
+    from windtunnel_local.runner.docker import docker_settings
     from windtunnel_local.runner.docker import image_status as status_of
 
     try:
-        status = status_of(settings)
+        status = status_of(docker_settings(settings))
     except RunnerError as error:
         return _failed(error, as_json=as_json)
     if as_json:
@@ -111,7 +114,7 @@ def image_status(settings: Settings, *, as_json: bool) -> int:
 
 def doctor(settings: Settings, *, as_json: bool) -> int:
     """Check what a job needs on this machine; exit code 1 when something is missing. Blocks: seconds."""
-    checks = doctoring.examine(settings)
+    checks = examine(settings)
     healthy = all(check.ok for check in checks)
     if as_json:
         _print_json({"ok": healthy, "checks": [dataclasses.asdict(check) for check in checks]})

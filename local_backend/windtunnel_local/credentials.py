@@ -9,7 +9,7 @@ import string
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from windtunnel_local.service.errors import WindtunnelError
+from windtunnel_local.service.ground.errors import WindtunnelError
 
 ACCOUNT_ID = "000000000000"
 REGION = "us-east-1"

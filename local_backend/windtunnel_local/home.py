@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from windtunnel_local.service.errors import WindtunnelError
+from windtunnel_local.service.ground.errors import WindtunnelError
 
 log = logging.getLogger("windtunnel.server")
 

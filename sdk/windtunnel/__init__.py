@@ -15,120 +15,85 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from windtunnel._version import __version__
+from windtunnel._version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from windtunnel.comparing import ComparisonReport, ScalingReport, compare, scaling
-    from windtunnel.diagnostics import Diagnostic, Diagnostics
-    from windtunnel.errors import (
-        BackendError,
-        BudgetExceeded,
-        BudgetWarning,
-        ConfigurationError,
-        Detached,
-        InputError,
-        JobNotFinished,
-        JobNotFound,
-        PricesUnavailable,
-        ServiceCallFailed,
-        SourceError,
-        TrainingJobFailed,
-        UnknownImage,
-        UnsupportedArgument,
-        WaitTimeout,
-        WindtunnelError,
-    )
-    from windtunnel.estimator import Estimator, HuggingFace, PyTorch
-    from windtunnel.inputs import FileSystemInput, ShuffleConfig, TrainingInput
-    from windtunnel.instance_groups import InstanceGroup
-    from windtunnel.job import TrainingJob
-    from windtunnel.priceperf import Architecture, FullScale, Workload
-    from windtunnel.report import PricePerformance
-    from windtunnel.request import TrainingRequest
-    from windtunnel.session import AwsSession, LocalSession, get_execution_role
+    from windtunnel.errors import BackendError as BackendError
+    from windtunnel.errors import BudgetExceeded as BudgetExceeded
+    from windtunnel.errors import BudgetWarning as BudgetWarning
+    from windtunnel.errors import ConfigurationError as ConfigurationError
+    from windtunnel.errors import Detached as Detached
+    from windtunnel.errors import InputError as InputError
+    from windtunnel.errors import JobNotFinished as JobNotFinished
+    from windtunnel.errors import JobNotFound as JobNotFound
+    from windtunnel.errors import PricesUnavailable as PricesUnavailable
+    from windtunnel.errors import ServiceCallFailed as ServiceCallFailed
+    from windtunnel.errors import SourceError as SourceError
+    from windtunnel.errors import TrainingJobFailed as TrainingJobFailed
+    from windtunnel.errors import UnknownImage as UnknownImage
+    from windtunnel.errors import UnsupportedArgument as UnsupportedArgument
+    from windtunnel.errors import WaitTimeout as WaitTimeout
+    from windtunnel.errors import WindtunnelError as WindtunnelError
+    from windtunnel.estimator.estimators import Estimator as Estimator
+    from windtunnel.estimator.estimators import HuggingFace as HuggingFace
+    from windtunnel.estimator.estimators import PyTorch as PyTorch
+    from windtunnel.job.training_job import TrainingJob as TrainingJob
+    from windtunnel.priceperf import Architecture as Architecture
+    from windtunnel.priceperf import FullScale as FullScale
+    from windtunnel.priceperf import Workload as Workload
+    from windtunnel.reports.comparison.report import ComparisonReport as ComparisonReport
+    from windtunnel.reports.comparison.report import compare as compare
+    from windtunnel.reports.comparison.scaling import ScalingReport as ScalingReport
+    from windtunnel.reports.comparison.scaling import scaling as scaling
+    from windtunnel.reports.diagnostics import Diagnostic as Diagnostic
+    from windtunnel.reports.diagnostics import Diagnostics as Diagnostics
+    from windtunnel.reports.job.report import PricePerformance as PricePerformance
+    from windtunnel.request.inputs import FileSystemInput as FileSystemInput
+    from windtunnel.request.inputs import ShuffleConfig as ShuffleConfig
+    from windtunnel.request.inputs import TrainingInput as TrainingInput
+    from windtunnel.request.instance_groups import InstanceGroup as InstanceGroup
+    from windtunnel.request.training_request import TrainingRequest as TrainingRequest
+    from windtunnel.session.aws import AwsSession as AwsSession
+    from windtunnel.session.local import LocalSession as LocalSession
+    from windtunnel.session.resolve import get_execution_role as get_execution_role
 
-_HOME_OF = {
-    "Architecture": "priceperf",
-    "AwsSession": "session",
-    "BackendError": "errors",
-    "BudgetExceeded": "errors",
-    "BudgetWarning": "errors",
-    "ComparisonReport": "comparing",
-    "ConfigurationError": "errors",
-    "Detached": "errors",
-    "Diagnostic": "diagnostics",
-    "Diagnostics": "diagnostics",
-    "Estimator": "estimator",
-    "FileSystemInput": "inputs",
-    "FullScale": "priceperf",
-    "HuggingFace": "estimator",
-    "InputError": "errors",
-    "InstanceGroup": "instance_groups",
-    "JobNotFinished": "errors",
-    "PricesUnavailable": "errors",
-    "JobNotFound": "errors",
-    "LocalSession": "session",
-    "PricePerformance": "report",
-    "PyTorch": "estimator",
-    "ScalingReport": "comparing",
-    "ServiceCallFailed": "errors",
-    "ShuffleConfig": "inputs",
-    "SourceError": "errors",
-    "TrainingInput": "inputs",
-    "TrainingJob": "job",
-    "TrainingJobFailed": "errors",
-    "TrainingRequest": "request",
-    "UnknownImage": "errors",
-    "UnsupportedArgument": "errors",
-    "WaitTimeout": "errors",
-    "WindtunnelError": "errors",
-    "Workload": "priceperf",
-    "compare": "comparing",
-    "get_execution_role": "session",
-    "scaling": "comparing",
+_NAMES = {
+    "errors": (
+        "BackendError",
+        "BudgetExceeded",
+        "BudgetWarning",
+        "ConfigurationError",
+        "Detached",
+        "InputError",
+        "JobNotFinished",
+        "JobNotFound",
+        "PricesUnavailable",
+        "ServiceCallFailed",
+        "SourceError",
+        "TrainingJobFailed",
+        "UnknownImage",
+        "UnsupportedArgument",
+        "WaitTimeout",
+        "WindtunnelError",
+    ),
+    "estimator.estimators": ("Estimator", "HuggingFace", "PyTorch"),
+    "job.training_job": ("TrainingJob",),
+    "priceperf": ("Architecture", "FullScale", "Workload"),
+    "reports.comparison.report": ("ComparisonReport", "compare"),
+    "reports.comparison.scaling": ("ScalingReport", "scaling"),
+    "reports.diagnostics": ("Diagnostic", "Diagnostics"),
+    "reports.job.report": ("PricePerformance",),
+    "request.inputs": ("FileSystemInput", "ShuffleConfig", "TrainingInput"),
+    "request.instance_groups": ("InstanceGroup",),
+    "request.training_request": ("TrainingRequest",),
+    "session.aws": ("AwsSession",),
+    "session.local": ("LocalSession",),
+    "session.resolve": ("get_execution_role",),
 }
+"""Each module of the API, and what it gives."""
+_HOME_OF = {name: module for module, names in _NAMES.items() for name in names}
 
-__all__ = [
-    "Architecture",
-    "AwsSession",
-    "BackendError",
-    "BudgetExceeded",
-    "BudgetWarning",
-    "ComparisonReport",
-    "ConfigurationError",
-    "Detached",
-    "Diagnostic",
-    "Diagnostics",
-    "Estimator",
-    "FileSystemInput",
-    "FullScale",
-    "HuggingFace",
-    "InputError",
-    "InstanceGroup",
-    "JobNotFinished",
-    "JobNotFound",
-    "LocalSession",
-    "PricePerformance",
-    "PricesUnavailable",
-    "PyTorch",
-    "ScalingReport",
-    "ServiceCallFailed",
-    "ShuffleConfig",
-    "SourceError",
-    "TrainingInput",
-    "TrainingJob",
-    "TrainingJobFailed",
-    "TrainingRequest",
-    "UnknownImage",
-    "UnsupportedArgument",
-    "WaitTimeout",
-    "WindtunnelError",
-    "Workload",
-    "__version__",
-    "compare",
-    "get_execution_role",
-    "scaling",
-]
+__all__ = sorted([*_HOME_OF, "__version__"])
 
 
 def __getattr__(name: str) -> Any:

@@ -57,7 +57,7 @@ class BudgetExceeded(ConfigurationError):
 
 
 class BudgetWarning(UserWarning):
-    """The modelled cost speaks against ``max_cost``, or AWS would refuse what is only rehearsed here."""
+    """``max_cost`` may not be enough for the job, or on AWS it would not be started."""
 
 
 class UnknownImage(ConfigurationError):

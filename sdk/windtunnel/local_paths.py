@@ -1,4 +1,4 @@
-"""Paths that a user gives: what is wrong with one is the user's to repair, and said in one sentence."""
+"""Paths that a user gives: made absolute, and errors of reading them in one sentence."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def absolute(given: str | os.PathLike[str], error: type[ConfigurationError] = Co
 
 @contextmanager
 def reading(path: Path, error: type[ConfigurationError]) -> Iterator[None]:
-    """Turn what the file system refuses, there or below, into ``error``."""
+    """Turn an OSError on ``path``, or on a file below it, into ``error``."""
     try:
         yield
     except OSError as cause:

@@ -1,6 +1,6 @@
-"""What a rehearsal counted, in any of the forms a caller has it, and what the model says a real job takes.
+"""A rehearsal in any form that a caller has (job, counters, file, workload), and what the model predicts from it.
 
-The one place through which the SDK asks the price model about a job that has not run, or has run on AWS.
+Used for jobs that have not run yet, and for jobs that ran on AWS.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Rehearsed:
 
     @property
     def source(self) -> str:
-        """Where the model takes it from, for people."""
+        """For people: what the model uses."""
         return "the workload given" if self.counters is None else f"rehearsal {self.name}"
 
 

@@ -53,7 +53,7 @@ def max_cost(environment: Mapping[str, str] | None = None) -> float | None:
 
 
 def environment() -> dict[str, str]:
-    """All of this process's variables, for what changes them on behalf of the caller."""
+    """A copy of this process's variables."""
     return dict(os.environ)
 
 

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from windtunnel import settings
+from windtunnel.atomic_file import replace_whole
 from windtunnel.errors import ConfigurationError
 from windtunnel.priceperf import Correction, Corrections, Estimate, Evidence, PricePerfError
-from windtunnel.priceperf.corrections import corrections, is_current
-from windtunnel.whole_file import replace_whole
+from windtunnel.priceperf.calibration.corrections import corrections, is_current
 
 SCHEMA = "windtunnel.user_calibration/1"
 FILE_NAME = "calibration.json"
@@ -177,14 +177,14 @@ def loaded(store: CalibrationStore | None) -> UserCalibration:
 
 
 def _used(estimates: Iterable[Estimate]) -> list[Correction]:
-    found = {item.correction.family: item.correction for item in estimates if item.correction}
+    found = {item.correction.calibration.key: item.correction for item in estimates if item.correction}
     return list(found.values())
 
 
 def _note(correction: Correction) -> str:
     count = len(correction.jobs)
     return (
-        f"YOUR CALIBRATION: step times of {correction.family} are x {correction.factor:.2f}, from {count} "
+        f"YOUR CALIBRATION: step times of {correction.calibration.key} are x {correction.factor:.2f}, from {count} "
         f"job{'s' if count > 1 else ''} on AWS ({', '.join(correction.jobs)}), and so are their intervals. "
         "Without it: --no-user-calibration."
     )
@@ -201,5 +201,5 @@ def _evidence(entry: dict[str, Any]) -> Evidence:
         # A nanosecond and 30,000 years: beyond them factors leave the range of numbers.
         if not isinstance(value, int | float) or isinstance(value, bool) or not 1e-9 <= value <= 1e12:
             raise ValueError(f"{name} must be a number from 1e-9 to 1e12, not {value!r:.80}")
-    found.family  # noqa: B018 - raises for an instance type without figures
+    found.calibration  # noqa: B018 - raises for an instance type without one
     return found

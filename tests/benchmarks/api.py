@@ -40,8 +40,8 @@ sys.path[:0] = [str(ROOT), str(ROOT / "local_backend"), str(ROOT / "sdk")]
 from tests.fakes.wire import create_request  # noqa: E402
 
 from windtunnel_local.credentials import load_or_create  # noqa: E402
-from windtunnel_local.service import lifecycle  # noqa: E402
-from windtunnel_local.service.model import Job  # noqa: E402
+from windtunnel_local.service.ground import lifecycle  # noqa: E402
+from windtunnel_local.service.ground.job import Job  # noqa: E402
 from windtunnel_local.store import SqliteStore  # noqa: E402
 from windtunnel_local.store.jobs import insert  # noqa: E402
 
@@ -229,7 +229,7 @@ def seed(home: Path, names: Sequence[str]) -> None:
     home.mkdir(parents=True)
     store = SqliteStore(home / "state.sqlite")
     for start in range(0, len(names), BATCH):
-        with store._db.transaction() as db:
+        with store.database.transaction() as db:
             for number, name in enumerate(names[start : start + BATCH], start):
                 insert(db, finished(name, number), {})
     store.close()

@@ -108,7 +108,7 @@ def work(rank: int, world: int, store: str, pipe: Any) -> None:
     import torch
     import torch.distributed as dist
 
-    from neuron_sim.collectives.communicator import Communicator
+    from neuron_sim.interconnect.communicator import Communicator
     from neuron_sim.settings import Identity
 
     torch.set_num_threads(1)

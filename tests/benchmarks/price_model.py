@@ -28,9 +28,9 @@ from windtunnel.priceperf import (
     Workload,
     estimate,
 )
-from windtunnel.priceperf.collectives import Collective
-from windtunnel.priceperf.compare import chosen_clusters, cost_on
-from windtunnel.priceperf.compute import AUTO_CAST
+from windtunnel.priceperf.model.collectives import Collective
+from windtunnel.priceperf.model.precision import AUTO_CAST
+from windtunnel.priceperf.money.comparison import chosen_clusters, cost_on
 
 OFFERINGS = (*CATALOG, "trn1.32xlarge", "p4d.24xlarge")
 NODES = (1, 2, 4, 8, 16, 32, 64, 128, 512, 1000)

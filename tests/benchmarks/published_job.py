@@ -26,7 +26,7 @@ import prepare_data  # noqa: E402 - of the example
 from own_home import leave  # noqa: E402
 
 from windtunnel import LocalSession, PyTorch  # noqa: E402
-from windtunnel.priceperf.published_prediction import predictions  # noqa: E402
+from windtunnel.priceperf.published.bert_jobs_predicted import predictions  # noqa: E402
 
 CORES = 2
 BATCH = 8

@@ -11,8 +11,8 @@ from typing import Any
 
 import torch
 
-from neuron_sim.collectives import region
-from neuron_sim.collectives.communicator import LAUNCH_VARIABLE, Communicator
+from neuron_sim.interconnect import region
+from neuron_sim.interconnect.communicator import LAUNCH_VARIABLE, Communicator
 from neuron_sim.settings import Identity
 
 

@@ -11,8 +11,8 @@ import pytest
 import torch
 from collective_pool import Pool
 
-from neuron_sim.collectives.region import LETTERS
 from neuron_sim.errors import MismatchError, PeerLostError
+from neuron_sim.interconnect.region import LETTERS
 
 DTYPES = (torch.float32, torch.bfloat16, torch.bool, torch.int64, torch.float8_e4m3fn, torch.complex64)
 SHAPES = ((), (0, 3), (5,), (3, 1, 7), (1_000_000,))

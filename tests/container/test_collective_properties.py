@@ -10,7 +10,7 @@ from collective_pool import Pool
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from neuron_sim.collectives import reduction
+from neuron_sim.interconnect import reduction
 
 DTYPES = (
     torch.float64, torch.float32, torch.bfloat16, torch.float16, torch.float8_e4m3fn, torch.float8_e5m2,

@@ -10,9 +10,9 @@ import pytest
 import torch
 from collective_pool import Pool
 
-from neuron_sim.collectives import region
-from neuron_sim.collectives.communicator import Communicator
 from neuron_sim.errors import CollectiveError, MismatchError
+from neuron_sim.interconnect import region
+from neuron_sim.interconnect.communicator import Communicator
 from neuron_sim.settings import Identity
 
 

@@ -71,17 +71,25 @@ def test_dynamic_shapes_fallbacks_branches_and_slow_input_are_named(torchrun, tm
 
 
 @pytest.mark.parametrize(
-    ("how", "use"), [("lazy", "tensors"), ("moved", "tensors"), ("activations", "scratchpad")]
+    ("instance", "gib", "how", "use"),
+    [
+        ("ml.trn1.32xlarge", 16, "lazy 40", "tensors"),
+        ("ml.trn1.32xlarge", 16, "moved", "tensors"),
+        ("ml.trn1.32xlarge", 16, "activations", "scratchpad"),
+        ("ml.trn2.3xlarge", 24, "lazy 60", "tensors"),
+    ],
 )
-def test_what_does_not_fit_fails_as_on_the_device(torchrun, tmp_path, how, use):
-    """More than 16 GiB a core ends the job with the runtime's words, the parts, the line, and what to do."""
-    launch = torchrun("too_big.py", how, workers=1, check=False, WINDTUNNEL_COUNTERS_DIR=str(tmp_path))
+def test_what_does_not_fit_fails_as_on_the_device(torchrun, tmp_path, instance, gib, how, use):
+    """More than a core has ends the job with the runtime's words, the parts, the line, and what to do."""
+    how, *size = how.split()
+    where = {"WINDTUNNEL_COUNTERS_DIR": str(tmp_path), "WINDTUNNEL_INSTANCE_TYPE": instance}
+    launch = torchrun("too_big.py", how, *size, workers=1, check=False, **where)
     assert launch.code != 0
     assert "went on" not in launch.output
     (error,) = re.findall(r"^neuron_sim\.errors\.DeviceMemoryError: (.*)$", launch.output, re.MULTILINE)
-    assert error.startswith("RESOURCE_EXHAUSTED: Failed to allocate 1")
+    assert re.match(r"RESOURCE_EXHAUSTED: Failed to allocate [12]\d\.", error)
     assert f"usage: {use}) on ND 0:NC 0 (simulated): at {line_of('too_big.py', how)} " in error
-    assert "and has 16.000GB" in error
+    assert f"and has {gib}.000GB" in error
     assert "To fit: " in error
     assert len(error) < 900  # a FailureReason has 1,024 characters
     (found,) = [record for record in records(tmp_path, "finding") if record["finding"] == "device_memory"][

@@ -1,6 +1,6 @@
 """The FLOPs read from HLO are those that a pencil and torch's own FlopCounterMode find, within 1 %.
 
-`pytest -s` prints the table of docs/counters.md.
+`pytest -s` prints the table of docs/reference/counters.md.
 """
 
 from __future__ import annotations

@@ -20,8 +20,8 @@ def seen(tmp_path: Path, host: str) -> dict[str, str]:
     """The SM_* variables of a host of a job on two groups, the second of which is distributed."""
     sys.path.insert(0, str(CHECKOUT / "local_backend"))
     try:
-        from windtunnel_local.service.lifecycle import begin
-        from windtunnel_local.service.model import Job
+        from windtunnel_local.service.ground.job import Job
+        from windtunnel_local.service.ground.lifecycle import begin
         from windtunnel_local.service.request.plan import config_files
     finally:
         sys.path.pop(0)

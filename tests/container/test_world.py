@@ -13,10 +13,17 @@ def test_every_api_tells_of_the_same_neuron_core(torchrun):
         assert entry["master"] is (rank == 0)
         assert entry["visible_cores"] == str(rank)
         assert (entry["kind"], entry["hardware"], entry["device_type"]) == ("NC_v2", "NEURON", "NEURON")
+        assert entry["platform"] == "trn1"
         assert (entry["device"], entry["computed"], entry["bucket"]) == ("xla:0", 6.0, "50")
         assert entry["root"] == "62182"
         # Gone from torch_xla 2.7 on, as on the real thing.
         assert entry["old"] == {}
+
+
+def test_the_device_is_that_of_the_instance(torchrun):
+    """trn2 joins two physical cores to a logical one, which has a name of its own."""
+    (entry,) = torchrun("world.py", workers=1, WINDTUNNEL_INSTANCE_TYPE="ml.trn2.3xlarge").said
+    assert (entry["kind"], entry["platform"]) == ("NC_v3d", "trn2")
 
 
 def test_old_names_follow_the_framework_version(torchrun):

@@ -10,9 +10,9 @@ import boto3
 import pytest
 
 from tests.contract.test_server_process import Process
-from windtunnel.backend import Backend
-from windtunnel_local.addresses import listen_for
+from windtunnel.session.local_server import Backend
 from windtunnel_local.home import Home
+from windtunnel_local.listening_port import listen_for
 from windtunnel_local.server import listen
 
 

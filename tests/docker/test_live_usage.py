@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from tests.docker.conftest import estimator
-from windtunnel import LocalSession, __version__, usage
+from windtunnel import LocalSession, __version__
+from windtunnel.reports import live_usage as usage
 
 pytestmark = pytest.mark.docker
 

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.fakes.runner_settings import Settings
-from windtunnel_local.runner.docker import DockerRunner, Engine
+from windtunnel_local.runner.docker import DockerRunner, DockerSettings, Engine
 from windtunnel_local.runner.docker.base import ensure_base
+from windtunnel_local.runner.docker.containers import Containers
 from windtunnel_local.runner.host_network import HostNetwork
-from windtunnel_local.service.errors import ImageNotFound, RunnerError, RunnerUnavailable
-from windtunnel_local.service.ports import ContainerPlan, JobPlan, LogLine, Mount
+from windtunnel_local.service.ground.containers import ContainerPlan, JobPlan, LogLine, Mount
+from windtunnel_local.service.ground.errors import ImageNotFound, RunnerError, RunnerUnavailable
 
 pytestmark = pytest.mark.docker
 
@@ -43,7 +43,7 @@ def runner(tmp_path: Path) -> Iterator[DockerRunner]:
 
 def make_runner(home: Path, network: HostNetwork | None = None) -> DockerRunner:
     """A runner as a (restarted) server makes it."""
-    return DockerRunner(Settings(home), network or HostNetwork())
+    return DockerRunner(DockerSettings(home, "windtunnel-none:test", network=network or HostNetwork()))
 
 
 def container(base: str, script: str, host: str = HOST, job: str = "job") -> ContainerPlan:
@@ -178,26 +178,26 @@ def test_hosts_of_a_job_find_each_other_and_equal_names_of_jobs_do_not_clash(
     base: str, tmp_path: Path
 ) -> None:
     """Two homes run a job of the same name with the same host names at the same time."""
-    runners = {name: make_runner(tmp_path / name) for name in ("one", "two")}
+    homes = [tmp_path / name for name in ("one", "two")]
+    runners = [make_runner(home) for home in homes]
     look_up = "for h in algo-1 algo-2; do until getent hosts $h; do sleep 0.1; done; done >/dev/null"
     script = f"{look_up}; cat /me; sleep 1"
     try:
-        for name, runner in runners.items():
-            home = tmp_path / name
+        for home, runner in zip(homes, runners, strict=True):
             home.mkdir()
-            (home / "me").write_text(f"{name}\n")
+            (home / "me").write_text(f"{home.name}\n")
             mounts = (Mount(str(home / "me"), "/me", read_only=True),)
             plans = [
                 replace(container(base, script, host), network="a-network", mounts=mounts)
                 for host in ("algo-1", "algo-2")
             ]
             run(runner, *plans)
-        for name, runner in runners.items():
+        for home, runner in zip(homes, runners, strict=True):
             for host in ("algo-1", "algo-2"):
-                assert lines(runner, host) == [name]
+                assert lines(runner, host) == [home.name]
                 assert runner.wait("job", host, 10).exit_code == 0
     finally:
-        for runner in runners.values():
+        for runner in runners:
             runner.remove("job")
             assert runner.jobs() == set()
             runner.close()
@@ -215,8 +215,9 @@ def test_starting_again_after_a_crash_makes_the_rest_good(
 ) -> None:
     """Created but not started, running, exited: each is kept and none runs twice."""
     plan = container(base, "echo once")
-    with pytest.raises(ImageNotFound):  # of the second host, before the first is started
-        run(runner, plan, replace(container(base, "", "algo-2"), image="windtunnel-nowhere:1"))
+    engine = Engine()
+    Containers(tmp_path, HostNetwork(), engine).create(JobPlan("job", (plan,)))
+    engine.close()
     assert runner.state("job", HOST).status == "created"
     restarted = make_runner(tmp_path)
     run(restarted, plan)

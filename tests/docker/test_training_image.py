@@ -9,25 +9,31 @@ from pathlib import Path
 
 import pytest
 
-from windtunnel_local.runner.docker import DockerRunner, build_image, image_status
-from windtunnel_local.service.ports import ContainerPlan, JobPlan, Mount
-from windtunnel_local.settings import Settings, from_environment
+from windtunnel_local.runner.docker import (
+    DockerRunner,
+    DockerSettings,
+    build_image,
+    docker_settings,
+    image_status,
+)
+from windtunnel_local.service.ground.containers import ContainerPlan, JobPlan, Mount
+from windtunnel_local.settings import from_environment
 
 pytestmark = pytest.mark.docker
 
 
 @pytest.fixture(scope="module")
-def settings() -> Settings:
+def settings() -> DockerSettings:
     """This machine's, with the image built."""
-    settings = from_environment(os.environ)
+    settings = docker_settings(from_environment(os.environ))
     build_image(settings, print, settings.network)
     return settings
 
 
 @pytest.fixture
-def runner(settings: Settings, tmp_path: Path) -> Iterator[DockerRunner]:
+def runner(settings: DockerSettings, tmp_path: Path) -> Iterator[DockerRunner]:
     """A runner of a home of its own."""
-    runner = DockerRunner(replace(settings, home=tmp_path), settings.network)
+    runner = DockerRunner(replace(settings, home=tmp_path))
     yield runner
     for job in runner.jobs():
         runner.remove(job)
@@ -49,10 +55,12 @@ def output(runner: DockerRunner, image: str, script: str, mounts: tuple[Mount, .
         shm_bytes=64 << 20,
     )
     runner.start(JobPlan("job", (plan,)))
-    return [line.text for batch in runner.logs("job", "algo-1", None) for line in batch.lines]
+    lines = [line.text for batch in runner.logs("job", "algo-1", None) for line in batch.lines]
+    runner.remove("job")
+    return lines
 
 
-def test_building_again_is_quick_and_changes_nothing(settings: Settings) -> None:
+def test_building_again_is_quick_and_changes_nothing(settings: DockerSettings) -> None:
     """A current image is left as it is, and said to be."""
     before, said = image_status(settings), list[str]()
     assert before.state == "current"
@@ -60,14 +68,16 @@ def test_building_again_is_quick_and_changes_nothing(settings: Settings) -> None
     assert said == [f"{settings.image} is current."]
 
 
-def test_an_image_that_is_not_there_is_missing(settings: Settings) -> None:
+def test_an_image_that_is_not_there_is_missing(settings: DockerSettings) -> None:
     """With the hash that a build would give it."""
     status = image_status(replace(settings, image="windtunnel-none:test"))
     assert (status.state, status.content) == ("missing", None)
     assert status.expected == image_status(settings).expected
 
 
-def test_any_user_may_install_requirements(runner: DockerRunner, settings: Settings, tmp_path: Path) -> None:
+def test_any_user_may_install_requirements(
+    runner: DockerRunner, settings: DockerSettings, tmp_path: Path
+) -> None:
     """A job's requirements.txt goes into the environment that the script runs in."""
     project = tmp_path / "project"
     project.mkdir()
@@ -84,7 +94,40 @@ def test_any_user_may_install_requirements(runner: DockerRunner, settings: Setti
     assert lines == ["/opt/venv/lib/python3.11/site-packages/some_requirement.py"]
 
 
-def test_the_toolkit_finds_what_it_calls(runner: DockerRunner, settings: Settings) -> None:
+def test_torch_needs_nothing_more(runner: DockerRunner, settings: DockerSettings) -> None:
+    """No package is missing to pip, so a job that pins torch fetches no CUDA; and torch knows that it has none."""
+    script = (
+        "pip check && pip install -q --no-index torch==2.9.0 torchvision nvidia-cublas-cu12 && echo satisfied;"
+        "python -c 'import torch; print(torch.cuda.is_available(), torch.ones(2, 2).matmul(torch.ones(2, 2)).sum())'"
+    )
+    if cpu_build(runner, settings.image):
+        script = script.replace("nvidia-cublas-cu12", "")
+    lines = output(runner, settings.image, script)
+    assert lines == ["No broken requirements found.", "satisfied", "False tensor(8.)"]
+
+
+def test_what_stands_for_cuda_refuses_aloud(runner: DockerRunner, settings: DockerSettings) -> None:
+    """A CUDA device is an error in Python; a call that torch would not make without one ends the process."""
+    if cpu_build(runner, settings.image):
+        pytest.skip("the image has torch's CPU build: nothing stands for CUDA")
+    script = (
+        "python -c 'import torch; torch.cuda.Stream()' 2>&1 | grep -o 'CUDA error:.*image';"
+        """python -c 'import ctypes, torch; ctypes.CDLL("libcublas.so.12").cublasCreate_v2(); print("went on")' 2>&1"""
+        " | grep 'called\\|went on';"
+        "pip show nvidia-cublas-cu12 | grep Summary"
+    )
+    device, call, summary = output(runner, settings.image, script)
+    assert "NVIDIA's CUDA libraries are not in this image" in device
+    assert call.startswith("cublasCreate_v2 was called, but NVIDIA's CUDA libraries are not in this image")
+    assert "Not in this image" in summary
+
+
+def cpu_build(runner: DockerRunner, image: str) -> bool:
+    """Whether the image holds torch's CPU build."""
+    return output(runner, image, "python -c 'import torch; print(torch.version.cuda)'") == ["None"]
+
+
+def test_the_toolkit_finds_what_it_calls(runner: DockerRunner, settings: DockerSettings) -> None:
     """`train` is AWS's, torchrun and neuron-ls are the simulator's."""
     script = (
         "for c in train torchrun neuron-ls; do command -v $c; done;"

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import BinaryIO
 from urllib.parse import quote, unquote
 
-from windtunnel_local.service.errors import NoSuchBucket, NoSuchKey
-from windtunnel_local.service.ports import ObjectInfo
+from windtunnel_local.service.ground.errors import NoSuchBucket, NoSuchKey
+from windtunnel_local.service.ground.ports import ObjectInfo
 
 
 class FakeObjects:

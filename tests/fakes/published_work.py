@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from windtunnel.priceperf import ARCHITECTURES, StepWork, Training
-from windtunnel.priceperf.counts import step_work
-from windtunnel.priceperf.published import SEQUENCE_LENGTH
+from windtunnel.priceperf.model.described_as_counted import step_work
+from windtunnel.priceperf.published.bert_jobs import SEQUENCE_LENGTH
 
 _PARAMETERS = 109_482_240  # bert-base-uncased
 

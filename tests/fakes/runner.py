@@ -10,16 +10,15 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
-from windtunnel_local.service.errors import ImageNotFound, RunnerError, RunnerUnavailable
-from windtunnel_local.service.ports import (
-    Clock,
+from windtunnel_local.service.ground.containers import (
     ContainerPlan,
     ContainerState,
     JobPlan,
     LogBatch,
     LogLine,
-    Progress,
 )
+from windtunnel_local.service.ground.errors import ImageNotFound, RunnerError, RunnerUnavailable
+from windtunnel_local.service.ground.ports import Clock, Progress, Runner
 
 _BATCH = 3
 _PATIENCE_S = 20.0
@@ -117,8 +116,8 @@ class Image:
     pause: threading.Event | None = None
 
 
-class FakeRunner:
-    """`Runner`. Its containers belong to no server: they survive whoever started them."""
+class FakeRunner(Runner):
+    """Its containers belong to no server: they survive whoever started them."""
 
     name = "fake"
     read_only_mounts = True

@@ -10,12 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.fakes.runner_settings import Settings
 from tests.faults.engine import BASE, PrivateEngine, can_run
-from windtunnel_local.runner.docker import DockerRunner, shims
-from windtunnel_local.runner.host_network import HostNetwork
-from windtunnel_local.service.errors import RunnerUnavailable
-from windtunnel_local.service.ports import ContainerPlan, JobPlan
+from windtunnel_local.runner.docker import DockerRunner, DockerSettings, shims
+from windtunnel_local.service.ground.containers import ContainerPlan, JobPlan
+from windtunnel_local.service.ground.errors import RunnerUnavailable
 
 pytestmark = [
     pytest.mark.docker,
@@ -60,7 +58,7 @@ def engine() -> Iterator[PrivateEngine]:
 def runner(engine: PrivateEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[DockerRunner]:
     """A runner on it, with a container for each script; they have run for a moment."""
     monkeypatch.setenv("DOCKER_HOST", engine.host)
-    runner = DockerRunner(Settings(tmp_path), HostNetwork())
+    runner = DockerRunner(DockerSettings(tmp_path, "windtunnel-none:test"))
     for job, script in SCRIPTS.items():
         runner.start(JobPlan(job, (plan(job, script),)))
     yield runner
@@ -135,7 +133,7 @@ def test_killed_while_it_starts_a_container(
     """It forgets what it has started; removing that ends it, so that it never runs beside its successor."""
     monkeypatch.setenv("DOCKER_HOST", engine.host)
     runner, half = (
-        DockerRunner(Settings(tmp_path), HostNetwork()),
+        DockerRunner(DockerSettings(tmp_path, "windtunnel-none:test")),
         JobPlan("half", (plan("half", "sleep 99"),)),
     )
     (engine.folder / "stall").touch()

@@ -21,7 +21,7 @@ from windtunnel_local import app
 from windtunnel_local.credentials import load_or_create
 from windtunnel_local.home import Home
 from windtunnel_local.server import Server, listen
-from windtunnel_local.service.ports import JobPlan
+from windtunnel_local.service.ground.containers import JobPlan
 from windtunnel_local.settings import Settings
 
 IMAGE = "windtunnel-training"

@@ -17,7 +17,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from windtunnel_local.service.data import source
-from windtunnel_local.service.errors import InputError
+from windtunnel_local.service.ground.errors import InputError
 
 URI = "s3://bucket/sourcedir.tar.gz"
 SYM, LNK, DIR, REG = tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.DIRTYPE, tarfile.REGTYPE

@@ -13,14 +13,14 @@ import pytest
 from botocore.exceptions import ClientError
 
 from tests.contract.test_server_process import Process
-from windtunnel.cli.printable import printable as for_terminal
+from windtunnel.cli.output import printable as for_terminal
 from windtunnel_local.api.sigv4 import parse
 from windtunnel_local.home import Home, HomeError
 from windtunnel_local.log_format import OneLine
-from windtunnel_local.runner.docker.spec import Names, container_arguments
+from windtunnel_local.runner.docker.create_arguments import Names, container_arguments
 from windtunnel_local.runner.host_network import host_network
-from windtunnel_local.service.ports import ContainerPlan
-from windtunnel_local.service.printable import printable
+from windtunnel_local.service.ground.containers import ContainerPlan
+from windtunnel_local.service.ground.printable import printable
 from windtunnel_local.settings import from_environment
 
 CANARY = "canary-of-a-secret"

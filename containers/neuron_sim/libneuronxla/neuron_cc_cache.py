@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from neuron_sim import settings
-from neuron_sim.compiler import flags, location
+from neuron_sim.compiler import cache_location, flags
 
 __all__ = ["CacheUrl", "CompileCache", "CompileCacheFs", "CompileCacheS3", "create_compile_cache"]
 
@@ -30,7 +30,7 @@ class CacheUrl:
         """
         wish = settings.compiler_wish()
         chosen = cache_dir or flags.parse(wish.flags, wish.instance_type).cache_dir
-        return cls(location.resolve(chosen, wish).url)
+        return cls(cache_location.resolve(chosen, wish).url)
 
     def is_s3(self) -> bool:
         """Whether it is in S3."""
@@ -43,7 +43,7 @@ class CompileCache:
     def __init__(self, cache_url: CacheUrl) -> None:
         """See `create_compile_cache`."""
         self.cache_url = cache_url
-        self._location = location.resolve(cache_url.url, settings.compiler_wish())
+        self._location = cache_location.resolve(cache_url.url, settings.compiler_wish())
 
     @property
     def cache_path(self) -> str:

@@ -6,14 +6,21 @@ XLA's CPU client does the arithmetic. This package adds what a lone CPU process
 lacks: a world of cores with ordinals, collectives between them, the Neuron
 device kind, counters of what ran, and the tools around it.
 
-    topology      what an instance has: devices, cores, memory
     settings      the only reader of the environment
-    collectives/  data between cores: shared memory in a host, gloo between hosts
-    device/       how torch_xla sees a core: world, ordinals, collectives, refusals
+    topology      what an instance has: devices, cores, memory
+    names/        every name that Trainium scripts use: supported, or refused with what to do instead
+    hooks/        everything that is changed in torch and torch_xla, in one table
+    device/       how torch_xla sees a core: world, memory, transfers, rounding
+    collectives/  one file each: all_reduce, all_gather, ...
+    interconnect/ data between cores: shared memory in a host, gloo between hosts
+    compiler/     what stands where neuronx-cc and its cache stand
     counters/     what ran, as JSON lines: graphs, steps, collectives, input waits
     diagnostics/  what Trainium would tell too late: recompilations, values read in the loop, CPU fallbacks
+    runtime/      which process holds which core, and what it does there
+    inference/    torch_neuronx.trace
     launcher/     torchrun whose workers are forked from one warm process
-    tools/        neuron-ls
+    tools/        neuron-ls, neuron-monitor, neuron-top, neuron_parallel_compile
+    warm/         a container that is kept for the next job
 """
 
 __version__ = "0.1.0"

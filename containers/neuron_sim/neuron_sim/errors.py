@@ -15,6 +15,9 @@ NeuronSimError
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 
 class NeuronSimError(RuntimeError):
     """Root of the simulator's errors."""
@@ -28,6 +31,16 @@ class NotSimulatedError(NeuronSimError, AttributeError):
         super().__init__(
             f"{feature} is not simulated by Windtunnel's NeuronCores: it would silently do nothing here.{advice}"
         )
+
+
+def refusal(feature: str, instead: str = "") -> Callable[..., Any]:
+    """Stands where a feature is on the real device: can be imported; whoever calls it gets NotSimulatedError."""
+
+    def refused(*arguments: Any, **keywords: Any) -> Any:
+        raise NotSimulatedError(feature, instead)
+
+    refused.__name__ = refused.__qualname__ = feature.rpartition(".")[2]
+    return refused
 
 
 class TopologyError(NeuronSimError):

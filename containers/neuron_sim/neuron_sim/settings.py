@@ -48,8 +48,10 @@ def read(environment: Mapping[str, str] = os.environ) -> Settings:
     """
     counters = environment.get("WINDTUNNEL_COUNTERS_DIR", "")
     tensorboard = environment.get("WINDTUNNEL_TENSORBOARD_DIR", "")
+    instance_type = environment.get("WINDTUNNEL_INSTANCE_TYPE") or DEFAULT_INSTANCE_TYPE
+    _check_logical_cores(environment, instance_type)
     return Settings(
-        instance_type=environment.get("WINDTUNNEL_INSTANCE_TYPE") or DEFAULT_INSTANCE_TYPE,
+        instance_type=instance_type,
         local_cores=_positive(environment, "WINDTUNNEL_LOCAL_CORES"),
         framework_version=_version(
             environment.get("WINDTUNNEL_FRAMEWORK_VERSION") or DEFAULT_FRAMEWORK_VERSION
@@ -190,6 +192,17 @@ def _cores_dir(environment: Mapping[str, str]) -> Path:
     )
     several = environment.get("GROUP_WORLD_SIZE", "1") != "1"
     return base / (f"cores-{environment.get('GROUP_RANK', '0')}" if several else "cores")
+
+
+def _check_logical_cores(environment: Mapping[str, str], instance_type: str) -> None:
+    name = "NEURON_LOGICAL_NC_CONFIG"
+    asked = environment.get(name, "").strip()
+    if asked and asked != str(topology.instance(instance_type).logical_core_config):
+        simulated = topology.instance(instance_type).logical_core_config
+        raise NeuronSimError(
+            f"{name}={asked!r} is not simulated: a logical core of {instance_type} is {simulated} physical here. "
+            f"Unset it, or set it to {simulated}."
+        )
 
 
 def _positive(environment: Mapping[str, str], name: str) -> int | None:

@@ -1,30 +1,54 @@
-"""The Trainium instances that are simulated: devices, cores and memory.
+"""The instances that are simulated: devices, cores, memory, names.
 
-Figures: AWS Neuron documentation, "Trn1 architecture" (16 Trainium devices with
-two NeuronCores-v2 and 32 GiB of HBM each in a trn1.32xlarge, a 4x4 torus).
+The numbers are in `instances.json`, of which the SDK's catalog is made too: in a checkout a link to
+its file, in the image a copy. Source of the torus: AWS Neuron documentation, "Trn1 architecture".
 """
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
 
 from neuron_sim.errors import TopologyError
-
-DEVICE_KIND = "NC_v2"
-"""What `xm.xla_device_kind()` answers on trn1."""
 
 GIB = 1024**3
 
 
 @dataclass(frozen=True)
+class NumaNode:
+    """A part of the host: its name, its CPUs as Linux lists them, and the devices attached to it."""
+
+    name: str
+    cpus: str
+    devices: tuple[int, ...]
+
+
+@dataclass(frozen=True)
 class Instance:
-    """One instance type. ``memory_per_device_bytes`` is HBM."""
+    """One instance type. Cores are logical ones, as AWS's tools count them."""
 
     name: str
     devices: int
     cores_per_device: int
     memory_per_device_bytes: int
+    """HBM."""
     vcpus: int
+    logical_core_config: int
+    """How many physical cores make one core: AWS's LNC."""
+    logical_core_configs: tuple[int, ...]
+    """What the device could be set to; only the one above is simulated."""
+    device_kind: str
+    """What `xm.xla_device_kind()` answers."""
+    device_type: str
+    device_version: str
+    core_version: str
+    compiler_targets: tuple[str, ...]
+    """What neuronx-cc may compile for to run here; the first is its platform's name."""
+    pci_addresses: tuple[str, ...]
+    numa_nodes: tuple[NumaNode, ...]
 
     @property
     def cores(self) -> int:
@@ -36,15 +60,24 @@ class Instance:
         """HBM that one core can use."""
         return self.memory_per_device_bytes // self.cores_per_device
 
+    @property
+    def has_logical_cores(self) -> bool:
+        """Whether cores can be joined to logical ones: then the tools name the setting."""
+        return len(self.logical_core_configs) > 1
 
-INSTANCES = {
-    instance.name: instance
-    for instance in (
-        Instance("trn1.2xlarge", 1, 2, 32 * GIB, 8),
-        Instance("trn1.32xlarge", 16, 2, 32 * GIB, 128),
-        Instance("trn1n.32xlarge", 16, 2, 32 * GIB, 128),
-    )
-}
+
+@cache
+def instances() -> dict[str, Instance]:
+    """All that are simulated, by name without ``ml.``."""
+    data = json.loads(Path(__file__).with_name("instances.json").read_text(encoding="utf-8"))
+    listed, chips = data["instances"], data["accelerators"]
+    found = {}
+    for name, entry in listed.items():
+        whole = {**listed.get(entry.get("like"), {}), **entry}
+        chip = chips[whole["accelerator"]]
+        if "neuron" in chip:
+            found[name.removeprefix("ml.")] = _instance(name.removeprefix("ml."), whole, chip)
+    return found
 
 
 def instance(name: str) -> Instance:
@@ -54,19 +87,38 @@ def instance(name: str) -> Instance:
         TopologyError: the name is not simulated; the message lists those that are.
     """
     try:
-        return INSTANCES[name.removeprefix("ml.")]
+        return instances()[name.removeprefix("ml.")]
     except KeyError:
-        known = ", ".join(f"ml.{known}" for known in INSTANCES)
+        known = ", ".join(f"ml.{known}" for known in instances())
         raise TopologyError(
             f"instance type {name!r} is not simulated. Simulated are: {known}. "
             "Set instance_type= of the Estimator to one of them."
         ) from None
 
 
-_BDFS = (
-    "10:1c.0", "10:1d.0", "a0:1c.0", "a0:1d.0", "20:1b.0", "20:1c.0", "90:1b.0", "90:1c.0",
-    "20:1d.0", "20:1e.0", "90:1d.0", "90:1e.0", "10:1e.0", "10:1b.0", "a0:1e.0", "a0:1b.0",
-)  # fmt: skip
+def _instance(name: str, entry: dict[str, Any], chip: dict[str, Any]) -> Instance:
+    neuron, devices, vcpus = chip["neuron"], entry["accelerators"], entry["vcpus"]
+    config = chip["logical_core_config"]
+    undivided = [{"name": "-1", "cpus": f"0-{vcpus - 1}", "devices": range(devices)}]
+    return Instance(
+        name=name,
+        devices=devices,
+        cores_per_device=chip["cores"] // config,
+        memory_per_device_bytes=int(chip["memory"].removesuffix(" GiB")) * GIB,
+        vcpus=vcpus,
+        logical_core_config=config,
+        logical_core_configs=tuple(chip["logical_core_configs"]),
+        device_kind=neuron["device_kind"],
+        device_type=neuron["device_type"],
+        device_version=neuron["device_version"],
+        core_version=neuron["core_version"],
+        compiler_targets=tuple(neuron["compiler_targets"]),
+        pci_addresses=tuple(entry["pci_addresses"]),
+        numa_nodes=tuple(
+            NumaNode(node["name"], node["cpus"], tuple(node["devices"]))
+            for node in entry.get("numa_nodes", undivided)
+        ),
+    )
 
 
 @dataclass(frozen=True)
@@ -80,6 +132,7 @@ class Device:
     """In the order of the documentation: above, left, below, right in the torus."""
     bdf: str
     """PCI address: domain, bus, device, function."""
+    numa_node: NumaNode
 
 
 def devices(of: Instance, cores: int | None = None) -> list[Device]:
@@ -97,20 +150,21 @@ def devices(of: Instance, cores: int | None = None) -> list[Device]:
     result = []
     for index in range(-(-count // of.cores_per_device)):
         first = index * of.cores_per_device
-        ids = tuple(range(first, min(first + of.cores_per_device, count)))
         result.append(
-            Device(index, ids, of.memory_per_device_bytes, _neighbours(index, of.devices), bdf(of, index))
+            Device(
+                index,
+                tuple(range(first, min(first + of.cores_per_device, count))),
+                of.memory_per_device_bytes,
+                _neighbours(index, of.devices),
+                f"0000:{of.pci_addresses[index]}",
+                next(node for node in of.numa_nodes if index in node.devices),
+            )
         )
     return result
 
 
-def bdf(of: Instance, index: int) -> str:
-    """A device's PCI address, as the Neuron documentation shows it for trn1.2xlarge and trn1.32xlarge."""
-    return f"0000:{'00:1e.0' if of.devices == 1 else _BDFS[index]}"
-
-
 def _neighbours(index: int, count: int) -> tuple[int, ...]:
-    """The four neighbours in the 4x4 torus; none on a single-device instance."""
+    """The four neighbours in the square torus; none on a single-device instance."""
     if count == 1:
         return ()
     side = int(count**0.5)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from neuron_sim import names
-from neuron_sim.errors import NotSimulatedError
+from neuron_sim.errors import NotSimulatedError, refusal
 
 
 def resolver(
@@ -34,17 +34,9 @@ def resolver(
         if name in modules:
             return importlib.import_module(f"{module}.{name}")
         if name in refused:
-            return _refusal(f"{module}.{name}", name, refused[name])
+            return refusal(f"{module}.{name}", refused[name])
         if name.startswith("__"):
             raise AttributeError(name)
         raise NotSimulatedError(f"{module}.{name}")
 
     return resolve
-
-
-def _refusal(feature: str, name: str, instead: str) -> Any:
-    def refuse(*arguments: Any, **keywords: Any) -> Any:
-        raise NotSimulatedError(feature, instead)
-
-    refuse.__name__ = refuse.__qualname__ = name
-    return refuse

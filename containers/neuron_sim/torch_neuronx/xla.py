@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from neuron_sim.device import activation
+from neuron_sim.hooks import activation
 
 
 def init() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from windtunnel_local.api.rpc import Input, Operations, Output
-from windtunnel_local.service.observed.metric_data import MetricsService
+from windtunnel_local.service.observed.cloudwatch_metrics import MetricsService
 
 
 def operations(metrics: MetricsService) -> Operations:

@@ -26,7 +26,7 @@ _loading = threading.Lock()
 
 def service_model(service: str) -> Any:
     """The `ServiceModel` of botocore for a service; blocks while it is read for the first time."""
-    if ready(service):
+    if service in _models:
         return _models[service]
     with _loading:
         if service not in _models:
@@ -37,11 +37,6 @@ def service_model(service: str) -> Any:
             name = _MODELS.get(service, service)
             _models[service] = ServiceModel(Loader().load_service_model(name, "service-2"), service)
         return _models[service]
-
-
-def ready(service: str) -> bool:
-    """Whether the model of a service is read: then nothing here blocks."""
-    return service in _models
 
 
 def operation(service: str, name: str) -> Any | None:

@@ -26,13 +26,13 @@ from starlette.types import Message, Receive, Scope, Send
 
 from windtunnel_local.api import callers, s3_answer, s3_body, s3_routes
 from windtunnel_local.api.body import BodyPipe
-from windtunnel_local.api.codec import ready
 from windtunnel_local.api.errors import ApiError, Protocol
 from windtunnel_local.api.respond import CBOR_PROTOCOL, error_response
-from windtunnel_local.api.rpc import Operations, Quick, answer_cbor, answer_json, answer_query
+from windtunnel_local.api.rpc import Operations, answer_cbor, answer_json, answer_query
 from windtunnel_local.api.s3 import S3
+from windtunnel_local.api.sagemaker import LOOKUPS
 from windtunnel_local.api.sigv4 import Claim, Signable, Verifier, parse, query_pairs
-from windtunnel_local.service.errors import ServiceError
+from windtunnel_local.service.ground.errors import ServiceError
 
 MAX_BODY_BYTES = 4 << 20
 _DRAIN_BYTES = 4 << 20
@@ -151,8 +151,7 @@ class Api:
         elif protocol == "json":
             target = signable.header("x-amz-target")
             call = partial(answer_json, claim.service, operations, target, body)
-            operation = operations.get((target or "").rpartition(".")[2])
-            if isinstance(operation, Quick) and operation.suits(body) and ready(claim.service):
+            if claim.service == "sagemaker" and (target or "").rpartition(".")[2] in LOOKUPS:
                 return call()
         else:
             form = _form(body, signable.query)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from windtunnel_local.api.rpc import Input, Operations, Output
-from windtunnel_local.service.errors import InvalidParameter
+from windtunnel_local.service.ground.errors import InvalidParameter
 from windtunnel_local.service.observed.logs import MAX_STREAMS, LogsService
 
 

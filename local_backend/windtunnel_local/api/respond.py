@@ -13,8 +13,8 @@ from starlette.responses import Response
 from windtunnel_local.api import cbor, xmlcodec
 from windtunnel_local.api.errors import ApiError, AuthFailure, Protocol
 from windtunnel_local.objects import errors as objects
-from windtunnel_local.service.errors import NoSuchBucket, NoSuchKey, ServiceError
-from windtunnel_local.service.printable import printable
+from windtunnel_local.service.ground.errors import NoSuchBucket, NoSuchKey, ServiceError
+from windtunnel_local.service.ground.printable import printable
 
 log = logging.getLogger("windtunnel.api")
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from starlette.responses import Response
@@ -23,29 +22,6 @@ Output = Mapping[str, Any]
 _INVALID = {"logs": "InvalidParameterException", "monitoring": "InvalidParameterValue"}
 _CBOR_PATH = re.compile(r"/service/(?P<target>\w{1,100})/operation/(?P<name>\w{1,100})")
 Operations = Mapping[str, Callable[[Input], Output]]
-_QUICK_BYTES = 16 << 10
-
-
-@dataclass(frozen=True)
-class Quick:
-    """An operation that looks one thing up, within a millisecond: it is answered where its request came in.
-
-    A thread would take longer to be woken than it has to do.
-    """
-
-    call: Callable[[Input], Output]
-    unless: tuple[bytes, ...] = ()
-    """Members of the input that make it look through many..."""
-    few: Callable[[], bool] = bool
-    """... except where there are few."""
-
-    def __call__(self, request: Input) -> Output:
-        """Answer."""
-        return self.call(request)
-
-    def suits(self, body: bytes) -> bool:
-        """Whether this very request is quick; in doubt it is not."""
-        return len(body) <= _QUICK_BYTES and (not any(member in body for member in self.unless) or self.few())
 
 
 def answer_json(service: str, operations: Operations, target: str | None, body: bytes) -> Response:

@@ -9,7 +9,7 @@ from email.utils import parsedate_to_datetime
 
 from windtunnel_local.api.errors import ApiError
 from windtunnel_local.objects.records import Guard
-from windtunnel_local.service.ports import ObjectInfo
+from windtunnel_local.service.ground.ports import ObjectInfo
 
 _SOURCE = "x-amz-copy-source-"
 _NOT_HELD = "At least one of the pre-conditions you specified did not hold."

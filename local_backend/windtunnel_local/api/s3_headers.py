@@ -8,7 +8,7 @@ from email.utils import format_datetime
 from windtunnel_local.api import s3_checksums
 from windtunnel_local.api.body import CHECKSUM_HEADER
 from windtunnel_local.api.errors import ApiError
-from windtunnel_local.service.ports import ObjectInfo
+from windtunnel_local.service.ground.ports import ObjectInfo
 
 _KEPT = frozenset(
     {

@@ -16,7 +16,7 @@ from windtunnel_local.api.s3_routes import Call, copy_source
 from windtunnel_local.objects.errors import ConditionFailed, InvalidKey
 from windtunnel_local.objects.files import FileObjects
 from windtunnel_local.objects.records import Guard
-from windtunnel_local.service.errors import NoSuchKey
+from windtunnel_local.service.ground.errors import NoSuchKey
 
 _MAX_DELETES = 1000
 

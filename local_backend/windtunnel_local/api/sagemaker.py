@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from windtunnel_local.api.rpc import Input, Operations, Output, Quick
+from windtunnel_local.api.rpc import Input, Operations, Output
 from windtunnel_local.api.search import query_of
-from windtunnel_local.service.errors import ValidationFailed
-from windtunnel_local.service.model import JobQuery
+from windtunnel_local.service.ground.errors import ValidationFailed
+from windtunnel_local.service.ground.job import JobQuery
 from windtunnel_local.service.training_jobs import TrainingJobService
 
 _QUERY: Mapping[str, str] = {
@@ -24,6 +24,10 @@ _QUERY: Mapping[str, str] = {
     "MaxResults": "limit",
     "NextToken": "token",
 }
+
+
+LOOKUPS = frozenset({"DescribeTrainingJob", "ListTrainingJobs", "ListTags"})
+"""Operations that take less time than it takes to wake a thread for them."""
 
 
 def operations(jobs: TrainingJobService) -> Operations:
@@ -48,14 +52,14 @@ def operations(jobs: TrainingJobService) -> Operations:
 
     return {
         "CreateTrainingJob": lambda request: {"TrainingJobArn": jobs.create(request)},
-        "DescribeTrainingJob": Quick(lambda request: jobs.describe(request["TrainingJobName"])),
-        "ListTrainingJobs": Quick(list_jobs, unless=(b"NameContains", b"After", b"Before"), few=jobs.few),
+        "DescribeTrainingJob": lambda request: jobs.describe(request["TrainingJobName"]),
+        "ListTrainingJobs": list_jobs,
         "Search": lambda request: jobs.search(query_of(request)),
         "StopTrainingJob": stop,
         "UpdateTrainingJob": lambda request: {"TrainingJobArn": jobs.update(request)},
         "DeleteTrainingJob": delete,
         "AddTags": lambda request: {"Tags": jobs.add_tags(request["ResourceArn"], request["Tags"])},
-        "ListTags": Quick(lambda request: {"Tags": _tags(jobs, request)}),
+        "ListTags": lambda request: {"Tags": _tags(jobs, request)},
         "DeleteTags": delete_tags,
     }
 

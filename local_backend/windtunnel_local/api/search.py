@@ -7,8 +7,8 @@ from datetime import datetime, timezone
 from typing import Any
 
 from windtunnel_local.api import codec
-from windtunnel_local.service.errors import ValidationFailed
-from windtunnel_local.service.request.search import (
+from windtunnel_local.service.ground.errors import ValidationFailed
+from windtunnel_local.service.ground.search_query import (
     Condition,
     Group,
     Kind,

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from datetime import datetime, timezone
 from typing import Any
 
+from windtunnel.priceperf.instances import NEURON_TYPES
 from windtunnel_local.api.errors import ApiError
 from windtunnel_local.api.patterns import compiled
 
@@ -17,8 +18,10 @@ _SHOWN = 256  # characters of a refused value
 _LISTED = 20  # violations spelled out
 _INTEGER_LIMITS = {"integer": 1 << 31, "long": 1 << 63}
 _MAX_TIMESTAMP = 253402300799  # 9999-12-31T23:59:59Z
-# Our one extension of AWS's model: a channel may name a directory of this machine.
+# Our extensions of AWS's model: a channel may name a directory of this machine, and a job any
+# instance that can be rehearsed.
 _FILE_URI_SHAPES = frozenset({"S3Uri"})
+_ALSO_VALID = {"TrainingInstanceType": NEURON_TYPES}
 
 
 def accepted(shape: Any, document: Any, code: str = "ValidationException") -> dict[str, Any]:
@@ -136,7 +139,7 @@ class _Walker:
             self.refuse(value.encode(errors="replace").decode(), path, "be valid Unicode text")
             return value
         self.length(shape, value, path)
-        if shape.enum and value not in shape.enum:
+        if shape.enum and value not in shape.enum and value not in _ALSO_VALID.get(shape.name, ()):
             self.refuse(value, path, f"satisfy enum value set: [{', '.join(shape.enum)}]")
         pattern = shape.metadata.get("pattern")
         if pattern and not self.too_long(shape, value) and not _matches(shape.name, pattern, value):

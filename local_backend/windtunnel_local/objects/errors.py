@@ -1,7 +1,7 @@
 """What the object store refuses, beyond a missing bucket or key.
 
-ObjectError (service.errors)
-├── NoSuchBucket, NoSuchKey (service.errors)
+ObjectError (service.ground.errors)
+├── NoSuchBucket, NoSuchKey (service.ground.errors)
 ├── InvalidBucketName    not a name that S3 would take
 ├── BucketNotEmpty       a bucket that still has objects is not deleted
 ├── InvalidKey           empty, longer than 1,024 bytes, or not text
@@ -14,7 +14,7 @@ ObjectError (service.errors)
 
 from __future__ import annotations
 
-from windtunnel_local.service.errors import ObjectError
+from windtunnel_local.service.ground.errors import ObjectError
 
 
 class InvalidBucketName(ObjectError):

@@ -30,8 +30,8 @@ from windtunnel_local.objects.errors import ConditionFailed
 from windtunnel_local.objects.records import ANY, Guard, Record, sync_folder, write_durably
 from windtunnel_local.objects.recovery import remove_remains
 from windtunnel_local.objects.storage import COPY_BYTES, Storage
-from windtunnel_local.service.errors import NoSuchBucket, NoSuchKey
-from windtunnel_local.service.ports import ObjectInfo
+from windtunnel_local.service.ground.errors import NoSuchBucket, NoSuchKey
+from windtunnel_local.service.ground.ports import ObjectInfo
 
 
 class FileObjects:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from windtunnel_local.objects import keys
 from windtunnel_local.objects.records import Record
-from windtunnel_local.service.ports import ObjectInfo
+from windtunnel_local.service.ground.ports import ObjectInfo
 
 
 @dataclass(frozen=True)

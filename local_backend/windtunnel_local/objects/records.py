@@ -10,8 +10,8 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 from windtunnel_local.objects.errors import ConditionFailed
-from windtunnel_local.service.errors import NoSuchKey
-from windtunnel_local.service.ports import ObjectInfo
+from windtunnel_local.service.ground.errors import NoSuchKey
+from windtunnel_local.service.ground.ports import ObjectInfo
 
 
 @dataclass(frozen=True)

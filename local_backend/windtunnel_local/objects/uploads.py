@@ -30,7 +30,7 @@ from windtunnel_local.objects.files import FileObjects
 from windtunnel_local.objects.parts import PARTS_FILE, UPLOAD_FILE, StoredPart, dumped
 from windtunnel_local.objects.records import ANY, Guard, Record, sync_folder, write_durably
 from windtunnel_local.objects.storage import COPY_BYTES
-from windtunnel_local.service.ports import ObjectInfo
+from windtunnel_local.service.ground.ports import ObjectInfo
 
 MAX_PARTS = 10_000
 MIN_PART_BYTES = 5 << 20

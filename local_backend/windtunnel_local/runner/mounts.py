@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path, PurePosixPath
 
-from windtunnel_local.service.ports import Mount
+from windtunnel_local.service.ground.containers import Mount
 
 
 def nested_mountpoints(mounts: tuple[Mount, ...]) -> list[tuple[Path, Mount]]:

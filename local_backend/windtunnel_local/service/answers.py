@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from windtunnel_local.service.billing import billable_seconds, training_seconds
-from windtunnel_local.service.model import Job, JobSummary, Transition, WarmPool
+from windtunnel_local.service.ground.billed_time import billable_seconds, training_seconds
+from windtunnel_local.service.ground.job import Job, JobSummary, Transition, WarmPool
 from windtunnel_local.service.request.requests import DEFAULT_MAX_RUNTIME_S
 
 _ECHOED = (

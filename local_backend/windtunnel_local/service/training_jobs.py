@@ -9,22 +9,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
 
-from windtunnel_local.service import answers, lifecycle, updating, warm_pool
-from windtunnel_local.service.config import ServiceConfig
-from windtunnel_local.service.errors import IllegalTransition, JobInUse, JobNotFound, ValidationFailed
-from windtunnel_local.service.model import Job, JobQuery
-from windtunnel_local.service.ports import Clock, ObjectStore, Runner, Store
-from windtunnel_local.service.request import plan, validation
-from windtunnel_local.service.request.search import SearchQuery, contains_count
+from windtunnel_local.service import answers
+from windtunnel_local.service.ground import lifecycle, warm_pool_states
+from windtunnel_local.service.ground.config import ServiceConfig
+from windtunnel_local.service.ground.errors import IllegalTransition, JobInUse, JobNotFound, ValidationFailed
+from windtunnel_local.service.ground.job import Job, JobQuery
+from windtunnel_local.service.ground.ports import Clock, ObjectStore, Ports, Runner, Store
+from windtunnel_local.service.ground.search_query import SearchQuery, contains_count
+from windtunnel_local.service.request import updates, validation
+from windtunnel_local.service.request.keep_alive import check_keep_alive
 from windtunnel_local.service.running import spot
-from windtunnel_local.service.running.backend import Backend
-from windtunnel_local.service.running.supervisor import Supervisor
+from windtunnel_local.service.running.job_records import JobRecords
+from windtunnel_local.service.supervisor import Supervisor
 
 TagList: TypeAlias = list[dict[str, str]]
 """Tags as the wire writes them: Key and Value."""
-
-
-_FEW_JOBS = 2_000
 
 
 class TrainingJobService:
@@ -40,11 +39,11 @@ class TrainingJobService:
         objects: ObjectStore,
         clock: Clock,
         config: ServiceConfig,
-        tick_s: float = 0.25,
     ) -> None:
-        """Nothing runs until `resume` or `create`. ``tick_s``: how often waiting jobs look at the clock."""
-        self._backend = Backend(store, runner, objects, clock, config, tick_s)
-        self._supervisor = Supervisor(self._backend)
+        """Nothing runs until `resume` or `create`."""
+        self._ports = Ports(store, runner, objects, clock, config)
+        self._records = JobRecords(store, clock)
+        self._supervisor = Supervisor(self._ports, self._records)
 
     # --- the server's life ---
 
@@ -70,25 +69,20 @@ class TrainingJobService:
             JobExists: the name is taken.
         """
         validation.validate(request)
-        image = request["AlgorithmSpecification"]["TrainingImage"]
-        warm_pool.check(
-            request,
-            own_image=plan.local_image(image, self._backend.config) == self._backend.config.image,
-            keeps_containers=self._backend.runner.keeps_containers,
-        )
+        check_keep_alive(request, self._ports.runner, self._ports.config)
         name = request["TrainingJobName"]
         members = {member: value for member, value in request.items() if member != "Tags"}
-        begun = lifecycle.begin(self._backend.clock.now())
-        terms = spot.terms(request, self._backend.config)
-        job = Job(name, self._backend.config.job_arn(name), members, begun, spot=terms)
-        job = replace(job, warm_pool=warm_pool.begin(job))
-        self._backend.store.insert_job(job, {tag["Key"]: tag["Value"] for tag in request.get("Tags", ())})
+        begun = lifecycle.begin(self._ports.clock.now())
+        terms = spot.terms(request, self._ports.config)
+        job = Job(name, self._ports.config.job_arn(name), members, begun, spot=terms)
+        job = replace(job, warm_pool=warm_pool_states.begin(job))
+        self._ports.store.insert_job(job, {tag["Key"]: tag["Value"] for tag in request.get("Tags", ())})
         self._supervisor.start(name)
         return job.arn
 
     def describe(self, name: str) -> dict[str, Any]:
         """DescribeTrainingJob's answer; raises ``JobNotFound``."""
-        return answers.described(self._backend.job(name))
+        return answers.described(self._records.get(name))
 
     def list(self, query: JobQuery) -> dict[str, Any]:
         """ListTrainingJobs' answer: TrainingJobSummaries, and NextToken if there is more.
@@ -96,13 +90,9 @@ class TrainingJobService:
         Raises:
             ValidationFailed: the token is not valid for this query.
         """
-        jobs, token = self._backend.store.list_jobs(query)
+        jobs, token = self._ports.store.list_jobs(query)
         answer: dict[str, Any] = {"TrainingJobSummaries": [answers.summary(job) for job in jobs]}
         return answer if token is None else {**answer, "NextToken": token}
-
-    def few(self) -> bool:
-        """Whether a look through the names of all jobs takes less than a millisecond."""
-        return self._backend.store.job_bound() <= _FEW_JOBS
 
     def search(self, query: SearchQuery) -> dict[str, Any]:
         """Search's answer: Results, each a TrainingJob, and NextToken if there is more. May take seconds.
@@ -112,7 +102,7 @@ class TrainingJobService:
         """
         if contains_count(query.where) > 1:
             raise ValidationFailed("'CONTAINS' operator usage limit of 1 exceeded.")
-        jobs, token = self._backend.store.search_jobs(query)
+        jobs, token = self._ports.store.search_jobs(query)
         answer: dict[str, Any] = {
             "Results": [{"TrainingJob": answers.found(job, tags)} for job, tags in jobs]
         }
@@ -125,7 +115,7 @@ class TrainingJobService:
             JobNotFound: no such job.
             ValidationFailed: it cannot be changed so.
         """
-        job = self._backend.amend(request["TrainingJobName"], lambda job: updating.updated(job, request))
+        job = self._records.amend(request["TrainingJobName"], lambda job: updates.updated(job, request))
         self._supervisor.updated(job.name)
         return job.arn
 
@@ -139,7 +129,7 @@ class TrainingJobService:
         try:
             self._supervisor.stop(name)
         except IllegalTransition:
-            raise _rejected(self._backend.job(name)) from None
+            raise _rejected(self._records.get(name)) from None
 
     def delete(self, name: str) -> None:
         """Forget a finished job with its tags, logs and metrics; what it stored in S3 stays.
@@ -148,7 +138,7 @@ class TrainingJobService:
             JobNotFound: no such job.
             JobInUse: it has not ended, its containers are kept for another job, or cannot be removed yet.
         """
-        job = self._backend.job(name)
+        job = self._records.get(name)
         _require_over(job)
         if not self._supervisor.await_clean_up(name):
             raise JobInUse(
@@ -161,7 +151,7 @@ class TrainingJobService:
                 raise JobNotFound  # deleted by another call; a new job has its name
             _require_over(now)
 
-        self._backend.forget(name, check)
+        self._records.forget(name, check)
 
     # --- tags ---
 
@@ -175,24 +165,24 @@ class TrainingJobService:
         self._require(arn)
         validation.tags(tags)
         added = {tag["Key"]: tag["Value"] for tag in tags}
-        merged = {**self._backend.store.tags(arn), **added}
+        merged = {**self._ports.store.tags(arn), **added}
         validation.tags(answers.tag_list(merged))
-        self._backend.store.set_tags(arn, added)
+        self._ports.store.set_tags(arn, added)
         return answers.tag_list(merged)
 
     def list_tags(self, arn: str) -> TagList:
         """The tags of a job by key; raises ``JobNotFound``."""
         self._require(arn)
-        return answers.tag_list(self._backend.store.tags(arn))
+        return answers.tag_list(self._ports.store.tags(arn))
 
     def delete_tags(self, arn: str, keys: Sequence[str]) -> None:
         """Remove tags; unknown keys are no error. Raises ``JobNotFound``."""
         self._require(arn)
-        self._backend.store.remove_tags(arn, keys)
+        self._ports.store.remove_tags(arn, keys)
 
     def _require(self, arn: str) -> None:
         name = arn.rpartition("/")[2]
-        job = self._backend.store.get_job(name)
+        job = self._ports.store.get_job(name)
         if job is None or job.arn != arn:
             raise JobNotFound
 

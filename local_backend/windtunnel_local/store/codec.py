@@ -8,7 +8,7 @@ from dataclasses import asdict
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
-from windtunnel_local.service.model import Job, Lifecycle, SpotTerms, Transition, WarmPool
+from windtunnel_local.service.ground.job import Job, Lifecycle, SpotTerms, Transition, WarmPool
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 

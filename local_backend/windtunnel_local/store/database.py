@@ -14,15 +14,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn
 
-from windtunnel_local.service.errors import StoreUnavailable, WindtunnelError
+from windtunnel_local.service.ground.errors import StoreUnavailable, WindtunnelError
 from windtunnel_local.store.migrations import prepare
 from windtunnel_local.store.opening import check_file
 from windtunnel_local.store.reserve import Reserve
 
 _BUSY_TIMEOUT_S = 10.0
 _IDLE_READERS = 4
-_LONGEST_SEARCH_S = 20.0
-_STEPS_BETWEEN_LOOKS = 20_000
+LONGEST_SEARCH_S = 20.0
+STEPS_BETWEEN_LOOKS = 20_000
+"""SQLite's own, between two looks at a search's time."""
 _WAL_LIMIT_BYTES = 16 << 20
 _COMMITS_BETWEEN_LOOKS = 200
 
@@ -142,14 +143,14 @@ class Database:
             StoreUnavailable: it took too long: no reader may keep the log from being folded in.
         """
         with self._search_lock:
-            until = time.monotonic() + _LONGEST_SEARCH_S
-            self._searcher.set_progress_handler(lambda: time.monotonic() > until, _STEPS_BETWEEN_LOOKS)
+            until = time.monotonic() + LONGEST_SEARCH_S
+            self._searcher.set_progress_handler(lambda: time.monotonic() > until, STEPS_BETWEEN_LOOKS)
             try:
                 return self._searcher.execute(sql, values).fetchall()
             except sqlite3.DatabaseError as error:
                 if "interrupted" in str(error):
                     raise StoreUnavailable(
-                        f"The search took more than {_LONGEST_SEARCH_S:.0f} s. Narrow it, for example by"
+                        f"The search took more than {LONGEST_SEARCH_S:.0f} s. Narrow it, for example by"
                         " CreationTime or TrainingJobStatus."
                     ) from error
                 self._refuse(error)

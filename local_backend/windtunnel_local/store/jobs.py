@@ -7,9 +7,9 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from typing import Any, get_args
 
-from windtunnel_local.service.errors import JobExists, JobNotFound
-from windtunnel_local.service.model import TERMINAL, Job, JobQuery, JobSummary, Status
-from windtunnel_local.service.request.search import SearchQuery
+from windtunnel_local.service.ground.errors import JobExists, JobNotFound
+from windtunnel_local.service.ground.job import TERMINAL, Job, JobQuery, JobSummary, Status
+from windtunnel_local.service.ground.search_query import SearchQuery
 from windtunnel_local.store import listing, searching
 from windtunnel_local.store.codec import decode_job, encode_record, microseconds
 from windtunnel_local.store.database import Database
@@ -19,26 +19,26 @@ _JOB = "SELECT name, arn, request, record FROM jobs JOIN job_documents USING (na
 _UNFINISHED = sorted(set(get_args(Status)) - TERMINAL)
 
 
-class JobRecords:
-    """The jobs' part of `service.ports.Store`."""
+class JobTable:
+    """The jobs' part of `service.ground.ports.Store`."""
 
     def __init__(self, database: Database) -> None:
         """Upon an open file."""
-        self._db = database
+        self.database = database
 
     def insert_job(self, job: Job, tags: Mapping[str, str] | None = None) -> None:
         """Record a new job with its tags; raises ``JobExists``."""
-        with self._db.transaction() as db:
+        with self.database.transaction() as db:
             insert(db, job, tags or {})
 
     def get_job(self, name: str) -> Job | None:
         """The job, or None."""
-        rows = self._db.read(f"{_JOB} WHERE name = ?", (name,))
+        rows = self.database.read(f"{_JOB} WHERE name = ?", (name,))
         return decode_job(*rows[0]) if rows else None
 
     def update_job(self, job: Job) -> None:
         """Replace the record of an existing job; its request stays. Raises ``JobNotFound``."""
-        with self._db.transaction() as db:
+        with self.database.transaction() as db:
             done = db.execute(
                 "UPDATE jobs SET status = ?, secondary = ?, modified_us = ?, ended_us = ?, warm_pool_status = ?"
                 " WHERE name = ?",
@@ -54,14 +54,14 @@ class JobRecords:
         The log's lines, which may be millions, are gone for every reader at once, and their space is
         given back by and by.
         """
-        with self._db.transaction() as db:
+        with self.database.transaction() as db:
             db.execute(
                 "UPDATE log_streams SET name = NULL, first_event_ms = NULL, last_event_ms = NULL WHERE job = ?",
                 (name,),
             )
             if db.execute("DELETE FROM jobs WHERE name = ?", (name,)).rowcount == 0:
                 raise JobNotFound
-        self._db.wanted.set()
+        self.database.wanted.set()
 
     def list_jobs(self, query: JobQuery) -> tuple[Sequence[JobSummary], str | None]:
         """One page and the token of the next (None at the end).
@@ -70,11 +70,7 @@ class JobRecords:
             ValidationFailed: the token is not one that was given out for this order.
         """
         sql, values = listing.statement(query)
-        return listing.page(self._db.read(sql, values), query)
-
-    def job_bound(self) -> int:
-        """There are no more jobs than this; known without counting them."""
-        return int(self._db.read("SELECT ifnull(max(rowid), 0) FROM jobs")[0][0])
+        return listing.page(self.database.read(sql, values), query)
 
     def search_jobs(self, query: SearchQuery) -> tuple[Sequence[tuple[Job, Mapping[str, str]]], str | None]:
         """One page of jobs with their tags, and the token of the next. May walk all jobs: blocks for so long.
@@ -84,13 +80,13 @@ class JobRecords:
             StoreUnavailable: it takes too long.
         """
         wanted = searching.statement(query)
-        jobs, token = searching.page(self._db.search(wanted.text, wanted.values), query)
+        jobs, token = searching.page(self.database.search(wanted.text, wanted.values), query)
         return [(job, self.tags(job.arn)) for job in jobs], token
 
     def unfinished_jobs(self) -> Sequence[Job]:
         """Jobs not in a terminal status, oldest first."""
         marks = ", ".join("?" for _ in _UNFINISHED)
-        rows = self._db.read(
+        rows = self.database.read(
             f"{_JOB} WHERE status IN ({marks}) ORDER BY created_us, name", tuple(_UNFINISHED)
         )
         return [decode_job(*row) for row in rows]
@@ -99,19 +95,19 @@ class JobRecords:
 
     def set_tags(self, arn: str, tags: Mapping[str, str]) -> None:
         """Add or overwrite tags; raises ``JobNotFound``."""
-        with self._db.transaction() as db:
+        with self.database.transaction() as db:
             if not db.execute("SELECT 1 FROM jobs WHERE arn = ?", (arn,)).fetchone():
                 raise JobNotFound
             _add_tags(db, arn, tags)
 
     def remove_tags(self, arn: str, keys: Sequence[str]) -> None:
         """Remove tags; unknown keys are no error."""
-        with self._db.transaction() as db:
+        with self.database.transaction() as db:
             db.executemany("DELETE FROM tags WHERE arn = ? AND key = ?", [(arn, key) for key in keys])
 
     def tags(self, arn: str) -> Mapping[str, str]:
         """Tags in order of their keys."""
-        return dict(self._db.read("SELECT key, value FROM tags WHERE arn = ? ORDER BY key", (arn,)))
+        return dict(self.database.read("SELECT key, value FROM tags WHERE arn = ? ORDER BY key", (arn,)))
 
 
 def insert(db: sqlite3.Connection, job: Job, tags: Mapping[str, str]) -> None:

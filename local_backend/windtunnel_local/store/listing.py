@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from windtunnel_local.service.model import JobQuery, JobSummary
+from windtunnel_local.service.ground.job import JobQuery, JobSummary
 from windtunnel_local.store.codec import microseconds, moment
 from windtunnel_local.store.database import Row
 from windtunnel_local.store.paging import PageToken, decode_token

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Sequence
 from contextlib import closing
 from typing import Literal
 
-from windtunnel_local.service.errors import LogsNotFound
-from windtunnel_local.service.ports import LogBatch, LogEvent, LogStream
+from windtunnel_local.service.ground.containers import LogBatch
+from windtunnel_local.service.ground.errors import LogsNotFound
+from windtunnel_local.service.ground.ports import LogEvent, LogStream
 from windtunnel_local.store.database import Database
 
 _LAST_CHARACTER = "\U0010ffff"
@@ -27,22 +28,22 @@ _EVENTS = (
 )
 
 
-class LogRecords:
-    """The logs' part of `service.ports.Store`."""
+class LogTable:
+    """The logs' part of `service.ground.ports.Store`."""
 
     def __init__(self, database: Database) -> None:
         """Upon an open file."""
-        self._db = database
+        self.database = database
 
     def created_ms(self) -> int:
         """When this record was made."""
-        return int(self._db.read("SELECT created_ms FROM home")[0][0])
+        return int(self.database.read("SELECT created_ms FROM home")[0][0])
 
     # --- streams ---
 
     def open_log_stream(self, job: str, host: str, name: str, created_ms: int) -> None:
         """Create the stream if it is not there. Idempotent."""
-        with self._db.transaction() as db:
+        with self.database.transaction() as db:
             db.execute(
                 "INSERT INTO log_streams (name, job, host, created_ms) VALUES (?, ?, ?, ?)"
                 " ON CONFLICT (name) DO NOTHING",
@@ -51,7 +52,7 @@ class LogRecords:
 
     def log_stream(self, name: str) -> LogStream | None:
         """The stream, or None."""
-        rows = self._db.read(f"{_STREAM} WHERE name = ?", (name,))
+        rows = self.database.read(f"{_STREAM} WHERE name = ?", (name,))
         return LogStream(*rows[0]) if rows else None
 
     def log_streams(
@@ -63,7 +64,7 @@ class LogRecords:
             high = min(high, after)
         elif after is not None and after >= low:
             low, sign = after, ">"
-        rows = self._db.read(
+        rows = self.database.read(
             f"{_STREAM} WHERE name {sign} ? AND name < ? ORDER BY name {'DESC' if descending else 'ASC'} LIMIT ?",
             (low, high, _ALL if limit is None else limit),
         )
@@ -76,7 +77,7 @@ class LogRecords:
         sign, direction = ("<", "DESC") if descending else (">", "ASC")
         # Not as a comparison of rows: of an expression, SQLite would not use the index for it.
         behind = f" AND {_LAST} {sign}= ? AND ({_LAST} {sign} ? OR name {sign} ?)" if after else ""
-        rows = self._db.read(
+        rows = self.database.read(
             f"{_STREAM} INDEXED BY log_streams_by_last_event WHERE name IS NOT NULL{behind}"
             f" ORDER BY {_LAST} {direction}, name {direction} LIMIT ?",
             (*((after[0], *after) if after else ()), limit),
@@ -85,7 +86,7 @@ class LogRecords:
 
     def log_streams_begun(self, after: tuple[int, str], before_ms: int, limit: int) -> Sequence[LogStream]:
         """Streams by time of their first event and name: behind the pair ``after``, begun before ``before_ms``."""
-        rows = self._db.read(
+        rows = self.database.read(
             f"{_STREAM} INDEXED BY log_streams_by_first_event"
             " WHERE (first_event_ms, name) > (?, ?) AND first_event_ms < ?"
             " ORDER BY first_event_ms, name LIMIT ?",
@@ -95,7 +96,7 @@ class LogRecords:
 
     def log_streams_across(self, moment_ms: int) -> Sequence[LogStream]:
         """Streams with an event before the moment and one at or after it."""
-        rows = self._db.read(
+        rows = self.database.read(
             f"{_STREAM} INDEXED BY log_streams_by_first_event"
             " WHERE first_event_ms < ? AND last_event_ms >= ? ORDER BY first_event_ms, name",
             (moment_ms, moment_ms),
@@ -104,7 +105,7 @@ class LogRecords:
 
     def log_cursor(self, stream: str) -> str | None:
         """Where `Runner.logs` resumes for this stream."""
-        rows = self._db.read("SELECT cursor FROM log_streams WHERE name = ?", (stream,))
+        rows = self.database.read("SELECT cursor FROM log_streams WHERE name = ?", (stream,))
         return rows[0][0] if rows else None
 
     # --- lines ---
@@ -117,7 +118,7 @@ class LogRecords:
         Raises:
             LogsNotFound: no such stream.
         """
-        with self._db.transaction() as db:
+        with self.database.transaction() as db:
             row = db.execute(
                 "SELECT id, events, last_event_ms FROM log_streams WHERE name = ?", (stream,)
             ).fetchone()
@@ -168,7 +169,7 @@ class LogRecords:
         order: Literal["ASC", "DESC"],
     ) -> list[LogEvent]:
         first, before = sequences
-        with self._db.reader() as db:
+        with self.database.reader() as db:
             found = _range(db, stream, *times_ms)
             if found is None:
                 return []

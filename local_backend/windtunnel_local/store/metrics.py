@@ -6,19 +6,19 @@ import math
 import sqlite3
 from collections.abc import Sequence
 
-from windtunnel_local.service.errors import LogsNotFound
-from windtunnel_local.service.ports import MetricValue
+from windtunnel_local.service.ground.errors import LogsNotFound
+from windtunnel_local.service.ground.ports import MetricValue
 from windtunnel_local.store.database import Database
 
 _NAMES = "SELECT job, name FROM metric_series"
 
 
-class MetricRecords:
-    """The metrics' part of `service.ports.Store`."""
+class MetricTable:
+    """The metrics' part of `service.ground.ports.Store`."""
 
     def __init__(self, database: Database) -> None:
         """Upon an open file."""
-        self._db = database
+        self.database = database
 
     def append_metrics(self, stream: str, values: Sequence[MetricValue], scanned: int) -> None:
         """Store what was found, and up to where its stream was searched, in one transaction.
@@ -28,7 +28,7 @@ class MetricRecords:
         Raises:
             LogsNotFound: no such stream.
         """
-        with self._db.transaction() as db:
+        with self.database.transaction() as db:
             row = db.execute("SELECT job FROM log_streams WHERE name = ?", (stream,)).fetchone()
             if row is None:
                 raise LogsNotFound("The specified log stream does not exist.")
@@ -47,7 +47,7 @@ class MetricRecords:
 
     def metric_values(self, job: str, name: str, start_ms: int, end_ms: int) -> Sequence[tuple[int, float]]:
         """Times (Unix ms) and values with start_ms <= time < end_ms, in order of time."""
-        rows = self._db.read(
+        rows = self.database.read(
             "SELECT timestamp_ms, value FROM metric_values"
             " WHERE series = (SELECT id FROM metric_series WHERE job = ? AND name = ?)"
             " AND timestamp_ms >= ? AND timestamp_ms < ? ORDER BY timestamp_ms, value",
@@ -68,12 +68,12 @@ class MetricRecords:
         values: list[str] = []
         for _, value in given:
             values += [value] if isinstance(value, str) else value
-        rows = self._db.read(f"{_NAMES}{where} ORDER BY job, name LIMIT ?", (*values, limit))
+        rows = self.database.read(f"{_NAMES}{where} ORDER BY job, name LIMIT ?", (*values, limit))
         return [(found_job, found_name) for found_job, found_name in rows]
 
     def last_metrics(self, job: str) -> Sequence[MetricValue]:
         """The latest value of each metric of a job, by name."""
-        rows = self._db.read(
+        rows = self.database.read(
             "SELECT name, last_timestamp_ms, last_value FROM metric_series WHERE job = ? ORDER BY name",
             (job,),
         )

@@ -6,7 +6,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from windtunnel_local.service.errors import WindtunnelError
+from windtunnel_local.service.ground.errors import WindtunnelError
 
 APPLICATION_ID = 0x57544E4C
 """In the header of every file of ours since schema 2 ("WTNL")."""

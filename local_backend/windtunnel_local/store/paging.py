@@ -7,7 +7,7 @@ import binascii
 import json
 from dataclasses import dataclass
 
-from windtunnel_local.service.errors import ValidationFailed
+from windtunnel_local.service.ground.errors import ValidationFailed
 
 Value = str | int | float | None
 

@@ -13,8 +13,15 @@ from datetime import datetime
 from typing import Any
 
 from windtunnel_local.service import answers
-from windtunnel_local.service.model import Job
-from windtunnel_local.service.request.search import Condition, Group, Nested, Operator, Property, SearchQuery
+from windtunnel_local.service.ground.job import Job
+from windtunnel_local.service.ground.search_query import (
+    Condition,
+    Group,
+    Nested,
+    Operator,
+    Property,
+    SearchQuery,
+)
 from windtunnel_local.store.codec import decode_job, microseconds
 from windtunnel_local.store.database import Row
 from windtunnel_local.store.paging import PageToken, decode_token

@@ -5,15 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 
 from windtunnel_local.store.database import Database
-from windtunnel_local.store.jobs import JobRecords
-from windtunnel_local.store.logs import LogRecords
-from windtunnel_local.store.metrics import MetricRecords
+from windtunnel_local.store.jobs import JobTable
+from windtunnel_local.store.logs import LogTable
+from windtunnel_local.store.metrics import MetricTable
 from windtunnel_local.store.searching import add_functions
 from windtunnel_local.store.upkeep import Upkeep
 
 
-class SqliteStore(JobRecords, LogRecords, MetricRecords):
-    """Jobs, tags, logs and metrics in one file; see `service.ports.Store`. Safe from several threads."""
+class Tables(JobTable, LogTable, MetricTable):
+    """All tables of an open file; see `service.ground.ports.Store`. Safe from several threads."""
+
+
+class SqliteStore(Tables):
+    """A file and its tables, tidied up by a thread. Safe from several threads."""
 
     def __init__(self, path: Path) -> None:
         """Open the file, and make it if it is not there.
@@ -22,9 +26,9 @@ class SqliteStore(JobRecords, LogRecords, MetricRecords):
             WindtunnelError: it is no file of ours, damaged, or of a newer version; it is as it was.
         """
         super().__init__(Database(path, add_functions))
-        self._upkeep = Upkeep(self._db)
+        self._upkeep = Upkeep(self.database)
 
     def close(self) -> None:
         """Close the file; calls after this raise. Idempotent."""
         self._upkeep.close()
-        self._db.close()
+        self.database.close()

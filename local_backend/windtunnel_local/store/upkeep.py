@@ -6,7 +6,7 @@ import logging
 import sqlite3
 import threading
 
-from windtunnel_local.service.errors import StoreUnavailable
+from windtunnel_local.service.ground.errors import StoreUnavailable
 from windtunnel_local.store.database import Database
 
 _log = logging.getLogger(__name__)

@@ -1,1 +1,1 @@
-"""The `windtunnel` command. Each module registers its commands; `main` runs the one asked for."""
+"""The `windtunnel` command: one command a file, each with an entry in `main.COMMANDS`."""

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from windtunnel.cli.printable import complain
-from windtunnel.cli.report import add_rehearsal, add_sizes, full_scale_of, rehearsal_of
+from windtunnel.cli.options import add_rehearsal, add_sizes, full_scale_of, rehearsal_of
+from windtunnel.cli.output import complain
 from windtunnel.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from windtunnel.priceperf import Correction, Evidence
+    from windtunnel.priceperf import Evidence
     from windtunnel.user_calibration import UserCalibration
 
 _EPILOG = """\
@@ -31,7 +29,7 @@ examples:
 """
 
 
-def add_parsers(commands: Any) -> None:
+def add_parser(commands: Any) -> None:
     """Register the command."""
     parser = commands.add_parser(
         "calibrate",
@@ -56,7 +54,7 @@ def run_calibrate(arguments: argparse.Namespace) -> int:
     from windtunnel.user_calibration import STORED
 
     if arguments.show:
-        _print(STORED.load(), arguments.json)
+        _show(STORED.load(), as_json=arguments.json)
         return 0
     if arguments.forget is not None:
         names = STORED.forget(arguments.forget or None)
@@ -64,7 +62,7 @@ def run_calibrate(arguments: argparse.Namespace) -> int:
         return 0
     evidence = _evidence(arguments)
     calibration = STORED.load().with_job(evidence) if arguments.dry_run else STORED.add(evidence)
-    _print(calibration, arguments.json)
+    _show(calibration, as_json=arguments.json)
     if not arguments.json:
         kept = "A dry run: nothing was kept." if arguments.dry_run else f"Kept in {STORED.path}."
         print(f"{kept} Reports that use it say so first; --no-user-calibration leaves it out.")
@@ -72,9 +70,9 @@ def run_calibrate(arguments: argparse.Namespace) -> int:
 
 
 def _evidence(arguments: argparse.Namespace) -> Evidence:
-    from windtunnel.after_flight import evidence_for
-    from windtunnel.flights import DescribedJob
-    from windtunnel.priceperf.corrections import is_far
+    from windtunnel.priceperf.calibration.corrections import is_far
+    from windtunnel.reports.aws_job.description import DescribedJob
+    from windtunnel.reports.aws_job.report import evidence_for
 
     full_scale = full_scale_of(arguments)
     if arguments.rehearsal is None or full_scale is None:
@@ -85,8 +83,8 @@ def _evidence(arguments: argparse.Namespace) -> Evidence:
     if arguments.describe is not None:
         describe = DescribedJob.load(arguments.describe).describe()
     else:
-        from windtunnel.job import TrainingJob
-        from windtunnel.session import AwsSession
+        from windtunnel.job.training_job import TrainingJob
+        from windtunnel.session.aws import AwsSession
 
         describe = TrainingJob(arguments.from_job, AwsSession()).describe()
     evidence = evidence_for(describe, rehearsal_of(arguments.rehearsal), full_scale)
@@ -98,54 +96,8 @@ def _evidence(arguments: argparse.Namespace) -> Evidence:
     return evidence
 
 
-def _print(calibration: UserCalibration, as_json: bool) -> None:
+def _show(calibration: UserCalibration, *, as_json: bool) -> None:
+    from windtunnel.reports.user_calibration import data, lines
     from windtunnel.user_calibration import STORED
 
-    found = calibration.corrections
-    if as_json:
-        print(json.dumps(_data(calibration), indent=2))
-        return
-    if not calibration.evidence:
-        print(f"No calibration of your own ({STORED.path}).")
-        return
-    outdated = {item.job for item in calibration.outdated}
-    for item in calibration.evidence:
-        unused = "; NOT USED: held against another version of the model" if item.job in outdated else ""
-        print(
-            f"{item.job}: {item.on}, {item.instance_type} x {item.instance_count}, steps and evaluation "
-            f"{item.real_s:,.0f} s, modelled {item.modelled_s:,.0f} s: x {item.ratio:.2f}{unused}"
-        )
-    for correction in found.values():
-        low, high = _ends(correction)
-        print(
-            f"{correction.family}: step times x {correction.factor:.2f} from {len(correction.jobs)} "
-            f"job{'s' if len(correction.jobs) > 1 else ''}; 80 % interval of the next job x {low:.2f} to x {high:.2f}"
-        )
-
-
-def _ends(correction: Correction) -> tuple[float, float]:
-    width = math.exp(correction.log_half_width)
-    return correction.factor / width, correction.factor * width
-
-
-def _data(calibration: UserCalibration) -> dict[str, Any]:
-    return {
-        "jobs": [
-            {
-                **asdict(item),
-                "on": item.on.isoformat(),
-                "ratio": item.ratio,
-                "used": item not in calibration.outdated,
-            }
-            for item in calibration.evidence
-        ],
-        "corrections": [
-            {
-                "family": correction.family,
-                "factor": correction.factor,
-                "interval": list(_ends(correction)),
-                "jobs": list(correction.jobs),
-            }
-            for correction in calibration.corrections.values()
-        ],
-    }
+    print(json.dumps(data(calibration), indent=2) if as_json else "\n".join(lines(calibration, STORED.path)))

@@ -3,19 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from windtunnel.cli import output
-from windtunnel.cli.dates import day
-from windtunnel.cli.report import (
-    add_sizes,
-    add_user_calibration,
-    complain,
-    full_scale_of,
-    user_calibration_of,
-)
+from windtunnel.cli.options import add_sizes, add_user_calibration, day, full_scale_of, user_calibration_of
+from windtunnel.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from windtunnel.priceperf import Workload
@@ -27,9 +20,9 @@ _DESCRIPTION_ONLY = (
 )  # fmt: skip
 
 
-def add_parser(subparsers: Any) -> None:
-    """Add ``compare`` to the command line's sub-commands."""
-    parser = subparsers.add_parser(
+def add_parser(commands: Any) -> None:
+    """Register the command."""
+    parser = commands.add_parser(
         "compare",
         help="model a job, its counters or a described model on several instance types",
         epilog=_EPILOG,
@@ -81,7 +74,7 @@ def add_parser(subparsers: Any) -> None:
 
 def run_compare(args: argparse.Namespace) -> int:
     """Print the comparison. Returns the exit code."""
-    from windtunnel.comparing import compare
+    from windtunnel.reports.comparison.report import compare
 
     try:
         report = compare(
@@ -94,10 +87,8 @@ def run_compare(args: argparse.Namespace) -> int:
             scaling=args.scaling,
             user_calibration=user_calibration_of(args),
         )
-    except OSError as error:
-        return complain(f"cannot read {args.job}: {error.strerror}")
     except ValueError as error:
-        return complain(str(error))
+        raise ConfigurationError(str(error)) from error
     return output.show(report, args)
 
 
@@ -110,17 +101,12 @@ def _rehearsed(args: argparse.Namespace) -> Any:
         raise ValueError("name a COUNTERS.json or a JOB, or describe a model with --architecture NAME")
     path = Path(args.job)
     if path.suffix != ".json" and not path.exists():
-        from windtunnel.job import TrainingJob
+        from windtunnel.job.training_job import TrainingJob
 
         return TrainingJob.attach(args.job)
-    text = path.read_text(encoding="utf-8")
-    try:
-        counters = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"{path} is not JSON: {error}") from error
-    if not isinstance(counters, dict):
-        raise ValueError(f"{path} holds no JSON object; expected a job's counters.json")
-    return counters
+    from windtunnel.rehearsal import read_counters
+
+    return read_counters(path)
 
 
 def _described(args: argparse.Namespace) -> Workload:

@@ -8,7 +8,7 @@ from typing import Any
 from windtunnel.cli import output
 
 
-def add_parsers(commands: Any) -> None:
+def add_parser(commands: Any) -> None:
     """Register the command."""
     parser = commands.add_parser(
         "diagnostics",
@@ -22,6 +22,6 @@ def add_parsers(commands: Any) -> None:
 
 
 def _diagnostics(arguments: argparse.Namespace) -> int:
-    from windtunnel.job import TrainingJob
+    from windtunnel.job.training_job import TrainingJob
 
     return output.show(TrainingJob.attach(arguments.job).diagnostics(), arguments)

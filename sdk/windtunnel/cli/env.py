@@ -11,8 +11,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from windtunnel import client_environment, settings
+from windtunnel import settings
 from windtunnel.errors import BackendError, ConfigurationError
+from windtunnel.session import client_environment
 
 _DESCRIPTION = """\
 Start the local backend if none runs, and print the lines that let boto3, the AWS CLI and the SageMaker
@@ -26,7 +27,7 @@ A backend that was asked for in this way does not leave when it is idle; `windtu
 """
 
 
-def add_parsers(commands: Any) -> None:
+def add_parser(commands: Any) -> None:
     """Register the command."""
     parser = commands.add_parser(
         "env",
@@ -35,7 +36,7 @@ def add_parsers(commands: Any) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--unset", action="store_true", help="print the way back instead")
-    parser.add_argument("--shell", choices=sorted(_SHELLS), default="sh", help="whose syntax (default: sh)")
+    parser.add_argument("--shell", choices=sorted(SHELLS), default="sh", help="whose syntax (default: sh)")
     parser.add_argument("--json", action="store_true", help="an object: a value to set, null to unset")
     parser.set_defaults(func=_env)
 
@@ -52,7 +53,7 @@ def _env(arguments: argparse.Namespace) -> None:
         _become(arguments.words, before, changes)
     if sys.stdout.isatty():
         changes = {name: _shown(name, value) for name, value in changes.items()}
-    text = json.dumps(changes, indent=2) if arguments.json else "\n".join(_SHELLS[arguments.shell](changes))
+    text = json.dumps(changes, indent=2) if arguments.json else "\n".join(SHELLS[arguments.shell](changes))
     # A path may hold bytes that are no text; they must come out as they are.
     sys.stdout.buffer.write(os.fsencode(f"{text}\n" if text else ""))
     if sys.stdout.isatty() and not arguments.unset:
@@ -66,7 +67,7 @@ def _shown(name: str, value: str | None) -> str | None:
 
 
 def _enter(before: Mapping[str, str]) -> dict[str, str | None]:
-    from windtunnel.session import shared_local_session
+    from windtunnel.session.resolve import shared_local_session
 
     session = shared_local_session()
     backend = session.backend
@@ -82,7 +83,7 @@ def _enter(before: Mapping[str, str]) -> dict[str, str | None]:
 
 
 def _write(folder: Path, files: Mapping[str, str]) -> None:
-    """Each file whole or as it was, and its owner's only."""
+    """Write each file as a whole, for its owner only."""
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         for name, text in files.items():
@@ -122,4 +123,4 @@ def _fish(changes: client_environment.Changes) -> list[str]:
     return lines
 
 
-_SHELLS: Mapping[str, Callable[[client_environment.Changes], list[str]]] = {"sh": _sh, "fish": _fish}
+SHELLS: Mapping[str, Callable[[client_environment.Changes], list[str]]] = {"sh": _sh, "fish": _fish}

@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 from windtunnel.cli import output
-from windtunnel.cli.dates import day
+from windtunnel.cli.options import day
 from windtunnel.errors import ConfigurationError
 
 _EPILOG = """\
@@ -15,7 +15,7 @@ windtunnel inference --throughput 2693 --instance trn1.2xlarge     your own figu
 """
 
 
-def add_parsers(commands: Any) -> None:
+def add_parser(commands: Any) -> None:
     """Register the command."""
     parser = commands.add_parser(
         "inference",
@@ -36,7 +36,7 @@ def add_parsers(commands: Any) -> None:
 
 def run_inference(arguments: argparse.Namespace) -> int:
     """Print the table, or the cost at a throughput. Returns the exit code."""
-    from windtunnel import inference_report
+    from windtunnel.reports import inference as inference_report
 
     given = (arguments.throughput, arguments.instance)
     if given.count(None) == 1 or (arguments.usd_per_hour is not None and None in given):

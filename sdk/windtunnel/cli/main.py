@@ -14,12 +14,36 @@ from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 
 from windtunnel._version import __version__
-from windtunnel.cli.printable import complain
+from windtunnel.cli import (
+    calibrate,
+    check,
+    compare,
+    diagnostics,
+    down,
+    env,
+    inference,
+    logs,
+    prices,
+    ps,
+    report,
+    run,
+    stop,
+    top,
+    up,
+    validate,
+)
+from windtunnel.cli.output import complain
 from windtunnel.errors import ConfigurationError, Detached, WindtunnelError
 
 EXIT_FAILED = 1
 EXIT_USAGE = 2
 EXIT_DETACHED = 130
+
+COMMANDS = (
+    up, down, ps, logs, stop, env, top, run, check, report, compare, validate, calibrate, prices, inference,
+    diagnostics,
+)  # fmt: skip
+"""In the order of --help. A command is a file with `add_parser` and an entry here."""
 
 _PASSED_ON = {
     "image": "build the training image, or say whether it is there (image build | image status)",
@@ -67,39 +91,14 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def build_parser() -> argparse.ArgumentParser:
     """The parser with all commands; makes nothing else, imports no boto3."""
-    from windtunnel.cli import (
-        calibrate,
-        check,
-        compare,
-        diagnostics,
-        env,
-        inference,
-        jobs,
-        prices,
-        report,
-        run,
-        top,
-        validate,
-    )
-
     parser = argparse.ArgumentParser(
         prog="windtunnel",
         description="Rehearse SageMaker training jobs for AWS Trainium on this machine.",
     )
     parser.add_argument("--version", action="version", version=f"windtunnel {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    jobs.add_parsers(commands)
-    env.add_parsers(commands)
-    top.add_parsers(commands)
-    run.add_parsers(commands)
-    check.add_parsers(commands)
-    report.add_parser(commands)
-    compare.add_parser(commands)
-    validate.add_parsers(commands)
-    calibrate.add_parsers(commands)
-    prices.add_parsers(commands)
-    inference.add_parsers(commands)
-    diagnostics.add_parsers(commands)
+    for command in COMMANDS:
+        command.add_parser(commands)
     for name, text in _PASSED_ON.items():
         commands.add_parser(name, help=text, add_help=False)
     return parser

@@ -1,8 +1,9 @@
-"""What a command does with a report: print it, or write it to files."""
+"""What a command shows: a report in the form asked for, a message of what went wrong."""
 
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 from windtunnel.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from windtunnel.rendering.drawn import DrawnDocument
+    from windtunnel.rendering.report import Report
+
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 def add_arguments(parser: Any, *, charts: bool = True) -> None:
@@ -26,7 +29,7 @@ def add_arguments(parser: Any, *, charts: bool = True) -> None:
         )
 
 
-def show(report: DrawnDocument, args: argparse.Namespace) -> int:
+def show(report: Report, args: argparse.Namespace) -> int:
     """Write the files that were asked for; print the report as JSON, or as text if no file was.
 
     Returns the exit code 0.
@@ -55,3 +58,13 @@ def show(report: DrawnDocument, args: argparse.Namespace) -> int:
 
         Console(highlight=False).print(report)
     return 0
+
+
+def printable(text: str) -> str:
+    r"""The text with control characters written out as ``\x1b``, but for tabs and ends of lines."""
+    return _CONTROL.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
+
+
+def complain(error: object) -> None:
+    """Say on stderr what went wrong."""
+    print(f"windtunnel: {printable(str(error))}", file=sys.stderr)

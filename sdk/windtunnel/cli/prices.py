@@ -6,7 +6,7 @@ import argparse
 import json
 from typing import Any
 
-from windtunnel.cli.dates import day
+from windtunnel.cli.options import day
 from windtunnel.errors import ConfigurationError
 
 _EPILOG = """\
@@ -19,7 +19,7 @@ prices and what was fetched, each from its date on; what is fetched never change
 """
 
 
-def add_parsers(commands: Any) -> None:
+def add_parser(commands: Any) -> None:
     """Register the command."""
     parser = commands.add_parser(
         "prices",
@@ -44,7 +44,7 @@ def run_prices(arguments: argparse.Namespace) -> int:
         raise ConfigurationError("refresh comes first: windtunnel prices refresh --instances TYPE ...")
     if arguments.action == "refresh":
         return _refresh(arguments)
-    from windtunnel.price_report import prices
+    from windtunnel.reports.prices import prices
 
     report = prices(on=arguments.on, instances=arguments.instances, regions=arguments.region)
     if arguments.json:
@@ -61,14 +61,14 @@ def _refresh(arguments: argparse.Namespace) -> int:
         raise ConfigurationError(
             "refresh asks for today's prices and takes no --on; AWS's list has no other."
         )
-    from windtunnel import price_cache
-    from windtunnel.rendering import prices as rendered
+    from windtunnel.prices import cache
+    from windtunnel.reports.prices import refreshed_data, refreshed_lines
 
-    done = price_cache.refresh(
-        arguments.region or price_cache.DEFAULT_REGIONS, arguments.instances or price_cache.DEFAULT_INSTANCES
+    done = cache.refresh(
+        arguments.region or cache.DEFAULT_REGIONS, arguments.instances or cache.DEFAULT_INSTANCES
     )
     if arguments.json:
-        print(json.dumps(rendered.refreshed_data(done), indent=2))
+        print(json.dumps(refreshed_data(done), indent=2))
     else:
-        print("\n".join(rendered.refreshed_lines(done)))
+        print("\n".join(refreshed_lines(done)))
     return 0 if done.fetched else 1

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import warnings
 from typing import TYPE_CHECKING, Any
 
-from windtunnel.cli.jobs import add_place, session_of
-from windtunnel.cli.printable import complain
-from windtunnel.errors import BudgetWarning, ConfigurationError
+from windtunnel.cli.options import add_place, session_of
+from windtunnel.cli.output import complain
+from windtunnel.cli.script_options import add_script_arguments, estimator_of, hyperparameters_of, pairs
+from windtunnel.errors import BudgetWarning
 
 if TYPE_CHECKING:
-    from windtunnel.estimator import PyTorch
+    from windtunnel.estimator.estimators import PyTorch
 
 _EPILOG = """\
 What follows -- are hyperparameters as the script takes them. --channel, --hp, --env repeat.
@@ -25,7 +25,7 @@ examples:
 """
 
 
-def add_parsers(commands: Any) -> None:
+def add_parser(commands: Any) -> None:
     """Register the command."""
     run = commands.add_parser(
         "run",
@@ -44,90 +44,6 @@ def add_parsers(commands: Any) -> None:
     run.add_argument("--dry-run", action="store_true", help="print the request and start nothing")
     add_place(run)
     run.set_defaults(func=_run)
-
-
-def add_script_arguments(parser: argparse.ArgumentParser) -> None:
-    """What `run` and `check` have in common."""
-    parser.add_argument("script", help="the entry point, inside --source-dir if that is given")
-    parser.add_argument("--source-dir", help="directory with the code (default: the script alone)")
-    parser.add_argument("--dependency", action="append", default=[], metavar="PATH", help="packed too")
-    parser.add_argument("--instance-type", default="ml.trn1.2xlarge", help="default: ml.trn1.2xlarge")
-    parser.add_argument("--instance-count", type=int, default=1, help="default: 1")
-    parser.add_argument("--local-cores", type=int, help="rehearse with this many NeuronCores a host")
-    parser.add_argument("--framework-version", default="2.9", help="of PyTorch (default: 2.9)")
-    parser.add_argument("--image-uri", help="another training image")
-    parser.add_argument("--no-torch-distributed", action="store_true", help="start it without torchrun")
-    parser.add_argument("--hp", action="append", default=[], metavar="KEY=VALUE", help="hyperparameter")
-    parser.add_argument("--env", action="append", default=[], metavar="KEY=VALUE", help="environment")
-
-
-def estimator_of(arguments: argparse.Namespace, **more: Any) -> PyTorch:
-    """The estimator that the command line describes."""
-    from windtunnel.estimator import PyTorch
-
-    distribution = None if arguments.no_torch_distributed else {"torch_distributed": {"enabled": True}}
-    return PyTorch(
-        arguments.script,
-        None if arguments.image_uri else arguments.framework_version,
-        source_dir=arguments.source_dir,
-        dependencies=arguments.dependency,
-        image_uri=arguments.image_uri,
-        instance_type=arguments.instance_type,
-        instance_count=arguments.instance_count,
-        local_cores=arguments.local_cores,
-        distribution=distribution,
-        environment=pairs(arguments.env, "--env") or None,
-        **more,
-    )
-
-
-def pairs(given: list[str], option: str, form: str = "KEY=VALUE") -> dict[str, str]:
-    """``["a=1", ...]`` -> ``{"a": "1"}``."""
-    found: dict[str, str] = {}
-    for text in given:
-        key, separator, value = text.partition("=")
-        if not separator or not key:
-            raise ConfigurationError(f"{option} {text!r}: {form} is needed.")
-        found[key] = value
-    return found
-
-
-def typed(text: str) -> Any:
-    """A number, true/false, null or JSON structure as such; everything else as text."""
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text
-
-
-def script_arguments(words: list[str]) -> dict[str, str]:
-    """``["--epochs", "3", "--lr=0.1"]`` -> ``{"epochs": "3", "lr": "0.1"}``; a flag alone is "true"."""
-    found: dict[str, str] = {}
-    waiting: str | None = None
-    for word in words:
-        if word.startswith("--"):
-            if waiting is not None:
-                found[waiting] = "true"
-            key, separator, value = word[2:].partition("=")
-            waiting = None if separator else key
-            if separator:
-                found[key] = value
-        elif waiting is None:
-            raise ConfigurationError(
-                f"argument {word!r}: training jobs take named arguments only. Write --name {word}."
-            )
-        else:
-            found[waiting] = word
-            waiting = None
-    if waiting is not None:
-        found[waiting] = "true"
-    return found
-
-
-def hyperparameters_of(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Those of ``--hp`` and those behind ``--``."""
-    values = {**script_arguments(arguments.words), **pairs(arguments.hp, "--hp")}
-    return {key: typed(value) for key, value in values.items()}
 
 
 def _run(arguments: argparse.Namespace) -> int:

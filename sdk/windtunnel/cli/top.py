@@ -8,14 +8,16 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
+from windtunnel.cli.options import session_of
+
 if TYPE_CHECKING:
-    from windtunnel.job import TrainingJob
+    from windtunnel.job.training_job import TrainingJob
 
 _PERIOD_S = 1.0
 _WIDTH = 160
 
 
-def add_parsers(commands: Any) -> None:
+def add_parser(commands: Any) -> None:
     """Register the command."""
     top = commands.add_parser(
         "top",
@@ -30,8 +32,7 @@ def add_parsers(commands: Any) -> None:
 
 
 def _top(arguments: argparse.Namespace) -> int:
-    from windtunnel.cli.jobs import session_of
-    from windtunnel.job import TrainingJob
+    from windtunnel.job.training_job import TrainingJob
 
     job = TrainingJob.attach(arguments.name, session_of(arguments))
     once = arguments.once or not (sys.stdout.isatty() or arguments.json)
@@ -49,20 +50,18 @@ def _top(arguments: argparse.Namespace) -> int:
 
 
 def _look(job: TrainingJob, *, as_json: bool) -> int:
-    """Print once; 1 when the job trains no more."""
+    """Print once; returns 1 when the job does not train any more."""
     document = job.usage()
     if document is None:
         return _nothing(job)
-    from windtunnel import usage
+    from windtunnel.reports.live_usage import read, screen
 
-    usages = usage.read(document)
+    usages = read(document)
     if as_json:
         shown = {"job": job.name, "time": document["time"], "cores": [one.as_dict() for one in usages]}
         print(json.dumps(shown), flush=True)
         return 0
     from rich.console import Console
-
-    from windtunnel.rendering.usage import screen
 
     Console(width=None if sys.stdout.isatty() else _WIDTH).print(
         screen(job.name, document["instance_type"], usages)
@@ -71,8 +70,8 @@ def _look(job: TrainingJob, *, as_json: bool) -> int:
 
 
 def _nothing(job: TrainingJob) -> int:
-    """Say why there is nothing to see; 0 while there may still come something."""
-    from windtunnel.job import TERMINAL
+    """Say why there is nothing to see; returns 0 while the job has not ended."""
+    from windtunnel.session.training_service import TERMINAL
 
     description = job.describe()
     status, secondary = description["TrainingJobStatus"], description.get("SecondaryStatus", "")
@@ -91,9 +90,8 @@ def _watch(job: TrainingJob) -> None:
     from rich.live import Live
     from rich.text import Text
 
-    from windtunnel import usage
-    from windtunnel.job import TERMINAL
-    from windtunnel.rendering.usage import screen
+    from windtunnel.reports.live_usage import read, screen
+    from windtunnel.session.training_service import TERMINAL
 
     with Live(Text("..."), auto_refresh=False, transient=True) as live:
         while (status := job.status()) not in TERMINAL:
@@ -101,7 +99,7 @@ def _watch(job: TrainingJob) -> None:
             if document is None:
                 live.update(Text(f"{job.name}: {status}; no core is in use."), refresh=True)
             else:
-                shown = screen(job.name, document["instance_type"], usage.read(document))
+                shown = screen(job.name, document["instance_type"], read(document))
                 live.update(shown, refresh=True)
             time.sleep(_PERIOD_S)
     _nothing(job)

@@ -20,7 +20,7 @@ A script is checked with `windtunnel check SCRIPT`.
 """
 
 
-def add_parsers(commands: Any) -> None:
+def add_parser(commands: Any) -> None:
     """Register the command."""
     validate = commands.add_parser(
         "validate",
@@ -41,7 +41,7 @@ def add_parsers(commands: Any) -> None:
 
 def run_validate(arguments: argparse.Namespace) -> int:
     """Print the errors of the built-in rows, or of a file's. Returns the exit code."""
-    from windtunnel.report import validated
+    from windtunnel.reports.validation.report import validated
 
     if arguments.script:
         given = arguments.script[0]

@@ -2,6 +2,7 @@
 
 PricePerfError
 ├── UnknownInstance      no such instance type in the catalog
+├── NotCalibrated        an instance type that has no calibration
 ├── PriceUnknown         the price book has no price for that instance at that date
 ├── InvalidCounters      counters.json is not what the model can read
 └── InvalidInput         an argument is out of its range
@@ -18,6 +19,10 @@ class UnknownInstance(PricePerfError):
     """The catalog does not list the instance type."""
 
 
+class NotCalibrated(PricePerfError):
+    """No calibration models the instance type: nothing published was fitted."""
+
+
 class PriceUnknown(PricePerfError):
     """No price of that instance is in force at that date."""
 
@@ -28,3 +33,12 @@ class InvalidCounters(PricePerfError):
 
 class InvalidInput(PricePerfError):
     """An argument is out of its range."""
+
+
+def quoted(value: object) -> str:
+    """What was given as Python writes it, not longer than a line."""
+    try:
+        text = repr(value)
+    except ValueError:  # Python writes no whole number of more than 4,300 digits
+        return "a number of thousands of digits"
+    return text if len(text) <= 40 else f"{text[:40]}... ({len(text)} characters)"

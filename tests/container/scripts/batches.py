@@ -5,7 +5,7 @@ import sys
 import numpy as np
 import torch
 import torch_xla
-from neuron_sim.diagnostics.batches import leading_dimension
+from neuron_sim.counters.batches import samples_of
 from saying import say
 from torch.utils.data import DataLoader
 
@@ -32,7 +32,7 @@ say(
         type(batch).__name__ for batch in DataLoader(data, batch_size=32, collate_fn=lambda batch: Values())
     ],
     sizes=[
-        leading_dimension(item)
+        samples_of(item)
         for item in (
             torch.ones(8, 2),
             {"x": np.ones((7, 2))},

@@ -12,8 +12,8 @@ from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
 from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
 from neuron_sim import settings
-from neuron_sim.collectives import region
-from neuron_sim.collectives.communicator import Communicator
+from neuron_sim.interconnect import region
+from neuron_sim.interconnect.communicator import Communicator
 from neuron_sim.launcher import postmortem
 
 WORKERS, ROUNDS = int(sys.argv[1]), int(sys.argv[2])

@@ -9,6 +9,7 @@ import torch_xla.core.xla_model as xm
 import torch_xla.distributed.xla_backend
 import torch_xla.runtime as xr
 from saying import say
+from torch_neuronx.utils import get_platform_target
 
 dist.init_process_group("xla")
 device = torch_xla.device()
@@ -23,6 +24,7 @@ say(
     kind=xm.xla_device_kind(),
     hardware=xm.xla_device_hw(device),
     device_type=xr.device_type(),
+    platform=get_platform_target(),
     device=str(device),
     master=xm.is_master_ordinal(),
     old={name: getattr(xm, name)() for name in ("xrt_world_size", "get_ordinal") if hasattr(xm, name)},

@@ -14,7 +14,7 @@ from windtunnel_local.api.s3_routes import understood, virtual_bucket
 from windtunnel_local.api.s3_tags import from_header
 from windtunnel_local.api.sigv4 import Signable
 from windtunnel_local.objects.records import Guard
-from windtunnel_local.service.ports import ObjectInfo
+from windtunnel_local.service.ground.ports import ObjectInfo
 
 INFO = ObjectInfo("k", 10, "abc", datetime(2026, 1, 2, 3, 4, 5, 999, timezone.utc))
 SAME, EARLIER = "Fri, 02 Jan 2026 03:04:05 GMT", "Fri, 02 Jan 2026 03:04:04 GMT"

@@ -11,7 +11,10 @@ import pytest
 
 from windtunnel_local.credentials import CredentialsError, load_or_create
 from windtunnel_local.home import AlreadyRunning, Home
-from windtunnel_local.settings import SettingsError, SpotSettings, from_environment, version
+from windtunnel_local.runner.docker import docker_settings
+from windtunnel_local.runner.process.settings import process_settings
+from windtunnel_local.runner.variables import SettingsError
+from windtunnel_local.settings import SpotSettings, from_environment, version
 
 
 def test_without_an_environment_there_are_defaults() -> None:
@@ -52,8 +55,9 @@ def test_every_name_is_read() -> None:
     assert settings.spot == SpotSettings(3, 7, 2.5, "checkpoint", 0.6)
     assert settings.home == Path.cwd() / "relative"
     assert (settings.runner, settings.port, settings.idle_s) == ("process", 8123, 1.5)
-    assert (settings.image, settings.base_image, settings.memory_gib) == ("mine:1", "base:1", 3.5)
-    assert (settings.stop_grace_s, settings.sim_python) == (120, Path("/venv/bin/python"))
+    assert (settings.image, settings.memory_gib, settings.stop_grace_s) == ("mine:1", 3.5, 120)
+    assert docker_settings(settings).base_image == "base:1"
+    assert process_settings(settings).python == Path("/venv/bin/python")
 
 
 @pytest.mark.parametrize(
@@ -80,6 +84,13 @@ def test_a_bad_value_is_refused_by_name(variables: dict[str, str]) -> None:
         assert repr(value) in str(error.value)
 
 
+def test_a_runners_own_bad_value_is_refused_by_name() -> None:
+    """When that runner is made, and not before: the others do not read it."""
+    settings = from_environment({"WINDTUNNEL_SIM_PYTHON": "~no-such-user/python"})
+    with pytest.raises(SettingsError, match="WINDTUNNEL_SIM_PYTHON is '~no-such-user/python'"):
+        process_settings(settings)
+
+
 def test_secrets_are_masked(tmp_path: Path) -> None:
     """Neither settings nor credentials show one."""
     settings = from_environment(
@@ -87,6 +98,7 @@ def test_secrets_are_masked(tmp_path: Path) -> None:
     )
     credentials = load_or_create(tmp_path / "credentials.json")
     assert "sesame" not in repr(settings)
+    assert "sesame" not in repr((docker_settings(settings), process_settings(settings)))
     assert credentials.secret_access_key not in repr(credentials)
 
 

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from windtunnel_local.api import codec
-from windtunnel_local.api.rpc import Quick
 
 
 def shape(operation: str) -> Any:
@@ -62,13 +61,3 @@ def test_what_the_model_has_not(answer: dict[str, Any], words: str, times: int) 
     for _ in range(times):
         with pytest.raises(TypeError, match=words):
             written("DescribeTrainingJob", answer)
-
-
-def test_what_is_answered_without_a_thread() -> None:
-    """A short request that looks one thing up; not one that is long, or looks through many."""
-    operation = Quick(lambda request: {"got": request}, unless=(b"NameContains",))
-    assert operation({"a": 1}) == {"got": {"a": 1}}
-    assert operation.suits(b'{"MaxResults": 10}')
-    assert not operation.suits(b'{"NameContains": "a"}')
-    assert Quick(dict, unless=(b"NameContains",), few=lambda: True).suits(b'{"NameContains": "a"}')
-    assert not operation.suits(b'{"NextToken": "' + b"x" * 20_000 + b'"}')

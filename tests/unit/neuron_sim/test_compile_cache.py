@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from neuron_sim import settings
-from neuron_sim.compiler import cache, entry, location
+from neuron_sim.compiler import cache, cache_entry, cache_location
 from neuron_sim.errors import CompilationError, CompilerFlagError, NeuronSimError
 
 HLO = """HloModule SyncTensorsGraph.9, entry_computation_layout={(f32[4]{0})->(f32[4]{0})}
@@ -38,16 +38,19 @@ def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def files(folder: Path) -> dict[str, set[str]]:
-    return {item.folder.name: {path.name for path in item.folder.iterdir()} for item in entry.entries(folder)}
+    return {
+        item.folder.name: {path.name for path in item.folder.iterdir()}
+        for item in cache_entry.entries(folder)
+    }
 
 
 def test_flag_beats_variable_beats_default() -> None:
     """The order that AWS documents."""
     default = settings.compiler_wish({})
-    assert location.resolve(None, default).url == "/var/tmp/neuron-compile-cache"
+    assert cache_location.resolve(None, default).url == "/var/tmp/neuron-compile-cache"
     named = settings.compiler_wish({"NEURON_COMPILE_CACHE_URL": "/by/variable"})
-    assert location.resolve(None, named).url == "/by/variable"
-    assert location.resolve("/by/flag", named).url == "/by/flag"
+    assert cache_location.resolve(None, named).url == "/by/variable"
+    assert cache_location.resolve("/by/flag", named).url == "/by/flag"
 
 
 def test_an_s3_cache_is_where_the_backend_has_put_it(tmp_path: Path) -> None:
@@ -55,9 +58,9 @@ def test_an_s3_cache_is_where_the_backend_has_put_it(tmp_path: Path) -> None:
     wish = settings.compiler_wish(
         {"NEURON_COMPILE_CACHE_URL": "s3://bucket/a/b", "WINDTUNNEL_S3_CACHE_DIR": str(tmp_path)}
     )
-    assert "not brought into" in location.resolve(None, wish).note
+    assert "not brought into" in cache_location.resolve(None, wish).note
     (tmp_path / "bucket").mkdir()
-    found = location.resolve(None, wish)
+    found = cache_location.resolve(None, wish)
     assert (found.url, found.folder, found.note) == ("s3://bucket/a/b", tmp_path / "bucket" / "a" / "b", "")
     assert found.shown(found.folder / "x" / "model.neff") == "s3://bucket/a/b/x/model.neff"
 
@@ -66,7 +69,7 @@ def test_an_s3_cache_is_where_the_backend_has_put_it(tmp_path: Path) -> None:
 def test_an_address_that_is_none_is_refused(url: str) -> None:
     """Before a graph is lost in it."""
     with pytest.raises(NeuronSimError, match="cache"):
-        location.resolve(url, settings.compiler_wish({}))
+        cache_location.resolve(url, settings.compiler_wish({}))
 
 
 def test_a_miss_fills_the_entry_and_the_next_look_up_hits(
@@ -75,9 +78,9 @@ def test_a_miss_fills_the_entry_and_the_next_look_up_hits(
     """Layout and log lines are those of the Neuron cache; the neff says what it is."""
     assert cache.CompileCache().lookup(HLO) is False
     assert cache.CompileCache().lookup(HLO) is True
-    (item,) = entry.entries(environment / location.COMPILER)
-    name = f"MODULE_{entry.graph_hash(HLO)}+d41d8cd9"
-    assert files(environment / location.COMPILER) == {
+    (item,) = cache_entry.entries(environment / cache_location.COMPILER)
+    name = f"MODULE_{cache_entry.graph_hash(HLO)}+d41d8cd9"
+    assert files(environment / cache_location.COMPILER) == {
         name: {
             "model.hlo_module.pb",
             "model.hlo_module.txt",
@@ -102,13 +105,15 @@ def test_other_flags_are_another_entry(environment: Path, monkeypatch: pytest.Mo
     assert ours.lookup(HLO) is False
     monkeypatch.setenv("NEURON_CC_FLAGS", "--auto-cast=all --retry_failed_compilation")
     assert ours.lookup(HLO) is True
-    assert len(files(environment / location.COMPILER)) == 2
+    assert len(files(environment / cache_location.COMPILER)) == 2
 
 
 def test_where_a_graph_comes_from_does_not_change_its_hash() -> None:
     """An added blank line in the script recompiles nothing; another shape does."""
-    assert entry.graph_hash(HLO) == entry.graph_hash(HLO.replace("source_line=7", "source_line=8"))
-    assert entry.graph_hash(HLO) != entry.graph_hash(HLO.replace("f32[4]", "f32[5]"))
+    assert cache_entry.graph_hash(HLO) == cache_entry.graph_hash(
+        HLO.replace("source_line=7", "source_line=8")
+    )
+    assert cache_entry.graph_hash(HLO) != cache_entry.graph_hash(HLO.replace("f32[4]", "f32[5]"))
 
 
 def test_unknown_flags_are_said_once(
@@ -145,7 +150,9 @@ def test_extraction_collects_without_compiling(
     monkeypatch.setenv("NEURON_EXTRACT_GRAPHS_ONLY", "1")
     ours = cache.CompileCache()
     assert [ours.lookup(HLO), ours.lookup(HLO), ours.lookup(COMPLEX)] == [False] * 3
-    assert {item.state for item in entry.entries(environment / location.COMPILER)} == {"collected"}
+    assert {item.state for item in cache_entry.entries(environment / cache_location.COMPILER)} == {
+        "collected"
+    }
     assert "No compilation was done." in capsys.readouterr().out
 
 
@@ -155,14 +162,16 @@ def test_a_documented_refusal_fails_and_is_remembered(
     """Complex numbers do not compile for trn1 (NCC_EVRF004), and a failure is cached too."""
     with pytest.raises(CompilationError, match=r"NCC_EVRF004.*t\.py 7"):
         cache.CompileCache().lookup(COMPLEX)
-    (item,) = entry.entries(environment / location.COMPILER)
+    (item,) = cache_entry.entries(environment / cache_location.COMPILER)
     assert item.state == "failed"
     with pytest.raises(CompilationError, match="NCC_EVRF004"):
         cache.CompileCache().lookup(COMPLEX)
     assert "Got a cached failed neff at" in capsys.readouterr().out
     # A graph whose failure was another's fault compiles when asked to.
     assert cache.CompileCache().lookup(HLO) is False
-    good = next(item for item in entry.entries(environment / location.COMPILER) if item.state == "done")
+    good = next(
+        item for item in cache_entry.entries(environment / cache_location.COMPILER) if item.state == "done"
+    )
     (good.folder / "model.done").rename(good.folder / "model.log")
     monkeypatch.setenv("NEURON_CC_FLAGS", "--retry_failed_compilation")
     assert [cache.CompileCache().lookup(HLO) for _ in range(2)] == [False, True]
@@ -208,7 +217,7 @@ def test_many_processes_make_one_whole_entry(environment: Path) -> None:
     ]
     outputs = [process.communicate(HLO, timeout=60)[0] for process in started]
     assert [process.returncode for process in started] == [0] * 4
-    made = files(environment / location.COMPILER)
+    made = files(environment / cache_location.COMPILER)
     assert len(made) == 20
     assert all(
         names
@@ -221,9 +230,9 @@ def test_many_processes_make_one_whole_entry(environment: Path) -> None:
 
 def test_the_lock_of_a_killed_process_holds_nobody_up(environment: Path) -> None:
     """Its file may stay; the lock does not."""
-    item = entry.entry(environment / location.COMPILER, HLO, ())
+    item = cache_entry.entry(environment / cache_location.COMPILER, HLO, ())
     item.folder.mkdir(parents=True)
-    (item.folder / entry.LOCK).touch()
+    (item.folder / cache_entry.LOCK).touch()
     assert not item.locked
     with item.lock():
         assert item.locked
@@ -238,5 +247,5 @@ def test_the_module_is_taken_out_of_the_proto_that_xla_writes(size: int) -> None
     while length >= 0x80:
         head += bytes([length & 0x7F | 0x80])
         length >>= 7
-    assert entry.module_of(head + bytes([length]) + module + b"\x1a\x02ab") == module
-    assert entry.module_of(b"") == b""
+    assert cache_entry.module_of(head + bytes([length]) + module + b"\x1a\x02ab") == module
+    assert cache_entry.module_of(b"") == b""

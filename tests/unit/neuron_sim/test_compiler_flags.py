@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from neuron_sim import topology
 from neuron_sim.compiler import flags
 from neuron_sim.errors import CompilerFlagError
 
@@ -70,9 +71,22 @@ def test_what_the_compiler_refuses_is_an_error_that_says_what_is_valid(text: str
         flags.parse(text, "ml.trn1.32xlarge")
 
 
-def test_two_logical_cores_are_fine_where_they_exist() -> None:
-    """trn2 has them; trn1 has not."""
-    assert flags.parse("-lnc=2", "ml.trn2.48xlarge").compiler == ("-lnc=2",)
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [("--lnc=1", "which is all that is simulated"), ("--target=trn1", "Use trn2, or leave")],
+)
+def test_trn2_takes_its_own_flags_only(text: str, said: str) -> None:
+    """A graph for one physical core, or for trn1, would not run where the job runs."""
+    with pytest.raises(CompilerFlagError, match=said):
+        flags.parse(text, "ml.trn2.48xlarge")
+
+
+@pytest.mark.parametrize("name", topology.instances())
+def test_an_instance_takes_its_own_logical_cores_and_targets(name: str) -> None:
+    """What is named is what would be chosen anyway."""
+    instance = topology.instance(name)
+    text = f"-lnc={instance.logical_core_config} --target={instance.compiler_targets[0]}"
+    assert flags.parse(text, f"ml.{name}").compiler == tuple(text.split())
 
 
 @pytest.mark.parametrize(

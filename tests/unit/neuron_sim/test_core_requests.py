@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from neuron_sim import settings
 from neuron_sim.errors import CoreBusyError, TopologyError
-from neuron_sim.runtime import claims, cores, live, refusal
+from neuron_sim.runtime import busy_message, claims, cores, usage_reader
 from neuron_sim.runtime.cores import CoreRequest
 from neuron_sim.settings import CoreWish
 
@@ -103,7 +103,7 @@ def test_a_held_core_is_refused_until_its_process_dies(tmp_path: Path) -> None:
     assert 1 not in claims.holders(tmp_path), "what was taken of a refused claim is given back"
     with pytest.raises(CoreBusyError, match="Requested:3 Available:2"):
         claims.claim(tmp_path, CoreRequest(None, 3), 4)
-    why = refusal.explain(tmp_path, CoreRequest((0, 1), 2), 4)
+    why = busy_message.explain(tmp_path, CoreRequest((0, 1), 2), 4)
     assert f"Process {holder.pid} (" in why
     assert "holds NeuronCores 0,2" in why
     assert "NEURON_RT_VISIBLE_CORES" in why
@@ -121,7 +121,7 @@ def test_a_number_of_cores_takes_the_free_ones(tmp_path: Path) -> None:
     holder = _hold(tmp_path, "0")
     try:
         assert claims.claim(tmp_path, CoreRequest(None, 2), 4) == (1, 2)
-        assert [(core.pid, core.cores) for core in live.running(tmp_path)] == [
+        assert [(core.pid, core.cores) for core in usage_reader.running(tmp_path)] == [
             (holder.pid, (0,)),
             (os.getpid(), (1, 2)),
         ]

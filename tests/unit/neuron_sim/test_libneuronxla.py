@@ -8,7 +8,7 @@ import pytest
 
 import libneuronxla
 from libneuronxla.neuron_cc_cache import CacheUrl, CompileCacheFs, CompileCacheS3, create_compile_cache
-from neuron_sim.compiler import entry, location
+from neuron_sim.compiler import cache_entry, cache_location
 from neuron_sim.errors import NotSimulatedError
 
 
@@ -18,8 +18,8 @@ def test_the_cache_is_the_one_that_jobs_use(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setenv("NEURON_CC_FLAGS", "-O1")
     cache = create_compile_cache(CacheUrl.get_cache_url())
     assert isinstance(cache, CompileCacheFs)
-    item = entry.entry(tmp_path / location.COMPILER, "HloModule m\n", ("-O1",))
-    folder, key = cache.get_cache_dir(entry.graph_hash("HloModule m\n"), ["-O1"])
+    item = cache_entry.entry(tmp_path / cache_location.COMPILER, "HloModule m\n", ("-O1",))
+    folder, key = cache.get_cache_dir(cache_entry.graph_hash("HloModule m\n"), ["-O1"])
     assert (folder, key) == (str(item.folder), item.folder.name)
     assert not cache.exists(folder)
     item.collect("HloModule m\n", b"", ("-O1",))
@@ -34,7 +34,7 @@ def test_an_s3_cache_keeps_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("WINDTUNNEL_S3_CACHE_DIR", str(tmp_path))
     cache = create_compile_cache(CacheUrl("s3://bucket/prefix"))
     assert isinstance(cache, CompileCacheS3)
-    assert cache.cache_path == f"s3://bucket/prefix/{location.COMPILER}"
+    assert cache.cache_path == f"s3://bucket/prefix/{cache_location.COMPILER}"
 
 
 def test_a_snapshot_callback_is_taken_with_a_warning() -> None:

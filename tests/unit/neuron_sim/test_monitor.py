@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from neuron_sim import topology
-from neuron_sim.runtime import live
+from neuron_sim.runtime import usage_reader
 from neuron_sim.runtime.processes import Use
 from neuron_sim.tools import monitor_config, monitor_report, neuron_ls, system_stats, tables, top_screen
 from neuron_sim.tools.monitor_config import ConfigError
@@ -123,7 +123,7 @@ def test_latencies_are_those_of_the_period() -> None:
 @given(seconds=st.lists(st.floats(1e-6, 100), min_size=1))
 def test_percentiles_lie_within_what_was_seen_and_rise(seconds: list[float]) -> None:
     """p0 is the least, p100 the greatest."""
-    found = list((live.percentiles(seconds) or {}).values())
+    found = list((usage_reader.percentiles(seconds) or {}).values())
     assert found == sorted(found)
     assert (found[0], found[-1]) == (min(seconds), max(seconds))
 
@@ -208,6 +208,21 @@ def test_the_torus_is_drawn_as_documented() -> None:
     )
     assert "[12 ]" in drawing[16]
     assert tables.torus(1, 1) == "Neuron Device Topology\n  [ 0 ]"
+
+
+def test_the_hardware_is_named_as_documented() -> None:
+    """Of trn2 as in the example of the neuron-monitor guide."""
+    found = monitor_report.neuron_hardware_info(topology.instance("ml.trn2.48xlarge"), 16)
+    assert found == {
+        "neuron_device_type": "trainium2",
+        "neuron_device_version": "v4",
+        "neuroncore_version": "v3d",
+        "neuron_device_count": 16,
+        "neuron_device_memory_size": 103079215104,
+        "neuroncore_per_device_count": 4,
+        "logical_neuroncore_config": 2,
+        "error": "",
+    }
 
 
 # --- neuron-top ---------------------------------------------------------------

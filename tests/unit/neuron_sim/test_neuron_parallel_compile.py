@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.unit.neuron_sim.test_compile_cache import COMPLEX, HLO
 
-from neuron_sim.compiler import analysis, entry, location
+from neuron_sim.compiler import analyze_report, cache_entry, cache_location
 from neuron_sim.tools import neuron_parallel_compile as tool
 
 SCRIPT = """
@@ -40,7 +40,7 @@ def command(tmp_path: Path, hlo: str = HLO, code: int = 0) -> list[str]:
 
 
 def states(folder: Path) -> list[str]:
-    return [item.state for item in entry.entries(folder / location.COMPILER)]
+    return [item.state for item in cache_entry.entries(folder / cache_location.COMPILER)]
 
 
 def test_a_trial_run_then_all_its_graphs_compiled(
@@ -112,12 +112,12 @@ def test_clear_locks_leaves_those_that_are_held(
 ) -> None:
     """The file of a killed process goes, the lock of a living one stays."""
     tool.main(command(tmp_path))
-    first, second, _ = entry.entries(cache_folder / location.COMPILER)
-    (first.folder / entry.LOCK).touch()
+    first, second, _ = cache_entry.entries(cache_folder / cache_location.COMPILER)
+    (first.folder / cache_entry.LOCK).touch()
     with second.lock():
         assert tool.main(["--command", "clear-locks"]) == 0
-        assert not (first.folder / entry.LOCK).exists()
-        assert (second.folder / entry.LOCK).exists()
+        assert not (first.folder / cache_entry.LOCK).exists()
+        assert (second.folder / cache_entry.LOCK).exists()
     assert "Locks removed: 1; held by a running process and left: 1." in capfd.readouterr().out
 
 
@@ -145,8 +145,8 @@ def test_analyze_says_what_is_supported(
 
 def test_the_percentage_is_of_hlo_instructions() -> None:
     """Half of the instructions refused is half."""
-    assert analysis.analyze([HLO, COMPLEX])["support_percentage"] == "50.00%"
-    assert analysis.analyze([])["support_percentage"] == "100.00%"
+    assert analyze_report.analyze([HLO, COMPLEX])["support_percentage"] == "50.00%"
+    assert analyze_report.analyze([])["support_percentage"] == "100.00%"
 
 
 @pytest.mark.parametrize(

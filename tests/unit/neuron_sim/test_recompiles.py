@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from neuron_sim.diagnostics.batches_seen import Loader
-from neuron_sim.diagnostics.compare import Reason
+from neuron_sim.counters.why_new import Reason
+from neuron_sim.diagnostics.batch_sizes import Loader
 from neuron_sim.diagnostics.findings import Finding, Findings
 from neuron_sim.diagnostics.recompiles import Recompilations
 

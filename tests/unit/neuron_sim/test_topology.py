@@ -19,14 +19,22 @@ SIMULATOR = Path(neuron_ls.__file__).parents[2]
 
 
 @pytest.mark.parametrize(
-    ("name", "devices", "cores"),
-    [("ml.trn1.2xlarge", 1, 2), ("ml.trn1.32xlarge", 16, 32), ("trn1n.32xlarge", 16, 32)],
+    ("name", "devices", "cores", "gib"),
+    [
+        ("ml.trn1.2xlarge", 1, 2, 16),
+        ("ml.trn1.32xlarge", 16, 32, 16),
+        ("trn1n.32xlarge", 16, 32, 16),
+        ("ml.trn2.3xlarge", 1, 4, 24),
+        ("ml.trn2.48xlarge", 16, 64, 24),
+    ],
 )
-def test_instances_have_the_documented_devices_and_cores(name: str, devices: int, cores: int) -> None:
-    """16 GiB of HBM a core; 32 GiB a device."""
+def test_instances_have_the_documented_devices_and_cores(
+    name: str, devices: int, cores: int, gib: int
+) -> None:
+    """Logical cores, as the tools and torchrun count them, each with its share of a device's HBM."""
     instance = topology.instance(name)
     assert (instance.devices, instance.cores) == (devices, cores)
-    assert instance.memory_per_core_bytes == 16 * topology.GIB
+    assert instance.memory_per_core_bytes == gib * topology.GIB
 
 
 def test_an_unknown_instance_is_refused_with_the_known_ones() -> None:
@@ -72,6 +80,34 @@ def test_neuron_ls_prints_the_documented_table() -> None:
         "| 0      | 2      | 0-1      | 32 GB  | 0000:00:1e.0 | 0-7      | -1   |",
         "+--------+--------+----------+--------+--------------+----------+------+",
     ]
+
+
+def test_neuron_ls_of_trn2_is_the_documented_one() -> None:
+    """The first and the last rows of the documentation's example, which is of a trn2n.48xlarge."""
+    lines = _neuron_ls(WINDTUNNEL_INSTANCE_TYPE="ml.trn2.48xlarge").splitlines()
+    assert lines[2:8] + lines[-2:] == [
+        "logical-neuroncore-config: 2",
+        "+--------+--------+----------+--------+---------------+--------------+---------------+------+",
+        "| NEURON | NEURON |  NEURON  | NEURON |   CONNECTED   |     PCI      |      CPU      | NUMA |",
+        "| DEVICE | CORES  | CORE IDS | MEMORY |    DEVICES    |     BDF      |   AFFINITY    | NODE |",
+        "+--------+--------+----------+--------+---------------+--------------+---------------+------+",
+        "| 0      | 4      | 0-3      | 96 GB  | 12, 3, 4, 1   | 0000:cc:00.0 | 48-95,144-191 | 1    |",
+        "| 15     | 4      | 60-63    | 96 GB  | 11, 14, 3, 12 | 0000:f7:00.0 | 48-95,144-191 | 1    |",
+        "+--------+--------+----------+--------+---------------+--------------+---------------+------+",
+    ]
+    (device,) = json.loads(_neuron_ls("-j", WINDTUNNEL_INSTANCE_TYPE="ml.trn2.3xlarge"))
+    assert (device["nc_count"], device["logical_neuroncore_config"]) == (4, 2)
+    assert (device["memory_size"], device["cpu_affinity"]) == (103079215104, "0-11")
+
+
+def test_only_the_simulated_logical_cores_may_be_asked_for() -> None:
+    """Eight small cores instead of four are not simulated, and that is said."""
+    trn2 = {"WINDTUNNEL_INSTANCE_TYPE": "ml.trn2.3xlarge"}
+    assert settings.read({**trn2, "NEURON_LOGICAL_NC_CONFIG": "2"}).cores == 4
+    with pytest.raises(NeuronSimError, match="NEURON_LOGICAL_NC_CONFIG='1' is not simulated"):
+        settings.read({**trn2, "NEURON_LOGICAL_NC_CONFIG": "1"})
+    with pytest.raises(NeuronSimError, match="set it to 1"):
+        settings.read({"NEURON_LOGICAL_NC_CONFIG": "2"})
 
 
 def test_neuron_ls_json_has_the_documented_keys() -> None:

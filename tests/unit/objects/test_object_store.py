@@ -17,7 +17,7 @@ from windtunnel_local.objects import FileObjects
 from windtunnel_local.objects.errors import BucketNotEmpty, ConditionFailed, InvalidBucketName, InvalidKey
 from windtunnel_local.objects.keys import record_path
 from windtunnel_local.objects.records import Guard
-from windtunnel_local.service.errors import NoSuchBucket, NoSuchKey
+from windtunnel_local.service.ground.errors import NoSuchBucket, NoSuchKey
 
 BUCKET = "bucket"
 

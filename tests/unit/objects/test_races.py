@@ -14,7 +14,7 @@ from windtunnel_local.objects import FileObjects, MultipartUploads
 from windtunnel_local.objects import uploads as uploads_module
 from windtunnel_local.objects.parts import UPLOAD_FILE
 from windtunnel_local.objects.uploads import MIN_PART_BYTES, Part
-from windtunnel_local.service.errors import NoSuchBucket
+from windtunnel_local.service.ground.errors import NoSuchBucket
 
 BUCKET = "bucket"
 

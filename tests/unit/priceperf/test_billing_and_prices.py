@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from windtunnel.priceperf import (
-    CATALOG,
     InvalidInput,
     Price,
     PriceBook,
@@ -104,17 +103,6 @@ def test_a_price_of_nothing_is_refused() -> None:
     for value in (0.0, float("nan")):
         with pytest.raises(InvalidInput):
             Price("x", value, "us-east-1", "test", date(2025, 1, 1), "seen", "test")
-
-
-def test_every_hardware_number_has_unit_source_and_date() -> None:
-    """No bare number in the catalog."""
-    for entry in CATALOG.values():
-        figures = [
-            entry.accelerators, entry.cores, entry.vcpus, entry.host_memory, entry.accelerator_memory,
-            entry.memory_bandwidth, entry.network, *entry.peaks.values(),
-        ]  # fmt: skip
-        figures += [entry.accelerator_link] if entry.accelerator_link else []
-        assert all(figure.unit and figure.source and date.fromisoformat(figure.date) for figure in figures)
 
 
 def test_cores_share_what_the_instance_has() -> None:

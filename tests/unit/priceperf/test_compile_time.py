@@ -9,9 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.fakes.counters import Counters
-from windtunnel.priceperf import FullScale, Workload, compare, compile_time, fixed_costs
-from windtunnel.priceperf.compile_time import CompiledGraph
+from windtunnel.priceperf import FullScale, Workload, compare, instance_type
 from windtunnel.priceperf.errors import InvalidInput
+from windtunnel.priceperf.model import compile_time, fixed_costs
+from windtunnel.priceperf.model.compile_time import CompiledGraph
+
+TRN1, P4D = instance_type("ml.trn1.2xlarge"), instance_type("ml.p4d.24xlarge")
 
 FLOPS = st.floats(0, 1e16)
 
@@ -50,13 +53,13 @@ def test_a_negative_size_is_no_graph() -> None:
 def test_the_fixed_cost_says_how_many_graphs_were_cached() -> None:
     """And a GPU compiles nothing."""
     ledger = (CompiledGraph(4e12), CompiledGraph(0.0, cached=True))
-    cost = fixed_costs.compilation("trn1", 2, evaluates=True, cached=False, ledger=ledger)
+    cost = fixed_costs.compilation(TRN1, 2, evaluates=True, cached=False, ledger=ledger)
     assert cost.seconds == compile_time.seconds(4e12)
     assert cost.basis.startswith("1 of 2 graphs cached; each other at 7 s and 190 s a TFLOP")
     warm = tuple(CompiledGraph(graph.flops, cached=True) for graph in ledger)
-    cost = fixed_costs.compilation("trn1", 2, evaluates=True, cached=False, ledger=warm)
+    cost = fixed_costs.compilation(TRN1, 2, evaluates=True, cached=False, ledger=warm)
     assert (cost.seconds, cost.high_s, cost.basis) == (0.0, 0.0, "2 of 2 graphs cached")
-    assert fixed_costs.compilation("a100", 2, evaluates=True, cached=False, ledger=ledger).seconds == 0.0
+    assert fixed_costs.compilation(P4D, 2, evaluates=True, cached=False, ledger=ledger).seconds == 0.0
 
 
 def modelled(counters: dict[str, Any]) -> fixed_costs.FixedCost:

@@ -26,8 +26,16 @@ from windtunnel.priceperf import (
     compare,
     evidence_of,
 )
-from windtunnel.priceperf.corrections import Z, correction, corrections, fingerprint, is_far, job_sd, prior_sd
-from windtunnel.priceperf.flight import Compared
+from windtunnel.priceperf.calibration.corrections import (
+    Z,
+    correction,
+    corrections,
+    fingerprint,
+    is_far,
+    job_sd,
+    prior_sd,
+)
+from windtunnel.priceperf.money.finished_job import Compared
 
 TRN1 = CALIBRATIONS["trn1"]
 FULL = FullScale(3_600_000, 1, 400_000, dataset_gib=1.7, preparation_s=2400)
@@ -115,7 +123,7 @@ def test_jobs_of_another_model_and_family_do_not_count() -> None:
     p4d = job(1.2, "b", instance_type="ml.p4d.24xlarge", model=fingerprint(CALIBRATIONS["a100"]))
     found = corrections([job(1.5), p4d])
     assert {family: item.jobs for family, item in found.items()} == {"trn1": ("a",), "a100": ("b",)}
-    with pytest.raises(InvalidInput, match="needs jobs of that family"):
+    with pytest.raises(InvalidInput, match="needs jobs that it models"):
         correction([p4d], TRN1)
 
 
@@ -135,7 +143,7 @@ def workload(counters: Callable[..., Any]) -> CountedWorkload:
 def modelled(workload: CountedWorkload, factor: float | None = None, **more: Any) -> Estimate:
     """BERT base on one ml.trn1.32xlarge, with a correction of about ``factor``."""
     used = None if factor is None else {"trn1": replace(correction([job(factor)], TRN1), factor=factor)}
-    return compare(workload, ["ml.trn1.32xlarge"], FULL, corrections=used, **more).estimates[0]  # type: ignore[arg-type]
+    return compare(workload, ["ml.trn1.32xlarge"], FULL, corrections=used, **more).estimates[0]
 
 
 @given(st.floats(0.3, 4))
@@ -157,7 +165,7 @@ def test_a_description_takes_no_correction() -> None:
     """What was learnt of the model from counts says nothing of the one from shapes."""
     described = Workload.transformer("bert-base", microbatch=8, sequence_length=128)
     used = {"trn1": correction([job(1.5)], TRN1)}
-    plain, own = (compare(described, ["ml.trn1.32xlarge"], FULL, corrections=given) for given in (None, used))  # type: ignore[arg-type]
+    plain, own = (compare(described, ["ml.trn1.32xlarge"], FULL, corrections=given) for given in (None, used))
     assert own.estimates == plain.estimates and own.estimates[0].correction is None
 
 

@@ -11,13 +11,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.fakes.published_work import benchmark_work
-from windtunnel.priceperf import AUTO_CAST, FP32, CountedWorkload, InvalidCounters, instance_type
-from windtunnel.priceperf.calibration import CALIBRATIONS
-from windtunnel.priceperf.counts import FUSED_PASSES, fused_bytes, step_work
-from windtunnel.priceperf.engines import Product, Scores
-from windtunnel.priceperf.published_rehearsal import COUNTERS
-from windtunnel.priceperf.published_rows import TRN1_ROWS
-from windtunnel.priceperf.step import step_time
+from windtunnel.priceperf import (
+    AUTO_CAST,
+    FP32,
+    CountedWorkload,
+    InvalidCounters,
+    calibration_of,
+    instance_type,
+)
+from windtunnel.priceperf.calibration.published_rows import rows_of
+from windtunnel.priceperf.model.counted_step import step_time
+from windtunnel.priceperf.model.described_as_counted import FUSED_PASSES, fused_bytes, step_work
+from windtunnel.priceperf.model.engines import Product, Scores
+from windtunnel.priceperf.published.bert_rehearsal import COUNTERS
 
 TRN1, P4D = instance_type("ml.trn1.32xlarge"), instance_type("ml.p4d.24xlarge")
 
@@ -47,7 +53,7 @@ def test_a_counted_step_is_the_described_one() -> None:
     described = benchmark_work(8)
     assert counted.flops["fp32"] == pytest.approx(described.flops["fp32"], rel=0.01)
     for instance, precision in ((TRN1, AUTO_CAST), (P4D, FP32)):
-        constants = CALIBRATIONS[instance.family].constants
+        constants = calibration_of(instance).constants
         ours = step_time(counted, instance, precision, constants)
         theirs = step_time(described, instance, precision, constants)
         device, expected = (item.total_s - item.host_s for item in (ours, theirs))
@@ -65,7 +71,7 @@ def test_scores_are_found_in_batched_products() -> None:
     assert Scores.of([grouped_convolution], 1) == Scores()
 
 
-@pytest.mark.parametrize("row", [row for row in TRN1_ROWS if row.training.attention == "eager"][:9])
+@pytest.mark.parametrize("row", [row for row in rows_of("trn1") if row.training.attention == "eager"][:9])
 def test_the_fusion_models_passes_are_those_of_the_simulator(row: Any) -> None:
     """The bytes of a description are layers x (passes of the hidden state + passes of the scores), and logits."""
     training = row.training

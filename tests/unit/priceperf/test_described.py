@@ -25,9 +25,10 @@ from windtunnel.priceperf import (
     sensitivity,
     training_step,
 )
-from windtunnel.priceperf.footprint import memory_need
-from windtunnel.priceperf.published_rows import TRN1_ROWS, PublishedRow
-from windtunnel.priceperf.validation import validate_built_in
+from windtunnel.priceperf.calibration.accuracy import validate_built_in
+from windtunnel.priceperf.calibration.published_rows import rows_of
+from windtunnel.priceperf.calibration.row_reader import PublishedRow
+from windtunnel.priceperf.model.memory_need import memory_need
 
 PAIR = ("ml.trn1.32xlarge", "ml.p4d.24xlarge")
 SIZE = FullScale(100_000)
@@ -44,7 +45,7 @@ def llama(**changed: Any) -> DescribedWorkload:
 
 def test_a_description_is_predicted_as_the_published_rows_are() -> None:
     """The same step, and the same interval, as `windtunnel validate` has for that row."""
-    row = next(row for row in TRN1_ROWS if "7B" in row.architecture and "lama" in row.architecture)
+    row = next(row for row in rows_of("trn1") if "7B" in row.architecture and "lama" in row.architecture)
     training = row.training
     job = Workload.transformer(
         training.architecture,
@@ -300,7 +301,7 @@ def test_wrong_scaling_is_refused(wrong: dict[str, Any], message: str) -> None:
         scaling(llama(), "ml.trn1.32xlarge", full_scale=SIZE, **wrong)
 
 
-@pytest.mark.parametrize("row", TRN1_ROWS, ids=lambda row: row.config)
+@pytest.mark.parametrize("row", rows_of("trn1"), ids=lambda row: row.config)
 def test_an_architecture_has_the_parameters_that_aws_prints(row: PublishedRow) -> None:
     """Within 1.5 %, from its dimensions alone: what biases, norms and positions add."""
     model = row.training.architecture

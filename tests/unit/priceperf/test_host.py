@@ -9,11 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.fakes.published_work import benchmark_work
-from windtunnel.priceperf import AUTO_CAST, FP32, InvalidInput, instance_type
-from windtunnel.priceperf.calibration import CALIBRATIONS
-from windtunnel.priceperf.engines import HOST_S
-from windtunnel.priceperf.host import HostWork
-from windtunnel.priceperf.step import StepTime, step_time
+from windtunnel.priceperf import AUTO_CAST, FP32, InvalidInput, calibration_of, instance_type
+from windtunnel.priceperf.model.counted_step import StepTime, step_time
+from windtunnel.priceperf.model.engines import HOST_S
+from windtunnel.priceperf.model.host_recording import HostWork
 
 TRN1, P4D = instance_type("ml.trn1.32xlarge"), instance_type("ml.p4d.24xlarge")
 SECONDS = st.floats(0, 10)
@@ -24,8 +23,8 @@ def step(host: HostWork | None, name: str = "ml.trn1.32xlarge") -> StepTime:
 
     instance = instance_type(name)
     work = replace(benchmark_work(8), host=host)
-    precision = AUTO_CAST if instance.family == "trn1" else FP32
-    return step_time(work, instance, precision, CALIBRATIONS[instance.family].constants)
+    precision = AUTO_CAST if instance.is_neuron else FP32
+    return step_time(work, instance, precision, calibration_of(instance).constants)
 
 
 def test_the_longer_of_device_and_recording_sets_the_step() -> None:

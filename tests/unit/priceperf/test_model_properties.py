@@ -32,11 +32,11 @@ from windtunnel.priceperf import (
     estimate,
     scaling,
 )
-from windtunnel.priceperf.collectives import Collective
-from windtunnel.priceperf.decision import cheapest_probabilities, decide
-from windtunnel.priceperf.engines import Product
-from windtunnel.priceperf.fixed_costs import TOKENISE_S
-from windtunnel.priceperf.host import HostWork
+from windtunnel.priceperf.model.collectives import Collective
+from windtunnel.priceperf.model.engines import Product
+from windtunnel.priceperf.model.fixed_costs import TOKENISE_S
+from windtunnel.priceperf.model.host_recording import HostWork
+from windtunnel.priceperf.money.decision import cheapest_probabilities, decide
 
 SLACK = 1 + 1e-9
 INSTANCES = st.sampled_from(sorted(CATALOG))

@@ -20,7 +20,7 @@ from windtunnel.priceperf import (
     compare,
     sensitivity,
 )
-from windtunnel.priceperf.prices import BUILT_IN
+from windtunnel.priceperf.money.prices import BUILT_IN
 
 P4D = "ml.p4d.24xlarge"
 DAYS = st.dates(date(2019, 1, 1), date(2030, 1, 1))

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from windtunnel.priceperf import CALIBRATIONS, InvalidInput, cost_usd, instance_type
-from windtunnel.priceperf.architectures import ARCHITECTURES, Architecture
-from windtunnel.priceperf.counts import product_elements, step_work
-from windtunnel.priceperf.engines import HALF_SIZE, Product
-from windtunnel.priceperf.footprint import activation_bytes, needed_recompute, state_bytes
-from windtunnel.priceperf.predict import throughput, training_flops, training_step
-from windtunnel.priceperf.published_a100_rows import A100_ROWS
-from windtunnel.priceperf.training import Training
+from windtunnel.priceperf import CALIBRATIONS, InvalidInput, calibration_of, cost_usd, instance_type
+from windtunnel.priceperf.calibration.published_rows import rows_of
+from windtunnel.priceperf.model.architectures import ARCHITECTURES, Architecture
+from windtunnel.priceperf.model.described_as_counted import product_elements, step_work
+from windtunnel.priceperf.model.described_step import throughput, training_flops, training_step
+from windtunnel.priceperf.model.engines import HALF_SIZE, Product
+from windtunnel.priceperf.model.memory_need import activation_bytes, needed_recompute, state_bytes
+from windtunnel.priceperf.model.training_settings import Training
 
 TRN1 = instance_type("ml.trn1.32xlarge")
 P4D = instance_type("ml.p4d.24xlarge")
@@ -58,7 +58,7 @@ def trainings(draw: st.DrawFn) -> Training:
 
 def seconds(training: Training, instance: Any = TRN1) -> float:
     """One step on as many instances as it needs."""
-    return training_step(training, instance, CALIBRATIONS[instance.family].constants).total_s
+    return training_step(training, instance, calibration_of(instance).constants).total_s
 
 
 @given(training=trainings(), times=st.integers(2, 5))
@@ -89,7 +89,7 @@ def test_doubling_the_nodes_never_more_than_doubles_throughput(
 ) -> None:
     """Neither with the same batch a worker (weak scaling) nor with the same global batch (strong)."""
     for instance in (TRN1, P4D):
-        constants = CALIBRATIONS[instance.family].constants
+        constants = calibration_of(instance).constants
         data = nodes * max(1, instance.core_count // training.tensor_parallel)
         batch = microbatches * training.microbatch * data
         once = replace(training, data_parallel=data, global_batch=batch)
@@ -218,7 +218,7 @@ def test_architectures_check_their_fields() -> None:
 
 def test_memory_tells_which_rows_recompute() -> None:
     """The rule gives the published column "Activation Checkpointing" for all 34 MPT rows."""
-    mpt = [row.training for row in A100_ROWS if row.training.zero == "full"]
+    mpt = [row.training for row in rows_of("a100") if row.training.zero == "full"]
     assert len(mpt) == 34
     for training in mpt:
         unknown = replace(training, recompute="none")

@@ -18,7 +18,7 @@ from windtunnel.priceperf import (
     cost_per_million,
     published_inference,
 )
-from windtunnel.priceperf.published_inference import ROWS, USD_PER_HOUR
+from windtunnel.priceperf.published.inference import ROWS, USD_PER_HOUR
 
 
 def test_all_twelve_rows_are_reproduced() -> None:

@@ -10,17 +10,17 @@ from hypothesis import strategies as st
 
 from windtunnel.priceperf import (
     AUTO_CAST,
-    CALIBRATIONS,
     FP32,
     TF32,
     InvalidInput,
     StepWork,
+    calibration_of,
     instance_type,
     step_time,
 )
-from windtunnel.priceperf.collectives import BUCKET_BYTES, Collective, Group, collective_seconds
-from windtunnel.priceperf.engines import Constants, bytes_s
-from windtunnel.priceperf.step import PRODUCT_SLOWDOWN, VECTOR_PER_PRODUCT_BYTE
+from windtunnel.priceperf.model.collectives import BUCKET_BYTES, Collective, Group, collective_seconds
+from windtunnel.priceperf.model.counted_step import PRODUCT_SLOWDOWN, VECTOR_PER_PRODUCT_BYTE
+from windtunnel.priceperf.model.engines import Constants, bytes_s
 
 TRN1 = instance_type("ml.trn1.32xlarge")
 P4D = instance_type("ml.p4d.24xlarge")
@@ -37,7 +37,7 @@ def test_more_work_never_takes_less_time(
 ) -> None:
     """In each of FLOPs, bytes, state and payload, on both families."""
     for instance, precision in ((TRN1, AUTO_CAST), (P4D, TF32)):
-        constants = CALIBRATIONS[instance.family].constants
+        constants = calibration_of(instance).constants
 
         def time(f: float, m: float, p: float) -> float:
             work = StepWork(1, {"fp32": f}, m, (Collective("all_reduce", 1, p),))
@@ -59,7 +59,7 @@ def test_doubling_the_instances_never_more_than_doubles_throughput(
     """With the same samples a worker, the step of twice the instances is no shorter."""
     work = StepWork(1, {"fp32": flops}, moved, (Collective("all_reduce", 1, payload),))
     for instance, precision in ((TRN1, AUTO_CAST), (P4D, TF32)):
-        constants = CALIBRATIONS[instance.family].constants
+        constants = calibration_of(instance).constants
         once = step_time(work, instance, precision, constants, count).total_s
         assert step_time(work, instance, precision, constants, 2 * count).total_s >= once * (1 - 1e-12)
 

@@ -7,9 +7,9 @@ import math
 import pytest
 
 from windtunnel.priceperf import CALIBRATIONS
-from windtunnel.priceperf.fitting import relative_error
-from windtunnel.priceperf.row_reader import read_rows
-from windtunnel.priceperf.validation import Errors, validate_built_in, validate_rows
+from windtunnel.priceperf.calibration.accuracy import Errors, validate_built_in, validate_rows
+from windtunnel.priceperf.calibration.fitting import relative_error
+from windtunnel.priceperf.calibration.row_reader import read_rows
 
 from .test_row_reader import LLAMA, cells
 
@@ -20,8 +20,8 @@ def test_the_built_in_rows_give_the_stated_errors() -> None:
     assert len(validation.rows) == 58
     assert validation.not_predicted == ()
     for summary in validation.summaries:
-        calibration = CALIBRATIONS[summary.family]
-        rows = [row for row in validation.rows if row.family == summary.family]
+        calibration = CALIBRATIONS[summary.calibration]
+        rows = [row for row in validation.rows if row.calibration == summary.calibration]
         assert [row.left_out for row in rows] == pytest.approx(calibration.errors, abs=5e-4)
         assert [row.family_left_out for row in rows] == pytest.approx(calibration.family_errors, abs=5e-4)
         assert summary.left_out.mean == pytest.approx(calibration.mean_error, abs=1e-4)

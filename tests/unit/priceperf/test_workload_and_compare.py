@@ -22,7 +22,7 @@ from windtunnel.priceperf import (
     compare,
     instance_type,
 )
-from windtunnel.priceperf.collectives import Collective
+from windtunnel.priceperf.model.collectives import Collective
 
 PAIR = ("ml.trn1.32xlarge", "ml.p4d.24xlarge")
 
@@ -182,3 +182,24 @@ def test_without_full_scale_the_rehearsal_is_projected(counters: Any) -> None:
     assert {cost.name: cost.seconds for cost in item.fixed}["evaluation"] > 0
     assert item.instance is instance_type("ml.trn1.2xlarge")
     assert item.precision is AUTO_CAST
+
+
+def test_a_collective_without_figures_is_named(counters: Any) -> None:
+    """It is not priced as if it were a known one."""
+    given_counters = counters()
+    given_counters["train"]["collectives"]["all_or_nothing"] = {"count": 1, "bytes": 5}
+    with pytest.raises(InvalidCounters, match=r"collectives\.all_or_nothing: no figures.*all_reduce"):
+        Workload.from_counters(given_counters)
+
+
+def test_counters_are_written_as_they_were_read(counters: Any) -> None:
+    """What reads them and what writes them knows the same members; what is missing becomes null."""
+    from windtunnel.priceperf.workload.counters import Counters
+
+    written = Counters.read(counters()).to_dict()
+    assert Counters.read(written).to_dict() == written
+    assert {key: written[key] for key in counters() if key not in ("train", "other", "graphs")} == {
+        key: value for key, value in counters().items() if key not in ("train", "other", "graphs")
+    }
+    assert written["train"].items() >= counters()["train"].items()
+    assert (written["parameters"], written["diagnostics"]) == (None, None)

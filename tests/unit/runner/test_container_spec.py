@@ -11,14 +11,14 @@ from docker.errors import DockerException
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windtunnel_local.runner.docker import spec
+from windtunnel_local.runner.docker import create_arguments
 from windtunnel_local.runner.docker.client import unavailable
 from windtunnel_local.runner.docker.containers import container_state
 from windtunnel_local.runner.host_network import HostNetwork
 from windtunnel_local.runner.mounts import host_path, nested_mountpoints
-from windtunnel_local.service.ports import ContainerPlan, ContainerState, Mount
+from windtunnel_local.service.ground.containers import ContainerPlan, ContainerState, Mount
 
-NAMES = spec.Names(Path("/home/u/.windtunnel"))
+NAMES = create_arguments.Names(Path("/home/u/.windtunnel"))
 PLAN = ContainerPlan(
     job="job",
     host="algo-2",
@@ -37,10 +37,10 @@ PROXIED = HostNetwork(None, {"PIP_INDEX_URL": "http://index.test"}, {"http_proxy
 
 def test_names_and_labels_tell_homes_jobs_and_hosts_apart() -> None:
     """Two homes may run jobs of one name; labels find them again."""
-    other = spec.Names(Path("/home/v/.windtunnel"))
+    other = create_arguments.Names(Path("/home/v/.windtunnel"))
     assert NAMES.container("job", "algo-1") != other.container("job", "algo-1")
     assert NAMES.network("job") != other.network("job")
-    arguments = spec.container_arguments(PLAN, NAMES, HostNetwork())
+    arguments = create_arguments.container_arguments(PLAN, NAMES, HostNetwork())
     assert arguments["labels"] == {
         "mine": "1",
         "windtunnel.home": "/home/u/.windtunnel",
@@ -61,19 +61,21 @@ def test_no_job_name_makes_an_engine_side_name_longer_than_a_dns_label(job: str)
 
 def test_memory_is_limited_without_swap() -> None:
     """A job that is too large fails as on the instance."""
-    arguments = spec.host_arguments(PLAN, HostNetwork(), "id")
+    arguments = create_arguments.host_arguments(PLAN, HostNetwork(), "id")
     assert arguments["mem_limit"] == arguments["memswap_limit"] == 1 << 30
-    assert "mem_limit" not in spec.host_arguments(replace(PLAN, memory_bytes=None), HostNetwork(), "id")
+    assert "mem_limit" not in create_arguments.host_arguments(
+        replace(PLAN, memory_bytes=None), HostNetwork(), "id"
+    )
 
 
 def test_a_user_gets_no_capability_and_root_a_few() -> None:
     """Nobody can gain any."""
     for user, capabilities in (
         ("1000:1000", []),
-        ("0:0", spec._ROOT_CAPABILITIES),
-        (None, spec._ROOT_CAPABILITIES),
+        ("0:0", create_arguments._ROOT_CAPABILITIES),
+        (None, create_arguments._ROOT_CAPABILITIES),
     ):
-        arguments = spec.host_arguments(replace(PLAN, user=user), HostNetwork(), "id")
+        arguments = create_arguments.host_arguments(replace(PLAN, user=user), HostNetwork(), "id")
         assert arguments["cap_drop"] == ["ALL"]
         assert arguments["cap_add"] == capabilities
         assert arguments["security_opt"] == ["no-new-privileges"]
@@ -81,12 +83,12 @@ def test_a_user_gets_no_capability_and_root_a_few() -> None:
 
 def test_networks_of_a_plan() -> None:
     """That of all jobs, none with the host's own name kept resolvable, or one of the job's own."""
-    default = spec.host_arguments(PLAN, HostNetwork(), "id")
+    default = create_arguments.host_arguments(PLAN, HostNetwork(), "id")
     assert default["network_mode"] == "id"
-    isolated = spec.host_arguments(replace(PLAN, network="none"), HostNetwork(), "id")
+    isolated = create_arguments.host_arguments(replace(PLAN, network="none"), HostNetwork(), "id")
     assert isolated["network_mode"] == "none"
     assert isolated["extra_hosts"] == {"algo-2": "127.0.0.1"}
-    own = spec.host_arguments(replace(PLAN, network="x"), HostNetwork(), "id")
+    own = create_arguments.host_arguments(replace(PLAN, network="x"), HostNetwork(), "id")
     assert own["network_mode"] == "id"
     assert "dns" not in own
 
@@ -94,21 +96,21 @@ def test_networks_of_a_plan() -> None:
 def test_the_network_of_isolated_hosts() -> None:
     """Internal, without an address of the host in it; names of others are asked of nobody; no proxy."""
     plan = replace(PLAN, network="x", isolated=True, environment={})
-    arguments = spec.host_arguments(plan, HostNetwork(), "id")
+    arguments = create_arguments.host_arguments(plan, HostNetwork(), "id")
     assert arguments["network_mode"] == "id"
     assert arguments["dns"] == ["127.0.0.1"]
-    assert spec.environment(plan, PROXIED) == {}
-    made = spec.network_arguments(isolated=True)
+    assert create_arguments.environment(plan, PROXIED) == {}
+    made = create_arguments.network_arguments(isolated=True)
     assert made["internal"] is True
     assert made["options"] == {"com.docker.network.bridge.inhibit_ipv4": "true"}
-    assert "internal" not in spec.network_arguments(isolated=False)
+    assert "internal" not in create_arguments.network_arguments(isolated=False)
 
 
 def test_the_plans_environment_wins_and_an_isolated_job_gets_no_proxy() -> None:
     """What the host needs comes below what the job asked for."""
     expected = {"A": "plan", "http_proxy": "plan", "PIP_INDEX_URL": "http://index.test"}
-    assert spec.environment(PLAN, PROXIED) == expected
-    assert spec.environment(replace(PLAN, network="none", environment={}), PROXIED) == {}
+    assert create_arguments.environment(PLAN, PROXIED) == expected
+    assert create_arguments.environment(replace(PLAN, network="none", environment={}), PROXIED) == {}
 
 
 def test_mountpoints_inside_other_mounts_are_found_in_order_of_depth() -> None:

@@ -16,8 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from windtunnel_local.runner.docker import shims
+from windtunnel_local.runner.docker.engine_time import engine_time
 from windtunnel_local.runner.docker.pipes import OutputPipes
-from windtunnel_local.runner.docker.times import engine_time
 
 ID = f"test-{os.getpid()}"
 
@@ -51,7 +51,7 @@ def shim(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
     """A process that looks like a container's shim and has printed into its pipes; they are read by nobody."""
     script = (
         "mkfifo init-stdout init-stderr; exec 3<>init-stdout 4<>init-stderr;"
-        r" printf 'one\r\ntwo' >&3; printf 'bad \377\n\n' >&4; touch ready; while :; do sleep 60; done"
+        r" printf 'one\r\ntwo' >&3; printf 'bad \377\n\n' >&4; > ready; while :; do sleep 60; done"
     )
     arguments = ["containerd-shim-runc-v2", "-c", script, "-id", ID]
     process = subprocess.Popen(arguments, executable="/bin/bash", cwd=tmp_path, start_new_session=True)

@@ -13,10 +13,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from neuron_sim.warm.orders import Folder
-from windtunnel_local.runner.docker import kept, marks, spec
-from windtunnel_local.runner.docker.orders import Orders
+from windtunnel_local.runner.docker import create_arguments, kept_containers, log_marks
+from windtunnel_local.runner.docker.keeper_orders import Orders
 from windtunnel_local.runner.host_network import HostNetwork
-from windtunnel_local.service.ports import ContainerPlan, ContainerState, Keeper, LogBatch, LogLine, Mount
+from windtunnel_local.service.ground.containers import (
+    ContainerPlan,
+    ContainerState,
+    Keeper,
+    LogBatch,
+    LogLine,
+    Mount,
+)
 
 PLAN = ContainerPlan(
     job="one",
@@ -63,17 +70,19 @@ def keeper(folder: Path, orders: Orders) -> Folder:
 
 def test_a_container_that_is_kept_has_no_variable_of_a_job() -> None:
     """They come with the order; the next job's process is started by the same keeper."""
-    arguments = spec.container_arguments(PLAN, spec.Names(Path("/home")), HostNetwork())
+    arguments = create_arguments.container_arguments(
+        PLAN, create_arguments.Names(Path("/home")), HostNetwork()
+    )
     assert arguments["entrypoint"] == ["windtunnel-keeper"]
     assert arguments["command"] == ["/opt/windtunnel/keeper"]
     assert arguments["environment"] == {"HOME": "/opt/windtunnel/home"}
-    assert arguments["labels"][kept.KEEPER_LABEL] == "/jobs/one/keeper"
+    assert arguments["labels"][kept_containers.KEEPER_LABEL] == "/jobs/one/keeper"
 
 
 def test_the_shape_is_what_a_running_container_cannot_change() -> None:
     """Command, variables and labels are a job's own."""
     same = replace(PLAN, command=("x",), environment={"A": "1"}, labels={"b": "2"}, entrypoint=("e",))
-    assert kept.shape(same) == kept.shape(PLAN)
+    assert kept_containers.shape(same) == kept_containers.shape(PLAN)
     others = [
         replace(PLAN, image="other"),
         replace(PLAN, mounts=()),
@@ -81,30 +90,30 @@ def test_the_shape_is_what_a_running_container_cannot_change() -> None:
         replace(PLAN, user="0:0"),
         replace(PLAN, isolated=True),
     ]
-    assert len({kept.shape(plan) for plan in (PLAN, *others)}) == len(others) + 1
+    assert len({kept_containers.shape(plan) for plan in (PLAN, *others)}) == len(others) + 1
 
 
 def test_the_state_is_the_job_s(orders: Orders, keeper: Folder) -> None:
     """From the order to its end, and again for the next one."""
-    assert kept.state_of(orders, RUNNING).status == "created"
-    assert kept.state_of(orders, ContainerState("exited", exit_code=0)).status == "absent"
+    assert kept_containers.state_of(orders, RUNNING).status == "created"
+    assert kept_containers.state_of(orders, ContainerState("exited", exit_code=0)).status == "absent"
     orders.give(["train"], {"A": "1"})
     orders.give(["something else"], {})
     given = keeper.order()
     assert given is not None
     assert (given.command, given.environment) == (("train",), {"A": "1"}), "an order is given once"
-    assert kept.state_of(orders, RUNNING).status == "running"
+    assert kept_containers.state_of(orders, RUNNING).status == "running"
     keeper.write("started.json", id=given.id, at="2026-01-02T03:04:05+00:00")
     keeper.write("ended.json", id="another", exit_code=0)
-    assert kept.state_of(orders, RUNNING).status == "running"
-    died = kept.state_of(orders, ContainerState("exited", exit_code=137))
+    assert kept_containers.state_of(orders, RUNNING).status == "running"
+    died = kept_containers.state_of(orders, ContainerState("exited", exit_code=137))
     assert (died.status, died.exit_code) == ("exited", 137)
     keeper.write("ended.json", id=given.id, exit_code=3, oom_killed=True, at="2026-01-02T03:04:06+00:00")
-    state = kept.state_of(orders, RUNNING)
+    state = kept_containers.state_of(orders, RUNNING)
     assert (state.status, state.exit_code, state.oom_killed) == ("exited", 3, True)
     assert state.started_at and state.finished_at and state.started_at < state.finished_at
     orders.withdraw()
-    assert kept.state_of(orders, RUNNING).status == "created"
+    assert kept_containers.state_of(orders, RUNNING).status == "created"
 
 
 @pytest.mark.parametrize("trick", ["link", "pipe", "folder", "list", "huge"])
@@ -226,10 +235,10 @@ def test_each_job_gets_its_own_lines_once(
         whole = lines
         lines = whole[: cuts[number]]
         for _ in range(100):
-            position, ended = marks.split_cursor(cursor, f"order {order}")
-            if marks.is_complete(ended):
+            position, ended = log_marks.split_cursor(cursor, f"order {order}")
+            if log_marks.is_complete(ended):
                 break
-            for batch in marks.own_lines(batches(position), f"order {order}", order, ended):
+            for batch in log_marks.own_lines(batches(position), f"order {order}", order, ended):
                 read += [line.text for line in batch.lines]
                 cursor = batch.cursor
                 if data.draw(st.booleans()):

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windtunnel_local.runner.docker.cursor import (
+from windtunnel_local.runner.docker.log_cursor import (
     MAX_LINE_BYTES,
     SLACK_NS,
     Cursor,

@@ -8,28 +8,17 @@ import signal
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from windtunnel_local.runner.process import ProcessRunner
-from windtunnel_local.runner.process_log import MAX_LINE_BYTES, follow_file
-from windtunnel_local.service.errors import RunnerError, RunnerUnavailable
-from windtunnel_local.service.ports import ContainerPlan, JobPlan, Mount
+from windtunnel_local.runner.process.log_file import MAX_LINE_BYTES, follow_file
+from windtunnel_local.runner.process.runner import ProcessRunner
+from windtunnel_local.runner.process.settings import ProcessSettings
+from windtunnel_local.service.ground.containers import ContainerPlan, JobPlan, Mount
+from windtunnel_local.service.ground.errors import RunnerError, RunnerUnavailable
 
 HOST = "algo-1"
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What the runner reads."""
-
-    home: Path
-    image: str = "unused"
-    base_image: str | None = None
-    torch_index_url: str | None = None
-    sim_python: Path | None = Path(sys.executable)
 
 
 @pytest.fixture
@@ -43,9 +32,8 @@ def runner(tmp_path: Path) -> Iterator[ProcessRunner]:
 
 def make_runner(home: Path) -> ProcessRunner:
     """A runner as a restarted server would make it."""
-    return ProcessRunner(
-        Settings(home), {"PATH": os.environ["PATH"], "AWS_SECRET_ACCESS_KEY": "x"}, ("json",)
-    )
+    environment = {"PATH": os.environ["PATH"], "AWS_SECRET_ACCESS_KEY": "x"}
+    return ProcessRunner(ProcessSettings(home, Path(sys.executable), environment), ("json",))
 
 
 def plan(home: Path, code: str, job: str = "job", hosts: int = 1, channel: Path | None = None) -> JobPlan:
@@ -256,14 +244,14 @@ def test_several_hosts_are_refused_with_the_way_out(runner: ProcessRunner, tmp_p
 
 def test_an_interpreter_without_the_toolkit_is_refused_with_the_fix(tmp_path: Path) -> None:
     """What is missing, and the command that installs it."""
-    runner = ProcessRunner(Settings(tmp_path), {}, ("json", "no_such_module"))
+    runner = ProcessRunner(ProcessSettings(tmp_path, Path(sys.executable)), ("json", "no_such_module"))
     with pytest.raises(RunnerUnavailable, match=r"no_such_module .*pip install windtunnel\[sim\]"):
         runner.ensure_image("image", print)
 
 
 def test_an_interpreter_that_does_not_run_is_refused_with_the_fix(tmp_path: Path) -> None:
     """WINDTUNNEL_SIM_PYTHON may name anything."""
-    runner = ProcessRunner(Settings(tmp_path, sim_python=tmp_path / "python"), {})
+    runner = ProcessRunner(ProcessSettings(tmp_path, tmp_path / "python"))
     with pytest.raises(RunnerUnavailable, match="WINDTUNNEL_SIM_PYTHON"):
         runner.ensure_image("image", print)
 

@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.unit.sdk.fake_service import FakeService
 
-from windtunnel.session import AwsSession, LocalSession
+from tests.unit.sdk.fake_service import FakeService
+from windtunnel.session.aws import AwsSession
+from windtunnel.session.local import LocalSession
 
 
 class BotoSession:

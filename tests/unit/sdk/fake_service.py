@@ -7,7 +7,7 @@ from datetime import datetime, timedelta, timezone
 from typing import IO, Any
 
 from windtunnel.errors import JobNotFound, ServiceCallFailed
-from windtunnel.service import LogLine
+from windtunnel.session.training_service import LogLine
 
 NOW = datetime(2026, 1, 31, 12, 0, 0, tzinfo=timezone.utc)
 

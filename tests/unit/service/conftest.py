@@ -13,11 +13,13 @@ from tests.fakes.crash import Fuse, Mortal, quiet_crashes
 from tests.fakes.objects import FakeObjects
 from tests.fakes.runner import FakeContainer, FakeRunner, Image
 from tests.unit.service.samples import config
-from windtunnel_local.service.model import Job
+from windtunnel_local.service.ground.config import Pace
+from windtunnel_local.service.ground.job import Job
 from windtunnel_local.service.training_jobs import TrainingJobService
 from windtunnel_local.store import SqliteStore
 
 PATIENCE_S = 20.0
+FAST = Pace(tick_s=0.005, retry_s=0.01, stalled_s=0.01, checkpoints_s=0.005)
 
 
 def wait_for(condition: Callable[[], bool], what: str = "the condition") -> None:
@@ -41,7 +43,7 @@ class World:
     def __init__(self, root: Path) -> None:
         """A first server runs."""
         self.clock = FakeClock()
-        self.config = config(root / "home")
+        self.config = config(root / "home", pace=FAST)
         self.config.home.mkdir()
         self.store = SqliteStore(self.config.home / "state.sqlite")
         self.objects = FakeObjects(root / "objects", "out", "data")
@@ -59,7 +61,6 @@ class World:
             Mortal(self.objects, self.fuse),
             self.clock,
             self.config,
-            tick_s=0.005,
         )
         self.services.append(self.service)
         return self.service

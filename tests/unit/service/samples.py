@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from tests.fakes.clock import START
-from windtunnel_local.service.config import ServiceConfig
-from windtunnel_local.service.lifecycle import begin
-from windtunnel_local.service.model import Job
+from windtunnel_local.service.ground.config import ServiceConfig
+from windtunnel_local.service.ground.job import Job
+from windtunnel_local.service.ground.lifecycle import begin
 
 IMAGE = "763104351884.dkr.ecr.us-east-1.amazonaws.com/pytorch-training-neuronx:2.9.0-neuronx-py311-sdk2.27.0"
 LOCAL_IMAGE = "windtunnel-training"

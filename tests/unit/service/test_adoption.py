@@ -11,8 +11,8 @@ from tests.fakes.crash import Crash, Fuse
 from tests.fakes.runner import FakeContainer, Image
 from tests.unit.service.conftest import World, succeed, wait_for
 from tests.unit.service.samples import channel, request
-from windtunnel_local.service.billing import training_seconds
-from windtunnel_local.service.errors import JobNotFound, RunnerError
+from windtunnel_local.service.ground.billed_time import training_seconds
+from windtunnel_local.service.ground.errors import JobNotFound, RunnerError
 
 LINES = [f"line {i}" for i in range(8)]
 

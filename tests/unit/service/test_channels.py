@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from tests.fakes.objects import FakeObjects
 from tests.unit.service.samples import channel, job, request
 from windtunnel_local.service.data.inputs import HostMounts, provide_channels
-from windtunnel_local.service.data.paths import JobPaths
-from windtunnel_local.service.data.sharing import shared_out
-from windtunnel_local.service.errors import InputError
-from windtunnel_local.service.ports import Mount
+from windtunnel_local.service.data.sharding import shared_out
+from windtunnel_local.service.ground.containers import Mount
+from windtunnel_local.service.ground.errors import InputError
+from windtunnel_local.service.ground.job_paths import JobPaths
 
 IN_CONTAINER = "/opt/ml/input/data/train"
 

@@ -14,9 +14,9 @@ import pytest
 from tests.fakes.objects import FakeObjects
 from tests.unit.service.samples import job, request
 from windtunnel_local.service.data.checkpoints import Checkpoints, fetch_checkpoints, store_checkpoints
-from windtunnel_local.service.data.paths import JobPaths
-from windtunnel_local.service.model import Job
-from windtunnel_local.service.ports import ObjectInfo
+from windtunnel_local.service.ground.job import Job
+from windtunnel_local.service.ground.job_paths import JobPaths
+from windtunnel_local.service.ground.ports import ObjectInfo
 
 
 class Hooked(FakeObjects):

@@ -10,11 +10,12 @@ import pytest
 
 from tests.fakes.objects import FakeObjects
 from tests.unit.service.samples import config, job, request
-from windtunnel_local.service.data.compile_cache import cache_uri, fetch_cache, store_cache
-from windtunnel_local.service.data.paths import NEURON_CACHE, JobPaths
-from windtunnel_local.service.errors import InputError
-from windtunnel_local.service.model import Job
+from windtunnel_local.service.data.compile_cache import fetch_cache, store_cache
+from windtunnel_local.service.ground.errors import InputError
+from windtunnel_local.service.ground.job import Job
+from windtunnel_local.service.ground.job_paths import NEURON_CACHE, JobPaths
 from windtunnel_local.service.request.plan import plan_job
+from windtunnel_local.service.request.requests import cache_uri
 
 KEY = "cache/neuronxcc-1/MODULE_1+d41d8cd9/model.done"
 

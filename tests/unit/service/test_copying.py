@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from windtunnel_local.service.data.copying import copy_file, link_file
-from windtunnel_local.service.errors import InputError
+from windtunnel_local.service.ground.errors import InputError
 
 LARGE = 100 << 20
 

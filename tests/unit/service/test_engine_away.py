@@ -9,17 +9,11 @@ from dataclasses import replace
 import pytest
 
 from tests.fakes.runner import FakeContainer
-from tests.unit.service.conftest import World, wait_for
+from tests.unit.service.conftest import FAST, World, wait_for
 from tests.unit.service.samples import request
-from windtunnel_local.service.errors import JobInUse, RunnerUnavailable
-from windtunnel_local.service.running import hosts, supervisor
+from windtunnel_local.service.ground.errors import JobInUse, RunnerUnavailable
 
 LOST = "InternalServerError: the Docker engine, or this machine, went down"
-
-
-@pytest.fixture(autouse=True)
-def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hosts, "_STALLED_S", 0.01)
 
 
 def train(world: World) -> threading.Event:
@@ -124,8 +118,10 @@ def test_an_engine_that_goes_between_image_and_start(world: World) -> None:
     assert world.finish().lifecycle.status == "Completed"
 
 
-def test_a_clean_up_waits_too(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_clean_up_waits_too(world: World) -> None:
     """The containers are removed when the engine is back, by the server that is there."""
+    world.config = replace(world.config, pace=replace(FAST, clean_up_s=0.01))
+    world.serve()
     go = train(world)
     removed = world.runner.remove
 
@@ -139,7 +135,6 @@ def test_a_clean_up_waits_too(world: World, monkeypatch: pytest.MonkeyPatch) -> 
     wait_for(lambda: world.runner.away)
     assert world.job().lifecycle.status == "Completed"
     assert world.service.busy()
-    monkeypatch.setattr(supervisor, "_CLEAN_UP_PATIENCE_S", 0.01)
     with pytest.raises(JobInUse, match="not removed yet"):
         world.service.delete("job")  # else a new job of its name would find its containers, and its thread
     world.runner.away = False

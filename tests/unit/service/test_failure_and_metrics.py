@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from windtunnel_local.service.data.paths import JobPaths
-from windtunnel_local.service.observed.metrics import MetricsUnavailable, Scanner
-from windtunnel_local.service.ports import ContainerState, LogEvent, MetricValue
-from windtunnel_local.service.request.instances import GIB
-from windtunnel_local.service.running.failure import failure_reason
+from windtunnel.priceperf.instances import GIB
+from windtunnel_local.service.ground.containers import ContainerState
+from windtunnel_local.service.ground.job_paths import JobPaths
+from windtunnel_local.service.ground.ports import LogEvent, MetricValue
+from windtunnel_local.service.observed.metric_collector import MetricsUnavailable, Scanner
+from windtunnel_local.service.running.failure_reason import failure_reason
 
 
 def reason(folder: Path, code: int, oom: bool = False, limit: int = 32 * GIB) -> str:

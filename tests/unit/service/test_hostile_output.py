@@ -19,13 +19,13 @@ from tests.unit.service.samples import config, job, request
 from windtunnel_local.service.data import outputs
 from windtunnel_local.service.data.checkpoints import Checkpoints, store_checkpoints
 from windtunnel_local.service.data.outputs import store_artifacts
-from windtunnel_local.service.data.paths import JobPaths
 from windtunnel_local.service.data.trees import remove_tree
-from windtunnel_local.service.errors import ObjectError
+from windtunnel_local.service.ground.containers import ContainerState
+from windtunnel_local.service.ground.errors import ObjectError
+from windtunnel_local.service.ground.job_paths import JobPaths
 from windtunnel_local.service.observed.live_usage import LiveUsage
 from windtunnel_local.service.observed.metering import read_counters
-from windtunnel_local.service.ports import ContainerState
-from windtunnel_local.service.running.failure import failure_reason, settled
+from windtunnel_local.service.running.failure_reason import failure_reason, settled
 
 HOST = "algo-1"
 SECRET = "the server's database"

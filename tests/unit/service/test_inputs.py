@@ -13,9 +13,9 @@ from tests.fakes.objects import FakeObjects
 from tests.unit.service.samples import channel, job, request
 from windtunnel_local.service.data.inputs import provide_channels, provide_source
 from windtunnel_local.service.data.listing import relative_key
-from windtunnel_local.service.data.paths import JobPaths
-from windtunnel_local.service.errors import InputError
-from windtunnel_local.service.ports import Mount
+from windtunnel_local.service.ground.containers import Mount
+from windtunnel_local.service.ground.errors import InputError
+from windtunnel_local.service.ground.job_paths import JobPaths
 
 
 def unchecked() -> None:

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from tests.unit.service.samples import config, job, request
-from windtunnel_local.service.data import kept
-from windtunnel_local.service.data.paths import JobPaths
-from windtunnel_local.service.model import Job
-from windtunnel_local.service.ports import JobPlan
+from windtunnel_local.service.data import warm_pool_folders
+from windtunnel_local.service.ground.containers import JobPlan
+from windtunnel_local.service.ground.job import Job
+from windtunnel_local.service.ground.job_paths import JobPaths
 from windtunnel_local.service.request import plan
 
 RESOURCES = {
@@ -31,7 +31,7 @@ def prepared(home: Path, checkpoints: str) -> tuple[Job, JobPaths, JobPlan]:
     folders, planned = config(home).paths(made.slot), plan.plan_job(made, config(home))
     for folder in folders.folders(HOST):
         folder.mkdir(parents=True, exist_ok=True)
-    kept.make_folders(made, folders)
+    warm_pool_folders.make_folders(made, folders)
     for mount in planned.containers[0].mounts:
         if mount.target.startswith("/opt/ml/"):
             (folders.ml(HOST) / Path(mount.target).relative_to("/opt/ml")).mkdir(parents=True, exist_ok=True)
@@ -49,7 +49,7 @@ def test_everything_goes_but_what_is_mounted(tmp_path: Path, checkpoints: str) -
     precious.write_text("x")
     made, folders, planned = prepared(tmp_path, checkpoints)
     mounted = {Path(mount.source): Path(mount.source).stat().st_ino for mount in planned.containers[0].mounts}
-    assert kept.empty(made, folders, planned)
+    assert warm_pool_folders.empty(made, folders, planned)
     assert {path: path.stat().st_ino for path in mounted} == mounted
     assert precious.exists()
     whole = (folders.keeper(HOST), folders.keeper_private(HOST), folders.warm_pool_cache(HOST))
@@ -57,7 +57,7 @@ def test_everything_goes_but_what_is_mounted(tmp_path: Path, checkpoints: str) -
     assert {path for path in left if not any(keep in path.parents for keep in whole)} == set()
     for keep in whole:
         assert (keep / "left" / "file").read_text() == "x"
-    assert kept.empty(made, folders, planned), "again"
+    assert warm_pool_folders.empty(made, folders, planned), "again"
 
 
 @pytest.mark.parametrize("name", ["ml", "home", "ml/sagemaker/warmpoolcache", "ml/mine"])
@@ -71,9 +71,9 @@ def test_a_job_that_put_a_link_in_the_place_of_a_folder(tmp_path: Path, name: st
     place.rename(tmp_path / "moved")
     place.symlink_to(target.parent)
     if name != "ml/mine":
-        assert not kept.empty(made, folders, planned)
+        assert not warm_pool_folders.empty(made, folders, planned)
     else:
-        kept.empty(made, folders, planned)
+        warm_pool_folders.empty(made, folders, planned)
     assert (target / "file").read_text() == "x"
 
 
@@ -86,7 +86,7 @@ def test_a_folder_that_is_swapped_for_a_link_meanwhile(
     target = tmp_path / "target"
     target.mkdir()
     (target / "file").write_text("x")
-    empty = kept._empty
+    empty = warm_pool_folders.empty_folder
 
     def swapped(folder: Path, *rest: Any) -> None:
         if folder.name == name and not folder.is_symlink():
@@ -94,8 +94,8 @@ def test_a_folder_that_is_swapped_for_a_link_meanwhile(
             folder.symlink_to(target)
         empty(folder, *rest)
 
-    monkeypatch.setattr(kept, "_empty", swapped)
-    assert not kept.empty(made, folders, planned)
+    monkeypatch.setattr(warm_pool_folders, "empty_folder", swapped)
+    assert not warm_pool_folders.empty(made, folders, planned)
     assert (target / "file").read_text() == "x"
 
 

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from windtunnel_local.service import lifecycle as events
-from windtunnel_local.service.billing import billable_seconds, running_time, training_seconds
-from windtunnel_local.service.errors import IllegalTransition
-from windtunnel_local.service.lifecycle import advance, begin
-from windtunnel_local.service.model import Lifecycle, SpotTerms
+from windtunnel_local.service.ground import lifecycle as events
+from windtunnel_local.service.ground.billed_time import billable_seconds, running_time, training_seconds
+from windtunnel_local.service.ground.errors import IllegalTransition
+from windtunnel_local.service.ground.job import Lifecycle, SpotTerms
+from windtunnel_local.service.ground.lifecycle import advance, begin
 
 START = datetime(2026, 1, 2, tzinfo=timezone.utc)
 

@@ -13,7 +13,7 @@ from tests.fakes.objects import FakeObjects
 from tests.fakes.runner import FakeContainer
 from tests.unit.service.conftest import World, wait_for
 from tests.unit.service.samples import config, job, request
-from windtunnel_local.service.data.paths import JobPaths
+from windtunnel_local.service.ground.job_paths import JobPaths
 from windtunnel_local.service.observed.live_usage import SCHEMA, LiveUsage
 
 KEY = "models/job/windtunnel/usage.json"

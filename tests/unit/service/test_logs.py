@@ -10,10 +10,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.unit.service.samples import config, job, request
-from windtunnel_local.service.errors import InvalidParameter, LogsNotFound
+from windtunnel_local.service.ground.containers import LogBatch, LogLine
+from windtunnel_local.service.ground.errors import InvalidParameter, LogsNotFound
 from windtunnel_local.service.observed.filter_pattern import compile_pattern
 from windtunnel_local.service.observed.logs import GROUP, LogsService
-from windtunnel_local.service.ports import LogBatch, LogLine
 from windtunnel_local.store import SqliteStore
 
 ONE, TWO = "job/algo-1-100", "job/algo-2-100"

@@ -12,7 +12,7 @@ import pytest
 
 from tests.unit.service.samples import channel, job, request
 from windtunnel_local.service.answers import described
-from windtunnel_local.service.errors import ValidationFailed
+from windtunnel_local.service.ground.errors import ValidationFailed
 from windtunnel_local.service.request.members import HONOURED, KEPT, REFUSED, check_members, refused
 
 HOME = pathlib.Path("/home")

@@ -12,14 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.service import samples
-from windtunnel_local.service.observed.metric_data import (
+from windtunnel_local.service.ground.containers import LogBatch, LogLine
+from windtunnel_local.service.ground.ports import MetricValue
+from windtunnel_local.service.observed.cloudwatch_metrics import (
     DIMENSION,
     NAMESPACE,
     InvalidParameterCombination,
     InvalidParameterValue,
     MetricsService,
 )
-from windtunnel_local.service.ports import LogBatch, LogLine, MetricValue
 from windtunnel_local.store import SqliteStore
 
 START = datetime(2026, 1, 1, tzinfo=timezone.utc)
@@ -79,16 +80,16 @@ def test_the_end_is_not_included(tmp_path: Path) -> None:
 @given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=20), st.floats(0, 100))
 def test_percentiles_lie_between_the_extremes(values: list[float], percent: float) -> None:
     """And p0, p100 are the extremes."""
-    from windtunnel_local.service.observed.metric_data import _statistic
+    from windtunnel_local.service.observed.cloudwatch_metrics import statistic
 
-    found = _statistic(f"p{percent}")(values)
+    found = statistic(f"p{percent}")(values)
     assert (
         min(values) <= found <= max(values)
         or math.isclose(found, min(values))
         or math.isclose(found, max(values))
     )
-    assert _statistic("p0")(values) == min(values)
-    assert _statistic("p100")(values) == max(values)
+    assert statistic("p0")(values) == min(values)
+    assert statistic("p100")(values) == max(values)
 
 
 @pytest.mark.parametrize("namespace", ["/aws/sagemaker/Other", "AWS/EC2"])

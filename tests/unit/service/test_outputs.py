@@ -12,9 +12,9 @@ from tests.fakes.objects import FakeObjects
 from tests.unit.service.samples import job, request
 from windtunnel_local.service.data.checkpoints import fetch_checkpoints, store_checkpoints
 from windtunnel_local.service.data.outputs import require_output_bucket, store_artifacts
-from windtunnel_local.service.data.paths import JobPaths
-from windtunnel_local.service.errors import InputError
-from windtunnel_local.service.model import Job
+from windtunnel_local.service.ground.errors import InputError
+from windtunnel_local.service.ground.job import Job
+from windtunnel_local.service.ground.job_paths import JobPaths
 
 
 @pytest.fixture

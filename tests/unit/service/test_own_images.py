@@ -13,7 +13,7 @@ from tests.fakes.runner import FakeContainer, Image
 from tests.unit.service.conftest import World, wait_for
 from tests.unit.service.samples import IMAGE, LOCAL_IMAGE, config, job, request
 from windtunnel_local.runner.sources import containers_folder, image_contents
-from windtunnel_local.service.model import Job
+from windtunnel_local.service.ground.job import Job
 from windtunnel_local.service.request.images import NeuronImage, neuron_image
 from windtunnel_local.service.running.start_failure import start_failure
 
@@ -157,7 +157,7 @@ def test_the_log_says_once_which_image_runs(world: World) -> None:
 def test_what_the_image_holds_is_read_from_its_sources() -> None:
     """The versions that the log names are those that the image is built from."""
     text = image_contents(containers_folder())
-    pinned = (containers_folder() / "training" / "requirements-torch.txt").read_text()
+    pinned = (containers_folder() / "training" / "requirements.txt").read_text()
     for part in text.split(", ")[:2]:
         name, version = part.split(" ")
         assert f"{'torch' if name == 'PyTorch' else name}=={version}\n" in pinned

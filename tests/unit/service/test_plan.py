@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from tests.unit.service.samples import IMAGE, LOCAL_IMAGE, channel, config, job, request
-from windtunnel_local.service.ports import ContainerPlan, JobPlan, Mount
-from windtunnel_local.service.request.instances import GIB
+from windtunnel.priceperf.instances import GIB
+from windtunnel_local.service.ground.containers import ContainerPlan, JobPlan, Mount
 from windtunnel_local.service.request.plan import config_files, framework_version, log_preface, plan_job
 
 HOME = Path("/home/me/.windtunnel")

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.unit.service.samples import config, job, request
-from windtunnel_local.service.request.instances import GIB
+from windtunnel.priceperf.instances import GIB
 from windtunnel_local.service.running.queue import NOTHING, Need, Queue, need_of
 
 START = datetime(2026, 1, 2, tzinfo=timezone.utc)

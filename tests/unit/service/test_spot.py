@@ -15,9 +15,9 @@ from tests.fakes.crash import Crash, Fuse
 from tests.fakes.runner import FakeContainer
 from tests.unit.service.conftest import World, wait_for
 from tests.unit.service.samples import request
-from windtunnel_local.service.errors import ValidationFailed
-from windtunnel_local.service.model import SpotTerms
-from windtunnel_local.service.running import checkpointing, spot
+from windtunnel_local.service.ground.errors import ValidationFailed
+from windtunnel_local.service.ground.job import SpotTerms
+from windtunnel_local.service.running import spot
 
 ATTEMPT = ["Starting", "Downloading", "Training"]
 AGAIN = [*ATTEMPT, "Interrupted"]
@@ -150,9 +150,8 @@ def test_a_script_that_ignores_sigterm(world: World) -> None:
     assert container.signals == ["TERM", "KILL"]
 
 
-def test_checkpoints_are_in_s3_while_the_job_trains(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_checkpoints_are_in_s3_while_the_job_trains(world: World) -> None:
     """Before any interruption; and a deletion goes out as well."""
-    monkeypatch.setattr(checkpointing, "INTERVAL_S", 0.005)
     deleted = threading.Event()
 
     def script(container: FakeContainer) -> int:
@@ -171,9 +170,8 @@ def test_checkpoints_are_in_s3_while_the_job_trains(world: World, monkeypatch: p
     assert world.finish().lifecycle.status == "Stopped"
 
 
-def test_interruptions_that_wait_for_a_checkpoint(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interruptions_that_wait_for_a_checkpoint(world: World) -> None:
     """However slow a start is here, each attempt gets further before it is interrupted."""
-    monkeypatch.setattr(checkpointing, "INTERVAL_S", 0.005)
     go = threading.Event()
 
     def script(container: FakeContainer) -> int:

@@ -16,11 +16,11 @@ from tests.fakes.runner import FakeContainer, Image
 from tests.unit.service.conftest import World, wait_for
 from tests.unit.service.samples import channel, request
 from windtunnel_local.service.data import inputs
-from windtunnel_local.service.data.paths import JobPaths
 from windtunnel_local.service.data.trees import remove_tree
-from windtunnel_local.service.errors import StoreUnavailable
-from windtunnel_local.service.observed import metrics
-from windtunnel_local.service.running import hosts, job_run, resources
+from windtunnel_local.service.ground.errors import StoreUnavailable
+from windtunnel_local.service.ground.job_paths import JobPaths
+from windtunnel_local.service.observed import metric_collector
+from windtunnel_local.service.running import clean_up
 
 LINES = [f"line {i}" for i in range(10)]
 
@@ -74,9 +74,9 @@ def test_hopeless_metrics_do_not_fail_the_job(world: World, monkeypatch: pytest.
     """The log says why they are missing."""
 
     def hopeless(*_: object) -> tuple[()]:
-        raise metrics.MetricsUnavailable("the metrics loss are not known")
+        raise metric_collector.MetricsUnavailable("the metrics loss are not known")
 
-    monkeypatch.setattr(metrics.Scanner, "search", hopeless)
+    monkeypatch.setattr(metric_collector.Scanner, "search", hopeless)
     asked = request()
     asked["AlgorithmSpecification"]["MetricDefinitions"] = [{"Name": "loss", "Regex": "((a+)+)b"}]
     world.service.create(asked)
@@ -101,8 +101,6 @@ def test_a_removed_installation_costs_the_metrics_and_not_the_job(
 def full(world: World, monkeypatch: pytest.MonkeyPatch) -> threading.Event:
     """Set: the disk of the record is full."""
     full = threading.Event()
-    monkeypatch.setattr(job_run, "_RETRY_S", 0.01)
-    monkeypatch.setattr(hosts, "_STALLED_S", 0.01)
 
     def fills(write: Callable[..., None]) -> Callable[..., None]:
         def call(*arguments: Any) -> None:
@@ -157,7 +155,7 @@ def test_inputs_that_fill_the_disk(
     monkeypatch.setattr(inputs, "provide_channels", provide)
     world.service.create(request())
     wait_for(full.is_set)
-    monkeypatch.setattr(resources, "remove_tree", remove)
+    monkeypatch.setattr(clean_up, "remove_tree", remove)
     assert world.finish().lifecycle.status == "Failed"
     assert reason(world).startswith("ClientError: No space is left on the disk of WINDTUNNEL_HOME")
 

@@ -11,15 +11,15 @@ from tests.fakes.clock import START
 from tests.fakes.runner import FakeContainer
 from tests.unit.service.conftest import World, wait_for
 from tests.unit.service.samples import request
-from windtunnel_local.service.errors import (
+from windtunnel_local.service.ground.errors import (
     JobExists,
     JobInUse,
     JobNotFound,
     RunnerError,
     ValidationFailed,
 )
-from windtunnel_local.service.model import JobQuery
-from windtunnel_local.service.running.supervisor import Supervisor
+from windtunnel_local.service.ground.job import JobQuery
+from windtunnel_local.service.supervisor import Supervisor
 
 
 def run_on(world: World) -> None:

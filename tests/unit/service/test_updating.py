@@ -10,9 +10,9 @@ import pytest
 
 from tests.unit.service.conftest import World
 from tests.unit.service.samples import job, request
-from windtunnel_local.service.errors import JobNotFound, ValidationFailed
-from windtunnel_local.service.model import WarmPool
-from windtunnel_local.service.updating import updated
+from windtunnel_local.service.ground.errors import JobNotFound, ValidationFailed
+from windtunnel_local.service.ground.job import WarmPool
+from windtunnel_local.service.request.updates import updated
 from windtunnel_local.store import SqliteStore
 
 KEEP = {"ResourceConfig": {"KeepAlivePeriodInSeconds": 600}}

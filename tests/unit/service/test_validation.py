@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.unit.service.samples import IMAGE, channel, request
-from windtunnel_local.service.errors import ValidationFailed
+from windtunnel_local.service.ground.errors import ValidationFailed
 from windtunnel_local.service.request.validation import validate
 
 
@@ -73,7 +73,7 @@ def test_a_request_of_the_sdk_passes() -> None:
         ({"TrainingJobName": "a_b"}, "trainingJobName"),
         ({"TrainingJobName": "a" * 64}, "trainingJobName"),
         ({"ResourceConfig": resources(InstanceType="ml.p4d.24xlarge")}, "ml.trn1.2xlarge, ml.trn1.32xlarge"),
-        ({"ResourceConfig": resources(InstanceType="ml.trn2.48xlarge")}, "ml.trn1n.32xlarge"),
+        ({"ResourceConfig": resources(InstanceType="ml.p5.48xlarge")}, "ml.trn1n.32xlarge"),
         ({"ResourceConfig": resources(InstanceCount=0)}, "InstanceCount must be at least 1"),
         ({"ResourceConfig": resources(InstanceGroups=[GROUP])}, "exclude each other"),
         ({"ResourceConfig": {"InstanceGroups": [GROUP, GROUP]}}, "more than once: g"),

@@ -12,8 +12,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from tests.fakes.clock import START
 from tests.unit.service.samples import job, request
-from windtunnel_local.service import lifecycle, warm_pool
-from windtunnel_local.service.model import Job
+from windtunnel_local.service.ground import lifecycle, warm_pool_states
+from windtunnel_local.service.ground.job import Job
 
 NEXT = {
     "InUse": {"InUse", "Available", "Terminated"},
@@ -32,14 +32,14 @@ def asked(keep_s: int, name: str = "one") -> Job:
         "KeepAlivePeriodInSeconds": keep_s,
     }
     made = job(Path("/home"), request(name, ResourceConfig=resources))
-    return replace(made, warm_pool=warm_pool.begin(made))
+    return replace(made, warm_pool=warm_pool_states.begin(made))
 
 
 def after(made: Job, *events: lifecycle.Event, now: datetime = START) -> Job:
     """The job after its events, as the backend records it."""
     for event in events:
         life = lifecycle.advance(made.lifecycle, event, now)
-        made = warm_pool.at_end(replace(made, lifecycle=life), now)
+        made = warm_pool_states.at_end(replace(made, lifecycle=life), now)
     return made
 
 
@@ -86,14 +86,14 @@ class PoolMachine(RuleBasedStateMachine):
     def take(self) -> None:
         """Another job takes it over, if it still can."""
         before = self.status
-        self.job = warm_pool.reused(self.job, "two", self.now)
+        self.job = warm_pool_states.reused(self.job, "two", self.now)
         assert self.status == ("Reused" if before == "Available" else before)
 
     @rule()
     def terminate(self) -> None:
         """It is ended, if it still can be."""
         before = self.status
-        self.job = warm_pool.terminated(self.job, self.now)
+        self.job = warm_pool_states.terminated(self.job, self.now)
         assert self.status == ("Terminated" if before == "Available" else before)
 
     @invariant()
@@ -129,7 +129,7 @@ def test_no_pool_is_older_than_28_days() -> None:
     assert made.warm_pool is not None
     first = after(made, lifecycle.UploadStarted(), lifecycle.Succeeded())
     assert first.warm_pool is not None
-    old = replace(asked(3600, "two"), warm_pool=warm_pool.took_over(first.warm_pool, {}))
+    old = replace(asked(3600, "two"), warm_pool=warm_pool_states.took_over(first.warm_pool, {}))
     for days, status in ((27, "Available"), (28, "Terminated")):
         now = START + timedelta(days=days)
         ended = after(old, *TRAINED, lifecycle.UploadStarted(), lifecycle.Succeeded(), now=now)
@@ -137,4 +137,4 @@ def test_no_pool_is_older_than_28_days() -> None:
         assert ended.warm_pool.status == status
     almost = START + timedelta(days=28) - timedelta(seconds=10)
     ended = after(old, *TRAINED, lifecycle.UploadStarted(), lifecycle.Succeeded(), now=almost)
-    assert warm_pool.until(ended) == START + timedelta(days=28)
+    assert warm_pool_states.until(ended) == START + timedelta(days=28)

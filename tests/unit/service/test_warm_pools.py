@@ -13,8 +13,8 @@ from tests.fakes.crash import Crash, Fuse
 from tests.fakes.runner import FakeContainer, Image
 from tests.unit.service.conftest import World, succeed, wait_for
 from tests.unit.service.samples import channel, request
-from windtunnel_local.service.errors import ValidationFailed
-from windtunnel_local.service.model import Job, WarmPool
+from windtunnel_local.service.ground.errors import ValidationFailed
+from windtunnel_local.service.ground.job import Job, WarmPool
 
 CACHE = "/opt/ml/sagemaker/warmpoolcache"
 
@@ -378,8 +378,8 @@ def test_what_does_not_go_with_warm_pools(world: World, members: dict[str, Any],
 
 
 def test_a_runner_that_keeps_nothing(world: World) -> None:
-    """The process runner says so, instead of a pool that never comes."""
-    world.runner.keeps_containers = False
+    """It is named, instead of a pool that never comes."""
+    world.runner.name, world.runner.keeps_containers = "process", False
     with pytest.raises(ValidationFailed, match="process runner"):
         world.service.create(warm("one"))
 

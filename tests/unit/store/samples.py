@@ -13,9 +13,9 @@ from typing import Any
 
 from tests.fakes.clock import START
 from tests.unit.service.samples import job, request
-from windtunnel_local.service.lifecycle import begin
-from windtunnel_local.service.model import Job
-from windtunnel_local.service.ports import LogBatch, LogLine
+from windtunnel_local.service.ground.containers import LogBatch, LogLine
+from windtunnel_local.service.ground.job import Job
+from windtunnel_local.service.ground.lifecycle import begin
 from windtunnel_local.store import SqliteStore
 from windtunnel_local.store.codec import encode_record, microseconds
 
@@ -95,7 +95,7 @@ def schema_1(path: Path, jobs: Sequence[Job], times_ms: Sequence[int] = ()) -> N
 
 def plan(store: SqliteStore, sql: str, values: Sequence[Any]) -> str:
     """How SQLite goes about a query."""
-    return "\n".join(row[3] for row in store._db.read(f"EXPLAIN QUERY PLAN {sql}", tuple(values)))
+    return "\n".join(row[3] for row in store.database.read(f"EXPLAIN QUERY PLAN {sql}", tuple(values)))
 
 
 class Steps:
@@ -113,7 +113,7 @@ class Steps:
             count += 1
             return 0
 
-        with self._store._db.reader() as reader:
+        with self._store.database.reader() as reader:
             reader.set_progress_handler(tick, 10)
         try:
             call()  # takes the connection that was given back last

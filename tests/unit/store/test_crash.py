@@ -17,7 +17,7 @@ WRITER = """
 import sys
 from pathlib import Path
 from tests.unit.service.samples import job, request
-from windtunnel_local.service.ports import LogBatch, LogLine
+from windtunnel_local.service.ground.containers import LogBatch, LogLine
 from windtunnel_local.store import SqliteStore
 
 path = Path(sys.argv[1])

@@ -30,7 +30,7 @@ def full(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SqliteStore]:
     store.insert_job(named(folder, "long"))
     store.insert_job(named(folder, "short"))
     store.open_log_stream("long", "algo-1", LONG, 1)
-    with store._db.transaction() as db:
+    with store.database.transaction() as db:
         db.executemany(
             "INSERT INTO log_events VALUES (1, ?1, ?1 * 10, 1, 'line')", ((i,) for i in range(LINES))
         )

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.unit.store.samples import named
-from windtunnel_local.service.errors import LogsNotFound
-from windtunnel_local.service.ports import MetricValue
+from windtunnel_local.service.ground.errors import LogsNotFound
+from windtunnel_local.service.ground.ports import MetricValue
 from windtunnel_local.store import SqliteStore
 
 
@@ -43,7 +43,7 @@ def test_names_are_listed_in_pages(store: SqliteStore, tmp_path: Path) -> None:
     assert store.metric_names(None, "x", ("a", "x"), 9) == [("b", "x")]
     store.delete_job("a")
     assert store.metric_names(None, None, None, 9) == everything[2:]
-    assert store._db.read("SELECT count(*) FROM metric_values") == [(2,)]
+    assert store.database.read("SELECT count(*) FROM metric_values") == [(2,)]
 
 
 def test_values_and_how_far_the_log_was_searched_are_one(store: SqliteStore, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
+import time
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
@@ -14,12 +15,13 @@ import pytest
 
 from tests.fakes.clock import START
 from tests.unit.store.samples import batch, named, schema_1
-from windtunnel_local.service import lifecycle as events
-from windtunnel_local.service.errors import WindtunnelError
-from windtunnel_local.service.lifecycle import advance
-from windtunnel_local.service.model import JobQuery
+from windtunnel_local.service.ground import lifecycle as events
+from windtunnel_local.service.ground.errors import WindtunnelError
+from windtunnel_local.service.ground.job import JobQuery
+from windtunnel_local.service.ground.lifecycle import advance
 from windtunnel_local.store import SqliteStore
 from windtunnel_local.store.database import Database
+from windtunnel_local.store.sqlite import Tables
 from windtunnel_local.store.upkeep import remove_lines
 
 
@@ -50,8 +52,8 @@ def test_a_record_of_schema_1_is_brought_up_to_date(tmp_path: Path) -> None:
     assert [e.sequence for e in store.read_log("a/algo-1-1", 0, 9, start_ms=9)] == [5]
     store.delete_job("b")
     assert store.log_stream("b/algo-1-1") is None
-    assert store._db.read("PRAGMA foreign_key_check") == []
-    assert store._db.read("PRAGMA auto_vacuum") == [(2,)]
+    assert store.database.read("PRAGMA foreign_key_check") == []
+    assert store.database.read("PRAGMA auto_vacuum") == [(2,)]
     store.close()
 
 
@@ -164,8 +166,7 @@ def test_deleting_gives_space_back(tmp_path: Path) -> None:
     """Lines go bit by bit, unseen from the first moment on; then the file is small again."""
     path = tmp_path / "state.sqlite"
     database = Database(path)
-    store = object.__new__(SqliteStore)  # without its thread: the steps are taken here
-    store._db = database
+    store = Tables(database)  # without the thread: the steps are taken here
     for number in range(20):
         name = f"job-{number}"
         store.insert_job(named(tmp_path, name), {"k": "v"})
@@ -191,20 +192,22 @@ def test_deleting_gives_space_back(tmp_path: Path) -> None:
     assert path.stat().st_size < full / 10
 
 
-def test_the_store_tidies_up_by_itself(store: SqliteStore, tmp_path: Path) -> None:
+def test_the_store_tidies_up_by_itself(tmp_path: Path) -> None:
     """Also what an earlier process left."""
+    path = tmp_path / "state.sqlite"
+    database = Database(path)
+    store = Tables(database)
     store.insert_job(named(tmp_path, "a"))
     store.open_log_stream("a", "algo-1", "s", 1)
     store.append_log("s", batch("x", cursor="c"), 1)
-    store._upkeep.close()
     store.delete_job("a")
-    store.close()
-    again = SqliteStore(tmp_path / "state.sqlite")
+    database.close()
+    again = SqliteStore(path)
     for _ in range(1000):
-        if again._db.read("SELECT count(*) FROM log_events") == [(0,)]:
+        if again.database.read("SELECT count(*) FROM log_events") == [(0,)]:
             break
-        again._upkeep._ended.wait(0.01)
-    assert again._db.read("SELECT count(*) FROM log_streams") == [(0,)]
+        time.sleep(0.01)
+    assert again.database.read("SELECT count(*) FROM log_streams") == [(0,)]
     again.close()
 
 
@@ -212,8 +215,7 @@ def test_the_write_ahead_log_shrinks_again(tmp_path: Path) -> None:
     """A reader of another program keeps it long for as long as it reads; then it is folded in and emptied."""
     path = tmp_path / "state.sqlite"
     database = Database(path)
-    store = object.__new__(SqliteStore)
-    store._db = database
+    store = Tables(database)
     store.insert_job(named(tmp_path, "a"))
     store.open_log_stream("a", "algo-1", "s", 1)
     with closing(sqlite3.connect(path, isolation_level=None)) as foreign:

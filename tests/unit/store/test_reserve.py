@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 from tests.unit.store.samples import named
-from windtunnel_local.service.errors import StoreUnavailable
+from windtunnel_local.service.ground.errors import StoreUnavailable
 from windtunnel_local.store import SqliteStore, reserve
 
 
@@ -38,7 +38,7 @@ def test_the_record_is_written_when_the_disk_is_full(
     """The first to meet the full disk is refused; who tries again finds the room that was kept."""
     kept = next(tmp_path.rglob("*-reserve"))
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=0))
-    with pytest.raises(StoreUnavailable), store._db.transaction():
+    with pytest.raises(StoreUnavailable), store.database.transaction():
         raise sqlite3.OperationalError("database or disk is full")
     assert not kept.exists()
     store.insert_job(named(tmp_path, "a"))

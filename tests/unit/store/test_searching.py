@@ -12,10 +12,10 @@ import pytest
 from tests.fakes.clock import START
 from tests.unit.store.samples import named, plan
 from windtunnel_local.api.search import query_of
-from windtunnel_local.service import lifecycle as events
-from windtunnel_local.service.errors import StoreUnavailable, ValidationFailed
-from windtunnel_local.service.lifecycle import advance
-from windtunnel_local.service.model import WarmPool
+from windtunnel_local.service.ground import lifecycle as events
+from windtunnel_local.service.ground.errors import StoreUnavailable, ValidationFailed
+from windtunnel_local.service.ground.job import WarmPool
+from windtunnel_local.service.ground.lifecycle import advance
 from windtunnel_local.store import SqliteStore, database, searching
 
 CHANNELS = [
@@ -264,8 +264,8 @@ def test_what_cannot_be_searched_is_refused(jobs: SqliteStore, members: dict[str
 
 def test_a_search_that_takes_too_long_ends(jobs: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """No reader may keep the log from being folded in; the next search is not disturbed."""
-    monkeypatch.setattr(database, "_STEPS_BETWEEN_LOOKS", 1)
-    monkeypatch.setattr(database, "_LONGEST_SEARCH_S", -1.0)
+    monkeypatch.setattr(database, "STEPS_BETWEEN_LOOKS", 1)
+    monkeypatch.setattr(database, "LONGEST_SEARCH_S", -1.0)
     with pytest.raises(StoreUnavailable, match="Narrow it"):
         names(jobs)
     monkeypatch.undo()

@@ -13,16 +13,17 @@ import pytest
 
 from tests.fakes.clock import START
 from tests.unit.store.samples import batch, named
-from windtunnel_local.service import lifecycle as events
-from windtunnel_local.service.errors import (
+from windtunnel_local.service.ground import lifecycle as events
+from windtunnel_local.service.ground.containers import LogBatch, LogLine
+from windtunnel_local.service.ground.errors import (
     JobExists,
     JobNotFound,
     LogsNotFound,
     StoreUnavailable,
 )
-from windtunnel_local.service.lifecycle import advance
-from windtunnel_local.service.model import SpotTerms, WarmPool
-from windtunnel_local.service.ports import LogBatch, LogLine, Store
+from windtunnel_local.service.ground.job import SpotTerms, WarmPool
+from windtunnel_local.service.ground.lifecycle import advance
+from windtunnel_local.service.ground.ports import Store
 from windtunnel_local.store import SqliteStore
 
 
@@ -63,7 +64,7 @@ def test_what_cannot_be_read_now_can_be_read_later(store: SqliteStore, tmp_path:
     """A want of descriptors, or a disk that went away: the caller is told to try again."""
     store.insert_job(named(tmp_path, "a"))
     limits = resource.getrlimit(resource.RLIMIT_NOFILE)
-    with store._db.reader():  # the next one needs a connection of its own
+    with store.database.reader():  # the next one needs a connection of its own
         lowest = os.dup(0)
         os.close(lowest)
         resource.setrlimit(resource.RLIMIT_NOFILE, (lowest, limits[1]))
@@ -184,12 +185,14 @@ def test_a_full_disk_is_said(store: SqliteStore, tmp_path: Path) -> None:
     """Nothing of the refused write stays; once there is room, it can be repeated."""
     store.insert_job(named(tmp_path, "a"))
     store.open_log_stream("a", "algo-1", "a/algo-1-1", 0)
-    (pages,) = store._db._writer.execute("PRAGMA page_count").fetchone()
-    store._db._writer.execute(f"PRAGMA max_page_count = {pages}")
+    with store.database.transaction() as db:
+        (pages,) = db.execute("PRAGMA page_count").fetchone()
+        db.execute(f"PRAGMA max_page_count = {pages}")
     lines = batch(*["x" * 1000] * 100, cursor="c")
     with pytest.raises(StoreUnavailable, match=r"disk is full\. Free space on its disk, then try again"):
         store.append_log("a/algo-1-1", lines, 0)
     assert store.log_cursor("a/algo-1-1") is None
-    store._db._writer.execute("PRAGMA max_page_count = 1000000")
+    with store.database.transaction() as db:
+        db.execute("PRAGMA max_page_count = 1000000")
     store.append_log("a/algo-1-1", lines, 0)
     assert len(store.read_log("a/algo-1-1", 0, 1000)) == 100

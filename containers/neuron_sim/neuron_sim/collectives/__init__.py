@@ -1,9 +1,16 @@
-"""Data between cores: shared memory inside a host, gloo between hosts.
+"""The collectives of torch_xla, each in a file of its own; carried out by `interconnect`.
 
-region        the shared memory of one host's workers
-arrival       who has arrived: a barrier that notices dead and late peers
-reduction     the arithmetic of a reduction, equal in every bit on every rank
-within_host   collectives through the region
-across_hosts  collectives through gloo, for groups that span hosts
-communicator  picks between them; the only class that the device layer sees
+On trn1 a collective is part of the graph. Here it ends the pending graph: the inputs are
+computed, combined on the host, and come back as new device data. The counters add the
+parts up as the one step that trn1 would run.
+
+A file has the ways in which torch_xla calls its collective: functions of `_XLAC`, which
+take groups of ranks, and a kernel of `_c10d_functional`, which takes the name of a process
+group (`xm.all_reduce` of one tensor, `torch.distributed._functional_collectives`, functions
+under torch.compile). A new collective is such a file, its data movement in
+`interconnect.communicator`, and its lines in `hooks.table`.
+
+operation           what all have in common: agreement, counting, the checks of arguments
+all_reduce          all_gather          reduce_scatter      all_to_all
+collective_permute  (and broadcast)     send_recv
 """

@@ -10,28 +10,10 @@ where trn1 prints it once a core.
 
 from __future__ import annotations
 
-from typing import Protocol
-
 from neuron_sim import settings
-from neuron_sim.compiler import entry, flags, location, log
-from neuron_sim.compiler.support import Refusal, refusals
+from neuron_sim.compiler import cache_entry, cache_location, flags, log_lines
+from neuron_sim.compiler.unsupported import Refusal, refusals
 from neuron_sim.errors import CompilationError, NeuronSimError
-
-
-class Graph(Protocol):
-    """What is asked of a compiled graph."""
-
-    @property
-    def hlo_text(self) -> str:
-        """The module before optimisation."""
-
-    @property
-    def hlo_proto(self) -> bytes:
-        """The module in an HloProto; empty when XLA left none."""
-
-    @property
-    def source(self) -> str:
-        """The line of the script that runs it, ``train.py:88``, or ``?``."""
 
 
 class CompileCache:
@@ -59,12 +41,12 @@ class CompileCache:
         if self._flags.no_cache:
             self._once("--no_cache in NEURON_CC_FLAGS: no compile cache is used.")
             _raise_refusals(refusals(hlo))
-            log.plain("Compiler status PASS")
+            log_lines.plain("Compiler status PASS")
             return False
-        where = location.resolve(self._flags.cache_dir, wish)
+        where = cache_location.resolve(self._flags.cache_dir, wish)
         self._announce(where)
         try:
-            return self._enter(where, hlo, entry.module_of(hlo_proto), wish.extract_graphs_only)
+            return self._enter(where, hlo, cache_entry.module_of(hlo_proto), wish.extract_graphs_only)
         except OSError as error:
             named = self._flags.cache_dir or wish.cache_url
             message = f"The compile cache {where.url} cannot be used: {error}."
@@ -73,23 +55,23 @@ class CompileCache:
             self._once(f"{message} Graphs are not cached.")
             return False
 
-    def _enter(self, where: location.Location, hlo: str, module: bytes, extract_only: bool) -> bool:
-        found = entry.entry(where.entries, hlo, self._flags.compiler)
+    def _enter(self, where: cache_location.Location, hlo: str, module: bytes, extract_only: bool) -> bool:
+        found = cache_entry.entry(where.entries, hlo, self._flags.compiler)
         state = found.state
         neff = where.shown(found.neff)
         if state == "done":
             return _hit(neff)
         if extract_only:
             found.collect(hlo, module, self._flags.compiler)
-            log.info(
-                log.WRAPPER,
+            log_lines.info(
+                log_lines.WRAPPER,
                 f"Extracting graphs ({where.shown(found.hlo)}) for ahead-of-time parallel compilation."
                 " No compilation was done.",
             )
             return False
         if state == "failed" and not self._flags.retry_failed:
-            log.info(
-                log.WRAPPER,
+            log_lines.info(
+                log_lines.WRAPPER,
                 f"Got a cached failed neff at {neff}. Will skip compilation, please set"
                 " --retry_failed_compilation for recompilation.",
             )
@@ -99,7 +81,7 @@ class CompileCache:
         if outcome.cached:
             return _hit(neff)
         _raise_refusals(outcome.refusals)
-        log.plain("Compiler status PASS")
+        log_lines.plain("Compiler status PASS")
         return False
 
     def _read_flags(self, wish: settings.CompilerWish) -> None:
@@ -108,44 +90,46 @@ class CompileCache:
         self._flags = flags.parse(wish.flags, wish.instance_type)
         self._text = wish.flags
         for text in self._flags.warnings:
-            log.warning(log.WRAPPER, text)
+            log_lines.warning(log_lines.WRAPPER, text)
         if self._flags.arithmetic:
             self._once(f"{' '.join(self._flags.arithmetic)}: its effect on results is not simulated.")
 
-    def _announce(self, where: location.Location) -> None:
+    def _announce(self, where: cache_location.Location) -> None:
         if self._announced == where.url:
             return
         self._announced = where.url
-        log.info(log.CACHE, f"Compile cache path: {where.url}")
+        log_lines.info(log_lines.CACHE, f"Compile cache path: {where.url}")
         self._once(
             "neuronx-cc is simulated: a cached neff holds no machine code, and no time is spent on it here."
         )
         if where.note:
-            log.warning(log.CACHE, where.note)
+            log_lines.warning(log_lines.CACHE, where.note)
 
     def _once(self, text: str) -> None:
         if text not in self._said:
             self._said.add(text)
-            log.plain(f"Windtunnel: {text}")
+            log_lines.plain(f"Windtunnel: {text}")
 
 
 def _hit(neff: str) -> bool:
-    log.info(log.WRAPPER, f"Using a cached neff at {neff}. Exiting with a successfully compiled graph.")
+    log_lines.info(
+        log_lines.WRAPPER, f"Using a cached neff at {neff}. Exiting with a successfully compiled graph."
+    )
     return True
 
 
 def _raise_refusals(why: tuple[Refusal, ...]) -> None:
     if why:
-        log.plain("Compiler status ERROR")
+        log_lines.plain("Compiler status ERROR")
         raise CompilationError("\n".join(map(str, why)))
 
 
 _cache = CompileCache()
 
 
-def lookup(graph: Graph) -> bool:
-    """Whether a graph comes from the compile cache; see `CompileCache.lookup`."""
+def lookup(hlo: str, hlo_proto: bytes, source: str) -> bool:
+    """Whether a graph comes from the compile cache; see `CompileCache.lookup`. ``source``: the line that runs it."""
     try:
-        return _cache.lookup(graph.hlo_text, graph.hlo_proto)
+        return _cache.lookup(hlo, hlo_proto)
     except CompilationError as error:
-        raise CompilationError(error.reasons, graph.source) from None
+        raise CompilationError(error.reasons, source) from None

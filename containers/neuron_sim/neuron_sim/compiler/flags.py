@@ -3,7 +3,7 @@
 Sources: AWS Neuron documentation, "Neuron Compiler CLI Reference Guide (neuronx-cc)"
 (compiler/neuronx-cc/api-reference-guide), "Neuron Persistent Cache" for the wrapper's own
 options (about-neuron/arch/neuron-features/neuron-caching), error code NCC_EARG001 for the
-logical cores of trn1, and AWS's public training samples for the options that the guide
+logical cores that a device has, and AWS's public training samples for the options that the guide
 does not list (`_SAMPLES`).
 
 The flags are checked and they are part of the cache's key; what they do to arithmetic and
@@ -18,6 +18,7 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from neuron_sim import topology
 from neuron_sim.errors import CompilerFlagError
 
 VARIABLE = "NEURON_CC_FLAGS"
@@ -214,16 +215,23 @@ def _check(option: Option, value: str) -> None:
 
 def _check_together(given: dict[str, str], instance_type: str) -> None:
     """What each flag allows, and the instance does not."""
-    first_generation = "trn1" in instance_type
-    if first_generation and given.get("--logical-nc-config") == "2":
+    instance = topology.instance(instance_type)
+    config, target = given.get("--logical-nc-config"), given.get("--target")
+    if config and int(config) not in instance.logical_core_configs:
         raise CompilerFlagError(
-            f"{VARIABLE}: [NCC_EARG001] --logical-nc-config (--lnc) 2 is not supported on {instance_type}: a logical"
-            " core of trn1 is one physical core. Use 1, or leave the flag out."
+            f"{VARIABLE}: [NCC_EARG001] --logical-nc-config (--lnc) {config} is not supported on {instance_type}."
+            f" Use {instance.logical_core_config}, or leave the flag out."
         )
-    if first_generation and given.get("--target") == "trn2":
+    if config and int(config) != instance.logical_core_config:
         raise CompilerFlagError(
-            f"{VARIABLE}: --target=trn2 compiles for another device than {instance_type} has. Use trn1, or leave"
-            " the flag out."
+            f"{VARIABLE}: --logical-nc-config (--lnc) {config} does not run where a logical core is"
+            f" {instance.logical_core_config} physical ones, which is all that is simulated of {instance_type}."
+            f" Use {instance.logical_core_config}, or leave the flag out."
+        )
+    if target and target not in instance.compiler_targets:
+        raise CompilerFlagError(
+            f"{VARIABLE}: --target={target} compiles for another device than {instance_type} has. Use"
+            f" {instance.compiler_targets[0]}, or leave the flag out."
         )
 
 

@@ -16,13 +16,14 @@ from collections.abc import MutableMapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from neuron_sim.counters import hlo, script
-from neuron_sim.diagnostics.compare import Reason
+from neuron_sim.counters import hlo, script_lines
+from neuron_sim.counters.why_new import Reason
 
 _CAUSE = re.compile(r"(Compilation|Execution) Analysis:\s+(user torch_xla|most likely|mark_step|dynamo)(.*)")
 _HASH = re.compile(r"(Compilation|Execution) Analysis:\s+Graph Hash: (\w+)")
 _FRAME = re.compile(r"(Compilation|Execution) Analysis:\s+.* \((.+):(\d+)\)")
-_OURS = str(Path(__file__).resolve().parents[1] / "device")
+_PACKAGE = Path(__file__).resolve().parents[1]
+_OURS = tuple(str(_PACKAGE / part) for part in ("collectives", "device/transfer.py", "hooks"))
 _SYNC = "/torch_xla/torch_xla.py"
 _HLO_FILES = "*.before_optimizations.txt"
 _PROTO_FILE = "before_optimizations.hlo.pb"
@@ -209,7 +210,7 @@ def _analyses(text: str) -> list[_Analysis]:
         elif match := _HASH.match(line):
             found.append(_Analysis(match[1], accessed, match[2]))
         elif found and found[-1].source == "?" and (match := _FRAME.match(line)):
-            if script.is_users(match[2]):
+            if script_lines.is_users(match[2]):
                 found[-1].source = f"{Path(match[2]).name}:{match[3]}"
             elif match[2].startswith(_OURS) or match[2].endswith(_SYNC):
                 # A collective, which ends the graph here and not on trn1; or a step's end, which

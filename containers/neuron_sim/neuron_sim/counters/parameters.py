@@ -6,7 +6,6 @@ import itertools
 import weakref
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -19,7 +18,6 @@ _NAMES = {
     torch.int64: "s64",
     torch.int32: "s32",
 }
-_CPU_INFO = Path("/proc/cpuinfo")
 
 
 class Held:
@@ -67,15 +65,6 @@ class Held:
             "optimizer_bytes": sum(dtypes["optimizer"].values()),
             "dtypes": dtypes,
         }
-
-
-def host_cpu() -> str | None:
-    """This machine's processor as it names itself, or None."""
-    try:
-        lines = _CPU_INFO.read_text().splitlines()
-    except OSError:
-        return None
-    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), None)
 
 
 def _parameters(optimizer: Any) -> list[torch.Tensor]:

@@ -6,37 +6,38 @@ into several graphs here is added up into that one step.
 
 from __future__ import annotations
 
-import atexit
 import dataclasses
 import functools
 import os
-import sys
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable
-from typing import Any, Protocol
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import _XLAC
 import torch
 
 from neuron_sim import settings
 from neuron_sim.compiler import cache
-from neuron_sim.counters import parameters, script_time
+from neuron_sim.counters import parameters, records, script_time
 from neuron_sim.counters.graphs import Graph, GraphLog, forget_settings
-from neuron_sim.counters.quiet import QuietSteps
-from neuron_sim.counters.records import Records
-from neuron_sim.diagnostics.batches import leading_dimension
-from neuron_sim.diagnostics.compare import Comparer
+from neuron_sim.counters.quiet_steps import QuietSteps
+from neuron_sim.counters.records import CollectiveKind, Records
+from neuron_sim.counters.why_new import Comparer
 
 _READ_EVERY = 256
 """Collectives of a kind within one step after which the graphs' files are read."""
 
 
-class Listener(Protocol):
-    """Who wants to know what runs, as it is noticed: at the end of a step, or of many collectives.
+class Listener:
+    """Who wants to know what runs; each method may stay as it is here.
 
-    Called on the first core of each host only, in the thread of the script. An exception ends the script.
+    `graph` and `step` are called as it is noticed, at the end of a step or of many collectives, and like `close`
+    on the first core of each host only. In the thread of the script; an exception ends the script.
     """
+
+    def begin(self) -> None:
+        """Counting begins anew: see `recorder.begin`."""
 
     def graph(self, graph: Graph) -> None:
         """A graph has been compiled, and has run once at least."""
@@ -44,33 +45,18 @@ class Listener(Protocol):
     def step(self, record: dict[str, Any]) -> None:
         """A step has ended: its record, as it is written."""
 
+    def close(self) -> None:
+        """The script has ended; the last record follows."""
+
 
 _recorder: Recorder | None = None
-_listeners: list[Listener] = []
-_at_begin: list[Callable[[], None]] = []
-_at_end: list[Callable[[], None]] = []
 
 
-def install(current: settings.Settings) -> None:
-    """Hook into torch_xla; before the XLA client is made. Writes where the settings name a folder."""
+def start(current: settings.Settings, listeners: Sequence[Listener]) -> Recorder:
+    """The recorder of this process; to be made before the XLA client. Writes where the settings name a folder."""
     global _recorder
-    _recorder = Recorder(current)
-    _hook(_recorder)
-
-
-def listen(listener: Listener) -> None:
-    """Tell ``listener`` of each graph and step from now on; before or after `install`, folder or none."""
-    _listeners.append(listener)
-
-
-def after_begin(function: Callable[[], None]) -> None:
-    """Call ``function`` when counting begins anew: see `begin`."""
-    _at_begin.append(function)
-
-
-def before_end(function: Callable[[], None]) -> None:
-    """Call ``function`` when the script has ended, before the last record; on the first core of each host only."""
-    _at_end.append(function)
+    _recorder = Recorder(current, listeners)
+    return _recorder
 
 
 def write(record: dict[str, Any]) -> None:
@@ -100,8 +86,6 @@ def begin() -> None:
     """Count from here on: this process has learned its rank only now, or is the child of one that counts."""
     if _recorder is not None:
         _recorder.begin()
-        for function in _at_begin:
-            function()
 
 
 def end() -> None:
@@ -110,18 +94,19 @@ def end() -> None:
         _recorder.end()
 
 
-def collective(name: str, payload_bytes: int, seconds: float) -> None:
+def collective(kind: CollectiveKind, payload_bytes: int, seconds: float) -> None:
     """Count one collective of this core."""
     if _recorder is not None:
-        _recorder.collective(name, payload_bytes, seconds)
+        _recorder.collective(kind, payload_bytes, seconds)
 
 
 class Recorder:
     """The counters of one process. The graphs are counted on the first core of each host."""
 
-    def __init__(self, current: settings.Settings) -> None:
+    def __init__(self, current: settings.Settings, listeners: Sequence[Listener]) -> None:
         """Open nothing yet: the rank is known at the first step (`xmp.spawn` sets it late)."""
         self._settings = current
+        self._listeners = listeners
         self._records: Records | None = None
         self._graphs = GraphLog(os.environ) if settings.identity().local_rank == 0 else None
         self._comparer = Comparer()
@@ -145,7 +130,9 @@ class Recorder:
         if self._graphs is not None and self._process == os.getpid():
             self._graphs.close()
         forget_settings(os.environ)
-        self.__init__(self._settings)  # type: ignore[misc]
+        self.__init__(self._settings, self._listeners)  # type: ignore[misc]
+        for listener in self._listeners:
+            listener.begin()
 
     def _reset(self) -> None:
         """Begin a step."""
@@ -157,12 +144,12 @@ class Recorder:
         self._compile_s = 0.0
         self._trains = False
 
-    # Called by the hooks, in the order of the script.
+    # Called as the table of hooks says, in the order of the script.
 
     @script_time.set_aside
-    def collective(self, name: str, payload_bytes: int, seconds: float) -> None:
+    def collective(self, kind: CollectiveKind, payload_bytes: int, seconds: float) -> None:
         """One collective: payload bytes of this rank, seconds from its call to its result here."""
-        entry = self._collectives[name]
+        entry = self._collectives[kind]
         entry[0] += 1
         entry[1] += payload_bytes
         self._collective_s += seconds
@@ -170,25 +157,35 @@ class Recorder:
             # Reading after each would be half of what counting costs; a script without mark_step needs it.
             self.look()
 
-    def trained(self) -> None:
-        """Gradients have been computed, or an optimizer has applied them.
+    def around_backward(self, backward: Callable[..., None]) -> Callable[..., None]:
+        """Around `torch.autograd.backward`: gradients are computed, so the step trains.
 
         With gradient accumulation, most training steps are without an optimizer's step.
         """
-        self._trains = True
+
+        @functools.wraps(backward)
+        def noticed_backward(*arguments: Any, **keywords: Any) -> None:
+            self._trains = True
+            loss = arguments[0] if arguments else None
+            if script_time.clock.alone and isinstance(loss, torch.Tensor) and loss.requires_grad:
+                # Called where the gradients of this device are computed: in autograd's thread for it.
+                loss.register_hook(lambda _: script_time.clock.follow())
+            backward(*arguments, **keywords)
+
+        return noticed_backward
 
     @script_time.set_aside
-    def optimized(self, optimizer: Any) -> None:
+    def optimized(self, optimizer: Any, *_: Any) -> None:
         """An optimizer has made a step."""
         self._trains = True
         if self._graphs is not None and self._held.stepped(optimizer):
             self.write(self._held.record())
 
     @script_time.set_aside
-    def batch(self, item: Any, waited_s: float) -> None:
+    def batch(self, _loader: Any, samples: int, waited_s: float) -> None:
         """A batch came from the input pipeline after a wait."""
         self._input_wait_s += waited_s
-        self._samples += leading_dimension(item)
+        self._samples += samples
 
     def step_ended(self) -> None:
         """mark_step has run: write the step down, if it ran anything.
@@ -230,7 +227,7 @@ class Recorder:
             if self._accessed:
                 record["accessed"] = dict(Counter(self._accessed))
             self.write(record)
-            for listener in _listeners:
+            for listener in self._listeners:
                 listener.step(record)
 
     def failed(self) -> None:
@@ -247,17 +244,11 @@ class Recorder:
             # What ran after the last mark_step, or all of it when the script never calls it.
             self.step_ended()
         if self._graphs is not None:
-            for function in _at_end:
-                function()
+            for listener in self._listeners:
+                listener.close()
         if self._records is not None:
-            self.write(
-                {
-                    "kind": "end",
-                    "rank": settings.identity().rank,
-                    "exit": "error" if self.has_failed else "ok",
-                    "peak_device_bytes": self._peak_bytes,
-                }
-            )
+            rank = settings.identity().rank
+            self.write(records.end(rank, failed=self.has_failed, peak_device_bytes=self._peak_bytes))
         if self._graphs is not None:
             self._graphs.close()
 
@@ -283,29 +274,12 @@ class Recorder:
             self._compiled(dataclasses.replace(graph, compile_seconds=spent * share, reason=reason))
 
     def _compiled(self, graph: Graph) -> None:
-        cached = cache.lookup(graph)
+        cached = cache.lookup(graph.hlo_text, graph.hlo_proto, graph.source)
         self._peak_bytes = max(self._peak_bytes, graph.device_bytes)
         if graph.cost.flops:
             self._arithmetic.add(graph.hash)
-        self.write(
-            {
-                "kind": "graph",
-                "graph": graph.hash,
-                "flops": graph.cost.flops,
-                "bytes_accessed": graph.cost.bytes_accessed,
-                "input_bytes": graph.cost.input_bytes,
-                "output_bytes": graph.cost.output_bytes,
-                "work": graph.cost.work.record(),
-                "temp_bytes": graph.temp_bytes,
-                "compile_seconds": round(graph.compile_seconds, 6),
-                "source": graph.source,
-                "cached": cached,
-                "instructions": graph.hlo_text.count(" = "),
-                "reason": graph.reason
-                and {"kind": graph.reason.kind, "detail": graph.reason.detail, "than": graph.reason.than},
-            }
-        )
-        for listener in _listeners:
+        self.write(records.graph(graph, cached=cached))
+        for listener in self._listeners:
             listener.graph(graph)
 
     def write(self, record: dict[str, Any]) -> None:
@@ -318,77 +292,12 @@ class Recorder:
         """Open the file of this rank, with its start record, at the first need."""
         if self._records is not None or self._settings.counters_dir is None:
             return
-        import torch_xla
-
         me = settings.identity()
         self._records = Records(self._settings.counters_dir / f"rank-{me.rank}.jsonl")
-        self._records.write(
-            {
-                "kind": "start",
-                "rank": me.rank,
-                "local_rank": me.local_rank,
-                "world_size": me.world_size,
-                "local_world_size": me.local_world_size,
-                "instance_type": self._settings.instance_type,
-                "instance_cores": self._settings.instance.cores,
-                "local_cores": self._settings.local_cores,
-                "framework_version": ".".join(map(str, self._settings.framework_version)),
-                "torch": torch.__version__,
-                "torch_xla": torch_xla.__version__,
-                "host": self._settings.host,
-                "host_cpu": parameters.host_cpu(),
-            }
-        )
+        self._records.write(records.start(me, self._settings))
 
 
 def _compile_seconds() -> float:
     """Seconds this process has spent compiling, from torch_xla's own metric (nanoseconds)."""
     data = _XLAC._xla_metric_data("CompileTime")
     return data[1] / 1e9 if data else 0.0
-
-
-def _hook(recorder: Recorder) -> None:
-    from torch.optim.optimizer import register_optimizer_step_post_hook
-    from torch_xla.distributed.parallel_loader import ParallelLoader
-
-    step_marker = _XLAC._xla_step_marker
-
-    def counted_step_marker(*arguments: Any, **keywords: Any) -> None:
-        step_marker(*arguments, **keywords)
-        recorder.step_ended()
-
-    _XLAC._xla_step_marker = counted_step_marker
-
-    next_item = ParallelLoader.next_item
-
-    def timed_next_item(self: Any, device: Any) -> Any:
-        started = time.perf_counter()
-        item = next_item(self, device)
-        if item is not None:
-            recorder.batch(item, time.perf_counter() - started)
-        return item
-
-    ParallelLoader.next_item = timed_next_item
-    register_optimizer_step_post_hook(lambda optimizer, *_: recorder.optimized(optimizer))
-
-    backward = torch.autograd.backward
-
-    @functools.wraps(backward)
-    def noticed_backward(*arguments: Any, **keywords: Any) -> None:
-        recorder.trained()
-        loss = arguments[0] if arguments else None
-        if script_time.clock.alone and isinstance(loss, torch.Tensor) and loss.requires_grad:
-            # Called where the gradients of this device are computed: in autograd's thread for it.
-            loss.register_hook(lambda _: script_time.clock.follow())
-        backward(*arguments, **keywords)
-
-    torch.autograd.backward = noticed_backward
-
-    previous = sys.excepthook
-
-    def excepthook(*exception: Any) -> None:
-        recorder.failed()
-        previous(*exception)
-
-    sys.excepthook = excepthook
-    atexit.register(recorder.end)

@@ -1,4 +1,9 @@
-"""One rank's counters: a file of JSON lines, each written whole."""
+"""The counters of one rank: a file of JSON lines, each written whole, and what stands in them.
+
+``start`` and ``end`` are one each; ``graph``, ``step`` and ``memory`` come as they happen, ``parameters``
+with each new optimizer. A ``finding`` may come again with newer figures. Kinds not made here:
+``parameters`` (`counters.parameters`), ``memory`` (`device.memory`), ``finding`` (`diagnostics.findings`).
+"""
 
 from __future__ import annotations
 
@@ -7,7 +12,26 @@ import os
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
+
+from neuron_sim.settings import Identity, Settings
+
+if TYPE_CHECKING:
+    from neuron_sim.counters.graphs import Graph
+
+CollectiveKind = Literal[
+    "all_reduce",
+    "all_gather",
+    "reduce_scatter",
+    "all_to_all",
+    "collective_permute",
+    "broadcast",
+    "send",
+    "recv",
+]
+"""Under these names collectives are counted."""
+
+_CPU_INFO = Path("/proc/cpuinfo")
 
 
 class Records:
@@ -24,3 +48,64 @@ class Records:
             {"kind": record["kind"], "time": round(time.time(), 6), **record}, separators=(",", ":")
         )
         os.write(self._descriptor, line.encode() + b"\n")
+
+
+def start(me: Identity, current: Settings) -> dict[str, Any]:
+    """Who counts, and what is simulated."""
+    import torch
+    import torch_xla
+
+    return {
+        "kind": "start",
+        "rank": me.rank,
+        "local_rank": me.local_rank,
+        "world_size": me.world_size,
+        "local_world_size": me.local_world_size,
+        "instance_type": current.instance_type,
+        "instance_cores": current.instance.cores,
+        "local_cores": current.local_cores,
+        "framework_version": ".".join(map(str, current.framework_version)),
+        "torch": torch.__version__,
+        "torch_xla": torch_xla.__version__,
+        "host": current.host,
+        "host_cpu": _host_cpu(),
+    }
+
+
+def graph(compiled: Graph, *, cached: bool) -> dict[str, Any]:
+    """A graph that was compiled; ``cached``: trn1 would have taken it from the compile cache."""
+    reason = compiled.reason
+    return {
+        "kind": "graph",
+        "graph": compiled.hash,
+        "flops": compiled.cost.flops,
+        "bytes_accessed": compiled.cost.bytes_accessed,
+        "input_bytes": compiled.cost.input_bytes,
+        "output_bytes": compiled.cost.output_bytes,
+        "work": compiled.cost.work.record(),
+        "temp_bytes": compiled.temp_bytes,
+        "compile_seconds": round(compiled.compile_seconds, 6),
+        "source": compiled.source,
+        "cached": cached,
+        "instructions": compiled.hlo_text.count(" = "),
+        "reason": reason and {"kind": reason.kind, "detail": reason.detail, "than": reason.than},
+    }
+
+
+def end(rank: int, *, failed: bool, peak_device_bytes: int) -> dict[str, Any]:
+    """The script has ended."""
+    return {
+        "kind": "end",
+        "rank": rank,
+        "exit": "error" if failed else "ok",
+        "peak_device_bytes": peak_device_bytes,
+    }
+
+
+def _host_cpu() -> str | None:
+    """This machine's processor as it names itself, or None."""
+    try:
+        lines = _CPU_INFO.read_text().splitlines()
+    except OSError:
+        return None
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), None)

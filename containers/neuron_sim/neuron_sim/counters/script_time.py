@@ -1,10 +1,9 @@
 """CPU time of the script's own threads, without what the simulator does in them.
 
-What a step costs the host on trn1 too is the script's Python, torch's dispatch, the recording of
-operations (those of the backward pass in a thread of autograd) and the hash of the graph when it ends.
-Computing, compiling and collectives are the device's part there, and looking at them is ours: each of
-our entry points says `aside` around that. Time in which a thread does not run (it sleeps, or waits for
-the device, a batch or another core) is no CPU time to begin with.
+On trn1 too a step costs the host the script's Python, torch's dispatch, the recording of operations (those
+of the backward pass in a thread of autograd) and the hash of the graph when it ends. Computing, compiling
+and collectives are the device's part there, and looking at them is the simulator's: that happens within
+`aside`. Waiting (for the device, a batch, another core) takes no CPU time.
 """
 
 from __future__ import annotations

@@ -8,16 +8,15 @@ lacks; collectives are made to count as such.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Literal
 
 from neuron_sim.errors import NotSimulatedError
 
 _NAMESPACE = "_c10d_functional"
 
-_tracing = False
-_extracting = False
+_phases: list[str] = []
+"""What torch_xla is doing, the innermost last."""
 
 
 def tracing() -> bool:
@@ -26,25 +25,21 @@ def tracing() -> bool:
     Raises:
         NotSimulatedError: a collective would become part of a graph.
     """
-    if _extracting:
+    if "extract" in _phases:
         raise NotSimulatedError(
             "a collective in a function with symbolic sizes under torch.compile(backend='openxla')",
             "Pass dynamic=False to torch.compile.",
         )
-    return _tracing
+    return bool(_phases)
 
 
 def looking() -> bool:
     """Whether torch_xla is making a graph that it will keep: nothing that changes from run to run may enter it."""
-    return _tracing or _extracting
+    return bool(_phases)
 
 
-def install() -> None:
-    """Wrap the parts of torch_xla's dynamo bridge that decide what goes into a graph."""
-    from torch_xla._dynamo import dynamo_bridge as bridge
-
-    collector = bridge.UnsupportedNodesCollector
-    run_node = collector.run_node
+def around_run_node(run_node: Callable[..., Any]) -> Callable[..., Any]:
+    """Around `UnsupportedNodesCollector.run_node`: a collective counts as what XLA lacks."""
 
     def run_node_apart(self: Any, node: Any) -> Any:
         result = run_node(self, node)
@@ -52,34 +47,20 @@ def install() -> None:
             self._unsupported_nodes.append(node)
         return result
 
-    collector.run_node = run_node_apart
-    bridge.partition_fx_graph_for_cpu_fallback = _within(_trace, bridge.partition_fx_graph_for_cpu_fallback)
-    bridge.extract_graph_helper = _within(_extract, bridge.extract_graph_helper)
+    return run_node_apart
 
 
-def _within(phase: Callable[[], Any], function: Callable[..., Any]) -> Callable[..., Any]:
-    def call(*arguments: Any, **keywords: Any) -> Any:
-        with phase():
-            return function(*arguments, **keywords)
+def during(phase: Literal["trace", "extract"]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Around the parts of the bridge that look at a function, and that make the graph that is kept."""
 
-    return call
+    def around(function: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*arguments: Any, **keywords: Any) -> Any:
+            _phases.append(phase)
+            try:
+                return function(*arguments, **keywords)
+            finally:
+                _phases.pop()
 
+        return call
 
-@contextmanager
-def _trace() -> Iterator[None]:
-    global _tracing
-    before, _tracing = _tracing, True
-    try:
-        yield
-    finally:
-        _tracing = before
-
-
-@contextmanager
-def _extract() -> Iterator[None]:
-    global _extracting
-    before, _extracting = _extracting, True
-    try:
-        yield
-    finally:
-        _extracting = before
+    return around

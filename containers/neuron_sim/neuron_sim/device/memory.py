@@ -9,7 +9,6 @@ Temporaries (activations among them) are as XLA's CPU compiler plans them: a sta
 
 from __future__ import annotations
 
-import atexit
 import functools
 import os
 import sys
@@ -22,12 +21,14 @@ import _XLAC
 import torch
 
 from neuron_sim import settings
-from neuron_sim.counters import recorder, script, script_time
+from neuron_sim.counters import recorder, script_lines, script_time
 from neuron_sim.counters.graphs import Graph
-from neuron_sim.device import memory_parts, memory_words
-from neuron_sim.device.memory_parts import Parts
-from neuron_sim.diagnostics import advice, watch
+from neuron_sim.device import memory_by_use, memory_messages
+from neuron_sim.device.memory_by_use import Parts
+from neuron_sim.diagnostics import advice
+from neuron_sim.diagnostics.findings import Finding
 from neuron_sim.errors import DeviceMemoryError, HostMemoryError
+from neuron_sim.topology import Instance
 
 _FIRST_LOOKS = 8
 """Synchronisations that always look: models and optimizers come into being there.
@@ -41,74 +42,6 @@ _WORKER_BYTES = 3 * 2**28
 """Of a worker itself, its libraries and XLA's own: 0.57 GiB were seen with a small model."""
 _TIGHT = 0.9
 
-_guard: Guard | None = None
-
-
-def install(current: settings.Settings) -> None:
-    """Look at memory from now on; after the recorder."""
-    global _guard
-    instance = current.instance
-    _guard = guard = Guard(instance.memory_per_core_bytes, instance.cores_per_device)
-    memory_parts.install()
-    recorder.listen(guard)
-    recorder.after_begin(guard.begin)
-    recorder.before_end(guard.close)
-    atexit.register(guard.leave)
-    for name in ("_xla_step_marker", "_xla_sync_multi", "_xla_sync_live_tensors"):
-        setattr(_XLAC, name, _around(getattr(_XLAC, name), guard))
-    _XLAC._xla_memory_info = lambda device="": guard.info()
-    torch.Tensor.to = _sending(torch.Tensor.to, guard)
-    torch.nn.Module.to = _moving(torch.nn.Module.to, guard)
-
-
-def usage() -> dict[str, int]:
-    """Device bytes by use as of the last look, their `total`, and the `limit`. Cheap; empty before `install`."""
-    if _guard is None:
-        return {}
-    return {**_guard.parts.by_use(), "total": _guard.parts.total, "limit": _guard.limit}
-
-
-def _around(synchronise: Callable[..., Any], guard: Guard) -> Callable[..., Any]:
-    """Look before, and after if it has compiled something: that runs in the background still."""
-
-    @functools.wraps(synchronise)
-    def guarded(*arguments: Any, **keywords: Any) -> Any:
-        guard.before_sync()
-        result = synchronise(*arguments, **keywords)
-        guard.after_sync()
-        return result
-
-    return guarded
-
-
-def _sending(to: Callable[..., Any], guard: Guard) -> Callable[..., Any]:
-    """`Tensor.to`, also as `Module.to` calls it: what it sends takes memory at once."""
-
-    @functools.wraps(to)
-    def guarded(tensor: Any, *arguments: Any, **keywords: Any) -> Any:
-        if not tensor.is_xla and tensor.nbytes >= _LARGE and _is_device(arguments, keywords):
-            guard.before_sending(other=tensor.nbytes)
-        result = to(tensor, *arguments, **keywords)
-        if result.is_xla and not tensor.is_xla:
-            guard.sent(result.nbytes)
-        return result
-
-    return guarded
-
-
-def _moving(to: Callable[..., Any], guard: Guard) -> Callable[..., Any]:
-    """`Module.to`: how much it will be is known before its first tensor moves."""
-
-    @functools.wraps(to)
-    def guarded(module: Any, *arguments: Any, **keywords: Any) -> Any:
-        if _is_device(arguments, keywords):
-            guard.before_sending(
-                parameters=sum(p.nbytes for p in module.parameters() if p.device.type == "cpu")
-            )
-        return to(module, *arguments, **keywords)
-
-    return guarded
-
 
 def _is_device(arguments: Any, keywords: Any) -> bool:
     target = keywords.get("device", arguments[0] if arguments else None)
@@ -117,14 +50,48 @@ def _is_device(arguments: Any, keywords: Any) -> bool:
     return str(target).startswith("xla")
 
 
-class Guard:
-    """Device memory of one core. ``limit`` in bytes."""
+class Guard(recorder.Listener):
+    """Device memory of one core; in bytes."""
 
-    def __init__(self, limit: int, cores_per_device: int) -> None:
-        """Nothing lives yet."""
-        self.limit = limit
-        self._cores_per_device = cores_per_device
+    def __init__(self, instance: Instance, note: Callable[[Finding], None]) -> None:
+        """Nothing lives yet. ``note`` takes what is to be said of it."""
+        self.limit = instance.memory_per_core_bytes
+        self._cores_per_device = instance.cores_per_device
+        self._note = note
         self.begin()
+
+    def usage(self) -> dict[str, int]:
+        """Device bytes by use as of the last look, their `total`, and the `limit`. Cheap."""
+        return {**self.parts.by_use(), "total": self.parts.total, "limit": self.limit}
+
+    def around_tensor_to(self, to: Callable[..., Any]) -> Callable[..., Any]:
+        """Around `Tensor.to`, also as `Module.to` calls it: what it sends takes memory at once."""
+
+        @functools.wraps(to)
+        def guarded(tensor: Any, *arguments: Any, **keywords: Any) -> Any:
+            if tensor.is_xla:
+                return to(tensor, *arguments, **keywords)
+            if tensor.nbytes >= _LARGE and _is_device(arguments, keywords):
+                self.before_sending(other=tensor.nbytes)
+            result = to(tensor, *arguments, **keywords)
+            if result.is_xla:
+                self.sent(result.nbytes)
+            return result
+
+        return guarded
+
+    def around_module_to(self, to: Callable[..., Any]) -> Callable[..., Any]:
+        """Around `Module.to`: how much it will send is known before its first tensor moves."""
+
+        @functools.wraps(to)
+        def guarded(module: Any, *arguments: Any, **keywords: Any) -> Any:
+            if _is_device(arguments, keywords):
+                self.before_sending(
+                    parameters=sum(p.nbytes for p in module.parameters() if p.device.type == "cpu")
+                )
+            return to(module, *arguments, **keywords)
+
+        return guarded
 
     def begin(self) -> None:
         """Look anew: this process has just become a core."""
@@ -144,9 +111,6 @@ class Guard:
         """See `recorder.Listener`."""
         self._temporaries = max(self._temporaries, graph.temp_bytes)
         self._planned = max(self._planned, graph.device_bytes)
-
-    def step(self, record: dict[str, Any]) -> None:
-        """See `recorder.Listener`."""
 
     @script_time.set_aside
     def before_sync(self) -> None:
@@ -188,11 +152,11 @@ class Guard:
             HostMemoryError: it has enough, but this machine has not.
         """
         self._sent = 0
-        before, now = self.parts, memory_parts.live()
+        before, now = self.parts, memory_by_use.live()
         now.temporaries = max(self._temporaries, self._planned - now.total)
         self.parts = now
         expected = now + coming if coming is not None else now
-        line = script.calling_line()
+        line = script_lines.calling_line()
         if expected.total > self._peak.total:
             self._peak, self._peak_line = expected, line
             self._write()
@@ -203,24 +167,26 @@ class Guard:
             capacity = _host_capacity() - _HOST_RESERVE - workers * _WORKER_BYTES
             if workers * expected.total > capacity:
                 parts = expected.by_use()
-                raise HostMemoryError(memory_words.host_message(parts, capacity, self.limit, workers, line))
+                raise HostMemoryError(
+                    memory_messages.host_message(parts, capacity, self.limit, workers, line)
+                )
 
     def _fail(self, parts: Parts, before: int, line: str, use: str) -> None:
         self._exceeded = True
         core = settings.identity().local_rank
-        text = memory_words.message(
+        text = memory_messages.message(
             parts.by_use(), before, self.limit, core, self._cores_per_device, line, use
         )
-        watch.note(advice.device_memory(line, text))
+        self._note(advice.device_memory(line, text))
         raise DeviceMemoryError(text)
 
     def _write(self) -> None:
         sizes = {**self._peak.by_use(), "total": self._peak.total, "limit": self.limit}
         recorder.write({"kind": "memory", "line": self._peak_line, **sizes})
 
-    def info(self) -> dict[str, int]:
+    def info(self, _device: str = "") -> dict[str, int]:
         """What `xm.get_memory_info` answers: the tensors that live now, not what a graph takes while it runs."""
-        used = memory_parts.live().total
+        used = memory_by_use.live().total
         return {
             "bytes_used": used,
             "bytes_limit": self.limit,
@@ -233,9 +199,9 @@ class Guard:
         if _TIGHT <= share <= 1:
             parts = self._peak.by_use()
             note = advice.memory_tight(
-                self._peak_line, share, memory_words.shares(parts), memory_words.todo(parts)
+                self._peak_line, share, memory_messages.shares(parts), memory_messages.todo(parts)
             )
-            watch.note(note)
+            self._note(note)
 
     def leave(self) -> None:
         """A graph that does not fit may still run in the background: nobody waits for its end."""

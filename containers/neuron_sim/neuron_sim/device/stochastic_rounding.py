@@ -21,47 +21,31 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import _XLAC
 import torch
 
 from neuron_sim import settings
 from neuron_sim.device import dynamo
-
-# Kernels of torch_xla whose bf16 result comes from an fp32 value on the device.
-_ARITHMETIC = (
-    "add.Tensor", "sub.Tensor", "mul.Tensor", "div.Tensor", "rsub.Tensor",
-    "addcmul", "addcdiv", "lerp.Scalar", "lerp.Tensor",
-    "sqrt", "rsqrt", "reciprocal", "pow.Tensor_Scalar",
-)  # fmt: skip
-_CAST = "_to_copy"
-_COPY = "copy"
 
 _LAST_WITH_BF16_VARIABLES = (2, 7)
 _LAST_WITH_ROUNDING_IMPLIED = (2, 1)
 
 Kernel = Callable[..., torch.Tensor]
 
-_library: torch.library.Library | None = None
+_replace_kernels: Callable[[], None]
+_cast: Kernel
+"""torch_xla's own kernel, which rounds to nearest."""
 _decided = False
 
 
-def install() -> None:
-    """Decide at the first use of the device, as the runtime does: until then a script may set the variables."""
-    from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
-
-    default_device = _XLAC._xla_get_default_device
-
-    def first_use() -> Any:
-        _decide()
-        return default_device()
-
-    _XLAC._xla_get_default_device = first_use
-    register_optimizer_step_pre_hook(_before_step)
-    register_optimizer_step_post_hook(_after_step)
+def start(replace_kernels: Callable[[], None]) -> None:
+    """Until the first use of the device a script may set the variables; then they may ask to replace kernels."""
+    global _replace_kernels
+    _replace_kernels = replace_kernels
 
 
-def _decide() -> None:
-    global _decided
+def decide() -> None:
+    """The device is used, so what the variables say now holds. Idempotent."""
+    global _decided, _cast
     if _decided:
         return
     _decided = True
@@ -70,6 +54,7 @@ def _decide() -> None:
         _warn_of_bf16_by_environment(asked.enabled)
     if asked.enabled:
         _streams.start(asked.seed)
+        _cast = torch.library.get_kernel("aten::_to_copy", "XLA").call_boxed
         _replace_kernels()
 
 
@@ -133,15 +118,15 @@ class _Streams:
 _streams = _Streams()
 
 
-def _before_step(optimizer: Any, *_: Any) -> None:
-    _decide()
-    if id(optimizer) in _streams.optimizers:
-        # A step that raised: it, and those within it, never ended.
-        del _streams.optimizers[_streams.optimizers.index(id(optimizer)) :]
+def before_step(optimizer: Any, *_: Any) -> None:
+    """An optimizer's step begins: it draws from a stream of its own."""
+    decide()
+    after_step(optimizer)  # of a step that raised: it, and those within it, never ended
     _streams.optimizers.append(id(optimizer))
 
 
-def _after_step(optimizer: Any, *_: Any) -> None:
+def after_step(optimizer: Any, *_: Any) -> None:
+    """An optimizer's step has ended."""
     if id(optimizer) in _streams.optimizers:
         del _streams.optimizers[_streams.optimizers.index(id(optimizer)) :]
 
@@ -215,26 +200,19 @@ def round_to_bf16(value: torch.Tensor) -> torch.Tensor:
 # --- kernels -----------------------------------------------------------------------
 
 
-def _replace_kernels() -> None:
-    """Put rounding kernels in the place of torch_xla's, and call those for all else."""
-    global _library
-    _library = torch.library.Library("aten", "IMPL")
-    with warnings.catch_warnings():
-        # torch warns of every replaced kernel; replacing it is what we are here for.
-        warnings.filterwarnings("ignore", message=r"(?s).*[Oo]verrid", category=UserWarning)
-        cast = _original(_CAST)
-        for name in _ARITHMETIC:
-            if torch._C._dispatch_has_kernel_for_dispatch_key(f"aten::{name}", "XLA"):
-                kernel = functools.partial(_arithmetic, _original(name), cast, _tensors_of(name))
-                _library.impl(name, kernel, "XLA", with_keyset=True, allow_override=True)
-        kernel = functools.partial(_to_copy, cast)
-        _library.impl(_CAST, kernel, "XLA", with_keyset=True, allow_override=True)
-        kernel = functools.partial(_copy, _original(_COPY))
-        _library.impl(_COPY, kernel, "XLA", with_keyset=True, allow_override=True)
+def around_arithmetic(name: str) -> Callable[[Kernel], Kernel]:
+    """Around torch_xla's kernel of an element-wise operation: its bf16 result comes from an fp32 value."""
+    return lambda original: functools.partial(_arithmetic, original, _tensors_of(name))
 
 
-def _original(name: str) -> Kernel:
-    return torch.library.get_kernel(f"aten::{name}", "XLA").call_boxed  # type: ignore[no-any-return]
+def around_cast(original: Kernel) -> Kernel:
+    """Around torch_xla's kernel of `_to_copy`, which autocast uses, too."""
+    return functools.partial(_to_copy, original)
+
+
+def around_copy(original: Kernel) -> Kernel:
+    """Around torch_xla's kernel of `copy`, which `tensor.copy_` uses."""
+    return functools.partial(_copy, original)
 
 
 def _tensors_of(name: str) -> tuple[bool, ...]:
@@ -245,7 +223,7 @@ def _tensors_of(name: str) -> tuple[bool, ...]:
 
 
 def _arithmetic(
-    original: Kernel, cast: Kernel, tensors: Sequence[bool], keys: Any, *given: Any, **keywords: Any
+    original: Kernel, tensors: Sequence[bool], keys: Any, *given: Any, **keywords: Any
 ) -> torch.Tensor:
     first = next(value for value in given if isinstance(value, torch.Tensor))
     looking = dynamo.looking()
@@ -259,7 +237,7 @@ def _arithmetic(
     if looking or not _is_bf16([value for value in given if isinstance(value, torch.Tensor)]):
         return original(keys, *arguments, **keywords)
     raised = [
-        cast(keys, value, dtype=torch.float32)
+        _cast(keys, value, dtype=torch.float32)
         if isinstance(value, torch.Tensor) and value.dtype == torch.bfloat16 and value.device.type == "xla"
         else value
         for value in arguments

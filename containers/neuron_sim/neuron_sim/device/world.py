@@ -7,11 +7,12 @@ enough, and everything above them stays as it is.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import _XLAC
 
-from neuron_sim import settings, topology
+from neuron_sim import settings
 from neuron_sim.errors import TopologyError
 from neuron_sim.settings import Identity
 
@@ -21,12 +22,10 @@ DEVICE_TYPE = "NEURON"
 _current: settings.Settings
 
 
-def install(current: settings.Settings) -> None:
-    """Replace what a lone process answers by what a core of this job would."""
+def start(current: settings.Settings) -> None:
+    """Play a core of this instance."""
     global _current
     _current = current
-    for name, replacement in _replacements().items():
-        setattr(_XLAC, name, replacement)
 
 
 def me() -> Identity:
@@ -45,36 +44,45 @@ def me() -> Identity:
     return identity
 
 
-def _replacements() -> dict[str, Any]:
-    local_kind = _XLAC._xla_device_kind
+def rank(_device: Any = None) -> int:
+    """This core's ordinal."""
+    return me().rank
 
-    def all_devices() -> list[str]:
-        return [f"{DEVICE_TYPE}:{rank}" for rank in range(me().world_size)]
 
-    def replication_devices_count() -> int:
-        # 0 is what a single process answers, and makes `xr.world_size()` 1.
-        world = me().world_size
-        return world if world > 1 else 0
+def size() -> int:
+    """How many cores the job has."""
+    return me().world_size
 
-    def real_devices() -> list[str]:
-        return [f"{DEVICE_TYPE}:{me().rank}"]
+
+def size_unless_alone() -> int:
+    """0 is what a single process answers, and makes `xr.world_size()` 1."""
+    return size() if size() > 1 else 0
+
+
+def own_device() -> list[str]:
+    """This core as a device."""
+    return [f"{DEVICE_TYPE}:{rank()}"]
+
+
+def all_devices() -> list[str]:
+    """All cores of the job as devices."""
+    return [f"{DEVICE_TYPE}:{number}" for number in range(size())]
+
+
+def set_devices(_devices: Any) -> None:
+    """Changes nothing: torchrun has said which devices there are."""
+
+
+def device_type(_device: Any) -> str:
+    """The kind of hardware."""
+    return DEVICE_TYPE
+
+
+def around_device_kind(kind: Callable[[str], str]) -> Callable[..., str]:
+    """The model of the hardware, for a device that exists."""
 
     def device_kind(device: str = "") -> str:
-        local_kind(device or str(_XLAC._xla_get_default_device()))
-        return topology.DEVICE_KIND
+        kind(device or str(_XLAC._xla_get_default_device()))
+        return _current.instance.device_kind
 
-    return {
-        "_xla_get_devices": real_devices,
-        "_xla_get_all_devices": all_devices,
-        "_xla_num_global_devices": lambda: me().world_size,
-        "_xla_get_replication_devices_count": replication_devices_count,
-        "_xla_get_replication_devices": all_devices,
-        "_xla_set_replication_devices": lambda devices: None,
-        "_xla_get_default_device_ordinal": lambda: me().rank,
-        "_xla_get_device_ordinal": lambda device: me().rank,
-        "_xla_get_process_index": lambda: me().rank,
-        "_xla_get_num_processes": lambda: me().world_size,
-        "_xla_real_devices": real_devices,
-        "_xla_get_device_hw_type": lambda device: DEVICE_TYPE,
-        "_xla_device_kind": device_kind,
-    }
+    return device_kind

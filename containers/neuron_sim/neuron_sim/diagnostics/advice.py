@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from neuron_sim.diagnostics.batches_seen import Loader
-from neuron_sim.diagnostics.compare import Reason
+from neuron_sim.counters.why_new import Reason
+from neuron_sim.diagnostics.batch_sizes import Loader
 from neuron_sim.diagnostics.findings import Finding
 
 _EACH_A_COMPILATION = "On trn1 each new graph is a run of neuronx-cc, minutes for a large model."

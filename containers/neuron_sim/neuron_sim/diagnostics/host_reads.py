@@ -1,7 +1,7 @@
 """Values that the script fetches from the device: on which line, how often, and how long it waited.
 
-torch_xla only counts them. The methods of `torch.Tensor` through which a script fetches a value are
-wrapped; on a tensor of the host the wrapper is one attribute and one call more.
+torch_xla only counts them. So the methods of `torch.Tensor` that fetch a value are wrapped. On a tensor of
+the host the wrapper costs one attribute and one call more.
 """
 
 from __future__ import annotations
@@ -15,20 +15,7 @@ from typing import Any
 
 import torch
 
-from neuron_sim.counters import script, script_time
-
-_METHODS = {
-    "item": ".item()",
-    "tolist": ".tolist()",
-    "cpu": ".cpu()",
-    "numpy": ".numpy()",
-    "__bool__": "`if tensor:`",
-    "__float__": "float(tensor)",
-    "__int__": "int(tensor)",
-    "__index__": "a tensor as an index",
-    "__repr__": "print(tensor)",
-    "__format__": "print(tensor)",
-}
+from neuron_sim.counters import script_lines, script_time
 
 
 @dataclass
@@ -48,13 +35,9 @@ class HostReads:
     """Counts by line, in the script's own thread, and not inside a step's closures: there it is as advised."""
 
     def __init__(self) -> None:
-        """Hook into torch and torch_xla."""
+        """Nothing has been read."""
         self._busy = False
         self.forget()
-        for name, how in _METHODS.items():
-            setattr(torch.Tensor, name, self._noted(getattr(torch.Tensor, name), how))
-        torch.Tensor.to = self._noted_to(torch.Tensor.to)
-        self._leave_out_closures()
 
     def forget(self) -> None:
         """Count from here on, in this thread."""
@@ -62,16 +45,23 @@ class HostReads:
         self.step = 0
         self._thread = threading.get_ident()
 
-    def _noted(self, original: Callable[..., Any], how: str) -> Callable[..., Any]:
-        @functools.wraps(original)
-        def noted(tensor: Any, *arguments: Any, **keywords: Any) -> Any:
-            if not tensor.is_xla or self._busy:
-                return original(tensor, *arguments, **keywords)
-            return self._timed(how, original, tensor, arguments, keywords)
+    def around(self, how: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+        """Around a method of `torch.Tensor` that fetches its value; ``how`` a script writes it."""
 
-        return noted
+        def around(original: Callable[..., Any]) -> Callable[..., Any]:
+            @functools.wraps(original)
+            def noted(tensor: Any, *arguments: Any, **keywords: Any) -> Any:
+                if not tensor.is_xla or self._busy:
+                    return original(tensor, *arguments, **keywords)
+                return self._timed(how, original, tensor, arguments, keywords)
 
-    def _noted_to(self, original: Callable[..., Any]) -> Callable[..., Any]:
+            return noted
+
+        return around
+
+    def around_to(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        """Around `torch.Tensor.to`, which fetches only where it leads to the host."""
+
         @functools.wraps(original)
         def noted(tensor: Any, *arguments: Any, **keywords: Any) -> Any:
             if not tensor.is_xla or self._busy or not _to_host(arguments, keywords):
@@ -96,7 +86,7 @@ class HostReads:
 
     @script_time.set_aside
     def _count(self, how: str, seconds: float) -> None:
-        where = script.calling_line()
+        where = script_lines.calling_line()
         line = self.lines.get(where)
         if line is None:
             line = self.lines[where] = Line(first_step=self.step)
@@ -107,10 +97,8 @@ class HostReads:
             line.latest_step = self.step
             line.steps += 1
 
-    def _leave_out_closures(self) -> None:
-        import torch_xla.core.xla_model as xm
-
-        run = xm._run_step_closures
+    def around_closures(self, run: Callable[[], Any]) -> Callable[[], Any]:
+        """Around torch_xla's run of a step's closures: what they read does not count."""
 
         @functools.wraps(run)
         def run_uncounted() -> Any:
@@ -120,7 +108,7 @@ class HostReads:
             finally:
                 self._busy = before
 
-        xm._run_step_closures = run_uncounted
+        return run_uncounted
 
 
 def _to_host(arguments: Any, keywords: Any) -> bool:

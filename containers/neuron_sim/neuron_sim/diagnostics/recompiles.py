@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
+from neuron_sim.counters.why_new import Reason
 from neuron_sim.diagnostics import advice
-from neuron_sim.diagnostics.batches_seen import Loader
-from neuron_sim.diagnostics.compare import Reason
+from neuron_sim.diagnostics.batch_sizes import Loader
 from neuron_sim.diagnostics.findings import Finding
 
 _WARM_AFTER = 2

@@ -12,9 +12,9 @@ from neuron_sim import settings
 from neuron_sim.counters import recorder
 from neuron_sim.counters.graphs import Graph
 from neuron_sim.diagnostics import advice
-from neuron_sim.diagnostics.batches import Batches
 from neuron_sim.diagnostics.findings import Finding, Findings
 from neuron_sim.diagnostics.host_reads import HostReads, Line
+from neuron_sim.diagnostics.loaders import Loaders
 from neuron_sim.diagnostics.recompiles import Recompilations
 
 _ITEM = "aten::_local_scalar_dense"
@@ -27,37 +27,24 @@ _INPUT_STEPS = 5
 _INPUT_SHARE = 0.2
 _INPUT_SECONDS = 0.5
 
-_watch: Watch | None = None
 
-
-def install() -> None:
-    """Watch this process: torch's and torch_xla's loaders and tensors are hooked into once."""
-    global _watch
-    _watch = Watch()
-    recorder.listen(_watch)
-    recorder.after_begin(_watch.begin)
-    recorder.before_end(_watch.close)
-
-
-def note(finding: Finding) -> None:
-    """Add what another part of the simulator has found."""
-    if _watch is not None:
-        _watch.findings.note(finding)
-
-
-class Watch:
-    """A listener of the recorder."""
+class Watch(recorder.Listener):
+    """Told of loaders and readings as the table of hooks says, and of all else by the recorder."""
 
     def __init__(self) -> None:
-        """Hook into loaders and tensors."""
-        self._batches = Batches()
-        self._reads = HostReads()
+        """Nothing has been seen."""
+        self.loaders = Loaders()
+        self.reads = HostReads()
         self.begin()
+
+    def note(self, finding: Finding) -> None:
+        """Add what another part of the simulator has found."""
+        self.findings.note(finding)
 
     def begin(self) -> None:
         """Forget all: this process has learned its rank only now, or is the child of one that watched."""
         self.findings = Findings(recorder.write, _say)
-        self._reads.forget()
+        self.reads.forget()
         self._recompiles = Recompilations()
         self._fallback_lines: dict[str, str] = {}
         self._steady_steps = 0
@@ -71,7 +58,7 @@ class Watch:
 
     def step(self, record: dict[str, Any]) -> None:
         """See `recorder.Listener`."""
-        for finding in self._recompiles.step(self._batches.latest):
+        for finding in self._recompiles.step(self.loaders.latest):
             self.findings.note(finding)
         accessed = Counter(record.get("accessed", {}))
         self._note_fallbacks(accessed)
@@ -81,19 +68,19 @@ class Watch:
     def close(self) -> None:
         """The script has ended: the final figures, and the summary."""
         self._note_fallbacks(Counter())
-        for line, read in self._reads.lines.items():
+        for line, read in self.reads.lines.items():
             self._judge_read(line, read)
         for op, line in self._fallback_lines.items():
             self.findings.note(advice.cpu_fallback(op, line, _counter(op)))
         self.findings.close()
 
     def _note_reads(self, accessed: Counter[str]) -> None:
-        step = self._reads.step
-        for line, read in self._reads.lines.items():
+        step = self.reads.step
+        for line, read in self.reads.lines.items():
             if read.latest_step == step:
                 read.pending += accessed[line]
                 self._judge_read(line, read)
-        self._reads.step += 1
+        self.reads.step += 1
 
     def _judge_read(self, line: str, read: Line) -> None:
         passed = read.latest_step - read.first_step + 1
@@ -110,7 +97,7 @@ class Watch:
         ]
         if not new:
             return
-        read = {line for line, use in self._reads.lines.items() if use.latest_step == self._reads.step}
+        read = {line for line, use in self.reads.lines.items() if use.latest_step == self.reads.step}
         lines = [line for line in accessed if line not in read and line != "?"]
         for op in new:
             self._fallback_lines[op] = line = ", ".join(lines[:2]) or "?"
@@ -118,7 +105,7 @@ class Watch:
 
     def _note_input(self, record: dict[str, Any]) -> None:
         """Steps that compile are left out: the loader fills its queue meanwhile."""
-        waited = self._batches.waited() + record["input_wait_seconds"]
+        waited = self.loaders.waited() + record["input_wait_seconds"]
         if record["compile_seconds"]:
             return
         self._steady_steps += 1
@@ -128,7 +115,7 @@ class Watch:
             return
         share = self._waited_s / max(self._steady_s, self._waited_s)
         if share >= _INPUT_SHARE:
-            loader = self._batches.latest
+            loader = self.loaders.latest
             line = loader.iterated_at if loader is not None else "?"
             self.findings.note(advice.input_bound(line, share, self._waited_s, self._steady_steps))
 

@@ -14,9 +14,9 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from torch.distributed.elastic.multiprocessing.errors import ChildFailedError, ProcessFailure
 
-from neuron_sim.collectives import across_hosts, region
-from neuron_sim.collectives.peers import how_ended, place
-from neuron_sim.collectives.region import FAILED, LEFT, Region, Seat
+from neuron_sim.interconnect import across_hosts, region
+from neuron_sim.interconnect.peers import how_ended, place
+from neuron_sim.interconnect.region import FAILED, LEFT, Region, Seat
 
 _MOST_ATTEMPTS = 100
 _WORDS = 400

@@ -9,11 +9,11 @@ from __future__ import annotations
 import gc
 import importlib
 import importlib.util
-import pkgutil
 import sys
 import threading
 from pathlib import Path
 
+from neuron_sim.hooks import activation
 from neuron_sim.launcher.script_imports import imports, local
 
 # Not safe to fork, or pointless: they start threads or processes when imported, or hold a client of their own.
@@ -37,9 +37,6 @@ _NEVER = frozenset(
         "wandb",
     }
 )
-
-# Of the simulator: what a process needs to become a core.
-_OF_A_CORE = ("collectives", "counters", "device", "diagnostics", "runtime")
 
 
 def warm_up(script: Path) -> list[str]:
@@ -70,10 +67,8 @@ def warm_up(script: Path) -> list[str]:
 
 def core() -> None:
     """Import torch_xla and what makes a process a core, without becoming one. Idempotent."""
-    from neuron_sim.device import activation
-
     activation.preload()
-    _import_core()
+    from neuron_sim.hooks import table  # noqa: F401 - with all that is in the table
 
 
 def safe_to_fork() -> bool:
@@ -81,16 +76,6 @@ def safe_to_fork() -> bool:
     import _XLAC
 
     return not _XLAC._xla_runtime_is_initialized() and threading.active_count() == 1
-
-
-def _import_core() -> None:
-    """Import the simulator's own modules, which `activate` would import in each worker."""
-    import neuron_sim
-
-    for name in _OF_A_CORE:
-        package = importlib.import_module(f"{neuron_sim.__name__}.{name}")
-        for module in pkgutil.iter_modules(package.__path__):
-            importlib.import_module(f"{package.__name__}.{module.name}")
 
 
 def _installed(name: str, beside: Path) -> bool:

@@ -19,8 +19,8 @@ from torch.distributed.elastic.multiprocessing.errors import record
 from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
 from neuron_sim import settings
-from neuron_sim.collectives import region
-from neuron_sim.collectives.communicator import LAUNCH_VARIABLE
+from neuron_sim.interconnect import region
+from neuron_sim.interconnect.communicator import LAUNCH_VARIABLE
 from neuron_sim.launcher import postmortem, preload, worker, xla_flags
 
 _PLAIN_VARIABLE = "NEURON_SIM_PLAIN_TORCHRUN"

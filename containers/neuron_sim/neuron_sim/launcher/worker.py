@@ -21,6 +21,8 @@ from pathlib import Path
 from types import FrameType, ModuleType, TracebackType
 from typing import Any
 
+from neuron_sim.hooks import activation
+
 _CROWDED = 4
 """Workers to a processor from which on each has its fixed place."""
 
@@ -35,17 +37,19 @@ def run(script: str, *arguments: str) -> None:
     _like_a_new_process()
     termination = _Termination()
     process = os.getpid()
-    from neuron_sim.device import activation
-
     activation.activate()
-    activation.join_peers()
+    # Not before: it needs torch_xla.
+    from neuron_sim.counters import recorder
+    from neuron_sim.runtime import lifetime
+
+    lifetime.join()
     sys.argv = [script, *arguments]
     code = 1
     try:
         code = _execute(Path(script))
     finally:
         if code:
-            _tell_counters()
+            recorder.failed()
         # As the interpreter does at its end, in its order: first the threads, then the exit handlers.
         threading._shutdown()  # type: ignore[attr-defined]
         atexit._run_exitfuncs()
@@ -54,7 +58,7 @@ def run(script: str, *arguments: str) -> None:
     if os.getpid() != process:
         # The script has called `os.fork`, and this is the child: it is no worker, and nobody's peer.
         os._exit(code)
-    activation.leave_peers(failed=bool(code) or termination.received)
+    lifetime.leave(failed=bool(code) or termination.received)
     if termination.received:
         # The agent is shutting down: it waits for this process, no longer for its result.
         os._exit(code)
@@ -167,9 +171,3 @@ def _exit_code(leaving: SystemExit) -> int:
         return leaving.code
     print(leaving.code, file=sys.stderr)
     return 1
-
-
-def _tell_counters() -> None:
-    from neuron_sim.counters import recorder
-
-    recorder.failed()

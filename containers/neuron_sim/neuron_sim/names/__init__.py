@@ -1,14 +1,16 @@
 """Every name of the Neuron world that public Trainium scripts use, and what it does here. Pure.
 
-One registry: the device takes from it what to bring back, to refuse and to warn of; the table in the
-documentation is written from it; a test in the image tries every entry.
+The device looks up here what to bring back, to refuse and to warn of; the table in the documentation is
+written from it; a test in the image tries every entry.
 
-torch_xla_names  torch_xla's modules: versions as read from the sources of its releases
-process_group    torch.distributed over the backend `xla`
-neuron_names     torch_neuronx and libneuronxla
-page             the table
+torch_xla_names          torch_xla's modules: versions as read from the sources of its releases
+torch_distributed_names  torch.distributed over the backend `xla`
+neuron_names             torch_neuronx and libneuronxla
+registry                 all of them
+page                     the table
 """
 
-from neuron_sim.names.registry import FIRST, LATEST, Name, Version, every
+from neuron_sim.names.name import FIRST, LATEST, Name, Version
+from neuron_sim.names.registry import every
 
 __all__ = ["FIRST", "LATEST", "Name", "Version", "every"]

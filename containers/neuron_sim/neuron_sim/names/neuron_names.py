@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from neuron_sim.names.registry import Name, group
+from neuron_sim.names.name import Name, group
 
 _NEURONX = "torch_neuronx"
 _EXPERIMENTAL = "torch_neuronx.experimental"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from neuron_sim.names.registry import LATEST, Name, Version, every
+from neuron_sim.names.name import LATEST, Name, Version
+from neuron_sim.names.registry import every
 
 _HEAD = """# Names that Trainium scripts use
 

@@ -1,57 +1,15 @@
-"""What is known of a name."""
+"""All names in one row."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
-Version = tuple[int, int]
-
-FIRST: Version = (1, 13)
-"""Trainium's first framework version; what is older counts as this old."""
-LATEST: Version = (2, 9)
-
-
-@dataclass(frozen=True)
-class Name:
-    """``since`` and ``until`` are framework versions, both included; ``until`` None: still there.
-
-    ``refused`` says what to do instead; empty for what works.
-    """
-
-    module: str
-    name: str
-    since: Version | None = None
-    until: Version | None = None
-    refused: str = ""
-    note: str = ""
-
-    @property
-    def supported(self) -> bool:
-        """Whether it works here, in the versions that have it."""
-        return not self.refused
-
-    def in_version(self, version: Version) -> bool:
-        """Whether a framework version has the name."""
-        return (self.since or FIRST) <= version <= (self.until or LATEST)
-
-
-def group(
-    module: str,
-    names: str,
-    since: Version | None = FIRST,
-    until: Version | None = None,
-    refused: str = "",
-    note: str = "",
-) -> list[Name]:
-    """Names of one module, separated by white space, with all else in common."""
-    return [Name(module, name, since, until, refused, note) for name in names.split()]
+from neuron_sim.names import neuron_names, torch_distributed_names, torch_xla_names
+from neuron_sim.names.name import Name
 
 
 def every() -> Iterator[Name]:
-    """All names, by part of the documentation's table."""
-    from neuron_sim.names import neuron_names, process_group, torch_xla_names
-
+    """All names, in the order of the documentation's table."""
     yield from torch_xla_names.NAMES
-    yield from process_group.NAMES
+    yield from torch_distributed_names.NAMES
     yield from neuron_names.NAMES

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from neuron_sim.names.registry import Name, group
+from neuron_sim.names.name import Name, group
 
 _XM, _XR, _XLA = "torch_xla.core.xla_model", "torch_xla.runtime", "torch_xla"
 _PROFILER, _METRICS = "torch_xla.debug.profiler", "torch_xla.debug.metrics"

@@ -7,7 +7,6 @@ there is something to look at, and a script that runs no step never pays for it.
 
 from __future__ import annotations
 
-import atexit
 import os
 import socket
 import time
@@ -28,23 +27,13 @@ FLUSH_INTERVAL_S = 10.0
 Scalars = dict[str, float]
 
 
-def install(current: settings.Settings) -> None:
-    """Write event files, where the settings name a folder for them; before the recorder is installed.
+class EventFile(recorder.Listener):
+    """One scalar each a step, the steps counted from 1."""
 
-    (Exit handlers run in reverse, and the recorder's own writes the last step.)
-    """
-    if current.tensorboard_dir is not None:
-        writer = EventFile(current.tensorboard_dir / RUN / current.host)
-        recorder.listen(writer)
-        atexit.register(writer.close)
-
-
-class EventFile:
-    """Listens to the recorder; one scalar each a step, the steps counted from 1."""
-
-    def __init__(self, folder: Path) -> None:
-        """Neither folder nor file is made before there is a scalar."""
-        self._folder = folder
+    def __init__(self, current: settings.Settings) -> None:
+        """Neither folder nor file is made before there is a scalar; none where the settings name no folder."""
+        folder = current.tensorboard_dir
+        self._folder = folder and folder / RUN / current.host
         self._pid = os.getpid()
         self._writer: Any = None
         self._waiting: list[tuple[float, int, Scalars]] = []
@@ -63,12 +52,14 @@ class EventFile:
         """See `recorder.Listener`."""
         self._step += 1
         self._compile_s += record["compile_seconds"]
+        if self._folder is None:
+            return
         self._waiting.append((time.time(), self._step, self._scalars(record)))
         if time.monotonic() >= self._due:
             self._flush()
 
-    def close(self) -> None:
-        """Write what waits. For the process whose file it is, at its end."""
+    def finish(self) -> None:
+        """Write what waits, behind the recorder's last step. For the process whose file it is, at its end."""
         if os.getpid() != self._pid:
             return
         self._flush()
@@ -97,7 +88,12 @@ class EventFile:
         """A full disk costs scalars, and no training."""
         self._due = time.monotonic() + FLUSH_INTERVAL_S
         waiting, self._waiting = self._waiting, []
-        if not waiting or os.getpid() != self._pid or settings.identity().local_rank != 0:
+        if (
+            not waiting
+            or self._folder is None
+            or os.getpid() != self._pid
+            or settings.identity().local_rank != 0
+        ):
             return  # `xmp.spawn` says only after the import which core a process is
         with suppress(OSError):
             if self._writer is None:

@@ -1,8 +1,8 @@
 """What the process of a core has done so far, published about once a second in a small file.
 
-The file lies beside the core's lock, so the tools find it in the container, and the backend
-in the job's folder. All counts grow from the start of the process; ``before`` holds those of
-the previous publication, so that one file is enough to know what goes on now.
+The file lies beside the core's lock: the tools find it in the container, the backend in the job's folder.
+Counts are since the start of the process; ``before`` holds those of the last publication, so one file tells
+what goes on now.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import json
 import os
 import sys
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,7 +20,7 @@ import _XLAC
 
 from neuron_sim import __version__, settings
 from neuron_sim.counters import recorder, script_time
-from neuron_sim.runtime import live, processes
+from neuron_sim.runtime import processes, usage_reader
 
 if TYPE_CHECKING:
     from neuron_sim.counters.graphs import Graph
@@ -31,40 +32,26 @@ LATENCIES = 64
 """Executions whose seconds are published: the newest."""
 _GRAPHS = 16
 
-_publisher: Publisher | None = None
 
+class Publisher(recorder.Listener):
+    """The file of one process. The recorder tells it of graphs, on a host's first core."""
 
-def begin(current: settings.Settings, cores: tuple[int, ...]) -> None:
-    """Publish from now on; the cores have just been claimed."""
-    global _publisher
-    _publisher = Publisher(current.cores_dir / f"core-{cores[0]}.json", cores)
-    _publisher.publish()
-    recorder.listen(_publisher)
-    step_marker = _XLAC._xla_step_marker
+    def __init__(self, folder: Path, device_memory: Callable[[], dict[str, int]]) -> None:
+        """Nothing is published before `start`."""
+        self._folder = folder
+        self._device_memory = device_memory
+        self._path: Path
+        self._pid = 0
+        self._steps = 0
+        self._flops: float | None = None
+        self._graphs: dict[str, Graph] = {}
+        self._before: dict[str, Any] | None = None
+        self._due = 0.0
 
-    def published_step_marker(*arguments: Any, **keywords: Any) -> None:
-        step_marker(*arguments, **keywords)
-        if _publisher is not None:
-            _publisher.marked()
-
-    _XLAC._xla_step_marker = published_step_marker
-
-
-def end() -> None:
-    """Remove the file: nothing runs any more."""
-    global _publisher
-    if _publisher is not None:
-        _publisher.remove()
-    _publisher = None
-
-
-class Publisher:
-    """The file of one process. Also listens to the recorder, which knows graphs on a host's first core."""
-
-    def __init__(self, path: Path, cores: tuple[int, ...]) -> None:
-        """Nothing is written yet."""
-        self._path = path
-        self._temporary = path.with_suffix(f".{os.getpid()}")
+    def start(self, cores: tuple[int, ...]) -> None:
+        """Publish from now on; the cores have just been claimed."""
+        self._path = self._folder / f"core-{cores[0]}.json"
+        self._temporary = self._path.with_suffix(f".{os.getpid()}")
         self._pid = os.getpid()
         self._fixed = {
             "schema": SCHEMA,
@@ -76,11 +63,7 @@ class Publisher:
             "rank": settings.identity().rank,
             "cores": list(cores),
         }
-        self._steps = 0
-        self._flops: float | None = None
-        self._graphs: dict[str, Graph] = {}
-        self._before: dict[str, Any] | None = None
-        self._due = 0.0
+        self.publish()
 
     def graph(self, graph: Graph) -> None:
         """See `recorder.Listener`."""
@@ -95,7 +78,7 @@ class Publisher:
         self._flops = flops
 
     @script_time.set_aside
-    def marked(self) -> None:
+    def step_ended(self) -> None:
         """mark_step has run. Costs a look at the clock, but for about once a second."""
         self._steps += 1
         if time.monotonic() >= self._due and os.getpid() == self._pid:
@@ -111,8 +94,8 @@ class Publisher:
             "time": round(time.time(), 6),
             "counts": counts,
             "before": self._before,
-            "device_memory": _device_memory(),
-            "latency": live.percentiles([seconds for ended, seconds in latencies if ended > since]),
+            "device_memory": self._device_memory(),
+            "latency": usage_reader.percentiles([seconds for ended, seconds in latencies if ended > since]),
             "latencies": latencies,
             "graphs": [_loaded(graph) for graph in list(self._graphs.values())[-_GRAPHS:]],
         }
@@ -121,11 +104,12 @@ class Publisher:
             self._temporary.write_text(json.dumps(document, separators=(",", ":")))
             self._temporary.replace(self._path)
 
-    def remove(self) -> None:
-        """Remove the file, in the process whose file it is."""
+    def end(self) -> None:
+        """Remove the file, in the process whose file it is: nothing runs any more."""
         if os.getpid() == self._pid:
             with suppress(OSError):
                 self._path.unlink(missing_ok=True)
+            self._pid = 0
 
     def _counts(self) -> dict[str, Any]:
         executions, execution_s = _metric("ExecuteTime")
@@ -159,10 +143,3 @@ def _latencies() -> list[tuple[float, float]]:
 
 def _loaded(graph: Graph) -> dict[str, Any]:
     return {"graph": graph.hash, "source": graph.source, "device_bytes": graph.device_bytes}
-
-
-def _device_memory() -> dict[str, int] | None:
-    """Device bytes by use, and their ``total``; None where nobody looks at them."""
-    from neuron_sim.device import memory
-
-    return dict(memory.usage()) or None

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from neuron_sim import topology
-from neuron_sim.runtime import live
+from neuron_sim.runtime import usage_reader
 from neuron_sim.runtime.processes import Use
 
 SIMULATED_INSTANCE_ID = "i-0simulated00000000"
@@ -48,7 +48,7 @@ def execution_stats(before: Published | None, after: Published | None) -> Group:
     return {
         "error_summary": {"generic": 0, "transient": 0, "hardware": 0},
         "execution_summary": {"completed": int(spent("executions")) if elapsed else 0},
-        "latency_stats": {"total_latency": live.percentiles(newest), "device_latency": None},
+        "latency_stats": {"total_latency": usage_reader.percentiles(newest), "device_latency": None},
         "error": "not simulated: numerical, model and runtime errors, device_latency",
     }
 
@@ -100,7 +100,7 @@ def neuron_hw_counters() -> Group:
 
 
 def instance_info(of: topology.Instance) -> Group:
-    """What is no EC2 instance has no place and no image."""
+    """Without place and image: this is no EC2 instance."""
     nowhere = (
         "instance_name",
         "instance_availability_zone",
@@ -120,13 +120,13 @@ def instance_info(of: topology.Instance) -> Group:
 def neuron_hardware_info(of: topology.Instance, devices: int) -> Group:
     """The simulated devices."""
     return {
-        "neuron_device_type": "trainium",
-        "neuron_device_version": "v2",
-        "neuroncore_version": "v2",
+        "neuron_device_type": of.device_type,
+        "neuron_device_version": of.device_version,
+        "neuroncore_version": of.core_version,
         "neuron_device_count": devices,
         "neuron_device_memory_size": of.memory_per_device_bytes,
         "neuroncore_per_device_count": of.cores_per_device,
-        "logical_neuroncore_config": 1,
+        "logical_neuroncore_config": of.logical_core_config,
         "error": "",
     }
 

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from neuron_sim import settings, topology
 from neuron_sim.errors import NeuronSimError
-from neuron_sim.runtime import claims, live, processes
+from neuron_sim.runtime import claims, processes, usage_reader
 from neuron_sim.tools import tables
 
 SIMULATED_INSTANCE_ID = "i-0simulated00000000"
@@ -74,13 +74,13 @@ def find_users(
 ) -> dict[int, list[Process]]:
     """Who uses which device: those who hold its cores and, with ``everyone``, those who look at them."""
     found: dict[int, dict[int, Process]] = {device.index: {} for device in listed}
-    for core in live.running(folder):
+    for core in usage_reader.running(folder):
         process = Process(core.pid, core.command, core.runtime_version or _NO_RUNTIME)
         for device in listed:
             if not set(device.core_ids).isdisjoint(core.cores):
                 found[device.index][core.pid] = process
     if everyone:
-        watching = [pid for place in live.folders(folder) for pid in claims.observers(place)]
+        watching = [pid for place in usage_reader.folders(folder) for pid in claims.observers(place)]
         for pid in (*watching, os.getpid()):
             for users in found.values():
                 users.setdefault(pid, Process(pid, processes.command(pid), _NO_RUNTIME))
@@ -94,10 +94,11 @@ def as_json(
     return {
         "neuron_device": device.index,
         "bdf": device.bdf,
-        "cpu_affinity": f"0-{of.vcpus - 1}",
-        "numa_node": "-1",
+        "cpu_affinity": device.numa_node.cpus,
+        "numa_node": device.numa_node.name,
         "connected_to": list(device.connected_to) or None,
         "nc_count": len(device.core_ids),
+        **({"logical_neuroncore_config": of.logical_core_config} if of.has_logical_cores else {}),
         "memory_size": device.memory_bytes,
         "neuroncore_ids": list(device.core_ids),
         "neuron_processes": [
@@ -124,8 +125,8 @@ def as_text(
         tables.Column("NEURON", "CORE IDS", lambda device: _span(device.core_ids)),
         tables.Column("NEURON", "MEMORY", lambda device: f"{device.memory_bytes // topology.GIB} GB"),
         tables.Column("PCI", "BDF", lambda device: device.bdf),
-        tables.Column("CPU", "AFFINITY", lambda device: f"0-{of.vcpus - 1}"),
-        tables.Column("NUMA", "NODE", lambda device: "-1"),
+        tables.Column("CPU", "AFFINITY", lambda device: device.numa_node.cpus),
+        tables.Column("NUMA", "NODE", lambda device: device.numa_node.name),
     ]
     if any(device.connected_to for device in listed):
         connected = tables.Column(
@@ -146,6 +147,8 @@ def as_text(
         first, rest = (rows[:1] or [[""] * 3])[0], rows[1:]
         blocks.append([cells + (first if shown else []), *([[""] * len(cells) + row for row in rest])])
     lines = [f"instance-type: {of.name}", f"instance-id: {SIMULATED_INSTANCE_ID}"]
+    if of.has_logical_cores:
+        lines.append(f"logical-neuroncore-config: {of.logical_core_config}")
     return "\n".join([*lines, *tables.boxed(heading, blocks)])
 
 

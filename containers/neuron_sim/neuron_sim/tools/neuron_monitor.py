@@ -17,7 +17,7 @@ from typing import Any
 
 from neuron_sim import settings, topology
 from neuron_sim.errors import NeuronSimError
-from neuron_sim.runtime import claims, live, processes
+from neuron_sim.runtime import claims, processes, usage_reader
 from neuron_sim.tools import monitor_config, monitor_report, system_stats
 from neuron_sim.tools.monitor_config import ConfigError, MonitorConfig
 
@@ -114,7 +114,7 @@ class Monitor:
             self._clocks.setdefault(_SEARCH, _Clock()).looked = now
         runtimes = [
             self._runtime(core, selection.periods, now)
-            for core in live.running(self._current.cores_dir)
+            for core in usage_reader.running(self._current.cores_dir)
             for selection in self._config.runtimes
             if re.search(selection.tag_filter, core.tag)
         ]
@@ -132,7 +132,7 @@ class Monitor:
             ),
         }
 
-    def _runtime(self, core: live.Core, periods: Any, now: float) -> dict[str, Any]:
+    def _runtime(self, core: usage_reader.Core, periods: Any, now: float) -> dict[str, Any]:
         groups = {}
         for name, period in periods.items():
             if (group := self._group(str(core.pid), name, period, now, core)) is not None:
@@ -146,7 +146,7 @@ class Monitor:
         }
 
     def _group(
-        self, owner: str, name: str, period_s: float, now: float, core: live.Core | None
+        self, owner: str, name: str, period_s: float, now: float, core: usage_reader.Core | None
     ) -> dict[str, Any] | None:
         """The group as it was made last, made anew if it is due."""
         key = (owner, name)
@@ -163,7 +163,7 @@ class Monitor:
         clock.looked, clock.seen = now, seen
         return clock.group
 
-    def _look(self, name: str, core: live.Core | None) -> Any:
+    def _look(self, name: str, core: usage_reader.Core | None) -> Any:
         if name == "vcpu_usage":
             return system_stats.processor_ticks()
         if core is None or name in _IMMEDIATE:
@@ -171,7 +171,7 @@ class Monitor:
         return processes.use(core.pid) if name == "neuron_runtime_vcpu_usage" else core.published
 
     def _make(
-        self, name: str, core: live.Core | None, before: Any, after: Any, elapsed_s: float
+        self, name: str, core: usage_reader.Core | None, before: Any, after: Any, elapsed_s: float
     ) -> dict[str, Any]:
         if core is not None:
             if name == "neuroncore_counters":

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from neuron_sim import settings
-from neuron_sim.compiler import analysis, entry, flags, location, log
+from neuron_sim.compiler import analyze_report, cache_entry, cache_location, flags, log_lines
 from neuron_sim.errors import NeuronSimError
 
 COMMANDS = ("collect", "compile", "clean", "clear-locks", "analyze")
@@ -56,8 +56,8 @@ def main(argv: list[str] | None = None) -> int:
         print(f"neuron_parallel_compile: {error}", file=sys.stderr)
         return 2
     if code and command is None:
-        log.info(
-            log.PARALLEL,
+        log_lines.info(
+            log_lines.PARALLEL,
             f"The trial run ended with exit code {code}: nothing is compiled. Set"
             " NEURON_IGNORE_TRAINING_SCRIPT_ERROR_AND_COMPILE=1 to compile what it collected.",
         )
@@ -77,19 +77,19 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _cache() -> tuple[location.Location, flags.CompilerFlags]:
+def _cache() -> tuple[cache_location.Location, flags.CompilerFlags]:
     wish = settings.compiler_wish()
     parsed = flags.parse(wish.flags, wish.instance_type)
-    where = location.resolve(parsed.cache_dir, wish)
-    log.info(log.CACHE, f"Compile cache path: {where.url}")
+    where = cache_location.resolve(parsed.cache_dir, wish)
+    log_lines.info(log_lines.CACHE, f"Compile cache path: {where.url}")
     if where.note:
-        log.warning(log.CACHE, where.note)
+        log_lines.warning(log_lines.CACHE, where.note)
     return where, parsed
 
 
 def _collect(script: list[str], **environment: str) -> int:
     """The trial run. A signal that would end this process is passed on and waited out."""
-    log.plain(
+    log_lines.plain(
         "Windtunnel: trial run of neuron_parallel_compile: outputs are real here, and zero on trn1; the model"
         " that it leaves is of no use there."
     )
@@ -100,13 +100,15 @@ def _collect(script: list[str], **environment: str) -> int:
     return 128 - code if code < 0 else code
 
 
-def _compile(where: location.Location, parsed: flags.CompilerFlags) -> int:
+def _compile(where: cache_location.Location, parsed: flags.CompilerFlags) -> int:
     """Compile all that is collected; 1 when a graph fails."""
     tried = ("collected", "failed") if parsed.retry_failed else ("collected",)
-    found = [item for item in entry.entries(where.entries) if item.state in tried]
+    found = [item for item in cache_entry.entries(where.entries) if item.state in tried]
     _progress(found, set(), Counter())
     if found:
-        log.info(log.PARALLEL, f"master grab hlos to compile: {[where.shown(item.hlo) for item in found]}")
+        log_lines.info(
+            log_lines.PARALLEL, f"master grab hlos to compile: {[where.shown(item.hlo) for item in found]}"
+        )
     report: dict[str, dict[str, Any]] = {}
     count: Counter[str] = Counter()
     done: set[Path] = set()
@@ -117,53 +119,53 @@ def _compile(where: location.Location, parsed: flags.CompilerFlags) -> int:
         done.add(item.folder)
         _progress(found, done, count)
     summary = {"compilation_summary": dict(count), "compilation_report": report}
-    log.info(log.PARALLEL, json.dumps(summary, indent=4))
-    log.info(log.PARALLEL, f"Total graphs: {len(found)}")
-    log.info(log.PARALLEL, f"Total successful compilations: {count['true']}")
-    log.info(log.PARALLEL, f"Total failed compilations: {count['false']}")
+    log_lines.info(log_lines.PARALLEL, json.dumps(summary, indent=4))
+    log_lines.info(log_lines.PARALLEL, f"Total graphs: {len(found)}")
+    log_lines.info(log_lines.PARALLEL, f"Total successful compilations: {count['true']}")
+    log_lines.info(log_lines.PARALLEL, f"Total failed compilations: {count['false']}")
     return 1 if count["false"] else 0
 
 
-def _compile_one(item: entry.Entry, retries: int) -> tuple[bool, int]:
+def _compile_one(item: cache_entry.Entry, retries: int) -> tuple[bool, int]:
     """(success, how often it was tried again)."""
     for retry in range(retries + 1):
         why = item.compile(retry=True).refusals
         if not why:
-            log.plain("Compiler status PASS")
+            log_lines.plain("Compiler status PASS")
             return True, retry
-        log.plain("Compiler status ERROR")
+        log_lines.plain("Compiler status ERROR")
         for reason in why:
-            log.info(log.PARALLEL, f"{item.folder.name}: {reason}")
+            log_lines.info(log_lines.PARALLEL, f"{item.folder.name}: {reason}")
     return False, retries
 
 
-def _progress(found: list[entry.Entry], done: set[Path], count: Counter[str]) -> None:
+def _progress(found: list[cache_entry.Entry], done: set[Path], count: Counter[str]) -> None:
     locked = sum(item.locked for item in found if item.folder not in done)
-    log.info(
-        log.CACHE,
+    log_lines.info(
+        log_lines.CACHE,
         f"Current remaining items are {len(found) - len(done)}, locked are {locked}, failed are {count['false']},"
         f" done are {count['true']}, total is {len(found)}",
     )
 
 
-def _clean(where: location.Location) -> int:
+def _clean(where: cache_location.Location) -> int:
     """Remove all entries of all compilers; nothing else that may be in the folder."""
     for compiler in where.folder.glob("neuronxcc-*"):
         shutil.rmtree(compiler)
-    log.info(log.CACHE, f"The compile cache at {where.url} is clean.")
+    log_lines.info(log_lines.CACHE, f"The compile cache at {where.url} is clean.")
     return 0
 
 
-def _clear_locks(where: location.Location) -> int:
+def _clear_locks(where: cache_location.Location) -> int:
     """Remove lock files whose holder is gone; a lock that a process holds stays."""
     removed = held = 0
     for path in where.folder.glob("neuronxcc-*/MODULE_*/*.lock"):
-        if entry.Entry(path.parent).locked:
+        if cache_entry.Entry(path.parent).locked:
             held += 1
         else:
             path.unlink(missing_ok=True)
             removed += 1
-    log.info(log.CACHE, f"Locks removed: {removed}; held by a running process and left: {held}.")
+    log_lines.info(log_lines.CACHE, f"Locks removed: {removed}; held by a running process and left: {held}.")
     return 0
 
 
@@ -174,15 +176,15 @@ def _analyze(script: list[str], output: Path, verbosity: int) -> int:
         own = f"{settings.compiler_wish().flags} --cache_dir={folder}".strip()
         code = _collect(script, NEURON_CC_FLAGS=own, XLA_HLO_DEBUG="1", XLA_IR_DEBUG="1")
         if code and not settings.compiler_wish().ignore_script_error:
-            log.info(log.ANALYZE, f"The script ended with exit code {code}: nothing is analyzed.")
+            log_lines.info(log_lines.ANALYZE, f"The script ended with exit code {code}: nothing is analyzed.")
             return code
-        graphs = [item.text for item in entry.entries(Path(folder) / location.COMPILER)]
+        graphs = [item.text for item in cache_entry.entries(Path(folder) / cache_location.COMPILER)]
     path = output.absolute() / "result.json"
     if path.exists():
-        log.info(log.ANALYZE, f"Removing existing report {path}")
+        log_lines.info(log_lines.ANALYZE, f"Removing existing report {path}")
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(analysis.analyze(graphs, verbosity), indent=4) + "\n")
-    log.info(log.ANALYZE, f"Model analysis completed. Report - {path}")
+    path.write_text(json.dumps(analyze_report.analyze(graphs, verbosity), indent=4) + "\n")
+    log_lines.info(log_lines.ANALYZE, f"Model analysis completed. Report - {path}")
     return 0
 
 

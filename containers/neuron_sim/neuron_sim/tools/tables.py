@@ -36,7 +36,7 @@ def boxed(heading: Sequence[tuple[str, str]], blocks: Sequence[Block]) -> list[s
     rule = "+" + "+".join("-" * (width + 2) for width in widths) + "+"
     lines = [rule]
     for line in range(2):
-        titles = (title[line].center(width) for title, width in zip(heading, widths, strict=True))
+        titles = (_centred(title[line], width) for title, width in zip(heading, widths, strict=True))
         lines.append("| " + " | ".join(titles) + " |")
     lines.append(rule)
     apart = any(len(block) > 1 for block in blocks)
@@ -47,6 +47,11 @@ def boxed(heading: Sequence[tuple[str, str]], blocks: Sequence[Block]) -> list[s
             cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
             lines.append("| " + " | ".join(cells) + " |")
     return [*lines, rule]
+
+
+def _centred(text: str, width: int) -> str:
+    """As the tool does it, and `str.center` does not always: an odd space stands behind."""
+    return f"{' ' * ((width - len(text)) // 2)}{text}".ljust(width)
 
 
 def torus(shown: int, devices: int) -> str:

@@ -5,7 +5,7 @@
     snapshot      what the container's files were before its first job
     leftovers     what one job must not leave to the next: processes, files, shared memory
     servers       processes with torch, torch_xla and the toolkit imported, from which jobs are forked
-    likeness      whether a fork of them is what a new process would be
+    likeness      whether a fork of them would be like a new process
     fork_server   the loop that forks
     fork_client   what `train` and `torchrun` become where a server forks for them
     torchrun      the command: a fork where there is a server, or the launcher itself

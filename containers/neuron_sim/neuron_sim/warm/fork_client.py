@@ -1,7 +1,7 @@
 """What a command becomes where a fork server stands ready: a process that waits for another.
 
-To who started the command nothing differs: its streams are the forked process's, signals
-reach it, and the command ends as it ends.
+Whoever started the command sees no difference: the forked process has its streams and gets
+its signals, and the command ends as that process ends.
 """
 
 from __future__ import annotations

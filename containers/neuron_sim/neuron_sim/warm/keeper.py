@@ -35,7 +35,7 @@ _MOST_PROBLEMS = 20
 
 
 def main() -> int:
-    """Keep house in the folder that the command line names. Blocks for as long as the container lives."""
+    """Carry out the orders of the folder that the command line names. Blocks as long as the container lives."""
     leftovers.close_to_debuggers(True)  # before the key is read
     return Keeper(orders.Folder(Path(sys.argv[1]))).run()
 

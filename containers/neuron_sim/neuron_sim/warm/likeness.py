@@ -1,4 +1,4 @@
-"""Whether a fork of a process that has imported much is what a new process would be, and making it so.
+"""A fork of a process that has imported much must be like a new process: whether it can be, and making it so.
 
 What an import did may depend on the environment, on where Python looks for modules, and on
 the modules installed. A request that differs from the server in what its imports have read

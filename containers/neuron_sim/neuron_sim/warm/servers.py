@@ -1,7 +1,8 @@
 """The processes from which a kept container's jobs are forked: one for `train`, one for `torchrun`.
 
-Both have what their program imports anyway, and nothing more: the toolkit does not know
-torch_xla, a script does not find the toolkit's modules imported. They part after torch.
+Each has imported what its program imports anyway, and nothing more: the toolkit finds no
+torch_xla imported, a script none of the toolkit's modules. Both come from one process that
+has imported torch.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ class Snapshot:
     """The files as they are while no job has run yet."""
 
     def __init__(self, top: str = "/") -> None:
-        """Begins to list what is below ``top``, beside whatever this process does."""
+        """Begins to list what is below ``top``, in the background."""
         self._top = top
         self._search = ("find", top, "-xdev")
         self._list = os.memfd_create("files")
@@ -42,7 +42,7 @@ class Snapshot:
             time.sleep(_TICK_S)
 
     def added(self) -> list[str]:
-        """What is there and was not, without what is in folders that were not."""
+        """What is new: paths, but not those in folders that are new themselves."""
         self._read()
         new = {path for path in self._changed() if hash(path) not in self._kinds}
         return sorted(os.fsdecode(path) for path in new if _above(path) not in new)
@@ -79,7 +79,7 @@ class Snapshot:
         return found
 
     def _read(self) -> None:
-        """Keep of every path its kind, of every folder how many entries it has: by hash, there are many."""
+        """Take in the list: each path's kind, each folder's number of entries. By hash, since there are many."""
         if self._list < 0:
             return
         with open(self._list, "rb") as file:  # noqa: PTH123 - a descriptor

@@ -1,16 +1,26 @@
 """The `docker` runner and the image it runs; the only package that imports `docker`."""
 
+from windtunnel_local.runner.docker.checks import docker_checks
 from windtunnel_local.runner.docker.client import Engine
-from windtunnel_local.runner.docker.containers import DockerRunner
 from windtunnel_local.runner.docker.image import ImageStatus, build_image, image_status, image_tag
-from windtunnel_local.runner.docker.keeping import KeepingRunner
+from windtunnel_local.runner.docker.runner import DockerRunner
+from windtunnel_local.runner.docker.settings import DockerSettings, docker_settings
+from windtunnel_local.runner.kind import RunnerKind
 
 __all__ = [
+    "KIND",
     "DockerRunner",
+    "DockerSettings",
     "Engine",
     "ImageStatus",
-    "KeepingRunner",
     "build_image",
+    "docker_settings",
     "image_status",
     "image_tag",
 ]
+
+KIND = RunnerKind(
+    make=lambda settings: DockerRunner(docker_settings(settings)),
+    checks=lambda settings: docker_checks(docker_settings(settings)),
+    uses_image=True,
+)

@@ -14,8 +14,8 @@ import docker
 from docker.errors import ImageNotFound
 
 from windtunnel_local.runner.docker.client import engine_errors
-from windtunnel_local.service.errors import RunnerError
-from windtunnel_local.service.ports import Progress
+from windtunnel_local.service.ground.errors import RunnerError
+from windtunnel_local.service.ground.ports import Progress
 
 REGISTRY_BASE = "debian:bookworm-slim"
 LOCAL_BASE = "windtunnel-base:bookworm"

@@ -15,7 +15,7 @@ from docker.errors import APIError, DockerException
 from docker.utils import kwargs_from_env
 from urllib3.exceptions import HTTPError
 
-from windtunnel_local.service.errors import RunnerError, RunnerUnavailable
+from windtunnel_local.service.ground.errors import ImageNotFound, RunnerError, RunnerUnavailable
 
 _REQUEST_TIMEOUT_S = 120
 """Creating a container on a busy disk can take long; no engine needs two minutes for it."""
@@ -94,6 +94,15 @@ def unavailable(error: Exception) -> RunnerUnavailable:
             "system: `sudo dockerd &`), or set DOCKER_HOST if it listens elsewhere"
         )
     return RunnerUnavailable(f"Cannot reach Docker: {fix}. ({_brief(text)})")
+
+
+def image_not_found(name: str) -> ImageNotFound:
+    """The engine has no such image: say where to get it."""
+    return ImageNotFound(
+        f"ClientError: The Docker engine has no image {name}. Pull it (`docker pull {name}`), build it "
+        f"(`docker build -t {name} .`), or name one of AWS's Neuron training images "
+        "(pytorch-training-neuronx), for which Windtunnel's own runs."
+    )
 
 
 def _brief(text: str) -> str:

@@ -1,4 +1,4 @@
-"""The `docker` runner: one container a host."""
+"""Containers in the Docker engine: one a host."""
 
 from __future__ import annotations
 
@@ -16,25 +16,23 @@ from docker.errors import APIError, NotFound
 from docker.errors import ImageNotFound as EngineImageNotFound
 from docker.types import NetworkingConfig
 
-from windtunnel_local.runner.docker import engine_end, image, shims, spec
-from windtunnel_local.runner.docker.client import Engine, engine_errors
-from windtunnel_local.runner.docker.cursor import Cursor
+from windtunnel_local.runner.docker import create_arguments, engine_end, shims
+from windtunnel_local.runner.docker.client import Engine, engine_errors, image_not_found
+from windtunnel_local.runner.docker.engine_time import engine_time
+from windtunnel_local.runner.docker.log_cursor import Cursor
 from windtunnel_local.runner.docker.logs import follow
 from windtunnel_local.runner.docker.networks import Networks
 from windtunnel_local.runner.docker.pipes import OutputPipes
-from windtunnel_local.runner.docker.times import engine_time
 from windtunnel_local.runner.host_network import HostNetwork
 from windtunnel_local.runner.mounts import nested_mountpoints
-from windtunnel_local.runner.settings import RunnerSettings
-from windtunnel_local.service.errors import ImageNotFound, RunnerError, RunnerUnavailable
-from windtunnel_local.service.ports import (
+from windtunnel_local.service.ground.containers import (
     ContainerPlan,
     ContainerState,
     JobPlan,
     LogBatch,
     LogLine,
-    Progress,
 )
+from windtunnel_local.service.ground.errors import RunnerError
 
 _STATUS = {
     "created": "created",
@@ -44,105 +42,70 @@ _STATUS = {
     "removing": "absent",  # by somebody's `docker rm -f`: what it says of its end is not the script's
 }
 _WAIT_SLICE_S = 30.0
-_AWAY_PATIENCE_S = 60.0
-"""For an engine that was there to come back before a job's start fails."""
-_AWAY_POLL_S = 0.2
 
 
-class DockerRunner:
-    """Implements `windtunnel_local.service.ports.Runner` with the Docker engine. Holds no state of jobs
-    but their open pipes: labels and names in the engine say all, so a restarted server adopts what runs.
+class Containers:
+    """The containers of one home's jobs, one a host. Labels and names in the engine say all, so a restarted
+    server finds what runs; nothing is remembered here but the open pipes of what runs now.
+
+    The methods are those of the same name of `Runner`.
     """
 
-    name = "docker"
-    read_only_mounts = True
-
-    def __init__(self, settings: RunnerSettings, network: HostNetwork, engine: Engine | None = None) -> None:
-        """Connects at the first call, not here.
-
-        Args:
-            settings: home, image and what building it needs.
-            network: this host's CA bundle, pip settings and proxies, handed on to jobs.
-            engine: the connection; None: the one that DOCKER_HOST names.
-        """
-        self._settings = settings
+    def __init__(self, home: Path, network: HostNetwork, engine: Engine) -> None:
+        """Connects at the first call, not here. ``network``: this host's CA bundle, pip settings and proxies."""
         self._network = network
-        self._engine = engine or Engine()
-        self._names = spec.Names(settings.home.resolve())
+        self._engine = engine
+        self._names = create_arguments.Names(home.resolve())
         self._networks = Networks(self._engine, self._names)
         self._pipes: dict[str, OutputPipes] = {}
         self._pipes_lock = threading.Lock()
 
+    def name(self, job: str, host: str) -> str:
+        """The name of a host's container in the engine."""
+        return self._names.container(job, host)
+
     def close(self) -> None:
-        """Close the connection to the engine; containers go on. Blocks for a call."""
+        """Let go of all pipes and of the shared network, if it is used no more; containers go on."""
         if self._engine.known:
             self._networks.remove_shared()
-        self._engine.close()
         for container in list(self._pipes):
             self._let_go(container)
 
-    def ensure_image(self, image_name: str, progress: Progress) -> None:
-        """See the port. Our own image is built when it is missing: minutes, and 9 GB of disk.
-
-        An engine that was there before is waited for, a minute at most.
-        """
-        deadline = time.monotonic() + _AWAY_PATIENCE_S
-        while True:
-            try:
-                self._find_or_build(image_name, progress)
-                return
-            except RunnerUnavailable:
-                if not self._engine.known or time.monotonic() > deadline:
-                    raise
-            progress("Waiting for the Docker engine, which does not answer any more")
-            time.sleep(_AWAY_POLL_S)
-
-    def _find_or_build(self, image_name: str, progress: Progress) -> None:
-        client = self._engine.client()
-        ours = image_name == self._settings.image
-        with engine_errors(f"look for the image {image_name}"):
-            try:
-                client.images.get(image_name)
-            except EngineImageNotFound:
-                if not ours:
-                    raise _image_not_found(image_name) from None
-            else:
-                if ours:
-                    self._warn_if_stale(progress)
-                return
-        progress(f"The training image {image_name} is not built yet: building it now.")
-        image.build_image(self._settings, progress, self._network, engine=self._engine)
-
     def start(self, plan: JobPlan) -> None:
-        """See the port. A crash between creating and starting is made good by calling it again."""
+        """As `Runner.start`. A crash between creating and starting is made good by calling it again."""
+        created = self.create(plan)
+        for container in plan.containers:
+            if self.state(container.job, container.host).status == "created":
+                self._start(container, created[container.host])
+
+    def create(self, plan: JobPlan) -> dict[str, str | None]:
+        """Create network and containers; by host, a new container's id, None for one that was there. Idempotent."""
         for container in plan.containers:
             _make_mountpoints(container)
         isolated = any(container.isolated for container in plan.containers)
         created: dict[str, str | None] = {}
         for container in plan.containers:
             network = None
-            if spec.has_own_network(container):
+            if create_arguments.has_own_network(container):
                 network = self._networks.ensure_own(plan.job, isolated)
             elif container.network is None:
                 network = self._networks.ensure_shared()
             created[container.host] = self._create(container, network)
-        for container in plan.containers:
-            if self.state(container.job, container.host).status == "created":
-                self._start(container, created[container.host])
+        return created
 
     def state(self, job: str, host: str) -> ContainerState:
-        """See the port."""
+        """As `Runner.state`."""
         api = self._engine.client().api
         with engine_errors(f"look at {host} of job {job}"):
             try:
-                found = api.inspect_container(self._names.container(job, host))
+                found = api.inspect_container(self.name(job, host))
             except NotFound:
                 return ContainerState("absent")
             state = container_state(found["State"])
             return replace(state, lost=state.status == "exited" and engine_end.taken(api, found))
 
     def wait(self, job: str, host: str, timeout_s: float) -> ContainerState:
-        """See the port."""
+        """As `Runner.wait`."""
         deadline = time.monotonic() + timeout_s
         while True:
             state = self.state(job, host)
@@ -156,17 +119,17 @@ class DockerRunner:
             gone = (NotFound, requests.Timeout, requests.ConnectionError)
             with engine_errors(f"wait for {host} of job {job}"), contextlib.suppress(*gone):
                 self._engine.client().api.wait(
-                    self._names.container(job, host),
+                    self.name(job, host),
                     timeout=min(left_s, _WAIT_SLICE_S),  # type: ignore[arg-type]  # fractions work
                 )
 
     def logs(self, job: str, host: str, cursor: str | None) -> Iterator[LogBatch]:
-        """See the port."""
+        """As `Runner.logs`."""
 
         def running() -> bool:
             return self.state(job, host).status in ("created", "running")
 
-        container = self._names.container(job, host)
+        container = self.name(job, host)
         self._hold(container)
         for batch in follow(self._engine.client(), container, cursor, running):
             cursor = batch.cursor
@@ -177,15 +140,15 @@ class DockerRunner:
         self._let_go(container)
 
     def terminate(self, job: str, host: str) -> None:
-        """See the port. The container's init hands the signal to `train`."""
+        """The container's init hands the signal to `train`."""
         self._signal(job, host, "SIGTERM")
 
     def kill(self, job: str, host: str) -> None:
-        """See the port."""
+        """As `Runner.kill`."""
         self._signal(job, host, "SIGKILL")
 
     def remove(self, job: str) -> None:
-        """See the port."""
+        """As `Runner.remove`."""
         api = self._engine.client().api
         filters = self._filters(job)
         with engine_errors(f"remove the containers of job {job}"):
@@ -199,10 +162,10 @@ class DockerRunner:
                 _unless_gone(lambda n=network: api.remove_network(n["Id"]))
 
     def jobs(self) -> set[str]:
-        """See the port."""
+        """As `Runner.jobs`."""
         with engine_errors("list containers"):
             found = self._engine.client().api.containers(all=True, filters=self._filters(None))
-        return {container["Labels"][spec.JOB_LABEL] for container in found}
+        return {container["Labels"][create_arguments.JOB_LABEL] for container in found}
 
     # --- the pipes of containers that are followed ---
 
@@ -237,7 +200,7 @@ class DockerRunner:
 
     def _start(self, plan: ContainerPlan, container_id: str | None) -> None:
         """``container_id``: None if the container was there before."""
-        container = self._names.container(plan.job, plan.host)
+        container = self.name(plan.job, plan.host)
         try:
             with engine_errors(f"start {plan.host} of job {plan.job}"):
                 self._engine.client().api.start(container)
@@ -249,19 +212,21 @@ class DockerRunner:
         """The id of the container; None if it is there already."""
         api = self._engine.client().api
         networking = None
-        if spec.has_own_network(plan):
+        if create_arguments.has_own_network(plan):
             endpoint = api.create_endpoint_config(aliases=[plan.host])
             networks = {network: endpoint}
             networking = NetworkingConfig(networks)  # type: ignore[arg-type]  # the stub has the wrong type
         with engine_errors(f"create {plan.host} of job {plan.job}"):
             try:
                 made = api.create_container(
-                    **spec.container_arguments(plan, self._names, self._network),
-                    host_config=api.create_host_config(**spec.host_arguments(plan, self._network, network)),
+                    **create_arguments.container_arguments(plan, self._names, self._network),
+                    host_config=api.create_host_config(
+                        **create_arguments.host_arguments(plan, self._network, network)
+                    ),
                     networking_config=networking,
                 )
             except EngineImageNotFound:
-                raise _image_not_found(plan.image) from None
+                raise image_not_found(plan.image) from None
             except APIError as error:
                 if error.status_code != requests.codes.conflict:  # the name is taken: created before
                     raise
@@ -270,17 +235,10 @@ class DockerRunner:
 
     def _signal(self, job: str, host: str, signal: str) -> None:
         with engine_errors(f"signal {host} of job {job}"):
-            _unless_gone(lambda: self._engine.client().api.kill(self._names.container(job, host), signal))
+            _unless_gone(lambda: self._engine.client().api.kill(self.name(job, host), signal))
 
     def _filters(self, job: str | None) -> dict[str, list[str]]:
         return {"label": [f"{name}={value}" for name, value in self._names.labels(job).items()]}
-
-    def _warn_if_stale(self, progress: Progress) -> None:
-        if image.image_status(self._settings, engine=self._engine).state == "stale":
-            progress(
-                f"The training image {self._settings.image} was built from other sources than these: "
-                "`windtunnel image build` brings it up to date."
-            )
 
 
 def container_state(state: Mapping[str, Any]) -> ContainerState:
@@ -322,11 +280,3 @@ def _make_mountpoints(plan: ContainerPlan) -> None:
             point.mkdir(exist_ok=True)
         else:
             point.touch()
-
-
-def _image_not_found(name: str) -> ImageNotFound:
-    return ImageNotFound(
-        f"ClientError: The Docker engine has no image {name}. Pull it (`docker pull {name}`), build it "
-        f"(`docker build -t {name} .`), or name one of AWS's Neuron training images "
-        "(pytorch-training-neuronx), for which Windtunnel's own runs."
-    )

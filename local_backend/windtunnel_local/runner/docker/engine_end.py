@@ -28,7 +28,7 @@ import docker
 from docker.errors import NotFound
 from docker.utils import convert_filters
 
-from windtunnel_local.runner.docker.times import engine_time
+from windtunnel_local.runner.docker.engine_time import engine_time
 
 _BRIDGE = "bridge"
 _MADE_UP = 255

@@ -16,9 +16,9 @@ from docker.types import CancellableStream
 from urllib3.exceptions import HTTPError
 
 from windtunnel_local.runner.docker.client import engine_errors
-from windtunnel_local.runner.docker.cursor import Cursor, LineAssembler
-from windtunnel_local.service.errors import RunnerError
-from windtunnel_local.service.ports import LogBatch, LogLine
+from windtunnel_local.runner.docker.log_cursor import Cursor, LineAssembler
+from windtunnel_local.service.ground.containers import LogBatch, LogLine
+from windtunnel_local.service.ground.errors import RunnerError
 
 _FLUSH_S = 0.05
 """Lines that follow each other closer than this share a batch."""

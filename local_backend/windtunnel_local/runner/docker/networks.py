@@ -18,9 +18,9 @@ from typing import Any
 
 from docker.errors import APIError
 
-from windtunnel_local.runner.docker import spec
+from windtunnel_local.runner.docker import create_arguments
 from windtunnel_local.runner.docker.client import Engine, engine_errors
-from windtunnel_local.service.errors import RunnerError
+from windtunnel_local.service.ground.errors import RunnerError
 
 _SHARED: Mapping[str, Any] = {
     "driver": "bridge",
@@ -31,7 +31,7 @@ _SHARED: Mapping[str, Any] = {
 class Networks:
     """The networks of one home. All calls block; all are safe from several threads."""
 
-    def __init__(self, engine: Engine, names: spec.Names) -> None:
+    def __init__(self, engine: Engine, names: create_arguments.Names) -> None:
         """Connects at the first call, not here."""
         self._engine = engine
         self._names = names
@@ -41,7 +41,9 @@ class Networks:
         """The id of a network of the job's own. Idempotent."""
         labels = self._names.labels(job)
         with engine_errors(f"create the network of job {job}"):
-            return self._ensure(self._names.network(job), labels, spec.network_arguments(isolated))
+            return self._ensure(
+                self._names.network(job), labels, create_arguments.network_arguments(isolated)
+            )
 
     def ensure_shared(self) -> str:
         """The id of the home's network. Idempotent; 2 ms where it is there."""
@@ -60,8 +62,8 @@ class Networks:
     def _remove_abandoned(self) -> None:
         """Remove networks of homes that are gone: an engine has addresses for thirty or so."""
         api = self._engine.client().api
-        for network in api.networks(filters={"label": [spec.HOME_LABEL]}):
-            if not Path(network["Labels"][spec.HOME_LABEL]).exists():
+        for network in api.networks(filters={"label": [create_arguments.HOME_LABEL]}):
+            if not Path(network["Labels"][create_arguments.HOME_LABEL]).exists():
                 with suppress(APIError):  # in use, or gone meanwhile
                     api.remove_network(network["Id"])
 

@@ -39,8 +39,9 @@ def end(container_id: str) -> None:
     shim = find(container_id)
     if shim is None:
         return
-    # Its children are the first processes of their namespaces, with which the kernel ends all others.
-    ending = [*_children(shim), shim]
+    # The shim first, so that it starts nothing more. Its children are the first processes of their
+    # namespaces: the kernel ends all others there with them.
+    ending = [shim, *_children(shim)]
     for process in ending:
         with suppress(OSError):
             os.kill(int(process.name), signal.SIGKILL)

@@ -14,16 +14,16 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
 
+from windtunnel_local.service.data.changing_file import Changed, WholeFile, fingerprint
 from windtunnel_local.service.data.copying import copy_file
-from windtunnel_local.service.data.distrust import require_room
 from windtunnel_local.service.data.listing import list_all, relative_key
-from windtunnel_local.service.data.merging import merged
-from windtunnel_local.service.data.paths import JobPaths
-from windtunnel_local.service.data.uris import parse_s3
-from windtunnel_local.service.data.whole_file import Changed, WholeFile, fingerprint
-from windtunnel_local.service.errors import InputError, NoSuchBucket, NoSuchKey
-from windtunnel_local.service.model import Job
-from windtunnel_local.service.ports import ObjectStore
+from windtunnel_local.service.data.merged_folders import merged
+from windtunnel_local.service.data.untrusted_files import require_room
+from windtunnel_local.service.ground.errors import InputError, NoSuchBucket, NoSuchKey
+from windtunnel_local.service.ground.job import Job
+from windtunnel_local.service.ground.job_paths import JobPaths
+from windtunnel_local.service.ground.ports import ObjectStore
+from windtunnel_local.service.ground.uris import parse_s3
 
 Fingerprints = dict[str, dict[str, list[int]]]
 """Of each file, by host."""

@@ -7,36 +7,21 @@ end, as with checkpoints. Only a cache that the job's environment names can be s
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable
 
 from windtunnel_local.service.data.copying import copy_file
-from windtunnel_local.service.data.distrust import open_regular, require_room
 from windtunnel_local.service.data.listing import list_all
-from windtunnel_local.service.data.paths import JobPaths
-from windtunnel_local.service.data.uris import parse_s3
-from windtunnel_local.service.errors import InputError, NoSuchKey
-from windtunnel_local.service.model import Job
-from windtunnel_local.service.ports import ObjectStore
+from windtunnel_local.service.data.untrusted_files import open_regular, require_room
+from windtunnel_local.service.ground.errors import InputError, NoSuchKey
+from windtunnel_local.service.ground.job import Job
+from windtunnel_local.service.ground.job_paths import JobPaths
+from windtunnel_local.service.ground.ports import ObjectStore
+from windtunnel_local.service.ground.uris import parse_s3
+from windtunnel_local.service.request.requests import cache_uri
 
 _ENTRIES = "neuronxcc-"
 _UNFINISHED = (".lock",)
 _DRAFT = ".draft-"
-
-
-def cache_uri(job: Job) -> str | None:
-    """The S3 cache that the environment of a job names, or None: NEURON_CC_FLAGS come before the variable."""
-    environment = job.request.get("Environment", {})
-    try:
-        words = shlex.split(str(environment.get("NEURON_CC_FLAGS", "")))
-    except ValueError:  # the container says what is wrong with them
-        words = []
-    uri = str(environment.get("NEURON_COMPILE_CACHE_URL", "")).strip()
-    for position, word in enumerate(words):
-        name, equals, value = word.partition("=")
-        if name.replace("-", "_") == "__cache_dir":
-            uri = value if equals else "".join(words[position + 1 : position + 2])
-    return uri if uri.startswith("s3://") else None
 
 
 def fetch_cache(job: Job, folders: JobPaths, objects: ObjectStore, check: Callable[[], None]) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from windtunnel_local.service.errors import InputError
+from windtunnel_local.service.ground.errors import InputError
 
 Check = Callable[[], None]
 """Called between files and within long ones; raises to abandon what is under way."""

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from windtunnel_local.service.data import paths
 from windtunnel_local.service.data.copying import (
     Check,
     copy_file,
@@ -21,14 +20,16 @@ from windtunnel_local.service.data.copying import (
 )
 from windtunnel_local.service.data.listing import Item, directory, local_items, prefix_items
 from windtunnel_local.service.data.manifests import manifest_items
-from windtunnel_local.service.data.paths import JobPaths
-from windtunnel_local.service.data.sharing import is_sharded, shared_out
+from windtunnel_local.service.data.sharding import is_sharded, shared_out
 from windtunnel_local.service.data.source import provide_archive
 from windtunnel_local.service.data.trees import remove_tree
-from windtunnel_local.service.data.uris import is_file, parse_file, parse_s3
-from windtunnel_local.service.errors import NoSuchBucket, NoSuchKey
-from windtunnel_local.service.model import Job
-from windtunnel_local.service.ports import Mount, ObjectStore
+from windtunnel_local.service.ground import job_paths
+from windtunnel_local.service.ground.containers import Mount
+from windtunnel_local.service.ground.errors import NoSuchBucket, NoSuchKey
+from windtunnel_local.service.ground.job import Job
+from windtunnel_local.service.ground.job_paths import JobPaths
+from windtunnel_local.service.ground.ports import ObjectStore
+from windtunnel_local.service.ground.uris import is_file, parse_file, parse_s3
 from windtunnel_local.service.request import requests
 from windtunnel_local.service.request.cluster import channel_hosts
 
@@ -75,7 +76,7 @@ def provide_channels(
             if in_views:
                 folder = folders.channel(host, channel["ChannelName"])
                 folder.rmdir()
-                folder.symlink_to(PurePosixPath(paths.VIEWS, channel["ChannelName"]))
+                folder.symlink_to(PurePosixPath(job_paths.VIEWS, channel["ChannelName"]))
             else:
                 mounts[host] += (mount,)
     return mounts
@@ -167,7 +168,7 @@ class _Channel:
         if _has_links_out(path):
             self._linked = False
             return self._place_all(local_items(path))
-        target = f"{paths.CHANNELS}/{self._name}"
+        target = f"{job_paths.CHANNELS}/{self._name}"
         if not path.is_dir():
             # The mount point is made here, or the engine would make it as root.
             for host in self._hosts:
@@ -192,7 +193,7 @@ class _Channel:
                     share(first, other, item.uri, self._check)
         if not self._linked:
             return {}
-        target_in_container = f"{paths.CHANNELS}/{self._name}"
+        target_in_container = f"{job_paths.CHANNELS}/{self._name}"
         return {host: Mount(str(root), target_in_container, read_only=True) for host, root in roots.items()}
 
     def _files(

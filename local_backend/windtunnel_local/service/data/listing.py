@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from windtunnel_local.service.data.copying import download_failed
-from windtunnel_local.service.ports import ObjectInfo, ObjectStore
+from windtunnel_local.service.ground.ports import ObjectInfo, ObjectStore
 
 _PAGE = 1000
 

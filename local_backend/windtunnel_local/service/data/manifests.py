@@ -12,9 +12,9 @@ from typing import Any
 
 from windtunnel_local.service.data.copying import download_failed
 from windtunnel_local.service.data.listing import Item, local_item, object_item, relative_key
-from windtunnel_local.service.data.uris import is_file, parse_file, parse_s3
-from windtunnel_local.service.errors import InputError, NoSuchKey
-from windtunnel_local.service.ports import ObjectStore
+from windtunnel_local.service.ground.errors import InputError, NoSuchKey
+from windtunnel_local.service.ground.ports import ObjectStore
+from windtunnel_local.service.ground.uris import is_file, parse_file, parse_s3
 
 MAX_BYTES = 256 << 20
 """Of a manifest, which is held in memory while its channel is provided."""

@@ -12,13 +12,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from windtunnel_local.service.data.checkpoints import checkpoint_uri
-from windtunnel_local.service.data.distrust import open_regular, require_room
-from windtunnel_local.service.data.merging import Entry, merged
-from windtunnel_local.service.data.paths import JobPaths
-from windtunnel_local.service.data.uris import join_s3, parse_s3
-from windtunnel_local.service.errors import InputError
-from windtunnel_local.service.model import Job
-from windtunnel_local.service.ports import ObjectStore
+from windtunnel_local.service.data.merged_folders import Entry, merged
+from windtunnel_local.service.data.untrusted_files import open_regular, require_room
+from windtunnel_local.service.ground.errors import InputError
+from windtunnel_local.service.ground.job import Job
+from windtunnel_local.service.ground.job_paths import JobPaths
+from windtunnel_local.service.ground.ports import ObjectStore
+from windtunnel_local.service.ground.uris import join_s3, parse_s3
 
 
 def require_output_bucket(job: Job, objects: ObjectStore) -> None:

@@ -17,7 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
-from windtunnel_local.service.errors import InputError
+from windtunnel_local.service.ground.errors import InputError
 
 MAX_BYTES = 4 << 30
 MAX_MEMBERS = 100_000

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from windtunnel_local.service.errors import InvalidParameter
+from windtunnel_local.service.ground.errors import InvalidParameter
 
 Matches = Callable[[str], bool]
 

@@ -14,13 +14,13 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-from windtunnel_local.service.config import ServiceConfig
 from windtunnel_local.service.data import outputs
-from windtunnel_local.service.data.distrust import open_regular
-from windtunnel_local.service.data.uris import parse_s3
-from windtunnel_local.service.errors import ObjectError
-from windtunnel_local.service.model import Job
-from windtunnel_local.service.ports import Clock, ObjectStore
+from windtunnel_local.service.data.untrusted_files import open_regular
+from windtunnel_local.service.ground.config import ServiceConfig
+from windtunnel_local.service.ground.errors import ObjectError
+from windtunnel_local.service.ground.job import Job
+from windtunnel_local.service.ground.ports import Clock, ObjectStore
+from windtunnel_local.service.ground.uris import parse_s3
 from windtunnel_local.service.request import requests
 
 SCHEMA = "windtunnel.usage/1"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterable, Iterator
 
+from windtunnel_local.service.ground.ports import LogEvent, LogStream, Store
 from windtunnel_local.service.observed.log_tokens import FilterPosition
-from windtunnel_local.service.ports import LogEvent, LogStream, Store
 
 FOREVER_MS = 1 << 61
 BEGINNING: tuple[int, str] = (-FOREVER_MS, "")

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from windtunnel_local.service.errors import InvalidParameter
+from windtunnel_local.service.ground.errors import InvalidParameter
 
 _TOKEN = re.compile(r"(?P<direction>[fb])/(?P<sequence>\d{1,56})")
 _LARGEST = 1 << 62

@@ -9,12 +9,12 @@ import binascii
 from collections.abc import Sequence
 from typing import Any
 
-from windtunnel_local.service.config import ServiceConfig
-from windtunnel_local.service.errors import InvalidParameter, LogsNotFound
+from windtunnel_local.service.ground.config import ServiceConfig
+from windtunnel_local.service.ground.errors import InvalidParameter, LogsNotFound
+from windtunnel_local.service.ground.ports import LogEvent, LogStream, Store
 from windtunnel_local.service.observed import log_tokens
 from windtunnel_local.service.observed.filter_pattern import compile_pattern
 from windtunnel_local.service.observed.log_merge import Merged
-from windtunnel_local.service.ports import LogEvent, LogStream, Store
 
 GROUP = "/aws/sagemaker/TrainingJobs"
 MAX_EVENTS = 10_000

@@ -7,7 +7,6 @@ missing stays missing and is never guessed.
 
 from __future__ import annotations
 
-import json
 import statistics
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,22 +14,15 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import chain
 from pathlib import Path
-from typing import Any
 
-from windtunnel_local.service.billing import running_time
-from windtunnel_local.service.model import Job
+from windtunnel.priceperf.workload.counters import Counters, InstanceGroup, Seconds, Steps
+from windtunnel_local.service.ground.billed_time import running_time
+from windtunnel_local.service.ground.job import Job
 from windtunnel_local.service.observed import diagnosing, working
+from windtunnel_local.service.observed.counter_records import Record, count, number, numbers, records, text
 from windtunnel_local.service.request import requests
 from windtunnel_local.service.request.cluster import groups
 from windtunnel_local.service.request.plan import framework_version
-
-SCHEMA = "windtunnel.counters/1"
-
-_LARGEST_FILE = 1 << 30
-"""A worker counts some hundred bytes a step; what a script may have appended is not read to its end."""
-_LONGEST_LINE = 1 << 24
-
-Record = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -69,8 +61,8 @@ def read_counters(*directories: Path) -> list[RankCounters]:
     return [_rank_counters(rank, found[rank]) for rank in sorted(found)]
 
 
-def measure(job: Job, ranks: Sequence[RankCounters], times: ContainerTimes, now: datetime) -> dict[str, Any]:
-    """The document. ``train`` and ``other`` are null when no step ran on the device.
+def measure(job: Job, ranks: Sequence[RankCounters], times: ContainerTimes, now: datetime) -> Counters:
+    """The document. ``train`` and ``other`` are None when no step ran on the device.
 
     Args:
         job: in the state Uploading.
@@ -80,38 +72,32 @@ def measure(job: Job, ranks: Sequence[RankCounters], times: ContainerTimes, now:
     """
     counting = min((r for r in ranks if r.steps), key=lambda r: r.rank, default=None)
     start = _first_start(ranks)
-    world_size = start.get("world_size")
+    world_size = count(start, "world_size") or None
     steps = with_their_batches(counting.steps) if counting else []
     graphs = counting.graphs if counting else {}
-    return {
-        "schema": SCHEMA,
-        "job": job.name,
-        "instance_type": requests.instance(job).name,
-        "instance_count": len(job.hosts),
-        **_instance_groups(job),
-        "instance_cores": start.get("instance_cores", requests.instance(job).neuron_cores),
-        "cores_used": start.get("local_world_size"),
-        "world_size": world_size,
-        "framework_version": start.get("framework_version")
-        or framework_version(job.request["AlgorithmSpecification"]["TrainingImage"]),
-        "local_cores": start.get("local_cores"),
-        "host_cpu": start.get("host_cpu"),
-        "parameters": working.parameters(counting.parameters) if counting else None,
-        "train": _total([s for s in steps if s.get("optimizer")], graphs, world_size or 1),
-        "other": _total([s for s in steps if not s.get("optimizer")], graphs, world_size or 1),
-        "graphs": {
-            **_describe_graphs(graphs),
-            **diagnosing.ledger(graphs, counting.steps if counting else ()),
-        },
-        "device_memory_peak_bytes": max(
-            (end["peak_device_bytes"] for r in ranks for end in r.ends if end.get("peak_device_bytes")),
-            default=None,
-        ),
-        "device_memory": diagnosing.device_memory(record for r in ranks for record in r.memory),
+    image = job.request["AlgorithmSpecification"]["TrainingImage"]
+    peaks = [count(end, "peak_device_bytes") for r in ranks for end in r.ends]
+    return Counters(
+        job=job.name,
+        instance_type=requests.instance(job).name,
+        instance_count=len(job.hosts),
+        instance_groups=_instance_groups(job),
+        instance_cores=count(start, "instance_cores") or requests.instance(job).core_count,
+        cores_used=count(start, "local_world_size") or None,
+        world_size=world_size,
+        framework_version=text(start, "framework_version") or framework_version(image),
+        local_cores=count(start, "local_cores") or None,
+        host_cpu=text(start, "host_cpu"),
+        parameters=working.parameters(counting.parameters) if counting else None,
+        train=_total([s for s in steps if s.get("optimizer")], graphs, world_size or 1),
+        other=_total([s for s in steps if not s.get("optimizer")], graphs, world_size or 1),
+        graphs=diagnosing.graphs(graphs, counting.steps if counting else ()),
+        device_memory_peak_bytes=max(peaks, default=0) or None,
+        device_memory=diagnosing.device_memory(record for r in ranks for record in r.memory),
         # The first cores of all hosts find the same: the lowest rank's figures come last, and hold.
-        "diagnostics": diagnosing.findings(record for r in reversed(ranks) for record in r.findings),
-        "seconds": _seconds(job, ranks, times, now),
-    }
+        diagnostics=diagnosing.findings(record for r in reversed(ranks) for record in r.findings),
+        seconds=_seconds(job, ranks, times, now),
+    )
 
 
 def _first_start(ranks: Sequence[RankCounters]) -> Record:
@@ -163,50 +149,47 @@ def _sum_of(steps: Sequence[Record]) -> Record:
     return {**steps[-1], **sums, **read, "graphs": dict(graphs), "collectives": collectives}
 
 
-def _instance_groups(job: Job) -> dict[str, Any]:
+def _instance_groups(job: Job) -> tuple[InstanceGroup, ...] | None:
     """The instances of each group, where the job has groups: ``instance_type`` is that of the first only."""
     if not job.request["ResourceConfig"].get("InstanceGroups"):
-        return {}
-    listed = [{"instance_type": g.instance.name, "instance_count": len(g.hosts)} for g in groups(job)]
-    return {"instance_groups": listed}
+        return None
+    return tuple(
+        InstanceGroup(instance_type=g.instance.name, instance_count=len(g.hosts)) for g in groups(job)
+    )
 
 
-def _total(steps: Sequence[Record], graphs: Mapping[str, Record], world_size: int) -> dict[str, Any] | None:
+def _total(steps: Sequence[Record], graphs: Mapping[str, Record], world_size: int) -> Steps | None:
     """Sums over steps. Work and collectives: of one core. Samples: of all ranks."""
     if not steps:
         return None
-    samples = [int(step.get("samples") or 0) for step in steps]
+    samples = [count(step, "samples") for step in steps]
     flops: Counter[str] = Counter()
     bytes_accessed = 0.0
-    collectives: dict[str, Counter[str]] = {}
     for step in steps:
         for graph, runs in step.get("graphs", {}).items():
             record = graphs.get(graph, {})
-            for dtype, count in record.get("flops", {}).items():
-                flops[dtype] += count * runs
-            bytes_accessed += (record.get("bytes_accessed") or 0) * runs
-        for name, use in step.get("collectives", {}).items():
-            total = collectives.setdefault(name, Counter())
-            total.update({"count": use.get("count", 0), "bytes": use.get("bytes", 0)})
-    seconds = [max(0.0, _number(step, "seconds") - _number(step, "compile_seconds")) for step in steps]
+            for dtype, counted in numbers(record, "flops").items():
+                flops[dtype] += counted * runs
+            bytes_accessed += number(record, "bytes_accessed") * runs
+    seconds = [max(0.0, number(step, "seconds") - number(step, "compile_seconds")) for step in steps]
     traced = [step for step in steps if "trace_seconds" in step]
-    return {
-        "steps": len(steps),
-        "samples": sum(samples) * world_size,
+    return Steps(
+        steps=len(steps),
+        samples=sum(samples) * world_size,
         # The median: the last batch of an epoch is often smaller.
-        "samples_per_step_per_core": statistics.median_high(samples),
-        "flops": dict(flops),
-        "bytes_accessed": bytes_accessed,
-        "collectives": {name: dict(total) for name, total in sorted(collectives.items())},
-        "seconds": sum(seconds),
-        "median_step_seconds": statistics.median(seconds),
-        "collective_seconds": sum(_number(step, "collective_seconds") for step in steps),
-        "input_wait_seconds": sum(_number(step, "input_wait_seconds") for step in steps),
-        "work": working.total(steps, graphs),
-        "trace_seconds": sum(_number(step, "trace_seconds") for step in traced) if traced else None,
-        "least_trace_seconds": _least_trace(traced),
-        "steps_with_host_reads": sum(bool(step.get("accessed")) for step in steps),
-    }
+        samples_per_step_per_core=statistics.median_high(samples),
+        flops=dict(flops),
+        bytes_accessed=bytes_accessed,
+        collectives=working.collected((step, 1) for step in steps),
+        seconds=sum(seconds),
+        median_step_seconds=statistics.median(seconds),
+        collective_seconds=sum(number(step, "collective_seconds") for step in steps),
+        input_wait_seconds=sum(number(step, "input_wait_seconds") for step in steps),
+        work=working.total(steps, graphs),
+        trace_seconds=sum(number(step, "trace_seconds") for step in traced) if traced else None,
+        least_trace_seconds=_least_trace(traced),
+        steps_with_host_reads=sum(bool(step.get("accessed")) for step in steps),
+    )
 
 
 def _least_trace(steps: Sequence[Record]) -> float | None:
@@ -220,41 +203,25 @@ def _least_trace(steps: Sequence[Record]) -> float | None:
     for step in steps:
         if not step.get("compile_seconds"):
             kind = frozenset(step.get("graphs", {}).items())
-            kinds.setdefault(kind, []).append(_number(step, "trace_seconds"))
+            kinds.setdefault(kind, []).append(number(step, "trace_seconds"))
     count = sum(map(len, kinds.values()))
     return sum(len(seconds) * min(seconds) for seconds in kinds.values()) / count if count else None
 
 
-def _describe_graphs(graphs: Mapping[str, Record]) -> dict[str, Any]:
-    """How many graphs were compiled, and the one with the most arithmetic."""
-    largest = max(graphs.values(), key=_flops, default=None)
-    return {
-        "count": len(graphs),
-        "compile_seconds": sum(_number(graph, "compile_seconds") for graph in graphs.values()),
-        "largest": None
-        if largest is None
-        else {
-            "flops": _flops(largest),
-            "input_bytes": largest.get("input_bytes"),
-            "temp_bytes": largest.get("temp_bytes"),
-        },
-    }
-
-
-def _seconds(job: Job, ranks: Iterable[RankCounters], times: ContainerTimes, now: datetime) -> dict[str, Any]:
+def _seconds(job: Job, ranks: Iterable[RankCounters], times: ContainerTimes, now: datetime) -> Seconds:
     begun = job.lifecycle.training_start
-    ran = times.started and times.finished and (times.finished - times.started).total_seconds()
+    ran = (times.finished - times.started).total_seconds() if times.started and times.finished else None
     again = job.lifecycle.count("Downloading") > 1
     since = times.started.timestamp() if again and times.started else 0.0  # of the last attempt
     ends = (step["time"] for r in ranks for step in r.steps if step.get("time"))
     first_end = min((end for end in ends if end >= since), default=None)
-    return {
-        "training_total": running_time(job.lifecycle, now).total_seconds() if begun else None,
-        "container": ran,
-        "first_step_after": max(0.0, first_end - times.started.timestamp())
+    return Seconds(
+        training_total=running_time(job.lifecycle, now).total_seconds() if begun else None,
+        container=ran,
+        first_step_after=max(0.0, first_end - times.started.timestamp())
         if first_end is not None and times.started is not None
         else None,
-    }
+    )
 
 
 def _rank_counters(rank: int, paths: Sequence[Path]) -> RankCounters:
@@ -266,7 +233,7 @@ def _rank_counters(rank: int, paths: Sequence[Path]) -> RankCounters:
     findings: list[Record] = []
     parameters: list[Record] = []
     graphs: dict[str, Record] = {}
-    for record in chain.from_iterable(map(_records, paths)):
+    for record in chain.from_iterable(map(records, paths)):
         match record.get("kind"):
             case "start":
                 starts.append(record)
@@ -282,36 +249,12 @@ def _rank_counters(rank: int, paths: Sequence[Path]) -> RankCounters:
                 parameters.append(record)
             case "graph" if isinstance(record.get("graph"), str):
                 name = record["graph"]
-                compiled = _number(record, "compile_seconds")
+                compiled = number(record, "compile_seconds")
                 first = graphs.get(name, record)
-                before = _number(first, "compile_seconds") if name in graphs else 0.0
+                before = number(first, "compile_seconds") if name in graphs else 0.0
                 # Compiled again in one job, a graph is in the Neuron cache by then: the first look counts.
                 kept = {"cached": first["cached"]} if "cached" in first else {}
                 graphs[name] = {**record, **kept, "compile_seconds": compiled + before}
             case _:
                 pass  # a kind of a later simulator
     return RankCounters(rank, starts, graphs, steps, ends, memory, findings, parameters)
-
-
-def _records(path: Path) -> Iterable[Record]:
-    """The lines that are whole: a killed worker leaves half of one."""
-    left = _LARGEST_FILE
-    with path.open("rb") as file:
-        while left > 0 and (line := file.readline(_LONGEST_LINE)):
-            left -= len(line)
-            if len(line) == _LONGEST_LINE:
-                return  # not ours: a script may have written anything there
-            try:
-                record = json.loads(line)
-            except (ValueError, RecursionError):
-                continue
-            if isinstance(record, dict):
-                yield record
-
-
-def _flops(graph: Record) -> float:
-    return float(sum(graph.get("flops", {}).values()))
-
-
-def _number(record: Record, key: str) -> float:
-    return float(record.get(key) or 0.0)

@@ -1,94 +1,95 @@
 """The work of the graphs that ran, by class of operation, for counters.json.
 
-A graph's record has the work of one run; see docs/counters.md. A record of an older simulator has none,
-and one that a script has tampered with may hold anything: what is no number counts as nothing.
+A graph's record has the work of one run; see docs/counters.md. A record of an older simulator has none.
 """
 
 from __future__ import annotations
 
-import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-Record = Mapping[str, Any]
-Product = tuple[int, int, int, int, str]
+from windtunnel.priceperf.workload.counters import (
+    Collectives,
+    Elementwise,
+    Kernels,
+    Parameters,
+    Product,
+    Work,
+)
+from windtunnel_local.service.observed.counter_records import Record, count, mapping, numbers
 
 _BYTES = ("product_bytes", "gather_bytes", "scatter_bytes")
 _EDGES = ("input_bytes", "output_bytes")
 _KERNELS = ("fused_bytes", "unfused_bytes", "vector_elements", "scalar_elements")
+_HELD = ("parameter_bytes", "gradient_bytes", "optimizer_bytes")
 
 
-def total(steps: Iterable[Record], graphs: Mapping[str, Record]) -> dict[str, Any] | None:
+def total(steps: Iterable[Record], graphs: Mapping[str, Record]) -> Work | None:
     """The sums over steps; None when no graph that ran tells its work."""
     runs: Counter[str] = Counter()
     for step in steps:
         runs.update(step.get("graphs", {}))
-    told = [(graphs[name], count) for name, count in runs.items() if _mapping(graphs.get(name), "work")]
+    told = [(graphs[name], times) for name, times in runs.items() if mapping(graphs.get(name, {}), "work")]
     if not told:
         return None
-    products: Counter[Product] = Counter()
+    products: Counter[tuple[Any, ...]] = Counter()
     sums: Counter[str] = Counter()
     elementwise: dict[str, Counter[str]] = {"activations": Counter(), "state": Counter()}
-    collectives: dict[str, Counter[str]] = {}
-    for record, count in told:
+    collectives: list[tuple[Record, int]] = []
+    for record, run in told:
         work = record["work"]
         for product, times in _products(work.get("products")):
-            products[product] += times * count
-        for key in _BYTES:
-            sums[key] += _number(work, key) * count
-        for key in _EDGES:
-            sums[key] += _number(record, key) * count
+            products[product] += times * run
+        _add(sums, work, _BYTES, run)
+        _add(sums, record, _EDGES, run)
         for kind, kernels in elementwise.items():
-            found = _mapping(_mapping(work, "elementwise"), kind)
-            for key in _KERNELS:
-                kernels[key] += _number(found, key) * count
-        for name, use in _mapping(work, "collectives").items():
-            mine = collectives.setdefault(str(name), Counter())
-            for key in ("count", "bytes"):
-                mine[key] += _number(use, key) * count
-    return {
-        "products": [[*product, times] for product, times in sorted(products.items())],
-        "elementwise": {kind: dict(kernels) for kind, kernels in elementwise.items()},
+            _add(kernels, mapping(mapping(work, "elementwise"), kind), _KERNELS, run)
+        collectives.append((work, run))
+    return Work(
+        products=tuple(Product._make((*product, times)) for product, times in sorted(products.items())),
+        elementwise=Elementwise(**{kind: Kernels(**kernels) for kind, kernels in elementwise.items()}),
+        collectives=collected(collectives),
         **sums,
-        "collectives": {name: dict(use) for name, use in sorted(collectives.items())},
-    }
+    )
 
 
-def parameters(records: Iterable[Record]) -> dict[str, Any] | None:
+def collected(records: Iterable[tuple[Record, int]]) -> dict[str, Collectives]:
+    """The sums of the collectives of some records, each so many times."""
+    sums: dict[str, Counter[str]] = {}
+    for record, times in records:
+        for name, use in mapping(record, "collectives").items():
+            if isinstance(use, Mapping):
+                _add(sums.setdefault(str(name), Counter()), use, ("count", "bytes"), times)
+    return {name: Collectives(**found) for name, found in sorted(sums.items())}
+
+
+def parameters(records: Sequence[Record]) -> Parameters | None:
     """What the last of a rank's records of its parameters says; None when there is none."""
-    found: dict[str, Any] | None = None
-    for record in records:
-        keys = ("count", "parameter_bytes", "gradient_bytes", "optimizer_bytes")
-        found = {key: _number(record, key) for key in keys}
-        found["dtypes"] = {
-            kind: {str(dtype): _number(sizes, dtype) for dtype in sizes}
-            for kind, sizes in _mapping(record, "dtypes").items()
-            if isinstance(sizes, Mapping)
-        }
-    return found
+    if not records:
+        return None
+    last = records[-1]
+    sizes = mapping(last, "dtypes")
+    return Parameters(
+        count=count(last, "count"),
+        dtypes={str(kind): numbers(sizes, kind) for kind in sizes if isinstance(sizes[kind], Mapping)},
+        **{key: count(last, key) for key in _HELD},
+    )
 
 
-def _products(listed: Any) -> Iterable[tuple[Product, int]]:
+def _add(sums: Counter[str], record: Record, keys: Iterable[str], times: int) -> None:
+    for key in keys:
+        sums[key] += count(record, key) * times
+
+
+def _products(listed: Any) -> Iterable[tuple[tuple[Any, ...], int]]:
     for entry in listed if isinstance(listed, list) else ():
         if not isinstance(entry, list) or len(entry) != 6 or not isinstance(entry[4], str):
             continue
         *dims, dtype, times = entry
         if all(_is_count(value) for value in (*dims, times)):
-            batch, rows, inner, columns = dims
-            yield (batch, rows, inner, columns, dtype), times
+            yield (*dims, dtype), times
 
 
 def _is_count(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
-
-
-def _mapping(record: Any, key: str) -> Mapping[str, Any]:
-    value = record.get(key) if isinstance(record, Mapping) else None
-    return value if isinstance(value, Mapping) else {}
-
-
-def _number(record: Any, key: str) -> int:
-    value = record.get(key) if isinstance(record, Mapping) else None
-    valid = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-    return int(value) if valid and value is not None else 0

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from windtunnel_local.service.data.uris import is_file, parse_s3
-from windtunnel_local.service.errors import ValidationFailed
+from windtunnel_local.service.ground.errors import ValidationFailed
+from windtunnel_local.service.ground.uris import is_file, parse_s3
 
 _PIPE = (
     "Pipe mode streams objects through named pipes, which this backend does not simulate; use FastFile,"

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from windtunnel_local.service.model import Job
-from windtunnel_local.service.request.instances import INSTANCES, Instance
+from windtunnel.priceperf.instances import NEURON_TYPES, InstanceType
+from windtunnel_local.service.ground.job import Job
 
 HOMOGENEOUS = "homogeneousCluster"
 """What SageMaker calls the only group of a job without InstanceGroups."""
@@ -18,7 +18,7 @@ class Group:
     """Hosts of one instance type."""
 
     name: str
-    instance: Instance
+    instance: InstanceType
     hosts: tuple[str, ...]
 
 
@@ -29,7 +29,7 @@ def groups(job: Job) -> tuple[Group, ...]:
     first = 0
     for group in resources.get("InstanceGroups") or [{**resources, "InstanceGroupName": HOMOGENEOUS}]:
         last = first + int(group.get("InstanceCount", 1))
-        instance = INSTANCES[group["InstanceType"]]
+        instance = NEURON_TYPES[group["InstanceType"]]
         found.append(Group(group["InstanceGroupName"], instance, job.hosts[first:last]))
         first = last
     return tuple(found)

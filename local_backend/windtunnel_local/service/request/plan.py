@@ -9,15 +9,14 @@ from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import Any
 
-from windtunnel_local.service.config import ServiceConfig
-from windtunnel_local.service.data import paths
-from windtunnel_local.service.data.compile_cache import cache_uri
-from windtunnel_local.service.model import Job
-from windtunnel_local.service.ports import ContainerPlan, JobPlan, Keeper, LogLine, Mount
+from windtunnel.priceperf.instances import GIB
+from windtunnel_local.service.ground import job_paths
+from windtunnel_local.service.ground.config import ServiceConfig
+from windtunnel_local.service.ground.containers import ContainerPlan, JobPlan, Keeper, LogLine, Mount
+from windtunnel_local.service.ground.job import Job
 from windtunnel_local.service.request import requests
 from windtunnel_local.service.request.cluster import channel_hosts, group_of, groups
 from windtunnel_local.service.request.images import neuron_image, substitution
-from windtunnel_local.service.request.instances import GIB
 
 _MIN_SHM_BYTES = GIB // 2
 _DEFAULT_USER_NAME = "sagemaker"
@@ -45,12 +44,18 @@ def framework_version(training_image: str) -> str | None:
 
 
 def log_preface(job: Job, host: str, config: ServiceConfig) -> tuple[LogLine, ...]:
-    """What the backend itself says at the head of a host's log: which image runs for the one named."""
-    if config.image_contents is None or host != job.hosts[0]:
+    """What the backend itself says at the head of a host's log: what would be otherwise on AWS."""
+    if host != job.hosts[0]:
         return ()
-    named = job.request["AlgorithmSpecification"]["TrainingImage"]
+    texts = [
+        f"Windtunnel: {kind.name} is rehearsed here, but SageMaker takes no training job on it."
+        for kind in dict.fromkeys(group.instance for group in groups(job))
+        if "training" not in kind.sagemaker
+    ]
+    if config.image_contents is not None:
+        named = job.request["AlgorithmSpecification"]["TrainingImage"]
+        texts += substitution(named, config.image, config.image_contents)
     begun_ms = int(job.lifecycle.attempt_start.timestamp() * 1000)
-    texts = substitution(named, config.image, config.image_contents)
     return tuple(LogLine(begun_ms, text) for text in texts)
 
 
@@ -60,7 +65,7 @@ def memory_limit_bytes(job: Job, config: ServiceConfig, host: str | None = None)
     ``host``: whose; None: the host with the most.
     """
     hosts = job.hosts if host is None else (host,)
-    instance_bytes = max(group_of(job, each).instance.host_memory_gib for each in hosts) * GIB
+    instance_bytes = max(group_of(job, each).instance.host_memory_bytes for each in hosts)
     return min(instance_bytes, config.memory_cap_bytes or instance_bytes)
 
 
@@ -90,7 +95,7 @@ def _plan_host(job: Job, host: str, config: ServiceConfig, input_mounts: Mounts)
         },
     )
     if is_kept(job):
-        target, folder = paths.KEEPER, config.paths(job.slot).keeper(host)
+        target, folder = job_paths.KEEPER, config.paths(job.slot).keeper(host)
         plan = replace(plan, keeper=Keeper(str(folder), target, _shared_environment(config)))
     return replace(plan, entrypoint=entrypoint) if entrypoint else plan
 
@@ -110,7 +115,7 @@ def _shared_environment(config: ServiceConfig) -> dict[str, str]:
     return {
         "AWS_REGION": config.region,
         "AWS_DEFAULT_REGION": config.region,
-        "HOME": paths.HOME,
+        "HOME": job_paths.HOME,
         "USER": _DEFAULT_USER_NAME,
         "LOGNAME": _DEFAULT_USER_NAME,
         # AWS's training images set it too; without it a script's prints wait in a buffer.
@@ -124,44 +129,44 @@ def _environment(job: Job, host: str, config: ServiceConfig) -> dict[str, str]:
         "TRAINING_JOB_NAME": job.name,
         "TRAINING_JOB_ARN": job.arn,
         "WINDTUNNEL_INSTANCE_TYPE": group_of(job, host).instance.name,
-        "WINDTUNNEL_COUNTERS_DIR": paths.COUNTERS,
+        "WINDTUNNEL_COUNTERS_DIR": job_paths.COUNTERS,
         "WINDTUNNEL_TENSORBOARD_DIR": requests.tensorboard_path(job),
     }
-    if cache_uri(job) is not None:
-        fixed["WINDTUNNEL_S3_CACHE_DIR"] = paths.NEURON_CACHE
+    if requests.cache_uri(job) is not None:
+        fixed["WINDTUNNEL_S3_CACHE_DIR"] = job_paths.NEURON_CACHE
     version = framework_version(job.request["AlgorithmSpecification"]["TrainingImage"])
     if version is not None:
         fixed["WINDTUNNEL_FRAMEWORK_VERSION"] = version
     if is_kept(job):
-        fixed["SAGEMAKER_MANAGED_WARMPOOL_CACHE_DIRECTORY"] = paths.WARM_POOL_CACHE
+        fixed["SAGEMAKER_MANAGED_WARMPOOL_CACHE_DIRECTORY"] = job_paths.WARM_POOL_CACHE
     return {**_shared_environment(config), **job.request.get("Environment", {}), **fixed}
 
 
 def _mounts(job: Job, host: str, config: ServiceConfig) -> tuple[Mount, ...]:
     folders = config.paths(job.slot)
     mounts = [
-        Mount(str(folders.ml(host)), paths.ML),
-        Mount(str(folders.counters(host)), paths.COUNTERS),
-        Mount(str(folders.home(host)), paths.HOME),
+        Mount(str(folders.ml(host)), job_paths.ML),
+        Mount(str(folders.counters(host)), job_paths.COUNTERS),
+        Mount(str(folders.home(host)), job_paths.HOME),
     ]
     if is_kept(job):
         # Whatever the job: the next one may need it. A folder, as a file in it may be replaced.
         mounts += [
-            Mount(str(folders.neuron_cache(host)), paths.NEURON_CACHE),
-            Mount(str(folders.source.parent), str(PurePosixPath(paths.SOURCE).parent), read_only=True),
-            Mount(str(folders.views(host)), paths.VIEWS, read_only=True),
-            Mount(str(folders.keeper(host)), paths.KEEPER),
+            Mount(str(folders.neuron_cache(host)), job_paths.NEURON_CACHE),
+            Mount(str(folders.source.parent), str(PurePosixPath(job_paths.SOURCE).parent), read_only=True),
+            Mount(str(folders.views(host)), job_paths.VIEWS, read_only=True),
+            Mount(str(folders.keeper(host)), job_paths.KEEPER),
         ]
     else:
-        if cache_uri(job) is not None:
-            mounts.append(Mount(str(folders.neuron_cache(host)), paths.NEURON_CACHE))
+        if requests.cache_uri(job) is not None:
+            mounts.append(Mount(str(folders.neuron_cache(host)), job_paths.NEURON_CACHE))
         if requests.source_uri(job) is not None:
-            mounts.append(Mount(str(folders.source), paths.SOURCE, read_only=True))
+            mounts.append(Mount(str(folders.source), job_paths.SOURCE, read_only=True))
     checkpoints = requests.checkpoint_path(job)
-    if checkpoints != paths.CHECKPOINTS:
+    if checkpoints != job_paths.CHECKPOINTS:
         mounts.append(Mount(str(folders.checkpoints(host)), checkpoints))
     tensorboard = requests.tensorboard_path(job)
-    if tensorboard != paths.TENSORBOARD:
+    if tensorboard != job_paths.TENSORBOARD:
         mounts.append(Mount(str(folders.tensorboard(host)), tensorboard))
     return tuple(mounts)
 
@@ -194,7 +199,7 @@ def _hyperparameters(job: Job) -> dict[str, str]:
     values = dict(job.request.get("HyperParameters", {}))
     if requests.source_uri(job) is not None:
         encoded = values[requests.SUBMIT_DIRECTORY].lstrip().startswith('"')
-        values[requests.SUBMIT_DIRECTORY] = json.dumps(paths.SOURCE) if encoded else paths.SOURCE
+        values[requests.SUBMIT_DIRECTORY] = json.dumps(job_paths.SOURCE) if encoded else job_paths.SOURCE
     return values
 
 

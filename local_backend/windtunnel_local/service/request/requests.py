@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import json
+import shlex
 from typing import Any
 
-from windtunnel_local.service.data import paths
-from windtunnel_local.service.data.uris import is_file
-from windtunnel_local.service.model import Job
-from windtunnel_local.service.request.instances import INSTANCES, Instance
+from windtunnel.priceperf.instances import NEURON_TYPES, InstanceType
+from windtunnel_local.service.ground import job_paths
+from windtunnel_local.service.ground.job import Job
+from windtunnel_local.service.ground.uris import is_file
 
 DEFAULT_MAX_RUNTIME_S = 86_400
 SUBMIT_DIRECTORY = "sagemaker_submit_directory"
 
 
-def instance(job: Job) -> Instance:
+def instance(job: Job) -> InstanceType:
     """The instance type that the job asked for; of its first group, if it has instance groups."""
     resources = job.request["ResourceConfig"]
     first = (resources.get("InstanceGroups") or [resources])[0]
-    return INSTANCES[first["InstanceType"]]
+    return NEURON_TYPES[first["InstanceType"]]
 
 
 def max_runtime_s(job: Job) -> int:
@@ -43,13 +44,13 @@ def input_mode(job: Job, channel: dict[str, Any]) -> str:
 
 def checkpoint_path(job: Job) -> str:
     """Where the container sees its checkpoints."""
-    given = str(job.request.get("CheckpointConfig", {}).get("LocalPath") or paths.CHECKPOINTS)
+    given = str(job.request.get("CheckpointConfig", {}).get("LocalPath") or job_paths.CHECKPOINTS)
     return given.rstrip("/")
 
 
 def tensorboard_path(job: Job) -> str:
     """Where the container writes event files for TensorBoard."""
-    given = str(job.request.get("TensorBoardOutputConfig", {}).get("LocalPath") or paths.TENSORBOARD)
+    given = str(job.request.get("TensorBoardOutputConfig", {}).get("LocalPath") or job_paths.TENSORBOARD)
     return given.rstrip("/")
 
 
@@ -60,6 +61,21 @@ def source_uri(job: Job) -> str | None:
         return None
     uri = plain(value)
     return uri if uri.startswith("s3://") or is_file(uri) else None
+
+
+def cache_uri(job: Job) -> str | None:
+    """The S3 cache that the environment of a job names, or None: NEURON_CC_FLAGS come before the variable."""
+    environment = job.request.get("Environment", {})
+    try:
+        words = shlex.split(str(environment.get("NEURON_CC_FLAGS", "")))
+    except ValueError:  # the container says what is wrong with them
+        words = []
+    uri = str(environment.get("NEURON_COMPILE_CACHE_URL", "")).strip()
+    for position, word in enumerate(words):
+        name, equals, value = word.partition("=")
+        if name.replace("-", "_") == "__cache_dir":
+            uri = value if equals else "".join(words[position + 1 : position + 2])
+    return uri if uri.startswith("s3://") else None
 
 
 def plain(value: str) -> str:

@@ -11,11 +11,11 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from windtunnel_local.service.data import paths
-from windtunnel_local.service.data.uris import parse_s3
-from windtunnel_local.service.errors import ValidationFailed
+from windtunnel.priceperf.instances import NEURON_TYPES
+from windtunnel_local.service.ground import job_paths
+from windtunnel_local.service.ground.errors import ValidationFailed
+from windtunnel_local.service.ground.uris import parse_s3
 from windtunnel_local.service.request.channels import check_channels
-from windtunnel_local.service.request.instances import INSTANCES
 from windtunnel_local.service.request.members import check_members
 from windtunnel_local.service.request.requests import DEFAULT_MAX_RUNTIME_S
 
@@ -142,9 +142,9 @@ def _groups(resources: Request, given: Sequence[Request]) -> None:
 def _instances(resources: Request, where: str) -> None:
     """InstanceType and InstanceCount, of the job or of one group."""
     given = resources.get("InstanceType")
-    if given not in INSTANCES:
+    if given not in NEURON_TYPES:
         raise ValidationFailed(
-            f"{where}.InstanceType {given!r} is not simulated here. Valid: {', '.join(INSTANCES)}."
+            f"{where}.InstanceType {given!r} is not simulated here. Valid: {', '.join(NEURON_TYPES)}."
             " For other instance types, send the request to AWS."
         )
     if resources.get("InstanceCount", 0) < 1:
@@ -219,13 +219,19 @@ def _checkpoints(checkpoints: Request | None) -> None:
     if checkpoints is None:
         return
     _s3("CheckpointConfig.S3Uri", checkpoints["S3Uri"])
-    local = checkpoints.get("LocalPath", paths.CHECKPOINTS).rstrip("/")
-    reserved = (paths.ML, f"{paths.ML}/input", f"{paths.ML}/model", f"{paths.ML}/output", "/opt/windtunnel")
+    local = checkpoints.get("LocalPath", job_paths.CHECKPOINTS).rstrip("/")
+    reserved = (
+        job_paths.ML,
+        f"{job_paths.ML}/input",
+        f"{job_paths.ML}/model",
+        f"{job_paths.ML}/output",
+        "/opt/windtunnel",
+    )
     inside = any(local == folder or local.startswith(f"{folder}/") for folder in reserved[1:])
-    if not re.fullmatch(r"(/[^/]+)+", local) or ".." in local.split("/") or local == paths.ML or inside:
+    if not re.fullmatch(r"(/[^/]+)+", local) or ".." in local.split("/") or local == job_paths.ML or inside:
         raise ValidationFailed(
             f"CheckpointConfig.LocalPath must be an absolute directory outside of {', '.join(reserved[1:])};"
-            f" given: {local}. The default is {paths.CHECKPOINTS}."
+            f" given: {local}. The default is {job_paths.CHECKPOINTS}."
         )
 
 

@@ -1,1 +1,1 @@
-"""A job from its acceptance to its end: one thread a job, and who starts, adopts and stops them."""
+"""What the steps of a job share: its record, its containers, its place in the line, and when it ends."""

@@ -7,24 +7,34 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from windtunnel_local.service.data.paths import JobPaths
-from windtunnel_local.service.lifecycle import Event
-from windtunnel_local.service.model import Job, SecondaryStatus
+from windtunnel_local.service.ground.job import Job, SecondaryStatus
+from windtunnel_local.service.ground.job_paths import JobPaths
+from windtunnel_local.service.ground.lifecycle import Event
+from windtunnel_local.service.ground.ports import Ports
 from windtunnel_local.service.observed.live_usage import LiveUsage
-from windtunnel_local.service.observed.metrics import MetricCollector
-from windtunnel_local.service.running.backend import Backend, Leaving, Overtaken
-from windtunnel_local.service.running.hosts import HostFollower
+from windtunnel_local.service.observed.metric_collector import MetricCollector
+from windtunnel_local.service.running.host_follower import HostFollower
+from windtunnel_local.service.running.job_records import JobRecords, Overtaken
 from windtunnel_local.service.running.limits import exceeded
+from windtunnel_local.service.running.queue import Queue
+from windtunnel_local.service.running.warm_pools import WarmPools
+
+
+class Leaving(Exception):
+    """The server goes down; the job is left as it is, for the next server to adopt."""
 
 
 class Run:
-    """One job in the hands of one thread. Nothing here is kept: a crash loses only what can be found again."""
+    """One job while one thread works on it. Nothing here is stored: after a crash it is found again."""
 
-    def __init__(self, name: str, backend: Backend) -> None:
+    def __init__(self, name: str, ports: Ports, records: JobRecords, queue: Queue, pools: WarmPools) -> None:
         """Nothing happens yet."""
         self.name = name
-        self.backend = backend
-        self.begun = backend.clock.now()
+        self.ports = ports
+        self.records = records
+        self.queue = queue
+        self.pools = pools
+        self.begun = ports.clock.now()
         """When this server took the job."""
         self.woken = threading.Event()
         """Set whenever there may be something to see."""
@@ -34,7 +44,7 @@ class Run:
         """When the engine was last found to be away."""
         self.followers: list[HostFollower] = []
         """Of the containers that are followed now."""
-        self.usage = LiveUsage(backend.objects, backend.clock, backend.config)
+        self.usage = LiveUsage(ports.objects, ports.clock, ports.config)
         self._metrics: MetricCollector | None = None
 
     def check(self, secondary: str) -> None:
@@ -45,7 +55,7 @@ class Run:
         """
         if self.leaving.is_set():
             raise Leaving
-        if self.backend.job(self.name).lifecycle.secondary != secondary:
+        if self.records.get(self.name).lifecycle.secondary != secondary:
             raise Overtaken
 
     def check_time(self, secondary: SecondaryStatus) -> None:
@@ -55,34 +65,34 @@ class Run:
             Leaving, Overtaken: so.
         """
         self.check(secondary)
-        event = exceeded(self.backend.job(self.name), self.backend.clock.now())
+        event = exceeded(self.records.get(self.name), self.ports.clock.now())
         if event is not None:
             self.advance(event, secondary)
             raise Overtaken
 
     def advance(self, event: Event, expected: SecondaryStatus | None = None, **changes: Any) -> Job:
-        """`Backend.advance` for this job."""
-        return self.backend.advance(self.name, event, expected, **changes)
+        """`JobRecords.advance` for this job."""
+        return self.records.advance(self.name, event, expected, **changes)
 
     def folders(self, job: Job) -> JobPaths:
         """Where the job's files are on this machine."""
-        return self.backend.config.paths(job.slot)
+        return self.ports.config.paths(job.slot)
 
     def metrics(self, job: Job) -> MetricCollector:
         """What collects the job's metrics; not started yet when it is first asked for."""
         if self._metrics is None:
-            self._metrics = MetricCollector(job, self.backend)
+            self._metrics = MetricCollector(job, self.ports)
         return self._metrics
 
     def pause(self, ticks: int = 1) -> None:
         """Sleep for so many ticks, or until something happens."""
-        self.woken.wait(ticks * self.backend.tick_s)
+        self.woken.wait(ticks * self.ports.config.pace.tick_s)
         self.woken.clear()
 
     def follow(self, job: Job, hosts: Sequence[str]) -> list[HostFollower]:
         """Follow the hosts that have a container. Idempotent."""
         if not self.followers:
-            followers = [HostFollower(self.backend, job, host, self.woken.set) for host in hosts]
+            followers = [HostFollower(self.ports, job, host, self.woken.set) for host in hosts]
             for follower in followers:
                 follower.start()
             self.followers = followers

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from windtunnel_local.service import lifecycle
-from windtunnel_local.service.billing import running_time
-from windtunnel_local.service.model import Job
+from windtunnel_local.service.ground import lifecycle
+from windtunnel_local.service.ground.billed_time import running_time
+from windtunnel_local.service.ground.job import Job
 from windtunnel_local.service.request import requests
 
 PLATFORM = "InternalServerError"

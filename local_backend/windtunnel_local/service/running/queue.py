@@ -13,11 +13,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from windtunnel_local.service.config import ServiceConfig
-from windtunnel_local.service.model import Job
+from windtunnel.priceperf.instances import GIB
+from windtunnel_local.service.ground.config import ServiceConfig
+from windtunnel_local.service.ground.job import Job
 from windtunnel_local.service.request import plan
 from windtunnel_local.service.request.cluster import group_of
-from windtunnel_local.service.request.instances import GIB
 
 _HOST_BYTES = 2 * GIB
 _CORE_BYTES = GIB // 2
@@ -61,7 +61,7 @@ def need_of(job: Job, config: ServiceConfig) -> Need:
     """
     total = NOTHING
     for host in job.hosts:
-        instance_cores = group_of(job, host).instance.neuron_cores
+        instance_cores = group_of(job, host).instance.core_count
         given = str(job.request.get("Environment", {}).get(_LOCAL_CORES, ""))
         asked = int(given) if given.isdecimal() and int(given) else instance_cores
         cores = min(asked, instance_cores)

@@ -19,10 +19,10 @@ import random
 from collections.abc import Mapping, Sequence
 from typing import Any, cast, get_args
 
-from windtunnel_local.service.config import ServiceConfig
-from windtunnel_local.service.errors import ValidationFailed
-from windtunnel_local.service.model import Job, SpotClock, SpotTerms
-from windtunnel_local.service.ports import LogLine
+from windtunnel_local.service.ground.config import ServiceConfig
+from windtunnel_local.service.ground.containers import LogLine
+from windtunnel_local.service.ground.errors import ValidationFailed
+from windtunnel_local.service.ground.job import Job, SpotClock, SpotTerms
 
 INTERRUPTIONS = "WINDTUNNEL_SPOT_INTERRUPTIONS"
 SEED = "WINDTUNNEL_SPOT_SEED"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from windtunnel_local.service.config import ServiceConfig
-from windtunnel_local.service.model import Job
+from windtunnel_local.service.ground.config import ServiceConfig
+from windtunnel_local.service.ground.job import Job
 from windtunnel_local.service.request.plan import local_image
 
 TAIL_LINES = 50

@@ -1,6 +1,6 @@
 """Warm pools: containers that wait for a next job, who takes them over, and who ends them.
 
-A pool is what the record of the job that left it says (`service.warm_pool`): nothing else is
+A pool is what the record of the job that left it says (`ground.warm_pool_states`): nothing else is
 remembered, so a new server finds what there is. One thread ends pools: when their period has
 passed, when a container of them has ended, when the server is told to leave. If the server is
 killed instead, they wait for the next one, and end by themselves when their period has passed.
@@ -14,19 +14,16 @@ import time
 import uuid
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
-from windtunnel_local.service import warm_pool
-from windtunnel_local.service.data import kept
+from windtunnel_local.service.data import warm_pool_folders
 from windtunnel_local.service.data.trees import remove_tree
-from windtunnel_local.service.errors import JobNotFound, RunnerError
-from windtunnel_local.service.model import Job, JobQuery, WarmPool
+from windtunnel_local.service.ground import warm_pool_states
+from windtunnel_local.service.ground.errors import JobNotFound, RunnerError
+from windtunnel_local.service.ground.job import Job, JobQuery, WarmPool
+from windtunnel_local.service.ground.ports import Ports
 from windtunnel_local.service.request import plan
-from windtunnel_local.service.running.queue import need_of
-from windtunnel_local.service.running.streams import stream_name
-
-if TYPE_CHECKING:
-    from windtunnel_local.service.running.backend import Backend
+from windtunnel_local.service.running.job_records import JobRecords
+from windtunnel_local.service.running.queue import Queue, need_of
 
 _log = logging.getLogger(__name__)
 
@@ -39,9 +36,11 @@ _LEAVE_PATIENCE_S = 5.0
 class WarmPools:
     """All pools of a backend. Safe from several threads."""
 
-    def __init__(self, backend: Backend) -> None:
+    def __init__(self, ports: Ports, records: JobRecords, queue: Queue) -> None:
         """Nothing runs yet; `resume` finds what an earlier server left."""
-        self._backend = backend
+        self._ports = ports
+        self._records = records
+        self._queue = queue
         self._lock = threading.RLock()
         self._names: set[str] = set()
         """Jobs whose pool is Available."""
@@ -67,7 +66,7 @@ class WarmPools:
         deadline = time.monotonic() + _SETTLING_PATIENCE_S
         while True:
             with self._lock:
-                job = self._backend.job(name)
+                job = self._records.get(name)
                 if plan.has_taken_over(job):
                     self._mark_reused(job)
                     return job
@@ -88,7 +87,7 @@ class WarmPools:
         self._remove(job.slot)
         pool = job.warm_pool and replace(job.warm_pool, begins={}, launched_us=None)
         return self._with_own_slot(
-            self._backend.amend(job.name, lambda now: replace(now, slot=now.name, warm_pool=pool))
+            self._records.amend(job.name, lambda now: replace(now, slot=now.name, warm_pool=pool))
         )
 
     # --- a job's end ---
@@ -102,24 +101,28 @@ class WarmPools:
             if job.warm_pool is None or job.warm_pool.status != "Available":
                 return False
             self._names.add(job.name)
-        containers = plan.plan_job(job, self._backend.config)
+        containers = plan.plan_job(job, self._ports.config)
         try:
-            fit = self._backend.runner.retain(containers, warm_pool.until(job))
+            fit = self._ports.runner.retain(containers, warm_pool_states.until(job))
         except RunnerError as error:
             _log.warning("The warm pool of job %s cannot be kept: %s", job.name, error)
             fit = False
-        if self._left or not fit or not kept.empty(job, self._backend.config.paths(job.slot), containers):
+        if (
+            self._left
+            or not fit
+            or not warm_pool_folders.empty(job, self._ports.config.paths(job.slot), containers)
+        ):
             self._record_end(job.name)
             self._names.discard(job.name)
             return False
         with self._lock:
             name = job.name
-            job = self._backend.amend(
-                name, lambda now: replace(now, warm_pool=warm_pool.made_ready(now.warm_pool))
+            job = self._records.amend(
+                name, lambda now: replace(now, warm_pool=warm_pool_states.made_ready(now.warm_pool))
             )
             if job.warm_pool is None or not job.warm_pool.ready:
                 return False  # ended meanwhile
-            self._until[name] = warm_pool.until(job).timestamp()
+            self._until[name] = warm_pool_states.until(job).timestamp()
             self._park(job)
         self.wake()
         return True
@@ -129,14 +132,14 @@ class WarmPools:
         job = self._record_end(name)
         if job is not None:
             self._remove(job.slot)
-            self._backend.queue.unpark(job.slot)
+            self._queue.unpark(job.slot)
             self._names.discard(name)  # last: until then the server is busy
 
     # --- the server's life ---
 
     def resume(self) -> None:
         """Find the pools that an earlier server left. Call once, before any job starts."""
-        taken = {job.slot: job for job in self._backend.store.unfinished_jobs() if plan.has_taken_over(job)}
+        taken = {job.slot: job for job in self._ports.store.unfinished_jobs() if plan.has_taken_over(job)}
         for pool in list(self._available()):
             if pool.slot in taken:  # it died between the two records
                 self._mark_reused(taken[pool.slot])
@@ -178,7 +181,7 @@ class WarmPools:
         """End what is over, until there is none left."""
         first = True
         while True:
-            self._woken.wait(None if first else self._backend.tick_s * 2)
+            self._woken.wait(None if first else self._ports.config.pace.tick_s * 2)
             self._woken.clear()
             first = False
             left = self._left  # once more after that was said
@@ -194,12 +197,11 @@ class WarmPools:
                     return
 
     def _look_after(self, name: str) -> None:
-        backend = self._backend
-        job = backend.store.get_job(name)
+        job = self._ports.store.get_job(name)
         if job is None or job.warm_pool is None or job.warm_pool.status != "Available":
             self._names.discard(name)
             return
-        if self._left or backend.clock.now() >= warm_pool.until(job):
+        if self._left or self._ports.clock.now() >= warm_pool_states.until(job):
             self.end(name)
             return
         if not job.warm_pool.ready:  # in general the thread of its job is at it
@@ -207,102 +209,100 @@ class WarmPools:
                 self._unsettled.discard(name)
                 if not self.settle(job):
                     self._remove(job.slot)
-                    self._backend.queue.unpark(job.slot)
+                    self._queue.unpark(job.slot)
             return
         try:
-            states = {backend.runner.state(job.slot, host).status for host in job.hosts}
+            states = {self._ports.runner.state(job.slot, host).status for host in job.hosts}
             if states != {"created"}:
                 _log.info("The warm pool of job %s is gone: %s.", name, ", ".join(sorted(states)))
                 self.end(name)
-            elif self._until.get(name) != warm_pool.until(job).timestamp():
-                backend.runner.retain(plan.plan_job(job, backend.config), warm_pool.until(job))
-                self._until[name] = warm_pool.until(job).timestamp()
+            elif self._until.get(name) != warm_pool_states.until(job).timestamp():
+                self._ports.runner.retain(plan.plan_job(job, self._ports.config), warm_pool_states.until(job))
+                self._until[name] = warm_pool_states.until(job).timestamp()
         except RunnerError as error:
             _log.warning("The warm pool of job %s is out of sight: %s", name, error)
 
     def _park(self, pool: Job) -> None:
         name = pool.name
-        self._backend.queue.park(pool.slot, need_of(pool, self._backend.config), lambda: self.end(name))
+        self._queue.park(pool.slot, need_of(pool, self._ports.config), lambda: self.end(name))
 
     def _available(self) -> Iterator[Job]:
         token = None
         while True:
             query = JobQuery(warm_pool_status="Available", limit=_PAGE, token=token)
-            summaries, token = self._backend.store.list_jobs(query)
+            summaries, token = self._ports.store.list_jobs(query)
             for summary in summaries:
-                job = self._backend.store.get_job(summary.name)
+                job = self._ports.store.get_job(summary.name)
                 if job is not None and job.warm_pool is not None and job.warm_pool.status == "Available":
                     yield job
             if token is None:
                 return
 
     def _matching(self, job: Job) -> Iterator[Job]:
-        if not self._names or not self._backend.runner.keeps_containers:
+        if not self._names or not self._ports.runner.keeps_containers:
             return
-        now = self._backend.clock.now()
+        now = self._ports.clock.now()
         for pool in self._available():
             # A slot that is named for the job, of a deleted one of its name, would look like one of its own.
             foreign = plan.has_taken_over(replace(job, slot=pool.slot))
-            if foreign and now < warm_pool.until(pool) and warm_pool.matches(pool, job):
+            if foreign and now < warm_pool_states.until(pool) and warm_pool_states.matches(pool, job):
                 yield pool
 
     def _fits(self, pool: Job, job: Job) -> bool:
         try:
-            return self._backend.runner.fits(
-                plan.plan_job(replace(job, slot=pool.slot), self._backend.config)
-            )
+            return self._ports.runner.fits(plan.plan_job(replace(job, slot=pool.slot), self._ports.config))
         except RunnerError:
             return False
 
     def _take_over(self, pool: Job, job: Job) -> Job:
         """Two records, in this order: a pool that two seem to have is the unfinished job's."""
         state = pool.warm_pool or WarmPool("Available")
-        cursors = {host: self._backend.store.log_cursor(stream_name(pool, host)) for host in job.hosts}
+        cursors = {host: self._ports.store.log_cursor(pool.stream(host)) for host in job.hosts}
         # A job that printed nothing has left the log where it found it.
         begins = {host: cursor for host, cursor in cursors.items() if cursor}
-        mine = warm_pool.took_over(state, {**state.begins, **begins})
-        taken = self._backend.amend(job.name, lambda now: replace(now, slot=pool.slot, warm_pool=mine))
+        mine = warm_pool_states.took_over(state, {**state.begins, **begins})
+        taken = self._records.amend(job.name, lambda now: replace(now, slot=pool.slot, warm_pool=mine))
         self._mark_reused(taken)
         return taken
 
     def _mark_reused(self, by: Job) -> None:
-        now = self._backend.clock.now()
+        now = self._ports.clock.now()
         for pool in list(self._available()):
             if pool.slot == by.slot and pool.name != by.name:
-                self._backend.amend(pool.name, lambda job: warm_pool.reused(job, by.name, now))
+                self._records.amend(pool.name, lambda job: warm_pool_states.reused(job, by.name, now))
                 self._names.discard(pool.name)
-        self._backend.queue.unpark(by.slot)
+        self._queue.unpark(by.slot)
 
     def _with_own_slot(self, job: Job) -> Job:
         """A slot may have outlived the job it is named for, and a new job may have that name again.
 
         Containers that could not be removed are the job's before, and would be taken for its own.
         """
-        taken = {other.slot for other in self._backend.store.unfinished_jobs() if other.name != job.name}
+        taken = {other.slot for other in self._ports.store.unfinished_jobs() if other.name != job.name}
         try:
-            taken |= self.slots() | self._backend.runner.jobs()
+            taken |= self.slots() | self._ports.runner.jobs()
         except RunnerError:  # no engine that could tell: a slot that nobody can ever have had
             taken.add(job.slot)
         if job.slot not in taken:
             return job
         slot = f"{job.name}.{uuid.uuid4().hex[:8]}"
-        return self._backend.amend(job.name, lambda now: replace(now, slot=slot))
+        return self._records.amend(job.name, lambda now: replace(now, slot=slot))
 
     def _record_end(self, name: str) -> Job | None:
         """The job whose pool this has ended; None: it was over already."""
         with self._lock:
             self._until.pop(name, None)
-            now = self._backend.clock.now()
+            now = self._ports.clock.now()
             try:
-                before = self._backend.job(name)
-                after = self._backend.amend(name, lambda job: warm_pool.terminated(job, now))
+                before = self._records.get(name)
+                after = self._records.amend(name, lambda job: warm_pool_states.terminated(job, now))
             except JobNotFound:
                 return None
             return after if after.warm_pool != before.warm_pool else None
 
     def _remove(self, slot: str) -> None:
         try:
-            self._backend.runner.remove(slot)
+            self._ports.runner.remove(slot)
         except RunnerError as error:
             _log.warning("The containers of %s are not removed yet: %s", slot, error)
-        remove_tree(self._backend.config.paths(slot).root)
+        remove_tree(self._ports.config.paths(slot).root)

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from windtunnel.priceperf import InvalidInput
+from windtunnel.priceperf.errors import InvalidInput
 
 ThemeName = Literal["light", "dark", "print"]
 
@@ -109,7 +109,7 @@ def theme_named(name: str) -> Theme:
 
 
 def settings(theme: Theme) -> Any:
-    """A dict: matplotlib's settings while a chart is drawn: the user's own do not reach in."""
+    """matplotlib's settings while a chart is drawn, in place of the user's own."""
     return {
         "font.family": "DejaVu Sans",  # comes with matplotlib: a chart is the same everywhere
         "font.size": FONT_SIZE,
@@ -179,7 +179,7 @@ def two_lines(axes: Any, position: float, first: str, second: str) -> None:
 
 
 def plain(text: str) -> str:
-    """Text as it stands: matplotlib reads what is between two dollar signs as a formula."""
+    """Text with its dollar signs escaped: matplotlib reads what is between two of them as a formula."""
     return text.replace("$", r"\$")
 
 

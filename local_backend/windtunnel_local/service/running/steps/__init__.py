@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from windtunnel_local.service.model import Job
+from windtunnel_local.service.ground.job import Job
 from windtunnel_local.service.running.context import Run
 from windtunnel_local.service.running.steps.downloading import download
 from windtunnel_local.service.running.steps.interrupted import interrupt, restart

@@ -5,26 +5,26 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from windtunnel_local.service import lifecycle
-from windtunnel_local.service.data import inputs, kept, outputs
+from windtunnel_local.service.data import inputs, outputs, warm_pool_folders
 from windtunnel_local.service.data.checkpoints import fetch_checkpoints
 from windtunnel_local.service.data.compile_cache import fetch_cache
-from windtunnel_local.service.data.paths import ML, TENSORBOARD, JobPaths
 from windtunnel_local.service.data.trees import remove_tree
-from windtunnel_local.service.model import Job
+from windtunnel_local.service.ground import lifecycle
+from windtunnel_local.service.ground.job import Job
+from windtunnel_local.service.ground.job_paths import ML, TENSORBOARD, JobPaths
 from windtunnel_local.service.request import plan, requests
 from windtunnel_local.service.running.context import Run
 
 
 def download(run: Run, job: Job) -> None:
     """Prepare and start, unless an earlier attempt got that far."""
-    states = [run.backend.runner.state(job.slot, host).status for host in job.hosts]
+    states = [run.ports.runner.state(job.slot, host).status for host in job.hosts]
     if not set(states) <= {"running", "exited"}:
         ready = plan.has_taken_over(job) and set(states) == {"created"}
         if plan.has_taken_over(job) and not (ready and _is_emptied(run, job)):
-            job = run.backend.pools.start_cold(job)
+            job = run.pools.start_cold(job)
         elif not ready and set(states) != {"absent"}:
-            run.backend.runner.remove(job.slot)
+            run.ports.runner.remove(job.slot)
         _prepare(run, job)
     run.advance(lifecycle.TrainingStarted(), "Downloading")
 
@@ -33,12 +33,12 @@ def _prepare(run: Run, job: Job) -> None:
     def check() -> None:
         run.check_time("Downloading")
 
-    objects, folders = run.backend.objects, run.folders(job)
+    objects, folders = run.ports.objects, run.folders(job)
     outputs.require_output_bucket(job, objects)
     if not plan.has_taken_over(job):
         _clear(folders)
     if plan.is_kept(job):
-        kept.make_folders(job, folders)
+        warm_pool_folders.make_folders(job, folders)
     for host in job.hosts:
         for folder in folders.folders(host):
             folder.mkdir(parents=True, exist_ok=True)
@@ -46,19 +46,19 @@ def _prepare(run: Run, job: Job) -> None:
         for name, content in plan.config_files(job, host).items():
             (folders.config(host) / name).write_text(json.dumps(content, indent=2))
     inputs.provide_source(job, folders, objects)
-    read_only = run.backend.runner.read_only_mounts
+    read_only = run.ports.runner.read_only_mounts
     mounts = inputs.provide_channels(
         job, folders, objects, check, read_only_mounts=read_only, in_views=plan.is_kept(job)
     )
     fetch_checkpoints(job, folders, objects, check)
     fetch_cache(job, folders, objects, check)
     check()
-    run.backend.runner.start(plan.plan_job(job, run.backend.config, mounts))
+    run.ports.runner.start(plan.plan_job(job, run.ports.config, mounts))
 
 
 def _is_emptied(run: Run, job: Job) -> bool:
     """Remove what an earlier attempt brought into a slot that was taken over; whether its folders are whole."""
-    return kept.empty(job, run.folders(job), plan.plan_job(job, run.backend.config))
+    return warm_pool_folders.empty(job, run.folders(job), plan.plan_job(job, run.ports.config))
 
 
 def _clear(folders: JobPaths) -> None:

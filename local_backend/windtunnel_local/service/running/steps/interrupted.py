@@ -5,12 +5,12 @@ from __future__ import annotations
 import logging
 from contextlib import suppress
 
-from windtunnel_local.service import lifecycle
-from windtunnel_local.service.errors import RunnerError
-from windtunnel_local.service.model import Job
-from windtunnel_local.service.running.attempts import end_attempt, started_hosts
+from windtunnel_local.service.ground import lifecycle
+from windtunnel_local.service.ground.errors import RunnerError
+from windtunnel_local.service.ground.job import Job
+from windtunnel_local.service.running.between_attempts import end_attempt, started_hosts
+from windtunnel_local.service.running.container_ends import bring_down, drain
 from windtunnel_local.service.running.context import Run
-from windtunnel_local.service.running.ends import bring_down, drain
 
 _log = logging.getLogger(__name__)
 
@@ -20,7 +20,7 @@ def interrupt(run: Run, job: Job) -> None:
     since = job.lifecycle.transitions[-1].start
     hosts = started_hosts(run, job)
     followers = run.follow(job, hosts) if hosts else []
-    bring_down(run, job, followers, since, run.backend.config.stop_grace_s, "Interrupted")
+    bring_down(run, job, followers, since, run.ports.config.stop_grace_s, "Interrupted")
     end_attempt(run, job, followers)
     run.advance(lifecycle.Restarted(), "Interrupted")
 
@@ -30,7 +30,7 @@ def restart(run: Run, job: Job) -> None:
     hosts = started_hosts(run, job)
     for host in hosts:
         with suppress(RunnerError):
-            run.backend.runner.kill(job.slot, host)
+            run.ports.runner.kill(job.slot, host)
     followers = run.followers or (run.follow(job, hosts) if hosts else [])
     try:
         drain(run, followers)

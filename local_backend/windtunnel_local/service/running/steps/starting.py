@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from windtunnel_local.service import lifecycle
-from windtunnel_local.service.model import Job, SecondaryStatus
+from windtunnel_local.service.ground import lifecycle
+from windtunnel_local.service.ground.job import Job, SecondaryStatus
 from windtunnel_local.service.request import plan
 from windtunnel_local.service.running.context import Run
-from windtunnel_local.service.running.resources import claim
 
 _PROGRESS_INTERVAL_S = 0.2
 _TICKS_IN_LINE = 20
@@ -14,7 +13,7 @@ _TICKS_IN_LINE = 20
 
 def start(run: Run, job: Job) -> None:
     """Go on if there is room; otherwise the job is Pending."""
-    behind = run.backend.queue.admit(run.name, run.backend.pools.candidate(job))
+    behind = run.queue.admit(run.name, run.pools.candidate(job))
     if behind is None:
         _provision(run, job, "Starting")
     else:
@@ -23,7 +22,7 @@ def start(run: Run, job: Job) -> None:
 
 def wait_in_line(run: Run, job: Job) -> None:
     """Wait for room; the transition's message says behind what."""
-    while (behind := run.backend.queue.admit(run.name, run.backend.pools.candidate(job))) is not None:
+    while (behind := run.queue.admit(run.name, run.pools.candidate(job))) is not None:
         run.check_time("Pending")
         if behind != job.lifecycle.transitions[-1].message:
             job = run.advance(lifecycle.Queued(behind), "Pending")
@@ -35,9 +34,9 @@ def wait_in_line(run: Run, job: Job) -> None:
 def _provision(run: Run, job: Job, secondary: SecondaryStatus) -> None:
     """Make sure of the image; the builder's progress is the transition's message."""
     run.check_time(secondary)
-    job = claim(run, job)
+    job = run.pools.claim(job.name, run.leaving)
     run.check_time(secondary)
-    clock = run.backend.clock
+    clock = run.ports.clock
     last_s: float | None = None
 
     def progress(line: str) -> None:
@@ -47,8 +46,8 @@ def _provision(run: Run, job: Job, secondary: SecondaryStatus) -> None:
             run.advance(lifecycle.ProvisioningProgress(line), secondary)
             last_s = clock.monotonic()
 
-    image = plan.local_image(job.request["AlgorithmSpecification"]["TrainingImage"], run.backend.config)
-    run.backend.runner.ensure_image(image, progress)
+    image = plan.local_image(job.request["AlgorithmSpecification"]["TrainingImage"], run.ports.config)
+    run.ports.runner.ensure_image(image, progress)
     if last_s is not None:
         run.advance(lifecycle.ProvisioningProgress(lifecycle.MESSAGES[secondary]), secondary)
     run.advance(lifecycle.DownloadStarted(), secondary)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from windtunnel_local.service import lifecycle
-from windtunnel_local.service.model import Job
-from windtunnel_local.service.running.attempts import started_hosts
+from windtunnel_local.service.ground import lifecycle
+from windtunnel_local.service.ground.job import Job
+from windtunnel_local.service.running.between_attempts import started_hosts
+from windtunnel_local.service.running.container_ends import bring_down
 from windtunnel_local.service.running.context import Run
-from windtunnel_local.service.running.ends import bring_down
 
 
 def stop(run: Run, job: Job) -> None:
@@ -17,5 +17,5 @@ def stop(run: Run, job: Job) -> None:
         run.advance(event, "Stopping")
         return
     since = job.lifecycle.transitions[-1].start
-    bring_down(run, job, run.follow(job, hosts), since, run.backend.config.stop_grace_s, "Stopping")
+    bring_down(run, job, run.follow(job, hosts), since, run.ports.config.stop_grace_s, "Stopping")
     run.advance(lifecycle.UploadStarted(ended=run.unwatched_end()), "Stopping")

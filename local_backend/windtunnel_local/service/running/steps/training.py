@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from windtunnel_local.service import lifecycle
-from windtunnel_local.service.model import Job
-from windtunnel_local.service.ports import ContainerState
+from windtunnel_local.service.ground import lifecycle
+from windtunnel_local.service.ground.containers import ContainerState
+from windtunnel_local.service.ground.job import Job
 from windtunnel_local.service.request import plan
 from windtunnel_local.service.running import limits, spot
-from windtunnel_local.service.running.checkpointing import Sync, checkpoints_synced
+from windtunnel_local.service.running.checkpoint_sync import Sync, checkpoints_synced
+from windtunnel_local.service.running.container_ends import bring_down, drain, first_failure
 from windtunnel_local.service.running.context import Run
-from windtunnel_local.service.running.ends import bring_down, drain, first_failure
-from windtunnel_local.service.running.failure import failure_reason
-from windtunnel_local.service.running.hosts import HostFollower, raise_errors
+from windtunnel_local.service.running.failure_reason import failure_reason
+from windtunnel_local.service.running.host_follower import HostFollower, raise_errors
 from windtunnel_local.service.running.start_failure import TAIL_LINES, start_failure
-from windtunnel_local.service.running.streams import stream_name
 
 _PEER_GRACE_S = 30.0
 _EVERY_LINE = 2**62
@@ -30,13 +29,13 @@ def train(run: Run, job: Job) -> None:
 
 
 def _watch(run: Run, job: Job, followers: list[HostFollower], sync: Sync) -> None:
-    clock = run.backend.clock
+    clock = run.ports.clock
     while True:
         run.check("Training")
         raise_errors(followers)
         first = first_failure(followers)
         if first is not None:
-            peer_grace_s = min(_PEER_GRACE_S, run.backend.config.stop_grace_s)
+            peer_grace_s = min(_PEER_GRACE_S, run.ports.config.stop_grace_s)
             bring_down(run, job, followers, clock.now(), peer_grace_s, "Training")
             reason = _reason(run, job, *first)
             if limits.may_retry(job, reason):
@@ -68,15 +67,15 @@ def _interruption(job: Job, sync: Sync, now: datetime) -> lifecycle.Event | None
 
 def _runs(run: Run, job: Job, host: str) -> bool:
     """Whether it does. A host that has ended while nobody watched has no limit to reach any more."""
-    return run.backend.runner.state(job.slot, host).status == "running"
+    return run.ports.runner.state(job.slot, host).status == "running"
 
 
 def _reason(run: Run, job: Job, host: str, state: ContainerState) -> str:
-    now = run.backend.runner.state(job.slot, host)
+    now = run.ports.runner.state(job.slot, host)
     if now.status == "absent":  # `docker rm -f` kills first: that was no lack of memory
         state = now
-    backend = run.backend
-    tail = backend.store.read_log_before(stream_name(job, host), _EVERY_LINE, TAIL_LINES)
-    start = start_failure(job, state.exit_code, [event.message for event in tail], backend.config)
-    limit = plan.memory_limit_bytes(job, backend.config, host)
+    ports = run.ports
+    tail = ports.store.read_log_before(job.stream(host), _EVERY_LINE, TAIL_LINES)
+    start = start_failure(job, state.exit_code, [event.message for event in tail], ports.config)
+    limit = plan.memory_limit_bytes(job, ports.config, host)
     return failure_reason(host, state, run.folders(job), limit, start)

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 import logging
+from dataclasses import replace
 from io import BytesIO
-from typing import Any
 
-from windtunnel_local.service import lifecycle
+from windtunnel.priceperf.workload.counters import Counters, Spot
 from windtunnel_local.service.data import outputs
 from windtunnel_local.service.data.checkpoints import store_checkpoints
 from windtunnel_local.service.data.compile_cache import store_cache
-from windtunnel_local.service.data.uris import parse_s3
-from windtunnel_local.service.errors import ObjectError, RunnerError
-from windtunnel_local.service.model import Job
+from windtunnel_local.service.ground import lifecycle
+from windtunnel_local.service.ground.errors import ObjectError, RunnerError
+from windtunnel_local.service.ground.job import Job
+from windtunnel_local.service.ground.uris import parse_s3
 from windtunnel_local.service.observed import metering
 from windtunnel_local.service.running.context import Run
 
@@ -25,7 +26,7 @@ _LONGEST_REASON = 1024
 def upload(run: Run, job: Job) -> None:
     """Store what the job made; the terminal status comes last, with all logs readable."""
     run.usage.forget(job)
-    objects, folders = run.backend.objects, run.folders(job)
+    objects, folders = run.ports.objects, run.folders(job)
     try:
         model = outputs.store_artifacts(job, folders, objects)
         store_checkpoints(job, folders, objects)
@@ -59,32 +60,31 @@ def _store_counters(run: Run, job: Job) -> None:
                 folders.counters(host),
             )
         ]
-        document = metering.measure(job, ranks, _container_times(run, job), run.backend.clock.now())
-        data = json.dumps({**document, **_attempts(job)}, indent=2).encode()
+        counters = metering.measure(job, ranks, _container_times(run, job), run.ports.clock.now())
+        data = json.dumps(_with_attempts(counters, job).to_dict(), indent=2).encode()
     except (ValueError, TypeError, KeyError, AttributeError):
         _log.exception("Job %s: the counters cannot be read; the job has no report.", job.name)
         return
     bucket, key = parse_s3(outputs.output_uri(job, "windtunnel", "counters.json"))
-    run.backend.objects.put(bucket, key, BytesIO(data))
+    run.ports.objects.put(bucket, key, BytesIO(data))
 
 
-def _attempts(job: Job) -> dict[str, Any]:
-    """What a report says of a job that was interrupted or restarted, and of what is only assumed."""
-    life = job.lifecycle
-    found: dict[str, Any] = {"attempts": life.count("Downloading")}
+def _with_attempts(counters: Counters, job: Job) -> Counters:
+    """With what a report says of a job that was interrupted or restarted, and of what is only assumed."""
+    life, spot = job.lifecycle, None
     if job.spot is not None:
-        found["spot"] = {
-            "interruptions_simulated": life.count("Interrupted"),
-            "interruptions_asked": job.spot.interruptions,
-            "seed": job.spot.seed,
-            "discount_assumed": job.spot.discount,
-        }
-    return found
+        spot = Spot(
+            interruptions_simulated=life.count("Interrupted"),
+            interruptions_asked=job.spot.interruptions,
+            seed=job.spot.seed,
+            discount_assumed=job.spot.discount,
+        )
+    return replace(counters, attempts=life.count("Downloading"), spot=spot)
 
 
 def _container_times(run: Run, job: Job) -> metering.ContainerTimes:
     try:
-        states = [run.backend.runner.state(job.slot, host) for host in job.hosts]
+        states = [run.ports.runner.state(job.slot, host) for host in job.hosts]
     except RunnerError:
         return metering.ContainerTimes()
     return metering.ContainerTimes(

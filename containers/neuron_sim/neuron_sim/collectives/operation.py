@@ -1,0 +1,177 @@
+"""What all collectives have in common: the ranks agree on what is called, and it is counted."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import time
+import zlib
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias, TypeVar
+
+import torch
+
+from neuron_sim import settings
+from neuron_sim.counters import recorder, script_lines, script_time
+from neuron_sim.counters.records import CollectiveKind
+from neuron_sim.device import dynamo, world
+from neuron_sim.errors import NeuronSimError
+from neuron_sim.interconnect.communicator import Communicator
+
+F = TypeVar("F", bound=Callable[..., Any])
+Groups = Sequence[Sequence[int]]
+Tensors: TypeAlias = torch.Tensor | Sequence[torch.Tensor]
+
+_current: settings.Settings | None = None
+_communicator: Communicator | None = None
+
+
+def start(current: settings.Settings) -> None:
+    """Nothing is opened before the first collective."""
+    global _current
+    _current = current
+
+
+def communicator() -> Communicator:
+    """This core's communicator; made at the first collective, when the rank is known."""
+    global _communicator
+    if _communicator is None:
+        if _current is None:
+            raise NeuronSimError("a collective was called in a process that is no core")
+        _communicator = Communicator(
+            world.me(), _current.shared_memory_mib * 2**20, _current.collective_timeout_s
+        )
+    return _communicator
+
+
+def join() -> None:
+    """Let the other cores of this host notice when this one ends. Errors wait for the first use of the device."""
+    if _current is not None:
+        with contextlib.suppress(NeuronSimError, OSError):
+            communicator().join()
+
+
+def leave(*, failed: bool = False) -> None:
+    """Take part in nothing more; what was sent is kept until it is received, unless the script has failed."""
+    if _communicator is not None:
+        _communicator.leave(failed=failed)
+
+
+def of_xlac(function: F) -> F:
+    """A collective as `_XLAC` has it: like torch_xla's own it takes no tensors of the host."""
+
+    @functools.wraps(function)
+    def call(*arguments: Any) -> Any:
+        with script_time.aside():
+            for argument in arguments:
+                _expect_of_device(argument)
+            return function(*arguments)
+
+    return call  # type: ignore[return-value]
+
+
+def kernel(traced: Callable[..., torch.Tensor]) -> Callable[[F], F]:
+    """A collective as `_c10d_functional` has it.
+
+    ``traced`` gives a tensor of the right shape: enough while torch.compile only looks at a function.
+    """
+
+    def decorate(function: F) -> F:
+        @functools.wraps(function)
+        def call(*arguments: Any) -> torch.Tensor:
+            with script_time.aside():
+                return (traced if dynamo.tracing() else function)(*arguments)
+
+        return call  # type: ignore[return-value]
+
+    return decorate
+
+
+class Operation:
+    """Agreement, timing and counting around one collective."""
+
+    def __init__(
+        self,
+        kind: CollectiveKind,
+        tensors: Sequence[torch.Tensor],
+        groups: Groups | None,
+        detail: str = "",
+    ) -> None:
+        """``tensors``: what this rank brings, on the host. ``groups``: none for all ranks."""
+        self._kind = kind
+        self._bytes = sum(tensor.numel() * tensor.element_size() for tensor in tensors)
+        self.communicator = communicator()
+        self.group = self.communicator.group_of(groups)
+        self._what = f"{kind}{detail} of {shapes_of(tensors)} ({self._bytes} bytes){self._among()}"
+        self._started = 0.0
+
+    def __enter__(self) -> Operation:
+        self._started = time.perf_counter()
+        # Compared in the first meeting of what follows.
+        self.communicator.announce(self.group, f"{self._what} at {script_lines.calling_line()}")
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        if exception[0] is None:
+            self.communicator.settle()
+            recorder.collective(self._kind, self._bytes, time.perf_counter() - self._started)
+
+    def expect_shards(self, shard_count: int) -> None:
+        """Raise ValueError unless there is one shard for each rank of the group."""
+        if shard_count != len(self.group):
+            raise ValueError(
+                f"shard_count={shard_count}, but the group {self.group} has {len(self.group)} ranks"
+            )
+
+    def parts_of(self, tensor: torch.Tensor, dim: int) -> torch.Tensor:
+        """A tensor cut along ``dim``, a part for each rank of the group. Raises ValueError when it cannot be."""
+        count = len(self.group)
+        if tensor.shape[dim] % count:
+            raise ValueError(
+                f"dimension {dim} of shape {list(tensor.shape)} has {tensor.shape[dim]} entries, "
+                f"which {count} ranks cannot share evenly: pad it to a multiple of {count}"
+            )
+        return torch.stack(tensor.chunk(count, dim=dim))
+
+    def _among(self) -> str:
+        """The order counts: it is the order of gathered parts. All ranks go without saying."""
+        everyone = self.group == list(range(world.me().world_size))
+        return "" if everyone else f" in group {self.group}"
+
+
+def as_list(tensors: Tensors) -> Sequence[torch.Tensor]:
+    """One tensor, or several, as several."""
+    return [tensors] if isinstance(tensors, torch.Tensor) else tensors
+
+
+def ranks_of(group_name: str) -> list[int]:
+    """The ranks of a c10d group by name; xm passes an empty one for all."""
+    if not group_name:
+        return communicator().group_of(None)
+    from torch.distributed.distributed_c10d import _resolve_process_group, get_process_group_ranks
+
+    return list(get_process_group_ranks(_resolve_process_group(group_name)))
+
+
+def reduction_of(reduce_op: str, count: int) -> tuple[str, float]:
+    """c10d's reduction as `_XLAC` takes it: its name, and what the result is multiplied by."""
+    return ("sum", 1.0 / count) if reduce_op == "avg" else (reduce_op, 1.0)
+
+
+def shapes_of(tensors: Sequence[torch.Tensor]) -> str:
+    """Dtypes and shapes, the first few in full; the rest as a checksum that differs when they differ."""
+    each = [f"{str(tensor.dtype).removeprefix('torch.')}{list(tensor.shape)}" for tensor in tensors]
+    shown, rest = "+".join(each[:8]), each[8:]
+    return f"{shown} and {len(rest)} more (#{zlib.crc32('+'.join(rest).encode()):08x})" if rest else shown
+
+
+def _expect_of_device(value: Any) -> None:
+    """In torch_xla's own words."""
+    if isinstance(value, torch.Tensor):
+        if value.device.type != "xla":
+            raise RuntimeError(
+                f"Expected XLA tensor. Got: {value.type()}. Move it to the device first: tensor.to('xla')."
+            )
+    elif isinstance(value, Sequence) and not isinstance(value, str):
+        for part in value:
+            _expect_of_device(part)

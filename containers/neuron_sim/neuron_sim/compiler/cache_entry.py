@@ -1,0 +1,214 @@
+"""One graph in the compile cache.
+
+    neuronxcc-<version>/MODULE_<graph>+<flags>/
+        model.hlo_module.pb    the graph, an HloModuleProto
+        model.hlo_module.txt   the same as text
+        compile_flags.json     the flags of the compiler, a list
+        model.neff             once compiled: a marker that says it is simulated; it holds no machine code
+        model.done             beside a whole model.neff
+        model.log              why the compilation failed, instead of the two
+
+Every file appears whole under its name, and `model.done` last, so a reader needs no lock.
+Writers hold one: a file lock, which the system frees when its process dies.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import re
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from neuron_sim import __version__
+from neuron_sim.compiler.flags import flags_hash
+from neuron_sim.compiler.unsupported import Refusal, refusals
+
+State = Literal["absent", "collected", "done", "failed"]
+HLO = "model.hlo_module.pb"
+_TEXT = "model.hlo_module.txt"
+LOCK = "model.lock"
+_DRAFT = ".draft-"
+_METADATA = re.compile(r", metadata=\{(?:[^{}\"]|\"(?:[^\"\\]|\\.)*\")*\}")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What `Entry.compile` found or did. ``cached``: somebody else had compiled it by then."""
+
+    cached: bool = False
+    refusals: tuple[Refusal, ...] = ()
+
+
+@dataclass(frozen=True)
+class Entry:
+    """An entry by its folder; nothing is read before it is asked for."""
+
+    folder: Path
+
+    @property
+    def state(self) -> State:
+        """How far it is."""
+        for name, state in (("model.done", "done"), ("model.log", "failed"), (HLO, "collected")):
+            if (self.folder / name).exists():
+                return state  # type: ignore[return-value]
+        return "absent"
+
+    @property
+    def neff(self) -> Path:
+        """The compiled graph's file."""
+        return self.folder / "model.neff"
+
+    @property
+    def hlo(self) -> Path:
+        """The graph's file."""
+        return self.folder / HLO
+
+    @property
+    def locked(self) -> bool:
+        """Whether a process works on it now."""
+        try:
+            descriptor = os.open(self.folder / LOCK, os.O_RDONLY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return False
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        finally:
+            os.close(descriptor)
+        return False
+
+    @property
+    def text(self) -> str:
+        """The graph as text.
+
+        Raises:
+            OSError: it cannot be read.
+        """
+        return (self.folder / _TEXT).read_text()
+
+    def collect(self, hlo: str, module: bytes, flags: tuple[str, ...]) -> None:
+        """Enter the graph, as text and as HloModuleProto, and its flags; uncompiled. Idempotent.
+
+        Raises:
+            OSError: the cache cannot be written.
+        """
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with self.lock():
+            if not self.hlo.exists():
+                _write(self.folder / "compile_flags.json", json.dumps(list(flags)))
+                _write(self.folder / _TEXT, hlo)
+                _write(self.hlo, module)
+
+    def compile(self, retry: bool = False) -> Outcome:
+        """Go from collected to done or failed; what is done, or failed without ``retry``, stays.
+
+        Blocks while another process compiles it.
+
+        Raises:
+            OSError: the cache cannot be read or written.
+        """
+        with self.lock():
+            state = self.state
+            if state == "done":
+                return Outcome(cached=True)
+            hlo = self.text
+            why = refusals(hlo)
+            if why:
+                if state != "failed" or retry:
+                    _write(self.folder / "model.log", "".join(f"{refusal}\n" for refusal in why))
+                return Outcome(refusals=why)
+            with suppress(FileNotFoundError):
+                (self.folder / "model.log").unlink()
+            flags = json.loads((self.folder / "compile_flags.json").read_text())
+            _write(self.neff, _marker(hlo, flags))
+            _write(self.folder / "model.done", "")
+            return Outcome()
+
+    @contextmanager
+    def lock(self) -> Iterator[None]:
+        """Hold this entry; blocks while another process does. The folder must exist."""
+        path = self.folder / LOCK
+        while True:
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            # Whoever held it before has removed the file: then this lock is on a name that is gone.
+            with suppress(FileNotFoundError):
+                if os.path.samestat(os.fstat(descriptor), path.stat()):
+                    break
+            os.close(descriptor)
+        try:
+            yield
+        finally:
+            path.unlink(missing_ok=True)
+            os.close(descriptor)
+
+
+def entry(entries: Path, hlo: str, flags: tuple[str, ...]) -> Entry:
+    """The entry of a graph compiled with ``flags``, present or not."""
+    return Entry(entries / f"MODULE_{graph_hash(hlo)}+{flags_hash(flags)}")
+
+
+def entries(folder: Path) -> list[Entry]:
+    """All entries below a compiler's folder, by name."""
+    return [Entry(path) for path in sorted(folder.glob("MODULE_*+*")) if path.is_dir()]
+
+
+def graph_hash(hlo: str) -> int:
+    """A graph's number: equal for equal graphs in any process on any day.
+
+    Of the HLO without its metadata, which names files and lines of the script. torch_xla's own hash
+    differs between processes.
+    """
+    digest = hashlib.sha256(_METADATA.sub("", hlo).encode()).digest()
+    return int.from_bytes(digest[:8], "big")
+
+
+def module_of(hlo_proto: bytes) -> bytes:
+    """The HloModuleProto in an HloProto, which has it as its first field; empty when there is none."""
+    if hlo_proto[:1] != b"\x0a":  # field 1, length-delimited
+        return b""
+    length = shift = 0
+    position = 1
+    while position < len(hlo_proto):
+        byte = hlo_proto[position]
+        position += 1
+        length |= (byte & 0x7F) << shift
+        shift += 7
+        if byte < 0x80:
+            break
+    return hlo_proto[position : position + length]
+
+
+def _marker(hlo: str, flags: list[str]) -> str:
+    return json.dumps(
+        {
+            "simulated": True,
+            "what": "stands for a compiled graph in Windtunnel's simulated NeuronCores; holds no machine code",
+            "simulator": __version__,
+            "hlo_sha256": hashlib.sha256(hlo.encode()).hexdigest(),
+            "compile_flags": flags,
+        },
+        indent=1,
+    )
+
+
+def _write(path: Path, content: str | bytes) -> None:
+    """The file appears whole, or not at all."""
+    descriptor, name = tempfile.mkstemp(prefix=_DRAFT, dir=path.parent)
+    draft = Path(name)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content.encode() if isinstance(content, str) else content)
+        draft.chmod(0o644)
+        draft.replace(path)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise

@@ -1,0 +1,99 @@
+"""Which loader made a batch, on which line of the script, and how long the loop waited for it."""
+
+from __future__ import annotations
+
+import functools
+import threading
+import time
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+from neuron_sim.counters import script_lines, script_time
+from neuron_sim.counters.batches import samples_of
+from neuron_sim.diagnostics.batch_sizes import Loader
+
+_INNER = ("_cpu_loader", "_loader", "dataloader", "base_dataloader")
+"""Under these names wrappers (MpDeviceLoader, accelerate's loaders) keep the loader that they wrap."""
+
+
+class Loaders:
+    """Follows torch's DataLoader and torch_xla's loaders in the script's own thread."""
+
+    def __init__(self) -> None:
+        """No loader has been made."""
+        self._loaders: weakref.WeakKeyDictionary[Any, Loader] = weakref.WeakKeyDictionary()
+        self._came_from: weakref.WeakKeyDictionary[Any, Loader] = weakref.WeakKeyDictionary()
+        self._waited_s = 0.0
+        self.latest: Loader | None = None
+
+    def waited(self) -> float:
+        """Seconds that plain DataLoaders kept the loop waiting since the last call."""
+        waited, self._waited_s = self._waited_s, 0.0
+        return waited
+
+    def _record(self, loader: Any) -> Loader:
+        try:
+            return self._loaders.setdefault(_innermost(loader), Loader())
+        except TypeError:
+            # torch_xla takes any iterable. Not every one can be a weak key (a list), what wraps it can.
+            return self._loaders.setdefault(loader, Loader())
+
+    def came(self, loader: Any, samples: int, _waited_s: float) -> None:
+        """torch_xla's loader has handed over a batch."""
+        self._note(self._record(loader), samples)
+
+    @script_time.set_aside
+    def _note(self, record: Loader, size: int) -> None:
+        record.came(size, script_lines.calling_line())
+        self.latest = record
+
+    def around_init(self, initialise: Callable[..., None]) -> Callable[..., None]:
+        """Around `DataLoader.__init__`: the line that makes it."""
+
+        @functools.wraps(initialise)
+        def noted_init(loader: Any, *arguments: Any, **keywords: Any) -> None:
+            initialise(loader, *arguments, **keywords)
+            self._loaders[loader] = Loader(made_at=script_lines.calling_line())
+
+        return noted_init
+
+    def around_iter(self, make_iterator: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        """Around `DataLoader.__iter__`: whose batches an iterator gives."""
+
+        @functools.wraps(make_iterator)
+        def noted_iter(loader: Any) -> Any:
+            iterator = make_iterator(loader)
+            # The record and not the loader, which may be gone: `for batch in DataLoader(...)`.
+            self._came_from[iterator] = self._record(loader)
+            return iterator
+
+        return noted_iter
+
+    def around_next(self, advance: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        """Around the iterators' `__next__`: the batch, and how long the loop waited for it."""
+
+        @functools.wraps(advance)
+        def timed_next(iterator: Any) -> Any:
+            if threading.current_thread() is not threading.main_thread():
+                # MpDeviceLoader's own thread reads ahead: nobody waits for this.
+                return advance(iterator)
+            started = time.perf_counter()
+            batch = advance(iterator)
+            self._waited_s += time.perf_counter() - started
+            if (record := self._came_from.get(iterator)) is not None:
+                self._note(record, samples_of(batch))
+            return batch
+
+        return timed_next
+
+
+def _innermost(loader: Any) -> Any:
+    from torch.utils.data import DataLoader
+
+    while not isinstance(loader, DataLoader):
+        inner = next((getattr(loader, name) for name in _INNER if hasattr(loader, name)), None)
+        if inner is None:
+            break
+        loader = inner
+    return loader

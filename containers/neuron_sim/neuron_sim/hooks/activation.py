@@ -1,0 +1,163 @@
+"""Makes this process a simulated NeuronCore.
+
+torch_xla finds the module `libneuronxla`, imports `torch_neuronx.xla` and calls
+its `init()`, early in its own import; that leads to `on_import`. What needs more
+of torch_xla than is there by then waits for the end of the import: `activate`.
+"""
+
+from __future__ import annotations
+
+import importlib.abc
+import importlib.machinery
+import os
+import sys
+from collections.abc import Callable, Sequence
+from types import ModuleType
+
+_DEVICE_TYPE = "NEURON"
+_CLIENT = "CPU"
+
+# Processes that this one starts inherit PJRT_DEVICE=CPU of the C environment. This variable beside it tells them
+# that nobody has asked for the CPU.
+_MARK = "NEURON_SIM_DEVICE"
+
+# The last module that `torch_xla/__init__.py` imports: all that we replace parts of is loaded by then.
+_LAST_IMPORT = "torch_xla._internal.c10d_registration"
+
+# Set by our launcher while it imports torch_xla for its workers, before there is a rank.
+_preloading = False
+_configured = False
+_active = False
+
+
+def preload() -> None:
+    """Import torch_xla without becoming a core; the forked workers call `activate` themselves."""
+    global _preloading
+    _preloading = True
+    try:
+        import torch_xla
+        import torch_xla.core.xla_model
+        import torch_xla.distributed.parallel_loader
+        import torch_xla.distributed.xla_backend
+        import torch_xla.runtime  # noqa: F401
+    finally:
+        _preloading = False
+
+
+def on_import() -> None:
+    """Called by torch_xla's hook in the middle of its import."""
+    if not _wanted():
+        return
+    _separate_device_type()
+    if not _preloading:
+        _configure_process()
+        _after_import(_LAST_IMPORT, activate)
+
+
+def activate() -> None:
+    """Become the core that the environment names. Idempotent."""
+    global _active
+    if _active or not _wanted():
+        return
+    _active = True
+    _separate_device_type()
+    _configure_process()
+    # Not before: it needs all of torch_xla.
+    from neuron_sim import settings
+    from neuron_sim.hooks import table
+
+    table.become_core(settings.read())
+
+
+def initialize() -> None:
+    """Take over rank and world size from the environment, if nobody has: for scripts that start workers themselves."""
+    if not _wanted():
+        return
+    from torch_xla._internal import neuron
+
+    neuron.set_envvar_defaults()
+    if "NEURON_PJRT_PROCESS_INDEX" not in os.environ:
+        neuron.configure_pjrt_environment()
+
+
+def _wanted() -> bool:
+    """A script that asks for another device, such as PJRT_DEVICE=CPU, gets just that."""
+    asked = os.environ.get("PJRT_DEVICE", _DEVICE_TYPE)
+    return asked == _DEVICE_TYPE or (asked == _CLIENT and os.environ.get(_MARK) == _DEVICE_TYPE)
+
+
+def _separate_device_type() -> None:
+    """Python sees PJRT_DEVICE=NEURON, XLA's C++ code sees CPU.
+
+    Python's layers branch on the device type and must take the Neuron branch; the
+    C++ client factory knows no simulated device. `os.environ` and the process's C
+    environment are two things, joined by `os.putenv`.
+    """
+    if getattr(os.putenv, "device_type_separated", False):
+        os.environ["PJRT_DEVICE"] = _DEVICE_TYPE
+        return
+    original = os.putenv
+
+    def putenv(name: bytes | str, value: bytes | str) -> None:
+        if os.fsencode(name) == b"PJRT_DEVICE":
+            simulated = os.fsencode(value) == _DEVICE_TYPE.encode()
+            original(_MARK, _DEVICE_TYPE if simulated else "")
+            value = _CLIENT if simulated else value
+        original(name, value)
+
+    putenv.device_type_separated = True  # type: ignore[attr-defined]
+    os.putenv = putenv  # type: ignore[assignment]
+    os.environ["PJRT_DEVICE"] = _DEVICE_TYPE
+
+
+def _configure_process() -> None:
+    """Set the Neuron variables that torchrun's ranks imply, as torch_neuronx does. Once: a second time would fail."""
+    global _configured
+    if _configured:
+        return
+    _configured = True
+    from torch_xla._internal import neuron
+
+    neuron.set_envvar_defaults()
+    if not _is_helper():
+        neuron.configure_pjrt_environment()
+
+
+def _is_helper() -> bool:
+    """Whether a core's own script has started this process, say as a spawned worker of a DataLoader.
+
+    Its environment is configured already; doing it again is an error to torch_xla.
+    """
+    pairs = (("RANK", "NEURON_PJRT_PROCESS_INDEX"), ("WORLD_SIZE", "NEURON_PJRT_WORLD_SIZE"))
+    return all(name in os.environ and os.environ[name] == os.environ.get(ours) for name, ours in pairs)
+
+
+def _after_import(name: str, then: Callable[[], None]) -> None:
+    """Call ``then`` right after the module ``name`` has been executed, once."""
+    sys.meta_path.insert(0, _Afterwards(name, then))
+
+
+class _Afterwards(importlib.abc.MetaPathFinder):
+    """A finder that finds nothing itself, but wraps the loader of one module."""
+
+    def __init__(self, name: str, then: Callable[[], None]) -> None:
+        self._name = name
+        self._then = then
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        if fullname != self._name:
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.machinery.PathFinder.find_spec(fullname, path, target)
+        if spec is None or spec.loader is None:
+            return spec
+        execute = spec.loader.exec_module
+
+        def exec_module(module: ModuleType) -> None:
+            execute(module)
+            self._then()
+
+        spec.loader.exec_module = exec_module  # type: ignore[method-assign]
+        return spec

@@ -1,0 +1,242 @@
+"""Everything of torch and torch_xla that is replaced or listened to, by whom, in which order.
+
+Each entry point has one line; see `hook.Hook` for what a line says. `_XLAC` is torch_xla's C++ part: its
+Python layers look these functions up at each use, so all that is above them stays torch_xla's own.
+Not here, since it is none of torch's: PJRT_DEVICE and `os.putenv` (`activation`), and what a forked worker
+sets right of Python itself (`launcher.worker`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from neuron_sim.collectives import (
+    all_gather,
+    all_reduce,
+    all_to_all,
+    collective_permute,
+    operation,
+    reduce_scatter,
+    send_recv,
+)
+from neuron_sim.counters import batches, recorder
+from neuron_sim.device import (
+    dynamo,
+    framework_names,
+    malloc,
+    memory,
+    memory_by_use,
+    stochastic_rounding,
+    world,
+)
+from neuron_sim.diagnostics.watch import Watch
+from neuron_sim.errors import refusal
+from neuron_sim.hooks.hook import Hook, install
+from neuron_sim.names import Version
+from neuron_sim.names.torch_xla_names import ONE_PROCESS_A_CORE
+from neuron_sim.runtime import lifetime, spawning
+from neuron_sim.runtime.event_files import EventFile
+from neuron_sim.runtime.usage import Publisher
+from neuron_sim.settings import Settings
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Those who have something to remember between two calls."""
+
+    recorder: recorder.Recorder
+    watch: Watch
+    memory: memory.Guard
+    publisher: Publisher
+    event_file: EventFile
+
+
+def become_core(current: Settings) -> None:
+    """Make this process a core. Once; before torch_xla has made its client."""
+    malloc.share()
+    memory_by_use.freeze()
+    watch = Watch()
+    guard = memory.Guard(current.instance, watch.note)
+    publisher = Publisher(current.cores_dir, guard.usage)
+    event_file = EventFile(current)
+    # Told of each graph and each step that is counted, in this order.
+    counting = recorder.start(current, [event_file, watch, guard, publisher])
+    world.start(current)
+    operation.start(current)
+    lifetime.start(current, publisher)
+    stochastic_rounding.start(lambda: install(rounding(), lifetime.claim))
+    parts = Parts(counting, watch, guard, publisher, event_file)
+    install([*table(parts), *names(current.framework_version)], lifetime.claim)
+
+
+def table(parts: Parts) -> Iterator[Hook]:
+    """All hooks of a core, but for what `rounding` and `names` add."""
+    yield from _steps(parts)
+    yield from _training(parts)
+    yield from _input(parts)
+    yield from _transfers(parts)
+    yield from _world()
+    yield from _collectives()
+    yield from _refused()
+    yield from _processes(parts)
+
+
+def _steps(on: Parts) -> Iterator[Hook]:
+    """Where pending operations are computed: xm.mark_step is `_xla_step_marker`."""
+    yield Hook(
+        "_XLAC:_xla_step_marker",
+        is_device_use=True,
+        before=(on.memory.before_sync,),
+        after=(on.recorder.step_ended, on.memory.after_sync, on.publisher.step_ended),
+    )
+    for name in ("_xla_sync_multi", "_xla_sync_live_tensors"):
+        before, after = (on.memory.before_sync,), (on.memory.after_sync,)
+        yield Hook(f"_XLAC:{name}", is_device_use=True, before=before, after=after)
+    yield Hook("_XLAC:_xla_wait_device_ops", is_device_use=True)
+    yield Hook("_XLAC:_get_xla_tensors_hlo", is_device_use=True)
+    # torch.compile(backend="openxla"): collectives run between its graphs.
+    bridge = "torch_xla._dynamo.dynamo_bridge"
+    yield Hook(f"{bridge}:UnsupportedNodesCollector.run_node", around=(dynamo.around_run_node,))
+    yield Hook(f"{bridge}:partition_fx_graph_for_cpu_fallback", around=(dynamo.during("trace"),))
+    yield Hook(f"{bridge}:extract_graph_helper", around=(dynamo.during("extract"),))
+
+
+def _training(on: Parts) -> Iterator[Hook]:
+    """Gradients and optimizers."""
+    yield Hook("torch.autograd:backward", around=(on.recorder.around_backward,))
+    optimizer = "torch.optim.optimizer:register_optimizer_step"
+    yield Hook(f"{optimizer}_pre_hook", told=(stochastic_rounding.before_step, memory_by_use.know))
+    yield Hook(f"{optimizer}_post_hook", told=(on.recorder.optimized, stochastic_rounding.after_step))
+
+
+def _input(on: Parts) -> Iterator[Hook]:
+    """Batches: torch's DataLoader, and torch_xla's loaders around it."""
+    loaders = on.watch.loaders
+    yield Hook("torch.utils.data:DataLoader.__init__", around=(loaders.around_init,))
+    yield Hook("torch.utils.data:DataLoader.__iter__", around=(loaders.around_iter,))
+    yield Hook("torch.utils.data.dataloader:_BaseDataLoaderIter.__next__", around=(loaders.around_next,))
+    yield Hook(
+        "torch_xla.distributed.parallel_loader:ParallelLoader.next_item",
+        around=(batches.telling(on.recorder.batch, loaders.came),),
+    )
+
+
+def _transfers(on: Parts) -> Iterator[Hook]:
+    """What the script sends to the device, and values that it fetches from there."""
+    reads = on.watch.reads
+    yield Hook("torch.nn:Module.to", around=(on.memory.around_module_to,))
+    yield Hook("torch:Tensor.to", around=(on.memory.around_tensor_to, reads.around_to))
+    for method, written in (
+        ("item", ".item()"),
+        ("tolist", ".tolist()"),
+        ("cpu", ".cpu()"),
+        ("numpy", ".numpy()"),
+        ("__bool__", "`if tensor:`"),
+        ("__float__", "float(tensor)"),
+        ("__int__", "int(tensor)"),
+        ("__index__", "a tensor as an index"),
+        ("__repr__", "print(tensor)"),
+        ("__format__", "print(tensor)"),
+    ):
+        yield Hook(f"torch:Tensor.{method}", around=(reads.around(written),))
+    yield Hook("torch_xla.core.xla_model:_run_step_closures", around=(reads.around_closures,))
+    yield Hook("_XLAC:_xla_get_cpu_tensors", is_device_use=True)
+    yield Hook("_XLAC:_xla_memory_info", instead=on.memory.info)
+
+
+def _world() -> Iterator[Hook]:
+    """Which cores there are, and which this one is."""
+    for name, instead in (
+        ("_xla_get_default_device_ordinal", world.rank),
+        ("_xla_get_device_ordinal", world.rank),
+        ("_xla_get_process_index", world.rank),
+        ("_xla_get_num_processes", world.size),
+        ("_xla_num_global_devices", world.size),
+        ("_xla_get_replication_devices_count", world.size_unless_alone),
+        ("_xla_get_devices", world.own_device),
+        ("_xla_real_devices", world.own_device),
+        ("_xla_get_all_devices", world.all_devices),
+        ("_xla_get_replication_devices", world.all_devices),
+        ("_xla_set_replication_devices", world.set_devices),
+        ("_xla_get_device_hw_type", world.device_type),
+    ):
+        yield Hook(f"_XLAC:{name}", is_device_use=True, instead=instead)
+    yield Hook("_XLAC:_xla_device_kind", is_device_use=True, around=(world.around_device_kind,))
+    # Scripts may set the variables of stochastic rounding until they first use the device.
+    yield Hook("_XLAC:_xla_get_default_device", is_device_use=True, before=(stochastic_rounding.decide,))
+    yield Hook("_XLAC:_xla_set_default_device", is_device_use=True)
+
+
+def _collectives() -> Iterator[Hook]:
+    """A file of `collectives` each: functions of `_XLAC`, and the kernel for process groups by name."""
+    yield Hook("_XLAC:_xla_all_reduce", instead=all_reduce.one)
+    yield Hook("_XLAC:_xla_all_reduce_inplace", instead=all_reduce.in_place)
+    yield Hook("_c10d_functional::all_reduce", instead=all_reduce.functional)
+
+    yield Hook("_XLAC:_xla_all_gather", instead=all_gather.one)
+    yield Hook("_XLAC:_xla_all_gather_out", instead=all_gather.into)
+    yield Hook("_XLAC:_xla_all_gather_coalesced", instead=all_gather.several)
+    yield Hook("_XLAC:_xla_all_gather_coalesced_out", instead=all_gather.into)
+    yield Hook("_c10d_functional::all_gather_into_tensor", instead=all_gather.functional)
+
+    yield Hook("_XLAC:_xla_reduce_scatter", instead=reduce_scatter.one_or_several)
+    yield Hook("_XLAC:_xla_reduce_scatter_out", instead=reduce_scatter.into)
+    yield Hook("_XLAC:_xla_reduce_scatter_coalesced", instead=reduce_scatter.one_or_several)
+    yield Hook("_XLAC:_xla_reduce_scatter_coalesced_out", instead=reduce_scatter.into)
+    yield Hook("_c10d_functional::reduce_scatter_tensor", instead=reduce_scatter.functional)
+
+    yield Hook("_XLAC:_xla_all_to_all", instead=all_to_all.one)
+    yield Hook("_c10d_functional::all_to_all_single", instead=all_to_all.functional)
+
+    yield Hook("_XLAC:_xla_collective_permute", instead=collective_permute.one)
+    yield Hook("_c10d_functional::broadcast", instead=collective_permute.broadcast)
+
+    yield Hook("_XLAC:_xla_send", instead=send_recv.send)
+    yield Hook("_XLAC:_xla_recv", instead=send_recv.recv)
+
+
+def _refused() -> Iterator[Hook]:
+    """What lies below names that `names` refuses, for whoever gets there another way."""
+    for name, feature in (
+        ("_xla_force_spmd_device", "SPMD (xr.use_spmd)"),
+        ("_xla_set_auto_sharding", "auto-sharding"),
+        ("_xla_mark_sharding", "xs.mark_sharding"),
+        ("_xla_annotate_custom_sharding", "custom sharding"),
+        ("_mark_manual_sharding", "manual sharding"),
+        ("_xla_spmd_all_reduce", "SPMD all_reduce"),
+        ("_xla_spmd_reduce_scatter", "SPMD reduce_scatter"),
+    ):
+        yield Hook(f"_XLAC:{name}", instead=refusal(feature, ONE_PROCESS_A_CORE))
+    yield Hook("_XLAC:_xla_tpu_custom_call", instead=refusal("a TPU custom call"))
+
+
+def _processes(on: Parts) -> Iterator[Hook]:
+    """`xmp.spawn` and `torch_xla.launch`, and the end of a process."""
+    yield Hook("torch_xla._internal.pjrt:run_multiprocess", around=(spawning.around_launch,))
+    yield Hook("torch_xla._internal.pjrt:_run_thread_per_device", around=(spawning.around_process,))
+    yield Hook("sys:excepthook", before=(on.recorder.failed,))
+    # Called from the last to the first. What `lifetime` registers when it claims comes before all of them.
+    yield Hook("atexit:register", told=(on.event_file.finish, on.recorder.end, on.memory.leave))
+
+
+def rounding() -> Iterator[Hook]:
+    """NEURON_RT_STOCHASTIC_ROUNDING_EN=1: torch_xla's kernels whose bf16 result comes from an fp32 value."""
+    for name in (
+        "add.Tensor", "sub.Tensor", "mul.Tensor", "div.Tensor", "rsub.Tensor",
+        "addcmul", "addcdiv", "lerp.Scalar", "lerp.Tensor",
+        "sqrt", "rsqrt", "reciprocal", "pow.Tensor_Scalar",
+    ):  # fmt: skip
+        yield Hook(f"aten::{name}", around=(stochastic_rounding.around_arithmetic(name),))
+    yield Hook("aten::_to_copy", around=(stochastic_rounding.around_cast,))
+    yield Hook("aten::copy", around=(stochastic_rounding.around_copy,))
+
+
+def names(framework_version: Version) -> Iterator[Hook]:
+    """The names of `names`, as the job's framework_version has them."""
+    for entry, function in framework_names.refused():
+        yield Hook(entry, instead=function)
+    for entry, function in framework_names.old(framework_version):
+        yield Hook(entry, instead=function, is_new=True)
+    for entry, around in framework_names.newer(framework_version):
+        yield Hook(entry, around=(around,))

@@ -1,0 +1,237 @@
+"""Why a peer does not come: it has ended, it waits elsewhere, or it is late. And the words for it."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from neuron_sim.errors import CollectiveError, MismatchError, PeerLostError
+from neuron_sim.interconnect.region import FAILED, LEFT, Region
+
+_COUNT = np.uint64(0xFFFFFFFF)
+SCRIPT_ENDED = "ended: its script has run to its end"
+_SCRIPT_FAILED = "ended: its script has failed, see its own error"
+_LOOKS = 4
+CHANNEL_ADVICE = "Each xm.recv needs an xm.send with the same channel_id on another rank."
+ADVICE = "On trn1 this hangs or corrupts data: all ranks must call the same collectives in the same order."
+
+
+class Peers:
+    """The other workers of this host, as the region and the system show them."""
+
+    def __init__(self, region: Region, first_rank: int) -> None:
+        """``first_rank``: the global rank of the host's first worker."""
+        self._region = region
+        self._first = first_rank
+        self._cycle: tuple[tuple[int, int], ...] = ()
+        self._still = b""
+        self._still_looks = 0
+
+    def check(self, missing: Sequence[int]) -> None:
+        """Raise PeerLostError when one of these has ended."""
+        ended = self._ended((), missing)
+        if ended is not None:
+            raise ended
+
+    def reason(
+        self, members: Sequence[int], missing: Sequence[int], waited_s: float | None
+    ) -> CollectiveError | None:
+        """Why these do not come, or None when they still may. ``waited_s``: more than that is too long."""
+        error = self._waits_in_a_circle() or self._other_operation() or self._ended(members, missing)
+        if error is None and waited_s is not None:
+            names = ", ".join(str(self._first + peer) for peer in missing)
+            doing = "; ".join(f"rank {self._first + peer} {self._doing(peer)}" for peer in missing[:4])
+            error = PeerLostError(
+                f"rank {names} did not come within {waited_s:.0f} s ({doing}); {self._mine()}"
+            )
+        return error
+
+    def silence(self, sender: int | None, action: str, waited_s: float | None) -> CollectiveError | None:
+        """Why nobody does what this worker waits for, or None when somebody still may.
+
+        ``sender``: the only one that can, when it is known; ``action``: "send on channel 7".
+        """
+        region = self._region
+        others = [worker for worker in range(region.workers) if worker != region.index]
+        # Who has died may have been meant; who has left counts only when nobody else is there.
+        suspects = [peer for peer in others if region.pids[peer] != LEFT or region.lost[peer]]
+        error: CollectiveError | None = self._ended((), [sender] if sender is not None else suspects)
+        if error is None:
+            error = self.nobody_left(waited_s, action) or self._nobody_moves()
+        return error
+
+    def nobody_left(self, waited_s: float | None, action: str = "receive") -> PeerLostError | None:
+        """All others have ended, or the time is over."""
+        region = self._region
+        others = [worker for worker in range(region.workers) if worker != region.index]
+        if all(self._how(peer) is not None for peer in others):
+            return PeerLostError(f"no other rank is left that could {action}; {self._mine()}")
+        if waited_s is None:
+            return None
+        doing = "; ".join(f"{self.name(peer)} {self._doing(peer)}" for peer in others[:4])
+        return PeerLostError(f"nobody came to {action} within {waited_s:.0f} s ({doing}); {self._mine()}")
+
+    def name(self, worker: int) -> str:
+        """``rank 17``: the worker by its global rank."""
+        return f"rank {self._first + worker}"
+
+    def mismatch(self, members: Sequence[int], slots: Sequence[int]) -> str:
+        """The message when these workers' slots describe different things."""
+        lines = "\n".join(
+            f"  rank {self._first + worker}: {self._region.text(worker, slot)}"
+            for worker, slot in zip(members, slots, strict=True)
+        )
+        return f"the ranks of this group called different collectives:\n{lines}\n{ADVICE}"
+
+    def _ended(self, members: Sequence[int], missing: Sequence[int]) -> PeerLostError | None:
+        """About one that has ended: missing itself, or amid the group's operation, or missed by such a one."""
+        region = self._region
+        concerned = [*missing, *(peer for peer in members if region.current[peer] != region.finished[peer])]
+        for peer in concerned:
+            if peer == region.index:
+                continue
+            # Its own loss is the cause, and what it has ended with only what follows from that.
+            cause = int(region.lost[peer]) - 1 if region.lost[peer] else peer
+            how = self._how(cause)
+            if how is not None:
+                region.lost[region.index] = cause + 1
+                seat = region.seat(cause)
+                where = f" (it was in {place(seat.text)})" if seat.busy and seat.text else ""
+                return PeerLostError(
+                    f"rank {self._first + cause} {how}{where}; {self._mine()}. "
+                    "All ranks must call the same collectives equally often."
+                )
+        return None
+
+    def _how(self, worker: int) -> str | None:
+        """How it has ended; None while it runs, and before it has attached: it may still be importing."""
+        pid = int(self._region.pids[worker])
+        if pid == LEFT:
+            return SCRIPT_ENDED
+        if pid == FAILED:
+            return _SCRIPT_FAILED
+        return end_of(pid) if pid else None
+
+    def _other_operation(self) -> MismatchError | None:
+        """Some have come to this meeting, but for something else."""
+        region, me = self._region, self._region.index
+        mine = region.meetings[me] & _COUNT
+        theirs = region.meetings[:, me] & _COUNT
+        own = what(region.seat(me).text)
+        for peer in range(region.workers):
+            if peer == me or mine[peer] == 0 or mine[peer] != theirs[peer]:
+                continue
+            seat = region.seat(peer)
+            # Only who waits in the very operation in which it came to meet this worker.
+            here = int(region.meetings[peer, me] >> np.uint64(32)) == int(region.current[peer])
+            now = int(region.meetings[me, peer] >> np.uint64(32)) == int(region.current[me])
+            if here and now and seat.busy and what(seat.text) != own:
+                both = sorted((me, peer))
+                return MismatchError(self.mismatch(both, [int(region.current[w]) % 2 for w in both]))
+        return None
+
+    def _waits_in_a_circle(self) -> MismatchError | None:
+        """Workers that wait for each other in different groups; found when two looks agree."""
+        circle = self._circle()
+        seen = tuple((worker, int(self._region.current[worker])) for worker in circle)
+        before, self._cycle = self._cycle, seen
+        if not circle or seen != before:
+            return None
+        lines = "\n".join(
+            f"  rank {self._first + worker}: {self._region.seat(worker).text}, "
+            f"waits for rank {self._first + circle[(number + 1) % len(circle)]}"
+            for number, worker in enumerate(circle)
+        )
+        return MismatchError(f"these ranks wait for each other in different collectives:\n{lines}\n{ADVICE}")
+
+    def _circle(self) -> list[int]:
+        """A circle of waits that this worker's own wait leads into."""
+        region = self._region
+        counts = (region.meetings & _COUNT).astype(np.int64)
+        busy = region.current != region.finished
+        awaits = (counts > counts.T) & busy[:, None]
+        return circle_from(region.index, awaits)
+
+    def _nobody_moves(self) -> MismatchError | None:
+        """All workers that are left sleep, and nothing has changed over several looks: nobody can wake any."""
+        region = self._region
+        alive = [worker for worker in range(region.workers) if self._how(worker) is None]
+        asleep = all(region.pids[worker] and region.asleep[worker] for worker in alive)
+        state = (region.current, region.progress, region.meetings, region.letters, region.fetched)
+        now = b"".join(words.tobytes() for words in state) if asleep else b""
+        self._still_looks = self._still_looks + 1 if asleep and now == self._still else 0
+        self._still = now
+        if self._still_looks < _LOOKS:
+            return None
+        lines = "\n".join(f"  {self.name(worker)}: {region.seat(worker).text}" for worker in alive)
+        return MismatchError(f"each of these ranks waits, and none can go on:\n{lines}\n{CHANNEL_ADVICE}")
+
+    def _doing(self, peer: int) -> str:
+        seat = self._region.seat(peer)
+        if not seat.pid:
+            return "has not started"
+        return f"waits in {place(seat.text)}" if seat.busy else "is not in a collective"
+
+    def _mine(self) -> str:
+        me = self._region.index
+        return f"rank {self._first + me} waited in {place(self._region.seat(me).text)}"
+
+
+def circle_from(start: int, awaits: np.ndarray) -> list[int]:
+    """A circle in ``awaits`` that can be reached from ``start``, smallest index first; empty without one."""
+    path: list[int] = []
+    done: set[int] = set()
+
+    def visit(node: int) -> list[int]:
+        if node in path:
+            return path[path.index(node) :]
+        if node in done:
+            return []
+        path.append(node)
+        for following in np.flatnonzero(awaits[node]).tolist():
+            if found := visit(following):
+                return found
+        path.pop()
+        done.add(node)
+        return []
+
+    circle = visit(start)
+    first = circle.index(min(circle)) if circle else 0
+    return circle[first:] + circle[:first]
+
+
+def what(text: str) -> str:
+    """The part of a description that must be equal on all ranks: without the place in the script."""
+    return text.rpartition(" at ")[0] or text
+
+
+def place(text: str) -> str:
+    """``all_reduce at train.py:88`` from a description in full."""
+    doing, _, where = text.rpartition(" at ")
+    return f"{doing.split(' ')[0]} at {where}" if doing else text.split(" ")[0]
+
+
+def how_ended(code: int) -> str:
+    """``exited with signal SIGKILL (9)`` or ``exited with code 3``; a signal is a negative code."""
+    if code >= 0:
+        return f"exited with code {code}"
+    try:
+        return f"exited with signal {signal.Signals(-code).name} ({-code})"
+    except ValueError:
+        return f"exited with signal {-code}"
+
+
+def end_of(pid: int) -> str | None:
+    """How a process has ended, as far as the system still shows it; None while it runs."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except (FileNotFoundError, ProcessLookupError):
+        return f"ended: there is no process {pid} any more"
+    if fields[0] not in "ZX":
+        return None
+    # The last field is what wait() gives the parent, which has not asked yet.
+    status = int(fields[-1])
+    return how_ended(-(status & 0x7F) if status & 0x7F else status >> 8)

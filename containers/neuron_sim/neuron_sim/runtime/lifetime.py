@@ -1,0 +1,87 @@
+"""A process as a core: it joins its peers, claims its cores at the first use of the device, and leaves.
+
+Claimed is at the first use and never at import, as the Neuron runtime does it. The table of
+hooks says which functions are a use. What never passes through Python (`tensor.to("xla")`
+and nothing else) claims at the next synchronisation.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+from datetime import datetime, timezone
+
+from neuron_sim import settings
+from neuron_sim.collectives import operation
+from neuron_sim.device import world
+from neuron_sim.errors import CoreBusyError
+from neuron_sim.runtime import busy_message, claims, cores
+from neuron_sim.runtime.usage import Publisher
+
+_current: settings.Settings
+_publisher: Publisher | None = None
+_claimed = False
+"""Also true in forked children of a process that has claimed: they share its cores."""
+
+
+def start(current: settings.Settings, publisher: Publisher) -> None:
+    """Nothing is claimed yet."""
+    global _current, _publisher
+    _current, _publisher = current, publisher
+
+
+def join() -> None:
+    """Let the other cores of this host notice when this one ends. Only for a process that will call `leave`."""
+    operation.join()
+
+
+def claim() -> None:
+    """Hold this process's cores from now on. Idempotent.
+
+    Raises:
+        CoreBusyError: another process holds one of them.
+        TopologyError: the host does not have them.
+    """
+    global _claimed
+    if _claimed:
+        return
+    # Whether the host has a core for each worker at all is said first: it explains more.
+    world.me()
+    request = cores.request(settings.core_wish(), _current.cores, _current.instance_type)
+    try:
+        held = claims.claim(_current.cores_dir, request, _current.cores)
+    except CoreBusyError as error:
+        _log(str(error))
+        raise CoreBusyError(
+            f"{error}. {busy_message.explain(_current.cores_dir, request, _current.cores)}"
+        ) from None
+    _claimed = True
+    atexit.register(_at_exit, os.getpid())
+    if _publisher is not None:
+        _publisher.start(held)
+
+
+def leave(*, failed: bool = False) -> None:
+    """The script has ended: its cores are free, and who still waits for it in a collective gets an error."""
+    operation.leave(failed=failed)
+    _release()
+
+
+def _release() -> None:
+    if _publisher is not None:
+        _publisher.end()
+    claims.release()
+
+
+def _at_exit(pid: int) -> None:
+    if os.getpid() == pid:
+        _release()
+
+
+def _log(message: str) -> None:
+    """In the form of the Neuron runtime's own log, for whoever searches logs for it."""
+    now = datetime.now(timezone.utc)
+    stamp = f"{now:%Y-%b-%d %H:%M:%S.%f}"
+    place = f"{os.getpid()}:{os.getpid()}"
+    sys.stderr.write(f"{stamp} {place} ERROR   NRT:nrt_allocate_neuron_cores               {message}\n")

@@ -1,0 +1,86 @@
+"""`xmp.spawn` and `torch_xla.launch`: each process that they start is a core from its first to its last line.
+
+torch_xla starts a pool of processes, and tells each its ordinal in the call that runs
+the user's function. A process of a pool outlives that function, and one that was forked
+runs no exit handlers: what torchrun's workers do at their start and end is done around
+the function here.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+import traceback
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+from torch_xla._internal import pjrt
+
+from neuron_sim.counters import recorder
+from neuron_sim.errors import PeerLostError
+from neuron_sim.interconnect import region
+from neuron_sim.interconnect.communicator import LAUNCH_VARIABLE
+from neuron_sim.runtime import lifetime
+
+_ORDINAL = "NEURON_PJRT_PROCESS_INDEX"
+
+
+def around_launch(run_multiprocess: Callable[..., Any]) -> Callable[..., Any]:
+    """Around torch_xla's start of a pool: the shared memory is of this launch, and gone with it."""
+
+    @functools.wraps(run_multiprocess)
+    def launch(*arguments: Any, **keywords: Any) -> Any:
+        before = os.environ.get(LAUNCH_VARIABLE)
+        # Also a second launch of the same process must not meet what a first has left.
+        os.environ[LAUNCH_VARIABLE] = name = uuid.uuid4().hex
+        try:
+            return run_multiprocess(*arguments, **keywords)
+        finally:
+            region.forget(name)
+            if before is None:
+                del os.environ[LAUNCH_VARIABLE]
+            else:
+                os.environ[LAUNCH_VARIABLE] = before
+
+    return launch
+
+
+def around_process(run: Callable[..., Any]) -> Callable[..., Any]:
+    """Around what runs in each process of a pool.
+
+    It goes to the processes by its name, so what is put around it has the same one.
+    """
+
+    @functools.wraps(run)
+    def core(
+        local_rank: int,
+        local_world_size: int,
+        fn: Callable[[], Any],
+        initializer_fn: Callable[[int, int], None],
+    ) -> Any:
+        if initializer_fn is not pjrt.initialize_multiprocess:
+            return run(local_rank, local_world_size, fn, initializer_fn)
+        if "TORCHELASTIC_RUN_ID" not in os.environ:
+            # torch_xla sets it too, with the first use of the device: too late for the counters.
+            os.environ[_ORDINAL] = str(local_rank)
+        recorder.begin()
+        lifetime.join()
+        failed = True
+        try:
+            result = run(local_rank, local_world_size, fn, initializer_fn)
+            failed = False
+            return result
+        except Exception as error:
+            recorder.failed()
+            if local_rank and not isinstance(error, PeerLostError):
+                # torch_xla shows the error of the first process that has one: as a rule that waited for this one.
+                sys.stderr.write(f"rank {local_rank} has failed:\n{traceback.format_exc()}")
+                sys.stderr.flush()
+            raise
+        finally:
+            recorder.end()
+            lifetime.leave(failed=failed)
+
+    return core

@@ -1,0 +1,47 @@
+"""What a job needs of this machine, checked one by one; each failure names its fix."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+from windtunnel_local.runner import runner_kind
+from windtunnel_local.runner.kind import Check
+from windtunnel_local.settings import Settings
+
+_MIN_FREE_GIB = 5
+_MIN_MEMORY_GIB = 4
+
+
+def examine(settings: Settings) -> Sequence[Check]:
+    """All checks of this machine, and of the runner that the settings name. Blocks: seconds at most."""
+    machine = [_home(settings), _disk(settings), _memory()]
+    return [*machine, *runner_kind(settings.runner).checks(settings)]
+
+
+def _home(settings: Settings) -> Check:
+    folder = _existing(settings.home)
+    if os.access(folder, os.W_OK | os.X_OK):
+        return Check("home", True, str(settings.home))
+    return Check(
+        "home", False, f"{settings.home} cannot be written", "Set WINDTUNNEL_HOME to a directory of yours."
+    )
+
+
+def _disk(settings: Settings) -> Check:
+    free = shutil.disk_usage(_existing(settings.home)).free / 2**30
+    fix = f"Free at least {_MIN_FREE_GIB} GiB, or set WINDTUNNEL_HOME to a larger disk."
+    return Check("disk", free >= _MIN_FREE_GIB, f"{free:.1f} GiB free", "" if free >= _MIN_FREE_GIB else fix)
+
+
+def _memory() -> Check:
+    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    enough = total >= _MIN_MEMORY_GIB
+    fix = "Rehearse with fewer cores: local_cores=1 or WINDTUNNEL_LOCAL_CORES=1."
+    return Check("memory", enough, f"{total:.1f} GiB, {os.cpu_count()} CPUs", "" if enough else fix)
+
+
+def _existing(path: Path) -> Path:
+    return next(folder for folder in (path, *path.parents) if folder.exists())

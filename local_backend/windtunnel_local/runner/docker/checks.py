@@ -1,0 +1,35 @@
+"""What `windtunnel doctor` looks at for the `docker` runner."""
+
+from __future__ import annotations
+
+from windtunnel_local.runner.docker.client import Engine
+from windtunnel_local.runner.docker.image import image_status
+from windtunnel_local.runner.docker.settings import DockerSettings
+from windtunnel_local.runner.kind import Check
+from windtunnel_local.service.ground.errors import RunnerError
+
+
+def docker_checks(settings: DockerSettings) -> list[Check]:
+    """The engine and the image. Blocks for the engine's answers: seconds at most."""
+    engine = Engine()
+    try:
+        return [_engine(engine), _image(settings, engine)]
+    finally:
+        engine.close()
+
+
+def _engine(engine: Engine) -> Check:
+    try:
+        version = engine.client().version()["Version"]
+    except RunnerError as error:
+        return Check("docker", False, str(error))
+    return Check("docker", True, f"engine {version}")
+
+
+def _image(settings: DockerSettings, engine: Engine) -> Check:
+    try:
+        status = image_status(settings, engine=engine)
+    except RunnerError as error:
+        return Check("image", False, str(error), "See `docker` above.")
+    fix = "" if status.state == "current" else "Run `windtunnel image build`; the first job would do it, too."
+    return Check("image", status.state == "current", f"{status.image} is {status.state}", fix)

@@ -1,0 +1,161 @@
+"""A `ContainerPlan` as the engine's API takes it: pure translation, no calls."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from docker.types import LogConfig
+from docker.types import Mount as EngineMount
+
+from windtunnel_local.runner.docker import kept_containers
+from windtunnel_local.runner.host_network import HostNetwork
+from windtunnel_local.service.ground.containers import ContainerPlan, Mount
+
+HOME_LABEL = "windtunnel.home"
+JOB_LABEL = "windtunnel.job"
+HOST_LABEL = "windtunnel.host"
+
+CA_BUNDLE_TARGET = "/opt/windtunnel/host/ca-bundle.crt"
+"""Where a job sees the host's CA certificates."""
+
+_PIDS_LIMIT = 32768
+"""32 workers with the thread pools of XLA, OpenMP and gRPC are legitimate; a fork bomb is not."""
+_ROOT_CAPABILITIES = ["CHOWN", "DAC_OVERRIDE", "FOWNER", "SETGID", "SETUID"]
+"""What apt-get and tar need when the job runs as root; another user gets no capability at all."""
+_LOG_LIMIT = "1t"
+"""Explicit, because a daemon.json may rotate logs away before they are read."""
+
+
+_JOB_CHARACTERS = 28
+"""Of a job's name in an engine-side name: with prefix, host and dashes at most 63."""
+
+
+def _short(job: str) -> str:
+    """The job's name, or its end with a hash of the whole: default names differ in their last characters."""
+    if len(job) <= _JOB_CHARACTERS:
+        return job
+    digest = hashlib.sha256(job.encode()).hexdigest()[:8]
+    return f"{digest}-{job[len(digest) + 1 - _JOB_CHARACTERS :].lstrip('-')}"
+
+
+@dataclass(frozen=True)
+class Names:
+    """Engine-side names of one home's jobs: two homes never clash, whatever their jobs are called.
+
+    The names are host names too, in the engine's DNS: one of more than 63 characters makes every
+    reverse look-up of a peer wait for 10 s. A job's name alone may have 63, so a long one is cut.
+    """
+
+    home: Path
+
+    @property
+    def _prefix(self) -> str:
+        return f"windtunnel-{hashlib.sha256(str(self.home).encode()).hexdigest()[:8]}"
+
+    def container(self, job: str, host: str) -> str:
+        """The name of a host's container."""
+        return f"{self._prefix}-{_short(job)}-{host}"
+
+    @property
+    def shared_network(self) -> str:
+        """The name of the network of all jobs that have none of their own; no job's name has a "_"."""
+        return f"{self._prefix}_jobs"
+
+    def network(self, job: str) -> str:
+        """The name of a job's network."""
+        return f"{self._prefix}-{_short(job)}"
+
+    def labels(self, job: str | None = None, host: str | None = None) -> dict[str, str]:
+        """Labels of everything of this home, or of one job, or of one host."""
+        labels = {HOME_LABEL: str(self.home)}
+        if job is not None:
+            labels[JOB_LABEL] = job
+        if host is not None:
+            labels[HOST_LABEL] = host
+        return labels
+
+
+def container_arguments(plan: ContainerPlan, names: Names, network: HostNetwork) -> dict[str, Any]:
+    """Arguments of the engine's create call, apart from its host and networking configuration."""
+    return {
+        "image": plan.image,
+        "command": list(plan.command) or None,
+        "entrypoint": list(plan.entrypoint) if plan.entrypoint is not None else None,
+        "name": names.container(plan.job, plan.host),
+        "hostname": plan.host,
+        "environment": environment(plan, network),
+        "user": plan.user,
+        **kept_containers.arguments(plan),
+        "labels": {**plan.labels, **kept_containers.labels(plan), **names.labels(plan.job, plan.host)},
+    }
+
+
+def host_arguments(plan: ContainerPlan, network: HostNetwork, own_network: str | None) -> dict[str, Any]:
+    """Arguments of the host configuration: limits, isolation, mounts. ``own_network``: id of the plan's network.
+
+    ``init``: a first process that forwards SIGTERM to `train` and reaps orphans. Without it
+    `train` itself would be process 1, for which the kernel drops a SIGTERM that it has no
+    handler for, and every stop would last until SIGKILL.
+    """
+    mounts = list(plan.mounts)
+    if network.ca_bundle is not None:
+        mounts.append(Mount(str(network.ca_bundle), CA_BUNDLE_TARGET, read_only=True))
+    arguments: dict[str, Any] = {
+        "init": True,
+        "mounts": [EngineMount(m.target, m.source, type="bind", read_only=m.read_only) for m in mounts],
+        "shm_size": plan.shm_bytes,
+        "pids_limit": _PIDS_LIMIT,
+        "cap_drop": ["ALL"],
+        "cap_add": _ROOT_CAPABILITIES if runs_as_root(plan.user) else [],
+        "security_opt": ["no-new-privileges"],
+        "log_config": LogConfig(type=LogConfig.types.JSON, config={"max-size": _LOG_LIMIT}),
+    }
+    if plan.memory_bytes is not None:
+        # Equal: no swap. A job that is too large shall fail as it would on the instance, not crawl.
+        arguments |= {"mem_limit": plan.memory_bytes, "memswap_limit": plan.memory_bytes}
+    if plan.network == "none":
+        arguments |= {"network_mode": "none", "extra_hosts": {plan.host: "127.0.0.1"}}
+    else:
+        arguments["network_mode"] = own_network
+        if plan.isolated:
+            # The engine's own resolver answers for the peers. Whatever it does not know it would ask of
+            # the host's name servers, some engines even from the host's side: here it asks nobody.
+            arguments |= {"dns": ["127.0.0.1"], "dns_opt": ["timeout:1", "attempts:1"]}
+    return arguments
+
+
+def network_arguments(isolated: bool) -> dict[str, Any]:
+    """Arguments of the engine's call that makes a job's own network.
+
+    An internal network lets its hosts see each other. By itself it also lets them reach the host at
+    the bridge's address, and through that all its services: so the bridge gets no address.
+    """
+    if not isolated:
+        return {"driver": "bridge"}
+    return {
+        "driver": "bridge",
+        "internal": True,
+        "options": {"com.docker.network.bridge.inhibit_ipv4": "true"},
+    }
+
+
+def has_own_network(plan: ContainerPlan) -> bool:
+    """Whether the plan wants a network of the job's own."""
+    return plan.network not in (None, "none")
+
+
+def environment(plan: ContainerPlan, network: HostNetwork) -> Mapping[str, str]:
+    """The plan's environment, on top of what pip needs on this host. An isolated job gets no proxies."""
+    if plan.isolated or plan.network == "none":
+        network = HostNetwork(ca_bundle=network.ca_bundle)
+    own = plan.environment if plan.keeper is None else plan.keeper.environment
+    return {**network.job_environment(CA_BUNDLE_TARGET), **own}
+
+
+def runs_as_root(user: str | None) -> bool:
+    """Whether a ``uid:gid`` (None: the image's default) means root."""
+    return user is None or user.split(":")[0] in ("", "0", "root")

@@ -1,0 +1,187 @@
+"""Containers that are kept for a next job: what they are labelled with, and how they are spoken to."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import logging
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from docker.errors import APIError, NotFound
+
+from windtunnel_local.runner.docker.client import Engine, engine_errors
+from windtunnel_local.runner.docker.keeper_orders import Orders
+from windtunnel_local.service.ground.containers import ContainerPlan, ContainerState
+
+_log = logging.getLogger(__name__)
+
+KEEPER_LABEL = "windtunnel.keeper"
+"""Of a kept container: the folder, on this machine, through which it gets its orders."""
+SHAPE_LABEL = "windtunnel.shape"
+"""Of a kept container: what cannot change any more, as a hash."""
+KNOCK = "SIGURG"
+"""Tells a keeper to look at its folder; a process without a handler for it ignores it."""
+
+_COMMAND = "windtunnel-keeper"
+_CLEAN_PATIENCE_S = 15.0
+_KILL_PATIENCE_S = 5.0
+_POLL_S = 0.03
+
+
+def arguments(plan: ContainerPlan) -> dict[str, Any]:
+    """What of the engine's create call differs for a container that is kept."""
+    if plan.keeper is None:
+        return {}
+    return {
+        "entrypoint": [_COMMAND],
+        "command": [plan.keeper.target],
+    }
+
+
+def labels(plan: ContainerPlan) -> dict[str, str]:
+    """By which a kept container is known, and compared with what a job wants."""
+    if plan.keeper is None:
+        return {}
+    return {KEEPER_LABEL: plan.keeper.folder, SHAPE_LABEL: shape(plan)}
+
+
+def shape(plan: ContainerPlan) -> str:
+    """A hash of all that a running container cannot change for another job."""
+    fixed = replace(plan, command=(), entrypoint=None, environment={}, labels={})
+    text = json.dumps(asdict(fixed), sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def orders_of(found: Mapping[str, Any]) -> Orders | None:
+    """The orders of an inspected container; None: it is not one that is kept."""
+    folder = (found["Config"].get("Labels") or {}).get(KEEPER_LABEL)
+    return Orders(Path(folder)) if folder else None
+
+
+def state_of(orders: Orders, container: ContainerState) -> ContainerState:
+    """The state of a kept container's job: ``container`` is what the engine says of the container.
+
+    Without an order there is no process of a job: "created" while the container can take one.
+    """
+    if container.status in ("created", "absent"):
+        return container
+    if orders.current() is None:
+        return ContainerState("created" if container.status == "running" else "absent")
+    ended, started_at = orders.ended(), _moment(orders.started())
+    if ended is not None:
+        code = ended.get("exit_code")
+        return ContainerState(
+            "exited",
+            exit_code=code if isinstance(code, int) else 1,
+            oom_killed=ended.get("oom_killed") is True,
+            started_at=started_at,
+            finished_at=_moment(ended),
+        )
+    return replace(container, started_at=started_at or container.started_at)
+
+
+class Keeping:
+    """Calls to kept containers, by their names. Safe from several threads."""
+
+    def __init__(self, engine: Engine) -> None:
+        """Connects when it is first used."""
+        self._engine = engine
+
+    def knock(self, container: str) -> None:
+        """Have the keeper look at its folder now; one that is gone is no error."""
+        with engine_errors(f"signal {container}"), contextlib.suppress(NotFound):
+            try:
+                self._engine.client().api.kill(container, KNOCK)
+            except APIError as error:
+                if error.status_code != 409:
+                    raise
+
+    def give(self, container: str, orders: Orders, plan: ContainerPlan) -> None:
+        """Order the plan's process. Idempotent."""
+        command = [*(plan.entrypoint or ()), *plan.command]
+        orders.give(command, plan.environment)
+        self.knock(container)
+
+    def kill(self, container: str, orders: Orders) -> bool:
+        """End the job's process with SIGKILL, and keep the container; False: the keeper does not answer."""
+        orders.kill()
+        self.knock(container)
+        return _soon(lambda: orders.ended() is not None, _KILL_PATIENCE_S)
+
+    def _reset(self, container: str, orders: Orders, until: datetime) -> bool:
+        """Make the container fit for another job, whose process will find nothing of this one.
+
+        False: it cannot be; the reason is logged. Idempotent.
+        """
+        orders.keep_until(until.timestamp())
+        if orders.current() is None:
+            return True
+        if orders.ended() is None:
+            return False
+        identity = orders.clean()
+        self.knock(container)
+        if not _soon(lambda: orders.cleaned(identity) is not None, _CLEAN_PATIENCE_S):
+            _log.info("%s is not kept: its keeper does not answer.", container)
+            return False
+        problems = list(orders.cleaned(identity) or ())
+        if problems:
+            _log.info("%s is not kept: %s", container, "; ".join(problems[:5]))
+            return False
+        orders.withdraw()
+        return True
+
+    def retain(self, containers: Mapping[str, ContainerPlan], until: datetime) -> bool:
+        """`Runner.retain` of the containers of these names."""
+        for name in containers:
+            found = self.inspect(name)
+            orders = orders_of(found) if found and found["State"]["Status"] == "running" else None
+            if orders is None or not self._reset(name, orders, until):
+                return False
+        return True
+
+    def fits(self, containers: Mapping[str, ContainerPlan]) -> bool:
+        """`Runner.fits` of the containers of these names."""
+        for name, plan in containers.items():
+            found = self.inspect(name)
+            if found is None or found["State"]["Status"] != "running":
+                return False
+            orders = orders_of(found)
+            if orders is None or orders.current() is not None:
+                return False
+            if found["Config"]["Labels"].get(SHAPE_LABEL) != shape(plan):
+                return False
+            with engine_errors(f"look at the image {plan.image}"):
+                if self._engine.client().images.get(plan.image).id != found["Image"]:
+                    return False  # built anew since
+        return True
+
+    def inspect(self, container: str) -> dict[str, Any] | None:
+        """What the engine says of it; None: there is none."""
+        with engine_errors(f"look at {container}"):
+            try:
+                found: dict[str, Any] = self._engine.client().api.inspect_container(container)
+            except NotFound:
+                return None
+        return found
+
+
+def _soon(condition: Callable[[], bool], patience_s: float) -> bool:
+    deadline = time.monotonic() + patience_s
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(_POLL_S)
+    return True
+
+
+def _moment(record: Mapping[str, Any] | None) -> datetime | None:
+    try:
+        return datetime.fromisoformat(record["at"]) if record else None
+    except (KeyError, TypeError, ValueError):
+        return None

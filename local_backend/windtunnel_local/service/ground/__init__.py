@@ -1,0 +1,1 @@
+"""What everything else in the service stands on: the job as data, its states, and the ports to the outside."""

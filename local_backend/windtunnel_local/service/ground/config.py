@@ -1,0 +1,73 @@
+"""What the service is told by whoever wires it: plain, frozen data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from windtunnel_local.service.ground.job import SpotClock
+from windtunnel_local.service.ground.job_paths import JobPaths
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How long the service's threads wait. Tests wait less."""
+
+    tick_s: float = 0.25
+    """Between two looks at the clock and the record."""
+    retry_s: float = 0.5
+    """Before a job goes on whose record could not be read or written; longer each time."""
+    stalled_s: float = 0.5
+    """Before output is followed again that the store could not take, or that the engine was not there for."""
+    checkpoints_s: float = 1.0
+    """Between two looks at a job's checkpoints: one that has not changed meanwhile is stored."""
+    clean_up_s: float = 20.0
+    """For a job that has ended to be cleaned up, before DeleteTrainingJob is refused."""
+
+
+@dataclass(frozen=True)
+class ServiceConfig:
+    """One backend's identity, places and limits."""
+
+    home: Path
+    """WINDTUNNEL_HOME, absolute."""
+    account_id: str
+    region: str
+    image: str
+    """The local training image that stands in for AWS's Neuron images."""
+    image_contents: str | None = None
+    """The versions in it, as text for a job's log; None: they are not known, and nothing is said."""
+    user: str | None = None
+    """``uid:gid`` of everything a job writes; None leaves it to the image."""
+    memory_cap_bytes: int | None = None
+    """Most memory of one container; the instance's own memory where that is smaller."""
+    stop_grace_s: float = 120.0
+    """From SIGTERM to SIGKILL."""
+    max_cores: int = 2**31
+    """Most simulated cores of all jobs that run at once; further jobs wait."""
+    max_memory_bytes: int = 2**63
+    """Most memory that is reserved for all jobs that run at once; further jobs wait."""
+    spot_interruptions: int = 0
+    """How often each managed spot job is interrupted, unless it says so itself."""
+    spot_seed: int = 0
+    """What the moments of the interruptions follow from, unless the job says so itself."""
+    spot_mean_s: float = 60.0
+    """Seconds of training between two interruptions, on average, unless the job says so itself."""
+    spot_after: SpotClock = "start"
+    """What these seconds count from in each attempt, unless the job says so itself."""
+    spot_discount: float = 0.7
+    """What spot capacity is assumed to save: 0.7 is 70 % of the on-demand price."""
+    pace: Pace = Pace()
+
+    @property
+    def jobs(self) -> Path:
+        """The folder of all job folders."""
+        return self.home / "jobs"
+
+    def paths(self, job: str) -> JobPaths:
+        """The folders of one job."""
+        return JobPaths(self.jobs / job)
+
+    def job_arn(self, name: str) -> str:
+        """The ARN of a job of this backend."""
+        return f"arn:aws:sagemaker:{self.region}:{self.account_id}:training-job/{name}"

@@ -1,0 +1,287 @@
+"""CloudWatch's side of a job's metrics: the values that its MetricDefinitions found, as time series.
+
+The namespace is SageMaker's, with one dimension, TrainingJobName. Values are kept one by one as
+they were printed, so every statistic is exact whatever the period.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime, timezone
+from itertools import groupby
+from typing import Any
+
+from windtunnel_local.service.ground.errors import ServiceError
+from windtunnel_local.service.ground.ports import Store
+
+NAMESPACE = "/aws/sagemaker/TrainingJobs"
+DIMENSION = "TrainingJobName"
+MAX_DATAPOINTS = 1_440
+MAX_RESULTS = 100_800
+MAX_QUERIES = 500
+_LIST_PAGE = 500
+_SHORT_PERIODS_S = (1, 5, 10, 20, 30)
+
+Values = Sequence[float]
+_STATISTICS: Mapping[str, Callable[[Values], float]] = {
+    "SampleCount": lambda values: float(len(values)),
+    "Average": lambda values: math.fsum(values) / len(values),
+    "Sum": math.fsum,
+    "Minimum": min,
+    "Maximum": max,
+}
+
+
+class InvalidParameterValue(ServiceError):
+    """CloudWatch's word for a parameter that has no such value."""
+
+    code = "InvalidParameterValue"
+
+
+class InvalidParameterCombination(ServiceError):
+    """CloudWatch's word for parameters that do not go together."""
+
+    code = "InvalidParameterCombination"
+
+
+class MetricsService:
+    """Statistics of stored metric values. Reads only; safe from several threads."""
+
+    def __init__(self, store: Store) -> None:
+        """``store``: where the jobs' values are."""
+        self._store = store
+
+    def get_metric_statistics(
+        self,
+        namespace: str,
+        name: str,
+        dimensions: Sequence[Mapping[str, str]],
+        start: datetime,
+        end: datetime,
+        period_s: int,
+        statistics: Sequence[str],
+        extended: Sequence[str] = (),
+    ) -> dict[str, Any]:
+        """GetMetricStatistics' answer: Label and Datapoints, in order of time.
+
+        Raises:
+            InvalidParameterValue, InvalidParameterCombination
+        """
+        if not statistics and not extended:
+            raise InvalidParameterCombination(
+                "At least one of the parameters Statistics and ExtendedStatistics must be specified."
+            )
+        if start >= end:
+            raise InvalidParameterValue("The parameter StartTime must be less than the parameter EndTime.")
+        _check_period(period_s)
+        wanted = (end - start).total_seconds() / period_s
+        if wanted > MAX_DATAPOINTS:
+            raise InvalidParameterCombination(
+                f"You have requested up to {math.ceil(wanted):,} datapoints, which exceeds the limit of"
+                f" {MAX_DATAPOINTS:,}. You may reduce the datapoints requested by increasing Period, or"
+                " decreasing the time range."
+            )
+        plain = {stat: statistic(stat) for stat in statistics}
+        percentiles = {stat: statistic(stat) for stat in extended}
+        points = []
+        for moment, values in self._buckets(namespace, name, dimensions, start, end, period_s):
+            point: dict[str, Any] = {"Timestamp": moment, "Unit": "None"}
+            point |= {stat: compute(values) for stat, compute in plain.items()}
+            if percentiles:
+                point["ExtendedStatistics"] = {s: compute(values) for s, compute in percentiles.items()}
+            points.append(point)
+        return {"Label": name, "Datapoints": points}
+
+    def get_metric_data(
+        self,
+        queries: Sequence[Mapping[str, Any]],
+        start: datetime,
+        end: datetime,
+        ascending: bool = False,
+        limit: int | None = None,
+        token: str | None = None,
+    ) -> dict[str, Any]:
+        """GetMetricData's answer: one result a query, at most ``limit`` points in all, then a NextToken.
+
+        Raises:
+            InvalidParameterValue: also for a metric math expression; none is served.
+        """
+        if start >= end:
+            raise InvalidParameterValue("The parameter StartTime must be less than the parameter EndTime.")
+        if not 1 <= len(queries) <= MAX_QUERIES:
+            raise InvalidParameterValue(
+                f"{len(queries)} MetricDataQueries were given; valid: 1 to {MAX_QUERIES}."
+            )
+        ids = [query["Id"] for query in queries]
+        if len(set(ids)) < len(ids):
+            raise InvalidParameterValue("The Ids of MetricDataQueries must be unique within a call.")
+        skip = 0 if token is None else _position(token)
+        left = min(limit or MAX_RESULTS, MAX_RESULTS)
+        results, passed = [], 0
+        for query in queries:
+            points = self._points(query, start, end, ascending)
+            if not query.get("ReturnData", True):
+                continue
+            rest = points[max(0, skip - passed) :]
+            page = rest[:left]
+            passed += len(points)
+            left -= len(page)
+            results.append(
+                {
+                    "Id": query["Id"],
+                    "Label": query.get("Label") or query["MetricStat"]["Metric"]["MetricName"],
+                    "Timestamps": [moment for moment, _ in page],
+                    "Values": [value for _, value in page],
+                    "StatusCode": "Complete" if len(page) == len(rest) else "PartialData",
+                }
+            )
+        shown = skip + sum(len(result["Values"]) for result in results)
+        answer: dict[str, Any] = {"MetricDataResults": results}
+        return {**answer, "NextToken": _token(shown)} if shown < passed else answer
+
+    def list_metrics(
+        self,
+        namespace: str | None = None,
+        name: str | None = None,
+        dimensions: Sequence[Mapping[str, str]] = (),
+        token: str | None = None,
+    ) -> dict[str, Any]:
+        """ListMetrics' answer: a page of Metrics in order of job and name.
+
+        Raises:
+            InvalidParameterValue: the token is not one of ours.
+        """
+        jobs = {d.get("Value") for d in dimensions if d["Name"] == DIMENSION} - {None}
+        foreign = any(d["Name"] != DIMENSION for d in dimensions)
+        if namespace not in (None, NAMESPACE) or foreign or len(jobs) > 1:
+            return {"Metrics": []}
+        after = None if token is None else _pair(token)
+        found = self._store.metric_names(next(iter(jobs), None), name, after, _LIST_PAGE + 1)
+        page = found[:_LIST_PAGE]
+        metrics = [
+            {
+                "Namespace": NAMESPACE,
+                "MetricName": metric,
+                "Dimensions": [{"Name": DIMENSION, "Value": job}],
+            }
+            for job, metric in page
+        ]
+        answer: dict[str, Any] = {"Metrics": metrics}
+        return {**answer, "NextToken": _encode(list(page[-1]))} if len(found) > len(page) else answer
+
+    def _points(
+        self, query: Mapping[str, Any], start: datetime, end: datetime, ascending: bool
+    ) -> list[tuple[datetime, float]]:
+        stat = query.get("MetricStat")
+        if stat is None or query.get("Expression"):
+            raise InvalidParameterValue(
+                f"MetricDataQueries {query['Id']!r}: this backend serves MetricStat, not Expression (no metric"
+                " math, no Metrics Insights); ask for the metric itself and compute from its values."
+            )
+        metric, compute = stat["Metric"], statistic(stat["Stat"])
+        _check_period(stat["Period"])
+        buckets = self._buckets(
+            metric.get("Namespace"),
+            metric.get("MetricName"),
+            metric.get("Dimensions", ()),
+            start,
+            end,
+            stat["Period"],
+        )
+        points = [(moment, compute(values)) for moment, values in buckets]
+        return points if ascending else points[::-1]
+
+    def _buckets(
+        self,
+        namespace: str | None,
+        name: str | None,
+        dimensions: Sequence[Mapping[str, str]],
+        start: datetime,
+        end: datetime,
+        period_s: int,
+    ) -> list[tuple[datetime, Values]]:
+        """Values by period, each period that has any, at its beginning; the metric is named exactly or not at all."""
+        named = [(d["Name"], d["Value"]) for d in dimensions]
+        if namespace != NAMESPACE or name is None or len(named) != 1 or named[0][0] != DIMENSION:
+            return []
+        period_ms = period_s * 1000
+        first_ms = int(start.timestamp() * 1000) // period_ms * period_ms
+        values = self._store.metric_values(named[0][1], name, first_ms, int(end.timestamp() * 1000))
+        buckets = groupby(sorted(values), key=lambda value: value[0] // period_ms * period_ms)
+        return [
+            (datetime.fromtimestamp(begin / 1000, timezone.utc), [value for _, value in bucket])
+            for begin, bucket in buckets
+        ]
+
+
+def _check_period(period_s: int) -> None:
+    if period_s in _SHORT_PERIODS_S or (period_s >= 60 and period_s % 60 == 0):
+        return
+    raise InvalidParameterValue(
+        f"The parameter Period must be {', '.join(map(str, _SHORT_PERIODS_S))} or a multiple of 60 seconds;"
+        f" given: {period_s}."
+    )
+
+
+def statistic(stat: str) -> Callable[[Values], float]:
+    """The function of a statistic: one of the five, or a percentile such as p50 or p99.9."""
+    if stat in _STATISTICS:
+        return _STATISTICS[stat]
+    try:
+        percent = float(stat[1:]) if stat[:1] == "p" else -1.0
+    except ValueError:
+        percent = -1.0
+    if not 0 <= percent <= 100:
+        raise InvalidParameterValue(
+            f"The statistic {stat!r} is not served. Valid: {', '.join(_STATISTICS)}, and percentiles from p0 to p100."
+        )
+    return lambda values: _percentile(values, percent)
+
+
+def _percentile(values: Values, percent: float) -> float:
+    """Interpolated between the two nearest values."""
+    ordered = sorted(values)
+    place = (len(ordered) - 1) * percent / 100
+    below = math.floor(place)
+    above = min(below + 1, len(ordered) - 1)
+    return ordered[below] + (ordered[above] - ordered[below]) * (place - below)
+
+
+# --- tokens -------------------------------------------------------------------
+
+
+def _token(position: int) -> str:
+    return _encode(position)
+
+
+def _position(token: str) -> int:
+    position = _decode(token)
+    if type(position) is not int or not 0 <= position < 2**53:
+        raise _bad_token()
+    return position
+
+
+def _pair(token: str) -> tuple[str, str]:
+    match _decode(token):
+        case [str() as job, str() as name]:
+            return job, name
+    raise _bad_token()
+
+
+def _encode(value: Any) -> str:
+    return base64.urlsafe_b64encode(json.dumps(value).encode()).decode()
+
+
+def _decode(token: str) -> Any:
+    try:
+        return json.loads(base64.b64decode(token.encode(), altchars=b"-_", validate=True))
+    except (binascii.Error, ValueError):
+        raise _bad_token() from None
+
+
+def _bad_token() -> InvalidParameterValue:
+    return InvalidParameterValue("The NextToken is not one that this service gave out.")

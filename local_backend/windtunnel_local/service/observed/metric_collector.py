@@ -1,0 +1,184 @@
+"""MetricDefinitions over a job's log, while it is written: CloudWatch's values and FinalMetricDataList.
+
+A job's lines are searched behind where the search stood, and what is found is stored together
+with the new place in one transaction: a crash neither loses a value nor stores it twice.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timezone
+from typing import IO, Any
+
+from windtunnel_local.service.ground.containers import LogBatch, LogLine
+from windtunnel_local.service.ground.errors import StoreUnavailable
+from windtunnel_local.service.ground.job import Job
+from windtunnel_local.service.ground.ports import LogEvent, MetricValue, Ports
+from windtunnel_local.service.observed import metric_scan
+
+_log = logging.getLogger(__name__)
+
+_LOG_PAGE = 1000
+_INTERVAL_S = 1.0
+
+CPU_LIMIT_S = 60
+"""How much processor time the expressions may take for a whole log."""
+
+
+class MetricsUnavailable(Exception):
+    """The log could not be searched; the message is for the job's user."""
+
+
+class Scanner:
+    """The process that searches; started by the first search. Not thread-safe."""
+
+    def __init__(self, definitions: Sequence[Mapping[str, str]], cpu_limit_s: int = CPU_LIMIT_S) -> None:
+        """``definitions``: Name and Regex each; ``cpu_limit_s``: processor seconds over all searches."""
+        self._pairs = [[definition["Name"], definition["Regex"]] for definition in definitions]
+        self._cpu_limit_s = cpu_limit_s
+        self._process: subprocess.Popen[str] | None = None
+
+    def search(self, events: Sequence[LogEvent]) -> list[MetricValue]:
+        """What the expressions find, in order of the lines. Blocks.
+
+        Raises:
+            MetricsUnavailable: an expression takes too long, or no process can be started.
+        """
+        try:
+            stdin, stdout = self._pipes()
+            stdin.write(json.dumps([[event.timestamp_ms, event.message] for event in events]) + "\n")
+            stdin.flush()
+            answer: list[metric_scan.Found] = json.loads(stdout.readline())
+        except (BrokenPipeError, ValueError):
+            names = dict.fromkeys(name for name, _ in self._pairs)
+            raise MetricsUnavailable(
+                f"the metrics {', '.join(names)} are not known: to find them in the log took more than"
+                f" {self._cpu_limit_s} s. Simplify their Regex (no leading '.*', no nested repetition)."
+            ) from None
+        except OSError as error:
+            raise MetricsUnavailable(f"the metrics are not known: {error}") from error
+        return [MetricValue(*found) for found in answer]
+
+    def close(self) -> None:
+        """End the process. Idempotent."""
+        if self._process is not None:
+            self._process.kill()
+            with self._process:  # closes its pipes and waits
+                self._process = None
+
+    def _pipes(self) -> tuple[IO[str], IO[str]]:
+        if self._process is None:
+            self._process = subprocess.Popen(
+                [sys.executable, "-I", "-S", metric_scan.__file__, str(self._cpu_limit_s)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                text=True,
+                encoding="ascii",  # `json.dumps` escapes all else
+            )
+            _piped(self._process.stdin).write(json.dumps(self._pairs) + "\n")
+        return _piped(self._process.stdin), _piped(self._process.stdout)
+
+
+def _piped(pipe: IO[str] | None) -> IO[str]:
+    if pipe is None:
+        raise TypeError("the process was started without pipes")
+    return pipe
+
+
+class MetricCollector:
+    """Collects one job's metrics in a thread of its own. A hopeless expression costs the metrics, not the job."""
+
+    def __init__(self, job: Job, ports: Ports) -> None:
+        """Nothing runs yet."""
+        self._job = job
+        self._ports = ports
+        self._definitions = job.request["AlgorithmSpecification"].get("MetricDefinitions", [])
+        self._scanner = Scanner(self._definitions)
+        self._ended = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._hopeless: MetricsUnavailable | None = None
+
+    def start(self) -> None:
+        """Search while lines come. Idempotent; does nothing for a job without definitions."""
+        if self._definitions and self._thread is None:
+            self._thread = threading.Thread(target=self._run, name=f"metrics {self._job.name}", daemon=True)
+            self._thread.start()
+
+    def leave(self) -> None:
+        """Stop searching; what was found is stored. Blocks for as long as one search takes. Idempotent."""
+        self._ended.set()
+        if self._thread is not None:
+            self._thread.join()
+            self._thread = None
+        self._scanner.close()
+
+    def finish(self) -> tuple[Mapping[str, Any], ...]:
+        """Search the rest of the log, then FinalMetricDataList: each metric's last value, in order of definition.
+
+        Empty where an expression was hopeless; the log says so. Repeatable. Blocks.
+
+        Raises:
+            StoreUnavailable: what was found cannot be stored now.
+        """
+        if not self._definitions:
+            return ()
+        self._ended.set()
+        if self._thread is not None:
+            self._thread.join()
+            self._thread = None
+        try:
+            self._collect()
+        except MetricsUnavailable as error:
+            self._say(error)
+            return ()
+        finally:
+            self._scanner.close()
+        last = {value.name: value for value in self._ports.store.last_metrics(self._job.name)}
+        names = dict.fromkeys(definition["Name"] for definition in self._definitions)
+        return tuple(_final(last[name]) for name in names if name in last)
+
+    def _run(self) -> None:
+        while not self._ended.wait(_INTERVAL_S):
+            try:
+                self._collect()
+            except StoreUnavailable:
+                continue  # when there is room again
+            except MetricsUnavailable as error:
+                self._hopeless = error
+                return
+            except Exception:  # noqa: BLE001 - nobody's training depends on it
+                if not self._ended.is_set():  # a store that is closed while leaving is no news
+                    _log.exception("Job %s: its metrics are not collected while it runs.", self._job.name)
+                return
+
+    def _collect(self) -> None:
+        if self._hopeless is not None:
+            raise self._hopeless
+        store = self._ports.store
+        for stream in store.log_streams(f"{self._job.name}/"):
+            place = stream.scanned
+            while place < stream.events:
+                events = store.read_log(stream.name, place, _LOG_PAGE)
+                if not events:
+                    break
+                place = events[-1].sequence + 1
+                store.append_metrics(stream.name, self._scanner.search(events), place)
+
+    def _say(self, error: MetricsUnavailable) -> None:
+        """A line of ours in the job's log."""
+        store = self._ports.store
+        stream = min((s.name for s in store.log_streams(f"{self._job.name}/")), default=None)
+        if stream is not None:
+            line = LogLine(self._ports.now_ms(), f"Windtunnel: {error}")
+            store.append_log(stream, LogBatch((line,), store.log_cursor(stream) or ""), line.timestamp_ms)
+
+
+def _final(value: MetricValue) -> Mapping[str, Any]:
+    moment = datetime.fromtimestamp(value.timestamp_ms / 1000, timezone.utc)
+    return {"MetricName": value.name, "Value": value.value, "Timestamp": moment}

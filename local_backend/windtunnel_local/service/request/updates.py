@@ -1,0 +1,54 @@
+"""UpdateTrainingJob: what of a job may change after it was accepted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from windtunnel_local.service.ground.errors import ValidationFailed
+from windtunnel_local.service.ground.job import Job
+from windtunnel_local.service.request.members import REFUSED
+
+_KEPT_POOLS = ("InUse", "Available")
+
+
+def updated(job: Job, request: Mapping[str, Any]) -> Job:
+    """The job after an UpdateTrainingJob request.
+
+    How long its warm pool is kept changes while there is one. The profiler's settings are kept and shown,
+    as at the creation: nothing is profiled here.
+
+    Raises:
+        ValidationFailed: what is asked is not simulated, or not possible in the job's state.
+    """
+    for member in ("RemoteDebugConfig", "ProfilerRuleConfigurations"):
+        if _asks(request.get(member)):
+            raise ValidationFailed(f"{member} is not supported: {REFUSED[member]}.")
+    changes = dict(job.updates)
+    if "ResourceConfig" in request:
+        _require_pool(job)
+        changes["ResourceConfig"] = dict(request["ResourceConfig"])
+    if "ProfilerConfig" in request:
+        if job.lifecycle.finished:
+            raise ValidationFailed(
+                f"The request was rejected because the training job is in status {job.lifecycle.status}."
+                " ProfilerConfig can be updated while the job is InProgress."
+            )
+        changes["ProfilerConfig"] = {**changes.get("ProfilerConfig", {}), **request["ProfilerConfig"]}
+    return replace(job, updates=changes)
+
+
+def _require_pool(job: Job) -> None:
+    status = job.warm_pool.status if job.warm_pool else None
+    if status not in _KEPT_POOLS:
+        found = f"its warm pool is {status}" if status else "it was created without KeepAlivePeriodInSeconds"
+        raise ValidationFailed(
+            f"ResourceConfig.KeepAlivePeriodInSeconds of the training job {job.name} cannot be updated: {found}."
+            f" The warm pool must be {' or '.join(_KEPT_POOLS)}."
+        )
+
+
+def _asks(value: Any) -> bool:
+    """Whether anything is asked for: false and what is empty ask for nothing."""
+    return any(map(_asks, value.values())) if isinstance(value, Mapping) else bool(value)

@@ -1,0 +1,56 @@
+"""Between two attempts of a job: what outlives the containers, and what does not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from windtunnel_local.service.data import outputs
+from windtunnel_local.service.data.checkpoints import store_checkpoints
+from windtunnel_local.service.data.compile_cache import store_cache
+from windtunnel_local.service.ground.job import Job
+from windtunnel_local.service.running.context import Run
+from windtunnel_local.service.running.host_follower import HostFollower
+
+_NOT_STARTED = {"absent", "created"}
+_SIGKILLED = 128 + 9
+_SIGTERMED = 128 + 15
+
+
+def started_hosts(run: Run, job: Job) -> list[str]:
+    """The hosts that have a container which ran."""
+    return [h for h in job.hosts if run.ports.runner.state(job.slot, h).status not in _NOT_STARTED]
+
+
+def end_attempt(run: Run, job: Job, followers: list[HostFollower]) -> None:
+    """Store what SageMaker would have in S3 by now, keep the counters, remove the containers. Repeatable.
+
+    Models and output data of an attempt that was cut off are lost, as on SageMaker.
+
+    Raises:
+        ObjectError, OSError, RunnerError: that cannot be done.
+    """
+    objects, folders = run.ports.objects, run.folders(job)
+    run.usage.forget(job)
+    store_checkpoints(job, folders, objects, _killed(followers))
+    store_cache(job, folders, objects)
+    outputs.store_event_files(job, folders, objects)
+    attempt = job.lifecycle.count("Downloading") - 1
+    for host in job.hosts:
+        counters, kept = folders.counters(host), folders.earlier_counters(attempt, host)
+        if counters.is_dir() and not kept.exists():
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            counters.rename(kept)
+    run.unfollow()
+    run.ports.runner.remove(job.slot)
+
+
+def _killed(followers: list[HostFollower]) -> Mapping[str, datetime]:
+    """When each host died of a signal, so that it may have left half a file."""
+    return {
+        follower.host: follower.exit.finished_at
+        for follower in followers
+        if follower.exit is not None
+        and follower.exit.exit_code in (_SIGKILLED, _SIGTERMED)
+        and follower.exit.finished_at is not None
+    }

@@ -1,0 +1,57 @@
+"""Checkpoints on their way to S3 while a job trains, in a thread of their own."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+
+from windtunnel_local.service.data.checkpoints import Checkpoints, checkpoint_uri
+from windtunnel_local.service.ground.job import Job
+from windtunnel_local.service.running.context import Run
+
+_log = logging.getLogger(__name__)
+
+
+class Sync:
+    """What is known of a sync that is under way."""
+
+    stored_at: datetime | None = None
+    """When a checkpoint was first stored."""
+
+
+@contextmanager
+def checkpoints_synced(run: Run, job: Job) -> Iterator[Sync]:
+    """Sync while the block runs. At its end nothing is under way any more; what was left is the next step's.
+
+    A file that cannot be stored now is tried again: at the latest, the end of the job says what is wrong.
+    """
+    state = Sync()
+    if checkpoint_uri(job) is None:
+        yield state
+        return
+    ended = threading.Event()
+    checkpoints = Checkpoints(job, run.folders(job), run.ports.objects)
+
+    def sync() -> None:
+        told = False
+        while not ended.wait(run.ports.config.pace.checkpoints_s):
+            try:
+                stored = checkpoints.store_settled(ended.is_set)
+                told = False
+                if stored and state.stored_at is None:
+                    state.stored_at = run.ports.clock.now()
+            except Exception as error:  # noqa: BLE001 - logged once, and tried again
+                if not told:
+                    _log.warning("Job %s: its checkpoints are not stored now: %s", job.name, error)
+                told = True
+
+    thread = threading.Thread(target=sync, name=f"checkpoints {job.name}", daemon=True)
+    thread.start()
+    try:
+        yield state
+    finally:
+        ended.set()
+        thread.join()

@@ -1,0 +1,98 @@
+"""How containers end: which failed first, how they are brought down, when all they printed is stored."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+
+from windtunnel_local.service.ground.containers import ContainerState
+from windtunnel_local.service.ground.errors import RunnerError
+from windtunnel_local.service.ground.job import Job
+from windtunnel_local.service.running.context import Leaving, Run
+from windtunnel_local.service.running.host_follower import HostFollower, raise_errors
+
+_KILL_PATIENCE_S = 60.0
+_DRAIN_PATIENCE_S = 60.0
+_LATE = datetime.max.replace(tzinfo=timezone.utc)
+
+
+def first_failure(followers: list[HostFollower]) -> tuple[str, ContainerState] | None:
+    """The host that failed before the others: they fail because of it."""
+    failed = [
+        (follower.host, follower.exit)
+        for follower in followers
+        if follower.exit is not None and _went_wrong(follower.exit)
+    ]
+    return min(failed, key=lambda f: f[1].finished_at or _LATE, default=None)
+
+
+def _went_wrong(state: ContainerState) -> bool:
+    return state.status == "absent" or state.lost or state.exit_code != 0
+
+
+def bring_down(
+    run: Run, job: Job, followers: list[HostFollower], since: datetime, grace_s: float, secondary: str
+) -> bool:
+    """End all containers that still run, then wait until every line is stored.
+
+    SIGTERM; SIGKILL when ``grace_s`` have passed since ``since``.
+
+    Returns:
+        Whether SIGKILL was needed.
+
+    Raises:
+        Leaving, Overtaken: the server leaves, or the job is no longer in ``secondary``.
+        RunnerError: they do not end.
+    """
+    runner, clock = run.ports.runner, run.ports.clock
+    if run.engine_away is not None:  # the grace begins when the script can be told
+        since = max(since, run.engine_away)
+    for follower in followers:
+        if follower.exit is None:
+            runner.terminate(job.slot, follower.host)
+    # Counted from here by a clock that nobody sets: what has passed already, at most all of it.
+    passed_s = max((clock.now() - since).total_seconds(), 0.0)
+    kill_at = clock.monotonic() + max(grace_s - passed_s, 0.0)
+    killed_at: float | None = None
+    while any(follower.exit is None for follower in followers):
+        run.check(secondary)
+        raise_errors(followers)
+        if killed_at is None and clock.monotonic() >= kill_at:
+            for follower in followers:
+                if follower.exit is None:
+                    runner.kill(job.slot, follower.host)
+            killed_at = clock.monotonic()
+        elif killed_at is not None and any(follower.stalled for follower in followers):
+            killed_at = clock.monotonic()  # whether they have ended cannot be seen now
+        elif killed_at is not None and clock.monotonic() - killed_at > _KILL_PATIENCE_S:
+            raise RunnerError(
+                "InternalServerError: the containers did not end within"
+                f" {_KILL_PATIENCE_S:g} s of SIGKILL; look at the engine (docker ps)."
+            )
+        run.pause()
+    drain(run, followers)
+    return killed_at is not None
+
+
+def drain(run: Run, followers: list[HostFollower]) -> None:
+    """Wait until every line of every host is stored, for as long as lines keep coming.
+
+    Raises:
+        Leaving: the server leaves.
+        RunnerError: the lines stopped coming before their end.
+    """
+    clock = run.ports.clock
+    seen, since = -1, clock.monotonic()
+    while not all(follower.drained for follower in followers):
+        if run.leaving.is_set():
+            raise Leaving
+        raise_errors(followers)
+        batches = sum(follower.batches for follower in followers)
+        if batches != seen or any(follower.stalled for follower in followers):
+            seen, since = batches, clock.monotonic()
+        elif clock.monotonic() - since > _DRAIN_PATIENCE_S:
+            silent = ", ".join(follower.host for follower in followers if not follower.drained)
+            raise RunnerError(
+                f"InternalServerError: the log of {silent} did not end within {_DRAIN_PATIENCE_S:g} s of"
+                " its container."
+            )
+        run.pause()

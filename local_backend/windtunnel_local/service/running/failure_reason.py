@@ -1,0 +1,92 @@
+"""Why a job failed, as FailureReason says it."""
+
+from __future__ import annotations
+
+import errno
+from dataclasses import replace
+from pathlib import Path
+
+from windtunnel.priceperf.instances import GIB
+from windtunnel_local.service.data.untrusted_files import open_regular
+from windtunnel_local.service.ground.containers import ContainerState
+from windtunnel_local.service.ground.job_paths import JobPaths
+
+MAX_FAILURE_CHARACTERS = 1024
+SIGKILL_EXIT = 137
+_MADE_UP_EXIT = 255
+"""What an engine says of a container of which it knows nothing any more."""
+
+
+def failure_reason(
+    host: str, state: ContainerState, folders: JobPaths, memory_limit_bytes: int, start: str | None = None
+) -> str:
+    """The reason of a host that ended with an error.
+
+    ``AlgorithmError:`` and the first 1,024 characters that the script (or AWS's toolkit)
+    wrote to /opt/ml/output/failure, or ``start`` (why its program did not start), or the exit code.
+    A kill for memory adds the limit.
+    """
+    if state.status == "absent":
+        return (
+            f"InternalServerError: the container of host {host} disappeared while the job ran; it was removed"
+            " by something else than this backend. Start the job again."
+        )
+    if state.lost:
+        return (
+            f"InternalServerError: the Docker engine, or this machine, went down and took the container of host"
+            f" {host} along (exit code {state.exit_code}). Start the job again; with dockerd's --live-restore"
+            " containers outlive their engine."
+        )
+    text = _first_characters(folders, folders.failure(host)) or start or f"Exit Code: {state.exit_code}"
+    reason = f"AlgorithmError: {text}"
+    if state.oom_killed:
+        return f"{reason}\nOutOfMemory: {_memory(host, memory_limit_bytes)}"
+    if state.exit_code == SIGKILL_EXIT:
+        return f"{reason}\nKilled by SIGKILL, in most cases for memory. {_memory(host, memory_limit_bytes)}"
+    return reason
+
+
+def settled(host: str, state: ContainerState, folders: JobPaths) -> ContainerState:
+    """The state of a container that has ended; of one that was lost, by what its script had come to.
+
+    An engine that is killed while a container ends forgets how it ended. But the last thing that
+    AWS's toolkit does is to write /opt/ml/output/success, or failure.
+    """
+    if not state.lost:
+        return state
+    success = folders.success(host)
+    if folders.holds(success) and success.is_file():
+        return replace(state, lost=False, exit_code=0)
+    if state.exit_code == _MADE_UP_EXIT and _first_characters(folders, folders.failure(host)):
+        return replace(state, lost=False)
+    return state
+
+
+def internal_reason(error: Exception) -> str:
+    """The reason of a job that failed for what the backend did not expect."""
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return (
+            f"ClientError: No space is left on the disk of WINDTUNNEL_HOME ({error.filename}). Free some, or"
+            " set WINDTUNNEL_HOME to a directory on another disk."
+        )
+    return (
+        f"InternalServerError: {type(error).__name__}: {error}. This is a fault of Windtunnel, not of the"
+        " script; backend.log in WINDTUNNEL_HOME has the traceback."
+    )
+
+
+def _memory(host: str, limit_bytes: int) -> str:
+    return (
+        f"The memory limit of host {host} is {limit_bytes / GIB:g} GiB. Use a smaller batch, fewer"
+        " data-loader workers or fewer cores (WINDTUNNEL_LOCAL_CORES), a larger instance type, or raise"
+        " WINDTUNNEL_MEMORY_GIB if this machine has more (and restart the backend: `windtunnel down`)."
+    )
+
+
+def _first_characters(folders: JobPaths, path: Path) -> str:
+    try:
+        with open_regular(path, folders) as file:
+            data = file.read(4 * MAX_FAILURE_CHARACTERS)  # no character has more bytes
+            return data.decode("utf-8", "replace").replace("\0", "")[:MAX_FAILURE_CHARACTERS].strip()
+    except OSError:
+        return ""

@@ -1,0 +1,141 @@
+"""Following the containers of a job: their output into the store, and their end."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+
+from windtunnel_local.service.ground.containers import ContainerState, LogBatch
+from windtunnel_local.service.ground.errors import RunnerError, RunnerUnavailable, StoreUnavailable
+from windtunnel_local.service.ground.job import Job
+from windtunnel_local.service.ground.ports import Ports
+from windtunnel_local.service.request import plan
+from windtunnel_local.service.running import spot
+from windtunnel_local.service.running.failure_reason import settled
+
+_log = logging.getLogger(__name__)
+
+_WAIT_SLICE_S = 1.0
+_ATTEMPTS = 6
+_BACKOFF_S = 0.2
+_NOTHING_READ = ""
+"""The cursor stored with what the backend itself says first; the container's output starts behind it."""
+
+
+class HostFollower:
+    """Two threads for one host: one stores its output, one waits for its end.
+
+    The output resumes at the cursor that is stored with the lines, so whoever follows a host
+    after a crash neither loses nor repeats a line.
+    """
+
+    def __init__(self, ports: Ports, job: Job, host: str, wake: Callable[[], None]) -> None:
+        """Nothing runs yet. ``wake`` is called whenever something of note has happened."""
+        self.host = host
+        self.exit: ContainerState | None = None
+        """Set when the container has ended."""
+        self.error: Exception | None = None
+        """Set when following failed for good."""
+        self.batches = 0
+        """Grows with the output."""
+        self.stalled = False
+        """Whether the output waits for the store to take it, or for the engine to come back."""
+        self._ports = ports
+        self._job = job.name
+        self._slot = job.slot
+        self._stream = job.stream(host)
+        self._preface = plan.log_preface(job, host, ports.config) + spot.preface(job, host)
+        first = job.lifecycle.count("Downloading") <= 1
+        self._begins = job.warm_pool.begins.get(host) if job.warm_pool and first else None
+        self._wake = wake
+        self._leaving = threading.Event()
+        self._storing = threading.Lock()
+        self._drained = threading.Event()
+
+    def start(self) -> None:
+        """Open the log stream and start the threads."""
+        store, now_ms = self._ports.store, self._ports.now_ms()
+        store.open_log_stream(self._job, self.host, self._stream, now_ms)
+        if self._preface and store.log_cursor(self._stream) is None:
+            store.append_log(self._stream, LogBatch(self._preface, _NOTHING_READ), now_ms)
+        for work in (self._store_output, self._await_end):
+            # Daemons: a runner may block in `logs` for as long as a script is silent.
+            name = f"{self._job}/{self.host}{work.__name__}"
+            threading.Thread(target=self._guard, args=(work,), name=name, daemon=True).start()
+
+    def leave(self) -> None:
+        """Let the threads go; once this returns, nothing more is stored."""
+        with self._storing:
+            self._leaving.set()
+
+    @property
+    def drained(self) -> bool:
+        """Whether the container has ended and every line is stored."""
+        return self._drained.is_set() or self._vanished
+
+    @property
+    def _vanished(self) -> bool:
+        """Whether there is no container any more, so that what it printed last is out of reach."""
+        return self.exit is not None and self.exit.status == "absent"
+
+    def _guard(self, work: Callable[[], None]) -> None:
+        """Try again from what is stored; give up when it keeps failing without progress."""
+        failures, before = 0, self.batches
+        while not self._leaving.is_set():
+            try:
+                work()
+                break
+            except StoreUnavailable as error:  # the lines wait in the engine until there is room
+                if not self.stalled:
+                    _log.warning("The output of %s of job %s waits: %s", self.host, self._job, error)
+                self.stalled = True
+                self._leaving.wait(self._ports.config.pace.stalled_s)
+            except RunnerUnavailable as error:  # its containers run on, or it says why not once it is back
+                if not self.stalled:
+                    _log.warning("%s of job %s is out of sight: %s", self.host, self._job, error)
+                self.stalled = True
+                self._leaving.wait(self._ports.config.pace.stalled_s)
+            except Exception as error:  # noqa: BLE001 - logged, and kept for `raise_errors`
+                if self._leaving.is_set() or self._vanished:
+                    break
+                failures = 1 if self.batches != before else failures + 1
+                before = self.batches
+                _log.warning("Following %s of job %s: %s", self.host, self._job, error, exc_info=True)
+                if failures >= _ATTEMPTS:
+                    self.error = error
+                    break
+                self._leaving.wait(_BACKOFF_S * failures)
+        self._wake()
+
+    def _store_output(self) -> None:
+        cursor = self._ports.store.log_cursor(self._stream) or self._begins
+        for batch in self._ports.runner.logs(self._slot, self.host, cursor):
+            with self._storing:
+                if self._leaving.is_set():
+                    return
+                self._ports.store.append_log(self._stream, batch, self._ports.now_ms())
+            self.batches += 1
+            self.stalled = False
+        self._drained.set()
+
+    def _await_end(self) -> None:
+        while not self._leaving.is_set():
+            state = self._ports.runner.wait(self._slot, self.host, _WAIT_SLICE_S)
+            self.stalled = False
+            if state.status in {"exited", "absent"}:
+                self.exit = settled(self.host, state, self._ports.config.paths(self._slot))
+                return
+
+
+def raise_errors(followers: list[HostFollower]) -> None:
+    """Raise what made a follower give up.
+
+    Raises:
+        RunnerError: names the host.
+    """
+    for follower in followers:
+        if follower.error is not None:
+            raise RunnerError(
+                f"InternalServerError: host {follower.host} can no longer be followed: {follower.error}"
+            ) from follower.error

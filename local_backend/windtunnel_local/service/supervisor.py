@@ -1,0 +1,180 @@
+"""All running jobs: one thread each, started with the job or when a server adopts it."""
+
+from __future__ import annotations
+
+import logging
+import threading
+
+from windtunnel_local.service.data.trees import remove_tree
+from windtunnel_local.service.ground.errors import RunnerError, RunnerUnavailable
+from windtunnel_local.service.ground.job import Job
+from windtunnel_local.service.ground.lifecycle import StopRequested
+from windtunnel_local.service.ground.ports import Ports
+from windtunnel_local.service.job_run import JobRun
+from windtunnel_local.service.running.context import Run
+from windtunnel_local.service.running.job_records import JobRecords
+from windtunnel_local.service.running.queue import Need, Queue, need_of
+from windtunnel_local.service.running.warm_pools import WarmPools
+
+_log = logging.getLogger(__name__)
+
+_LEAVE_PATIENCE_S = 5.0
+_SWEEP_AGAIN_S = 1.0
+_LONGEST_SWEEP_PAUSE_S = 30.0
+
+
+class Supervisor:
+    """Starts, adopts and stops jobs. Safe from several threads; no call waits for a script."""
+
+    def __init__(self, ports: Ports, records: JobRecords) -> None:
+        """Nothing runs yet; `resume` adopts what an earlier server left."""
+        self._ports = ports
+        self._records = records
+        self._queue = Queue(Need(ports.config.max_cores, ports.config.max_memory_bytes))
+        self._pools = WarmPools(ports, records, self._queue)
+        self._lock = threading.Lock()
+        self._runs: dict[str, tuple[JobRun, threading.Thread]] = {}
+        self._left = False
+        self._leaving = threading.Event()
+        self._sweep: threading.Thread | None = None
+
+    def start(self, name: str) -> None:
+        """Run a recorded, unfinished job, from wherever it stands. Idempotent."""
+        with self._lock:
+            if self._left or name in self._runs:
+                return
+            run = JobRun(Run(name, self._ports, self._records, self._queue, self._pools))
+            self._line_up(self._records.get(name), run)
+            # A daemon: a job must not keep a process alive that was told to end.
+            thread = threading.Thread(target=self._run, args=(name, run), name=f"job {name}", daemon=True)
+            self._runs[name] = (run, thread)
+            thread.start()
+
+    def stop(self, name: str) -> None:
+        """Ask a job to stop; returns once that is recorded.
+
+        Raises:
+            JobNotFound: no such job.
+            IllegalTransition: it has ended.
+        """
+        self._records.advance(name, StopRequested())
+        with self._lock:
+            run = self._runs.get(name)
+        if run is None:
+            self.start(name)
+        else:
+            run[0].wake()
+
+    def updated(self, name: str) -> None:
+        """The record of a job was changed by its user: whoever works on it looks at it again."""
+        with self._lock:
+            run = self._runs.get(name)
+        if run is not None:
+            run[0].wake()
+        self._pools.wake()
+
+    def resume(self) -> None:
+        """Adopt every unfinished job, and remove what finished ones left. Call once, before serving."""
+        self._pools.resume()
+        unfinished = self._ports.store.unfinished_jobs()
+        for job in unfinished:  # before any waiting job may ask whether there is room
+            if _was_let_in(job):
+                self._queue.hold(job.name, need_of(job, self._ports.config))
+        for job in unfinished:
+            _log.info("Job %s is adopted.", job.name)
+            self.start(job.name)
+        self._sweep = threading.Thread(target=self._sweep_up, name="sweep", daemon=True)
+        self._sweep.start()
+
+    def busy(self) -> bool:
+        """Whether any job runs or is being cleaned up, or containers are kept for another."""
+        with self._lock:
+            return bool(self._runs) or self._pools.busy()
+
+    def await_clean_up(self, name: str) -> bool:
+        """Wait until nobody works on a finished job any more. Blocks, in general not at all.
+
+        Returns:
+            Whether that is so; False: its containers cannot be removed now, in general for want of an engine.
+        """
+        with self._lock:
+            run = self._runs.get(name)
+        if run is not None:
+            run[1].join(self._ports.config.pace.clean_up_s)
+        return run is None or not run[1].is_alive()
+
+    def shutdown(self) -> None:
+        """Let go of all jobs; their containers run on and the next server adopts them. Blocks for
+        seconds at most. Idempotent.
+        """
+        self._leaving.set()
+        with self._lock:
+            self._left = True
+            runs = list(self._runs.values())
+        for run, _ in runs:
+            run.leave()
+        for _, thread in runs:
+            thread.join(_LEAVE_PATIENCE_S)
+        self._pools.shutdown()
+        if self._sweep is not None:
+            self._sweep.join(_LEAVE_PATIENCE_S)
+
+    def _line_up(self, job: Job, run: JobRun) -> None:
+        """A job that was let in keeps its room over all of its attempts; any other waits for its turn."""
+        need = need_of(job, self._ports.config)
+        if _was_let_in(job):
+            self._queue.hold(job.name, need)
+        elif job.lifecycle.secondary in ("Starting", "Pending"):
+            self._queue.enter(job.name, need, job.lifecycle.created, run.wake)
+
+    def _run(self, name: str, run: JobRun) -> None:
+        try:
+            run.run()
+        finally:
+            self._queue.leave(name)
+            with self._lock:
+                self._runs.pop(name, None)
+
+    def _sweep_up(self) -> None:
+        """Remove leftovers, as soon as there is an engine."""
+        pause_s = _SWEEP_AGAIN_S
+        while not self._remove_leftovers():
+            if self._leaving.wait(pause_s):
+                return
+            pause_s = min(2 * pause_s, _LONGEST_SWEEP_PAUSE_S)
+
+    def _remove_leftovers(self) -> bool:
+        """Remove containers and folders of jobs that have ended, or that nobody remembers.
+
+        Returns:
+            Whether that is done with; False: some are left, in general because there is no engine now.
+        """
+        ports, all_gone = self._ports, True
+        try:
+            folders = {path.name for path in ports.config.jobs.glob("*")}
+            for name in sorted(ports.runner.jobs() | folders):
+                with self._lock:  # no job of this name can start meanwhile
+                    slots = {job.slot for job in ports.store.unfinished_jobs()} | self._pools.slots()
+                    if self._left or name in self._runs or name in slots:
+                        continue
+                    try:  # in this order: a runner may keep its records in the folder
+                        ports.runner.remove(name)
+                        remove_tree(ports.config.jobs / name)
+                    except RunnerUnavailable:
+                        raise
+                    except RunnerError as error:  # the others can go
+                        _log.warning("What is left of %s is not removed yet: %s", name, error)
+                        all_gone = False
+        except RunnerUnavailable as error:
+            _log.warning("Leftover containers are not removed yet: %s", error)
+            return False
+        except RunnerError as error:
+            _log.warning("Leftover containers are not removed yet: %s", error)
+        except Exception:  # noqa: BLE001 - a store that is closed while leaving is no news
+            if not self._left:
+                _log.exception("Leftover containers are not removed.")
+        return all_gone
+
+
+def _was_let_in(job: Job) -> bool:
+    return job.lifecycle.training_start is not None

@@ -1,0 +1,1 @@
+"""A limit in dollars on what a job may cost."""

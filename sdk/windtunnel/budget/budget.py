@@ -1,0 +1,146 @@
+"""What ``max_cost`` comes to for one job, and how it is said."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from windtunnel.priceperf import Cost, Estimate, FullScale, Price
+from windtunnel.priceperf.money.billing import SECONDS_PER_HOUR
+from windtunnel.rendering import format as fmt
+
+STOP_GRACE_S = 120
+"""From SIGTERM to SIGKILL, billed. CreateTrainingJob, StoppingCondition."""
+
+
+@dataclass(frozen=True)
+class Margin:
+    """Seconds of one instance that are billed and that MaxRuntimeInSeconds does not end.
+
+    ``transfers_known`` False: at least one of the two sizes was assumed. Downloads that are repeated after a
+    spot interruption or a retry are not in it.
+    """
+
+    stop_s: float
+    image_s: float
+    download_s: float
+    upload_s: float
+    kept_s: float
+    """A warm pool, kept after the job: billed to the end of its period unless the next job takes it."""
+    transfers_known: bool
+
+    @property
+    def total_s(self) -> int:
+        """All of it, in whole seconds."""
+        return math.ceil(self.stop_s + self.image_s + self.download_s + self.upload_s + self.kept_s)
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What ``max_cost`` comes to for one request.
+
+    ``asked_s`` is the estimator's max_run, ``max_run_s`` what keeps the budget. ``enforced``: AWS runs the job,
+    and the request carries ``max_run_s``; a rehearsal is neither charged nor shortened.
+    """
+
+    max_cost: float
+    prices: tuple[tuple[Price, int], ...]
+    asked_s: int
+    max_run_s: int
+    margin: Margin
+    enforced: bool
+    estimate: Estimate | None = None
+    cost: Cost | None = None
+    source: str | None = None
+    """Of the modelled cost: which rehearsal."""
+    full_scale: FullScale | None = None
+    unmodelled: str = "no rehearsal to model from"
+
+    @property
+    def usd_per_hour(self) -> float:
+        """Of all instances together."""
+        return math.fsum(price.usd_per_hour * count for price, count in self.prices)
+
+    @property
+    def bound_usd(self) -> float:
+        """The largest bill that ``max_run_s`` and the margin allow; at most ``max_cost``."""
+        return self.usd_per_hour * (self.max_run_s + self.margin.total_s) / SECONDS_PER_HOUR
+
+    def lines(self) -> tuple[str, ...]:
+        """For people: the price with its date, the bound, what happens there, what is modelled."""
+        margin = f"{self.margin.total_s:,} s of image, download, upload, stopping"
+        margin += " and the warm pool" if self.margin.kept_s else ""
+        margin += "" if self.margin.transfers_known else " (sizes assumed; full_scale= states them)"
+        lowered = self.max_run_s < self.asked_s
+        if self.enforced:
+            stop = f"AWS stops the job after {self.max_run_s:,} s of running"
+            stop += f" (max_run was {self.asked_s:,})" if lowered else ", its max_run"
+            first = f"Budget {usd(self.max_cost)}: {priced(self.prices)}. {stop}; to that may come {margin}."
+        else:
+            first = (
+                f"Budget {usd(self.max_cost)}: nothing is charged here, and max_run stays. On AWS: "
+                f"{priced(self.prices)}, max_run {self.max_run_s:,} s and {margin}."
+            )
+        bound = (
+            f"The instances then cost at most {usd(self.bound_usd)}. At the bound the script gets SIGTERM, "
+            f"{STOP_GRACE_S} s later SIGKILL: what it has not saved is lost (checkpoint_s3_uri= saves)."
+        )
+        return (first, bound, self._modelled_line())
+
+    def unlimited_line(self) -> str:
+        """For people: what a job without a limit may cost before its max_run ends it."""
+        return (
+            f"No max_cost: by max_run={self.asked_s:,} s the instances may cost up to about {usd(self.bound_usd)}: "
+            f"{priced(self.prices)}."
+        )
+
+    def _modelled_line(self) -> str:
+        if self.cost is None or self.estimate is None:
+            return f"Modelled cost: {self.unmodelled}."
+        size = "exactly what was rehearsed; full_scale= states the real job's size"
+        if self.full_scale is not None:
+            size = f"{self.full_scale.train_samples:,} samples x {self.full_scale.epochs:,}"
+        own = self.estimate.correction
+        calibration = (
+            ""
+            if own is None
+            else f", step times x {own.factor:.2f} by YOUR CALIBRATION ({', '.join(own.jobs)})"
+        )
+        return f"Modelled cost, from {self.source} ({size}{calibration}): {span(self.cost)}."
+
+    def warning(self) -> str | None:
+        """Why the job may not stay within the budget; None when the modelled cost is well inside."""
+        if self.cost is None or self.estimate is None:
+            return None
+        low, high = self.estimate.billable_interval_s
+        case = None
+        if self.cost.low_usd > self.max_cost:
+            case = "the whole interval is above it"
+        elif self.cost.usd > self.max_cost or self.estimate.billable_s > self.max_run_s:
+            case = "it will more likely be stopped than end"
+        elif self.cost.high_usd > self.max_cost or high > self.max_run_s:
+            case = "it may be stopped before its end"
+        if case is None:
+            return None
+        return (
+            f"max_cost={usd(self.max_cost)}: modelled are {span(self.cost)} and {low:,} to {high:,} s of a "
+            f"max_run of {self.max_run_s:,} s: {case}. Raise max_cost=, train less, or choose another instance."
+        )
+
+
+def usd(value: float) -> str:
+    """An amount as a person states it: '$50.00', '$0.034'."""
+    return f"${value:,.2f}" if value >= 1 else fmt.dollars(value)
+
+
+def priced(prices: tuple[tuple[Price, int], ...]) -> str:
+    return " + ".join(
+        f"{price.instance_type} x {count} at {fmt.price(price.usd_per_hour)} an hour ({price.region}, "
+        f"{price.status}, valid from {price.effective_from})"
+        for price, count in prices
+    )
+
+
+def span(cost: Cost) -> str:
+    ends = fmt.interval(fmt.dollars(cost.low_usd), fmt.dollars(cost.high_usd))
+    return f"{fmt.dollars(cost.usd)} ({ends})"

@@ -1,0 +1,120 @@
+"""Options that several commands take, and what they stand for."""
+
+from __future__ import annotations
+
+import argparse
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from windtunnel.priceperf import FullScale
+    from windtunnel.rehearsal import Rehearsal
+    from windtunnel.session.session import Session
+    from windtunnel.user_calibration import CalibrationStore
+
+
+def add_place(parser: argparse.ArgumentParser) -> None:
+    """``--aws``: real SageMaker instead of the local backend."""
+    parser.add_argument("--aws", action="store_true", help="on AWS, with your usual credentials")
+
+
+def session_of(arguments: argparse.Namespace) -> Session:
+    """The session a command works with."""
+    from windtunnel.session.aws import AwsSession
+    from windtunnel.session.resolve import shared_local_session
+
+    return AwsSession() if arguments.aws else shared_local_session()
+
+
+def add_rehearsal(parser: argparse.ArgumentParser) -> None:
+    """``--rehearsal``: what a job on AWS is predicted from."""
+    parser.add_argument(
+        "--rehearsal",
+        metavar="COUNTERS.json",
+        help="of a job on AWS: the counters (or the local job) to predict it from",
+    )
+
+
+def rehearsal_of(given: str) -> Rehearsal:
+    """The file of that name, or the local job."""
+    if given.endswith(".json") or Path(given).exists():
+        return given
+    from windtunnel.job.training_job import TrainingJob
+
+    return TrainingJob.attach(given)
+
+
+def add_user_calibration(parser: argparse.ArgumentParser) -> None:
+    """``--no-user-calibration``."""
+    parser.add_argument(
+        "--no-user-calibration",
+        action="store_true",
+        help="the model as it is, whatever windtunnel calibrate has kept",
+    )
+
+
+def user_calibration_of(args: argparse.Namespace) -> CalibrationStore | None:
+    """What `windtunnel calibrate` has kept, unless it is not wanted."""
+    from windtunnel.user_calibration import STORED
+
+    return None if args.no_user_calibration else STORED
+
+
+def add_sizes(parser: argparse.ArgumentParser) -> None:
+    """Add the sizes of the real job."""
+    size = parser.add_argument_group("the real job behind the rehearsed sample")
+    size.add_argument("--full-scale-samples", type=int, metavar="N", help="training samples of an epoch")
+    size.add_argument("--epochs", type=int, metavar="E", help="epochs (default 1)")
+    size.add_argument(
+        "--evaluation-samples", type=int, metavar="N", help="evaluated after each epoch (default 0)"
+    )
+    size.add_argument("--dataset-gib", type=float, metavar="GIB", help="what each instance downloads")
+    size.add_argument("--preparation-seconds", type=float, metavar="S", help="tokenising and the like")
+    size.add_argument(
+        "--tokenised-samples",
+        type=int,
+        metavar="N",
+        help="text samples the script tokenises before it trains",
+    )
+    size.add_argument("--compile-cached", action="store_true", help="all graphs come from a compile cache")
+    size.add_argument("--sequence-length", type=int, metavar="N", help="tokens a sample, to check the range")
+
+
+def full_scale_of(args: argparse.Namespace) -> FullScale | None:
+    """The sizes that were given; None: none.
+
+    Raises:
+        InvalidInput: some without the number of samples.
+    """
+    from windtunnel.priceperf import FullScale, InvalidInput
+
+    given = {
+        "epochs": args.epochs,
+        "evaluation_samples": args.evaluation_samples,
+        "dataset_gib": args.dataset_gib,
+        "preparation_s": args.preparation_seconds,
+        "tokenised_samples": args.tokenised_samples,
+        "compile_cached": args.compile_cached or None,
+        "sequence_length": args.sequence_length,
+    }
+    given = {name: value for name, value in given.items() if value is not None}
+    if args.full_scale_samples is None:
+        if getattr(args, "architecture", None):
+            given.pop("sequence_length", None)
+        if given:
+            raise InvalidInput("sizes of the real job need --full-scale-samples N (samples of one epoch) too")
+        return None
+    return FullScale(train_samples=args.full_scale_samples, **given)
+
+
+def day(text: str) -> date:
+    """An argument's day, as argparse wants it.
+
+    Raises:
+        ArgumentTypeError: not a day written YYYY-MM-DD.
+    """
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no day; write it as 2023-01-31") from None

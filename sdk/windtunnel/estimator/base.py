@@ -1,0 +1,373 @@
+"""What all estimators share: arguments -> checked request -> job."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Mapping
+from dataclasses import MISSING, fields
+from typing import TYPE_CHECKING, Any, Literal, overload
+
+from windtunnel import settings
+from windtunnel.errors import ConfigurationError, SourceError, UnsupportedArgument
+from windtunnel.estimator.from_job import arguments_of
+from windtunnel.job.training_job import TrainingJob, wants_logs
+from windtunnel.request import checks
+from windtunnel.request.argument_types import check_kind
+from windtunnel.request.arguments import (
+    ARGUMENT_NAMES,
+    JobArguments,
+    refuse_aws_only,
+    refuse_unknown,
+    refuse_unsupported,
+)
+from windtunnel.request.build import Code, base_name_from_image, build_request, job_name_from_base
+from windtunnel.request.inputs import Channel, FileSystemInput, Inputs, TrainingInput, channels, split_s3
+from windtunnel.request.source_archive import check_entry_point_name, source_tree
+from windtunnel.request.training_request import TrainingRequest
+from windtunnel.session.resolve import resolve_session
+from windtunnel.session.session import Session
+
+if TYPE_CHECKING:
+    from windtunnel.priceperf import FullScale, PriceBook
+    from windtunnel.rehearsal import Rehearsal
+
+_MODEL_CONTENT_TYPE = "application/x-sagemaker-model"
+
+
+class EstimatorBase(JobArguments):
+    """What all estimators share. The arguments of `JobArguments` are attributes, as in SDK v2."""
+
+    _extra_arguments: tuple[str, ...] = ()
+    """Arguments of a subclass that are not in `JobArguments`."""
+    _debugger_excludes_checkpoints = False
+
+    def __init__(self, hyperparameters: Mapping[str, Any] | None = None, **arguments: Any) -> None:
+        given = {name: value for name, value in arguments.items() if value is not None}
+        refuse_unknown(type(self).__name__, arguments, (*ARGUMENT_NAMES, *self._extra_arguments))
+        refuse_unsupported(given)
+        check_kind("hyperparameters", hyperparameters, Mapping | None)
+        super().__init__(**{name: value for name, value in arguments.items() if name in ARGUMENT_NAMES})
+        checks.check_argument_kinds(self)
+        self.dependencies = list(self.dependencies or [])
+        self.session: Session = resolve_session(self.session, self.sagemaker_session)
+        self.sagemaker_session = self.session
+        self._hyperparameters: dict[str, Any] = dict(hyperparameters or {})
+        self.latest_training_job: TrainingJob | None = None
+        self.jobs: list[TrainingJob] = []
+        checks.check_arguments(self)
+        self._check_place()
+
+    def training_image_uri(self) -> str:
+        """The image the job runs: given, or found by its versions."""
+        raise NotImplementedError
+
+    def hyperparameters(self) -> dict[str, Any]:
+        """The hyperparameters as they are sent, without those that name code and job."""
+        raise NotImplementedError
+
+    def set_hyperparameters(self, **hyperparameters: Any) -> None:
+        """Add or replace hyperparameters."""
+        self._hyperparameters.update(hyperparameters)
+
+    def request(
+        self,
+        inputs: Inputs = None,
+        job_name: str | None = None,
+        experiment_config: Mapping[str, str] | None = None,
+        *,
+        max_cost: float | None = None,
+        full_scale: FullScale | None = None,
+        rehearsal: Rehearsal | None = None,
+        prices: PriceBook | None = None,
+    ) -> TrainingRequest:
+        """The request ``fit`` would send, checked. Uploads and starts nothing. Arguments as `fit`'s.
+
+        Raises:
+            ConfigurationError: what AWS, or the container, would refuse.
+            BudgetExceeded: on AWS, ``max_cost`` does not buy this job.
+        """
+        checks.check_arguments(self)
+        self._check_own()
+        self._check_place()
+        limit = _limit(max_cost, self.max_cost, (full_scale, rehearsal, prices))
+        image_uri = self.training_image_uri()
+        check_kind("image_uri", image_uri, str)
+        check_kind("experiment_config", experiment_config, Mapping | None)
+        name = job_name or job_name_from_base(self.base_job_name or base_name_from_image(image_uri))
+        data = channels(inputs)
+        if not self.session.local and self.local_cores is not None:
+            raise UnsupportedArgument("local_cores= is for rehearsals; on AWS all cores are there.")
+        request = build_request(
+            self._with_local_cores(),
+            target=self.session.target(self.role),
+            job_name=name,
+            image_uri=image_uri,
+            hyperparameters=self._sent_hyperparameters(),
+            channels=self._with_model(data),
+            code=self._code(),
+            input_mode=inputs.input_mode if isinstance(inputs, TrainingInput) else None,
+            experiment_config=experiment_config,
+            checkpoints_exclude_debugger=self._debugger_excludes_checkpoints,
+        )
+        if limit is None:
+            return request
+        from windtunnel.estimator.max_cost import limited  # the price model is loaded only for who asks it
+
+        return limited(
+            request,
+            limit,
+            self.session,
+            self.latest_training_job,
+            full_scale=full_scale,
+            rehearsal=rehearsal,
+            prices=prices,
+        )
+
+    @overload
+    def fit(
+        self,
+        inputs: Inputs = None,
+        wait: bool = True,
+        logs: bool | str | list[str] = True,
+        job_name: str | None = None,
+        experiment_config: Mapping[str, str] | None = None,
+        *,
+        dry_run: Literal[False] = False,
+        max_cost: float | None = None,
+        full_scale: FullScale | None = None,
+        rehearsal: Rehearsal | None = None,
+        prices: PriceBook | None = None,
+    ) -> TrainingJob: ...
+
+    @overload
+    def fit(
+        self,
+        inputs: Inputs = None,
+        wait: bool = True,
+        logs: bool | str | list[str] = True,
+        job_name: str | None = None,
+        experiment_config: Mapping[str, str] | None = None,
+        *,
+        dry_run: Literal[True],
+        max_cost: float | None = None,
+        full_scale: FullScale | None = None,
+        rehearsal: Rehearsal | None = None,
+        prices: PriceBook | None = None,
+    ) -> TrainingRequest: ...
+
+    def fit(
+        self,
+        inputs: Inputs = None,
+        wait: bool = True,
+        logs: bool | str | list[str] = True,
+        job_name: str | None = None,
+        experiment_config: Mapping[str, str] | None = None,
+        *,
+        dry_run: bool = False,
+        max_cost: float | None = None,
+        full_scale: FullScale | None = None,
+        rehearsal: Rehearsal | None = None,
+        prices: PriceBook | None = None,
+    ) -> TrainingJob | TrainingRequest:
+        """Start a training job; with ``wait``, follow it to its end.
+
+        Ctrl-C while following detaches: the job goes on, `Detached` (a KeyboardInterrupt) says how to come
+        back, and ``latest_training_job`` is the job.
+
+        Args:
+            inputs: a path, ``file://``, ``s3://``, `TrainingInput`, `FileSystemInput`, or a dict of channels.
+            wait: block until the job has ended.
+            logs: True or "All" to follow the log, False or "None" to wait silently.
+            job_name: default: ``base_job_name`` and the time.
+            experiment_config: sent as ExperimentConfig.
+            dry_run: return the `TrainingRequest` and start nothing.
+            max_cost: US dollars that the instances may cost, instead of the estimator's. On AWS ``max_run`` is
+                lowered so that AWS itself stops the job in time; price, bound and modelled cost are printed.
+            full_scale: the size of this job, to model its cost from a rehearsal of a sample.
+            rehearsal: what to model from: a job that ran here, its counters, the path of its counters.json,
+                or a Workload. Default: this estimator's latest job, if it ran here.
+            prices: another price book than the built-in one with what `windtunnel prices refresh` has fetched.
+
+        Raises:
+            ConfigurationError: before anything is uploaded or started.
+            BudgetExceeded: on AWS, before anything is uploaded: ``max_cost`` does not buy a useful run, or all
+                of the modelled cost's interval lies above it. Locally, and when only a part of it does: a
+                `BudgetWarning`.
+            BackendError: the local backend does not start.
+            ServiceCallFailed: the job was refused.
+            TrainingJobFailed: the job failed (with ``wait``).
+        """
+        wants_logs(logs)  # what is wrong with it is said before a job runs
+        request = self.request(
+            inputs,
+            job_name,
+            experiment_config,
+            max_cost=max_cost,
+            full_scale=full_scale,
+            rehearsal=rehearsal,
+            prices=prices,
+        )
+        if dry_run:
+            return request
+        self._say_cost(request, prices)
+        self.session.warm_up()  # beside the packing of the code, which submit() begins with
+        try:
+            self.session.submit(request)
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt(
+                f"interrupted while training job {request.name} was being sent; it may have started all the "
+                f"same: `windtunnel ps` shows it, `windtunnel stop {request.name}` stops it."
+            ) from None
+        job = TrainingJob(request.name, self.session)
+        self.latest_training_job = job
+        self.jobs.append(job)
+        return job.wait(logs=logs) if wait else job
+
+    @property
+    def model_data(self) -> str:
+        """``s3://`` URI of the latest job's model.tar.gz."""
+        return self._latest().model_data
+
+    def logs(self) -> None:
+        """Follow the latest job's log to its end."""
+        self._latest().wait(logs=True)
+
+    @classmethod
+    def attach(
+        cls, training_job_name: str, sagemaker_session: Any = None, model_channel_name: str = "model"
+    ) -> EstimatorBase:
+        """The estimator of an existing job, once that has ended: its arguments, and the job.
+
+        Raises:
+            JobNotFound: there is no such job.
+            TrainingJobFailed: the job failed.
+        """
+        session = resolve_session(sagemaker_session)
+        job = TrainingJob.attach(training_job_name, session)
+        described = job.describe()
+        arguments = arguments_of(described, model_channel_name)
+        arguments["tags"] = session.service.list_tags(described["TrainingJobArn"]) or None
+        estimator = cls._from_image(described["AlgorithmSpecification"]["TrainingImage"], session, arguments)
+        estimator.latest_training_job = job
+        estimator.jobs.append(job)
+        job.wait(logs=False)
+        return estimator
+
+    @classmethod
+    def _from_image(cls, image_uri: str, session: Session, arguments: dict[str, Any]) -> EstimatorBase:
+        return cls(image_uri=image_uri, session=session, **arguments)
+
+    def _say_cost(self, request: TrainingRequest, prices: PriceBook | None) -> None:
+        """Before anything is uploaded: the budget, or on AWS what the job may cost without one."""
+        lines: tuple[str | None, ...] = () if request.budget is None else request.budget.lines()
+        if request.budget is None and not self.session.local:
+            from windtunnel.estimator.max_cost import exposure
+
+            lines = (exposure(request, self.session, prices),)
+        sys.stdout.write("".join(f"{line}\n" for line in lines if line))
+
+    def _check_own(self) -> None:
+        """Arguments of a subclass, which may have been changed since the estimator was made."""
+
+    def _latest(self) -> TrainingJob:
+        if self.latest_training_job is None:
+            raise ConfigurationError("This estimator has no training job yet. Call fit() first.")
+        return self.latest_training_job
+
+    def _check_place(self) -> None:
+        """What the local backend, or AWS, cannot honour is said now, not dropped."""
+        if not self.session.local:
+            for kind in checks.instance_types(self):
+                checks.check_offered(kind)
+            return
+        refuse_aws_only(self)
+        if self.input_mode == "Pipe":
+            raise UnsupportedArgument("input_mode='Pipe' is not rehearsed here. Use 'FastFile' or 'File'.")
+
+    def _with_local_cores(self) -> JobArguments:
+        """These arguments, with WINDTUNNEL_LOCAL_CORES as the default of ``local_cores``."""
+        values = {name: getattr(self, name) for name in ARGUMENT_NAMES}
+        if self.session.local and self.local_cores is None:
+            values["local_cores"] = settings.local_cores()
+        for kind in checks.instance_types(self):
+            checks.check_local_cores(values["local_cores"], kind)
+        return JobArguments(**values)
+
+    def _with_model(self, data: dict[str, Channel]) -> dict[str, Channel]:
+        """The channels, with ``model_uri`` as one more; local ones must be readable by the local backend."""
+        found = dict(data)
+        if self.model_uri:
+            if self.model_channel_name in found:
+                raise ConfigurationError(f"channel {self.model_channel_name!r} is model_uri's. Rename one.")
+            location = channels({self.model_channel_name: self.model_uri})[self.model_channel_name]
+            if isinstance(location, TrainingInput):
+                found[self.model_channel_name] = TrainingInput(
+                    location.s3_data, content_type=_MODEL_CONTENT_TYPE, input_mode="File"
+                )
+        if self.session.local:
+            for name, channel in found.items():
+                if isinstance(channel, FileSystemInput):
+                    raise UnsupportedArgument(
+                        f"channel {name!r}: FileSystemInput has no meaning on the local backend. "
+                        "Give the directory's path."
+                    )
+                if channel.input_mode == "Pipe":
+                    raise UnsupportedArgument(
+                        f"channel {name!r}: input_mode='Pipe' is not rehearsed here. Use 'FastFile' or 'File'."
+                    )
+        return found
+
+    def _code(self) -> Code | None:
+        """The code to run, or None: the image has its own."""
+        if not (self.source_dir or self.entry_point or self.dependencies):
+            return None
+        if self.source_dir and str(self.source_dir).lower().startswith("s3://"):
+            if not self.entry_point:
+                raise SourceError("entry_point is missing: name the script inside the tarball of source_dir.")
+            if self.dependencies:
+                raise SourceError("dependencies= cannot be added to a tarball in S3. Put them into it.")
+            check_entry_point_name(str(self.entry_point))
+            bucket, key = split_s3(f"s3{str(self.source_dir)[2:]}")
+            if not key:
+                raise SourceError(
+                    f"source_dir={str(self.source_dir)!r}: name the tarball, s3://<bucket>/<key>."
+                )
+            return Code(str(self.entry_point), tarball_uri=f"s3://{bucket}/{key}")
+        tree = source_tree(self.entry_point, self.source_dir, self.dependencies or [])
+        return Code(tree.script, tree=tree)
+
+    def _sent_hyperparameters(self) -> dict[str, str]:
+        return {str(key): str(value) for key, value in self.hyperparameters().items()}
+
+
+def _limit(given: float | None, own: float | None, modelling: tuple[object, ...]) -> float | None:
+    """The budget in force, US dollars: that of the call, of the estimator, or of the environment."""
+    checks.check_max_cost("max_cost", given)
+    limit = own if given is None else given
+    if limit is None:
+        limit = settings.max_cost()
+        checks.check_max_cost(settings.MAX_COST_VARIABLE, limit)
+    if limit is None and any(value is not None for value in modelling):
+        raise ConfigurationError(
+            "full_scale=, rehearsal= and prices= say what a job will cost, to hold it against max_cost=. Give "
+            "max_cost= too, or see the cost alone with job.report(full_scale=...) of a rehearsal."
+        )
+    return limit
+
+
+def show_arguments(estimator: type[EstimatorBase]) -> None:
+    """Make ``help()`` and completion show the shared arguments instead of ``**kwargs``."""
+    own = list(inspect.signature(estimator.__init__).parameters.values())[1:-1]
+    named = {parameter.name for parameter in own}
+    shared = [
+        inspect.Parameter(
+            field.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=None if field.default is MISSING else field.default,
+            annotation=field.type,
+        )
+        for field in fields(JobArguments)
+        if field.name not in named
+    ]
+    estimator.__signature__ = inspect.Signature([*own, *shared])  # type: ignore[attr-defined]

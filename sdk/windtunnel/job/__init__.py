@@ -1,0 +1,1 @@
+"""A training job that exists: wait for it, follow its log, stop it, fetch what it made."""

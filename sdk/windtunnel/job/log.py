@@ -1,0 +1,85 @@
+"""Following a job: its log lines, each exactly once, and its status as it changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime, timezone
+from typing import Any, TextIO
+
+from windtunnel.request.instance_groups import host_count
+from windtunnel.session.training_service import TrainingService
+
+
+class LogFollower:
+    """Reads the streams of all hosts of one job; remembers where it stands in each.
+
+    Every line is given exactly once: GetLogEvents' forward token continues right behind the last line read,
+    also when the backend was restarted in between.
+    """
+
+    def __init__(self, service: TrainingService, job: str, description: dict[str, Any]) -> None:
+        self._service = service
+        self._job = job
+        self._hosts = host_count(description["ResourceConfig"])
+        # A job that starts again, after an interruption or a fault, has a stream an attempt.
+        self._starts_again = bool(
+            description.get("EnableManagedSpotTraining") or description.get("RetryStrategy")
+        )
+        self._tokens: dict[str, str | None] = {}
+
+    def read(self) -> Iterator[str]:
+        """All lines that have come since the last call, host by host; does not wait for more."""
+        if self._starts_again or len(self._tokens) < self._hosts:
+            for stream in self._service.log_streams(self._job):
+                self._tokens.setdefault(stream, None)
+        for stream in sorted(self._tokens):
+            prefix = f"[{host_of(stream)}] " if self._hosts > 1 else ""
+            while True:
+                token = self._tokens[stream]
+                lines, following = self._service.read_log(stream, token)
+                # The token moves before a line is handed out: whoever stops in the middle of a page
+                # would otherwise see its first lines again.
+                self._tokens[stream] = following
+                for line in lines:
+                    yield prefix + line.text.rstrip("\n")
+                if following == token or (token is None and not lines):
+                    break
+
+
+class StatusPrinter:
+    """Prints each secondary status and each new message of it, once, as SDK v2 words them."""
+
+    def __init__(self, out: TextIO) -> None:
+        self._out = out
+        self._seen: dict[int, tuple[str, str]] = {}
+
+    def show(self, description: dict[str, Any]) -> None:
+        """Print what is new in ``SecondaryStatusTransitions``."""
+        new = False
+        for index, transition in enumerate(description.get("SecondaryStatusTransitions", [])):
+            status, message = transition["Status"], transition.get("StatusMessage", "")
+            known = self._seen.get(index)
+            if known == (status, message):
+                continue
+            # A new message in a status that is already shown has come just now.
+            when = transition["StartTime"] if known is None else description["LastModifiedTime"]
+            self._seen[index] = (status, message)
+            self._out.write(printable(f"{_utc(when)} {status} - {message}\n", self._out))
+            new = True
+        if new:
+            self._out.flush()
+
+
+def printable(text: str, out: TextIO) -> str:
+    """The text with ``?`` for what the stream's encoding lacks: a script may print anything."""
+    encoding = out.encoding or "utf-8"
+    return text.encode(encoding, "replace").decode(encoding)
+
+
+def host_of(stream: str) -> str:
+    """``job/algo-1-1700000000`` -> ``algo-1``."""
+    return "-".join(stream.rpartition("/")[2].split("-")[:2])
+
+
+def _utc(when: datetime) -> str:
+    return when.astimezone(timezone.utc).strftime("%Y-%m-%d %H:%M:%S")

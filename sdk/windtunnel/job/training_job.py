@@ -1,0 +1,353 @@
+"""A training job that exists: wait for it, follow its log, stop it, fetch what it made.
+
+Everything goes through the service's own API, so any process can do it that knows the job's name.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+import tarfile
+import time
+from collections import deque
+from collections.abc import Iterator
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
+
+from windtunnel.errors import ConfigurationError, Detached, JobNotFinished, TrainingJobFailed, WaitTimeout
+from windtunnel.job.log import LogFollower, StatusPrinter, printable
+from windtunnel.job.outcome import next_step, print_end, script_tail
+from windtunnel.local_paths import absolute
+from windtunnel.request.inputs import split_s3
+from windtunnel.session.resolve import resolve_session
+from windtunnel.session.session import Session
+from windtunnel.session.training_service import TERMINAL
+
+if TYPE_CHECKING:
+    from windtunnel.priceperf import FullScale
+    from windtunnel.reports.diagnostics import Diagnostics
+    from windtunnel.reports.job.report import PricePerformance
+
+_TAIL_LINES = 20
+_LOG_WORDS = ("All", "None", "Training", "Rules")
+_BEFORE_THE_END = frozenset({"Starting", "Pending", "LaunchingMLInstances", "Downloading", "Training"})
+
+
+class TrainingJob:
+    """One training job of a session. Making one asks nothing; `attach` checks that the job exists."""
+
+    def __init__(self, name: str, session: Session | None = None) -> None:
+        self.name = name
+        self.session = resolve_session(session)
+
+    @classmethod
+    def attach(cls, name: str, session: Any = None) -> TrainingJob:
+        """The job of that name, from any process.
+
+        Raises:
+            JobNotFound: there is none.
+        """
+        job = cls(name, resolve_session(session))
+        job.describe()
+        return job
+
+    def __repr__(self) -> str:
+        """The name, and where it runs. Asks nothing."""
+        return f"TrainingJob({self.name!r}, {'local' if self.session.local else 'AWS'})"
+
+    @property
+    def job_name(self) -> str:
+        """The name, under SDK v2's second spelling."""
+        return self.name
+
+    def describe(self) -> dict[str, Any]:
+        """DescribeTrainingJob's answer."""
+        return self.session.service.describe_job(self.name)
+
+    def status(self) -> str:
+        """``InProgress``, ``Completed``, ``Failed``, ``Stopping`` or ``Stopped``."""
+        return str(self.describe()["TrainingJobStatus"])
+
+    def stop(self) -> None:
+        """Ask the job to stop: SIGTERM, then SIGKILL after 120 s. Returns at once. Idempotent."""
+        if self.status() not in TERMINAL:
+            self.session.service.stop_job(self.name)
+
+    def wait(
+        self,
+        logs: bool | str | list[str] = True,
+        poll: float | None = None,
+        timeout: float | None = None,
+        out: TextIO | None = None,
+    ) -> TrainingJob:
+        """Block until the job has ended, showing status and log on the way.
+
+        A stopped job is no error: its status is printed and the job returned. Ctrl-C detaches: the job goes
+        on, and `Detached`, a KeyboardInterrupt, says how to come back.
+
+        Args:
+            logs: True or "All": follow the log; False or "None": wait silently.
+            poll: seconds between two looks at the log; default 0.1 locally, 2 on AWS.
+            timeout: seconds to wait at most.
+            out: where to print; default ``sys.stdout``.
+
+        Raises:
+            TrainingJobFailed: with reason, log tail and next step.
+            WaitTimeout: the time is over; the job goes on.
+            Detached: Ctrl-C.
+        """
+        shown = wants_logs(logs)
+        stream = out or sys.stdout
+        try:
+            description = self._follow(shown, poll, timeout, stream)
+        except KeyboardInterrupt:
+            raise Detached(self.name) from None
+        if shown:
+            print_end(description, stream, local=self.session.local)
+        if description["TrainingJobStatus"] == "Failed":
+            raise self._failure(description)
+        return self
+
+    def logs(self, follow: bool = False, poll: float | None = None) -> Iterator[str]:
+        """The log's lines, of all hosts, in order of reading; with several hosts prefixed ``[algo-1] ``.
+
+        Args:
+            follow: go on until the job has ended; else end with the last line there is now.
+            poll: seconds between two looks; default 0.1 locally, 2 on AWS.
+        """
+        description = self.describe()
+        follower = LogFollower(self.session.service, self.name, description)
+        pause = self.session.log_poll_s if poll is None else poll
+        while follow:
+            ended = self.status() in TERMINAL  # asked before reading: all lines are there once it has ended
+            yield from follower.read()
+            if ended:
+                break
+            time.sleep(pause)
+        if follow and self.session.settle_s:
+            time.sleep(self.session.settle_s)
+        yield from follower.read()
+
+    def log_tail(self, lines: int = _TAIL_LINES) -> list[str]:
+        """The last lines of the log, oldest first."""
+        return list(deque(self.logs(), maxlen=lines))
+
+    @property
+    def model_data(self) -> str:
+        """``s3://`` URI of model.tar.gz (of the prefix, if the output is not compressed).
+
+        Raises:
+            JobNotFinished: the job has not uploaded a model.
+        """
+        description = self.describe()
+        uri = description.get("ModelArtifacts", {}).get("S3ModelArtifacts")
+        if not uri:
+            raise self._not_finished("model", description)
+        return str(uri)
+
+    def download_model(self, path: str | Path = ".", extract: bool = True) -> Path:
+        """Fetch the model into the directory ``path`` (made if missing); blocks.
+
+        Returns the directory with the model's files, or the path of model.tar.gz with ``extract=False``.
+
+        Raises:
+            JobNotFinished: the job has not uploaded a model.
+        """
+        uri = self.model_data
+        folder = absolute(path)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ConfigurationError(
+                f"download_model: {folder} cannot be a directory: {error.strerror}. Give another path."
+            ) from error
+        bucket, key = split_s3(uri)
+        archive = folder / "model.tar.gz"
+        if not key.endswith(".tar.gz"):
+            self._download_all(bucket, key.rstrip("/") + "/", folder)
+            return folder
+        with archive.open("wb") as out:
+            if not self.session.service.get_object(bucket, key, out):
+                raise JobNotFinished(f"{uri} does not exist (any more). Run the job again.")
+        if not extract:
+            return archive
+        try:
+            with tarfile.open(archive) as tar:
+                _extract(tar, folder)
+        except tarfile.TarError as error:
+            raise JobNotFinished(
+                f"{uri} is not unpacked: {error}. download_model(extract=False) fetches it as it is."
+            ) from error
+        archive.unlink()
+        return folder
+
+    def metrics(self) -> dict[str, float]:
+        """Last value of each metric named in ``metric_definitions``."""
+        found = self.describe().get("FinalMetricDataList", [])
+        return {metric["MetricName"]: float(metric["Value"]) for metric in found}
+
+    def counters(self) -> dict[str, Any]:
+        """What the simulated NeuronCores counted: ``windtunnel/counters.json`` of the job's output.
+
+        Raises:
+            JobNotFinished: the job has not ended, or did not run in a simulator.
+        """
+        description = self.describe()
+        counters = self._output_document(description, "counters.json")
+        if counters is None:
+            raise self._not_finished("counters", description)
+        return counters
+
+    def usage(self) -> dict[str, Any] | None:
+        """What the simulated NeuronCores do now: ``windtunnel/usage.json`` of the job's output, refreshed each second.
+
+        None when nothing is known: the job does not train (any more), or its script has not used a core yet.
+        """
+        return self._output_document(self.describe(), "usage.json")
+
+    def download_tensorboard(self, path: str | Path = ".") -> Path:
+        """Fetch the event files into the directory ``path``, for ``tensorboard --logdir``; blocks.
+
+        They are what the script wrote with a SummaryWriter to /opt/ml/output/tensorboard and, from a simulator,
+        the Neuron counters. Returns the directory.
+
+        Raises:
+            JobNotFinished: there are none (yet): they are uploaded when the training has ended.
+        """
+        description = self.describe()
+        config = description.get("TensorBoardOutputConfig") or description["OutputDataConfig"]
+        bucket, prefix = split_s3(str(config["S3OutputPath"]))
+        below = "/".join(part for part in (prefix.rstrip("/"), self.name, "tensorboard-output/") if part)
+        if not self.session.service.list_objects(bucket, below):
+            raise self._not_finished("event files", description)
+        folder = absolute(path)
+        self._download_all(bucket, below, folder)
+        return folder
+
+    def diagnostics(self) -> Diagnostics:
+        """What Trainium would tell too late about the script, worst first, each with the line to change.
+
+        Raises:
+            JobNotFinished: as `counters`.
+        """
+        from windtunnel.reports.diagnostics import diagnostics_of
+
+        return diagnostics_of(self.counters())
+
+    def report(
+        self, full_scale: FullScale | None = None, *, prices_on: date | None = None, **more: Any
+    ) -> PricePerformance:
+        """What the job, of size ``full_scale`` (None: as it ran), would take and cost on Trainium and p4d, at the
+        prices of a day (None: at each change), or did cost on AWS. ``more``: see `report.report_for_job`.
+        """
+        from windtunnel.reports.for_job import report_for_job
+
+        return report_for_job(self, full_scale=full_scale, prices_on=prices_on, **more)
+
+    def _output_document(self, description: dict[str, Any], name: str) -> dict[str, Any] | None:
+        """A JSON document of Windtunnel's own beside the job's output; None when there is none."""
+        bucket, prefix = split_s3(str(description["OutputDataConfig"]["S3OutputPath"]))
+        key = "/".join(part for part in (prefix.rstrip("/"), self.name, "windtunnel", name) if part)
+        out = io.BytesIO()
+        if not self.session.service.get_object(bucket, key, out):
+            return None
+        document: dict[str, Any] = json.loads(out.getvalue())
+        return document
+
+    def _follow(self, shown: bool, poll: float | None, timeout: float | None, out: TextIO) -> dict[str, Any]:
+        """Read log and status in turns until the job has ended; returns its last description."""
+        begun = time.monotonic()
+        deadline = None if timeout is None else begun + timeout
+        description, described_at = self.describe(), time.monotonic()
+        printer = StatusPrinter(out) if shown else None
+        follower = LogFollower(self.session.service, self.name, description) if shown else None
+        while True:
+            if printer is not None and follower is not None:
+                # What was printed before a job began to end belongs above the line that says so.
+                if description.get("SecondaryStatus") in _BEFORE_THE_END:
+                    printer.show(description)
+                    _print_lines(follower, out)
+                else:
+                    _print_lines(follower, out)
+                    printer.show(description)
+            if description["TrainingJobStatus"] in TERMINAL:
+                break
+            if deadline is not None and time.monotonic() > deadline:
+                raise WaitTimeout(
+                    f"Training job {self.name} still runs after {timeout:g} s and goes on: wait() or stop()."
+                )
+            pause = self.session.pause_s(time.monotonic() - begun) if poll is None else poll
+            time.sleep(pause)
+            waited = time.monotonic() - described_at
+            if pause < self.session.log_poll_s or waited >= self.session.describe_poll_s:
+                description, described_at = self.describe(), time.monotonic()
+        if follower is not None and self.session.settle_s:
+            time.sleep(self.session.settle_s)
+            _print_lines(follower, out)
+        return description
+
+    def _failure(self, description: dict[str, Any]) -> TrainingJobFailed:
+        return TrainingJobFailed(
+            self.name,
+            description.get("FailureReason") or "(none given)",
+            log_tail=script_tail(self.logs(), _TAIL_LINES),
+            logs_location=self.session.describe_logs(self.name),
+            next_step=next_step(description.get("FailureReason") or ""),
+        )
+
+    def _not_finished(self, what: str, description: dict[str, Any]) -> JobNotFinished:
+        status = description["TrainingJobStatus"]
+        if status not in TERMINAL:
+            advice = f"wait() for it first, or follow it with `windtunnel logs -f {self.name}`"
+        elif what == "counters":
+            advice = "only jobs that ran on the local backend and reached their script have them"
+        else:
+            advice = f"the job ended as {status} without one; its log says why: windtunnel logs {self.name}"
+        return JobNotFinished(f"Training job {self.name} has no {what} ({status}): {advice}.")
+
+    def _download_all(self, bucket: str, prefix: str, folder: Path) -> None:
+        for key in self.session.service.list_objects(bucket, prefix):
+            target = folder / key.removeprefix(prefix)
+            if not target.resolve().is_relative_to(folder.resolve()):
+                raise JobNotFinished(f"s3://{bucket}/{key} would land outside {folder}: not downloaded.")
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with target.open("wb") as out:
+                self.session.service.get_object(bucket, key, out)
+
+
+def wants_logs(logs: bool | str | list[str]) -> bool:
+    """SDK v2's ``logs``: True, False, "All", "None", "Training", "Rules", or a list of those.
+
+    Raises:
+        ConfigurationError: it is none of these.
+    """
+    if isinstance(logs, list):
+        return True in [wants_logs(one) for one in logs]
+    if not isinstance(logs, bool) and logs not in _LOG_WORDS:
+        valid = f"True, False, {str(_LOG_WORDS)[1:-1]}, or a list of these"
+        raise ConfigurationError(f"logs={logs!r}: {valid} is needed.")
+    return logs is True or logs in ("All", "Training")
+
+
+def _print_lines(follower: LogFollower, out: TextIO) -> None:
+    printed = False
+    for line in follower.read():
+        out.write(f"{printable(line, out)}\n")
+        printed = True
+    if printed:
+        out.flush()
+
+
+def _extract(tar: tarfile.TarFile, folder: Path) -> None:
+    """Unpack, refusing members that leave the folder."""
+    if hasattr(tarfile, "data_filter"):
+        tar.extractall(folder, filter="data")
+        return
+    root = folder.resolve()
+    for member in tar.getmembers():
+        inside = (root / member.name).resolve().is_relative_to(root)
+        if not inside or not (member.isreg() or member.isdir()):
+            raise JobNotFinished(f"model.tar.gz has the member {member.name!r}, which is not unpacked.")
+    tar.extractall(folder)  # noqa: S202 - every member was checked

@@ -1,0 +1,324 @@
+"""A row of a published table, as text, to what it trained. Columns as in `published_rows.csv`.
+
+Needed are an instance type, a model (an architecture's name, or its dimensions), a
+microbatch and a sequence length. What else is missing is taken as the tables' own scripts
+had it, and said in the row's notes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ..errors import InvalidInput, PricePerfError
+from ..instances import InstanceType, instance_type
+from ..model.architectures import ARCHITECTURES, Architecture, architecture, name_key
+from ..model.memory_need import needed_recompute, scores_fit, usual_attention
+from ..model.training_settings import DTYPE_BYTES, MASKED_PART, Attention, Training, ZeroStage
+
+ALIASES: Mapping[str, tuple[str, ...]] = {
+    "architecture": ("model", "model_name"),
+    "parameters": ("params", "num_params", "num_parameters"),
+    "instance_type": ("instance",),
+    "nodes": ("instances", "instance_count", "num_nodes"),
+    "accelerators": ("workers", "cores", "gpus"),
+    "tensor_parallel": ("tp", "tensor_parallel_size"),
+    "pipeline_parallel": ("pp", "pipeline_parallel_size"),
+    "data_parallel": ("dp", "data_parallel_size"),
+    "microbatch": ("micro_batch", "microbatch_size", "micro_batch_size", "batch_per_core"),
+    "global_batch": ("globalbatch", "global_batch_size"),
+    "sequence_length": ("seq_len", "sequence", "seq_length", "tokens"),
+    "storage_dtype": ("dtype",),
+    "gradient_allreduce_bytes_per_parameter": ("gradient_bytes",),
+    "zero1": ("zero",),
+    "sequences_per_second": ("value", "throughput", "published"),
+    "layers": ("num_layers", "num_hidden_layers"),
+    "hidden_size": ("hidden", "d_model"),
+    "attention_heads": ("heads", "num_attention_heads", "n_heads"),
+    "ffn_hidden_size": ("ffn", "intermediate_size"),
+    "kv_hidden_size": ("kv_hidden",),
+    "vocabulary": ("vocab", "vocab_size", "vocabulary_size"),
+    "family": ("model_family",),
+}
+_UNKNOWN = ("", "unknown", "none given", "n/a", "na", "nan", "null", "-", "?")
+_LARGEST = 1e15
+"""Beyond any batch, length or model; keeps what follows from overflowing."""
+_PREFIXES = {"k": 1e3, "m": 1e6, "b": 1e9, "g": 1e9, "t": 1e12}
+_DTYPES = {"float32": "fp32", "float16": "fp16", "half": "fp16", "bfloat16": "bf16", "float": "fp32"}
+
+
+@dataclass(frozen=True)
+class PublishedRow:
+    """One published throughput. Batches in sequences, throughput in sequences per second over all nodes.
+
+    ``published``: None where only a prediction is wanted. ``published_range``: lowest and highest
+    over software versions, where several were published.
+    """
+
+    config: str
+    architecture: str
+    instance_type: str
+    nodes: int
+    training: Training
+    published: float | None
+    published_range: tuple[float, float] | None
+    source: str
+
+    @property
+    def family(self) -> str:
+        """The family of the model: what a leave-one-family-out leaves out."""
+        return self.training.architecture.family
+
+    @property
+    def step_s(self) -> float:
+        """What the published throughput means for one optimizer step, seconds."""
+        if self.published is None:
+            raise ValueError(f"{self.config}: nothing was published")
+        return self.training.global_batch / self.published
+
+
+@dataclass(frozen=True)
+class ReadRow:
+    """One line of a table: what it trained, or why that cannot be told.
+
+    ``row`` None: ``reason`` says why. ``notes``: what was assumed, sentence by sentence.
+    """
+
+    config: str
+    instance_type: str
+    published: float | None
+    row: PublishedRow | None
+    reason: str | None = None
+    notes: tuple[str, ...] = ()
+
+
+def read_rows(table: Sequence[Mapping[str, Any]]) -> tuple[ReadRow, ...]:
+    """Every row of a table, in its order; a row that cannot be read carries its reason."""
+    return tuple(_read(_normalised(raw), number) for number, raw in enumerate(table, start=1))
+
+
+def _read(cells: Mapping[str, str], number: int) -> ReadRow:
+    config = cells.get("config") or cells.get("architecture") or f"row {number}"
+    name = cells.get("instance_type", "")
+    published: float | None = None
+    try:
+        published = _number(cells, "sequences_per_second")
+        if published is not None and not published > 0:
+            raise InvalidInput(f"sequences_per_second must be above 0, not {published:g}")
+        row, notes = _published_row(cells, config, published)
+    except PricePerfError as error:
+        return ReadRow(config, name, published, None, str(error))
+    return ReadRow(config, row.instance_type, published, row, notes=notes)
+
+
+def _published_row(
+    cells: Mapping[str, str], config: str, published: float | None
+) -> tuple[PublishedRow, tuple[str, ...]]:
+    notes: list[str] = []
+    instance = _instance(cells)
+    model, name = _architecture(cells, notes)
+    tensor, pipeline = _integer(cells, "tensor_parallel", 1), _integer(cells, "pipeline_parallel", 1)
+    nodes = _integer(cells, "nodes", 0)
+    if not nodes:
+        workers = _integer(cells, "accelerators", 0) or tensor * pipeline * _integer(
+            cells, "data_parallel", 1
+        )
+        nodes = math.ceil(workers / instance.core_count)
+        notes.append(f"nodes not given: taken as {nodes}")
+    data = _integer(cells, "data_parallel", 0)
+    if not data:
+        data = max(1, nodes * instance.core_count // (tensor * pipeline))
+        notes.append(f"data_parallel not given: taken as {data}")
+    microbatch = _integer(cells, "microbatch", None)
+    storage = _dtype(cells, "storage_dtype", "bf16")
+    gpu = not instance.is_neuron
+    matmul = _dtype(cells, "matmul_dtype", storage if gpu else "bf16")
+    training = Training(
+        architecture=model,
+        parameters=_number(cells, "parameters") or model.parameters,
+        microbatch=microbatch,
+        global_batch=_integer(cells, "global_batch", microbatch * data),
+        sequence_length=_integer(cells, "sequence_length", None),
+        data_parallel=data,
+        tensor_parallel=tensor,
+        pipeline_parallel=pipeline,
+        storage_dtype=storage,
+        matmul_dtype=matmul,
+        gradient_bytes=_integer(
+            cells,
+            "gradient_allreduce_bytes_per_parameter",
+            min(DTYPE_BYTES[storage], DTYPE_BYTES[matmul]) if gpu else DTYPE_BYTES[storage],
+        ),
+        zero=_zero(cells, config),
+        mixed_precision=gpu and DTYPE_BYTES[matmul] < DTYPE_BYTES[storage],
+        head_part=MASKED_PART if gpu and model.is_masked else 1.0,
+    )
+    training = _with_attention(training, cells, config, instance, notes)
+    training = _with_recompute(training, cells, instance, notes)
+    if training.workers > nodes * instance.core_count:
+        raise InvalidInput(
+            f"tensor x pipeline x data parallel = {training.workers} workers, but {nodes} x {instance.name} "
+            f"have {nodes * instance.core_count} {instance.core_name}s"
+        )
+    low, high = _number(cells, "published_min"), _number(cells, "published_max")
+    spread = (low, high) if low and high else None
+    row = PublishedRow(
+        config, name, instance.name, nodes, training, published, spread, cells.get("source", "")
+    )
+    return row, tuple(notes)
+
+
+def _instance(cells: Mapping[str, str]) -> InstanceType:
+    given = cells.get("instance_type", "")
+    if not given:
+        raise InvalidInput("instance_type is missing")
+    return instance_type(given.split("/")[0].strip())  # "trn1.32xlarge/trn1n.32xlarge": the first
+
+
+def _architecture(cells: Mapping[str, str], notes: list[str]) -> tuple[Architecture, str]:
+    name = cells.get("architecture", "")
+    known = architecture(name)
+    if known is not None:
+        return known, name
+    within = _named_in(name)
+    if within is not None and not cells.get("layers"):
+        notes.append(f"architecture {name!r} is taken as {within}")
+        return ARCHITECTURES[within], within
+    needed = ("layers", "hidden_size", "attention_heads")
+    missing = [column for column in needed if not cells.get(column)]
+    if missing:
+        what = f"architecture {name!r} is not known" if name else "architecture is missing"
+        raise InvalidInput(
+            f"{what}, and the row does not give its {', '.join(missing)}. "
+            f"Known: {', '.join(ARCHITECTURES)}; or fill the columns layers, hidden_size, attention_heads, "
+            "ffn_hidden_size, kv_hidden_size, vocabulary, family."
+        )
+    layers, hidden, heads = (_integer(cells, column, None) for column in needed)
+    family = cells.get("family", "").lower() or ("llama" if "llama" in name.lower() else "decoder")
+    dimensions: Any = family  # checked by Architecture, whose error lists the valid ones
+    return (
+        Architecture(
+            layers=layers,
+            hidden_size=hidden,
+            attention_heads=heads,
+            ffn_hidden_size=_integer(cells, "ffn_hidden_size", 4 * hidden),
+            kv_hidden_size=_integer(cells, "kv_hidden_size", hidden),
+            vocabulary=_integer(cells, "vocabulary", 0, least=0),
+            family=dimensions,
+        ),
+        name or "given by its dimensions",
+    )
+
+
+def _named_in(text: str) -> str | None:
+    """The known architecture whose name is part of a longer one, as in "Llama-3.1-8B pre-training"."""
+    key = name_key(text)
+    found = [name for name in ARCHITECTURES if name_key(name) in key]
+    return max(found, key=len, default=None)
+
+
+def _zero(cells: Mapping[str, str], config: str) -> ZeroStage:
+    text = cells.get("zero1", "").lower()
+    if "fsdp" in config.lower() or text in ("3", "full", "zero3", "fsdp"):
+        return "full"
+    if text in ("true", "1", "yes", "1.0", "optimizer", "zero1"):
+        return "optimizer"
+    if text in ("false", "0", "no", "0.0", "none", *_UNKNOWN):
+        return "none"
+    raise InvalidInput(f"zero1 must be True or False, not {text!r}")
+
+
+def _with_attention(
+    training: Training, cells: Mapping[str, str], config: str, instance: InstanceType, notes: list[str]
+) -> Training:
+    text = cells.get("attention", "").lower()
+    kind: Attention = "eager"
+    if text not in _UNKNOWN:
+        if text not in ("eager", "flash"):
+            raise InvalidInput(f"attention must be eager or flash, not {text!r}")
+        kind = "flash" if text == "flash" else "eager"
+    elif "flash" in config.lower():
+        kind = "flash"
+    else:
+        kind, why = usual_attention(training, instance)
+        if kind == "eager" and not scores_fit(training, instance):
+            kind, why = "flash", "the scores of eager attention would not fit, so flash is taken"
+        notes += [f"attention not given: {why}"] if why else []
+    return replace(training, attention=kind)
+
+
+def _with_recompute(
+    training: Training, cells: Mapping[str, str], instance: InstanceType, notes: list[str]
+) -> Training:
+    text = cells.get("recompute", "").lower()
+    if text in ("false", "no", "0"):
+        text = "none"
+    if text in ("true", "yes", "1"):
+        text = "full"
+    if text in _UNKNOWN:
+        if training.tensor_parallel > 1:
+            text, why = "selective", "the default of libraries with tensor parallelism"
+        else:
+            text, why = needed_recompute(training, instance), "by what fits the memory"
+        notes.append(f"recompute not given: taken as {text}, {why}")
+    recompute: Any = text  # checked by Training, whose error lists the valid ones
+    return replace(training, recompute=recompute)
+
+
+def _dtype(cells: Mapping[str, str], column: str, default: str) -> str:
+    text = cells.get(column, "").lower()
+    if text in _UNKNOWN:
+        return default
+    text = _DTYPES.get(text, text)
+    if text in DTYPE_BYTES:
+        return text
+    if "autocast" in text or "bf16" in text:  # as the Neuron pages write it: "Autocast:BF16+SR"
+        return "bf16"
+    raise InvalidInput(f"{column} must be one of {', '.join(DTYPE_BYTES)}, not {text!r}")
+
+
+def _integer(cells: Mapping[str, str], column: str, default: int | None, least: int = 1) -> int:
+    value = _number(cells, column)
+    if value is None:
+        if default is None:
+            raise InvalidInput(f"{column} is missing")
+        return default
+    if value != int(value):
+        raise InvalidInput(f"{column} must be a whole number, not {cells[column]}")
+    if value < least:
+        raise InvalidInput(f"{column} must be {least} or more, not {value:g}")
+    return int(value)
+
+
+def _number(cells: Mapping[str, str], column: str) -> float | None:
+    text = cells.get(column, "").replace(",", "").replace("_", "").lower()
+    if text in _UNKNOWN:
+        return None
+    factor = 1.0
+    if text[-1] in _PREFIXES:
+        text, factor = text[:-1], _PREFIXES[text[-1]]
+    try:
+        value = float(text) * factor
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise InvalidInput(f"{column} must be a number, not {cells[column]!r}")
+    if value > _LARGEST:
+        raise InvalidInput(f"{column} must be at most {_LARGEST:g}, not {value:g}")
+    return value
+
+
+def _normalised(raw: Mapping[str, Any]) -> dict[str, str]:
+    """Cells as stripped text under the columns' own names, whatever their case or alias."""
+    given = {
+        str(key).strip().lower().replace(" ", "_").replace("-", "_"): str(value).strip()
+        for key, value in raw.items()
+        if key is not None and value is not None
+    }
+    for column, others in ALIASES.items():
+        for other in others:
+            if not given.get(column) and other in given:
+                given[column] = given[other]
+    return given

@@ -1,0 +1,82 @@
+"""`instances.json` as objects."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ..errors import UnknownInstance
+from .instance_type import Accelerator, Figure, InstanceType
+
+
+def _read() -> dict[str, InstanceType]:
+    data = json.loads(Path(__file__).with_name("instances.json").read_text(encoding="utf-8"))
+    accelerators = {name: _accelerator(name, entry) for name, entry in data["accelerators"].items()}
+    listed = data["instances"]
+    found = {}
+    for name, entry in listed.items():
+        whole = {**listed.get(entry.get("like"), {}), **entry}
+        found[name] = _instance(name, whole, accelerators[whole["accelerator"]])
+    return found
+
+
+def _accelerator(name: str, entry: Mapping[str, Any]) -> Accelerator:
+    return Accelerator(
+        name=name,
+        is_neuron="neuron" in entry,
+        core_name=entry["core_name"],
+        cores=_count(entry, "cores"),
+        logical_core_config=entry.get("logical_core_config", 1),
+        memory=_figure(entry["memory"], entry),
+        memory_bandwidth=_figure(entry["memory_bandwidth"], entry),
+        peaks={dtype: _figure(text, entry) for dtype, text in entry["peaks"].items()},
+        calibration=entry["calibration"],
+    )
+
+
+def _instance(name: str, entry: Mapping[str, Any], accelerator: Accelerator) -> InstanceType:
+    link = entry.get("accelerator_link")
+    return InstanceType(
+        name=name,
+        accelerator=accelerator,
+        accelerators=_count(entry, "accelerators"),
+        vcpus=_count(entry, "vcpus"),
+        host_memory=_figure(entry["host_memory"], entry),
+        accelerator_link=_figure(link, entry) if link else None,
+        network=_figure(entry["network"], entry),
+        sagemaker=frozenset(entry["sagemaker"]),
+    )
+
+
+def _figure(text: str, entry: Mapping[str, Any]) -> Figure:
+    """``32 GiB`` with the source and date of its entry."""
+    value, unit = text.split()
+    return Figure(float(value), unit, entry["source"], entry["date"])
+
+
+def _count(entry: Mapping[str, Any], what: str) -> Figure:
+    return Figure(float(entry[what]), what, entry["source"], entry["date"])
+
+
+CATALOG: Mapping[str, InstanceType] = _read()
+"""Every instance type that is known, by SageMaker name (``ml.trn1.32xlarge``)."""
+
+NEURON_TYPES: Mapping[str, InstanceType] = {name: entry for name, entry in CATALOG.items() if entry.is_neuron}
+"""Those with NeuronCores, which are rehearsed here."""
+
+
+def instance_type(name: str) -> InstanceType:
+    """The instance type of that name, with or without ``ml.``.
+
+    Raises:
+        UnknownInstance: not in the catalog; the message lists what is.
+    """
+    full = name if name.startswith("ml.") else f"ml.{name}"
+    if full not in CATALOG:
+        raise UnknownInstance(
+            f"No figures for instance type {name!r}. Known: {', '.join(CATALOG)}. "
+            "Choose one of these; other types cannot be modelled."
+        )
+    return CATALOG[full]

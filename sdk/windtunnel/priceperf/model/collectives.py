@@ -1,0 +1,101 @@
+"""The time of collectives: bytes over the links and the network, and hops.
+
+Inside an instance a ring moves the payload over each core's links; between instances the
+shards of all rings of an instance share its network. To that comes the latency of one hop
+for each member of the ring and each message: small messages, and many members, are bound
+by the hops. That the ring runs through all members, also over many instances, is what the
+published rows show (`calibration`).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from ..errors import InvalidInput
+from ..instances import InstanceType
+from .engines import Constants
+
+BUCKET_BYTES = 50e6
+"""Gradients travel in buckets of this size (torch_xla's ALLREDUCE_GRADIENTS_BUCKET_SIZE_MB=50)."""
+
+PASSES = {
+    "all_reduce": 2.0,
+    "reduce_scatter": 1.0,
+    "all_gather": 1.0,
+    "all_to_all": 1.0,
+    "broadcast": 1.0,
+    "collective_permute": 1.0,
+    "send": 1.0,
+    "recv": 1.0,
+}
+"""Of each kind: how many times the (full) payload crosses a link in a ring of n, as a factor of (n - 1) / n.
+Assumption: an all_to_all, a permutation, a send and a recv go once around the ring."""
+
+
+@dataclass(frozen=True)
+class Collective:
+    """Collectives of one kind in one step of one worker.
+
+    ``count`` of them, together ``payload_bytes``. For all_gather the payload is
+    the gathered result, so that it does not change with the number of workers.
+
+    Raises:
+        InvalidInput: a kind that is not in `PASSES`, or a negative count or size.
+    """
+
+    kind: str
+    count: float
+    payload_bytes: float
+
+    def __post_init__(self) -> None:
+        """Check all three."""
+        if self.kind not in PASSES:
+            raise InvalidInput(f"no figures for a collective {self.kind!r}; known are {', '.join(PASSES)}")
+        if self.payload_bytes < 0 or self.count < 0:
+            raise InvalidInput(f"a collective cannot have a negative count or size: {self}")
+
+
+@dataclass(frozen=True)
+class Group:
+    """Who takes part: ``members`` workers, ``local`` of them in each instance.
+
+    ``sharing``: how many such groups send over one instance's network at the same time.
+    """
+
+    members: int
+    local: int
+    sharing: int = 1
+
+    @property
+    def instances(self) -> int:
+        """Over how many instances the group spreads."""
+        return math.ceil(self.members / self.local)
+
+
+def collective_seconds(
+    collective: Collective, instance: InstanceType, constants: Constants, group: Group
+) -> float:
+    """Seconds one worker spends in these collectives, nothing else running.
+
+    Raises:
+        InvalidInput: an empty group.
+    """
+    if not 1 <= group.local <= group.members:
+        raise InvalidInput(f"a group has at least 1 member, and no more in an instance than in all: {group}")
+    passes = PASSES[collective.kind]
+    payload = collective.payload_bytes * passes
+    return (
+        _ring(payload, group.local) / (instance.core_link_bandwidth * constants.link)
+        + _ring(payload, group.instances) * group.sharing / (instance.network_bandwidth * constants.network)
+        + collective.count * passes * (group.members - 1) * constants.hop_s
+    )
+
+
+def buckets(payload_bytes: float) -> float:
+    """Into how many messages a reduction of gradients is cut."""
+    return math.ceil(payload_bytes / BUCKET_BYTES)
+
+
+def _ring(payload_bytes: float, members: int) -> float:
+    return payload_bytes * (members - 1) / members

@@ -1,0 +1,225 @@
+"""One training step from a rehearsal's counts: its time, broken down.
+
+step = the longer of compute and memory, and the part of the shorter that does not overlap
+       + what of the collectives nothing hides + the host's part (`host`)
+
+The same constants as `predict`. Counts tell each product's dimensions, and the bytes that element-wise
+work moves once a compiler has fused it (docs/reference/counters.md has the rules). Those rules fuse more than the
+compilers behind the published rows do, most of all around attention: the bytes of attention scores are
+taken out, by `SCORE_FUSED_PASSES`, and put back as often as eager attention passes over scores in the
+published rows; the others count `VECTOR_PER_FUSED_BYTE` times. Counters of earlier versions tell neither;
+two ratios, counted from the published rows with eager attention, stand for them then:
+`PRODUCT_SLOWDOWN` and `VECTOR_PER_PRODUCT_BYTE`. `Calibration.counts_errors` says what counting
+instead of knowing the model costs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from ..errors import InvalidInput
+from ..instances import InstanceType
+from .collectives import Collective, Group, buckets, collective_seconds
+from .engines import HALF_SIZE, HOST_S, Constants, Product, Scores, bytes_s, half_size_of, products_s
+from .host_recording import HOST_SPEED, HostWork
+from .precision import Precision, compute_seconds
+
+PRODUCT_SLOWDOWN = 1.5
+"""What the sizes of a step's products cost over large ones: 1.4 to 1.7 in the rows with eager attention."""
+VECTOR_PER_PRODUCT_BYTE = 2.0
+"""Bytes that element-wise work moves for each byte of the products' operands and results that grow with
+the batch: 1.4 to 2.6 in the rows with eager attention."""
+VECTOR_PER_FUSED_BYTE = 1.25
+"""Bytes that element-wise work apart from attention scores moves for each byte of the fusion model: 1.0 to
+1.4 in BERT, GPT-2, Llama and ViT, as `engines.HIDDEN_PASSES` and `engines.FFN_PASSES` have them."""
+SCORE_FUSED_PASSES = 12.0
+"""Times the fusion model goes through the attention scores of a training step: 10 without dropout, 15 with."""
+_FORWARD_PART = 1 / 3
+
+
+@dataclass(frozen=True)
+class StepWork:
+    """What one worker does in one step: FLOPs by dtype as written, bytes moved, collectives.
+
+    ``state_bytes``: the part of ``bytes_moved`` that does not grow with the batch: weights,
+    gradients, optimizer state. ``products`` by dtype, and ``fused_bytes`` of element-wise work that grows
+    with the batch, are empty and None in counters of earlier versions; ``scores`` are the attention's, of
+    ``score_bytes`` each. ``backward``: whether the step has a backward pass.
+    ``host``: None where nobody measured it.
+    """
+
+    samples: float
+    flops: Mapping[str, float]
+    bytes_moved: float
+    collectives: tuple[Collective, ...] = ()
+    state_bytes: float = 0.0
+    products: Mapping[str, tuple[Product, ...]] = field(default_factory=dict)
+    fused_bytes: float | None = None
+    scores: Scores = field(default_factory=Scores)
+    score_bytes: float = 4.0
+    backward: bool = True
+    host: HostWork | None = None
+
+    def __post_init__(self) -> None:
+        """The state is a part of all bytes."""
+        if not 0 <= self.state_bytes <= self.bytes_moved:
+            raise InvalidInput(
+                f"state bytes must lie between 0 and the {self.bytes_moved} moved, not {self.state_bytes}"
+            )
+
+    def scaled(self, samples: float, element: float = 1.0) -> StepWork:
+        """The work of so many times the samples: FLOPs, bytes and products; collectives and host stay.
+
+        ``element``: bytes of an element of activations beside the counted one. The sizes of products stay as
+        counted, and their number grows: on a larger batch they would run a little better than this says.
+        """
+        return replace(
+            self,
+            samples=self.samples * samples,
+            flops={dtype: count * samples for dtype, count in self.flops.items()},
+            bytes_moved=self.bytes_moved * samples * element,
+            state_bytes=self.state_bytes * samples * element,
+            products={
+                dtype: tuple(replace(item, times=item.times * samples) for item in products)
+                for dtype, products in self.products.items()
+            },
+            fused_bytes=None if self.fused_bytes is None else self.fused_bytes * samples * element,
+            scores=self.scores * samples,
+            score_bytes=self.score_bytes * element,
+        )
+
+
+@dataclass(frozen=True)
+class StepTime:
+    """Seconds of one optimizer step, counted or described.
+
+    ``overlapped_s`` is the part of ``compute_s`` + ``memory_s`` that runs at the same time;
+    ``collective_s`` is all of the collectives' time, ``exposed_collective_s`` the part that nothing hides.
+    Of that, ``tensor_parallel_s``, ``pipeline_transfer_s`` and ``weights_gathered_s`` are told apart in a
+    description; the rest is gradients. Counts have the optimizer in ``memory_s``, and neither a bubble nor
+    stragglers.
+    """
+
+    compute_s: float
+    memory_s: float
+    overlapped_s: float
+    collective_s: float
+    exposed_collective_s: float
+    host_s: float
+    tensor_parallel_s: float = 0.0
+    pipeline_transfer_s: float = 0.0
+    weights_gathered_s: float = 0.0
+    bubble_s: float = 0.0
+    optimizer_s: float = 0.0
+    straggling_s: float = 0.0
+
+    @property
+    def total_s(self) -> float:
+        """Seconds from one step to the next."""
+        return (
+            self.compute_s + self.memory_s - self.overlapped_s + self.exposed_collective_s
+            + self.host_s + self.bubble_s + self.optimizer_s + self.straggling_s
+        )  # fmt: skip
+
+    @property
+    def gradients_s(self) -> float:
+        """What of the collectives is neither tensor-parallel, nor between stages, nor gathered weights."""
+        named = self.tensor_parallel_s + self.pipeline_transfer_s + self.weights_gathered_s
+        return max(0.0, self.exposed_collective_s - named)
+
+    @property
+    def parts(self) -> Mapping[str, float]:
+        """Parts by name that add up to `total_s`, none negative: what a breakdown shows."""
+        return {
+            "compute": self.compute_s,
+            "memory not behind compute": self.memory_s - self.overlapped_s,
+            "tensor-parallel collectives": self.tensor_parallel_s,
+            "transfers between stages": self.pipeline_transfer_s,
+            "gathered weights": self.weights_gathered_s,
+            "gradients": self.gradients_s,
+            "pipeline bubble": self.bubble_s,
+            "optimizer": self.optimizer_s,
+            "host": self.host_s,
+            "stragglers": self.straggling_s,
+        }
+
+    @property
+    def largest(self) -> str:
+        """What takes most of the step: compute, memory, collectives or host."""
+        parts = {
+            "compute": self.compute_s,
+            "memory": self.memory_s,
+            "collectives": self.exposed_collective_s,
+            "host": self.host_s,
+        }
+        return max(parts, key=lambda name: parts[name])
+
+
+def step_time(
+    work: StepWork,
+    instance: InstanceType,
+    precision: Precision,
+    constants: Constants,
+    instance_count: int = 1,
+    host_slowness: float = HOST_SPEED.value,
+) -> StepTime:
+    """The modelled time of one step on ``instance_count`` instances with all their cores.
+
+    ``host_slowness``: see `HOST_SPEED`. A GPU's eager PyTorch records nothing; what launching its kernels
+    takes beyond `HOST_S` is hidden behind the device in all but the smallest steps, and is not modelled.
+
+    Raises:
+        InvalidInput: no instance, negative work, or a dtype the instance has no peak for.
+    """
+    if instance_count < 1:
+        raise InvalidInput(f"a job has at least 1 instance, not {instance_count}")
+    compute = _compute_s(work, instance, precision, constants)
+    memory = bytes_s(_elementwise_bytes(work, instance, constants), instance, constants.vector)
+    memory += bytes_s(work.state_bytes, instance, constants.memory)
+    overlapped = constants.overlap * min(compute, memory)
+    worked = compute + memory - overlapped
+    group = Group(instance.core_count * instance_count, instance.core_count)
+    collective = sum(
+        collective_seconds(_in_buckets(item), instance, constants, group) for item in work.collectives
+    )
+    exposed = max(0.0, collective - constants.hidden_collectives * worked)
+    host = HOST_S
+    if work.host is not None and instance.is_neuron:
+        host += work.host.not_hidden_s(worked + exposed, host_slowness)
+    return StepTime(
+        compute_s=compute,
+        memory_s=memory,
+        overlapped_s=overlapped,
+        collective_s=collective,
+        exposed_collective_s=exposed,
+        host_s=host,
+    )
+
+
+def _elementwise_bytes(work: StepWork, instance: InstanceType, constants: Constants) -> float:
+    if work.fused_bytes is None:
+        return (work.bytes_moved - work.state_bytes) * VECTOR_PER_PRODUCT_BYTE
+    part = work.score_bytes * (1.0 if work.backward else _FORWARD_PART)
+    of_scores = min(work.fused_bytes, work.scores.elements * SCORE_FUSED_PASSES * part)
+    passed = work.scores.on(instance) * constants.eager_passes * part
+    return (work.fused_bytes - of_scores) * VECTOR_PER_FUSED_BYTE + passed
+
+
+def _compute_s(work: StepWork, instance: InstanceType, precision: Precision, constants: Constants) -> float:
+    if work.products:
+        return sum(
+            products_s(products, instance, precision.ran_as(dtype), constants)
+            for dtype, products in work.products.items()
+        )
+    seconds = 0.0
+    for dtype, count in work.flops.items():
+        ran_as = precision.ran_as(dtype)
+        fill = (PRODUCT_SLOWDOWN - 1) * half_size_of(instance, ran_as) / HALF_SIZE
+        seconds += compute_seconds({dtype: count * (1 + fill)}, instance, precision, constants.tensor)
+    return seconds
+
+
+def _in_buckets(item: Collective) -> Collective:
+    """A large payload counts as several messages, also where the rehearsal reduced it in one piece."""
+    return Collective(item.kind, max(item.count, buckets(item.payload_bytes)), item.payload_bytes)

@@ -1,0 +1,165 @@
+"""What a job takes besides its steps: start, download, set-up, preparation, compile, evaluation, upload.
+
+None of the rates here is published. Each is an assumption, or fitted to the one published job
+that has such a part, with a low and a high value, shown apart from the modelled steps. AWS's own
+benchmark spent 61-65 % of its billable time outside training steps, so this part deserves the
+reader's eye.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from ..instances import InstanceType
+from . import compile_time
+from .compile_time import CompiledGraph
+
+
+@dataclass(frozen=True)
+class FixedCost:
+    """One such part: seconds with their low and high end, and why.
+
+    ``billed`` False: AWS does not charge it.
+    """
+
+    name: str
+    seconds: float
+    low_s: float
+    high_s: float
+    basis: str
+    billed: bool = True
+
+
+@dataclass(frozen=True)
+class Assumed:
+    """An assumed number with its low and high end."""
+
+    value: float
+    low: float
+    high: float
+
+
+START_S = Assumed(600, 120, 1200)
+SETUP_S = Assumed(30, 15, 90)
+TRANSFER_GIB_PER_S = Assumed(0.2, 0.1, 0.5)
+COMPILE_LARGE_S = Assumed(120, 60, 600)
+COMPILE_SMALL_S = Assumed(10, 5, 30)
+TOKENISE_S = Assumed(0.93e-3, 0.5e-3, 2e-3)
+"""Seconds a text sample that one process tokenises and stores before the training begins. Fitted to what
+AWS's two BERT base jobs took for 4,000,000 reviews beside everything else (`published`): 0.89 ms on trn1
+and 0.96 ms on p4d. The ends are half and twice that, rounded: other tokenizers, texts and processors."""
+
+
+def start() -> FixedCost:
+    """Provisioning, before billing begins."""
+    return FixedCost(
+        "start",
+        START_S.value,
+        START_S.low,
+        START_S.high,
+        "assumed: about ten minutes, not billed",
+        billed=False,
+    )
+
+
+def setup() -> FixedCost:
+    """The container's start, imports, model and device, once billing has begun."""
+    return FixedCost(
+        "set-up",
+        SETUP_S.value,
+        SETUP_S.low,
+        SETUP_S.high,
+        f"an assumed {SETUP_S.value:g} s ({SETUP_S.low:g}-{SETUP_S.high:g}) for container, imports, model",
+    )
+
+
+def transfer(name: str, gib: float | None) -> FixedCost:
+    """Download or upload of ``gib`` GiB by each instance; None: size not known, then 0 s."""
+    if gib is None:
+        return FixedCost(name, 0.0, 0.0, 0.0, "size not known: not counted")
+    rate = TRANSFER_GIB_PER_S
+    return FixedCost(
+        name,
+        gib / rate.value,
+        gib / rate.high,
+        gib / rate.low,
+        f"{gib:.3g} GiB at an assumed {rate.value:g} GiB/s ({rate.low:g}-{rate.high:g})",
+    )
+
+
+def preparation(seconds: float, tokenised_samples: int = 0) -> FixedCost:
+    """Seconds that the user states, taken as they are, and the time to tokenise ``tokenised_samples``."""
+    rate = TOKENISE_S
+    stated = ["as you stated"] if seconds else []
+    if tokenised_samples:
+        stated.append(
+            f"{tokenised_samples:,} samples tokenised in one process at {rate.value * 1e3:g} ms each "
+            f"({rate.low * 1e3:g}-{rate.high * 1e3:g}), fitted to AWS's BERT base jobs"
+        )
+    return FixedCost(
+        "preparation",
+        seconds + tokenised_samples * rate.value,
+        seconds + tokenised_samples * rate.low,
+        seconds + tokenised_samples * rate.high,
+        "; ".join(stated) or "not stated: not counted",
+    )
+
+
+def compilation(
+    instance: InstanceType,
+    graphs: int,
+    evaluates: bool,
+    cached: bool,
+    ledger: tuple[CompiledGraph, ...] | None = None,
+) -> FixedCost:
+    """Neuron compiler time. A GPU running eager PyTorch compiles nothing.
+
+    Args:
+        instance: on which the job runs.
+        graphs: how many the rehearsal counted.
+        evaluates: whether the job evaluates.
+        cached: the user's word that all graphs come from a compile cache.
+        ledger: each graph with its size and whether the compile cache had it; None: the counters do
+            not tell (see `_assumed_compilation`).
+    """
+    if not instance.is_neuron:
+        return FixedCost("compile", 0.0, 0.0, 0.0, "eager PyTorch compiles nothing")
+    if cached:
+        return FixedCost("compile", 0.0, 0.0, 0.0, "all graphs from the compile cache, as you stated")
+    if ledger is None:
+        return _assumed_compilation(graphs, evaluates)
+    hits = sum(graph.cached for graph in ledger)
+    time = compile_time.of_graphs(ledger)
+    basis = f"{hits} of {len(ledger)} graphs cached"
+    if hits < len(ledger):
+        basis += f"; each other at {compile_time.BASE.seconds:g} s and {compile_time.PER_TFLOP.seconds:g} s a TFLOP"
+        basis += f": {compile_time.BASIS}"
+    return FixedCost("compile", time.seconds, time.low_s, time.high_s, basis)
+
+
+def _assumed_compilation(graphs: int, evaluates: bool) -> FixedCost:
+    """The training step is one large graph on trn1 (a rehearsal counts it as two).
+
+    Evaluation is another; all further graphs are taken as small.
+    """
+    large = 2 if evaluates else 1
+    small = max(0, graphs - large - 1)
+    low, middle, high = (
+        large * getattr(COMPILE_LARGE_S, end) + small * getattr(COMPILE_SMALL_S, end)
+        for end in ("low", "value", "high")
+    )
+    basis = (
+        f"{large} large at an assumed {COMPILE_LARGE_S.value:g} s "
+        f"({COMPILE_LARGE_S.low:g}-{COMPILE_LARGE_S.high:g}), "
+        f"{small} small at {COMPILE_SMALL_S.value:g} s ({COMPILE_SMALL_S.low:g}-{COMPILE_SMALL_S.high:g})"
+    )
+    return FixedCost("compile", middle, low, high, basis)
+
+
+def evaluation(seconds: float, log_fast: float, log_slow: float) -> FixedCost:
+    """Forward steps, modelled like training steps and as uncertain (logs, see `calibration`)."""
+    basis = "modelled like the steps, forward only" if seconds else "no evaluation"
+    return FixedCost(
+        "evaluation", seconds, seconds * math.exp(-log_fast), seconds * math.exp(log_slow), basis
+    )

@@ -1,0 +1,123 @@
+"""What a training needs of a worker's memory: whether it fits, and whether activations had to be recomputed.
+
+Published tables often do not say. The rule reproduces the column "Activation
+Checkpointing" of all 34 published MPT rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from ..instances import GIB, InstanceType
+from .training_settings import DTYPE_BYTES, Attention, Recompute, Training
+
+ACTIVATION_BYTES = 34
+"""Bytes that a layer keeps for each token and element of the hidden size, in 16 bits, attention scores
+left out (Korthikanti et al. 2022, "Reducing activation recomputation", equation 2)."""
+SCORE_BYTES = 5
+"""Bytes that eager attention keeps for each score (the same equation)."""
+STATE_BYTES = 16
+"""Weight, gradient and fp32 optimizer state of one parameter in 16-bit training."""
+USABLE = 0.9
+"""Part of the memory that tensors can use; the rest goes to buffers and fragments. Assumption."""
+
+
+@dataclass(frozen=True)
+class MemoryNeed:
+    """What a job needs of one worker's memory, and what there is. Bytes."""
+
+    needed_bytes: float
+    usable_bytes: float
+
+    @property
+    def fits(self) -> bool:
+        """Whether it does."""
+        return self.needed_bytes <= self.usable_bytes
+
+
+def activation_bytes(training: Training) -> float:
+    """Of one worker's microbatches in flight, nothing recomputed."""
+    model, tp = training.architecture, training.tensor_parallel
+    per_token = ACTIVATION_BYTES * model.hidden_size
+    if training.attention == "eager":
+        per_token += SCORE_BYTES * model.attention_heads * training.sequence_length
+    stage = model.layers / training.pipeline_parallel
+    in_flight = min(training.microbatches, training.pipeline_parallel)
+    return per_token * training.tokens * stage * in_flight / tp * training.vector_bytes / 2
+
+
+def state_bytes(training: Training) -> float:
+    """Weights, gradients and optimizer state of one worker."""
+    shared = training.data_parallel if training.zero == "full" else 1
+    return STATE_BYTES * training.worker_parameters / shared
+
+
+def needed_recompute(training: Training, instance: InstanceType) -> Recompute:
+    """``none`` when all activations fit beside the state, else ``full``."""
+    usable = instance.core_memory_gib * GIB * USABLE
+    return "none" if activation_bytes(training) + state_bytes(training) <= usable else "full"
+
+
+def memory_need(training: Training, instance: InstanceType) -> MemoryNeed:
+    """What one worker holds at its fullest: state, activations kept for the backward pass, and logits.
+
+    All 58 published rows fit by this rule, as they did.
+    """
+    usable = instance.core_memory_gib * GIB * USABLE
+    return MemoryNeed(_split_state_bytes(training, instance) + _kept_bytes(training), usable)
+
+
+def usual_recompute(training: Training, instance: InstanceType) -> Recompute:
+    """The least that fits; with tensor parallelism at least ``selective``, its libraries' default."""
+    kinds: tuple[Recompute, ...] = ("selective", "full") if training.tensor_parallel > 1 else ("none", "full")
+    fitting = (kind for kind in kinds if memory_need(replace(training, recompute=kind), instance).fits)
+    return next(fitting, "full")
+
+
+def usual_attention(training: Training, instance: InstanceType) -> tuple[Attention, str | None]:
+    """What scripts use for such a model where nothing is said, and why (None: nothing to say)."""
+    if instance.is_neuron and training.architecture.flash_on_neuron:
+        return "flash", "Llama on trn1 is taken to use the flash attention kernel"
+    if not instance.is_neuron and _is_language_model(training):
+        return "flash", "16-bit language models on A100 are taken to use flash attention"
+    return "eager", None
+
+
+def scores_fit(training: Training, instance: InstanceType) -> bool:
+    """Whether the scores of one layer of eager attention leave half of the memory."""
+    heads = training.architecture.attention_heads / training.tensor_parallel
+    scores = SCORE_BYTES * training.microbatch * heads * training.sequence_length**2
+    return scores / GIB <= instance.core_memory_gib / 2
+
+
+def _is_language_model(training: Training) -> bool:
+    """A decoder in 16 bits: no script for these of the years of A100 runs without flash attention."""
+    return training.architecture.is_causal and DTYPE_BYTES[training.matmul_dtype] == 2
+
+
+def _split_state_bytes(training: Training, instance: InstanceType) -> float:
+    """Weights, gradients, fp32 moments, and fp32 weights beside 16-bit ones, shared as ZeRO says.
+
+    On trn1 stochastic rounding stands for the fp32 weights, but for libraries with ZeRO, which keep them:
+    without this AWS's published GPT-3 6.7B would not have fitted.
+    """
+    storage = DTYPE_BYTES[training.storage_dtype]
+    copies = storage < 4 and not (instance.is_neuron and training.zero == "none")
+    optimizer = 4 * training.moments + (4 if copies else 0)
+    shared_all = training.data_parallel if training.zero == "full" else 1
+    shared_optimizer = 1 if training.zero == "none" else training.data_parallel
+    return training.worker_parameters * (2 * storage / shared_all + optimizer / shared_optimizer)
+
+
+def _kept_bytes(training: Training) -> float:
+    model = training.architecture
+    logits = 4 * training.tokens * training.head_part * model.vocabulary / training.tensor_parallel
+    without_scores = training if training.recompute == "none" else replace(training, attention="flash")
+    layers = activation_bytes(without_scores)
+    if training.recompute != "full":
+        return layers + logits
+    stage = model.layers / training.pipeline_parallel
+    in_flight = min(training.microbatches, training.pipeline_parallel)
+    split = training.tensor_parallel if training.sequence_parallel else 1
+    inputs = stage * in_flight * training.tokens * model.hidden_size * training.vector_bytes / split
+    return inputs + layers / (stage * in_flight) + logits  # the layer at work is whole

@@ -1,0 +1,64 @@
+"""The time of arithmetic: FLOPs over what a core reaches of its peak, by dtype."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ..errors import InvalidInput
+from ..instances import InstanceType
+from .engines import check_efficiency
+
+
+@dataclass(frozen=True)
+class Precision:
+    """How an instance runs matrix multiplications that the script wrote in fp32.
+
+    ``activation_bytes``: bytes of a sample's activations beside those of fp32 storage.
+    """
+
+    name: str
+    fp32_matmul: str
+    activation_bytes: float
+    meaning: str
+
+    def ran_as(self, dtype: str) -> str:
+        """The dtype in which a product written in ``dtype`` runs."""
+        return self.fp32_matmul if dtype == "fp32" else dtype
+
+
+AUTO_CAST = Precision(
+    "auto-cast bf16",
+    "bf16",
+    1.0,
+    "the Neuron compiler's default (--auto-cast=matmult): fp32 matmuls run as bf16, storage stays fp32",
+)
+FP32 = Precision(
+    "fp32", "fp32", 1.0, "matmuls in full fp32: what PyTorch does on an A100 by default since 1.12"
+)
+TF32 = Precision(
+    "TF32", "tf32", 1.0, "fp32 matmuls run as TF32: one line, torch.set_float32_matmul_precision('high')"
+)
+BF16_AUTOCAST = Precision(
+    "bf16 autocast", "bf16", 0.5, "torch.autocast in bf16: matmuls in bf16, activations in 2 bytes"
+)
+
+GPU_PRECISIONS = (TF32, FP32, BF16_AUTOCAST)
+"""The first is the one shown; the others tell how much the script's setting matters."""
+
+
+def compute_seconds(
+    flops: Mapping[str, float], instance: InstanceType, precision: Precision, efficiency: float
+) -> float:
+    """Seconds one core computes. ``efficiency``: the reached part of the peak, 0 < e <= 1.
+
+    Raises:
+        InvalidInput: efficiency out of range, negative FLOPs, or an unknown dtype.
+    """
+    check_efficiency(efficiency)
+    total = 0.0
+    for dtype, count in flops.items():
+        if count < 0:
+            raise InvalidInput(f"FLOPs must be 0 or more, not {count} ({dtype})")
+        total += count / (instance.core_peak_flops(precision.ran_as(dtype)) * efficiency)
+    return total

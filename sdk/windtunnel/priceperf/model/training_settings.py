@@ -1,0 +1,147 @@
+"""A training run as a description: the model's dimensions, the batch, the parallelism, the number formats.
+
+What `windtunnel validate` predicts, and what jobs too large to rehearse are modelled from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from ..errors import InvalidInput
+from .architectures import Architecture
+
+Recompute = Literal["none", "selective", "full"]
+Attention = Literal["eager", "flash"]
+ZeroStage = Literal["none", "optimizer", "full"]
+
+DTYPE_BYTES: Mapping[str, int] = {"bf16": 2, "fp16": 2, "tf32": 4, "fp32": 4}
+
+OPTIMIZER_BYTES = 28
+"""Adam in fp32: weight, gradient and two moments in; weight and two moments out. LAMB moves about the same."""
+
+MASKED_PART = 0.156
+"""Part of the positions that reach the vocabulary head of NVIDIA's BERT: 20 of 128, 80 of 512."""
+
+
+@dataclass(frozen=True)
+class Training:
+    """One optimizer step of a transformer on all its workers.
+
+    Args:
+        architecture: dimensions of the model.
+        parameters: trained weights of the whole model.
+        microbatch: sequences of one forward and backward pass on one data-parallel worker; where a batch
+            does not divide, their mean.
+        global_batch: sequences of one optimizer step over all workers.
+        sequence_length: tokens (or patches) of a sequence.
+        data_parallel, tensor_parallel, pipeline_parallel: workers in each direction; their product is
+            the number of workers.
+        storage_dtype: of weights and activations in memory.
+        matmul_dtype: in which products run.
+        gradient_bytes: bytes a parameter in the reduction of gradients.
+        recompute: what the backward pass computes again: nothing, attention only (``selective``), or the
+            whole layer (``full``).
+        zero: what data-parallel workers share: nothing, optimizer state (ZeRO-1), or also weights and
+            gradients (``full``: ZeRO-3, FSDP).
+        attention: ``eager`` writes the scores to memory, ``flash`` does not.
+        mixed_precision: element-wise work runs partly in the products' dtype (torch's AMP). Neuron's
+            auto-cast touches products only.
+        head_part: part of the positions for which the vocabulary head runs.
+        moments: fp32 numbers that the optimizer keeps for each weight: 2 for Adam and LAMB, 1 for SGD with
+            momentum.
+
+    Raises:
+        InvalidInput: a number out of range, a name that is none, or batches that do not divide.
+    """
+
+    architecture: Architecture
+    parameters: float
+    microbatch: float
+    global_batch: float
+    sequence_length: int
+    data_parallel: int
+    tensor_parallel: int = 1
+    pipeline_parallel: int = 1
+    storage_dtype: str = "bf16"
+    matmul_dtype: str = "bf16"
+    gradient_bytes: int = 2
+    recompute: Recompute = "none"
+    zero: ZeroStage = "none"
+    attention: Attention = "eager"
+    mixed_precision: bool = False
+    head_part: float = 1.0
+    moments: int = 2
+
+    def __post_init__(self) -> None:
+        """Check every field."""
+        for name in ("parameters", "global_batch", "sequence_length", "data_parallel",
+                     "tensor_parallel", "pipeline_parallel", "gradient_bytes"):  # fmt: skip
+            if not getattr(self, name) >= 1:
+                raise InvalidInput(f"{name} must be 1 or more, not {getattr(self, name)}")
+        if not self.microbatch > 0:
+            raise InvalidInput(f"microbatch must be above 0, not {self.microbatch}")
+        if not self.moments >= 0:
+            raise InvalidInput(f"moments must be 0 or more, not {self.moments}")
+        for name, valid in (
+            ("storage_dtype", tuple(DTYPE_BYTES)),
+            ("matmul_dtype", tuple(DTYPE_BYTES)),
+            ("recompute", get_args(Recompute)),
+            ("zero", get_args(ZeroStage)),
+            ("attention", get_args(Attention)),
+        ):
+            if getattr(self, name) not in valid:
+                raise InvalidInput(f"{name} must be one of {', '.join(valid)}, not {getattr(self, name)!r}")
+        if not 0 <= self.head_part <= 1:
+            raise InvalidInput(f"head_part must lie between 0 and 1, not {self.head_part}")
+        if self.global_batch < self.microbatch * self.data_parallel:
+            raise InvalidInput(
+                f"a global batch of {self.global_batch} is less than one microbatch of {self.microbatch} "
+                f"on each of {self.data_parallel} data-parallel workers"
+            )
+
+    @property
+    def workers(self) -> int:
+        """NeuronCores or GPUs."""
+        return self.data_parallel * self.tensor_parallel * self.pipeline_parallel
+
+    @property
+    def microbatches(self) -> float:
+        """Of one worker in one optimizer step; published batches do not always divide."""
+        return self.global_batch / (self.microbatch * self.data_parallel)
+
+    @property
+    def tokens(self) -> float:
+        """Of one microbatch."""
+        return self.microbatch * self.sequence_length
+
+    @property
+    def worker_parameters(self) -> float:
+        """Weights that one worker computes with."""
+        return self.parameters / (self.tensor_parallel * self.pipeline_parallel)
+
+    @property
+    def optimizer_bytes(self) -> int:
+        """Bytes that the optimizer moves for one weight: weight, gradient and moments in, weight and moments out."""
+        return 4 * (3 + 2 * self.moments)
+
+    @property
+    def sequence_parallel(self) -> bool:
+        """Whether norms and residuals are split over the tensor-parallel workers too.
+
+        It came together with recomputation (Korthikanti et al. 2022), and every published
+        tensor-parallel row with recomputation is from a library that has both.
+        """
+        return self.tensor_parallel > 1 and self.recompute != "none"
+
+    @property
+    def vector_bytes(self) -> float:
+        """Bytes of one element of element-wise work."""
+        storage = DTYPE_BYTES[self.storage_dtype]
+        return (storage + DTYPE_BYTES[self.matmul_dtype]) / 2 if self.mixed_precision else storage
+
+    @property
+    def score_bytes(self) -> int:
+        """Bytes of one attention score."""
+        return DTYPE_BYTES[self.matmul_dtype if self.mixed_precision else self.storage_dtype]

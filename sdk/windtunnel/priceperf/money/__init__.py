@@ -1,0 +1,1 @@
+"""Dollars: prices and their dates, billing, and one job compared on several instances."""

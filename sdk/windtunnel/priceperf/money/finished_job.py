@@ -1,0 +1,217 @@
+"""A job that ran on AWS, beside what the model says of it. Pure; seconds are those of one instance."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+
+from ..calibration.corrections import Evidence, fingerprint
+from ..errors import InvalidInput
+from ..model.fixed_costs import FixedCost
+from ..workload.workload import CountedWorkload
+from .billing import cost_usd
+from .comparison import Estimate
+from .prices import Price
+
+STARTING = ("Starting", "LaunchingMLInstances", "PreparingTrainingStack", "Pending")
+"""Before billing begins."""
+MOVED = {"download": "Downloading", "upload": "Uploading"}
+"""Fixed costs that are phases of their own; the other billed ones lie in the Training phase."""
+
+
+@dataclass(frozen=True)
+class Flight:
+    """What AWS said of a job that has ended.
+
+    ``phases``: seconds in each secondary status, in order. ``training_s``: from start to end on the instances;
+    ``billable_s`` differs from it for spot jobs alone. ``interrupted``: spot capacity was taken away.
+    ``retained_s``: a warm pool's billed seconds after the job; ``may_start_warm``: the job could begin in
+    instances of an earlier one (AWS does not say whether it did).
+    """
+
+    job: str
+    status: str
+    instance_type: str
+    instance_count: int
+    started: date
+    training_s: float
+    billable_s: float
+    phases: Mapping[str, float]
+    spot: bool = False
+    interrupted: bool = False
+    retained_s: float = 0.0
+    may_start_warm: bool = False
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A predicted figure with its interval, and the real one.
+
+    ``real_ends``: low and high end of ``real``, where a part of it is assumed; None: AWS states it.
+    """
+
+    name: str
+    predicted: float
+    low: float
+    high: float
+    real: float
+    real_ends: tuple[float, float] | None = None
+
+    @property
+    def error(self) -> float | None:
+        """Predicted / real - 1; None without anything real."""
+        return self.predicted / self.real - 1 if self.real > 0 else None
+
+    @property
+    def inside(self) -> bool:
+        """Whether the interval holds the real figure (AWS states whole seconds), or some of its ends' range."""
+        least, most = self.real_ends or (self.real, self.real)
+        return math.floor(self.low) <= most and least <= math.ceil(self.high)
+
+
+@dataclass(frozen=True)
+class FlightCheck:
+    """Predicted and real, side by side. ``cost``: at the price of the day; None without one, or for spot."""
+
+    flight: Flight
+    estimate: Estimate
+    clock: Compared
+    """Start to end on the instances: billable seconds, for a spot job those without its discount."""
+    training: Compared
+    """The Training phase: steps, evaluation, and the fixed costs in it."""
+    steps: Compared | None
+    """Steps and evaluation; real is the Training phase without the modelled fixed costs. None: nothing left."""
+    phases: tuple[Compared, ...]
+    """Start, download, upload beside the model's fixed costs."""
+    cost: Compared | None
+    price: Price | None
+
+
+def check_flight(flight: Flight, estimate: Estimate, price: Price | None) -> FlightCheck:
+    """Hold the estimate of a job against what it took.
+
+    ``estimate`` is of the job's own instances; ``price`` that of the day it ran, None when there is none.
+    """
+    real_training = flight.phases.get("Training", 0.0)
+    inside = _in_training(estimate)
+    low, high = estimate.train_interval_s
+    training = Compared(
+        "Training",
+        estimate.train_s + sum(item.seconds for item in inside),
+        low + sum(item.low_s for item in inside),
+        high + sum(item.high_s for item in inside),
+        real_training,
+    )
+    evaluation = estimate.fixed_cost("evaluation")
+    left, least, most = _without(real_training, _not_modelled(estimate))
+    steps = None
+    if left > 0:
+        steps = Compared(
+            "steps and evaluation",
+            estimate.train_s + evaluation.seconds,
+            low + evaluation.low_s,
+            high + evaluation.high_s,
+            left,
+            (least, most),
+        )
+    moved = [estimate.fixed_cost(name) for name in MOVED]
+    start = estimate.fixed_cost("start")
+    starting = sum(flight.phases.get(name, 0.0) for name in STARTING)
+    phases = (
+        Compared("Starting", start.seconds, start.low_s, start.high_s, starting),
+        *(
+            Compared(
+                MOVED[item.name],
+                item.seconds,
+                item.low_s,
+                item.high_s,
+                flight.phases.get(MOVED[item.name], 0.0),
+            )
+            for item in moved
+        ),
+    )
+    billed = estimate.billable_interval_s
+    clock = Compared(
+        "Billable", estimate.billable_s, *billed, flight.training_s if flight.spot else flight.billable_s
+    )
+    cost = None
+    if price is not None and not flight.spot:
+        expected = estimate.cost(price)
+        real = cost_usd(price.usd_per_hour, flight.billable_s, flight.instance_count)
+        cost = Compared("Cost", expected.usd, expected.low_usd, expected.high_usd, real)
+    return FlightCheck(flight, estimate, clock, training, steps, phases, cost, price)
+
+
+def evidence_of(flight: Flight, estimate: Estimate, workload: CountedWorkload) -> Evidence:
+    """What a job says of the modelled step time. ``estimate``: of its instances, without any correction.
+
+    Raises:
+        InvalidInput: its seconds do not tell: it did not complete, was interrupted, may have started warm, or
+            its Training phase is no longer than the fixed costs that are modelled in it.
+    """
+    if estimate.correction is not None:
+        raise InvalidInput("evidence is held against the model as it is, not against a corrected estimate")
+    reason = None
+    if flight.status != "Completed":
+        reason = f"it ended as {flight.status}, so its seconds are not those of the whole job"
+    elif flight.interrupted:
+        reason = "its spot capacity was interrupted, so a part of it was trained twice"
+    elif flight.may_start_warm:
+        reason = (
+            "it had a warm pool, and AWS does not say whether it started in one: set-up and compile time would "
+            "then be others than the model assumes"
+        )
+    if reason is not None:
+        raise InvalidInput(f"{flight.job} cannot calibrate: {reason}. Give a job that ran through by itself")
+    fixed = _not_modelled(estimate)
+    total = flight.phases.get("Training", 0.0)
+    real, least, most = _without(total, fixed)
+    if least <= 0:
+        parts = ", ".join(
+            f"{item.name} {item.low_s:,.0f} to {item.high_s:,.0f} s" for item in fixed if item.high_s
+        )
+        raise InvalidInput(
+            f"{flight.job} cannot calibrate: its Training phase of {total:,.0f} s may be fixed costs alone "
+            f"({parts}). Give a longer job, or state what is known of it: preparation, compile cache"
+        )
+    evaluation = estimate.fixed_cost("evaluation").seconds
+    return Evidence(
+        job=flight.job,
+        on=flight.started,
+        instance_type=estimate.instance.name,
+        instance_count=estimate.instance_count,
+        workload=_workload(workload, estimate),
+        model=fingerprint(estimate.calibration),
+        modelled_s=estimate.train_s + evaluation,
+        real_s=real,
+        real_low_s=least,
+        real_high_s=most,
+    )
+
+
+def _workload(workload: CountedWorkload, estimate: Estimate) -> str:
+    work = math.fsum(workload.step.flops.values()) / workload.step.samples
+    size = "" if workload.parameters is None else f", {workload.parameters:.4g} parameters"
+    return (
+        f"{work:.4g} FLOP a sample{size}, {estimate.samples_per_core:g} samples a worker, "
+        f"{estimate.cores} workers of {estimate.instance.name}"
+    )
+
+
+def _without(total: float, fixed: Sequence[FixedCost]) -> tuple[float, float, float]:
+    """What is left without these: middle, low end, high end."""
+    middle, least, most = (
+        total - sum(getattr(item, end) for item in fixed) for end in ("seconds", "high_s", "low_s")
+    )
+    return middle, least, most
+
+
+def _in_training(estimate: Estimate) -> list[FixedCost]:
+    return [item for item in estimate.fixed if item.billed and item.name not in MOVED]
+
+
+def _not_modelled(estimate: Estimate) -> list[FixedCost]:
+    """The fixed costs in the Training phase that are assumed or stated, not modelled like steps."""
+    return [item for item in _in_training(estimate) if item.name != "evaluation"]

@@ -1,0 +1,92 @@
+"""Ways to buy an hour: what has a list price, and what has only AWS's claim of a largest discount.
+
+A claim is no price. What a savings plan or spot capacity costs on a day is not in the book, so a figure for
+it is on-demand less a discount that the user states, with status ``assumed``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from ..errors import InvalidInput
+
+Offering = Literal[
+    "EC2 on-demand", "SageMaker training on-demand", "SageMaker savings plan", "SageMaker managed spot"
+]
+
+EC2_ON_DEMAND: Offering = "EC2 on-demand"
+TRAINING_ON_DEMAND: Offering = "SageMaker training on-demand"
+SAVINGS_PLAN: Offering = "SageMaker savings plan"
+MANAGED_SPOT: Offering = "SageMaker managed spot"
+OFFERINGS: tuple[Offering, ...] = (EC2_ON_DEMAND, TRAINING_ON_DEMAND, SAVINGS_PLAN, MANAGED_SPOT)
+
+
+@dataclass(frozen=True)
+class Claim:
+    """AWS's largest discount below on-demand. ``up_to`` 0.64: 64 %. ``words`` as AWS says it."""
+
+    up_to: float
+    words: str
+    source: str
+
+
+CLAIMS: Mapping[Offering, Claim] = {
+    SAVINGS_PLAN: Claim(
+        0.64,
+        "help to reduce your costs by up to 64%",
+        "AWS on Amazon SageMaker Savings Plans (aws.amazon.com/savingsplans/ml-pricing), "
+        "read in third parties' quotations",
+    ),
+    MANAGED_SPOT: Claim(
+        0.90,
+        "can optimize the cost of training models up to 90% over on-demand instances",
+        "Amazon SageMaker Developer Guide, Managed Spot Training, read in a copy of it",
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Discount:
+    """A discount below SageMaker's on-demand price that the user states. ``part`` 0.3: 30 % less.
+
+    Raises:
+        InvalidInput: not between 0 and AWS's own claim, or an offering that has a list price.
+    """
+
+    offering: Offering
+    part: float
+
+    def __post_init__(self) -> None:
+        """Refuse what AWS itself does not claim."""
+        claim = CLAIMS.get(self.offering)
+        if claim is None:
+            raise InvalidInput(
+                f"{self.offering!r} takes no discount. An assumed discount is one of: {', '.join(CLAIMS)}."
+            )
+        if not 0 < self.part <= claim.up_to:
+            raise InvalidInput(
+                f"discount of a {self.offering} must be above 0 and at most {claim.up_to} "
+                f"(AWS: {claim.words!r}), not {self.part}"
+            )
+
+    @property
+    def basis(self) -> str:
+        """The assumption in words."""
+        claim = CLAIMS[self.offering]
+        return (
+            f"assumed: on-demand less {self.part * 100:g} %, a discount stated by the user "
+            f"(AWS claims {claim.words!r}; {claim.source})"
+        )
+
+
+def offering_of(instance_type: str) -> Offering:
+    """What a bare name is priced as: ``ml.`` names are SageMaker training, others EC2."""
+    return TRAINING_ON_DEMAND if instance_type.startswith("ml.") else EC2_ON_DEMAND
+
+
+def name_for(instance_type: str, offering: Offering) -> str:
+    """The name under which an offering lists the instance: with ``ml.`` for SageMaker, without for EC2."""
+    bare = instance_type.removeprefix("ml.")
+    return bare if offering == EC2_ON_DEMAND else f"ml.{bare}"

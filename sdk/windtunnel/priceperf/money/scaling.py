@@ -1,0 +1,191 @@
+"""The same job on more and more instances: what it gains, and what each step costs.
+
+Strong: the global batch stays, each worker has less of it. Weak: each worker keeps its samples, the
+global batch grows. A cluster on which the job cannot run stays in the table with its reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import Literal, get_args
+
+from ..calibration.corrections import Corrections
+from ..errors import InvalidInput
+from ..instances import InstanceType, instance_type
+from ..model.memory_need import memory_need
+from ..model.precision import AUTO_CAST, Precision
+from ..workload.cluster import Cluster, Run
+from ..workload.full_scale import FullScale
+from ..workload.workload import Workload
+from .comparison import Cost, Estimate, cost_on, estimate
+from .prices import PriceBook
+
+ScalingMode = Literal["strong", "weak"]
+COUNTS = (1, 2, 4, 8, 16, 32, 64)
+
+
+@dataclass(frozen=True)
+class ScalingRow:
+    """One number of instances. Without ``estimate`` the job cannot run there, and ``reason`` says why.
+
+    ``speed_up``: throughput beside that of the first row that runs; ``efficiency``: of that, what its
+    instances would give if all were as fast. ``cost``: None without a price.
+    """
+
+    instances: int
+    workers: int
+    global_batch: float | None
+    estimate: Estimate | None
+    reason: str | None
+    speed_up: float | None
+    efficiency: float | None
+    cost: Cost | None
+
+    @property
+    def step_s(self) -> float | None:
+        """Seconds of one optimizer step."""
+        return None if self.estimate is None else self.estimate.step.total_s
+
+    @property
+    def samples_per_s(self) -> float | None:
+        """Throughput of the training steps."""
+        return None if self.estimate is None else self.estimate.samples_per_s
+
+    @property
+    def hours(self) -> float | None:
+        """Billable hours of one instance, fixed costs included."""
+        return None if self.estimate is None else self.estimate.billable_s / 3600
+
+    @property
+    def hours_interval(self) -> tuple[float, float] | None:
+        """Low and high end of `hours`."""
+        if self.estimate is None:
+            return None
+        low, high = self.estimate.billable_interval_s
+        return low / 3600, high / 3600
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """One instance type, ``strong`` or ``weak``. ``name``: under which it is priced."""
+
+    name: str
+    instance: InstanceType
+    mode: ScalingMode
+    precision: Precision
+    rows: tuple[ScalingRow, ...]
+    tokens_per_sample: int | None
+
+    @property
+    def base(self) -> ScalingRow | None:
+        """The first row that runs: the one that the others are set beside."""
+        return next((row for row in self.rows if row.estimate is not None), None)
+
+
+def scaling(
+    workload: Workload,
+    instance: str,
+    counts: Sequence[int] = COUNTS,
+    mode: ScalingMode = "strong",
+    full_scale: FullScale | None = None,
+    *,
+    prices: PriceBook | None = None,
+    on: date | None = None,
+    trn_precision: Precision = AUTO_CAST,
+    corrections: Corrections | None = None,
+) -> Scaling:
+    """Model one job on several numbers of instances of one type.
+
+    What a description leaves to the memory (recomputation, attention) is chosen once, for the smallest
+    cluster that it fits, and kept: so twice the instances never give more than twice the throughput.
+    The global batch is the workload's own on the smallest cluster; ``strong`` keeps it, in ``weak`` it
+    grows with the instances. ``corrections``: a user's own, by calibration.
+
+    Raises:
+        UnknownInstance: no figures for the type.
+        InvalidInput: no counts, one below 1, or a mode that is none.
+    """
+    if mode not in get_args(ScalingMode):
+        raise InvalidInput(f"mode must be strong or weak, not {mode!r}")
+    if not counts:
+        raise InvalidInput("name at least one number of instances")
+    kind = instance_type(instance)
+    clusters = [Cluster(kind, count) for count in sorted(set(counts))]
+    size = full_scale or workload.full_scale()
+    precision = workload.precisions(kind, trn_precision)[0]
+    runs = _runs(workload, clusters, mode, precision)
+    job = _settled(workload, [run for run, _ in runs if run is not None])
+    book = prices or PriceBook()
+    rows: list[ScalingRow] = []
+    base: Estimate | None = None
+    for cluster, (run, why_not) in zip(clusters, runs, strict=True):
+        item, reason = (None, why_not) if run is None else _tried(job, run, size, instance, corrections)
+        base = base or item
+        rows.append(_row(cluster, run, item, base, reason, None if item is None else cost_on(item, book, on)))
+    tokens = workload.tokens_per_sample or size.sequence_length
+    return Scaling(instance, kind, mode, precision, tuple(rows), tokens)
+
+
+def _tried(
+    workload: Workload, run: Run, full_scale: FullScale, name: str, corrections: Corrections | None
+) -> tuple[Estimate | None, str | None]:
+    try:
+        return estimate(workload, run, full_scale, name, corrections), None
+    except InvalidInput as error:
+        return None, str(error)
+
+
+def _row(
+    cluster: Cluster,
+    run: Run | None,
+    item: Estimate | None,
+    base: Estimate | None,
+    reason: str | None,
+    cost: Cost | None,
+) -> ScalingRow:
+    speed = None if item is None or base is None else item.samples_per_s / base.samples_per_s
+    more = 1.0 if base is None else cluster.count / base.instance_count
+    return ScalingRow(
+        instances=cluster.count,
+        workers=cluster.workers,
+        global_batch=None if run is None else run.batch,
+        estimate=item,
+        reason=reason,
+        speed_up=speed,
+        efficiency=None if speed is None else speed / more,
+        cost=cost,
+    )
+
+
+def _runs(
+    workload: Workload, clusters: Sequence[Cluster], mode: ScalingMode, precision: Precision
+) -> list[tuple[Run | None, str | None]]:
+    """Each cluster's run, or why its batch cannot be told. It follows from the first where it can."""
+    first: tuple[Cluster, float] | None = None
+    runs: list[tuple[Run | None, str | None]] = []
+    for cluster in clusters:
+        try:
+            if first is None:
+                first = cluster, workload.batches([cluster], "global")[0]
+        except InvalidInput as error:
+            runs.append((None, str(error)))
+            continue
+        batch = first[1] * cluster.workers / first[0].workers if mode == "weak" else first[1]
+        runs.append((Run(cluster, batch, precision), None))
+    return runs
+
+
+def _settled(workload: Workload, runs: Sequence[Run]) -> Workload:
+    """As on the smallest cluster whose memory it fits; where it fits none, as on the largest that runs."""
+    last = workload
+    for run in runs:
+        try:
+            training = workload.description(run)
+        except InvalidInput:
+            continue
+        last = workload.settled(run)
+        if training is None or memory_need(training, run.instance).fits:
+            return last
+    return last

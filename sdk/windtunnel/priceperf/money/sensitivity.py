@@ -1,0 +1,153 @@
+"""What the answer hangs on: one thing changed at a time, everything else as compared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+
+from ..errors import InvalidInput
+from ..workload.cluster import Cluster, Run
+from ..workload.full_scale import FullScale
+from ..workload.workload import Workload
+from .comparison import Comparison, Cost, Estimate, cost_on, estimate
+from .decision import most_likely
+from .offerings import CLAIMS, MANAGED_SPOT
+from .prices import PriceBook
+
+PRICE_CUTS = (0.10, 0.33)
+"""The second is by how much p4d fell in June 2025."""
+SPOT_DISCOUNT = (0.60, 0.65, 0.70)
+"""Low, middle, high. Assumption: spot prices move by the hour and are in no price list."""
+
+
+@dataclass(frozen=True)
+class SensitivityRow:
+    """One change. ``costs`` in the order of the estimates; None: no price, or not possible (``reasons``).
+
+    ``cheapest``: position of the lowest cost; ``probability`` that it is. ``assumed``: the change rests on
+    an assumption of ours, not on a price or a setting.
+    """
+
+    change: str
+    costs: tuple[Cost | None, ...]
+    cheapest: int | None
+    probability: float | None
+    assumed: bool = False
+    reasons: tuple[str, ...] = ()
+
+
+def sensitivity(
+    workload: Workload,
+    comparison: Comparison,
+    full_scale: FullScale | None = None,
+    *,
+    prices: PriceBook | None = None,
+    on: date | None = None,
+) -> tuple[SensitivityRow, ...]:
+    """Cost and winner for half and twice the batch and the instances, compile cache, price cuts, spot.
+
+    Other numbers of instances keep the global batch under the rule ``global``, and the samples a worker
+    under the others.
+
+    Args:
+        workload: what was compared.
+        comparison: the result.
+        full_scale: the real job that it was given.
+        prices: the book that it used; None: the built-in one.
+        on: at which day's prices; None: the newest.
+    """
+    book = prices or PriceBook()
+    size = full_scale or workload.full_scale()
+    grows = comparison.batch_rule != "global"
+
+    def again(item: Estimate, nodes: float = 1, batch: float = 1, job: FullScale = size) -> Estimate:
+        count = item.instance_count * nodes
+        if count < 1 or count != int(count):
+            plural = "s" if item.instance_count > 1 else ""
+            raise InvalidInput(f"{item.instance_count} instance{plural} cannot be halved")
+        run = Run(Cluster(item.instance, int(count)), item.global_batch * batch, item.precision)
+        own = item.correction
+        return estimate(workload, run, job, item.name, None if own is None else {own.calibration.key: own})
+
+    def remodelled(change: str, model: Callable[[Estimate], Estimate]) -> SensitivityRow:
+        estimates: list[Estimate] = []
+        costs: list[Cost | None] = []
+        reasons: list[str] = []
+        for item in comparison.estimates:
+            try:
+                changed = model(item)
+            except InvalidInput as error:
+                estimates.append(item)
+                costs.append(None)
+                reasons.append(str(error))
+            else:
+                estimates.append(changed)
+                costs.append(cost_on(changed, book, on))
+        return _row(estimates, change, costs, tuple(dict.fromkeys(reasons)))
+
+    def rows() -> Iterator[SensitivityRow]:
+        yield remodelled("as compared", lambda item: item)
+        yield remodelled("batch x 0.5", lambda item: again(item, batch=0.5))
+        yield remodelled("batch x 2", lambda item: again(item, batch=2))
+        yield remodelled("instances x 0.5", lambda e: again(e, 0.5, 0.5 if grows else 1))
+        yield remodelled("instances x 2", lambda e: again(e, 2, 2 if grows else 1))
+        other = replace(size, compile_cached=not size.compile_cached)
+        cache = "compile cached" if other.compile_cached else "compile not cached"
+        yield remodelled(cache, lambda item: again(item, job=other))
+        today = tuple(cost_on(item, book, on) for item in comparison.estimates)
+        names = _names(comparison.estimates)
+        for index, cost in enumerate(today):
+            if cost is None:
+                continue
+            changes = [(f"-{cut * 100:.0f} %", _cut(cost, cut)) for cut in PRICE_CUTS]
+            for change, changed in (*changes, ("spot", _spot(cost))):
+                costs = (*today[:index], changed, *today[index + 1 :])
+                row = _row(comparison.estimates, f"{names[index]} {change}", costs)
+                yield replace(row, assumed=change == "spot")
+
+    return tuple(rows())
+
+
+def _names(estimates: Sequence[Estimate]) -> list[str]:
+    """With the number of instances where the name alone would not tell which."""
+    names = [item.name for item in estimates]
+    return [
+        f"{item.name} x {item.instance_count}" if names.count(item.name) > 1 else item.name
+        for item in estimates
+    ]
+
+
+def _row(
+    estimates: Sequence[Estimate],
+    change: str,
+    costs: Sequence[Cost | None],
+    reasons: tuple[str, ...] = (),
+) -> SensitivityRow:
+    # A change that one of the instances cannot make has no winner: it would be compared with nothing.
+    cheapest, chances = (None, ()) if reasons else most_likely(estimates, costs)
+    probability = None if cheapest is None else chances[cheapest]
+    return SensitivityRow(change, tuple(costs), cheapest, probability, reasons=reasons)
+
+
+def _cut(cost: Cost, cut: float) -> Cost:
+    rest = 1 - cut
+    price = replace(
+        cost.price,
+        usd_per_hour=cost.price.usd_per_hour * rest,
+        status="assumed",
+        source=f"{rest:.2f} of {cost.price.usd_per_hour:g}, to see what it changes",
+    )
+    return Cost(price, cost.usd * rest, cost.low_usd * rest, cost.high_usd * rest)
+
+
+def _spot(cost: Cost) -> Cost:
+    low, middle, high = SPOT_DISCOUNT
+    cut = _cut(cost, middle)
+    price = replace(
+        cut.price,
+        offering=MANAGED_SPOT if cut.price.instance_type.startswith("ml.") else "EC2 spot",
+        source=f"Assumption: {middle:.0%} below on-demand ({low:.0%} to {high:.0%}); AWS's own words are "
+        f"{CLAIMS[MANAGED_SPOT].words!r}",
+    )
+    return replace(cut, price=price, low_usd=cost.low_usd * (1 - high), high_usd=cost.high_usd * (1 - low))

@@ -1,0 +1,1 @@
+"""Jobs and tables that AWS published, recomputed and predicted."""

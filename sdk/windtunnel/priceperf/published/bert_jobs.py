@@ -1,0 +1,112 @@
+"""AWS's own price/performance table of trn1 against p4d, recomputed. `published_prediction` models it.
+
+From the AWS blog "Maximize performance and reduce your deep learning training
+cost with AWS Trainium and Amazon SageMaker": BERT base classifies Amazon
+Polarity. `RECOMPUTED` is price x billable seconds / 3600 and nothing else.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date
+
+from ..money.billing import cost_usd
+from ..money.prices import Price, PriceBook
+
+SOURCE = (
+    "AWS blog, 'Maximize performance and reduce your deep learning training cost "
+    "with AWS Trainium and Amazon SageMaker'"
+)
+TRAIN_SAMPLES = 3_600_000
+BATCH_PER_CORE = 8
+GLOBAL_BATCH = 256
+SEQUENCE_LENGTH = 128
+
+
+@dataclass(frozen=True)
+class PublishedJob:
+    """One row as AWS printed it. ``decimals``: to how many the cost was printed."""
+
+    instance_type: str
+    usd_per_hour: float
+    iterations_per_second: float
+    validation_accuracy: float
+    billable_seconds: int
+    cost_usd: float
+    decimals: int
+
+    @property
+    def recomputed_usd(self) -> float:
+        """Price x billable seconds / 3600."""
+        return cost_usd(self.usd_per_hour, self.billable_seconds)
+
+    @property
+    def agrees(self) -> bool:
+        """Whether the printed cost is the recomputed one, to the printed precision."""
+        return round(self.recomputed_usd, self.decimals) == round(self.cost_usd, self.decimals)
+
+    @property
+    def off_percent(self) -> float:
+        """How far the printed cost lies above the recomputed one, percent."""
+        return (self.cost_usd / self.recomputed_usd - 1) * 100
+
+    @property
+    def step_seconds(self) -> float:
+        """One epoch's steps at the printed iterations per second (batch 8 a core, 256 in all)."""
+        return TRAIN_SAMPLES / GLOBAL_BATCH / self.iterations_per_second
+
+    @property
+    def outside_steps(self) -> float:
+        """The part of the billable time that is not training steps."""
+        return 1 - self.step_seconds / self.billable_seconds
+
+
+TRN1 = PublishedJob("ml.trn1.32xlarge", 24.725, 6.64, 0.984, 6033, 41.47, 2)
+P4D = PublishedJob("ml.p4d.24xlarge", 37.69, 5.44, 0.984, 6553, 68.6, 1)
+
+REDUCED_ON = date(2025, 6, 1)
+
+
+@dataclass(frozen=True)
+class PublishedComparison:
+    """The table, its ratios (percent) as printed and as recomputed, and the later price."""
+
+    trn1: PublishedJob
+    p4d: PublishedJob
+    later_price: Price
+
+    @property
+    def faster_percent(self) -> float:
+        """trn1's iterations per second above p4d's."""
+        return (self.trn1.iterations_per_second / self.p4d.iterations_per_second - 1) * 100
+
+    @property
+    def shorter_percent(self) -> float:
+        """trn1's billable seconds below p4d's."""
+        return (1 - self.trn1.billable_seconds / self.p4d.billable_seconds) * 100
+
+    @property
+    def saving_printed_percent(self) -> float:
+        """From the printed costs."""
+        return (1 - self.trn1.cost_usd / self.p4d.cost_usd) * 100
+
+    @property
+    def saving_recomputed_percent(self) -> float:
+        """From price x seconds."""
+        return (1 - self.trn1.recomputed_usd / self.p4d.recomputed_usd) * 100
+
+    @property
+    def p4d_later_usd(self) -> float:
+        """The p4d job at the later price."""
+        return cost_usd(self.later_price.usd_per_hour, self.p4d.billable_seconds)
+
+    @property
+    def saving_later_percent(self) -> float:
+        """The same two jobs, p4d at its later price, trn1's unchanged."""
+        return (1 - self.trn1.recomputed_usd / self.p4d_later_usd) * 100
+
+
+def published_comparison(prices: PriceBook | None = None) -> PublishedComparison:
+    """AWS's table, recomputed, with p4d's price since June 2025."""
+    book = prices or PriceBook()
+    return PublishedComparison(TRN1, P4D, book.price(P4D.instance_type, REDUCED_ON))

@@ -1,0 +1,155 @@
+"""AWS's two published jobs (`published`), predicted from a rehearsal of the same job.
+
+The steps are predicted: nothing of these jobs is in the calibration. What they spent beside steps is
+mostly tokenising 4,000,000 reviews in one process, for which no other published figure exists:
+`fixed_costs.TOKENISE_S` is fitted to both jobs, one number for two. `Predictions.crossed` takes each
+job's from the other one instead, so that no figure of a job goes into its own prediction.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..instances import instance_type
+from ..model.fixed_costs import TOKENISE_S
+from ..model.precision import AUTO_CAST, FP32, TF32, Precision
+from ..money.billing import cost_usd
+from ..money.comparison import Estimate, estimate
+from ..workload.cluster import Cluster, Run
+from ..workload.full_scale import FullScale
+from ..workload.workload import Workload
+from .bert_jobs import GLOBAL_BATCH, P4D, SEQUENCE_LENGTH, TRAIN_SAMPLES, TRN1, PublishedJob
+from .bert_rehearsal import COUNTERS
+
+EVALUATION_SAMPLES = 400_000
+DATASET_GIB = 1.6
+"""Amazon Polarity as CSV; each instance downloads both parts."""
+TOKENISED = TRAIN_SAMPLES + EVALUATION_SAMPLES
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """One of the jobs as published, and as modelled from a rehearsal. ``tokenise_s``: taken, for a sample."""
+
+    job: PublishedJob
+    estimate: Estimate
+    tokenise_s: float
+
+    @property
+    def iterations_per_second(self) -> float:
+        """Modelled."""
+        return 1 / self.estimate.step.total_s
+
+    @property
+    def iterations_interval(self) -> tuple[float, float]:
+        """Low and high end."""
+        fast, slow = self.estimate.step_interval_s
+        return 1 / slow, 1 / fast
+
+    @property
+    def iterations_error(self) -> float:
+        """Modelled beside published: 0.1 is 10 % too fast."""
+        return self.iterations_per_second / self.job.iterations_per_second - 1
+
+    @property
+    def billable_error(self) -> float:
+        """The same of the billable seconds."""
+        return self.estimate.billable_s / self.job.billable_seconds - 1
+
+    @property
+    def cost_usd(self) -> float:
+        """Modelled seconds at the published price."""
+        return cost_usd(self.job.usd_per_hour, self.estimate.billable_s)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data, units in the names."""
+        low, high = self.iterations_interval
+        return {
+            "instance_type": self.job.instance_type,
+            "precision": self.estimate.precision.name,
+            "iterations_per_s": round(self.iterations_per_second, 2),
+            "iterations_interval": [round(low, 2), round(high, 2)],
+            "published_iterations_per_s": self.job.iterations_per_second,
+            "iterations_error_percent": round(100 * self.iterations_error, 1),
+            "step_parts_ms": {name: round(1e3 * s, 1) for name, s in self.estimate.step.parts.items() if s},
+            "fixed_s": {item.name: round(item.seconds, 1) for item in self.estimate.fixed if item.billed},
+            "tokenise_ms": round(1e3 * self.tokenise_s, 3),
+            "billable_s": self.estimate.billable_s,
+            "billable_interval_s": list(self.estimate.billable_interval_s),
+            "published_billable_s": self.job.billable_seconds,
+            "billable_error_percent": round(100 * self.billable_error, 1),
+            "cost_usd": round(self.cost_usd, 2),
+            "published_cost_usd": round(self.job.recomputed_usd, 2),
+        }
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """Both jobs, and what follows for the choice between them.
+
+    ``p4d_tf32``: the other one in TF32, a line of the script that AWS's evidently did not have.
+    ``crossed``: the same with the time to tokenise that the other job had left over; None in itself.
+    """
+
+    trn1: Prediction
+    p4d: Prediction
+    p4d_tf32: Prediction
+    crossed: Predictions | None = None
+
+    @property
+    def cost_ratio(self) -> float:
+        """Modelled cost on trn1 beside p4d's, at the published prices."""
+        return self.trn1.cost_usd / self.p4d.cost_usd
+
+    @property
+    def published_cost_ratio(self) -> float:
+        """The same from the published seconds."""
+        return self.trn1.job.recomputed_usd / self.p4d.job.recomputed_usd
+
+    @property
+    def cost_ratio_error(self) -> float:
+        """Modelled beside published: 0.1 is 10 % too dear on trn1."""
+        return self.cost_ratio / self.published_cost_ratio - 1
+
+
+def predictions(counters: Mapping[str, Any] = COUNTERS) -> Predictions:
+    """Both jobs from the counters of a rehearsal with BERT base's dimensions, batch 8 a core, sequence 128.
+
+    Raises:
+        InvalidCounters: they cannot be modelled.
+    """
+    workload = Workload.from_counters(counters)
+
+    def modelled(job: PublishedJob, precision: Precision, tokenise_s: float | None = None) -> Prediction:
+        """``tokenise_s``: other than the fitted one."""
+        size = FullScale(
+            TRAIN_SAMPLES,
+            evaluation_samples=EVALUATION_SAMPLES,
+            dataset_gib=DATASET_GIB,
+            preparation_s=0.0 if tokenise_s is None else tokenise_s * TOKENISED,
+            tokenised_samples=TOKENISED if tokenise_s is None else 0,
+            sequence_length=SEQUENCE_LENGTH,
+        )
+        run = Run(Cluster(instance_type(job.instance_type), 1), GLOBAL_BATCH, precision)
+        taken = TOKENISE_S.value if tokenise_s is None else tokenise_s
+        return Prediction(job, estimate(workload, run, size), taken)
+
+    def left_over(job: PublishedJob, precision: Precision) -> float:
+        """Seconds a sample that the job took beside its published steps and what is modelled of the rest."""
+        rest = math.fsum(item.seconds for item in modelled(job, precision, 0.0).estimate.fixed if item.billed)
+        return max(0.0, job.billable_seconds - job.step_seconds - rest) / TOKENISED
+
+    of_trn1, of_p4d = left_over(TRN1, AUTO_CAST), left_over(P4D, FP32)
+    crossed = Predictions(
+        modelled(TRN1, AUTO_CAST, of_p4d), modelled(P4D, FP32, of_trn1), modelled(P4D, TF32, of_trn1)
+    )
+    return Predictions(modelled(TRN1, AUTO_CAST), modelled(P4D, FP32), modelled(P4D, TF32), crossed)
+
+
+def without_recording(counters: Mapping[str, Any] = COUNTERS) -> Predictions:
+    """The same from counters that do not tell what the host records, as those of earlier versions."""
+    train = {key: value for key, value in counters["train"].items() if key != "least_trace_seconds"}
+    return predictions({**counters, "train": train})

@@ -1,0 +1,125 @@
+"""AWS's published inference throughputs and costs of trn1.2xlarge, recomputed from throughput and price.
+
+Cost of a million inferences = 1,000,000 / throughput x price of an hour / 3600. Nothing is modelled here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date
+from typing import Literal
+
+from ..money.billing import cost_per_million
+from ..money.prices import Price, PriceBook
+
+Mode = Literal["batch", "real-time"]
+
+SOURCE = (
+    "AWS Neuron documentation, Trn1 inference performance, 2023-04-12 "
+    "(Neuron 2.8.0, bf16, data parallel, torch 1.13)"
+)
+INSTANCE = "trn1.2xlarge"
+PUBLISHED_ON = date(2023, 4, 12)
+USD_PER_HOUR = 1.34
+"""The price with which AWS's page computes; the EC2 list had 1.34375."""
+HALF_THROUGHPUT = 0.5
+HALF_COST = 0.0005
+"""Half a unit of the last printed digit: throughputs are whole numbers, costs have three decimals."""
+
+
+@dataclass(frozen=True)
+class PublishedInference:
+    """One row as AWS printed it. Throughput in inferences per second, latencies in milliseconds."""
+
+    model: str
+    throughput_per_s: float
+    latency_p50_ms: float
+    latency_p99_ms: float
+    usd_per_million: float
+    mode: Mode
+    batch_size: int
+
+    def recomputed(self, usd_per_hour: float) -> float:
+        """US dollars for a million inferences at the printed throughput and a price."""
+        return cost_per_million(usd_per_hour, self.throughput_per_s)
+
+    def interval(self, usd_per_hour: float) -> tuple[float, float]:
+        """Lowest and highest cost of all throughputs that round to the printed one."""
+        return (
+            cost_per_million(usd_per_hour, self.throughput_per_s + HALF_THROUGHPUT),
+            cost_per_million(usd_per_hour, self.throughput_per_s - HALF_THROUGHPUT),
+        )
+
+    def agrees(self, usd_per_hour: float) -> bool:
+        """Whether some throughput that rounds to the printed one costs what rounds to the printed cost."""
+        low, high = self.interval(usd_per_hour)
+        half = HALF_COST + 1e-9  # what floating point adds to a tie
+        return low <= self.usd_per_million + half and high >= self.usd_per_million - half
+
+    def error_percent(self, usd_per_hour: float) -> float:
+        """How far the recomputed cost lies above the printed one, percent."""
+        return (self.recomputed(usd_per_hour) / self.usd_per_million - 1) * 100
+
+
+ROWS: tuple[PublishedInference, ...] = (
+    PublishedInference("albert-base-v2", 2693, 11.86, 12.16, 0.138, "batch", 16),
+    PublishedInference("bert-base-cased", 2607, 6.11, 6.27, 0.143, "batch", 8),
+    PublishedInference("bert-base-cased-finetuned-mrpc", 2990, 5.33, 5.37, 0.124, "batch", 8),
+    PublishedInference("bert-large-cased", 958, 8.33, 8.51, 0.388, "batch", 4),
+    PublishedInference("roberta-base", 2565, 6.21, 6.42, 0.145, "batch", 8),
+    PublishedInference("roberta-large", 948, 8.42, 8.53, 0.393, "batch", 4),
+    PublishedInference("albert-base-v2", 1792, 1.09, 1.54, 0.208, "real-time", 1),
+    PublishedInference("bert-base-cased", 1792, 1.1, 1.49, 0.208, "real-time", 1),
+    PublishedInference("bert-base-cased-finetuned-mrpc", 1834, 1.09, 1.12, 0.203, "real-time", 1),
+    PublishedInference("bert-large-cased", 658, 3.03, 3.09, 0.566, "real-time", 1),
+    PublishedInference("roberta-base", 1729, 1.15, 1.2, 0.215, "real-time", 1),
+    PublishedInference("roberta-large", 645, 3.09, 3.13, 0.577, "real-time", 1),
+)
+
+
+@dataclass(frozen=True)
+class InferenceTable:
+    """The published rows, and the price of the book beside the one that AWS's page used."""
+
+    rows: tuple[PublishedInference, ...]
+    price: Price
+
+    @property
+    def agreeing(self) -> int:
+        """Rows that agree at AWS's own price."""
+        return sum(row.agrees(USD_PER_HOUR) for row in self.rows)
+
+    @property
+    def to_the_digit(self) -> int:
+        """Rows whose printed throughput, taken as exact, gives the printed cost to the digit."""
+        return sum(round(row.recomputed(USD_PER_HOUR), 3) == row.usd_per_million for row in self.rows)
+
+
+@dataclass(frozen=True)
+class InferenceCost:
+    """A user's own figure: US dollars for a million inferences at a steady throughput.
+
+    Raises:
+        InvalidInput: a throughput that is not above 0.
+    """
+
+    throughput_per_s: float
+    price: Price
+
+    def __post_init__(self) -> None:
+        """Refuse throughputs that are none."""
+        cost_per_million(self.price.usd_per_hour, self.throughput_per_s)
+
+    @property
+    def usd_per_million(self) -> float:
+        """1,000,000 / throughput x price / 3600."""
+        return cost_per_million(self.price.usd_per_hour, self.throughput_per_s)
+
+
+def published_inference(prices: PriceBook | None = None, on: date | None = None) -> InferenceTable:
+    """AWS's 12 rows, recomputed, with the book's price of a day (None: the newest).
+
+    Raises:
+        PriceUnknown: no price of trn1.2xlarge on that day.
+    """
+    return InferenceTable(ROWS, (prices or PriceBook()).price(INSTANCE, on))

@@ -1,0 +1,69 @@
+"""On what a job runs: instances, how many, with which batch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from ..errors import InvalidInput
+from ..instances import InstanceType
+from ..model.precision import Precision
+from .counters import MOST_INSTANCES
+
+BatchRule = Literal["global", "per_device", "rehearsed"]
+"""Which batch each instance gets.
+
+``global``: all the same samples of one step over all workers, those of the largest Neuron instance.
+``per_device``: all the same samples of one step on each worker.
+``rehearsed``: Neuron instances keep the samples a worker, GPUs get the largest Neuron instance's global batch.
+"""
+BATCH_RULES: tuple[BatchRule, ...] = ("global", "per_device", "rehearsed")
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """``count`` instances of one type, all their cores at work.
+
+    Raises:
+        InvalidInput: no instance.
+    """
+
+    instance: InstanceType
+    count: int
+
+    def __post_init__(self) -> None:
+        """A job has an instance."""
+        if not self.count >= 1:
+            raise InvalidInput(f"a job has at least 1 instance, not {self.count}")
+        if self.count > MOST_INSTANCES:
+            raise InvalidInput(f"a job has at most {MOST_INSTANCES:,} instances, not more")
+        if self.count != int(self.count):
+            raise InvalidInput(f"a job has a whole number of instances, not {self.count}")
+
+    @property
+    def workers(self) -> int:
+        """NeuronCores or GPUs over all instances."""
+        return self.instance.core_count * self.count
+
+    def __str__(self) -> str:
+        """``2 x ml.trn1.32xlarge``."""
+        return f"{self.count} x {self.instance.name}"
+
+
+@dataclass(frozen=True)
+class Run:
+    """One way to run a job. ``batch``: samples of one optimizer step over all workers."""
+
+    cluster: Cluster
+    batch: float
+    precision: Precision
+
+    @property
+    def instance(self) -> InstanceType:
+        """The type of the cluster's instances."""
+        return self.cluster.instance
+
+    @property
+    def samples_per_worker(self) -> float:
+        """Samples of one optimizer step on each worker, on average."""
+        return self.batch / self.cluster.workers

@@ -1,0 +1,278 @@
+"""counters.json as objects: the backend writes it from them, report and model read it into them.
+
+docs/counters.md says what each member means. A new member is one line here.
+
+They are read strictly (`strict_reader`): what the model computes with must be there and be a figure. It is
+said at a member where that is otherwise: one with a default may be missing or null, as nothing counted it
+or an earlier version did not know it; one that is only `Shown` is left out where it is no figure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Annotated, Any, NamedTuple
+
+from ..errors import InvalidCounters, quoted
+from .strict_reader import AtLeastOne, Limits, Shown, Size, read
+
+SCHEMA = "windtunnel.counters/1"
+MOST_GRAPHS = 1_000_000
+"""Assumption: a job that compiles one a second does so for 11 days."""
+MOST_INSTANCES = 1_000_000
+"""Assumption: more than any cluster has; it keeps figures in the range of numbers."""
+SEVERITIES = ("error", "warning", "note")
+"""Of what is found in a script, worst first."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Collectives:
+    """All of one kind. ``bytes``: the payload of one rank."""
+
+    count: float
+    bytes: float
+
+
+class Product(NamedTuple):
+    """``batch`` x ``times`` products of (rows x inner) by (inner x columns)."""
+
+    batch: Size
+    rows: Size
+    inner: Size
+    columns: Size
+    dtype: str
+    times: Size
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kernels:
+    """Element-wise work; see the fusion model."""
+
+    fused_bytes: float
+    unfused_bytes: Shown[float | None] = None
+    vector_elements: Shown[float | None] = None
+    scalar_elements: Shown[float | None] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Elementwise:
+    """What grows with the batch, and what does not."""
+
+    activations: Kernels
+    state: Kernels | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Work:
+    """Everything by class of operation."""
+
+    products: tuple[Product, ...] = ()
+    product_bytes: Shown[float | None] = None
+    elementwise: Elementwise
+    gather_bytes: float
+    scatter_bytes: float
+    input_bytes: Shown[float | None] = None
+    output_bytes: Shown[float | None] = None
+    collectives: Shown[Mapping[str, Collectives]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Steps:
+    """Sums over steps. Work and collectives: of one core. Samples: of all ranks. Seconds: of this machine."""
+
+    steps: AtLeastOne
+    samples: int
+    samples_per_step_per_core: float
+    flops: Mapping[str, float]
+    bytes_accessed: float
+    collectives: Mapping[str, Collectives]
+    seconds: Shown[float | None] = None
+    median_step_seconds: Shown[float | None] = None
+    collective_seconds: Shown[float | None] = None
+    input_wait_seconds: Shown[float | None] = None
+    work: Work | None = None
+    trace_seconds: Shown[float | None] = None
+    least_trace_seconds: float | None = None
+    steps_with_host_reads: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameters:
+    """What one rank holds, as its optimizers tell."""
+
+    count: float
+    parameter_bytes: Shown[float | None] = None
+    gradient_bytes: Shown[float | None] = None
+    optimizer_bytes: Shown[float | None] = None
+    dtypes: Shown[Mapping[str, Mapping[str, float]]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reason:
+    """Why a graph was new."""
+
+    kind: Shown[str] = "?"
+    detail: Shown[str] = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompiledGraph:
+    """One entry of the ledger. ``cached``: it came from the Neuron compile cache; None: nobody looked."""
+
+    graph: Shown[str] = "?"
+    runs: Shown[int] = 0
+    reason: Shown[Reason | None] = None
+    source: Shown[str] = "?"
+    compile_seconds: Shown[float] = 0.0
+    flops: Mapping[str, float] = field(default_factory=dict)
+    bytes_accessed: Shown[float | None] = None
+    input_bytes: Shown[float | None] = None
+    output_bytes: Shown[float | None] = None
+    temp_bytes: Shown[float | None] = None
+    instructions: Shown[int | None] = None
+    cached: Shown[bool | None] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class LargestGraph:
+    """The graph with the most arithmetic."""
+
+    flops: Shown[float | None] = None
+    input_bytes: Shown[float | None] = None
+    temp_bytes: Shown[float | None] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Graphs:
+    """What was compiled. ``ledger``: the longest compilations first; None: not listed."""
+
+    count: Annotated[int, Limits(0, MOST_GRAPHS)]
+    compile_seconds: Shown[float | None] = None
+    largest: Shown[LargestGraph | None] = None
+    cached: int | None = None
+    ledger: Shown[tuple[CompiledGraph, ...] | None] = None
+    ledger_left_out: Shown[int] = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeviceMemory:
+    """Bytes by use at the fullest moment of a core, and at which line of the script that was."""
+
+    parameters: Shown[int | None] = None
+    gradients: Shown[int | None] = None
+    optimizer_state: Shown[int | None] = None
+    other: Shown[int | None] = None
+    temporaries: Shown[int | None] = None
+    total: Shown[int | None] = None
+    limit: Shown[int | None] = None
+    line: Shown[str | None] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Diagnostic:
+    """One thing to change.
+
+    Attributes:
+        kind: what it is: ``ragged_batch``, ``recompiles``, ``host_read``, ``cpu_fallback``, ``device_memory``,
+            ``input_bound``.
+        severity: ``error``, ``warning`` or ``note``.
+        line: ``train.py:88``, the user's line to change; ``?`` where it is not known.
+        message: what happens.
+        advice: what to change.
+        count: how often it happened in the rehearsal.
+        seconds: how long it took here; not what it would take on Trainium.
+    """
+
+    kind: Shown[str] = "?"
+    severity: Shown[str] = "note"
+    line: Shown[str] = "?"
+    message: Shown[str] = ""
+    advice: Shown[str] = ""
+    count: Shown[int] = 0
+    seconds: Shown[float] = 0.0
+
+    def __str__(self) -> str:
+        """As in the job's log."""
+        return f"{self.severity}: {self.line}: {self.message} {self.advice}"
+
+
+def worst_first(found: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
+    """By severity, then by the seconds lost here, then by how often it happened."""
+
+    def rank(one: Diagnostic) -> tuple[int, float, int]:
+        known = one.severity in SEVERITIES
+        return SEVERITIES.index(one.severity) if known else len(SEVERITIES), -one.seconds, -one.count
+
+    return tuple(sorted(found, key=rank))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Seconds:
+    """Of the job here."""
+
+    training_total: Shown[float | None] = None
+    container: Shown[float | None] = None
+    first_step_after: Shown[float | None] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class InstanceGroup:
+    """Of a job on instances of several types."""
+
+    instance_type: Shown[str] = ""
+    instance_count: Shown[int] = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spot:
+    """What was simulated of managed spot training, and the saving that is assumed for it."""
+
+    interruptions_simulated: Shown[int | None] = None
+    interruptions_asked: Shown[int | None] = None
+    seed: Shown[int | None] = None
+    discount_assumed: Shown[float | None] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Counters:
+    """A job's counters.json. ``train``, ``other``: None where no such step ran on the device."""
+
+    job: Shown[str | None] = None
+    instance_type: str
+    instance_count: Annotated[int, Limits(1, MOST_INSTANCES)]
+    instance_groups: Shown[tuple[InstanceGroup, ...] | None] = None
+    instance_cores: Shown[int | None] = None
+    cores_used: AtLeastOne | None = None
+    world_size: AtLeastOne | None = None
+    framework_version: Shown[str | None] = None
+    local_cores: Shown[int | None] = None
+    host_cpu: Shown[str | None] = None
+    parameters: Parameters | None = None
+    train: Steps | None = None
+    other: Steps | None = None
+    graphs: Graphs
+    device_memory_peak_bytes: Shown[int | None] = None
+    device_memory: Shown[DeviceMemory | None] = None
+    diagnostics: Shown[tuple[Diagnostic, ...] | None] = None
+    seconds: Shown[Seconds] = field(default_factory=Seconds)
+    attempts: Shown[int | None] = None
+    spot: Shown[Spot | None] = None
+
+    @classmethod
+    def read(cls, document: Mapping[str, Any]) -> Counters:
+        """From the object in a ``counters.json``.
+
+        Raises:
+            InvalidCounters: another schema, or a missing or impossible member, which is named.
+        """
+        if document.get("schema") != SCHEMA:
+            raise InvalidCounters(
+                f"counters have schema {quoted(document.get('schema'))}; this version reads {SCHEMA!r}"
+            )
+        return read(cls, document)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The object for a ``counters.json``. What only some jobs have is left out for the others."""
+        found = {"schema": SCHEMA, **asdict(self)}
+        some = ("instance_groups", "attempts", "spot")
+        return {key: value for key, value in found.items() if key not in some or value is not None}

@@ -1,0 +1,309 @@
+"""A job known only by its description: a transformer, its batch, how it is split, its number formats."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any, Literal, TypeVar, get_args
+
+from ..calibration.calibrations import calibration_of
+from ..calibration.described_range import description_check
+from ..errors import InvalidInput, quoted
+from ..instances import InstanceType
+from ..model import fixed_costs
+from ..model.architectures import ARCHITECTURES, Architecture
+from ..model.architectures import architecture as architecture_named
+from ..model.compile_time import CompiledGraph
+from ..model.counted_step import StepTime
+from ..model.described_step import TrainingStep, training_flops, training_step
+from ..model.intervals import RangeCheck
+from ..model.memory_need import usual_attention, usual_recompute
+from ..model.precision import BF16_AUTOCAST, GPU_PRECISIONS, Precision
+from ..model.training_settings import DTYPE_BYTES, Attention, Recompute, Training, ZeroStage
+from .cluster import BatchRule, Cluster, Run
+from .full_scale import LARGEST, FullScale
+
+Optimizer = Literal["adamw", "lamb", "sgd"]
+GPU_SETTINGS = (
+    "microbatch", "tensor_parallel", "pipeline_parallel", "dtype", "matmul_dtype", "recompute", "zero",
+    "attention", "gradient_bytes",
+)  # fmt: skip
+"""What a job may set otherwise on GPUs: how it runs there, not what it trains."""
+MOMENTS: Mapping[str, int] = {"adamw": 2, "lamb": 2, "sgd": 1}
+"""fp32 numbers that each keeps for a weight; ``sgd`` is with momentum."""
+
+
+def known_architecture(architecture: str | Architecture) -> Architecture:
+    """The dimensions of that name.
+
+    Raises:
+        InvalidInput: no such name; the message lists them.
+    """
+    if isinstance(architecture, Architecture):
+        return architecture
+    found = architecture_named(architecture)
+    if found is None:
+        raise InvalidInput(
+            f"architecture {architecture!r} is not known. Known: {', '.join(ARCHITECTURES)}; "
+            "or give an Architecture with its dimensions."
+        )
+    return found
+
+
+_Self = TypeVar("_Self", bound="Described")
+
+
+@dataclass(frozen=True)
+class Described:
+    """See `Workload.transformer`, which makes it and says what the fields are."""
+
+    architecture: Architecture
+    microbatch: int
+    sequence_length: int
+    global_batch: int | None
+    gradient_accumulation: int | None
+    tensor_parallel: int
+    pipeline_parallel: int
+    dtype: str
+    matmul_dtype: str | None
+    optimizer: str
+    recompute: Recompute | Literal["auto"]
+    zero: ZeroStage
+    attention: Attention | Literal["auto"]
+    parameters: float
+    head_part: float
+    gradient_bytes: int | None = None
+    on_gpu: tuple[tuple[str, Any], ...] = ()
+
+    def __post_init__(self) -> None:
+        """Check what `Training` does not."""
+        for name in ("microbatch", "sequence_length", "tensor_parallel", "pipeline_parallel",
+                     "global_batch", "gradient_accumulation", "gradient_bytes"):  # fmt: skip
+            value = getattr(self, name)
+            if value is None:
+                continue
+            number = isinstance(value, int | float) and not isinstance(value, bool)
+            if not (number and 1 <= value <= LARGEST and value == int(value)):
+                raise InvalidInput(
+                    f"{name} must be a whole number of 1 or more, at most {LARGEST:g}, not {quoted(value)}"
+                )
+        for name, valid in (
+            ("dtype", ("bf16", "fp32")),
+            ("matmul_dtype", (None, *DTYPE_BYTES)),
+            ("optimizer", tuple(MOMENTS)),
+            ("recompute", ("auto", *get_args(Recompute))),
+            ("zero", get_args(ZeroStage)),
+            ("attention", ("auto", *get_args(Attention))),
+        ):
+            if getattr(self, name) not in valid:
+                words = ", ".join(str(item) for item in valid)
+                raise InvalidInput(f"{name} must be one of {words}, not {getattr(self, name)!r}")
+        if self.global_batch is not None and self.gradient_accumulation is not None:
+            raise InvalidInput(
+                "give global_batch or gradient_accumulation, not both: one follows from the other"
+            )
+        heads = self.architecture.attention_heads
+        if heads % self.tensor_parallel:
+            raise InvalidInput(
+                f"tensor_parallel {self.tensor_parallel} does not divide the {heads} attention heads"
+            )
+        if self.pipeline_parallel > self.architecture.layers:
+            raise InvalidInput(
+                f"pipeline_parallel {self.pipeline_parallel} is more than the {self.architecture.layers} layers"
+            )
+
+        wrong = [name for name, _ in self.on_gpu if name not in GPU_SETTINGS]
+        if wrong:
+            raise InvalidInput(f"on_gpu knows {', '.join(GPU_SETTINGS)}, not {', '.join(wrong)}")
+        if self.on_gpu:
+            self._on_gpus()  # its settings are checked now, not when they are first used
+
+    def there(self: _Self, instance: InstanceType) -> _Self:
+        """The job with the settings for that instance."""
+        return self._on_gpus() if self.on_gpu and not instance.is_neuron else self
+
+    def _on_gpus(self: _Self) -> _Self:
+        return replace(self, **dict(self.on_gpu), on_gpu=())
+
+    @property
+    def weights(self) -> float | None:
+        """As given, or the architecture's."""
+        return self.parameters
+
+    @property
+    def tokens_per_sample(self) -> int | None:
+        """A sample is a sequence."""
+        return self.sequence_length
+
+    @property
+    def default_count(self) -> int:
+        """One."""
+        return 1
+
+    def full_scale(self) -> FullScale:
+        """Nothing was rehearsed, so somebody has to say."""
+        raise InvalidInput(
+            "a described workload has no samples of its own: give full_scale=FullScale(train_samples=...), "
+            "a sample being one sequence"
+        )
+
+    def batches(self, clusters: Sequence[Cluster], rule: BatchRule) -> tuple[float, ...]:
+        """As described; without a global batch the largest that one of the clusters accumulates to.
+
+        The same samples a worker (``per_device``) are those of the largest Neuron cluster, or of the first.
+        """
+        if rule != "per_device":
+            batch = self.global_batch or max(map(self._accumulated, clusters))
+            return (float(batch),) * len(clusters)
+        neuron = [cluster for cluster in clusters if cluster.instance.is_neuron]
+        reference = max(neuron, key=lambda cluster: cluster.workers) if neuron else clusters[0]
+        batch = self.global_batch or self._accumulated(reference)
+        return tuple(batch * cluster.workers / reference.workers for cluster in clusters)
+
+    def _accumulated(self, cluster: Cluster) -> int:
+        """Sequences of all passes of all copies."""
+        microbatch = self.there(cluster.instance).microbatch
+        return microbatch * (self.gradient_accumulation or 1) * self.data_parallel(cluster)
+
+    def data_parallel(self, cluster: Cluster) -> int:
+        """Copies of the model on the cluster.
+
+        Raises:
+            InvalidInput: tensor x pipeline parallelism does not divide the workers.
+        """
+        job = self.there(cluster.instance)
+        copy = job.tensor_parallel * job.pipeline_parallel
+        if cluster.workers % copy:
+            each = cluster.instance.core_count
+            count = math.lcm(copy, each) // each
+            raise InvalidInput(
+                f"tensor_parallel {job.tensor_parallel} x pipeline_parallel {job.pipeline_parallel} = {copy} "
+                f"workers do not divide the {cluster.workers} {cluster.instance.core_name}s of {cluster}; "
+                f"a multiple of {count} instances, or less parallelism, does"
+            )
+        return cluster.workers // copy
+
+    def precisions(self, instance: InstanceType, on_trn1: Precision) -> tuple[Precision, ...]:
+        """As described; fp32 storage leaves open how products run."""
+        job = self.there(instance)
+        if job.dtype == "fp32" and job.matmul_dtype is None:
+            return (on_trn1,) if instance.is_neuron else GPU_PRECISIONS
+        products = job.matmul_dtype or job.dtype
+        name = products if products == job.dtype else f"{products} products, {job.dtype} storage"
+        meaning = f"weights and activations in {job.dtype}, products in {products}, as described"
+        return (Precision(name, products, 1.0, meaning),)
+
+    def description(self, run: Run) -> Training:
+        """Whole passes; where the batch does not divide into them, each is a little smaller.
+
+        Raises:
+            InvalidInput: the cluster's workers do not divide, or the batch leaves one without a sequence.
+        """
+        return _split(self.there(run.instance), run)
+
+    def settled(self: _Self, run: Run) -> _Self:
+        """With the attention and the recomputation of this run."""
+        training = self.description(run)
+        job = self.there(run.instance)
+        return replace(job, attention=training.attention, recompute=training.recompute)
+
+    def train_step(self, run: Run) -> StepTime:
+        """The predicted optimizer step."""
+        return _as_step_time(self._predicted(run))
+
+    def evaluation_step(self, run: Run) -> StepTime:
+        """A forward pass is one of a training pass's three, with half of its tensor-parallel collectives."""
+        step = self._predicted(run, recompute="none")
+        third = 1 / 3
+        return _as_step_time(
+            replace(
+                step,
+                products_s=step.products_s * third,
+                memory_s=step.memory_s * third,
+                overlapped_s=step.overlapped_s * third,
+                tensor_parallel_s=step.tensor_parallel_s / 2,
+                pipeline_transfer_s=step.pipeline_transfer_s / 2,
+                bubble_s=step.bubble_s * third,
+                weights_gathered_s=step.weights_gathered_s * third,
+                straggling_s=step.straggling_s * third,
+                gradients_s=0.0,
+                optimizer_s=0.0,
+            )
+        )
+
+    def range_check(self, run: Run, full_scale: FullScale) -> RangeCheck:  # noqa: ARG002
+        """Against all rows; the interval is that of rows predicted from their descriptions."""
+        calibration = calibration_of(run.instance)
+        return description_check(calibration, self.description(run), run.cluster.count)
+
+    def compilation(self, run: Run, full_scale: FullScale) -> fixed_costs.FixedCost:
+        """One pass is a graph, and one of evaluation, whose products are a third."""
+        training = self.description(run)
+        flops = training_flops(training) / (training.workers * training.microbatches)
+        evaluates = full_scale.evaluation_samples > 0
+        graphs = (CompiledGraph(flops), *([CompiledGraph(flops / 3)] if evaluates else []))
+        return fixed_costs.compilation(
+            run.instance, len(graphs), evaluates, full_scale.compile_cached, graphs
+        )
+
+    def _predicted(self, run: Run, recompute: Recompute | None = None) -> TrainingStep:
+        training = self.description(run)
+        if recompute is not None:
+            training = replace(training, recompute=recompute)
+        constants = calibration_of(run.instance).constants
+        return training_step(training, run.instance, constants, run.cluster.count)
+
+
+def _as_step_time(step: TrainingStep) -> StepTime:
+    exposed = step.tensor_parallel_s + step.pipeline_transfer_s + step.weights_gathered_s + step.gradients_s
+    return StepTime(
+        compute_s=step.products_s,
+        memory_s=step.memory_s,
+        overlapped_s=step.overlapped_s,
+        collective_s=exposed,
+        exposed_collective_s=exposed,
+        host_s=step.host_s,
+        tensor_parallel_s=step.tensor_parallel_s,
+        pipeline_transfer_s=step.pipeline_transfer_s,
+        weights_gathered_s=step.weights_gathered_s,
+        bubble_s=step.bubble_s,
+        optimizer_s=step.optimizer_s,
+        straggling_s=step.straggling_s,
+    )
+
+
+@lru_cache(maxsize=1024)
+def _split(job: Described, run: Run) -> Training:
+    copies = job.data_parallel(run.cluster)
+    sequences = run.batch / copies
+    if sequences < 1:
+        raise InvalidInput(
+            f"a global batch of {run.batch:g} is less than one sequence for each of {copies} "
+            f"data-parallel workers of {run.cluster}; take a larger batch, fewer instances or more parallelism"
+        )
+    passes = math.ceil(sequences / job.microbatch - 1e-9)
+    microbatch = sequences / passes
+    products = run.precision.ran_as("fp32")
+    plain = Training(
+        architecture=job.architecture,
+        parameters=job.parameters,
+        microbatch=microbatch,
+        global_batch=microbatch * copies * passes,
+        sequence_length=job.sequence_length,
+        data_parallel=copies,
+        tensor_parallel=job.tensor_parallel,
+        pipeline_parallel=job.pipeline_parallel,
+        storage_dtype=job.dtype,
+        matmul_dtype=products,
+        gradient_bytes=job.gradient_bytes or DTYPE_BYTES[job.dtype],
+        zero=job.zero,
+        mixed_precision=run.precision is BF16_AUTOCAST,
+        head_part=job.head_part,
+        moments=MOMENTS[job.optimizer],
+    )
+    attention = usual_attention(plain, run.instance)[0] if job.attention == "auto" else job.attention
+    plain = replace(plain, attention=attention)
+    recompute = usual_recompute(plain, run.instance) if job.recompute == "auto" else job.recompute
+    return replace(plain, recompute=recompute)

@@ -1,0 +1,71 @@
+"""The size of the real job behind a rehearsed sample."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..errors import InvalidInput, quoted
+
+LARGEST = 1e15
+"""Of any size of a job: beyond the samples of any data set, and far from where sums lose their last digits."""
+
+
+@dataclass(frozen=True)
+class FullScale:
+    """The real job behind a rehearsed sample.
+
+    Args:
+        train_samples: samples of one epoch.
+        epochs: passes over them.
+        evaluation_samples: samples evaluated after each epoch.
+        dataset_gib: what an instance downloads, GiB; None: not known, then no download is counted.
+        model_gib: what it uploads, GiB; None: 4 bytes a parameter, where the counters tell parameters.
+        preparation_s: seconds of the job that train nothing (tokenising, ...), as you know them.
+        tokenised_samples: text samples that the script tokenises itself, in one process, before it trains,
+            where you do not know how long that takes.
+        compile_cached: True when all graphs come from a compile cache.
+        sequence_length: tokens of a sample; only to check it against the calibrated range.
+
+    Raises:
+        InvalidInput: a number out of its range.
+    """
+
+    train_samples: int
+    epochs: int = 1
+    evaluation_samples: int = 0
+    dataset_gib: float | None = None
+    model_gib: float | None = None
+    preparation_s: float = 0.0
+    compile_cached: bool = False
+    sequence_length: int | None = None
+    tokenised_samples: int = 0
+
+    def __post_init__(self) -> None:
+        """Check every number."""
+        for name, least in (
+            ("train_samples", 1),
+            ("epochs", 1),
+            ("evaluation_samples", 0),
+            ("preparation_s", 0),
+            ("tokenised_samples", 0),
+        ):
+            value = getattr(self, name)
+            if not _within(value, least):
+                raise InvalidInput(
+                    f"FullScale: {name} must be {least} or more{_limit(value)}, not {quoted(value)}"
+                )
+        for name in ("dataset_gib", "model_gib", "sequence_length"):
+            value = getattr(self, name)
+            if value is not None and not _within(value, 0):
+                raise InvalidInput(
+                    f"FullScale: {name} must be 0 or more{_limit(value)}, or None, not {quoted(value)}"
+                )
+
+
+def _within(value: object, least: float) -> bool:
+    """Whether it is a number of that range; comparing takes whole numbers that no float holds, too."""
+    return isinstance(value, int | float) and least <= value <= LARGEST
+
+
+def _limit(value: object) -> str:
+    return f" (at most {LARGEST:g})" if isinstance(value, int | float) and value > LARGEST else ""

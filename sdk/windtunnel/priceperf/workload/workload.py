@@ -1,0 +1,168 @@
+"""One optimizer step of a job, however it is known: counted in a rehearsal, or described."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from ..instances import InstanceType
+from ..model.architectures import Architecture
+from ..model.counted_step import StepTime
+from ..model.fixed_costs import FixedCost
+from ..model.intervals import RangeCheck
+from ..model.precision import Precision
+from ..model.training_settings import Attention, Recompute, Training, ZeroStage
+from .cluster import BatchRule, Cluster, Run
+from .counted import Counted
+from .described import Described, Optimizer, known_architecture
+from .full_scale import FullScale
+
+
+class Workload(ABC):
+    """One optimizer step of a job on any cluster. Made by `from_counters` or `transformer`."""
+
+    @property
+    @abstractmethod
+    def weights(self) -> float | None:
+        """Trained weights of the model; None: not known."""
+
+    @property
+    @abstractmethod
+    def tokens_per_sample(self) -> int | None:
+        """Tokens of one sample; None: not known."""
+
+    @property
+    @abstractmethod
+    def default_count(self) -> int:
+        """Instances where the caller names no number."""
+
+    @abstractmethod
+    def full_scale(self) -> FullScale:
+        """The job where the caller tells no size."""
+
+    @abstractmethod
+    def batches(self, clusters: Sequence[Cluster], rule: BatchRule) -> tuple[float, ...]:
+        """The global batch of each cluster."""
+
+    @abstractmethod
+    def precisions(self, instance: InstanceType, on_trn1: Precision) -> tuple[Precision, ...]:
+        """How products can run there: first the one shown, then alternatives of the script's settings."""
+
+    @abstractmethod
+    def train_step(self, run: Run) -> StepTime:
+        """The modelled optimizer step."""
+
+    @abstractmethod
+    def evaluation_step(self, run: Run) -> StepTime:
+        """One forward pass over the batch."""
+
+    @abstractmethod
+    def range_check(self, run: Run, full_scale: FullScale) -> RangeCheck:
+        """How far from the calibration's rows it lies, and the interval that follows."""
+
+    @abstractmethod
+    def compilation(self, run: Run, full_scale: FullScale) -> FixedCost:
+        """The compiler's time before the first step."""
+
+    @abstractmethod
+    def description(self, run: Run) -> Training | None:
+        """The step as a description, split over the cluster; None: only counts are known."""
+
+    @abstractmethod
+    def settled(self, run: Run) -> Workload:
+        """The same job with all that it leaves to the memory chosen as for this run."""
+
+    @classmethod
+    def from_counters(cls, counters: Mapping[str, Any]) -> CountedWorkload:
+        """Read ``counters.json`` (schema ``windtunnel.counters/1``).
+
+        Raises:
+            InvalidCounters: wrong schema, a missing or impossible field (named), no training step,
+                or no samples in it.
+        """
+        return CountedWorkload.from_counters(counters)
+
+    @classmethod
+    def transformer(
+        cls,
+        architecture: str | Architecture,
+        *,
+        microbatch: int,
+        sequence_length: int,
+        global_batch: int | None = None,
+        gradient_accumulation: int | None = None,
+        tensor_parallel: int = 1,
+        pipeline_parallel: int = 1,
+        dtype: Literal["bf16", "fp32"] = "bf16",
+        matmul_dtype: str | None = None,
+        optimizer: Optimizer = "adamw",
+        recompute: Recompute | Literal["auto"] = "auto",
+        zero: ZeroStage = "none",
+        attention: Attention | Literal["auto"] = "auto",
+        parameters: float | None = None,
+        head_part: float = 1.0,
+        gradient_bytes: int | None = None,
+        on_gpu: Mapping[str, Any] | None = None,
+    ) -> DescribedWorkload:
+        """A transformer's training by its settings: for models too large to rehearse.
+
+        Data parallelism is what tensor and pipeline parallelism leave of a cluster's workers.
+
+        Args:
+            architecture: a name of `ARCHITECTURES`, or dimensions.
+            microbatch: sequences of one pass on one data-parallel worker; fewer where the global batch
+                leaves fewer.
+            sequence_length: tokens (or patches) of a sequence.
+            global_batch: sequences of one optimizer step over all workers.
+            gradient_accumulation: passes of one optimizer step on each worker, instead of ``global_batch``;
+                neither: 1. Of instances with one global batch, the one with the largest sets it.
+            tensor_parallel: workers that share a layer.
+            pipeline_parallel: stages of layers.
+            dtype: of weights and activations in memory.
+            matmul_dtype: in which products run; None: bf16 storage in bf16; fp32 storage by the compiler's
+                auto-cast on trn1 and as TF32 (alternatives: fp32, bf16 autocast) on GPUs.
+            optimizer: ``adamw``, ``lamb`` or ``sgd`` (with momentum): decides what it keeps and moves.
+            recompute: ``none``, ``selective``, ``full``; ``auto``: the least that fits the memory, with tensor
+                parallelism at least ``selective``.
+            zero: what data-parallel workers share: ``none``, ``optimizer`` (ZeRO-1) or ``full`` (ZeRO-3, FSDP).
+            attention: ``eager`` or ``flash``; ``auto``: flash for Llama on trn1 and 16-bit decoders on GPUs.
+            parameters: trained weights; None: the architecture's.
+            head_part: part of the positions that reach the vocabulary head (masked language models: 0.156).
+            gradient_bytes: bytes a parameter in the reduction of gradients; None: those of ``dtype``. Some
+                libraries reduce in fp32 (4) what is stored in bf16.
+            on_gpu: settings that are others on GPUs, by name, as ``{"tensor_parallel": 1, "zero": "full"}``.
+                Without it GPUs get the same split, which may not be what one would run there.
+
+        Raises:
+            InvalidInput: an unknown name, a number out of range, heads that tensor parallelism does not
+                divide, or both ``global_batch`` and ``gradient_accumulation``.
+        """
+        model = known_architecture(architecture)
+        return DescribedWorkload(
+            model,
+            microbatch,
+            sequence_length,
+            global_batch=global_batch,
+            gradient_accumulation=gradient_accumulation,
+            tensor_parallel=tensor_parallel,
+            pipeline_parallel=pipeline_parallel,
+            dtype=dtype,
+            matmul_dtype=matmul_dtype,
+            optimizer=optimizer,
+            recompute=recompute,
+            zero=zero,
+            attention=attention,
+            parameters=parameters or model.parameters,
+            head_part=head_part,
+            gradient_bytes=gradient_bytes,
+            on_gpu=tuple((on_gpu or {}).items()),
+        )
+
+
+class CountedWorkload(Counted, Workload):
+    """As a rehearsal counted it."""
+
+
+class DescribedWorkload(Described, Workload):
+    """By its settings; see `Workload.transformer`."""

@@ -1,0 +1,1 @@
+"""The dated price list: built-in, what was fetched from AWS, and who asks AWS for it."""

@@ -1,0 +1,254 @@
+"""AWS's Price List API: what an hour of an instance costs today. The only place that asks it.
+
+The API lives in us-east-1 for all regions, needs credentials with ``pricing:GetProducts`` and costs nothing.
+Its answers are read leniently (attributes come and go) but never guessed from: what is listed with two prices
+is not taken.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Any
+
+from windtunnel import settings
+from windtunnel.errors import ConfigurationError, PricesUnavailable
+from windtunnel.priceperf import Offering, Price
+from windtunnel.priceperf.money.offerings import EC2_ON_DEMAND, offering_of
+
+API_REGION = "us-east-1"
+ENDPOINT = f"https://api.pricing.{API_REGION}.amazonaws.com"
+_OWN_ENDPOINT = "AWS_ENDPOINT_URL_PRICING"
+_ADVICE = (
+    "Prices need an AWS account that may call pricing:GetProducts, and the network; the call is free of "
+    "charge. Nothing was changed: reports go on with the dated prices there are (windtunnel prices)."
+)
+# What an on-demand hour of Linux is, among the products of an EC2 instance type.
+_EC2_ATTRIBUTES = {
+    "operatingSystem": "Linux",
+    "tenancy": "Shared",
+    "preInstalledSw": "NA",
+    "capacitystatus": "Used",
+}
+_EC2_IF_GIVEN = {"marketoption": "OnDemand", "operation": "RunInstances"}
+
+
+@dataclass(frozen=True)
+class ListedPrice:
+    """One price as AWS answered. Dates and the amount are kept as AWS wrote them."""
+
+    instance_type: str
+    region: str
+    offering: Offering
+    usd_per_hour: str
+    effective_date: str
+    fetched_at: str
+    sku: str
+    description: str = ""
+
+    def price(self) -> Price:
+        """As an entry of the price book.
+
+        Raises:
+            ValueError: an amount or a date that is none.
+        """
+        fetched = _day(self.fetched_at)
+        return Price(
+            self.instance_type,
+            float(self.usd_per_hour),
+            self.region,
+            self.offering,
+            _day(self.effective_date),
+            "fetched",
+            f"AWS Price List API, SKU {self.sku}, fetched {fetched}",
+            fetched,
+        )
+
+
+@dataclass(frozen=True)
+class NotListed:
+    """An instance for which AWS's answer holds no single price, and why."""
+
+    instance_type: str
+    region: str
+    reason: str
+
+
+def pricing_client(boto_session: Any = None) -> Any:
+    """A boto3 client of AWS's price list. It ignores endpoints set for the local backend, which has no such list.
+
+    ``AWS_ENDPOINT_URL_PRICING`` counts: who sets it means this service.
+
+    Args:
+        boto_session: a ``boto3.Session``; default: AWS's usual chain of credentials.
+
+    Raises:
+        ConfigurationError: the shell's AWS variables are those of `windtunnel env`.
+        PricesUnavailable: the profile does not exist.
+    """
+    # Only here: it brings the HTTP client, which reading a price book has no use for.
+    from windtunnel.session import client_environment
+
+    environment = settings.environment()
+    if boto_session is None and environment.get(client_environment.SAVED):
+        raise ConfigurationError(
+            "This shell's AWS variables lead to the local backend (windtunnel env), which has no price list. "
+            'Ask in another shell, or leave first: eval "$(windtunnel env --unset)"'
+        )
+    import boto3
+    from botocore.config import Config
+    from botocore.exceptions import BotoCoreError
+
+    try:
+        session = boto_session or boto3.Session()
+        return session.client(
+            "pricing",
+            region_name=API_REGION,
+            endpoint_url=environment.get(_OWN_ENDPOINT) or ENDPOINT,
+            config=Config(
+                connect_timeout=5, read_timeout=30, retries={"mode": "standard", "total_max_attempts": 3}
+            ),
+        )
+    except BotoCoreError as error:
+        raise PricesUnavailable(f"AWS's price list cannot be asked: {error}. {_ADVICE}") from error
+
+
+def fetch(client: Any, instance_type: str, region: str, now: datetime) -> ListedPrice | NotListed:
+    """Ask AWS for one instance in one region: SageMaker training with ``ml.``, else EC2. Blocks; no retries
+    besides botocore's.
+
+    Raises:
+        PricesUnavailable: AWS refused, or was not reached.
+    """
+    offering = offering_of(instance_type)
+    products: list[Mapping[str, Any]] = []
+    for filters in _queries(instance_type, region, offering):
+        products = [
+            product
+            for product in _products(client, offering, filters)
+            if _is_wanted(_attributes(product), instance_type, region, offering)
+        ]
+        if products:
+            break
+    return _read(products, instance_type, region, offering, now)
+
+
+def _queries(name: str, region: str, offering: Offering) -> Iterator[dict[str, str]]:
+    if offering == EC2_ON_DEMAND:
+        yield {"instanceType": name, "regionCode": region, **_EC2_ATTRIBUTES}
+        return
+    yield {"instanceName": name, "regionCode": region, "component": "Training"}
+    # Older products have no instanceName; their instanceType names what it is for.
+    yield {"instanceType": f"{name}-Training", "regionCode": region}
+
+
+def _products(client: Any, offering: Offering, filters: Mapping[str, str]) -> list[Mapping[str, Any]]:
+    from botocore.exceptions import BotoCoreError, ClientError
+
+    service = "AmazonEC2" if offering == EC2_ON_DEMAND else "AmazonSageMaker"
+    terms = [{"Type": "TERM_MATCH", "Field": field, "Value": value} for field, value in filters.items()]
+    try:
+        pages = client.get_paginator("get_products").paginate(
+            ServiceCode=service, Filters=terms, FormatVersion="aws_v1"
+        )
+        found = [item for page in pages for item in page.get("PriceList", ())]
+    except ClientError as error:
+        said = error.response.get("Error", {})
+        raise PricesUnavailable(
+            f"AWS's price list refused GetProducts ({said.get('Code')}): {said.get('Message')}. {_ADVICE}"
+        ) from error
+    except BotoCoreError as error:  # no credentials, no network, no such profile
+        raise PricesUnavailable(f"AWS's price list cannot be asked: {error}. {_ADVICE}") from error
+    return list(_documents(found))
+
+
+def _documents(items: Iterable[Any]) -> Iterator[Mapping[str, Any]]:
+    """Each product is a JSON document inside the answer."""
+    for item in items:
+        try:
+            document = json.loads(item) if isinstance(item, str) else item
+        except ValueError:
+            continue
+        if isinstance(document, Mapping):
+            yield document
+
+
+def _attributes(product: Mapping[str, Any]) -> Mapping[str, Any]:
+    found = _part(product, "product")
+    return _part(found, "attributes")
+
+
+def _part(holder: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    value = holder.get(name)
+    return value if isinstance(value, Mapping) else {}
+
+
+def _is_wanted(attributes: Mapping[str, Any], name: str, region: str, offering: Offering) -> bool:
+    """Whether a product is an hour of that instance. An attribute that the product lacks does not rule it out."""
+    if attributes.get("regionCode", region) != region:
+        return False
+    if offering == EC2_ON_DEMAND:
+        needed = {"instanceType": name, **_EC2_ATTRIBUTES}
+        return all(attributes.get(key) == value for key, value in needed.items()) and all(
+            attributes.get(key, value) == value for key, value in _EC2_IF_GIVEN.items()
+        )
+    if attributes.get("component", "Training") != "Training":
+        return False
+    # Training plans, clusters and warm pools have usage types of their own.
+    usage = str(attributes.get("usagetype", f"Train:{name}"))
+    return re.fullmatch(rf"([A-Z0-9]+-)?Train(ing)?:{re.escape(name)}", usage) is not None
+
+
+def _read(
+    products: Sequence[Mapping[str, Any]], name: str, region: str, offering: Offering, now: datetime
+) -> ListedPrice | NotListed:
+    fetched_at = now.strftime("%Y-%m-%dT%H:%M:%SZ")
+    offers = [
+        ListedPrice(name, region, offering, amount, effective, fetched_at, sku, description)
+        for product in products
+        for sku, effective, amount, description in _offers(product)
+        if _counts(amount, effective, now)
+    ]
+    if not offers:
+        return NotListed(name, region, f"AWS lists no {offering} price of {name} in {region}")
+    newest = max(_day(offer.effective_date) for offer in offers)
+    latest = [offer for offer in offers if _day(offer.effective_date) == newest]
+    amounts = {float(offer.usd_per_hour) for offer in latest}
+    if len(amounts) > 1:
+        found = ", ".join(f"${offer.usd_per_hour} (SKU {offer.sku})" for offer in latest)
+        return NotListed(name, region, f"AWS lists several prices of {name} in {region}: {found}")
+    return min(latest, key=lambda offer: offer.sku)
+
+
+def _offers(product: Mapping[str, Any]) -> Iterator[tuple[str, str, str, str]]:
+    """SKU, effective date, US dollars and description of each on-demand price by the hour."""
+    sku = str(_part(product, "product").get("sku", "unknown"))
+    for term in _part(_part(product, "terms"), "OnDemand").values():
+        if not isinstance(term, Mapping):
+            continue
+        for dimension in _part(term, "priceDimensions").values():
+            if not isinstance(dimension, Mapping):
+                continue
+            amount = _part(dimension, "pricePerUnit").get("USD")
+            if amount is not None and str(dimension.get("unit", "Hrs")).lower() in ("hrs", "hours", "hour"):
+                yield (
+                    sku,
+                    str(term.get("effectiveDate", "")),
+                    str(amount),
+                    str(dimension.get("description", "")),
+                )
+
+
+def _counts(amount: str, effective: str, now: datetime) -> bool:
+    """Whether a price holds today: not one of 0 dollars, and not one of a later date."""
+    try:
+        return 0 < float(amount) < float("inf") and _day(effective) <= now.date()
+    except ValueError:
+        return False
+
+
+def _day(text: str) -> date:
+    return date.fromisoformat(text[:10])

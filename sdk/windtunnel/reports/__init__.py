@@ -1,0 +1,1 @@
+"""One report a file or folder: its data, sections, `to_dict` and charts."""

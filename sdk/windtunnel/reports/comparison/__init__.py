@@ -1,0 +1,1 @@
+"""One job on several instances."""

@@ -1,0 +1,214 @@
+"""One job on several instances: times, costs, and which is cheapest.
+
+    windtunnel.compare(job, ["ml.trn1.32xlarge", "ml.p4d.24xlarge"], FullScale(train_samples=3_600_000))
+    windtunnel.scaling(windtunnel.Workload.transformer("Llama2-7B", ...), "ml.trn1.32xlarge", ...)
+
+Both take a rehearsed job, its counters, or a described `Workload`, and return what prints itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+from functools import cached_property
+from typing import Any
+
+from windtunnel.priceperf import (
+    BatchRule,
+    Comparison,
+    Decision,
+    FullScale,
+    PriceBook,
+    Scaling,
+    SensitivityRow,
+    Workload,
+    decisions,
+    sensitivity,
+)
+from windtunnel.priceperf import compare as compare_workload
+from windtunnel.priceperf import scaling as scale_workload
+from windtunnel.priceperf.money.scaling import COUNTS, ScalingMode
+from windtunnel.prices.cache import book_and_notes
+from windtunnel.rendering.document import Document
+from windtunnel.rendering.plots.chart import Chart
+from windtunnel.rendering.plots.style import ThemeName
+from windtunnel.rendering.report import Report
+from windtunnel.reports.comparison import sections as compared
+from windtunnel.reports.comparison.data import comparison_data, scaling_data
+from windtunnel.reports.comparison.scaling import scaling_section, scaling_title
+from windtunnel.reports.comparison.scaling_chart import scaling_charts
+from windtunnel.reports.comparison.subject import Subject, read
+from windtunnel.reports.modelled.breakdown_chart import breakdown_chart
+from windtunnel.reports.modelled.cost_chart import cost_chart
+from windtunnel.reports.modelled.instances import default_instances
+from windtunnel.user_calibration import STORED, CalibrationStore, loaded
+
+SCHEMA = "windtunnel.comparison/1"
+
+
+@dataclass(eq=False, repr=False)
+class ComparisonReport(Report):
+    """One job on several instances.
+
+    Attributes:
+        comparison: times, costs, intervals; one estimate an instance.
+        scalings: a table an instance, where asked for.
+        price_notes: of which day the prices are, and how old the newest one fetched from AWS is.
+        notes: what is read first: the user's own calibration, where it is in the figures.
+    """
+
+    title: str
+    workload: Workload
+    comparison: Comparison
+    full_scale: FullScale
+    prices: PriceBook
+    on: date | None
+    scalings: tuple[Scaling, ...] = ()
+    price_notes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        """What was compared."""
+        names = ", ".join(item.name for item in self.comparison.estimates)
+        return f"<ComparisonReport of {self.title} on {names}; print it to read it>"
+
+    @cached_property
+    def decisions(self) -> tuple[Decision, ...]:
+        """One a date of prices: which is cheapest, how surely, and where that turns."""
+        return decisions(self.comparison)
+
+    @cached_property
+    def sensitivity(self) -> tuple[SensitivityRow, ...]:
+        """One thing changed at a time, at the newest prices compared. Computed when first asked for."""
+        days = [on for on, _ in self.comparison.costs]
+        day = self.on or (max(days) if days else None)
+        return sensitivity(self.workload, self.comparison, self.full_scale, prices=self.prices, on=day)
+
+    def document(self) -> Document:
+        """The report as sections."""
+        parts = compared.sections(
+            self.comparison,
+            self.decisions,
+            self.sensitivity,
+            self.workload,
+            self.full_scale,
+            self.price_notes,
+        )
+        return Document(
+            f"Windtunnel comparison: {self.title}",
+            "modelled, not measured; steps, times and costs have their intervals, every cost its price and date",
+            self.notes + compared.headline(self.comparison, self.decisions),
+            (*parts, *map(scaling_section, self.scalings)),
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            "schema": SCHEMA,
+            "title": self.title,
+            **comparison_data(
+                self.comparison, self.decisions, self.sensitivity, self.workload, self.full_scale
+            ),
+            "notes": list(self.notes),
+            "price_notes": list(self.price_notes),
+            "scaling": [scaling_data(table) for table in self.scalings],
+        }
+
+    def charts(self) -> tuple[Chart, ...]:
+        """``cost`` and ``breakdown``; with scaling tables also ``strong`` or ``weak``."""
+        scaled_after = scaling_title(self.scalings[-1]) if self.scalings else ""
+        title = f"{self.title} (YOUR CALIBRATION)" if self.notes else self.title
+        return (
+            cost_chart(self.comparison, title),
+            breakdown_chart(self.comparison),
+            *scaling_charts(self.scalings, scaled_after),
+        )
+
+    def plot(self, kind: str | None = "cost", theme: ThemeName = "light") -> Any:
+        """A chart as a matplotlib Figure, by default cost bars with intervals. See `Report.plot`."""
+        return super().plot(kind, theme)
+
+
+def compare(
+    job: Subject,
+    instances: Sequence[str | tuple[str, int]] | None = None,
+    full_scale: FullScale | None = None,
+    *,
+    instance_count: int | None = None,
+    batch: BatchRule = "global",
+    prices: PriceBook | None = None,
+    on: date | None = None,
+    scaling: ScalingMode | None = None,
+    counts: Sequence[int] = COUNTS,
+    user_calibration: CalibrationStore | None = STORED,
+) -> ComparisonReport:
+    """Time, cost and winner of one job on several instances, each with its interval.
+
+    Blocks while a job is described and its counters are fetched; idempotent.
+
+    Args:
+        job: a job that has run here, its counters, or a `Workload` (see `Workload.transformer`).
+        instances: names, or pairs of a name and a number of instances; ``ml.trn1.32xlarge`` is priced as
+            SageMaker training, ``trn1.32xlarge`` as EC2. None: ml.trn1.32xlarge and ml.p4d.24xlarge.
+        full_scale: the real job; None: exactly what was rehearsed. A described job needs it.
+        instance_count: instances of each where ``instances`` names no number; None: as many as were rehearsed.
+        batch: ``global``: all get the same global batch, that of the largest Neuron instance; ``per_device``:
+            all workers get the same samples of a step.
+        prices: another price book than the built-in one with what `windtunnel prices refresh` has fetched.
+        on: only prices in force on that day; None: each date from which prices hold.
+        scaling: also a table of ``strong`` or ``weak`` scaling for each instance.
+        counts: numbers of instances for it.
+        user_calibration: whose corrections of a rehearsed job's step times are used, and named first; None: none.
+
+    Raises:
+        JobNotFinished: the job runs, or has left no counters.
+        InvalidCounters: its counters cannot be modelled.
+        UnknownInstance: an instance type without figures.
+        PriceUnknown: the book has no price of any of them on that day.
+        InvalidInput: an argument out of its range, or a job that cannot run on one of the instances.
+    """
+    title, workload, precision = read(job)
+    chosen = instances or default_instances(workload)
+    size = full_scale or workload.full_scale()
+    book, price_notes = book_and_notes(prices, on)
+    own = loaded(user_calibration)
+    comparison = compare_workload(
+        workload,
+        chosen,
+        size,
+        prices=book,
+        instance_count=instance_count,
+        batch=batch,
+        on=on,
+        trn_precision=precision,
+        corrections=own.corrections,
+    )
+    if on is not None and not any(cost for _, costs in comparison.costs for cost in costs):
+        book.price(comparison.estimates[0].name, on)  # says what is missing
+    tables = [
+        scale_workload(
+            workload,
+            name,
+            counts,
+            scaling,
+            size,
+            prices=book,
+            on=on,
+            trn_precision=precision,
+            corrections=own.corrections,
+        )
+        for name in dict.fromkeys(item.name for item in comparison.estimates)
+        if scaling is not None
+    ]
+    return ComparisonReport(
+        title,
+        workload,
+        comparison,
+        size,
+        book,
+        on,
+        tuple(tables),
+        price_notes,
+        own.notes(comparison.estimates),
+    )

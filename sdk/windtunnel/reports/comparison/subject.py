@@ -1,0 +1,48 @@
+"""What can be compared: a job that has run, its counters, or a description."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from windtunnel.errors import JobNotFinished
+from windtunnel.priceperf import (
+    ARCHITECTURES,
+    AUTO_CAST,
+    DescribedWorkload,
+    InvalidInput,
+    Precision,
+    Workload,
+)
+from windtunnel.rehearsal import trn_precision
+from windtunnel.rendering import format as fmt
+from windtunnel.reports.job.report import ReportableJob
+
+Subject = ReportableJob | Workload | Mapping[str, Any]
+
+
+def read(job: Subject) -> tuple[str, Workload, Precision]:
+    """A title, what to model, and how its products run on trn1."""
+    if isinstance(job, Workload):
+        return _described_title(job), job, AUTO_CAST
+    if isinstance(job, Mapping):
+        return fmt.name(job.get("job") or "counters"), Workload.from_counters(job), AUTO_CAST
+    if not hasattr(job, "counters") or not hasattr(job, "describe"):
+        raise InvalidInput(
+            f"compare a job, its counters or a Workload, not {type(job).__name__}; "
+            "Workload.transformer(...) describes a job that has not run"
+        )
+    describe = job.describe()
+    counters = job.counters()
+    name = fmt.name(describe.get("TrainingJobName", "job"))
+    if counters is None:
+        raise JobNotFinished(f"{name} has left no counters, so there is nothing to model from")
+    return name, Workload.from_counters(counters), trn_precision(describe)
+
+
+def _described_title(job: Workload) -> str:
+    if not isinstance(job, DescribedWorkload):
+        return "a rehearsed job"
+    names = (name for name, model in ARCHITECTURES.items() if model == job.architecture)
+    name = next(names, "transformer")
+    return f"{name}, {fmt.quantity(job.parameters, '')} parameters, sequences of {job.sequence_length:,}"

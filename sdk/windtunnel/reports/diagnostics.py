@@ -1,0 +1,235 @@
+"""What Trainium would tell too late about a script: found in its rehearsal, worst first.
+
+    for found in job.diagnostics():
+        print(found.severity, found.line, found.message, found.advice)
+
+Counts and seconds are measured here. Seconds of neuronx-cc are modelled, and named so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, overload
+
+from windtunnel.priceperf.model import compile_time
+from windtunnel.priceperf.workload.counters import (
+    CompiledGraph,
+    Counters,
+    DeviceMemory,
+    Diagnostic,
+    Reason,
+    worst_first,
+)
+from windtunnel.rendering import format as fmt
+from windtunnel.rendering.document import Document, Row, Section
+from windtunnel.rendering.report import Report
+
+__all__ = ["Diagnostic", "Diagnostics", "Graph", "diagnostics_of"]
+
+SCHEMA = "windtunnel.diagnostics/2"
+_GRAPHS_SHOWN = 15
+_IN_REPORT = 5
+_MEMORY = (
+    ("parameters", "Parameters"),
+    ("gradients", "Gradients"),
+    ("optimizer_state", "Optimizer state"),
+    ("other", "Other tensors"),
+    ("temporaries", "Temporaries (activations), as XLA's CPU compiler plans them"),
+)
+
+
+@dataclass(frozen=True)
+class Graph:
+    """One distinct graph of the rehearsal.
+
+    Attributes:
+        hash: torch_xla's own.
+        source: the user's line that ran it.
+        reason: why it was new: ``first``, ``shape``, ``dtype``, ``scalar``, ``control_flow``, ``donation``.
+        detail: the same in words.
+        runs: how often it ran.
+        compile_seconds: XLA's CPU compiler, here.
+        cached: whether it came from the Neuron compile cache; None where the simulator did not look.
+        neuronx_cc: modelled seconds of neuronx-cc with their interval; nothing when it was cached.
+        flops: of one execution, by dtype.
+    """
+
+    hash: str
+    source: str
+    reason: str
+    detail: str
+    runs: int
+    compile_seconds: float
+    cached: bool | None
+    neuronx_cc: compile_time.CompileTime
+    flops: Mapping[str, float]
+
+
+class Diagnostics(Report, Sequence[Diagnostic]):
+    """What was found, worst first; a sequence of `Diagnostic` that draws itself.
+
+    Attributes:
+        graphs: the ledger: the graphs with the longest compilations first.
+        graphs_left_out: graphs that are not in the ledger.
+        device_memory: bytes by use at the fullest moment of a core, ``total`` and ``limit``; None if not counted.
+        available: False when the job's counters come from a simulator that did not diagnose.
+    """
+
+    def __init__(self, counters: Counters) -> None:
+        """Built by `diagnostics_of`."""
+        self.job = counters.job
+        self.available = counters.diagnostics is not None
+        self._found = worst_first(counters.diagnostics or ())
+        self.graphs = tuple(map(_graph, counters.graphs.ledger or ()))
+        self.graphs_left_out = counters.graphs.ledger_left_out
+        self.device_memory = counters.device_memory
+
+    @overload
+    def __getitem__(self, index: int) -> Diagnostic: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Diagnostic]: ...
+    def __getitem__(self, index: int | slice) -> Diagnostic | Sequence[Diagnostic]:
+        """The ``index``-th worst."""
+        return self._found[index]
+
+    def __len__(self) -> int:
+        """How many were found."""
+        return len(self._found)
+
+    def __iter__(self) -> Iterator[Diagnostic]:
+        """Worst first."""
+        return iter(self._found)
+
+    def __repr__(self) -> str:
+        """The job's name and how much was found."""
+        return f"<Diagnostics of {self.job or 'a job'}: {len(self)} found; print it to read it>"
+
+    def document(self) -> Document:
+        """As sections."""
+        return _document(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            "schema": SCHEMA,
+            "job": self.job,
+            "available": self.available,
+            "diagnostics": [asdict(found) for found in self],
+            "graphs": [{**asdict(graph), "flops": dict(graph.flops)} for graph in self.graphs],
+            "graphs_left_out": self.graphs_left_out,
+            "device_memory": None if self.device_memory is None else asdict(self.device_memory),
+        }
+
+
+def diagnostics_of(counters: Mapping[str, Any]) -> Diagnostics:
+    """The diagnostics in a job's ``counters.json``; empty, and not `available`, in one of an older simulator.
+
+    Raises:
+        InvalidCounters: a member is missing or impossible; it is named.
+    """
+    return Diagnostics(Counters.read(counters))
+
+
+def _graph(entry: CompiledGraph) -> Graph:
+    reason = entry.reason or Reason()
+    modelled = compile_time.NOTHING if entry.cached else compile_time.of_graph(sum(entry.flops.values()))
+    return Graph(
+        hash=entry.graph,
+        source=entry.source,
+        reason=reason.kind,
+        detail=reason.detail,
+        runs=entry.runs,
+        compile_seconds=entry.compile_seconds,
+        cached=entry.cached,
+        neuronx_cc=modelled,
+        flops=entry.flops,
+    )
+
+
+def _document(found: Diagnostics) -> Document:
+    """All that is known."""
+    sections = [_what_to_change(found, len(found))]
+    if found.graphs:
+        sections += [_ledger(found), _modelled(found)]
+    if found.device_memory:
+        sections.append(_memory(found.device_memory))
+    count = len(found)
+    headline = (f"{count} to look at, worst first." if count else "Nothing was found to change.",)
+    return Document(
+        f"Windtunnel diagnostics: {found.job or 'counters'}",
+        "what Trainium would tell too late, found on simulated NeuronCores",
+        headline if found.available else (),
+        tuple(sections),
+    )
+
+
+def for_report(found: Diagnostics) -> Section | None:
+    """The worst few, for a job's report; None when there is nothing to say."""
+    return _what_to_change(found, _IN_REPORT) if len(found) else None
+
+
+def _what_to_change(found: Diagnostics, most: int) -> Section:
+    """Each finding with its line: one note each."""
+    notes = [str(one) for one in found[:most]]
+    if len(found) > most:
+        notes.append(f"and {len(found) - most} more: windtunnel diagnostics {found.job or 'JOB'}")
+    if not found.available:
+        notes.append("The counters of this job come from a simulator that did not diagnose: run it again.")
+    return Section(
+        "What to change", "measured", "worst first; seconds are those of this machine", notes=tuple(notes)
+    )
+
+
+def _ledger(found: Diagnostics) -> Section:
+    rows = [_graph_row(graph) for graph in found.graphs[:_GRAPHS_SHOWN]]
+    left = len(found.graphs) - len(rows) + found.graphs_left_out
+    return Section(
+        "Graphs",
+        "measured",
+        "longest compilation here first",
+        ("new because", "runs", "compiled here"),
+        tuple(rows),
+        (f"and {left} more",) if left else (),
+        "line",
+    )
+
+
+def _graph_row(graph: Graph) -> Row:
+    cached = ", in the Neuron cache" if graph.cached else ""
+    reason = f"{graph.reason}: {graph.detail}" if graph.detail else graph.reason
+    return Row(
+        f"{graph.source}", (f"{reason}{cached}", f"{graph.runs:,}", fmt.seconds(graph.compile_seconds))
+    )
+
+
+def _modelled(found: Diagnostics) -> Section:
+    """What neuronx-cc would take for the graphs of the ledger."""
+    new = [graph for graph in found.graphs if not graph.cached]
+    total, low, high = (
+        sum(getattr(graph.neuronx_cc, name) for graph in new) for name in ("seconds", "low_s", "high_s")
+    )
+    return Section(
+        "Compiling with neuronx-cc",
+        "modelled",
+        "from a base and a rate out of AWS's tutorials, wide interval",
+        rows=(
+            Row("Graphs not in the cache", (f"{len(new):,} of {len(found.graphs):,}",)),
+            Row("neuronx-cc, one after the other", (fmt.modelled_seconds(total),), "total"),
+            Row("interval", (fmt.interval(fmt.modelled_seconds(low), fmt.modelled_seconds(high)),), "detail"),
+        ),
+        notes=(
+            "A collective cuts a graph in two here; on trn1 it is part of one graph, so there are fewer.",
+        ),
+    )
+
+
+def _memory(sizes: DeviceMemory) -> Section:
+    rows = [
+        Row(label, (fmt.gibibytes(size),), "detail")
+        for name, label in _MEMORY
+        if (size := getattr(sizes, name))
+    ]
+    place = f"At {sizes.line or '?'}, of {fmt.gibibytes(sizes.limit or 0)}"
+    rows.append(Row(place, (fmt.gibibytes(sizes.total or 0),), "total"))
+    return Section("Device memory of a core", "measured", "at its fullest", rows=tuple(rows))

@@ -1,0 +1,71 @@
+"""The report of a job: of one that ran here, or of one that ran on AWS."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import date
+from typing import Any
+
+from windtunnel.errors import JobNotFinished, ServiceCallFailed
+from windtunnel.priceperf import BatchRule, FullScale, PriceBook
+from windtunnel.prices.cache import book_and_notes
+from windtunnel.rehearsal import Rehearsal
+from windtunnel.reports.aws_job.report import FlightReport
+from windtunnel.reports.job.measured import ran_here
+from windtunnel.reports.job.report import PricePerformance, ReportableJob, report_of
+from windtunnel.session.training_service import TERMINAL
+from windtunnel.user_calibration import STORED, CalibrationStore
+
+
+def report_for_job(
+    job: ReportableJob,
+    full_scale: FullScale | None = None,
+    *,
+    instances: Sequence[str] | None = None,
+    batch: BatchRule = "rehearsed",
+    prices: PriceBook | None = None,
+    prices_on: date | None = None,
+    rehearsal: Rehearsal | None = None,
+    user_calibration: CalibrationStore | None = STORED,
+) -> PricePerformance:
+    """The report of a job that ran here, or on AWS: its bill, and with ``rehearsal`` beside its prediction.
+
+    Blocks while the job is described and its counters are fetched; idempotent.
+
+    Args:
+        job: anything with ``describe()`` and ``counters()``.
+        full_scale: the real job behind the rehearsed sample; None: exactly what was rehearsed.
+        instances: what to model; default: the job's own instance, ml.trn1.32xlarge, ml.p4d.24xlarge.
+        batch: which batch each instance gets (`windtunnel.priceperf.BatchRule`); ``"rehearsed"``: Neuron
+            instances keep the samples a core, GPUs get the global batch of the largest of them.
+        prices: another price book than the built-in one with what `windtunnel prices refresh` has fetched.
+        prices_on: the day at whose prices everything modelled is priced; None: at each day on which a price
+            changed. A bill of AWS keeps the prices of the day on which the job ran.
+        rehearsal: of a job on AWS: a job that ran here, its counters or their file; then ``full_scale`` is the
+            size of the job on AWS.
+        user_calibration: whose corrections of step times are used, and named first; None: none.
+
+    Raises:
+        UnknownInstance: one of ``instances`` has no figures.
+        PriceUnknown: the book has no price of any of them on that day.
+        JobNotFinished: the job still runs.
+        ConfigurationError: ``rehearsal`` cannot be read, or the job it is for did not run on AWS.
+    """
+    describe = job.describe()
+    book, notes = book_and_notes(prices, prices_on)
+    if rehearsal is None:
+        counters = _counters(job, describe)
+        return report_of(describe, counters, full_scale, instances, batch, book, notes, user_calibration)
+    return FlightReport.of(describe, rehearsal, full_scale, instances, batch, book, notes, user_calibration)
+
+
+def _counters(job: ReportableJob, describe: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """None for an ended job that left none; a job still running raises its own `JobNotFinished`."""
+    try:
+        return job.counters()
+    except (JobNotFinished, ServiceCallFailed) as error:
+        # A job on AWS has no counters, and its bucket need not be ours to read.
+        ended = describe.get("TrainingJobStatus") in TERMINAL
+        if ended and not (ran_here(describe) and isinstance(error, ServiceCallFailed)):
+            return None
+        raise

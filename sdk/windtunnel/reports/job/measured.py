@@ -1,0 +1,281 @@
+"""The measured part: what DescribeTrainingJob and the counters say. Nothing here is modelled."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import asdict
+from datetime import date, datetime
+from typing import Any
+
+from windtunnel.priceperf import (
+    CATALOG,
+    Price,
+    PriceBook,
+    PricePerfError,
+    PriceUnknown,
+    cost_usd,
+    spot_savings_percent,
+)
+from windtunnel.priceperf.money.prices import HOME_REGION
+from windtunnel.priceperf.workload.counters import Counters, Steps
+from windtunnel.rendering import format as fmt
+from windtunnel.rendering.document import Row, Section
+from windtunnel.session.local_server import DEFAULT_ACCOUNT
+
+
+def ran_here(describe: Mapping[str, Any]) -> bool:
+    """Whether the job is a local server's: its ARN has an account that no one has on AWS."""
+    return f":{DEFAULT_ACCOUNT}:" in str(describe.get("TrainingJobArn"))
+
+
+def collect(describe: Mapping[str, Any], counters: Counters | None) -> dict[str, Any]:
+    """The measured figures by name, units in the names; a figure nobody measured is absent."""
+    facts = {**({} if counters is None else _counted(counters)), **_described(describe)}
+    facts["where"] = "local" if counters is not None or ran_here(describe) else "aws"
+    return facts
+
+
+def _described(describe: Mapping[str, Any]) -> dict[str, Any]:
+    """What DescribeTrainingJob says."""
+    resources = describe.get("ResourceConfig") or {}
+    job, started = describe.get("TrainingJobName"), describe.get("TrainingStartTime")
+    facts = {
+        "job": job and fmt.name(job),
+        "status": describe.get("TrainingJobStatus"),
+        "region": _region(str(describe.get("TrainingJobArn", ""))),
+        "instance_type": resources.get("InstanceType"),
+        "instance_count": resources.get("InstanceCount"),
+        "instance_groups": [
+            {"instance_type": group["InstanceType"], "instance_count": group["InstanceCount"]}
+            for group in resources.get("InstanceGroups") or []
+        ]
+        or None,
+        "training_seconds": describe.get("TrainingTimeInSeconds") or None,
+        "billable_seconds": describe.get("BillableTimeInSeconds"),
+        "retained_billable_seconds": (describe.get("WarmPoolStatus") or {}).get(
+            "ResourceRetainedBillableTimeInSeconds"
+        ),
+        "training_start": started.date().isoformat() if isinstance(started, datetime) else None,
+        "spot": bool(describe.get("EnableManagedSpotTraining", False)),
+    }
+    return {key: value for key, value in facts.items() if value is not None}
+
+
+def _counted(counters: Counters) -> dict[str, Any]:
+    """What the simulator counted."""
+    groups = [asdict(group) for group in counters.instance_groups or ()]
+    facts = {
+        "job": counters.job and fmt.name(counters.job),
+        "instance_type": counters.instance_type,
+        "instance_count": counters.instance_count,
+        "instance_groups": [group for group in groups if all(group.values())] or None,
+        "instance_cores": counters.instance_cores,
+        "cores_used": counters.cores_used,
+        "local_cores": counters.local_cores,
+        "training_seconds": counters.seconds.training_total,
+        "spot_simulated": counters.spot
+        and {key: value for key, value in asdict(counters.spot).items() if value is not None},
+        **({} if counters.train is None else _trained(counters.train)),
+        "graphs": counters.graphs.count,
+        "graphs_cached": counters.graphs.cached,
+        "compile_seconds": counters.graphs.compile_seconds,
+        "first_step_after_seconds": counters.seconds.first_step_after,
+        "device_memory_peak_bytes": counters.device_memory_peak_bytes,
+    }
+    return {key: value for key, value in facts.items() if value is not None}
+
+
+def _trained(train: Steps) -> dict[str, Any]:
+    """What the training steps were."""
+    flops = sum(train.flops.values())
+    return {
+        "steps": train.steps,
+        "samples": train.samples,
+        "samples_per_step_per_core": train.samples_per_step_per_core,
+        "samples_per_second": train.samples / train.seconds if train.samples and train.seconds else None,
+        "median_step_seconds": train.median_step_seconds,
+        "step_seconds_total": train.seconds,
+        "collective_seconds_total": train.collective_seconds,
+        "input_wait_seconds_total": train.input_wait_seconds,
+        "flops_per_step_per_core": flops / train.steps if flops else None,
+        "collective_bytes_per_step_per_core": sum(use.bytes for use in train.collectives.values())
+        / train.steps,
+    }
+
+
+def section(facts: Mapping[str, Any]) -> Section:
+    """What ran, as pairs."""
+    local = facts["where"] == "local"
+    rows = [*_run_rows(facts), *_step_rows(facts), *_machine_rows(facts)]
+    notes = []
+    if local and "billable_seconds" in facts:
+        notes.append(
+            "Nothing was charged: billable seconds follow AWS's rule on this machine's clock, "
+            "which says nothing of trn1's speed."
+        )
+    discount = facts.get("spot_simulated", {}).get("discount_assumed")
+    if discount is not None:
+        notes.append(
+            f"Managed spot training is simulated: billable seconds assume that spot capacity saves "
+            f"{fmt.percent(discount)} of the on-demand price."
+        )
+    if not local:
+        notes.append(
+            "The job ran on AWS and left no counters of steps and graphs: what was billed is all there is."
+        )
+    return Section(
+        "Measured here" if local else "Measured on AWS",
+        "measured",
+        "simulated NeuronCores on this machine" if local else "from DescribeTrainingJob",
+        rows=tuple(rows),
+        notes=tuple(notes),
+    )
+
+
+def bill(facts: Mapping[str, Any], prices: PriceBook) -> Section | None:
+    """What AWS charged for a job that ran there: billable seconds at the price then in force."""
+    if facts["where"] != "aws" or "billable_seconds" not in facts:
+        return None
+    billable, groups = float(facts["billable_seconds"]), _groups(facts)
+    count = sum(number for _, number in groups)
+    rows = [Row("Billable seconds", (f"{billable:,.0f} s x {count:,} instance{'s' if count > 1 else ''}",))]
+    started = facts.get("training_start")
+    day = date.fromisoformat(started) if started else None
+    try:
+        prices_of = [
+            (listed_price(prices, kind, day, facts.get("region")), number) for kind, number in groups
+        ]
+    except PricePerfError as error:
+        return Section("Bill", "measured", rows=tuple(rows), notes=(str(error),))
+    for listed, _ in prices_of:
+        label = "Price of an hour" if len(groups) == 1 else f"Price of an hour, {listed.instance_type}"
+        bought = listed.offering if listed.status == "assumed" else "on-demand"
+        price = f"{fmt.price(listed.usd_per_hour)} {bought}, {listed.status}, since {listed.effective_from}"
+        rows.append(Row(label, (price,)))
+    training = facts.get("training_seconds")
+    if facts.get("spot") and training and billable <= training:
+        rows.append(Row("Spot saving", (f"{spot_savings_percent(training, billable):.0f} % of the seconds",)))
+    kept = float(facts.get("retained_billable_seconds", 0))
+    if kept:
+        rows.append(Row("Warm pool after the job", (f"{kept:,.0f} s x {count:,}, billed too",)))
+    cost = sum(cost_usd(listed.usd_per_hour, billable + kept, number) for listed, number in prices_of)
+    rows.append(Row("Cost", (f"${cost:,.2f}",), "total"))
+    return Section(
+        "Bill", "measured", "seconds as AWS counted them x list price", rows=tuple(rows),
+        notes=tuple(
+            dict.fromkeys(f"Price: {p.region}, {p.offering}; {p.source}." for p, _ in prices_of)
+        ),
+    )  # fmt: skip
+
+
+def listed_price(prices: PriceBook, kind: str, day: date | None, region: str | None) -> Price:
+    """The price in the job's region; where the book has none, that of the home region, and the note says so."""
+    if region not in (None, HOME_REGION):
+        with suppress(PriceUnknown):
+            return prices.price(kind, day, region)
+    return prices.price(kind, day)
+
+
+def instances(facts: Mapping[str, Any]) -> str:
+    """The instances of a job: ``ml.trn1.32xlarge x 2``, one after the other for groups."""
+    return " + ".join(f"{kind} x {count}" for kind, count in _groups(facts))
+
+
+def _region(arn: str) -> str | None:
+    """arn:aws:sagemaker:REGION:ACCOUNT:training-job/NAME; None for what is no ARN."""
+    parts = arn.split(":")
+    return parts[3] or None if len(parts) > 4 else None
+
+
+def _groups(facts: Mapping[str, Any]) -> list[tuple[str, int]]:
+    """Instance types and how many of each."""
+    if facts.get("instance_groups"):
+        return [(str(g["instance_type"]), int(g["instance_count"])) for g in facts["instance_groups"]]
+    return [(str(facts.get("instance_type", "unknown instance")), int(facts.get("instance_count", 1)))]
+
+
+def _run_rows(facts: Mapping[str, Any]) -> list[Row]:
+    count = sum(number for _, number in _groups(facts))
+    rows = [Row("Instance asked for", (instances(facts),))]
+    if "cores_used" in facts:
+        text = f"{facts['cores_used']:,} of {facts.get('instance_cores', '?')} NeuronCores"
+        if count != 1:
+            text += " an instance"
+        if facts.get("local_cores"):
+            text += " (local_cores: a rehearsal with fewer cores than the instance has)"
+        rows.append(Row("Cores simulated", (text,)))
+    for key, label in (("training_seconds", "Training time"), ("billable_seconds", "Billable")):
+        if key in facts:
+            rows.append(Row(label, (f"{facts[key]:,.0f} s",)))
+    spot = facts.get("spot_simulated") or {}
+    if "interruptions_simulated" in spot:
+        text = f"{spot['interruptions_simulated']:,}"
+        if "interruptions_asked" in spot:
+            text += f" of {spot['interruptions_asked']:,} asked for"
+        rows.append(Row("Spot interruptions", (f"{text}, simulated",)))
+    return rows
+
+
+def _step_rows(facts: Mapping[str, Any]) -> list[Row]:
+    rows = []
+    if "steps" in facts:
+        text = f"{facts['steps']:,.0f}"
+        if "median_step_seconds" in facts:
+            text += f", median {fmt.seconds(facts['median_step_seconds'])}"
+        rows.append(Row("Training steps", (text,)))
+    if facts.get("samples"):
+        text = f"{facts['samples']:,.0f}"
+        if "samples_per_step_per_core" in facts:
+            text += f", {fmt.plain(facts['samples_per_step_per_core'])} a step and core"
+        rows.append(Row("Samples trained", (text,)))
+    if "samples_per_second" in facts:
+        rows.append(Row("Throughput here", (f"{fmt.significant(facts['samples_per_second'], 3)} samples/s",)))
+    if "flops_per_step_per_core" in facts:
+        rows.append(Row("Work of a step", (fmt.quantity(facts["flops_per_step_per_core"], "FLOP a core"),)))
+    if "collective_bytes_per_step_per_core" in facts:
+        payload = fmt.quantity(facts["collective_bytes_per_step_per_core"], "B a step and core")
+        rows.append(Row("Collectives", (payload,)))
+    return rows
+
+
+def _machine_rows(facts: Mapping[str, Any]) -> list[Row]:
+    rows = []
+    total = facts.get("step_seconds_total")
+    for key, label in (
+        ("collective_seconds_total", "Time in collectives"),
+        ("input_wait_seconds_total", "Waiting for input"),
+    ):
+        if key in facts and total:
+            share = fmt.percent(facts[key] / total)
+            rows.append(Row(label, (f"{fmt.seconds(facts[key])}, {share} of the steps' time",)))
+    if "graphs" in facts:
+        compiled = fmt.seconds(facts.get("compile_seconds", 0.0))
+        rows.append(Row("Graphs compiled", (f"{facts['graphs']:,.0f} in {compiled} (XLA on this machine)",)))
+    if "graphs_cached" in facts:
+        cached = f"{facts['graphs_cached']:,.0f} of {facts.get('graphs', 0):,.0f} graphs"
+        rows.append(Row("Found in the Neuron cache", (cached,)))
+    if "first_step_after_seconds" in facts:
+        rows.append(Row("First step after", (fmt.seconds(facts["first_step_after_seconds"]),)))
+    if "device_memory_peak_bytes" in facts:
+        peak = fmt.gibibytes(facts["device_memory_peak_bytes"])
+        rows.append(Row("Device memory peak", (f"{peak}{_of_core_memory(facts)}",)))
+    return rows
+
+
+def _of_core_memory(facts: Mapping[str, Any]) -> str:
+    """`` of 16 GiB a core``; empty where the cores differ, or the instance is not known."""
+    known = {CATALOG[kind].core_memory_gib if kind in CATALOG else None for kind, _ in _groups(facts)}
+    (memory, *others) = known
+    return "" if others or memory is None else f" of {memory:g} GiB a core"
+
+
+def subtitle(facts: Mapping[str, Any]) -> str:
+    """Where it ran, and on what."""
+    instance = instances(facts)
+    if facts["where"] == "aws":
+        return f"{instance}, ran on AWS"
+    used, whole = facts.get("cores_used"), facts.get("instance_cores")
+    if used and whole and used < whole:
+        return f"{instance}, rehearsed here with {used} of its {whole} cores"
+    return f"{instance}, rehearsed here"

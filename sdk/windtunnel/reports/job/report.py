@@ -1,0 +1,217 @@
+"""What a job took here, and what it would take and cost on trn1 and p4d.
+
+    job.report(full_scale=FullScale(train_samples=3_600_000, epochs=1, evaluation_samples=400_000))
+
+Measured and modelled figures stand apart, each modelled one with its interval,
+each cost with its price and the price's date.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import date
+from typing import Any, Protocol
+
+from windtunnel.priceperf import (
+    BatchRule,
+    Comparison,
+    CountedWorkload,
+    FullScale,
+    NotCalibrated,
+    PriceBook,
+    PricePerfError,
+    compare,
+)
+from windtunnel.priceperf.workload.counters import Counters
+from windtunnel.prices.cache import book_and_notes
+from windtunnel.rehearsal import trn_precision
+from windtunnel.rendering.document import Document, Section
+from windtunnel.rendering.plots.chart import Chart
+from windtunnel.rendering.plots.style import ThemeName
+from windtunnel.rendering.report import Report
+from windtunnel.reports.diagnostics import Diagnostics, for_report
+from windtunnel.reports.job import measured as measured_part
+from windtunnel.reports.modelled import sections as modelled_part
+from windtunnel.reports.modelled.breakdown_chart import breakdown_chart
+from windtunnel.reports.modelled.cost_chart import cost_chart
+from windtunnel.reports.modelled.data import modelled
+from windtunnel.reports.modelled.instances import shown_beside
+from windtunnel.user_calibration import STORED, CalibrationStore, loaded
+
+SCHEMA = "windtunnel.report/1"
+
+
+class ReportableJob(Protocol):
+    """What a report needs of a job."""
+
+    def describe(self) -> Mapping[str, Any]:
+        """The job as DescribeTrainingJob shapes it."""
+        ...
+
+    def counters(self) -> Mapping[str, Any] | None:
+        """The job's ``counters.json``; None (or `JobNotFinished`) when it has none, as a job on AWS."""
+        ...
+
+
+@dataclass(eq=False, repr=False)
+class PricePerformance(Report):
+    """The report of one job.
+
+    Attributes:
+        measured: figures of the run, by name with units; nothing modelled.
+        workload: what it is modelled from.
+        comparison: what is modelled; None when there is nothing to model from.
+        full_scale: the size of the real job; None: as rehearsed.
+        unavailable: why there is no comparison.
+        prices: the price list.
+        diagnostics: what to change in the script; None without counters.
+        notes: what is read first: the user's own calibration, where it is in the figures.
+        price_notes: of which day the prices are, and how old the newest one fetched from AWS is.
+    """
+
+    measured: Mapping[str, Any]
+    workload: CountedWorkload | None
+    comparison: Comparison | None
+    full_scale: FullScale | None
+    unavailable: str | None
+    prices: PriceBook
+    diagnostics: Diagnostics | None = None
+    price_notes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        """The job's name and how much is known."""
+        part = "measured only" if self.comparison is None else "measured and modelled"
+        return f"<PricePerformance of {self.measured.get('job', 'a job')}: {part}; print it to read it>"
+
+    def document(self) -> Document:
+        """The report as sections."""
+        facts = self.measured
+        sections: list[Section] = [measured_part.section(facts)]
+        bill = measured_part.bill(facts, self.prices)
+        if bill is not None:
+            sections.append(bill)
+        if self.diagnostics is not None and (change := for_report(self.diagnostics)) is not None:
+            sections.append(change)
+        headline = self.notes
+        if self.comparison is not None and self.workload is not None:
+            headline += modelled_part.not_modelled(self.comparison)
+            headline += modelled_part.headline(self.comparison, self.full_scale)
+            sections += modelled_part.sections(self.comparison, self.workload, self.full_scale)
+        elif facts["where"] == "local":
+            sections.append(Section("Modelled", "modelled", notes=(f"Nothing: {self.unavailable}",)))
+        if self.price_notes and (self.comparison is not None or bill is not None):
+            sections.append(Section("Prices", "text", notes=self.price_notes))
+        status = f", {facts['status']}" if "status" in facts else ""
+        return Document(
+            f"Windtunnel report: {facts.get('job', 'counters')}{status}",
+            measured_part.subtitle(facts),
+            headline,
+            tuple(sections),
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data: ``measured``, ``modelled`` (None with ``unavailable`` saying why)."""
+        return {
+            "schema": SCHEMA,
+            "measured": self.measured,
+            "modelled": None if self.comparison is None else modelled(self.comparison, self.full_scale),
+            "unavailable": self.unavailable,
+            "notes": list(self.notes),
+            "price_notes": list(self.price_notes),
+            "diagnostics": None
+            if self.diagnostics is None
+            else [asdict(found) for found in self.diagnostics],
+        }
+
+    def charts(self) -> tuple[Chart, ...]:
+        """``cost`` and ``breakdown``; none when nothing is modelled."""
+        if self.comparison is None:
+            return ()
+        job = str(self.measured.get("job", "the job"))
+        if any(item.correction for item in self.comparison.estimates):
+            job += " (YOUR CALIBRATION)"
+        return (cost_chart(self.comparison, job), breakdown_chart(self.comparison))
+
+    def plot(self, kind: str | None = "cost", theme: ThemeName = "light") -> Any:
+        """A chart as a matplotlib Figure, by default cost bars with intervals. See `Report.plot`."""
+        return super().plot(kind, theme)
+
+    def _no_charts(self) -> str:
+        return str(self.unavailable)
+
+
+def report_for_counters(
+    counters: Mapping[str, Any],
+    full_scale: FullScale | None = None,
+    *,
+    instances: Sequence[str] | None = None,
+    batch: BatchRule = "rehearsed",
+    prices: PriceBook | None = None,
+    prices_on: date | None = None,
+    user_calibration: CalibrationStore | None = STORED,
+) -> PricePerformance:
+    """The same from a ``counters.json`` alone.
+
+    Raises:
+        InvalidCounters: they cannot be modelled; the message names the field.
+        UnknownInstance: one of ``instances`` has no figures.
+        PriceUnknown: the book has no price of any of them on ``prices_on``.
+    """
+    book, notes = book_and_notes(prices, prices_on)
+    return report_of({}, counters, full_scale, instances, batch, book, notes, user_calibration)
+
+
+def report_of(
+    describe: Mapping[str, Any],
+    counters: Mapping[str, Any] | None,
+    full_scale: FullScale | None,
+    instances: Sequence[str] | None,
+    batch: BatchRule,
+    book: PriceBook,
+    price_notes: tuple[str, ...],
+    user_calibration: CalibrationStore | None,
+) -> PricePerformance:
+    """The report of a described job with its counters; either may be empty.
+
+    Raises:
+        InvalidCounters: there are only counters, and they cannot be modelled.
+    """
+    told, reason = None, "the job left no counters."
+    try:
+        told = None if counters is None else Counters.read(counters)
+    except PricePerfError as error:
+        if not describe:
+            raise
+        reason = str(error)
+    facts = measured_part.collect(describe, told)
+    if told is None:
+        return PricePerformance(facts, None, None, full_scale, reason, book, None, price_notes)
+    found = Diagnostics(told)
+    if len({group["instance_type"] for group in facts.get("instance_groups", [])}) > 1:
+        reason = "the job ran on instance groups of several types, and only one type is modelled."
+        return PricePerformance(facts, None, None, full_scale, reason, book, found, price_notes)
+    try:
+        workload = CountedWorkload.from_counters(told)
+    except PricePerfError as error:
+        if not describe:
+            raise
+        return PricePerformance(facts, None, None, full_scale, str(error), book, found, price_notes)
+    calibration = loaded(user_calibration)
+    try:
+        comparison = compare(
+            workload,
+            shown_beside(workload.instance_type, instances),
+            full_scale,
+            prices=book,
+            batch=batch,
+            trn_precision=trn_precision(describe),
+            corrections=calibration.corrections,
+        )
+    except NotCalibrated as error:
+        return PricePerformance(facts, workload, None, full_scale, str(error), book, found, price_notes)
+    if book.as_of is not None and not comparison.costs:
+        book.price(comparison.estimates[0].instance.name)  # says what is missing
+    own = calibration.notes(comparison.estimates)
+    return PricePerformance(facts, workload, comparison, full_scale, None, book, found, price_notes, own)

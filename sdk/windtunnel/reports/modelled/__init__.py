@@ -1,0 +1,1 @@
+"""What is modelled, as sections, data and charts: shared by the reports that show it."""

@@ -1,0 +1,107 @@
+"""The modelled part as data for JSON: units in the names, price and date beside each cost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from statistics import mean
+from typing import Any
+
+from windtunnel.priceperf import Comparison, Cost, Estimate, FullScale, Verdict
+from windtunnel.reports.prices import price_data
+
+_DIGITS = 6
+
+
+def modelled(comparison: Comparison, full_scale: FullScale | None) -> dict[str, Any]:
+    """Estimates, alternatives of precision, verdicts."""
+    return {
+        "full_scale": None if full_scale is None else asdict(full_scale),
+        "batch_rule": comparison.batch_rule,
+        "estimates": [
+            _estimate(item, _costs_of(comparison, index)) for index, item in enumerate(comparison.estimates)
+        ],
+        "alternatives": [_estimate(item, ()) for item in comparison.alternatives],
+        "verdicts": [_verdict(item) for item in comparison.verdicts],
+        "not_calibrated": [instance.name for instance in comparison.not_calibrated],
+    }
+
+
+def _costs_of(comparison: Comparison, index: int) -> list[dict[str, Any]]:
+    return [
+        {"on": on.isoformat(), **cost_data(cost)}
+        for on, costs in comparison.costs
+        if (cost := costs[index]) is not None
+    ]
+
+
+def _estimate(item: Estimate, costs: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    calibration, check = item.calibration, item.range_check
+    return {
+        "instance_type": item.instance.name,
+        "priced_as": item.name,
+        "instance_count": item.instance_count,
+        "workers": item.cores,
+        "precision": {"name": item.precision.name, "meaning": item.precision.meaning},
+        "global_batch": item.global_batch,
+        "samples_per_worker": item.samples_per_core,
+        "step": {
+            "total_s": rounded(item.step.total_s),
+            "interval_s": [rounded(end) for end in item.step_interval_s],
+            **{key: rounded(value) for key, value in asdict(item.step).items()},
+        },
+        "samples_per_s": rounded(item.samples_per_s),
+        "steps": item.steps,
+        "train_s": rounded(item.train_s),
+        "train_interval_s": [rounded(end) for end in item.train_interval_s],
+        "fixed_costs": [
+            {
+                key: rounded(value) if isinstance(value, float) else value
+                for key, value in asdict(cost).items()
+            }
+            for cost in item.fixed
+        ],
+        "billable_s": item.billable_s,
+        "billable_interval_s": list(item.billable_interval_s),
+        "costs": list(costs),
+        "calibration": {
+            "rows": len(calibration.rows),
+            "leave_one_out_mean": rounded(calibration.mean_error),
+            "leave_one_out_median": rounded(calibration.median_error),
+            "leave_one_out_max": rounded(calibration.max_error),
+            "from_counts_rows": len(calibration.counts_rows),
+            "from_counts_mean": rounded(mean(map(abs, calibration.counts_errors))),
+            "from_counts_max": rounded(max(map(abs, calibration.counts_errors))),
+            "outside_check_ratio": calibration.outside_check,
+            "outside_range": list(check.outside),
+            "not_checked": list(check.unknown),
+        },
+    }
+
+
+def cost_data(cost: Cost) -> dict[str, Any]:
+    """A cost with its interval and price."""
+    return {
+        "usd": rounded(cost.usd),
+        "interval_usd": [rounded(cost.low_usd), rounded(cost.high_usd)],
+        "price": price_data(cost.price),
+    }
+
+
+def _verdict(item: Verdict) -> dict[str, Any]:
+    return {
+        "on": item.on.isoformat(),
+        "challenger": item.challenger.instance.name,
+        "baseline": item.baseline.instance.name,
+        "baseline_precision": item.baseline.precision.name,
+        "challenger_cost": cost_data(item.challenger_cost),
+        "baseline_cost": cost_data(item.baseline_cost),
+        "saving": rounded(item.saving),
+        "saving_interval": [rounded(end) for end in item.saving_interval],
+        "winner": item.winner,
+    }
+
+
+def rounded(value: float) -> float:
+    """Six significant digits."""
+    return float(f"{value:.{_DIGITS}g}")

@@ -1,0 +1,30 @@
+"""Which instances a report shows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from windtunnel.priceperf import CountedWorkload, Workload, instance_type
+
+GPU = "ml.p4d.24xlarge"
+LARGEST_NEURON = "ml.trn1.32xlarge"
+
+
+def shown_beside(own: str, asked: Sequence[str] | None) -> tuple[str, ...]:
+    """For a job: what was asked for, or its own instance, the largest trn1 and p4d."""
+    if asked:
+        # A rehearsal is of a SageMaker job, so its prices are SageMaker's, with or without "ml." in the names.
+        return tuple(instance_type(name).name for name in asked)
+    return tuple(dict.fromkeys((own, _large_neuron(own), GPU)))
+
+
+def default_instances(workload: Workload) -> tuple[str, ...]:
+    """For a comparison that names none: the largest trn1 and p4d."""
+    own = workload.instance_type if isinstance(workload, CountedWorkload) else LARGEST_NEURON
+    return (_large_neuron(own), GPU)
+
+
+def _large_neuron(own: str) -> str:
+    """The largest trn1, or the job's own instance where that has as many of the same chips."""
+    large = instance_type(LARGEST_NEURON)
+    return own if instance_type(own).same_chips_as(large) else large.name

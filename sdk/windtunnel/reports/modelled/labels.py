@@ -1,0 +1,34 @@
+"""What an estimate is called, and what must be said with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from windtunnel.priceperf import Estimate
+
+
+def label(item: Estimate) -> str:
+    """``trn1.32xlarge``, ``trn1.32xlarge x 4``; one priced on EC2 says so."""
+    return f"{place(item)} x {item.instance_count}" if item.instance_count > 1 else place(item)
+
+
+def place(item: Estimate) -> str:
+    """The instance without ``ml.``; one priced on EC2 says so."""
+    return item.name.removeprefix("ml.") + ("" if item.name.startswith("ml.") else " on EC2")
+
+
+def caveats(estimates: Iterable[Estimate]) -> tuple[str, ...]:
+    """A sentence each for estimates changed by a user's calibration, outside the calibrated range, or too large."""
+    items = tuple(estimates)
+    found = (
+        ("YOUR CALIBRATION changes the steps", [label(item) for item in items if item.correction]),
+        (
+            "Outside the calibrated range, interval widened",
+            [label(item) for item in items if item.range_check.outside],
+        ),
+        (
+            "Does not fit the memory as described",
+            [label(item) for item in items if item.memory is not None and not item.memory.fits],
+        ),
+    )
+    return tuple(f"{what}: {', '.join(dict.fromkeys(names))}." for what, names in found if names)

@@ -1,0 +1,379 @@
+"""The modelled part as sections: time and cost, the verdicts, how far to trust them, what they assume."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from windtunnel.priceperf import (
+    CALIBRATIONS,
+    FP32,
+    TF32,
+    Calibration,
+    Comparison,
+    Cost,
+    CountedWorkload,
+    Estimate,
+    FullScale,
+    Verdict,
+    Workload,
+    not_calibrated,
+)
+from windtunnel.priceperf.calibration.calibrations import VERSION_SPREAD
+from windtunnel.priceperf.model.engines import HOST_S
+from windtunnel.priceperf.model.host_recording import HOST_SPEED
+from windtunnel.priceperf.model.intervals import COVERAGE
+from windtunnel.rendering import format as fmt
+from windtunnel.rendering.document import Row, Section, Style
+
+HEADLINE_PRECISIONS = (TF32, FP32)
+
+
+def sections(
+    comparison: Comparison, workload: CountedWorkload, full_scale: FullScale | None
+) -> tuple[Section, ...]:
+    """All sections of what is modelled."""
+    parts = [_time_and_cost(comparison, workload, full_scale)]
+    verdicts = main_verdicts(comparison)
+    if verdicts:
+        parts.append(verdict_section(verdicts))
+    return (*parts, _trust(comparison, workload), _assumptions(comparison, workload))
+
+
+def main_verdicts(comparison: Comparison) -> tuple[Verdict, ...]:
+    """The verdicts on the largest Neuron instance: the others get its global batch."""
+    challengers = {verdict.challenger for verdict in comparison.verdicts}
+    if not challengers:
+        return ()
+    main = max(challengers, key=lambda item: item.cores)
+    return tuple(verdict for verdict in comparison.verdicts if verdict.challenger == main)
+
+
+def headline(comparison: Comparison, full_scale: FullScale | None) -> tuple[str, ...]:
+    """The result, a sentence for each precision that a GPU script can have without other changes."""
+    verdicts = main_verdicts(comparison)
+    lines: list[str] = []
+    small = _too_small(verdicts)
+    if small is not None:
+        lines.append(
+            f"Too small a job to tell trn1 from p4d: on {_short(small.instance.name)}, "
+            f"{fmt.modelled_seconds(assumed_s(small))} of assumed fixed costs (set-up, compile, ...) outweigh "
+            f"{fmt.modelled_seconds(small.train_s)} of modelled steps."
+        )
+        if full_scale is None:
+            lines.append("Model the real job: report(full_scale=FullScale(train_samples=...)).")
+        return tuple(lines)
+    for baseline in dict.fromkeys(verdict.baseline for verdict in verdicts):
+        if baseline.precision in HEADLINE_PRECISIONS:
+            lines += [_line(verdict) for verdict in verdicts if verdict.baseline == baseline]
+    if not lines:
+        return ()
+    lines.insert(0, f"What {_short(verdicts[0].challenger.instance.name)} is modelled to cost:")
+    if len({verdict.winner for verdict in verdicts}) > 1:
+        lines.append("The answer depends on the GPU script's precision and on the date of the prices.")
+    if full_scale is None or not (full_scale.preparation_s or full_scale.tokenised_samples):
+        lines.append(
+            "Not in it: tokenising and other preparation, as none was stated. It can be most of a bill: "
+            "61-65 % of the billable time of AWS's own benchmark was not training steps."
+        )
+    return tuple(lines)
+
+
+def not_modelled(comparison: Comparison) -> tuple[str, ...]:
+    """A sentence for each instance that was asked for and has no calibration."""
+    return tuple(f"NOT MODELLED: {not_calibrated(instance)}" for instance in comparison.not_calibrated)
+
+
+def _too_small(verdicts: Sequence[Verdict]) -> Estimate | None:
+    """The first estimate whose assumed fixed costs outweigh its steps: such a job has no winner."""
+    estimates = (item for verdict in verdicts for item in (verdict.challenger, verdict.baseline))
+    return next((item for item in estimates if assumed_s(item) > item.train_s), None)
+
+
+def assumed_s(item: Estimate) -> float:
+    """Seconds of fixed costs that are assumed: all but preparation (the user's figure) and evaluation (modelled)."""
+    assumed = [cost for cost in item.fixed if cost.billed and cost.name not in ("preparation", "evaluation")]
+    return sum(cost.seconds for cost in assumed)
+
+
+def _line(verdict: Verdict) -> str:
+    low, high = verdict.saving_interval
+    answer = "too close to call" if verdict.winner is None else f"{_family(verdict)} is cheaper"
+    gpu = f"{_short(verdict.baseline.instance.name)} in {verdict.baseline.precision.name}"
+    difference = fmt.difference(verdict.saving)
+    word = "as" if difference.endswith("much") else "than"
+    return (
+        f"{difference} {word} {gpu} at prices of {verdict.on}: {answer} "
+        f"({fmt.difference(high)} to {fmt.difference(low)})"
+    )
+
+
+def _time_and_cost(
+    comparison: Comparison, workload: CountedWorkload, full_scale: FullScale | None
+) -> Section:
+    estimates = comparison.estimates
+
+    def row(label: str, cell: Callable[[Estimate], str], style: Style = "normal") -> Row:
+        return Row(label, tuple(cell(item) for item in estimates), style)
+
+    rows = [
+        row("Matmuls run as", lambda e: "bf16" if e.precision.fp32_matmul == "bf16" else e.precision.name),
+        row("Workers", lambda e: f"{e.cores:,} {e.instance.core_name}{'s' if e.cores > 1 else ''}"),
+        row("Global batch", lambda e: fmt.plain(e.global_batch)),
+        row("Samples a worker", lambda e: fmt.plain(e.samples_per_core)),
+        row("One step", lambda e: fmt.modelled_seconds(e.step.total_s), "total"),
+        row("interval", lambda e: span(e.step_interval_s, fmt.modelled_seconds), "detail"),
+        row("compute", lambda e: fmt.modelled_seconds(e.step.compute_s), "detail"),
+        row("memory", lambda e: fmt.modelled_seconds(e.step.memory_s), "detail"),
+        row("of these at the same time", lambda e: fmt.modelled_seconds(e.step.overlapped_s), "detail"),
+        row("collectives", lambda e: fmt.modelled_seconds(e.step.exposed_collective_s), "detail"),
+        row("host", lambda e: fmt.modelled_seconds(e.step.host_s), "detail"),
+        row("Samples/s", lambda e: fmt.significant(e.samples_per_s)),
+        row("Training steps", lambda e: f"{e.steps:,}"),
+        row("Time in steps", lambda e: fmt.modelled_seconds(e.train_s), "total"),
+        row("interval", lambda e: span(e.train_interval_s, fmt.modelled_seconds), "detail"),
+        *billable_rows(estimates),
+        row("Not billed: start", lambda e: fmt.modelled_seconds(e.fixed[0].seconds)),
+    ]
+    for on, costs in comparison.costs:
+        rows += cost_rows(f"Cost on {on}", costs)
+    return Section(
+        "Modelled",
+        "modelled",
+        _job_text(workload, full_scale),
+        tuple(f"{_short(item.instance.name)}{f' x {item.instance_count}' if item.instance_count > 1 else ''}"
+              for item in estimates),
+        tuple(rows),
+    )  # fmt: skip
+
+
+def billable_rows(estimates: Sequence[Estimate]) -> list[Row]:
+    """The fixed costs that are billed, then the billable time with its interval."""
+    fixed = [
+        Row(costs[0].name, tuple(fmt.modelled_seconds(cost.seconds) for cost in costs), "detail")
+        for costs in zip(*(item.fixed for item in estimates), strict=True)
+        if costs[0].billed
+    ]
+    billable = tuple(fmt.modelled_seconds(item.billable_s) for item in estimates)
+    ends = tuple(span(item.billable_interval_s, fmt.modelled_seconds) for item in estimates)
+    return [
+        Row("Fixed, billed", (), "group"),
+        *fixed,
+        Row("Billable", billable, "total"),
+        Row("interval", ends, "detail"),
+    ]
+
+
+def cost_rows(title: str, costs: Sequence[Cost | None]) -> list[Row]:
+    def row(label: str, cell: Callable[[Cost], str], style: Style) -> Row:
+        return Row(label, tuple("no price" if cost is None else cell(cost) for cost in costs), style)
+
+    return [
+        row(title, lambda cost: fmt.dollars(cost.usd), "total"),
+        row(
+            "interval",
+            lambda cost: fmt.interval(fmt.dollars(cost.low_usd), fmt.dollars(cost.high_usd)),
+            "detail",
+        ),
+        row("price of an hour", lambda cost: fmt.price(cost.price.usd_per_hour), "detail"),
+        row("valid from", lambda cost: str(cost.price.effective_from), "detail"),
+        row("status", lambda cost: cost.price.status, "detail"),
+    ]
+
+
+def verdict_section(verdicts: Sequence[Verdict]) -> Section:
+    rows: list[Row] = []
+    too_small = _too_small(verdicts) is not None
+    instances = dict.fromkeys(verdict.baseline.instance.name for verdict in verdicts)
+    previous = None
+    for name in instances:
+        if len(instances) > 1:
+            rows.append(Row(_short(name), (), "group"))
+        for verdict in (item for item in verdicts if item.baseline.instance.name == name):
+            label = "" if verdict.baseline == previous else verdict.baseline.precision.name
+            rows.append(_verdict_row(label, verdict, "too small" if too_small else _winner(verdict)))
+            previous = verdict.baseline
+    meanings = {verdict.baseline.precision.name: verdict.baseline.precision.meaning for verdict in verdicts}
+    against = " and ".join(_short(name) for name in instances)
+    return Section(
+        "Which is cheaper",
+        "modelled",
+        f"{_short(verdicts[0].challenger.instance.name)} against {against}",
+        ("prices of", "trn1", "GPU", "saving", "interval, %", "cheaper"),
+        tuple(rows),
+        (
+            *(f"{name}: {meaning}." for name, meaning in meanings.items()),
+            "too small: the costs compared are mostly assumed fixed costs. A minus means trn1 costs more."
+            if too_small
+            else "open: the interval of the saving holds both answers. A minus means trn1 costs more.",
+        ),
+        label_header="GPU script",
+    )
+
+
+def _winner(verdict: Verdict) -> str:
+    return _family(verdict) if verdict.winner else "open"
+
+
+def _verdict_row(label: str, verdict: Verdict, answer: str) -> Row:
+    low, high = verdict.saving_interval
+    return Row(
+        label,
+        (
+            str(verdict.on),
+            fmt.dollars(verdict.challenger_cost.usd),
+            fmt.dollars(verdict.baseline_cost.usd),
+            fmt.signed_percent(verdict.saving),
+            f"{fmt.signed_percent(low)} to {fmt.signed_percent(high)}".replace(" %", ""),
+            answer,
+        ),
+    )
+
+
+def _trust(comparison: Comparison, workload: CountedWorkload) -> Section:
+    notes: list[str] = []
+    for calibration in used_calibrations(comparison):
+        notes.append(calibration_note(calibration, workload))
+    notes += outside_notes(comparison.estimates)
+    return Section("How far to trust it", "text", notes=tuple(notes))
+
+
+def used_calibrations(comparison: Comparison) -> tuple[Calibration, ...]:
+    """Those behind the estimates, each once."""
+    return tuple({item.calibration.key: item.calibration for item in comparison.estimates}.values())
+
+
+def outside_notes(estimates: Sequence[Estimate]) -> list[str]:
+    """What lies outside the calibrated range, or cannot be told, in words; the same reasons in one note."""
+    outside: dict[tuple[str, ...], list[str]] = {}
+    for item in estimates:
+        if item.range_check.outside:
+            outside.setdefault(item.range_check.outside, []).append(_short(item.name))
+    notes = [
+        f"OUTSIDE THE CALIBRATED RANGE on {' and '.join(names)}: {'; '.join(reasons)}. "
+        f"{'Its interval is' if len(names) == 1 else 'Their intervals are'} widened."
+        for reasons, names in ((why, list(dict.fromkeys(each))) for why, each in outside.items())
+    ]
+    unknown = dict.fromkeys(name for item in estimates for name in item.range_check.unknown)
+    if unknown:
+        notes.append(
+            f"Not checked against the calibrated range, because not known here: {', '.join(unknown)}."
+        )
+    return notes
+
+
+def calibration_note(calibration: Calibration, workload: Workload) -> str:
+    """How wrong the model was, in words. They depend on whether the rehearsal of ``workload`` timed the host."""
+    counted = [abs(error) for error in calibration.counts_errors]
+    text = (
+        f"{calibration.label}: constants fitted to {len(calibration.rows)} published rows; each row predicted from the "
+        f"others by its description is off by {fmt.percent(calibration.mean_error)} on average, "
+        f"{fmt.percent(calibration.max_error)} at most (windtunnel validate). From what a rehearsal counts, "
+        f"the {len(counted)} rows that are like a rehearsal are off by "
+        f"{fmt.percent(sum(counted) / len(counted))} on average, {fmt.percent(max(counted))} at most; the "
+        f"interval holds {fmt.percent(COVERAGE)} of these"
+    )
+    ratio = calibration.outside_check
+    if calibration.is_neuron and _host_timed(workload):
+        text += (
+            ", and the speed of another host's processor. AWS's own BERT base job, a plain script, took "
+            f"{calibration.recorded_check:.2f} times what this model says with the host's recording, "
+            f"{ratio:.1f} times without it (windtunnel report --published)"
+        )
+    elif ratio > 1.1:
+        text += (
+            f"; its slow end is set by AWS's own BERT base job, a plain script, "
+            f"which took {ratio:.1f} times what this model says"
+        )
+    text += ". The form of the model was chosen knowing these errors, so expect somewhat larger ones"
+    if calibration.is_neuron:
+        text += f". The same job moves by ±{fmt.percent(VERSION_SPREAD)} between Neuron versions"
+    return f"{text}."
+
+
+def _host_timed(workload: Workload) -> bool:
+    return isinstance(workload, CountedWorkload) and workload.step.host is not None
+
+
+def _assumptions(comparison: Comparison, workload: Workload) -> Section:
+    shown = comparison.estimates
+    same = (
+        "global batch as the largest Neuron instance"
+        if comparison.batch_rule != "per_device"
+        else "samples a worker"
+    )
+    neuron = [item for item in shown if item.instance.is_neuron]
+    notes = [
+        "Batch: NeuronCores keep the rehearsed samples a core, on all cores of the instance; "
+        f"GPUs get the same {same}.",
+        *(f"Precision: {item.precision.meaning}." for item in neuron[:1]),
+        "Step: compute and memory time add up, but for the part that overlaps (on trn1 "
+        f"{fmt.percent(CALIBRATIONS['trn1'].constants.overlap)} of the shorter, on GPUs nothing); of the "
+        "collectives counts what nothing hides (on trn1 nothing does, on GPUs half of the step). "
+        f"The host takes {HOST_S * 1e3:g} ms that nothing hides.",
+        *host_notes(workload),
+        "Bytes, attention and sample length as rehearsed. Waiting for input is not modelled. "
+        "Steps without optimizer count as evaluation.",
+        *fixed_notes(shown[0]),
+    ]
+    notes += price_notes(comparison)
+    return Section("Assumptions", "text", notes=tuple(notes))
+
+
+def fixed_notes(item: Estimate) -> tuple[str, ...]:
+    """What each fixed cost is based on; evaluation is modelled as steps are."""
+    fixed = [cost for cost in item.fixed if cost.name != "evaluation"]
+    return tuple(dict.fromkeys(f"{cost.name.capitalize()}: {cost.basis}." for cost in fixed))
+
+
+def price_notes(comparison: Comparison) -> list[str]:
+    """Each price with its date, region, status and source."""
+    prices = dict.fromkeys(cost.price for _, costs in comparison.costs for cost in costs if cost is not None)
+    return [
+        f"Price of {_short(item.instance_type)} from {item.effective_from} "
+        f"({item.region}, {item.status}): {item.source}."
+        for item in prices
+    ]
+
+
+def host_notes(workload: Workload) -> tuple[str, ...]:
+    """What the host's recording of a step adds on trn1, in words; nothing where it was not measured."""
+    host = workload.step.host if isinstance(workload, CountedWorkload) else None
+    if host is None:
+        return ()
+    reads = (
+        f" In {fmt.percent(host.reads)} of the steps the script fetched a value from the device, and cannot run ahead."
+        if host.reads
+        else ""
+    )
+    return (
+        f"Recording a step on the host took {fmt.seconds(host.record_s)} of this machine's processor; on trn1 what the "
+        f"device does not hide of it counts. Another processor: {HOST_SPEED.low:g} to {HOST_SPEED.high:g} times "
+        f"the seconds, assumed.{reads}",
+    )
+
+
+def _job_text(workload: CountedWorkload, full_scale: FullScale | None) -> str:
+    if full_scale is None:
+        return f"exactly what was rehearsed: {workload.samples:,} samples"
+    return f"the real job: {size_words(full_scale)}"
+
+
+def size_words(full_scale: FullScale) -> str:
+    """``3,600,000 samples x 2 epochs``."""
+    text = f"{full_scale.train_samples:,} samples x {full_scale.epochs:,} epoch"
+    text += "s" if full_scale.epochs > 1 else ""
+    if full_scale.evaluation_samples:
+        text += f", {full_scale.evaluation_samples:,} evaluated after each"
+    return text
+
+
+def span(ends: tuple[float, float], form: Callable[[float], str]) -> str:
+    return fmt.interval(form(ends[0]), form(ends[1]))
+
+
+def _short(name: str) -> str:
+    return name.removeprefix("ml.")
+
+
+def _family(verdict: Verdict) -> str:
+    return _short(verdict.winner or "").split(".")[0]

@@ -1,0 +1,194 @@
+"""The report of the price list, and what a refresh of it brought."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from datetime import date
+from typing import Any
+
+from windtunnel.priceperf import Price, PriceUnknown
+from windtunnel.priceperf.money.offerings import CLAIMS, EC2_ON_DEMAND, TRAINING_ON_DEMAND
+from windtunnel.prices.cache import LoadedPrices, Refreshed, load
+from windtunnel.rendering import format as fmt
+from windtunnel.rendering.document import Document, Row, Section
+from windtunnel.rendering.report import Report
+
+SCHEMA = "windtunnel.prices/1"
+_SHORT: dict[str, str] = {TRAINING_ON_DEMAND: "SageMaker", EC2_ON_DEMAND: "EC2"}
+_NEAREST = "Each the nearest earlier entry of its region: a later change may be unknown to the book."
+_MEANINGS = {
+    "published": "AWS printed it",
+    "derived": "computed from another price by the rule in its source",
+    "seen": "read in a third party's copy of AWS's list",
+    "fetched": "AWS's Price List API answered with it",
+    "assumed": "on-demand less a discount stated by the user",
+}
+
+
+@dataclass(eq=False, repr=False)
+class PricesReport(Report):
+    """Dated prices with status and source. ``prices``: those shown; ``loaded``: the whole book."""
+
+    prices: Sequence[Price]
+    loaded: LoadedPrices
+    on: date | None
+
+    def document(self) -> Document:
+        """A row a price, with its sources below."""
+        sources = {
+            source: index for index, source in enumerate(dict.fromkeys(p.source for p in self.prices), 1)
+        }
+        rows = tuple(
+            Row(
+                price.instance_type,
+                (
+                    fmt.price(price.usd_per_hour),
+                    price.region,
+                    _SHORT.get(price.offering, price.offering),
+                    str(price.effective_from),
+                    f"{price.status} {sources[price.source]}",
+                ),
+            )
+            for price in self.prices
+        )
+        statuses = dict.fromkeys(price.status for price in self.prices)
+        offerings = {price.offering for price in self.prices}
+        table = Section(
+            "Prices",
+            "published",
+            "US dollars an hour; the number behind the status is that of its source",
+            ("price", "region", "offering", "since", "status"),
+            rows,
+            (
+                *((_NEAREST,) if self.on else ()),
+                *(f"{short}: {name}." for name, short in _SHORT.items() if name in offerings),
+                *(f"{status}: {_MEANINGS[status]}." for status in statuses),
+            ),
+            label_header="instance",
+        )
+        kept = "built-in" if self.loaded.path is None else f"built-in, and fetched ones in {self.loaded.path}"
+        return Document(
+            "The price book",
+            f"in force on {self.on}" if self.on else "all dated entries",
+            (),
+            (
+                table,
+                Section("Sources", "text", notes=tuple(f"{index}: {source}." for source, index in sources.items())),
+                Section("Discounts are no prices", "text", notes=_claims()),
+                Section("Where the book comes from", "text", notes=(f"Entries: {kept}.", *self.loaded.notes)),
+            ),
+        )  # fmt: skip
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data; US dollars an hour."""
+        return {
+            "schema": SCHEMA,
+            "on": self.on.isoformat() if self.on else None,
+            "prices": [price_data(price) for price in self.prices],
+            "claims": [
+                {"offering": offering, "up_to": claim.up_to, "words": claim.words, "source": claim.source}
+                for offering, claim in CLAIMS.items()
+            ],
+            "fetched_prices_in": str(self.loaded.path) if self.loaded.path else None,
+            "newest_fetch": _iso(self.loaded.book.newest_fetch),
+            "notes": list(self.loaded.notes),
+        }
+
+
+def prices(
+    *, on: date | None = None, instances: Sequence[str] | None = None, regions: Sequence[str] | None = None
+) -> PricesReport:
+    """The built-in prices and those fetched from AWS. Reads one file.
+
+    Args:
+        on: only what is in force that day; None: every dated entry.
+        instances: with ``ml.`` SageMaker, without EC2; None: all in the book.
+        regions: None: all in the book.
+
+    Raises:
+        PriceUnknown: nothing in the book is what was asked for.
+    """
+    loaded = load()
+    chosen = [
+        price
+        for price in loaded.book.prices
+        if (not instances or price.instance_type in instances) and (not regions or price.region in regions)
+    ]
+    if on is not None:
+        found = dict.fromkeys((price.instance_type, price.region) for price in chosen)
+        chosen = [price for name, region in found if (price := _in_force(loaded, name, on, region))]
+    if not chosen:
+        oldest = min(price.effective_from for price in loaded.book.prices)
+        names = ", ".join(sorted({price.instance_type for price in loaded.book.prices}))
+        places = ", ".join(sorted({price.region for price in loaded.book.prices}))
+        asked = [*(instances or ()), *(regions or ()), *([str(on)] if on else [])]
+        raise PriceUnknown(
+            f"Nothing in the book for {' '.join(asked)}. It has, each since its date ({oldest} the first): {names}; "
+            f"regions: {places}. "
+            "Others: windtunnel prices refresh --instances TYPE --region REGION."
+        )
+    return PricesReport(tuple(chosen), loaded, on)
+
+
+def _in_force(loaded: LoadedPrices, name: str, on: date, region: str) -> Price | None:
+    try:
+        return loaded.book.price(name, on, region)
+    except PriceUnknown:
+        return None
+
+
+def price_data(price: Price) -> dict[str, Any]:
+    """One price with its date, status and source."""
+    return {
+        **asdict(price),
+        "effective_from": price.effective_from.isoformat(),
+        "fetched_on": _iso(price.fetched_on),
+    }
+
+
+def refreshed_lines(done: Refreshed) -> list[str]:
+    """What each instance costs now, beside what the book said, and what stays as it was."""
+    lines = []
+    for item in done.fetched:
+        price = item.price()
+        lines.append(
+            f"{price.instance_type}  {price.region}  {price.offering}  {fmt.price(price.usd_per_hour)} an hour "
+            f"since {price.effective_from}  ({_before(price, done)})"
+        )
+    lines += [f"kept as it was: {item.instance_type} {item.region}: {item.reason}." for item in done.kept]
+    count = len(done.fetched)
+    where = f" in {done.path}" if count else "; nothing was written"
+    return [*lines, f"{count} price{'' if count == 1 else 's'} of {count + len(done.kept)} fetched{where}"]
+
+
+def refreshed_data(done: Refreshed) -> dict[str, Any]:
+    """The same for machines."""
+    return {
+        "schema": SCHEMA,
+        "fetched": [price_data(item.price()) for item in done.fetched],
+        "kept": [asdict(item) for item in done.kept],
+        "path": str(done.path) if done.fetched else None,
+    }
+
+
+def _before(price: Price, done: Refreshed) -> str:
+    try:
+        old = done.before.price(price.instance_type, price.fetched_on, price.region)
+    except PriceUnknown:
+        return "new in the book"
+    if old.usd_per_hour == price.usd_per_hour:
+        return "as before"
+    return f"before {fmt.price(old.usd_per_hour)}, {old.status}, since {old.effective_from}"
+
+
+def _claims() -> tuple[str, ...]:
+    return tuple(
+        f"{offering}: no price is known here, only AWS's words {claim.words!r} ({claim.source}). With a "
+        f"discount of your own: PriceBook().assuming({offering!r}, 0.3), at most {claim.up_to}; marked assumed."
+        for offering, claim in CLAIMS.items()
+    )
+
+
+def _iso(day: date | None) -> str | None:
+    return day.isoformat() if day else None

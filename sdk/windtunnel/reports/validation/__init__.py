@@ -1,0 +1,1 @@
+"""The price model held against published throughputs."""

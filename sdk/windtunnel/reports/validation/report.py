@@ -1,0 +1,328 @@
+"""The price model held against published throughputs, with its errors in sample and left out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+from windtunnel.priceperf import CALIBRATIONS
+from windtunnel.priceperf.calibration.accuracy import (
+    CalibrationSummary,
+    Errors,
+    RowCheck,
+    Validation,
+    validate_built_in,
+    validate_rows,
+)
+from windtunnel.priceperf.calibration.calibrations import VERSION_SPREAD
+from windtunnel.priceperf.calibration.fitting import PRIORS
+from windtunnel.priceperf.calibration.row_reader import read_rows
+from windtunnel.priceperf.model.engines import Constants
+from windtunnel.priceperf.model.intervals import COVERAGE
+from windtunnel.rendering.document import Document, Row, Section
+from windtunnel.rendering.plots.chart import Chart
+from windtunnel.rendering.report import Report
+from windtunnel.reports.validation.charts import validation_charts
+
+SCHEMA = "windtunnel.validation/1"
+_DIGITS = 6
+
+
+@dataclass(eq=False, repr=False)
+class ValidationReport(Report):
+    """The price model held against published rows. ``validation`` holds the figures."""
+
+    validation: Validation
+
+    def document(self) -> Document:
+        """Every row, the summary, the constants and what the figures do not say."""
+        sections = [
+            _rows_section(calibration.label, rows)
+            for key, calibration in CALIBRATIONS.items()
+            if (rows := [row for row in self.validation.rows if row.calibration == key])
+        ]
+        if self.validation.summaries:
+            sections.append(_summary_section(self.validation))
+        if self.validation.not_predicted:
+            sections.append(_not_predicted(self.validation))
+        notes = tuple(_row_notes(self.validation))
+        if notes:
+            sections.append(Section("Notes on rows", "text", notes=notes))
+        sections += [_constants_section(), Section("What this says", "text", notes=_reading(self.validation))]
+        source = "the rows of the calibration" if self.validation.built_in else "the rows of a file"
+        return Document(
+            "The price model against published throughputs",
+            f"{len(self.validation.rows)} rows: {source}; {len(self.validation.not_predicted)} not predicted",
+            tuple(_headline(self.validation)),
+            tuple(sections),
+        )
+
+    def charts(self) -> tuple[Chart, ...]:
+        """``published``: predicted against published, and ``errors``, row by row."""
+        return validation_charts(self.validation)
+
+    def _no_charts(self) -> str:
+        return "no row has both a prediction and a published figure."
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data: errors in percent of the published throughput, throughputs in sequences per second."""
+        return {
+            "schema": SCHEMA,
+            "built_in": self.validation.built_in,
+            "rows": [_row_data(row) for row in self.validation.rows],
+            "summary": {
+                **{summary.calibration: _summary_data(summary) for summary in self.validation.summaries},
+                "rows": len(self.validation.rows),
+                "not_predicted": len(self.validation.not_predicted),
+                "interval_nominal_percent": round(COVERAGE * 100, 3),
+                "version_floor_percent": round(VERSION_SPREAD * 100, 3),
+            },
+            "constants": {key: _constants_data(key) for key in CALIBRATIONS},
+        }
+
+
+def validated(table: Sequence[Mapping[str, Any]] | None = None) -> ValidationReport:
+    """The price model against published throughputs, with its errors in sample and left out.
+
+    Args:
+        table: rows with the columns of the published tables, as text; None: the built-in rows. A row
+            that cannot be predicted carries the reason.
+    """
+    return ValidationReport(validate_built_in() if table is None else validate_rows(read_rows(table)))
+
+
+def _headline(validation: Validation) -> Iterator[str]:
+    for item in validation.summaries:
+        error = item.left_out
+        rows = "left-out rows" if validation.built_in else f"{error.rows} published figures of the file"
+        yield (
+            f"{_label(item)}: {rows} are off by {_percent(error.mean)} on average "
+            f"(median {_percent(error.median)}, at most {_percent(error.largest)}); whole families of models "
+            f"left out: {_percent(item.family_left_out.mean)} on average."
+        )
+    if not validation.summaries:
+        yield "No row has both a prediction and a published figure."
+
+
+def _rows_section(title: str, rows: list[RowCheck]) -> Section:
+    return Section(
+        title,
+        "modelled",
+        "sequences/s; errors in percent of the published figure",
+        ("published", "predicted", f"{COVERAGE:.0%} range", "error", "left out", "family out"),
+        tuple(
+            Row(
+                row.config,
+                (
+                    _throughput(row.published),
+                    _throughput(row.predicted),
+                    f"{_throughput(row.low)}-{_throughput(row.high)}",
+                    _signed(row.error),
+                    _signed(row.left_out),
+                    _signed(row.family_left_out),
+                ),
+            )
+            for row in rows
+            if row.predicted is not None
+        ),
+        label_header="configuration",
+    )
+
+
+def _summary_section(validation: Validation) -> Section:
+    rows = []
+    for item in validation.summaries:
+        rows.append(Row(_label(item), (), "group"))
+        for name, errors in _error_parts(item):
+            rows.append(
+                Row(
+                    name.replace("_", " "),
+                    (
+                        f"{errors.rows}",
+                        *(_percent(x) for x in (errors.mean, errors.median, errors.p90, errors.largest)),
+                    ),
+                    "detail",
+                )
+            )
+    return Section(
+        "Summary",
+        "modelled",
+        "absolute errors",
+        ("rows", "mean", "median", "p90", "max"),
+        tuple(rows),
+        tuple(
+            f"{_label(item)}: {_percent(item.coverage)} of the "
+            f"{'left-out rows' if validation.built_in else 'published figures'} lie inside their "
+            f"{COVERAGE:.0%} interval"
+            + (
+                f", and {_percent(item.family_coverage)} of left-out families inside that of new models."
+                if item.family_coverage is not None
+                else "."
+            )
+            for item in validation.summaries
+        ),
+    )
+
+
+def _not_predicted(validation: Validation) -> Section:
+    reasons: dict[str | None, list[str]] = {}
+    for row in validation.not_predicted:
+        reasons.setdefault(row.reason, []).append(row.config)
+    return Section(
+        "Not predicted",
+        "text",
+        notes=tuple(f"{'; '.join(rows)}: {reason}" for reason, rows in reasons.items()),
+    )
+
+
+def _row_notes(validation: Validation) -> Iterator[str]:
+    """Each sentence once, with the rows it holds for."""
+    found: dict[str, list[str]] = {}
+    for row in validation.rows:
+        for note in row.notes:
+            found.setdefault(note, []).append(row.config)
+        if row.outside_range:
+            sentence = f"outside the calibrated range, interval widened ({'; '.join(row.outside_range)})"
+            found.setdefault(sentence, []).append(row.config)
+    for note, configs in found.items():
+        who = "; ".join(configs) if len(configs) <= 3 else f"{len(configs)} rows, {configs[0]} ..."
+        yield f"{who}: {note}."
+
+
+def _constants_section() -> Section:
+    rows = []
+    for key, calibration in CALIBRATIONS.items():
+        rows.append(Row(calibration.label, (), "group"))
+        for name, item in _constants_data(key).items():
+            rows.append(
+                Row(
+                    name,
+                    (
+                        f"{item['value']:.4g}",
+                        f"{item['prior']:.4g}" if item["fitted"] else "assumed",
+                        item["rows"] or "",
+                    ),
+                    "detail",
+                )
+            )
+    return Section(
+        "Constants", "modelled", "", ("value", "prior", "fitted to"), tuple(rows), label_header="constant"
+    )
+
+
+def _reading(validation: Validation) -> tuple[str, ...]:
+    notes = [
+        f"Floor: the same configuration moves by ±{VERSION_SPREAD:.0%} between Neuron versions. trn1's "
+        "published figures are medians over them; an error below that says nothing for or against the model.",
+        "error: with the constants as shipped; + is predicted faster than published. left out: fitted without "
+        "that row, and without others of exactly the same configuration. family out: fitted to the other "
+        "families of models only.",
+        "The form of the model was chosen with the built-in rows in sight, by their left-out errors; expect "
+        "somewhat larger errors on new ones.",
+        "All rows are tuned benchmarks. AWS's one published plain script (BERT base, Amazon Polarity) took "
+        f"{CALIBRATIONS['trn1'].outside_check:.1f} times what its graphs say on trn1, where the host that records "
+        f"them is the slower part ({CALIBRATIONS['trn1'].recorded_check:.2f} times with it), and "
+        f"{CALIBRATIONS['a100'].outside_check:.2f} times on p4d in fp32: windtunnel report --published.",
+    ]
+    if validation.built_in:
+        notes.append("No row is excluded. Rows of the same configuration with different figures are noted.")
+    else:
+        notes.append(
+            "The constants are those of the built-in calibration; this file changed none. For its rows that "
+            "are not in the calibration, error and left out are the same."
+        )
+    return tuple(notes)
+
+
+def _row_data(row: RowCheck) -> dict[str, Any]:
+    return {
+        "config": row.config,
+        "instance_type": row.instance_type.removeprefix("ml."),  # as the tables name it
+        "family": row.calibration,
+        "model_family": row.model_family,
+        "published": row.published,
+        "published_range": None if row.published_range is None else list(row.published_range),
+        "predicted": _round(row.predicted),
+        "error_percent": _in_percent(row.error),
+        "leave_one_out_error_percent": _in_percent(row.left_out),
+        "leave_one_family_out_error_percent": _in_percent(row.family_left_out),
+        "interval": None if row.low is None else [_round(row.low), _round(row.high)],
+        "inside_interval": row.inside,
+        "in_calibration": row.calibrated,
+        "step_seconds": None
+        if row.step is None
+        else {
+            "total": _round(row.step.total_s),
+            **{key.removesuffix("_s"): _round(value) for key, value in asdict(row.step).items()},
+        },
+        "outside_range": list(row.outside_range),
+        "notes": list(row.notes),
+        "reason": row.reason,
+    }
+
+
+def _summary_data(summary: CalibrationSummary) -> dict[str, Any]:
+    return {
+        **{
+            name: {
+                "rows": errors.rows,
+                "mean_percent": _in_percent(errors.mean),
+                "median_percent": _in_percent(errors.median),
+                "p90_percent": _in_percent(errors.p90),
+                "max_percent": _in_percent(errors.largest),
+            }
+            for name, errors in _error_parts(summary)
+        },
+        "interval_coverage_percent": _in_percent(summary.coverage),
+        "interval_coverage_families_percent": _in_percent(summary.family_coverage),
+    }
+
+
+def _label(summary: CalibrationSummary) -> str:
+    return CALIBRATIONS[summary.calibration].label
+
+
+def _error_parts(summary: CalibrationSummary) -> tuple[tuple[str, Errors], ...]:
+    return (
+        ("in_sample", summary.in_sample),
+        ("leave_one_out", summary.left_out),
+        ("leave_one_family_out", summary.family_left_out),
+    )
+
+
+def _constants_data(key: str) -> dict[str, dict[str, Any]]:
+    constants, priors = CALIBRATIONS[key].constants, PRIORS[key]
+    result = {}
+    for field in fields(Constants):
+        prior = priors.get(field.name)
+        result[field.name] = {
+            "value": getattr(constants, field.name),
+            "fitted": prior is not None,
+            "prior": None if prior is None else prior.value,
+            "prior_because": None if prior is None else prior.why,
+            "rows": None if prior is None else prior.rows,
+        }
+    return result
+
+
+def _throughput(value: float | None) -> str:
+    if value is None:
+        return "-"
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.4g}"
+
+
+def _percent(share: float) -> str:
+    return f"{share * 100:.1f} %"
+
+
+def _signed(share: float | None) -> str:
+    return "-" if share is None else f"{share * 100:+.1f}"
+
+
+def _in_percent(share: float | None) -> float | None:
+    return None if share is None else round(share * 100, 3)
+
+
+def _round(value: float | None) -> float | None:
+    return None if value is None else float(f"{value:.{_DIGITS}g}")

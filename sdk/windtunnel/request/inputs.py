@@ -1,0 +1,236 @@
+"""Channels: what ``fit(inputs)`` takes, and what the request says about it.
+
+A channel is a local path, a ``file://`` or ``s3://`` URI, a `TrainingInput` or a `FileSystemInput`; a dict
+names several; a single one is the channel ``training``, as in the SageMaker SDK.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from windtunnel.errors import InputError
+from windtunnel.local_paths import absolute, reading
+
+DEFAULT_CHANNEL = "training"
+_CHANNEL_NAME = re.compile(r"[A-Za-z0-9.\-_]{1,64}")
+_FILE_SYSTEM_TYPES = ("FSxLustre", "EFS")
+_ACCESS_MODES = ("ro", "rw")
+_VALUES = {
+    "distribution": ("FullyReplicated", "ShardedByS3Key"),
+    "compression": ("None", "Gzip"),
+    "record_wrapping": ("None", "RecordIO"),
+    "s3_data_type": ("S3Prefix", "ManifestFile", "AugmentedManifestFile"),
+    "input_mode": ("File", "FastFile", "Pipe"),
+}
+
+
+@dataclass(frozen=True)
+class ShuffleConfig:
+    """Shuffles with a seed which objects go to which host (ShardedByS3Key); in Pipe mode, their order."""
+
+    seed: int
+
+
+@dataclass(frozen=True)
+class TrainingInput:
+    """A channel with more to say than where its data is. Arguments and meanings are SDK v2's.
+
+    Attributes:
+        s3_data: an ``s3://`` URI; here also ``file://`` or a plain local path.
+        distribution: ``FullyReplicated`` (default) or ``ShardedByS3Key``: each host gets a part.
+        compression: ``Gzip`` or None; Gzip only in Pipe mode, so on AWS only.
+        content_type: MIME type handed to the container in inputdataconfig.json.
+        record_wrapping: ``RecordIO`` or None; RecordIO only in Pipe mode, so on AWS only.
+        s3_data_type: ``S3Prefix`` or ``ManifestFile``; on AWS also ``AugmentedManifestFile``.
+        instance_groups: names of the instance groups that get the channel; default: all.
+        input_mode: ``File``, ``FastFile`` or, on AWS, ``Pipe``; overrides the estimator's for this channel.
+        attribute_names: of an augmented manifest.
+        target_attribute_name: the labels' attribute.
+        shuffle_config: see `ShuffleConfig`.
+        hub_access_config, model_access_config: refused; JumpStart hubs are not offered.
+    """
+
+    s3_data: str
+    distribution: str | None = None
+    compression: str | None = None
+    content_type: str | None = None
+    record_wrapping: str | None = None
+    s3_data_type: str = "S3Prefix"
+    instance_groups: list[str] | None = None
+    input_mode: str | None = None
+    attribute_names: list[str] | None = None
+    target_attribute_name: str | None = None
+    shuffle_config: ShuffleConfig | None = None
+    hub_access_config: Mapping[str, Any] | None = None
+    model_access_config: Mapping[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what would otherwise be dropped, and values that no service knows before data is uploaded."""
+        for name in ("hub_access_config", "model_access_config"):
+            if getattr(self, name) is not None:
+                raise InputError(f"TrainingInput({name}=...) has no meaning here. Leave it out.")
+        for name, valid in _VALUES.items():
+            given = getattr(self, name)
+            if given is not None and given not in valid:
+                raise InputError(f"TrainingInput({name}={given!r}): one of {', '.join(valid)}.")
+        if not isinstance(self.shuffle_config, (ShuffleConfig, type(None))):
+            raise InputError(
+                f"TrainingInput(shuffle_config={self.shuffle_config!r}): ShuffleConfig(seed=...)."
+            )
+
+    def to_channel(self, name: str) -> dict[str, Any]:
+        """The channel as CreateTrainingJob's InputDataConfig states it."""
+        source: dict[str, Any] = {"S3DataType": self.s3_data_type, "S3Uri": self.s3_data}
+        distribution = self.distribution
+        if not (self.target_attribute_name or distribution):
+            distribution = "FullyReplicated"
+        source.update(
+            _given(
+                S3DataDistributionType=distribution,
+                AttributeNames=self.attribute_names,
+                InstanceGroupNames=None if self.instance_groups is None else list(self.instance_groups),
+            )
+        )
+        return {
+            "ChannelName": name,
+            "DataSource": {"S3DataSource": source},
+            **_given(
+                CompressionType=self.compression,
+                ContentType=self.content_type,
+                RecordWrapperType=self.record_wrapping,
+                InputMode=self.input_mode,
+                TargetAttributeName=self.target_attribute_name,
+                ShuffleConfig={"Seed": self.shuffle_config.seed} if self.shuffle_config else None,
+            ),
+        }
+
+
+@dataclass(frozen=True)
+class FileSystemInput:
+    """A channel on Amazon EFS or FSx for Lustre; only on AWS. Arguments and meanings are SDK v2's."""
+
+    file_system_id: str
+    file_system_type: str
+    directory_path: str
+    file_system_access_mode: str = "ro"
+    content_type: str | None = None
+
+    def __post_init__(self) -> None:
+        """Check the two closed sets of values."""
+        for name, valid in (
+            ("file_system_type", _FILE_SYSTEM_TYPES),
+            ("file_system_access_mode", _ACCESS_MODES),
+        ):
+            if getattr(self, name) not in valid:
+                raise InputError(f"{name}={getattr(self, name)!r}: one of {', '.join(valid)}.")
+
+    def to_channel(self, name: str) -> dict[str, Any]:
+        """The channel as CreateTrainingJob's InputDataConfig states it."""
+        source = {
+            "FileSystemId": self.file_system_id,
+            "FileSystemType": self.file_system_type,
+            "DirectoryPath": self.directory_path,
+            "FileSystemAccessMode": self.file_system_access_mode,
+        }
+        return {
+            "ChannelName": name,
+            "DataSource": {"FileSystemDataSource": source},
+            **_given(ContentType=self.content_type),
+        }
+
+
+ChannelInput = str | os.PathLike[str] | TrainingInput | FileSystemInput
+Inputs = ChannelInput | Mapping[str, ChannelInput] | None
+Channel = TrainingInput | FileSystemInput
+
+
+def channels(inputs: Inputs) -> dict[str, Channel]:
+    """All channels by name; local data is resolved to an absolute ``file://`` URI and must exist.
+
+    Reads the file system (does each local path exist?), nothing else.
+
+    Raises:
+        InputError: names the channel, what was given and what is valid.
+    """
+    if inputs is None:
+        return {}
+    if not isinstance(inputs, Mapping):
+        inputs = {DEFAULT_CHANNEL: inputs}
+    found: dict[str, Channel] = {}
+    for name, given in inputs.items():
+        if not isinstance(name, str) or not _CHANNEL_NAME.fullmatch(name) or name in (".", ".."):
+            raise InputError(
+                f"channel name {name!r}: 1 to 64 of A-Z a-z 0-9 . _ - are valid, not '.' or '..'."
+            )
+        found[name] = _channel(name, given)
+    return found
+
+
+def _channel(name: str, given: object) -> Channel:
+    if isinstance(given, FileSystemInput):
+        return given
+    if isinstance(given, TrainingInput):
+        return replace(given, s3_data=_location(name, given.s3_data))
+    if isinstance(given, (str, os.PathLike)):
+        return TrainingInput(_location(name, given))
+    raise InputError(
+        f"channel {name!r}: cannot use {type(given).__name__} {given!r}. "
+        "Give a path, 'file://...', 's3://...', a TrainingInput or a FileSystemInput."
+    )
+
+
+def _location(name: str, given: object) -> str:
+    """The S3 URI as it is, or the local path as ``file://`` URI."""
+    if not isinstance(given, (str, os.PathLike)) or not str(given):
+        raise InputError(f"channel {name!r}: {given!r} is no path. Give a path, 'file://...' or 's3://...'.")
+    text = str(given)
+    scheme, separator, rest = text.partition("://")
+    if separator and scheme == "s3":
+        if not rest.strip("/"):
+            raise InputError(f"channel {name!r}: {text!r} names no bucket. Give s3://<bucket>/<prefix>.")
+        return text
+    if separator and scheme != "file":
+        raise InputError(
+            f"channel {name!r}: {text!r} has the scheme {scheme!r}. "
+            "Give a path, 'file://...' or 's3://...'; fetch other data first."
+        )
+    path = absolute(rest if separator else text, InputError)
+    with reading(path, InputError):
+        _check_data(name, path)
+    return f"file://{path}"
+
+
+def _check_data(name: str, path: Path) -> None:
+    """Check that the data exists, and that a directory is not empty."""
+    if not path.exists():
+        parent = next(folder for folder in path.parents if folder.is_dir())
+        entries = ", ".join(sorted(entry.name for entry in parent.iterdir())[:8]) or "nothing"
+        raise InputError(
+            f"channel {name!r}: {path} does not exist. {parent} has: {entries}. Correct the path."
+        )
+    if path.is_dir() and not any(path.iterdir()):
+        raise InputError(f"channel {name!r}: {path} is an empty directory. Put the data there first.")
+
+
+def local_path(uri: str) -> Path | None:
+    """The path of a ``file://`` URI; None for any other URI."""
+    if not uri.startswith("file://"):
+        return None
+    return Path(uri.removeprefix("file://"))
+
+
+def split_s3(uri: str) -> tuple[str, str]:
+    """``s3://bucket/a/b`` -> ``("bucket", "a/b")``."""
+    bucket, _, key = uri.removeprefix("s3://").partition("/")
+    if not uri.startswith("s3://") or not bucket:
+        raise InputError(f"{uri!r} is no S3 URI. Give s3://<bucket>/<prefix>.")
+    return bucket, key
+
+
+def _given(**members: Any) -> dict[str, Any]:
+    return {key: value for key, value in members.items() if value is not None}

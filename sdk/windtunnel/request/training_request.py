@@ -1,0 +1,99 @@
+"""The CreateTrainingJob request as frozen data, and what must be in S3 before it is sent.
+
+`build.build_request` makes it, `Session.submit` sends it: the same request to the local server and to AWS.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from windtunnel.request.inputs import split_s3
+from windtunnel.request.source_archive import SourceTree
+
+if TYPE_CHECKING:
+    from windtunnel.budget.budget import Budget
+
+
+@dataclass(frozen=True)
+class SourceUpload:
+    """Pack ``tree`` and store it at ``s3://bucket/key``."""
+
+    tree: SourceTree
+    bucket: str
+    key: str
+    kms_key_id: str | None = None
+
+
+@dataclass(frozen=True)
+class PathUpload:
+    """Store a file or all files below a directory under ``s3://bucket/prefix/``."""
+
+    path: Path
+    bucket: str
+    prefix: str
+
+
+Upload = SourceUpload | PathUpload
+
+
+@dataclass(frozen=True)
+class Target:
+    """Where a job goes, as far as the request depends on it."""
+
+    region: str
+    bucket: str
+    """The session's default bucket."""
+    role_arn: str
+    local: bool
+    """The local backend reads ``file://`` channels where they are; AWS needs them uploaded."""
+
+
+@dataclass(frozen=True)
+class TrainingRequest:
+    """CreateTrainingJob's members, and the uploads that come first. Shown by ``repr`` as JSON."""
+
+    parameters: Mapping[str, Any]
+    uploads: tuple[Upload, ...] = field(default=())
+    budget: Budget | None = None
+    """What ``max_cost`` came to; None without one."""
+
+    @property
+    def name(self) -> str:
+        """The job's name."""
+        return str(self.parameters["TrainingJobName"])
+
+    def buckets(self) -> frozenset[str]:
+        """The buckets that the uploads and the job itself write to."""
+        found = {upload.bucket for upload in self.uploads}
+        written = [self.parameters["OutputDataConfig"]["S3OutputPath"]]
+        written += [config["S3Uri"] for config in [self.parameters.get("CheckpointConfig")] if config]
+        written += [
+            config["S3OutputPath"] for config in [self.parameters.get("TensorBoardOutputConfig")] if config
+        ]
+        return frozenset(found | {split_s3(str(uri))[0] for uri in written})
+
+    def to_dict(self) -> dict[str, Any]:
+        """A copy of the request, as ``boto3.client("sagemaker").create_training_job(**...)`` takes it.
+
+        The job needs the `uploads` first; ``fit`` does both.
+        """
+        return copy.deepcopy(dict(self.parameters))
+
+    def __repr__(self) -> str:
+        """The request as JSON, then one line an upload, then the budget."""
+        lines = [json.dumps(self.parameters, indent=2, sort_keys=True)]
+        for upload in self.uploads:
+            if isinstance(upload, SourceUpload):
+                lines.append(
+                    f"upload: source code of {upload.tree.script} -> s3://{upload.bucket}/{upload.key}"
+                )
+            else:
+                lines.append(f"upload: {upload.path} -> s3://{upload.bucket}/{upload.prefix}/")
+        if self.budget is not None:
+            lines += self.budget.lines()
+        return "\n".join(lines)

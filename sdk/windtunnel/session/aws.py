@@ -1,0 +1,91 @@
+"""The session of AWS: real SageMaker, through a boto3.Session."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from windtunnel.errors import ConfigurationError, ServiceCallFailed
+from windtunnel.session.boto3_service import BotoService
+from windtunnel.session.session import Session
+from windtunnel.session.training_service import TrainingService
+
+
+class AwsSession(Session):
+    """Jobs run on SageMaker itself and cost money.
+
+    Args:
+        boto_session: a ``boto3.Session``; default: AWS's usual chain of credentials.
+        bucket: replaces the default bucket ``sagemaker-<region>-<account>``.
+        service: replaces boto3 (tests).
+    """
+
+    local = False
+    log_poll_s = 2.0
+    least_poll_s = 2.0  # AWS counts the calls
+    describe_poll_s = 5.0
+    settle_s = 4.0
+
+    def __init__(
+        self, boto_session: Any = None, *, bucket: str | None = None, service: TrainingService | None = None
+    ) -> None:
+        self._boto_session = boto_session
+        self._bucket = bucket
+        self._account: str | None = None
+        self.service: TrainingService = service or BotoService(self._connect, local=False)
+
+    @property
+    def boto_session(self) -> Any:
+        """The boto3.Session; imports boto3 on first use."""
+        if self._boto_session is None:
+            import boto3
+
+            self._boto_session = boto3.Session()
+        return self._boto_session
+
+    @property
+    def region(self) -> str:
+        """The session's region."""
+        region = self.boto_session.region_name
+        if not region:
+            raise ConfigurationError(
+                "The AWS session has no region. Set AWS_DEFAULT_REGION or boto3.Session(region_name=...)."
+            )
+        return str(region)
+
+    def account_id(self) -> str:
+        """The caller's account, asked of STS once."""
+        if self._account is None:
+            self._account = self.service.account_id()
+        return self._account
+
+    def default_bucket(self) -> str:
+        """``sagemaker-<region>-<account>``, or the bucket given."""
+        if self._bucket:
+            return self._bucket
+        try:
+            return f"sagemaker-{self.region}-{self.account_id()}"
+        except ServiceCallFailed as error:
+            raise ServiceCallFailed(
+                error.operation,
+                error.code,
+                f"{error.service_message}. (The account is asked for to name the default bucket: "
+                "AwsSession(bucket=...) names one, and a dry run then needs no network.)",
+            ) from error
+
+    def resolve_role(self, role: str | None) -> str:
+        """The ARN given, or that of the role named."""
+        if not role:
+            raise ConfigurationError(
+                "role= is required on AWS: the name or ARN of an IAM role that SageMaker may assume."
+            )
+        return role if "/" in role else self.service.role_arn(role)
+
+    def describe_logs(self, job: str) -> str:
+        """The CloudWatch group and prefix."""
+        return f"CloudWatch Logs, group /aws/sagemaker/TrainingJobs, streams {job}/ ({self.region})"
+
+    def _connect(self) -> tuple[Any, Mapping[str, Any]]:
+        from botocore.config import Config
+
+        return self.boto_session, {"config": Config(connect_timeout=5, retries={"mode": "standard"})}

@@ -1,0 +1,127 @@
+"""The session of this machine: the local server, started when the first call needs it."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from windtunnel import settings
+from windtunnel.local_paths import absolute
+from windtunnel.session.background_thread import in_background
+from windtunnel.session.boto3_service import BotoService
+from windtunnel.session.local_server import Backend, Credentials
+from windtunnel.session.session import Session
+from windtunnel.session.training_service import TrainingService
+
+LOCAL_ROLE = "windtunnel-local"
+
+# botocore's own variables, without those that lead to the user's profiles: one that is missing, or that has
+# settings for S3 on AWS, must not keep the local backend from being asked. (name in a file, in the
+# environment, default, conversion)
+_NOTHING_OF_THE_USERS = {
+    "profile": (None, None, None, None),
+    "config_file": (None, None, os.devnull, None),
+    "credentials_file": (None, None, os.devnull, None),
+}
+
+
+class LocalSession(Session):
+    """Jobs run in containers on this machine.
+
+    Making one starts nothing. The first call finds the backend of ``home`` or starts it, waits up to 20 s for
+    it, and raises `BackendError` with the end of its log if it does not come up.
+
+    Args:
+        home: state directory; default WINDTUNNEL_HOME or ~/.windtunnel.
+        backend: how the backend is found and started.
+        service: replaces boto3 (tests).
+    """
+
+    local = True
+    log_poll_s = 0.1
+    least_poll_s = 0.03
+    describe_poll_s = 0.2
+    settle_s = 0.0
+
+    def __init__(
+        self,
+        home: str | Path | None = None,
+        *,
+        backend: Backend | None = None,
+        service: TrainingService | None = None,
+    ) -> None:
+        self.backend = backend or Backend(absolute(home) if home else settings.home())
+        self._warming: Callable[[], None] | None = None
+        self._lock = threading.Lock()
+        self.service: TrainingService = service or BotoService(self._connect, local=True)
+
+    @property
+    def home(self) -> Path:
+        """The backend's state directory."""
+        return self.backend.home
+
+    @property
+    def region(self) -> str:
+        """The region the backend plays: us-east-1."""
+        return self.backend.account_and_region()[1]
+
+    def account_id(self) -> str:
+        """The account the backend plays: 000000000000."""
+        return self.backend.account_and_region()[0]
+
+    def default_bucket(self) -> str:
+        """``windtunnel-<region>-<account>``."""
+        account, region = self.backend.account_and_region()
+        return f"windtunnel-{region}-{account}"
+
+    def resolve_role(self, role: str | None) -> str:
+        """The ARN given, or one made from the name; no role at all is fine."""
+        if role and role.startswith("arn:"):
+            return role
+        return f"arn:aws:iam::{self.account_id()}:role/{role or LOCAL_ROLE}"
+
+    def _ours(self, buckets: frozenset[str]) -> frozenset[str]:
+        """All of them: a rehearsal uses the names of buckets that are on AWS and not here."""
+        return buckets
+
+    def describe_logs(self, job: str) -> str:
+        """The command that prints them."""
+        return f"windtunnel logs {job}   (backend's own log: {self.backend.log_path})"
+
+    def endpoint(self) -> str:
+        """URL of the backend, started if needed: for ``boto3.client(..., endpoint_url=...)``."""
+        return self.backend.ensure().endpoint
+
+    def warm_up(self) -> None:
+        """Start the backend if needed and make the clients, in a thread (about 0.4 s of work, once)."""
+        with self._lock:
+            if self._warming is None and isinstance(self.service, BotoService):
+                self._warming = in_background(self.service.warm_up)
+
+    def _connect(self) -> tuple[Any, Mapping[str, Any]]:
+        # The server starts while boto3 is imported and its first client is made.
+        ensured = in_background(self.backend.ensure)
+        import boto3
+        import botocore.session
+        from botocore.config import Config
+
+        endpoint = ensured().endpoint
+        credentials: Credentials = self.backend.credentials()
+        session = boto3.Session(
+            botocore_session=botocore.session.Session(session_vars=_NOTHING_OF_THE_USERS),
+            aws_access_key_id=credentials.access_key_id,
+            aws_secret_access_key=credentials.secret_access_key,
+            region_name=credentials.region,
+        )
+        config = Config(
+            connect_timeout=2,
+            read_timeout=60,
+            retries={"total_max_attempts": 1},
+            s3={"addressing_style": "path"},
+            proxies={},
+            max_pool_connections=4,
+        )
+        return session, {"endpoint_url": endpoint, "config": config}

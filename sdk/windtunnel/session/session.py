@@ -1,0 +1,117 @@
+"""What every session does: the uploads, then the job. `local` and `aws` say where it runs."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from pathlib import Path
+
+from windtunnel.errors import ConfigurationError
+from windtunnel.local_paths import absolute, reading
+from windtunnel.request.source_archive import packed
+from windtunnel.request.training_request import PathUpload, SourceUpload, Target, TrainingRequest
+from windtunnel.session.training_service import TrainingService
+
+
+class Session(ABC):
+    """Where jobs run. Made once and shared by estimators and jobs; thread-safe."""
+
+    local: bool
+    """Whether jobs run on this machine."""
+    log_poll_s: float
+    """Seconds between two looks at a job's log, at most."""
+    least_poll_s: float
+    """And at least: see `pause_s`."""
+    describe_poll_s: float
+    """Seconds between two looks at a job's status, at most."""
+    settle_s: float
+    """Seconds by which the log may lag behind a terminal status."""
+
+    service: TrainingService
+
+    def pause_s(self, passed_s: float) -> float:
+        """Seconds until the next look at a job: few at first, so that a short job's end is seen soon; then more."""
+        return min(self.log_poll_s, max(self.least_poll_s, passed_s / 100))
+
+    @property
+    @abstractmethod
+    def region(self) -> str:
+        """The AWS region, also of the local backend."""
+
+    @property
+    def boto_region_name(self) -> str:
+        """The region, under SDK v2's name."""
+        return self.region
+
+    @abstractmethod
+    def account_id(self) -> str:
+        """The account. On AWS a call to STS, once."""
+
+    @abstractmethod
+    def default_bucket(self) -> str:
+        """Name of the bucket for code and results. Does not create it."""
+
+    @abstractmethod
+    def resolve_role(self, role: str | None) -> str:
+        """The role's ARN."""
+
+    @abstractmethod
+    def describe_logs(self, job: str) -> str:
+        """Where a person finds the whole log of a job."""
+
+    def warm_up(self) -> None:
+        """Get ready in the background, so that the first call is quick. Returns at once; idempotent."""
+        return
+
+    def target(self, role: str | None) -> Target:
+        """What a request needs to know of this session. No side effects; on AWS it may ask STS and IAM."""
+        return Target(self.region, self.default_bucket(), self.resolve_role(role), self.local)
+
+    def _ours(self, buckets: frozenset[str]) -> frozenset[str]:
+        """Which of the buckets to make if they are missing: the default one, none of the user's own."""
+        return buckets & {self.default_bucket()}
+
+    def submit(self, request: TrainingRequest) -> None:
+        """Do the uploads, then create the job. Blocks until both are done.
+
+        Raises:
+            ServiceCallFailed: what was refused, and why.
+        """
+        for bucket in sorted(self._ours(request.buckets())):
+            self.service.ensure_bucket(bucket)
+        for upload in request.uploads:
+            if isinstance(upload, SourceUpload):
+                with packed(upload.tree) as file:
+                    self.service.put_file(upload.bucket, upload.key, file, upload.kms_key_id, encrypt=True)
+            else:
+                self._put_path(upload)
+        self.service.create_job(request.to_dict())
+
+    def upload_data(self, path: str, bucket: str | None = None, key_prefix: str = "data") -> str:
+        """Store a file or a directory; returns its ``s3://`` URI. Arguments as SDK v2's Session. Blocks."""
+        source = absolute(path)
+        if not source.exists():
+            raise ConfigurationError(f"upload_data: {source} does not exist.")
+        upload = PathUpload(source, bucket or self.default_bucket(), key_prefix)
+        if bucket is None:
+            self.service.ensure_bucket(upload.bucket)
+        self._put_path(upload)
+        uri = f"s3://{upload.bucket}/{key_prefix}"
+        return f"{uri}/{source.name}" if source.is_file() else uri
+
+    def _put_path(self, upload: PathUpload) -> None:
+        for name, path in _files_below(upload.path):
+            with reading(path, ConfigurationError):
+                file = path.open("rb")
+            with file:
+                self.service.put_file(upload.bucket, f"{upload.prefix}/{name}", file, None, encrypt=False)
+
+
+def _files_below(path: Path) -> Iterator[tuple[str, Path]]:
+    """Relative name and path of a file, or of every file below a directory, sorted."""
+    if path.is_file():
+        yield path.name, path
+        return
+    for found in sorted(path.rglob("*")):
+        if found.is_file():
+            yield found.relative_to(path).as_posix(), found

@@ -1,0 +1,73 @@
+"""The table of hooks is all that changes in torch and torch_xla, and its order is the order of calls."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from neuron_sim.errors import NeuronSimError
+from neuron_sim.hooks.hook import Hook, install
+
+SCRIPT = Path(__file__).parent / "scripts" / "hooked.py"
+
+
+@pytest.mark.parametrize("version", ["2.9", "2.1"])
+def test_the_table_names_all_that_is_changed(version: str, tmp_path: Path) -> None:
+    """Whoever reads it knows every function of torch and torch_xla that is not the original one."""
+    environment = {**os.environ, "SAY_TO": str(tmp_path / "said"), "WINDTUNNEL_FRAMEWORK_VERSION": version}
+    subprocess.run([sys.executable, str(SCRIPT)], env=environment, check=True, capture_output=True)
+    said = json.loads((tmp_path / "said.0").read_text().removeprefix("SAY "))
+    assert said["changed"] == said["table"]
+
+
+@pytest.fixture
+def module(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """A module with an entry point for the hooks of a test."""
+    module = ModuleType("of_a_test")
+    module.calls = []
+    module.entry = lambda: module.calls.append("entry")
+    monkeypatch.setitem(sys.modules, "of_a_test", module)
+    return module
+
+
+def test_the_line_of_an_entry_point_is_the_order_of_its_calls(module: ModuleType) -> None:
+    """First the cores are claimed, once; then before, around from the outermost on, the entry point, after."""
+
+    def around(name):
+        def wrap(function):
+            def call():
+                module.calls.append(name)
+                function()
+
+            return call
+
+        return wrap
+
+    def noting(name):
+        return lambda: module.calls.append(name)
+
+    hook = Hook(
+        "of_a_test:entry",
+        is_device_use=True,
+        before=(noting("before 1"), noting("before 2")),
+        around=(around("outer"), around("inner")),
+        after=(noting("after 1"), noting("after 2")),
+    )
+    install([hook], claim=noting("claim"))
+    usual = ["before 1", "before 2", "outer", "inner", "entry", "after 1", "after 2"]
+    module.entry()
+    module.entry()
+    assert module.calls == ["claim", *usual, *usual]
+
+
+def test_an_entry_point_has_one_line(module: ModuleType) -> None:
+    """Two lines would be two wrappers, in an order that stands nowhere."""
+    hook = Hook("of_a_test:another", instead=len, is_new=True)
+    with pytest.raises(NeuronSimError, match="of_a_test:another has two lines"):
+        install([hook, hook], claim=list)

@@ -1,0 +1,215 @@
+"""`windtunnel.compare` and `windtunnel.scaling`: any job in, an answer with its probability out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import date
+from typing import Any
+
+import pytest
+
+import windtunnel
+from windtunnel.errors import JobNotFinished
+from windtunnel.priceperf import CALIBRATIONS, InvalidInput, PriceUnknown
+from windtunnel.reports.comparison.report import ComparisonReport
+from windtunnel.reports.comparison.scaling import ScalingReport
+
+FULL = windtunnel.FullScale(3_600_000, 1, 400_000, dataset_gib=1.7, sequence_length=128)
+
+
+class FakeJob:
+    """A finished job, with counters or without."""
+
+    def __init__(self, counters: Mapping[str, Any] | None, flags: str = "") -> None:
+        self._counters, self._flags = counters, flags
+
+    def describe(self) -> Mapping[str, Any]:
+        return {"TrainingJobName": "bert-1", "Environment": {"NEURON_CC_FLAGS": self._flags}}
+
+    def counters(self) -> Mapping[str, Any] | None:
+        return self._counters
+
+
+def giant() -> windtunnel.Workload:
+    """A job that nobody rehearses."""
+    return windtunnel.Workload.transformer(
+        "GPT3-175B", microbatch=1, sequence_length=2048, global_batch=2048, tensor_parallel=8,
+        pipeline_parallel=16,
+    )  # fmt: skip
+
+
+def test_a_job_its_counters_and_a_description_compare_alike(counters: Any) -> None:
+    """The same figures from a job and from its counters; flags of the job reach the model."""
+    by_job = windtunnel.compare(FakeJob(counters()), full_scale=FULL)
+    by_counters = windtunnel.compare(counters(), full_scale=FULL)
+    assert by_job.title == "bert-1"
+    assert by_job.comparison == by_counters.comparison
+    uncast = windtunnel.compare(FakeJob(counters(), "--auto-cast=none"), full_scale=FULL)
+    assert uncast.comparison.estimates[0].train_s > by_job.comparison.estimates[0].train_s
+    assert windtunnel.compare(giant(), full_scale=FULL, instance_count=16).title.startswith("GPT3-175B")
+
+
+def test_the_answer_is_in_the_text(counters: Any) -> None:
+    """Winner with probability at each date, break-even, per million, sensitivity, batch rule, range."""
+    text = " ".join(windtunnel.compare(counters(), full_scale=FULL, scaling="strong").to_text().split())
+    for needed in (
+        "At prices of 2022-10-10", "At prices of 2025-06-01", "with probability", "WHO IS CHEAPEST",
+        "break-even", "a million samples", "a million tokens", "IF ONE THING WERE DIFFERENT", "spot",
+        "assumption", "every instance gets the same global batch", "SCALING ON ML.TRN1.32XLARGE",
+        "With the GPU script in fp32", "OUTSIDE THE CALIBRATED RANGE", "$25.251286",
+        "errors of two instances are independent",
+    ):  # fmt: skip
+        assert needed in text, needed
+    assert "energy" not in text.lower()
+
+
+@pytest.mark.parametrize("width", [80, 100])
+def test_text_keeps_to_its_width(counters: Any, width: int) -> None:
+    """No line is longer than the terminal, and no cell is cut."""
+    for report in (
+        windtunnel.compare(counters(), full_scale=FULL, scaling="weak"),
+        windtunnel.compare(giant(), full_scale=FULL, instance_count=16, scaling="strong"),
+        windtunnel.compare(
+            giant(),
+            [
+                ("ml.trn1n.32xlarge", 16),
+                ("trn1.32xlarge", 16),
+                ("ml.p4de.24xlarge", 16),
+                ("p4d.24xlarge", 64),
+            ],
+            FULL,
+        ),
+    ):
+        text = report.to_text(width)
+        assert max(map(len, text.splitlines())) <= width
+        assert "…" not in text
+
+
+def test_what_cannot_run_is_not_hidden() -> None:
+    """First in the report, and in the data."""
+    report = windtunnel.compare(
+        windtunnel.Workload.transformer("GPT3-175B", microbatch=1, sequence_length=2048, tensor_parallel=8),
+        full_scale=FULL,
+    )
+    assert report.document().headline[0].startswith("DOES NOT FIT: trn1.32xlarge")
+    assert report.to_dict()["estimates"][0]["memory"]["fits"] is False
+
+
+def test_json_is_plain_and_repeatable(counters: Any) -> None:
+    """Decisions, sensitivity and scaling as data; probabilities add up; no price, no cost."""
+    report = windtunnel.compare(
+        counters(), ["ml.trn1.32xlarge", "ml.p4d.24xlarge", "ml.p4de.24xlarge"], FULL, scaling="weak"
+    )
+    data = json.loads(report.to_json())
+    assert data["schema"] == "windtunnel.comparison/1"
+    for decision in data["decisions"]:
+        chances = [item["probability_cheapest"] for item in decision["instances"]]
+        assert chances[2] is None
+        assert sum(chances[:2]) == pytest.approx(1)
+        assert decision["instances"][2] == {
+            "priced_as": "ml.p4de.24xlarge", "usd": None, "probability_cheapest": None, "break_even": None,
+        }  # fmt: skip
+    assert data["estimates"][2]["costs"] == []
+    own = data["estimates"][0]["costs"][0]
+    tokens = own["usd_per_million_samples"]["usd"] / own["usd_per_million_tokens"]["usd"]
+    assert tokens == pytest.approx(128, rel=1e-5)
+    assert {"change", "costs", "cheapest", "probability"} <= set(data["sensitivity"][0])
+    assert len(data["scaling"]) == 3
+    again = windtunnel.compare(
+        counters(), ["ml.trn1.32xlarge", "ml.p4d.24xlarge", "ml.p4de.24xlarge"], FULL, scaling="weak"
+    )
+    assert report.to_json() == again.to_json()
+
+
+def test_prices_of_a_day(counters: Any) -> None:
+    """One decision, at the prices in force then; a day before all prices is refused."""
+    report = windtunnel.compare(counters(), full_scale=FULL, on=date(2024, 5, 1))
+    assert [str(decision.on) for decision in report.decisions] == ["2024-05-01"]
+    with pytest.raises(PriceUnknown, match="the first in the book is of 2022-10-10"):
+        windtunnel.compare(counters(), full_scale=FULL, on=date(2019, 1, 1))
+    unpriced = windtunnel.compare(counters(), ["ml.p4de.24xlarge"], FULL)
+    assert "None of these instances has a price" in unpriced.to_text()
+    assert unpriced.to_dict()["decisions"] == []
+
+
+def test_scaling_prints_and_serialises(counters: Any) -> None:
+    """A table of its own; rows that cannot run say why."""
+    report = windtunnel.scaling(counters(), "ml.trn1.32xlarge", (1, 2, 64), "strong", FULL)
+    assert "Not possible on 64 instances: a global batch of 256 is less than one sample" in " ".join(
+        report.to_text().split()
+    )
+    rows = report.to_dict()["rows"]
+    assert [row["possible"] for row in rows] == [True, True, False]
+    assert rows[1]["speed_up"] <= 2
+
+
+def test_what_cannot_be_compared_is_refused() -> None:
+    """The error says what can."""
+    with pytest.raises(InvalidInput, match=r"Workload\.transformer"):
+        windtunnel.compare(3)  # type: ignore[arg-type]
+    with pytest.raises(JobNotFinished, match="no counters"):
+        windtunnel.compare(FakeJob(None))
+
+
+def text_of(report: ComparisonReport | ScalingReport) -> str:
+    """One line."""
+    return " ".join(report.to_text().split())
+
+
+def test_no_cost_without_its_price_and_date(counters: Any) -> None:
+    """A scaling table says what an hour costs and since when, as the comparison does."""
+    for name, price in (("ml.trn1.32xlarge", "$24.725"), ("ml.p4d.24xlarge", "$25.251286")):
+        report = windtunnel.scaling(counters(), name, (1, 2), "weak", FULL)
+        used = report.scaling.rows[0].cost
+        assert used is not None
+        assert f"Cost: at {price} an hour of an instance" in text_of(report)
+        assert f"valid from {used.price.effective_from}" in text_of(report)
+
+
+def test_what_a_description_leaves_open_is_said() -> None:
+    """Batch, recomputation and attention that were chosen are assumptions; what was given is none."""
+    given: dict[str, Any] = {"microbatch": 1, "sequence_length": 2048, "tensor_parallel": 8}
+    open_ = text_of(
+        windtunnel.compare(windtunnel.Workload.transformer("GPT3-6.7B", **given), full_scale=FULL)
+    )
+    assert "Global batch not given: 4," in open_
+    assert "Recompute not given: selective on trn1.32xlarge" in open_
+    assert "Attention not given: " in open_
+    stated = windtunnel.Workload.transformer(
+        "GPT3-6.7B", global_batch=1024, recompute="full", attention="eager", **given
+    )
+    assert "not given" not in text_of(windtunnel.compare(stated, full_scale=FULL))
+
+
+def test_a_job_of_fixed_costs_is_called_that(counters: Any) -> None:
+    """No winner and a "cannot tell" in one breath: the answer is said to hang on the assumed costs."""
+    small = text_of(
+        windtunnel.compare(counters(), full_scale=windtunnel.FullScale(1000, sequence_length=128))
+    )
+    assert "Mostly assumed: on trn1.32xlarge" in small
+    assert "Who is cheapest hangs on them" in small
+    assert "Too small a job to tell" not in small
+
+
+def test_a_timed_host_narrows_the_interval_and_the_words(counters: Any) -> None:
+    """The ratio of the plain script that is printed is the one that sets the interval."""
+    plain = counters()
+    timed = counters()
+    timed["train"]["least_trace_seconds"] = 0.001
+    trn1 = CALIBRATIONS["trn1"]
+    without, with_host = (text_of(windtunnel.compare(given, full_scale=FULL)) for given in (plain, timed))
+    assert f"which took {trn1.outside_check:.1f} times what this model says." in without
+    assert f"took {trn1.recorded_check:.2f} times what this model says with the host's recording" in with_host
+
+
+def test_the_precision_behind_the_answer_is_in_the_headline(counters: Any) -> None:
+    """A p4d in TF32 is a choice of the script, not what PyTorch does by itself."""
+    lines = windtunnel.compare(counters(), full_scale=FULL).document().headline
+    assert "Products run as auto-cast bf16 on trn1.32xlarge, TF32 on p4d.24xlarge." in lines
+
+
+def test_a_description_is_said_to_be_a_tuned_job() -> None:
+    """Its interval is that of benchmarks; what a plain script took is named, as it lies outside."""
+    text = text_of(windtunnel.compare(giant(), full_scale=FULL, instance_count=16))
+    assert f"took {CALIBRATIONS['trn1'].outside_check:.1f} times what its counts say" in text

@@ -1,0 +1,110 @@
+"""`job.diagnostics()`: what to change, worst first, as objects, text, HTML and JSON, and in the report."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from windtunnel.priceperf.model import compile_time
+from windtunnel.reports.diagnostics import diagnostics_of
+from windtunnel.reports.job.report import report_for_counters
+
+GIB = 2**30
+
+
+def entry(line: str, severity: str, seconds: float) -> dict[str, Any]:
+    return {
+        "kind": "host_read",
+        "severity": severity,
+        "line": line,
+        "message": f".item() <{line}>.",
+        "advice": "Use a closure.",
+        "count": 3,
+        "seconds": seconds,
+    }
+
+
+@pytest.fixture
+def diagnosed(counters: Any) -> dict[str, Any]:
+    """Counters with three findings in the wrong order, two graphs and memory."""
+    found: dict[str, Any] = counters()
+    reason = {"kind": "shape", "detail": "input 0 was f32[8] and is f32[3]"}
+    common = {"compile_seconds": 2.0, "runs": 7, "source": "train.py:5", "reason": reason}
+    found["graphs"] = {
+        **found["graphs"],
+        "ledger": [
+            {**common, "graph": "a", "flops": {"bf16": 4e12}, "cached": False},
+            {**common, "graph": "b", "flops": {"bf16": 4e12}, "cached": True},
+        ],
+        "ledger_left_out": 3,
+    }
+    found["diagnostics"] = [
+        entry("a.py:1", "note", 9.0),
+        entry("b.py:1", "warning", 1.0),
+        entry("c.py:1", "error", 0.0),
+    ]
+    sizes = {"parameters": GIB, "temporaries": 2 * GIB, "total": 3 * GIB, "limit": 16 * GIB}
+    found["device_memory"] = {**sizes, "line": "t.py:1"}
+    return found
+
+
+def test_findings_are_a_sequence_worst_first(diagnosed: dict[str, Any]) -> None:
+    """Structured: severity, line, message, advice, seconds; whatever order the counters have."""
+    found = diagnostics_of(diagnosed)
+    assert [(one.severity, one.line, one.seconds) for one in found] == [
+        ("error", "c.py:1", 0.0),
+        ("warning", "b.py:1", 1.0),
+        ("note", "a.py:1", 9.0),
+    ]
+    assert (len(found), found[0].advice, found[0].kind, found[0].count) == (
+        3,
+        "Use a closure.",
+        "host_read",
+        3,
+    )
+    assert str(found[1]) == "warning: b.py:1: .item() <b.py:1>. Use a closure."
+
+
+def test_the_ledger_models_neuronx_cc_only_for_what_is_not_cached(diagnosed: dict[str, Any]) -> None:
+    """A cached graph takes no compile time on trn1."""
+    new, cached = diagnostics_of(diagnosed).graphs
+    assert new.neuronx_cc == compile_time.of_graph(4e12)
+    assert cached.neuronx_cc.seconds == 0
+    assert (new.reason, new.source, new.runs) == ("shape", "train.py:5", 7)
+
+
+def test_all_forms_say_the_same(diagnosed: dict[str, Any]) -> None:
+    """Text, HTML (escaped) and JSON; measured and modelled stand apart."""
+    found = diagnostics_of(diagnosed)
+    text = found.to_text()
+    words = " ".join(text.split())
+    for needed in ("WHAT TO CHANGE", "error: c.py:1", "GRAPHS", "shape: input 0", "and 3 more", "in the Neuron cache",
+                   "COMPILING WITH NEURONX-CC", "1 of 2", "DEVICE MEMORY OF A CORE", "3.00 GiB"):  # fmt: skip
+        assert needed in words, text
+    assert max(map(len, text.splitlines())) <= 100
+    assert "&lt;c.py:1&gt;" in found._repr_html_()
+    data = json.loads(found.to_json())
+    assert data["diagnostics"][0]["line"] == "c.py:1"
+    assert data["graphs"][0]["neuronx_cc"]["seconds"] == compile_time.seconds(4e12)
+    assert data["device_memory"]["limit"] == 16 * GIB
+
+
+def test_the_report_shows_the_worst(diagnosed: dict[str, Any]) -> None:
+    """In the measured part, and in its JSON."""
+    report = report_for_counters(diagnosed)
+    text = report.to_text()
+    assert text.index("WHAT TO CHANGE") < text.index("MODELLED")
+    assert "c.py:1" in text
+    assert report.to_dict()["diagnostics"][0]["severity"] == "error"
+
+
+def test_counters_of_an_older_simulator_still_work(counters: Any) -> None:
+    """No keys of diagnostics: nothing found, and it says why; the report is as it was."""
+    old = counters()
+    assert "diagnostics" not in old
+    found = diagnostics_of(old)
+    assert (list(found), found.graphs, found.device_memory, found.available) == ([], (), None, False)
+    assert "run it again" in " ".join(found.to_text().split())
+    assert "WHAT TO CHANGE" not in report_for_counters(old).to_text()

@@ -1,0 +1,317 @@
+"""A job's report: measured and modelled apart, every cost with price and date, nothing hidden."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from datetime import date, datetime, timezone
+from typing import Any
+
+import pytest
+
+from windtunnel.errors import JobNotFinished
+from windtunnel.priceperf import FullScale, Price, PriceBook
+from windtunnel.reports.for_job import report_for_job
+from windtunnel.reports.job.report import report_for_counters
+from windtunnel.reports.published import published
+
+FULL = FullScale(3_600_000, 1, 400_000, dataset_gib=1.7)
+
+
+class FakeJob:
+    """A finished job with counters, or on AWS without."""
+
+    def __init__(self, counters: Mapping[str, Any] | None, **describe: Any) -> None:
+        self._counters = counters
+        self._describe = {
+            "TrainingJobName": "bert",
+            "TrainingJobArn": "arn:aws:sagemaker:us-east-1:000000000000:training-job/bert",
+            "TrainingJobStatus": "Completed",
+            "ResourceConfig": {"InstanceType": "ml.trn1.32xlarge", "InstanceCount": 1},
+            "TrainingTimeInSeconds": 400,
+            "BillableTimeInSeconds": 400,
+            **describe,
+        }
+
+    def describe(self) -> Mapping[str, Any]:
+        return self._describe
+
+    def counters(self) -> Mapping[str, Any] | None:
+        return self._counters
+
+
+AWS = {
+    "TrainingJobArn": "arn:aws:sagemaker:us-east-1:123456789012:training-job/bert",
+    "BillableTimeInSeconds": 6033,
+    "TrainingTimeInSeconds": 6033,
+    "TrainingStartTime": datetime(2023, 1, 1, tzinfo=timezone.utc),
+}
+
+
+def test_a_rehearsal_shows_what_ran_and_what_is_modelled(counters: Any) -> None:
+    """local_cores are named; each modelled figure has its instance; two price dates."""
+    text = report_for_job(FakeJob(counters()), FULL).to_text()
+    assert "2 of 32 NeuronCores (local_cores" in text
+    assert text.index("MEASURED HERE") < text.index("MODELLED")
+    for needed in (
+        "trn1.32xlarge", "p4d.24xlarge", "prices of 2022-10-10", "prices of 2025-06-01", "$24.725", "$37.69",
+        "$25.251286", "seen", "interval", "Not billed: start", "OUTSIDE THE CALIBRATED RANGE", "compile",
+        "off by 5 % on average", "±7 %", "too close to call",
+    ):  # fmt: skip
+        assert needed in " ".join(text.split()), needed
+
+
+@pytest.mark.parametrize("width", [72, 100])
+def test_text_keeps_to_its_width(counters: Any, width: int) -> None:
+    """No line is longer than the terminal, and no cell of a table is cut."""
+    for report in (report_for_job(FakeJob(counters()), FULL), published()):
+        text = report.to_text(width)
+        assert max(map(len, text.splitlines())) <= width
+        assert "…" not in text
+
+
+def test_json_keeps_measured_and_modelled_apart(counters: Any) -> None:
+    """Two objects; each cost carries price, date and status; the same call gives the same bytes."""
+    report = report_for_job(FakeJob(counters()), FULL)
+    data = json.loads(report.to_json())
+    assert data["schema"] == "windtunnel.report/1"
+    assert data["measured"]["samples"] == 1600
+    estimate = data["modelled"]["estimates"][0]
+    assert estimate["instance_type"] == "ml.trn1.32xlarge"
+    assert {"usd_per_hour", "effective_from", "status", "source"} <= set(estimate["costs"][0]["price"])
+    assert len(estimate["costs"][0]["interval_usd"]) == 2
+    assert "train_s" not in data["measured"]
+    assert report.to_json() == report_for_job(FakeJob(counters()), FULL).to_json()
+
+
+def test_a_small_instance_is_also_set_against_the_large(counters: Any) -> None:
+    """A trn1.2xlarge rehearsal models itself, trn1.32xlarge and p4d; the verdict is the large one's."""
+    report = report_for_counters(
+        counters(instance_type="ml.trn1.2xlarge", instance_cores=2, local_cores=None)
+    )
+    assert report.comparison is not None
+    names = [item.instance.name for item in report.comparison.estimates]
+    assert names == ["ml.trn1.2xlarge", "ml.trn1.32xlarge", "ml.p4d.24xlarge"]
+    assert "local_cores" not in report.to_text()
+    assert "exactly what was rehearsed" in report.to_text()
+
+
+def test_a_job_on_aws_shows_its_bill(counters: Any) -> None:
+    """Billable seconds at the price in force when it started; no model."""
+    report = report_for_job(FakeJob(None, **AWS))
+    text = report.to_text()
+    assert "$41.43" in text
+    assert "24.725 on-demand, published, since 2022-10-10" in text
+    assert "MODELLED" not in text
+    assert report.to_dict()["modelled"] is None
+
+
+def test_spot_and_several_instances_on_aws() -> None:
+    """The saving is of the seconds; the bill counts every instance."""
+    resources = {"InstanceType": "ml.trn1.32xlarge", "InstanceCount": 2}
+    spot = {"EnableManagedSpotTraining": True, "BillableTimeInSeconds": 3600, "TrainingTimeInSeconds": 7200}
+    text = report_for_job(FakeJob(None, **{**AWS, **spot, "ResourceConfig": resources})).to_text()
+    assert "50 % of the seconds" in text
+    assert "$49.45" in text
+
+
+GROUPS = {
+    "InstanceGroups": [
+        {"InstanceGroupName": "head", "InstanceType": "ml.trn1.2xlarge", "InstanceCount": 1},
+        {"InstanceGroupName": "workers", "InstanceType": "ml.trn1.32xlarge", "InstanceCount": 2},
+    ]
+}
+
+
+def test_instance_groups_on_aws() -> None:
+    """Each group at its own price."""
+    hour = {"BillableTimeInSeconds": 3600, "TrainingTimeInSeconds": 3600, "ResourceConfig": GROUPS}
+    text = report_for_job(FakeJob(None, **{**AWS, **hour})).to_text()
+    assert "ml.trn1.2xlarge x 1 + ml.trn1.32xlarge x 2" in text
+    assert "3,600 s x 3 instances" in text
+    price = PriceBook().price("ml.trn1.2xlarge", date(2023, 1, 1)).usd_per_hour
+    large = PriceBook().price("ml.trn1.32xlarge", date(2023, 1, 1)).usd_per_hour
+    assert f"${price + 2 * large:,.2f}" in text
+
+
+def test_instance_groups_here(counters: Any) -> None:
+    """Several types: what ran is shown, and nothing is modelled of one type for all."""
+    report = report_for_job(FakeJob(counters(), ResourceConfig=GROUPS))
+    assert report.comparison is None
+    assert "instance groups of several types" in report.to_text()
+    listed = [
+        {"instance_type": kind, "instance_count": 1} for kind in ("ml.trn1.2xlarge", "ml.trn1.32xlarge")
+    ]
+    assert report_for_counters({**counters(), "instance_groups": listed}).comparison is None
+    same = {"InstanceGroups": [GROUPS["InstanceGroups"][1]]}
+    assert report_for_job(FakeJob(counters(), ResourceConfig=same)).comparison is not None
+
+
+def test_an_instance_without_price_on_aws_says_so() -> None:
+    """No cost is invented."""
+    resources = {"InstanceType": "ml.g5.xlarge", "InstanceCount": 1}
+    assert (
+        "No price of ml.g5.xlarge"
+        in report_for_job(FakeJob(None, **{**AWS, "ResourceConfig": resources})).to_text()
+    )
+
+
+def test_a_script_that_never_used_the_device_is_told(counters: Any) -> None:
+    """train: null shows the measured part and the reason."""
+    report = report_for_job(FakeJob(counters(train=None)), FULL)
+    assert report.comparison is None
+    assert "no training step on the device" in report.to_text()
+    with pytest.raises(ValueError, match="nothing to plot"):
+        report.plot()
+
+
+def test_a_local_job_without_counters_is_told() -> None:
+    """A failed rehearsal has nothing to model."""
+    assert "the job left no counters" in report_for_job(FakeJob(None)).to_text()
+
+
+def test_counters_that_are_not_there_follow_the_status() -> None:
+    """An ended job without counters is reported as such; a running one raises."""
+
+    class Without(FakeJob):
+        def counters(self) -> Mapping[str, Any] | None:
+            raise JobNotFinished("no counters")
+
+    assert "left no counters" in report_for_job(Without(None)).to_text()
+    with pytest.raises(JobNotFinished):
+        report_for_job(Without(None, TrainingJobStatus="InProgress"))
+
+
+def test_auto_cast_none_in_the_request_runs_trn1_in_fp32(counters: Any) -> None:
+    """The compiler flag of the job's environment decides the dtype."""
+    job = FakeJob(counters(), Environment={"NEURON_CC_FLAGS": "--model-type=transformer --auto-cast none"})
+    comparison = report_for_job(job).comparison
+    assert comparison is not None
+    assert comparison.estimates[0].precision.fp32_matmul == "fp32"
+
+
+def test_html_is_escaped_and_complete(counters: Any) -> None:
+    """A job name cannot inject markup; tags are balanced; the text's sections are all there."""
+    html = report_for_job(
+        FakeJob(counters(), TrainingJobName="<script>alert(1)</script>"), FULL
+    )._repr_html_()
+    assert "<script>" not in html
+    assert "&lt;script&gt;" in html
+    for tag in ("div", "section", "table", "tr", "td", "ul", "li"):
+        assert len(re.findall(f"<{tag}[ >]", html)) == html.count(f"</{tag}>"), tag
+    for title in ("Measured here", "Modelled", "Which is cheaper", "How far to trust it", "Assumptions"):
+        assert title in html
+
+
+def test_printing_and_rich_show_the_same(counters: Any) -> None:
+    """print(report) and console.print(report) are one document."""
+    from rich.console import Console
+
+    report = report_for_job(FakeJob(counters()), FULL)
+    console = Console(width=100, no_color=True, force_terminal=False)
+    with console.capture() as capture:
+        console.print(report)
+    assert str(report).split() == capture.get().split()
+    assert "print it to read it" in repr(report)
+
+
+def test_published_table_as_text_and_json() -> None:
+    """The figures of the table and where it is off."""
+    text = published().to_text()
+    for needed in (
+        "$41.47",
+        "$41.435",
+        "OFF: 0.08 % high",
+        "$68.606",
+        "39.5 %",
+        "39.6 %",
+        "9.9 %",
+        "+22 %",
+        "$25.2513",
+    ):
+        assert needed in text, needed
+    data = published().to_dict()
+    assert [row["agrees_to_printed_precision"] for row in data["rows"]] == [False, True]
+    assert data["saving_percent"]["with_later_p4d_price"] == pytest.approx(9.854, abs=1e-3)
+
+
+def test_a_sample_too_small_to_judge_says_so(counters: Any) -> None:
+    """No verdict, in headline or table, where assumed fixed costs outweigh the steps; what to give is named."""
+    document = report_for_counters(counters(steps=1)).document()
+    headline = " ".join(document.headline)
+    assert "Too small a job" in headline
+    assert "full_scale=FullScale" in headline
+    assert "cheaper" not in headline
+    verdicts = next(section for section in document.sections if section.title == "Which is cheaper")
+    assert {row.cells[-1] for row in verdicts.rows} == {"too small"}
+
+
+def test_preparation_left_out_is_said_where_the_verdict_is(counters: Any) -> None:
+    """Until it is stated, the headline says that it is missing."""
+    unstated = report_for_counters(counters(), FULL).document().headline
+    stated = report_for_counters(counters(), FullScale(3_600_000, preparation_s=3900)).document().headline
+    assert "Not in it: tokenising" in unstated[-1]
+    assert not any("Not in it" in line for line in stated)
+
+
+def test_prices_fetched_from_aws_enter_the_report(counters: Any) -> None:
+    """A price that AWS has changed is one more date; the data say when it was fetched."""
+    fetched = Price(
+        "ml.p4d.24xlarge",
+        20.0,
+        "us-east-1",
+        "SageMaker training on-demand",
+        date(2026, 11, 1),
+        "fetched",
+        "the test's own figure",
+        date(2026, 11, 20),
+    )
+    report = report_for_counters(counters(), FULL, prices=PriceBook().adding([fetched]))
+    p4d = json.loads(report.to_json())["modelled"]["estimates"][1]
+    assert [cost["on"] for cost in p4d["costs"]] == ["2022-10-10", "2025-06-01", "2026-11-01"]
+    assert p4d["costs"][-1]["price"]["fetched_on"] == "2026-11-20"
+    assert "prices of 2026-11-01" in " ".join(report.to_text().split())
+
+
+def test_a_report_says_of_which_day_its_prices_are(counters: Any) -> None:
+    """Without a fetch the note names the built-in book and the command; with a day, the day."""
+    report = report_for_counters(counters(), FULL)
+    assert "nothing was fetched from AWS" in report.price_notes[0]
+    text = " ".join(report_for_job(FakeJob(counters()), FULL, prices_on=date(2024, 5, 1)).to_text().split())
+    assert "priced at the prices in force on 2024-05-01" in text
+    assert "prices of 2024-05-01" in text and "prices of 2025-06-01" not in text
+    assert report_for_counters(counters(), FULL, prices=PriceBook()).price_notes == ()
+
+
+def test_a_bill_of_aws_keeps_the_prices_of_its_day() -> None:
+    """Pricing at another day changes what is modelled, not what AWS charged."""
+    report = report_for_job(FakeJob(None, **AWS), prices_on=date(2026, 1, 1))
+    assert "$41.43" in report.to_text()
+
+
+def test_a_bill_of_aws_has_the_price_of_its_region() -> None:
+    """Where the book knows it; else the price says which region it is of."""
+    ireland = Price(
+        "ml.trn1.32xlarge",
+        30.0,
+        "eu-west-1",
+        "SageMaker training on-demand",
+        date(2022, 11, 1),
+        "seen",
+        "a test",
+    )
+    arn = "arn:aws:sagemaker:eu-west-1:123456789012:training-job/bert"
+    job = FakeJob(None, **{**AWS, "TrainingJobArn": arn})
+    bill = report_for_job(job, prices=PriceBook().adding([ireland])).to_text()
+    assert "$30.00 on-demand" in bill and "Price: eu-west-1" in bill
+    assert "Price: us-east-1" in report_for_job(job, prices=PriceBook()).to_text()
+
+
+def test_an_assumed_discount_is_never_called_a_price(counters: Any) -> None:
+    """Costs and bill of a book with a discount say so, and of what."""
+    book = PriceBook().assuming("SageMaker managed spot", 0.5)
+    modelled = " ".join(report_for_counters(counters(), FULL, prices=book).to_text(200).split())
+    assert "status assumed" in modelled and "a discount stated by the user" in modelled
+    bill = report_for_job(FakeJob(None, **AWS), prices=book).to_text()
+    assert "$12.3625 SageMaker managed spot, assumed" in bill and "on-demand, assumed" not in bill

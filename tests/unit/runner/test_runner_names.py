@@ -1,0 +1,37 @@
+"""Runners are found by their names, and say what they need of a machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from windtunnel_local.runner import RUNNERS, runner_kind
+from windtunnel_local.settings import Settings
+
+
+def settings(name: str, home: Path) -> Settings:
+    """Of a machine that has nothing."""
+    return Settings(home, "none:1", name, environment={"WINDTUNNEL_SIM_PYTHON": str(home / "python")})
+
+
+@pytest.mark.parametrize("name", RUNNERS)
+def test_a_runner_is_made_by_its_name(name: str, tmp_path: Path) -> None:
+    """Without touching the machine."""
+    runner = runner_kind(name).make(settings(name, tmp_path))
+    assert runner.name == name
+    runner.close()
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", RUNNERS)
+def test_what_a_runner_misses_comes_with_its_fix(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One finding for each thing, in words for `windtunnel doctor`."""
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/none.sock")
+    checks = runner_kind(name).checks(settings(name, tmp_path))
+    assert checks
+    for check in checks:
+        assert not check.ok
+        assert "WINDTUNNEL_" in check.detail or "Docker" in check.detail

@@ -1,0 +1,152 @@
+"""The command line: one clean message, the right exit code, never a traceback."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.unit.sdk.fake_service import COMPLETES, FakeService
+from windtunnel import ConfigurationError
+from windtunnel.cli import main as cli
+from windtunnel.cli.script_options import pairs, script_arguments, typed
+from windtunnel.session import resolve
+from windtunnel.session.local import LocalSession
+
+
+@pytest.fixture
+def jobs(local: LocalSession, monkeypatch: pytest.MonkeyPatch, project: Path) -> FakeService:
+    """The service behind the command line's session."""
+    monkeypatch.setattr(resolve, "shared_local_session", lambda: local)
+    assert isinstance(local.service, FakeService)
+    return local.service
+
+
+def test_run_follows_the_job(jobs: FakeService, capsys: pytest.CaptureFixture[str]) -> None:
+    """`run` starts the job it describes, shows the log and names the next command."""
+    line = "run train.py --source-dir src --job-name j --channel train=data --hp lr=0.1 --env A=1"
+    assert cli.main([*line.split(), "--local-cores", "2", "--", "--epochs", "3", "--flag"]) == 0
+    request = jobs.requests["j"]
+    values = {k: v for k, v in request["HyperParameters"].items() if not k.startswith("sagemaker_")}
+    assert values == {"epochs": "3", "flag": "true", "lr": "0.1"}
+    assert request["Environment"] == {"A": "1", "WINDTUNNEL_LOCAL_CORES": "2"}
+    out = capsys.readouterr().out
+    assert "three" in out
+    assert "windtunnel report j" in out
+
+
+def test_dry_run(jobs: FakeService, capsys: pytest.CaptureFixture[str]) -> None:
+    """`run --dry-run` prints the request."""
+    assert cli.main(["run", "src/train.py", "--dry-run"]) == 0
+    assert '"sagemaker_program": "\\"train.py\\""' in capsys.readouterr().out
+    assert jobs.requests == {}
+
+
+def test_wrong_arguments_exit_2(jobs: FakeService, capsys: pytest.CaptureFixture[str]) -> None:
+    """One line on stderr, nothing on stdout."""
+    assert cli.main(["run", "trian.py", "--source-dir", "src"]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("windtunnel: entry_point='trian.py'")
+    assert "Traceback" not in captured.err
+
+
+def test_failed_job_exits_1(jobs: FakeService, capsys: pytest.CaptureFixture[str]) -> None:
+    """The failure's message, without a traceback."""
+    jobs.script = (*COMPLETES[:-1], ("Failed", "Failed", "", {}))
+    jobs.failure = "AlgorithmError: no"
+    assert cli.main(["run", "src/train.py", "--job-name", "j"]) == 1
+    assert "Reason: AlgorithmError: no" in capsys.readouterr().err
+
+
+def test_ctrl_c_exits_130(jobs: FakeService, capsys: pytest.CaptureFixture[str]) -> None:
+    """Detaching says how to come back."""
+    jobs.interrupt_reading = True
+    assert cli.main(["run", "src/train.py", "--job-name", "j"]) == 130
+    assert "windtunnel logs -f j" in capsys.readouterr().err
+
+
+def test_ps_logs_stop(jobs: FakeService, capsys: pytest.CaptureFixture[str]) -> None:
+    """The commands for jobs that exist."""
+    assert cli.main(["ps"]) == 0
+    assert capsys.readouterr().err == "No training jobs.\n"
+    assert cli.main(["run", "src/train.py", "--job-name", "j", "--no-wait"]) == 0
+    started = capsys.readouterr()
+    assert started.out == "Training job j\n"
+    assert "windtunnel logs -f j" in started.err
+    assert cli.main(["stop", "j"]) == 0
+    assert jobs.stopped == ["j"]
+    capsys.readouterr()
+    assert cli.main(["logs", "-f", "j"]) == 0
+    assert capsys.readouterr().out.split() == ["one", "two", "three", "four"]
+    assert cli.main(["stop", "j"]) == 0
+    assert "ended already: Completed" in capsys.readouterr().out
+    assert cli.main(["ps"]) == 0
+    assert capsys.readouterr().out.splitlines()[1].split()[:2] == ["j", "Completed"]
+    assert cli.main(["logs", "nope"]) == 1
+
+
+def test_a_job_that_waits_says_so(jobs: FakeService, capsys: pytest.CaptureFixture[str]) -> None:
+    """It prints nothing yet: `ps` and `logs` say that it is Pending, and behind what."""
+    jobs.script = (("InProgress", "Pending", "waiting for 2 cores", {}), *COMPLETES)
+    assert cli.main(["run", "src/train.py", "--job-name", "j", "--no-wait"]) == 0
+    capsys.readouterr()
+    assert cli.main(["ps"]) == 0
+    assert capsys.readouterr().out.splitlines()[1].split()[:2] == ["j", "Pending"]
+    jobs.script = (jobs.script[0], *jobs.script)
+    assert cli.main(["logs", "j"]) == 0
+    assert capsys.readouterr() == ("", "windtunnel: j is Pending: waiting for 2 cores\n")
+
+
+def test_check(jobs: FakeService, capsys: pytest.CaptureFixture[str]) -> None:
+    """Says what is fine, what to look at, and what was not checked."""
+    Path("src/helper.py").write_text("")
+    Path("src/train.py").write_text("import helper\nmodel.cuda()\n")
+    assert cli.main(["check", "src/train.py"]) == 0
+    out = capsys.readouterr().out
+    assert "imports helper from its own directory" in out
+    assert "imports nothing that uses a NeuronCore" in out
+    assert "line 2: .cuda() does not exist on Trainium" in out
+    assert "Not checked" in out
+    Path("src/train.py").write_text("import torch_xla, helper\n")
+    assert cli.main(["check", "train.py", "--source-dir", "src"]) == 0
+    assert "note:" not in capsys.readouterr().out
+    Path("src/train.py").write_text("def (:\n")
+    assert cli.main(["check", "src/train.py"]) == 2
+    assert "line 1" in capsys.readouterr().err
+    assert jobs.requests == {}
+
+
+def test_words() -> None:
+    """Script arguments and KEY=VALUE pairs become hyperparameters of their types."""
+    assert script_arguments(["--a", "1", "--b=x=y", "--c", "--d", "-1"]) == {
+        "a": "1",
+        "b": "x=y",
+        "c": "true",
+        "d": "-1",
+    }
+    assert [typed(x) for x in ("3", "1e-3", "true", "null", "a b")] == [3, 0.001, True, None, "a b"]
+    with pytest.raises(ConfigurationError, match="named arguments only"):
+        script_arguments(["train"])
+    with pytest.raises(ConfigurationError, match="KEY=VALUE"):
+        pairs(["x"], "--hp")
+    with pytest.raises(ConfigurationError, match="--channel 'x': NAME=PATH"):
+        pairs(["x"], "--channel", "NAME=PATH")
+
+
+def test_usage_error_exits_2(capsys: pytest.CaptureFixture[str]) -> None:
+    """Those of argparse, too."""
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["fly"])
+    assert ended.value.code == 2
+    assert "invalid choice" in capsys.readouterr().err
+
+
+def test_the_package_runs_as_a_module() -> None:
+    """`python -m windtunnel` is the command, for shells whose PATH has no scripts."""
+    run = subprocess.run(
+        [sys.executable, "-m", "windtunnel", "--version"], capture_output=True, text=True, check=True
+    )
+    assert run.stdout.startswith("windtunnel ")

@@ -1,0 +1,66 @@
+"""`job.diagnostics()` and `windtunnel diagnostics` read the job's counters."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.unit.sdk.fake_service import FakeService
+from windtunnel import TrainingJob
+from windtunnel.cli import main as cli
+from windtunnel.errors import JobNotFinished
+from windtunnel.session import resolve
+from windtunnel.session.local import LocalSession
+
+FOUND = {"kind": "host_read", "severity": "warning", "line": "train.py:9", "message": ".item().", "advice": "Less.",
+         "count": 4, "seconds": 0.5}  # fmt: skip
+
+
+@pytest.fixture
+def service(local: LocalSession, monkeypatch: pytest.MonkeyPatch, project: Path) -> FakeService:
+    """The service behind the command line's session, with a job that has started."""
+    monkeypatch.setattr(resolve, "shared_local_session", lambda: local)
+    assert isinstance(local.service, FakeService)
+    assert cli.main(["run", "src/train.py", "--job-name", "j"]) == 0
+    return local.service
+
+
+def put_counters(service: FakeService) -> None:
+    output = str(service.requests["j"]["OutputDataConfig"]["S3OutputPath"])
+    bucket, _, prefix = output.removeprefix("s3://").partition("/")
+    key = "/".join(part for part in (prefix.strip("/"), "j", "windtunnel/counters.json") if part)
+    counters = {"schema": "windtunnel.counters/1", "job": "j", "instance_type": "ml.trn1.2xlarge",
+                "instance_count": 1, "graphs": {"count": 0}, "diagnostics": [FOUND]}  # fmt: skip
+    service.objects[bucket, key] = json.dumps(counters).encode()
+
+
+def test_a_job_gives_its_diagnostics(service: FakeService, local: LocalSession) -> None:
+    """Structured, from the counters of its output."""
+    put_counters(service)
+    (found,) = TrainingJob("j", local).diagnostics()
+    assert (found.kind, found.severity, found.line, found.count, found.seconds) == (
+        "host_read", "warning", "train.py:9", 4, 0.5,
+    )  # fmt: skip
+
+
+def test_the_command_prints_text_and_json(service: FakeService, capsys: pytest.CaptureFixture[str]) -> None:
+    """Both forms, exit code 0."""
+    put_counters(service)
+    capsys.readouterr()
+    assert cli.main(["diagnostics", "j"]) == 0
+    assert "train.py:9" in capsys.readouterr().out
+    assert cli.main(["diagnostics", "j", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["diagnostics"][0]["advice"] == "Less."
+
+
+def test_a_job_without_counters_is_one_clean_message(
+    service: FakeService, local: LocalSession, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """On the command line exit code 1."""
+    with pytest.raises(JobNotFinished):
+        TrainingJob("j", local).diagnostics()
+    capsys.readouterr()
+    assert cli.main(["diagnostics", "j"]) == 1
+    assert "has no counters" in capsys.readouterr().err

@@ -1,0 +1,105 @@
+"""`windtunnel prices` on the command line."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime, timezone
+from pathlib import Path
+
+import pytest
+
+from tests.fakes.price_list import served, training
+from windtunnel.cli.main import main
+from windtunnel.prices import cache
+
+TRN1 = "ml.trn1.32xlarge"
+Capture = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def keys(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Credentials for boto3, and nothing of the machine's."""
+    for name in ("AWS_PROFILE", "AWS_ENDPOINT_URL", "WINDTUNNEL_ENV_BEFORE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
+    for name in ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"):
+        monkeypatch.setenv(name, str(tmp_path / "none"))
+    monkeypatch.setattr(cache, "_now", lambda: datetime(2026, 11, 21, tzinfo=timezone.utc))
+
+
+def test_the_book_shows_price_date_status_and_source(
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every built-in price, in 80 columns, and where it comes from."""
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main(["prices"]) == 0
+    out = capsys.readouterr().out
+    for word in ("ml.trn1n.32xlarge", "$24.725", "us-west-2", "2025-06-01", "derived 3", "Entries: built-in"):
+        assert word in out
+    assert "up to 64%" in " ".join(out.split()) and "no price is known here" in " ".join(out.split())
+
+
+def test_the_book_of_a_day_as_data(capsys: Capture) -> None:
+    """What was in force then, with the claims apart."""
+    assert main(["prices", "list", "--on", "2023-01-01", "--region", "us-east-1", "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    prices = {item["instance_type"]: item["usd_per_hour"] for item in data["prices"]}
+    assert prices["ml.p4d.24xlarge"] == 37.69 and "ml.trn1n.32xlarge" not in prices
+    assert [claim["up_to"] for claim in data["claims"]] == [0.64, 0.9]
+    assert data["newest_fetch"] is None
+
+
+@pytest.mark.usefixtures("keys")
+def test_refresh_says_what_changed_and_what_stays(
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Fetched beside what it was before; what AWS does not list is kept; then the book shows it."""
+    with served([training(TRN1, "23.5000000000", sku="S1")]) as url:
+        monkeypatch.setenv("AWS_ENDPOINT_URL_PRICING", url)
+        assert main(["prices", "refresh", "--instances", TRN1, "trn1.32xlarge"]) == 0
+        out = capsys.readouterr().out
+        assert "$23.50 an hour since 2026-11-01  (before $24.725, published, since 2022-10-10)" in out
+        assert "kept as it was: trn1.32xlarge us-east-1: AWS lists no EC2 on-demand price" in out
+        assert "1 price of 2 fetched in " + str(tmp_path / "home") in out
+        assert main(["prices", "refresh", "--instances", TRN1, "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["fetched"][0]["usd_per_hour"] == 23.5
+        assert main(["prices", "refresh", "--instances", "ml.nothing"]) == 1
+        assert "0 prices of 1 fetched; nothing was written" in capsys.readouterr().out
+    monkeypatch.setenv("COLUMNS", "300")  # a long path fits
+    assert main(["prices", "--instances", TRN1]) == 0
+    shown = capsys.readouterr().out
+    assert "fetched 2" in shown and "SKU S1" in shown and "prices.json" in shown
+
+
+@pytest.mark.usefixtures("keys")
+def test_without_network_the_command_fails_and_the_book_serves(
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Exit code 1 and one line; the book is as it was."""
+    monkeypatch.setenv("AWS_ENDPOINT_URL_PRICING", "http://127.0.0.1:1")
+    assert main(["prices", "refresh", "--instances", TRN1]) == 1
+    assert "pricing:GetProducts" in capsys.readouterr().err
+    assert main(["prices"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (["--instances", TRN1, "refresh"], 2, "refresh comes first"),
+        (["refresh", "--on", "2023-01-01"], 2, "takes no --on"),
+        (["--on", "2010-01-01"], 1, "Nothing in the book for 2010-01-01"),
+        (["--instances", "ml.p5.48xlarge"], 1, "windtunnel prices refresh --instances"),
+    ],
+)
+def test_mistakes_name_the_fix(capsys: Capture, words: list[str], code: int, message: str) -> None:
+    """One line on stderr."""
+    assert main(["prices", *words]) == code
+    assert message in capsys.readouterr().err
+
+
+def test_a_day_that_is_none_is_refused(capsys: Capture) -> None:
+    """argparse's own exit, with the form."""
+    with pytest.raises(SystemExit):
+        main(["prices", "--on", "tomorrow"])
+    assert "write it as 2023-01-31" in capsys.readouterr().err

@@ -1,0 +1,189 @@
+"""`windtunnel report` and `windtunnel compare` on the command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.fakes.counters import counters
+from windtunnel.cli import main as cli
+from windtunnel.rendering import format as fmt
+
+__all__ = ["counters"]
+
+
+def run(*arguments: str) -> int:
+    """The command's exit code."""
+    return cli.main(list(arguments))
+
+
+@pytest.fixture
+def counters_file(tmp_path: Path, counters: Any) -> str:
+    """A counters.json on disk."""
+    path = tmp_path / "counters.json"
+    path.write_text(json.dumps(counters()))
+    return str(path)
+
+
+def test_published_as_text_and_json(capsys: pytest.CaptureFixture[str]) -> None:
+    """Both forms, exit code 0."""
+    assert run("report", "--published") == 0
+    assert "41.435" in capsys.readouterr().out
+    assert run("report", "--published", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["rows"][0]["published_cost_usd"] == 41.47
+
+
+def test_compare_models_a_counters_file(capsys: pytest.CaptureFixture[str], counters_file: str) -> None:
+    """Sizes and instances reach the model."""
+    sizes = (
+        "--full-scale-samples",
+        "1000000",
+        "--epochs",
+        "2",
+        "--instances",
+        "trn1.32xlarge",
+        "ml.p4d.24xlarge",
+    )
+    assert run("compare", counters_file, "--json", "--nodes", "2", *sizes) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert data["full_scale"]["epochs"] == 2
+    assert [item["instance_type"] for item in data["estimates"]] == [
+        "ml.trn1.32xlarge",
+        "ml.p4d.24xlarge",
+    ]
+    assert {item["instance_count"] for item in data["estimates"]} == {2}
+    assert {item["global_batch"] for item in data["estimates"]} == {8 * 32 * 2}
+    assert [item["priced_as"] for item in data["estimates"]] == ["trn1.32xlarge", "ml.p4d.24xlarge"]
+    assert data["estimates"][0]["costs"][0]["price"]["offering"] == "EC2 on-demand"
+
+
+LLAMA = (
+    "compare", "--architecture", "Llama2-7B", "--sequence-length", "4096", "--tensor-parallel", "8",
+    "--global-batch", "1024",
+)  # fmt: skip
+
+
+def test_compare_models_a_description(capsys: pytest.CaptureFixture[str]) -> None:
+    """Settings, those of GPUs, counts of each type, day and scaling reach the model."""
+    more = (
+        "--full-scale-samples", "1000000", "--zero", "optimizer", "--gpu", "tensor-parallel=1",
+        "--gpu", "zero=full", "--instances", "ml.trn1.32xlarge=4", "ml.p4d.24xlarge=2",
+        "--on", "2025-06-01", "--scaling", "weak", "--json",
+    )  # fmt: skip
+    assert run(*LLAMA, *more) == 0
+    data = json.loads(capsys.readouterr().out)
+    trn1, p4d = data["estimates"]
+    assert (trn1["instance_count"], p4d["instance_count"]) == (4, 2)
+    assert (trn1["split"]["tensor_parallel"], trn1["split"]["zero"]) == (8, "optimizer")
+    assert (p4d["split"]["data_parallel"], p4d["split"]["zero"]) == (16, "full")
+    assert [decision["on"] for decision in data["decisions"]] == ["2025-06-01"]
+    assert [(table["mode"], len(table["rows"])) for table in data["scaling"]] == [("weak", 7)] * 2
+    assert run(*LLAMA, *more[:-1]) == 0
+    text = capsys.readouterr().out
+    assert "WHO IS CHEAPEST" in text
+    assert "SCALING ON ML.P4D.24XLARGE" in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("report",), "name a job"),
+        (("report", "job", "--published"), "--published takes no job"),
+        (("report", "job", "--epochs", "3"), "need --full-scale-samples"),
+        (("compare", "/nowhere/counters.json"), "cannot read"),
+        (("compare",), "--architecture NAME"),
+        (("compare", "job", "--zero", "full"), "--zero describes a model"),
+        (("compare", "job", "--architecture", "BERT-Large"), "give one"),
+        (("compare", "--architecture", "BERT-Large"), "needs --sequence-length"),
+        (LLAMA, "needs --full-scale-samples"),
+        ((*LLAMA, "--full-scale-samples", "9", "--gpu", "tensor_parallel"), "NAME=VALUE"),
+        ((*LLAMA, "--full-scale-samples", "9", "--gpu", "layers=3"), "on_gpu knows"),
+        ((*LLAMA, "--full-scale-samples", "9", "--instances", "ml.trn1.32xlarge=two"), "TYPE=N"),
+        ((*LLAMA, "--full-scale-samples", "9", "--instances", "ml.trn1.2xlarge"), "multiple of 4 instances"),
+    ],
+)
+def test_mistakes_name_the_fix(
+    capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], message: str
+) -> None:
+    """Exit code 2 and one line on stderr."""
+    assert run(*arguments) == 2
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("content", ["{", "[]", "{}"])
+def test_a_file_that_is_no_counters_is_refused(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, content: str
+) -> None:
+    """No traceback for a wrong file."""
+    path = tmp_path / "counters.json"
+    path.write_text(content)
+    assert run("compare", str(path)) == 2
+    assert "windtunnel:" in capsys.readouterr().err
+
+
+def test_files_instead_of_text(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, counters_file: str
+) -> None:
+    """--html and --png write and say so on stderr; --json still prints."""
+    pytest.importorskip("matplotlib")
+    page, picture = tmp_path / "report.html", tmp_path / "charts.png"
+    assert cli.main(["compare", counters_file, "--html", str(page), "--png", str(picture)]) == 0
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.splitlines() == [f"wrote {page}", f"wrote {picture}"]
+    assert page.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert cli.main(["compare", counters_file, "--html", str(page), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["schema"] == "windtunnel.comparison/1"
+
+
+def test_a_file_that_cannot_be_written_is_said(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, counters_file: str
+) -> None:
+    """One line with the path and the reason."""
+    assert cli.main(["compare", counters_file, "--html", str(tmp_path / "none" / "a.html")]) == 2
+    assert "a.html: No such file or directory" in capsys.readouterr().err
+
+
+def test_unknown_instance_lists_the_known(capsys: pytest.CaptureFixture[str], counters_file: str) -> None:
+    """A typo is answered with what there is."""
+    assert run("compare", counters_file, "--instances", "ml.p5.48xlarge") == 2
+    assert "Known: ml.trn1.2xlarge" in capsys.readouterr().err
+
+
+def test_numbers_carry_units_and_no_false_precision() -> None:
+    """Two digits for what is modelled, separators, prices as listed."""
+    assert [fmt.modelled_seconds(value) for value in (0, 0.000834, 0.1012, 5123.4, 18_000)] == [
+        "0 s", "0.83 ms", "100 ms", "5,100 s", "5.0 h",
+    ]  # fmt: skip
+    assert [fmt.dollars(value) for value in (0.0341, 9.96, 41.4, 1234)] == ["$0.034", "$10", "$41", "$1,200"]
+    assert [fmt.price(value) for value in (24.725, 25.251286, 37.69, 21.5)] == [
+        "$24.725", "$25.251286", "$37.69", "$21.50",
+    ]  # fmt: skip
+    assert fmt.interval("$4.1", "$7.6") == "$4.1 to $7.6"
+    assert fmt.interval("45 ms", "84 ms") == "45 to 84 ms"
+    assert fmt.interval("800 ms", "1.2 s") == "800 ms to 1.2 s"
+    assert [fmt.signed_percent(value) for value in (-0.2, -170)] == ["-20 %", "<-999 %"]
+    assert [fmt.difference(value) for value in (0.35, -0.2, -2.5)] == [
+        "35 % less",
+        "20 % more",
+        "3.5 times as much",
+    ]
+    assert fmt.quantity(4.4e8, "B") == "440 MB"
+    assert fmt.gibibytes(2**30) == "1.00 GiB"
+
+
+def test_any_job_is_priced_at_any_day(capsys: pytest.CaptureFixture[str], counters_file: str) -> None:
+    """One day's prices in place of all; the note names the day; a day before all prices is refused."""
+    size = ("--full-scale-samples", "1000000", "--json")
+    assert run("compare", counters_file, "--prices-on", "2023-01-01", *size) == 0
+    data = json.loads(capsys.readouterr().out)
+    costs = {item["instance_type"]: item["costs"] for item in data["estimates"]}
+    assert [cost["on"] for cost in costs["ml.p4d.24xlarge"]] == ["2023-01-01"]
+    assert costs["ml.p4d.24xlarge"][0]["price"]["usd_per_hour"] == 37.69
+    assert "2023-01-01" in data["price_notes"][0]
+    assert run("compare", counters_file, "--prices-on", "2019-01-01", *size) == 2
+    assert "the first in the book is of 2022-10-10" in capsys.readouterr().err

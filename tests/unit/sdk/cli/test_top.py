@@ -1,0 +1,137 @@
+"""`windtunnel top`: what the cores of a running job do, seen from outside."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.unit.sdk.fake_service import FakeService
+from windtunnel import TrainingJob
+from windtunnel.cli import main as cli
+from windtunnel.errors import JobNotFinished
+from windtunnel.reports import live_usage as usage
+from windtunnel.session import resolve
+from windtunnel.session.local import LocalSession
+
+
+def core(rank: int, *, at: float = 102.0, **changes: Any) -> dict[str, Any]:
+    """What the backend passes on of one process."""
+    counts = {
+        "executions": 30, "execution_seconds": 3.0, "compilations": 2, "compile_seconds": 0.5, "steps": 15,
+        "flops": 6e9 if rank == 0 else None, "user_seconds": 9.0, "system_seconds": 1.0, "host_bytes": 2**30,
+    }  # fmt: skip
+    before = {**counts, "time": at - 2.0, "executions": 10, "execution_seconds": 2.0, "steps": 5}
+    before.update(user_seconds=6.5, system_seconds=0.5, flops=2e9 if rank == 0 else None)
+    return {
+        "schema": "windtunnel.usage/1",
+        "time": at,
+        "rank": rank,
+        "cores": [rank],
+        "pid": 30 + rank,
+        "command": "python train.py",
+        "counts": counts,
+        "before": before,
+        "latency": {"p50": 0.02},
+        "device_memory": {"total": 2**31},
+        **changes,
+    }
+
+
+def document(*cores: dict[str, Any], now: float = 102.5) -> dict[str, Any]:
+    """``windtunnel/usage.json``."""
+    hosts = [{"host": "algo-1", "cores": list(cores)}]
+    return {
+        "schema": "windtunnel.usage/1",
+        "job": "j",
+        "time": now,
+        "instance_type": "ml.trn1.2xlarge",
+        "hosts": hosts,
+    }
+
+
+def test_rates_come_from_the_last_two_publications() -> None:
+    """Half of the time busy, five steps a second, one and a half processors."""
+    first, second = usage.read(document(core(1), core(0)))
+    assert (first.rank, second.rank) == (0, 1)
+    assert (first.utilization, first.steps_per_second, first.processors) == (0.5, 5.0, 1.5)
+    assert (first.executions_per_second, first.median_execution_s) == (10.0, 0.02)
+    assert (first.flops_per_second, second.flops_per_second) == (2e9, None)
+    assert (first.device_bytes, first.quiet_s) == (2**31, 0.5)
+
+
+def test_what_is_not_known_stays_unknown() -> None:
+    """The first publication has no rates; a script's own files in that place are left out."""
+    (only,) = usage.read(document(core(0, before=None, device_memory=None, latency=None), {"cores": "x"}))
+    assert (only.utilization, only.steps_per_second) == (0.0, 0.0)
+    assert (only.device_bytes, only.median_execution_s) == (None, None)
+
+
+@pytest.fixture
+def jobs(local: LocalSession, monkeypatch: pytest.MonkeyPatch, project: Path) -> FakeService:
+    """The service behind the command line's session, with a job that runs."""
+    monkeypatch.setattr(resolve, "shared_local_session", lambda: local)
+    service = local.service
+    assert isinstance(service, FakeService)
+    assert cli.main(["run", "src/train.py", "--job-name", "j", "--no-wait"]) == 0
+    return service
+
+
+def publish(jobs: FakeService, found: dict[str, Any]) -> None:
+    """Store what the backend would."""
+    output = jobs.requests["j"]["OutputDataConfig"]["S3OutputPath"].removeprefix("s3://")
+    bucket, _, prefix = output.partition("/")
+    key = "/".join(part for part in (prefix.rstrip("/"), "j", "windtunnel/usage.json") if part)
+    jobs.objects[bucket, key] = json.dumps(found).encode()
+
+
+def test_top_once_is_a_table(jobs: FakeService, capsys: pytest.CaptureFixture[str]) -> None:
+    """Every process, the sums, and that nothing of it is Trainium's."""
+    publish(jobs, document(core(0), core(1, at=92.0)))
+    capsys.readouterr()
+    assert cli.main(["top", "j", "--once"]) == 0
+    out = capsys.readouterr().out
+    for part in (
+        "ml.trn1.2xlarge, simulated",
+        "algo-1",
+        "50 %",
+        "2.00 GFLOP/s",
+        "2.00 GiB",
+        "2 processes",
+        "Trainium",
+    ):
+        assert part in out
+    assert "no step for 10.5 s" in out
+
+
+def test_top_json_is_an_object(jobs: FakeService, capsys: pytest.CaptureFixture[str]) -> None:
+    """For programs."""
+    publish(jobs, document(core(0)))
+    capsys.readouterr()
+    assert cli.main(["top", "j", "--once", "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert (shown["job"], shown["cores"][0]["pid"], shown["cores"][0]["utilization"]) == ("j", 30, 0.5)
+
+
+def test_top_says_why_there_is_nothing(jobs: FakeService, capsys: pytest.CaptureFixture[str]) -> None:
+    """Not yet, or not any more."""
+    capsys.readouterr()
+    assert cli.main(["top", "j", "--once"]) == 0
+    assert "no core is in use" in capsys.readouterr().err
+    for _ in range(5):
+        code = cli.main(["top", "j", "--once"])
+    assert code == 1
+    assert "has ended: Completed. `windtunnel report j`" in capsys.readouterr().err
+
+
+def test_event_files_are_fetched_into_a_folder(jobs: FakeService, tmp_path: Path) -> None:
+    """From where the job put them; before its end there are none."""
+    job = TrainingJob("j")
+    with pytest.raises(JobNotFinished, match="no event files"):
+        job.download_tensorboard(tmp_path / "none")
+    jobs.requests["j"]["TensorBoardOutputConfig"] = {"S3OutputPath": "s3://boards/here"}
+    jobs.objects["boards", "here/j/tensorboard-output/neuron/algo-1/events.1"] = b"x"
+    folder = job.download_tensorboard(tmp_path / "boards")
+    assert (folder / "neuron" / "algo-1" / "events.1").read_bytes() == b"x"

@@ -1,0 +1,173 @@
+"""`windtunnel validate`: every row with its error, as a table and as JSON; files of all sorts."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+import pytest
+
+from windtunnel.cli import main as cli
+from windtunnel.priceperf.calibration.calibrations import CALIBRATIONS
+from windtunnel.priceperf.published.bert_jobs_predicted import predictions
+
+HEADER = (
+    "config,architecture,instance_type,nodes,tensor_parallel,microbatch,global_batch,sequence_length,"
+    "recompute,zero1,sequences_per_second\n"
+)
+ROW = "Llama2-13B 16n,Llama2-13B,trn1.32xlarge,16,8,1,1024,4096,selective,True,45\n"
+
+
+def printed(capsys: pytest.CaptureFixture[str], *argv: str) -> Any:
+    """The JSON that the command prints."""
+    assert cli.main(["validate", "--json", *argv]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_json_of_the_built_in_rows(capsys: pytest.CaptureFixture[str]) -> None:
+    """Rows and summary as promised: what is published, predicted, and how far off, left out and not."""
+    data = printed(capsys)
+    assert len(data["rows"]) == data["summary"]["rows"] == 58
+    assert data["summary"]["not_predicted"] == 0
+    for row in data["rows"]:
+        assert row["error_percent"] == pytest.approx(
+            100 * (row["predicted"] / row["published"] - 1), abs=0.01
+        )
+        assert row["interval"][0] < row["predicted"] < row["interval"][1]
+        assert row["instance_type"] in ("trn1.32xlarge", "p4d.24xlarge")
+    trn1, a100 = data["summary"]["trn1"], data["summary"]["a100"]
+    assert trn1["leave_one_out"]["mean_percent"] <= 8
+    assert trn1["leave_one_out"]["median_percent"] <= 6
+    assert trn1["leave_one_out"]["max_percent"] <= 20
+    assert trn1["leave_one_family_out"]["mean_percent"] <= 20
+    assert a100["leave_one_out"]["mean_percent"] <= 6
+    assert a100["leave_one_out"]["max_percent"] <= 15
+    assert 75 <= trn1["interval_coverage_percent"] <= 90
+    assert 75 <= a100["interval_coverage_percent"] <= 90
+    assert data["summary"]["version_floor_percent"] == 7
+    fitted = [name for name, item in data["constants"]["trn1"].items() if item["fitted"]]
+    assert len(fitted) == 7
+    assert all(data["constants"]["trn1"][name]["rows"] for name in fitted)
+
+
+def test_the_table_says_the_same(capsys: pytest.CaptureFixture[str]) -> None:
+    """Errors three ways, coverage, the floor, where constants come from, and that nothing is excluded."""
+    assert cli.main(["validate"]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    for text in ("GPT3-175B", "leave one family out", "±7% between Neuron versions", "No row is excluded",
+                 "lie inside their 80% interval", "the four Llama rows", "assumed"):  # fmt: skip
+        assert text in out
+
+
+def test_a_file_of_unseen_rows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Predicted with the built-in constants; the row that cannot be carries its reason."""
+    path = tmp_path / "rows.csv"
+    path.write_text("\ufeff" + HEADER + ROW + "\n# a remark\nP,Perceiver,trn1.32xlarge,1,1,4,,2048,,,140\n")
+    data = printed(capsys, "--published", str(path))
+    assert [row["predicted"] is None for row in data["rows"]] == [False, True]
+    assert "Perceiver" in data["rows"][1]["reason"]
+    assert data["summary"]["not_predicted"] == 1
+    assert data["summary"]["trn1"]["leave_one_out"]["rows"] == 1
+    assert data["constants"] == printed(capsys)["constants"]
+    path.write_text(path.read_text().replace(",", ";"))  # as some spreadsheets write it
+    assert printed(capsys, "--published", str(path))["rows"][0] == data["rows"][0]
+    assert cli.main(["validate", "--published", str(path)]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "NOT PREDICTED" in out
+    assert "this file changed none" in out
+
+
+def test_files_of_the_validation(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A page, and no picture where there is nothing to draw."""
+    page, rows = tmp_path / "rows.html", tmp_path / "rows.csv"
+    rows.write_text(HEADER + ROW.replace(",45\n", ",\n"))
+    assert cli.main(["validate", "--published", str(rows), "--html", str(page)]) == 0
+    assert "Llama2-13B 16n" in page.read_text(encoding="utf-8")
+    assert cli.main(["validate", "--published", str(rows), "--png", str(tmp_path / "a.png")]) == 2
+    assert "nothing to plot: no row has both" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (None, "cannot read"),
+        (b"", "has no rows"),
+        (HEADER.encode(), "has no rows"),
+        (b"\xff\xfe\x00", "is no UTF-8 text"),
+        (b'a,b\n"open,1\n', "is no CSV table"),
+    ],
+)
+def test_a_file_that_is_no_table(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], content: bytes | None, message: str
+) -> None:
+    """One clean message, exit code 2."""
+    path = tmp_path / "rows.csv"
+    if content is not None:
+        path.write_bytes(content)
+    assert cli.main(["validate", "--published", str(path)]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_rows_of_the_wrong_length_are_read_as_far_as_they_go(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Too many cells are ignored, too few are missing values."""
+    path = tmp_path / "rows.csv"
+    path.write_text(HEADER + ROW.strip() + ",more,cells\nshort,BERT-Large\n")
+    first, second = printed(capsys, "--published", str(path))["rows"]
+    assert first["predicted"]
+    assert second["reason"] == "instance_type is missing"
+
+
+@pytest.mark.parametrize(
+    ("given", "hint"), [("src/train.py", "check src/train.py"), ("a.csv", "--published a.csv")]
+)
+def test_a_script_is_sent_to_check(given: str, hint: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """The command that checks scripts has another name."""
+    assert cli.main(["validate", given]) == 2
+    assert hint in capsys.readouterr().err
+
+
+def test_the_page_on_figures_has_these(capsys: pytest.CaptureFixture[str]) -> None:
+    """The table of errors is what the command prints."""
+    page = (Path(__file__).resolve().parents[4] / "docs" / "explanation" / "figures.md").read_text()
+    summary = printed(capsys)["summary"]
+    for label, part in (
+        ("in sample", "in_sample"),
+        ("each row predicted from the others", "leave_one_out"),
+        ("each family of models predicted from the other families", "leave_one_family_out"),
+    ):
+        cells = [
+            f"{errors['mean_percent']:.1f} / {errors['median_percent']:.1f} / {errors['max_percent']:.1f} %"
+            for errors in (summary["trn1"][part], summary["a100"][part])
+        ]
+        assert f"| {label} | {' | '.join(cells)} |" in page
+    coverage = [f"{summary[family]['interval_coverage_percent']:.0f} %" for family in ("trn1", "a100")]
+    assert f"| left-out rows inside their 80 % interval | {' | '.join(coverage)} |" in page
+    counted = [mean(map(abs, CALIBRATIONS[name].counts_errors)) * 100 for name in ("trn1", "a100")]
+    assert "are off by {:.0f} % (trn1) and {:.0f} % (A100) on average".format(*counted) in page
+    found = predictions()
+    trn1, p4d = found.trn1, found.p4d
+    for row in (
+        f"| iterations/s | {trn1.iterations_per_second:.2f} | 6.64 | {p4d.iterations_per_second:.2f} | 5.44 |",
+        f"| billable seconds | {trn1.estimate.billable_s:,} | 6,033 | {p4d.estimate.billable_s:,} | 6,553 |",
+        f"| cost, trn1 / p4d | {found.cost_ratio:.3f} | {found.published_cost_ratio:.3f} | | |",
+    ):
+        assert row in page
+
+
+def test_a_file_is_not_called_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Rows of a user's file are figures of the file; a reason of many rows is said once, with all their names."""
+    path = tmp_path / "rows.csv"
+    path.write_text(
+        HEADER
+        + ROW
+        + "A,Perceiver,trn1.32xlarge,1,1,4,,2048,,,1\nB,Perceiver,trn1.32xlarge,1,1,4,,2048,,,1\n"
+    )
+    assert cli.main(["validate", "--published", str(path)]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "1 published figures of the file are off by" in out
+    assert "left-out rows" not in out
+    assert "A; B: architecture 'Perceiver' is not known" in out

@@ -1,0 +1,73 @@
+"""What a failed job shows: the script's own last words, and the step that helps."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from windtunnel.job.outcome import next_step, script_tail
+
+LOG = [
+    "2026-01-01 sagemaker-training-toolkit INFO     Invoking user script",
+    "Training Env:",
+    "Invoking script with the following command:",
+    "",
+    "torchrun --nnodes 1 --nproc_per_node 2 train.py",
+    "step 1",
+    "Traceback (most recent call last):",
+    '  File "train.py", line 3, in <module>',
+    "ValueError: wrong",
+    "W0101 12:00 5 torch/distributed/elastic/multiprocessing/api.py:908] Sending process 7 closing signal SIGTERM",
+    "Traceback (most recent call last):",
+    "torch.distributed.elastic.multiprocessing.errors.ChildFailedError:",
+    "2026-01-01 sagemaker-training-toolkit ERROR    Reporting training FAILURE",
+    "ExitCode 1",
+]
+
+
+def test_the_tail_ends_with_the_scripts_error() -> None:
+    """Not with what torchrun and the toolkit repeat of it."""
+    assert script_tail(LOG, 3) == LOG[6:9]
+
+
+def test_the_toolkits_notes_while_the_script_starts_do_not_end_it() -> None:
+    """Without torchrun they come behind the command: what the script says after them is still its own."""
+    notes = [
+        "2026-01-01 sagemaker-training-toolkit INFO     Exceptions not imported for SageMaker Debugger as it "
+        "is not installed.",
+        "2026-01-01 sagemaker-training-toolkit INFO     Exceptions not imported for SageMaker TF as "
+        "Tensorflow is not installed.",
+    ]
+    log = [*LOG[:4], "/opt/venv/bin/python3 -- train.py", "", *notes, *LOG[6:9], LOG[12]]
+    assert script_tail(log, 3) == LOG[6:9]
+
+
+def test_without_a_script_the_tail_is_the_end_of_the_log() -> None:
+    """A job that fails before its script starts still shows why."""
+    early = [
+        LOG[0],
+        "2026-01-01 sagemaker-training-toolkit ERROR    Reporting training FAILURE",
+        "no entry point",
+    ]
+    assert script_tail(early, 2) == early[1:]
+
+
+@given(lines=st.lists(st.sampled_from([*LOG, "", "another line"])), count=st.integers(1, 30))
+def test_the_tail_is_never_longer_than_asked_and_never_empty_for_nothing(
+    lines: list[str], count: int
+) -> None:
+    """Whatever the log looks like, what is shown comes from it, in order."""
+    tail = script_tail(lines, count)
+    assert len(tail) <= count
+    assert bool(tail) == bool(lines)
+    remaining = iter(lines)
+    assert all(line in remaining for line in tail)
+
+
+def test_a_name_that_torch_xla_has_lost_is_explained() -> None:
+    """The commonest failure of a published Trainium script on a new framework version."""
+    reason = (
+        "AlgorithmError: AttributeError: module 'torch_xla.core.xla_model' has no attribute 'xrt_world_size'"
+    )
+    assert "world_size()" in next_step(reason)
+    assert "framework_version='2.6'" in next_step(reason)

@@ -1,0 +1,190 @@
+"""Starting the backend: once, however many ask; with its log when it fails; waited for only so long."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import stat
+import sys
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from windtunnel import settings
+from windtunnel.errors import BackendError
+from windtunnel.session.local import LocalSession
+from windtunnel.session.local_server import Backend, Credentials
+
+PROGRAM = Path(__file__).with_name("fake_backend.py")
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Iterator[Path]:
+    """A home whose servers are ended with the test."""
+    folder = tmp_path / "h"
+    yield folder
+    for pid in starts(folder):
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            continue
+        wait_until(lambda pid=pid: not alive(pid))  # type: ignore[misc]
+
+
+def alive(pid: int) -> bool:
+    status = Path(f"/proc/{pid}/stat")
+    return status.exists() and status.read_text().rpartition(")")[2].split()[0] != "Z"
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 10
+    while not condition() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert condition()
+
+
+def starts(home: Path) -> list[int]:
+    path = home / "starts"
+    return [int(line) for line in path.read_text().split()] if path.exists() else []
+
+
+def backend(home: Path, mode: str = "ok", timeout_s: float = 10.0) -> Backend:
+    return Backend(home, [sys.executable, str(PROGRAM), mode], timeout_s)
+
+
+def test_started_once_then_found(home: Path) -> None:
+    """The first call starts it, in a home of the user's own; later calls find it."""
+    found = backend(home).ensure()
+    assert backend(home).ensure() == found == backend(home).running()
+    assert starts(home) == [found.pid]
+    assert stat.S_IMODE(home.stat().st_mode) == 0o700
+
+
+def test_it_outlives_whoever_started_it(home: Path) -> None:
+    """The server has a session of its own: Ctrl-C in the terminal does not reach it."""
+    found = backend(home).ensure()
+    assert os.getsid(found.pid) == found.pid
+
+
+def test_many_at_once_start_one(home: Path) -> None:
+    """Concurrent fits, each with its own session object, start a single server."""
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda _: backend(home, "slow").ensure(), range(8)))
+    assert len(set(found)) == 1
+    assert len(starts(home)) == 1
+
+
+def test_dead_server_is_replaced(home: Path) -> None:
+    """backend.json of a killed server deceives nobody."""
+    first = backend(home).ensure()
+    os.kill(first.pid, signal.SIGKILL)
+    wait_until(lambda: not alive(first.pid))
+    assert backend(home).running() is None
+    assert backend(home).ensure().pid != first.pid
+
+
+@pytest.mark.parametrize("content", ["", "{}", '{"endpoint": 1, "pid": "x", "version": ""}', "[]"])
+def test_damaged_record(home: Path, content: str) -> None:
+    """A backend.json that cannot be read counts as none."""
+    home.mkdir()
+    (home / "backend.json").write_text(content)
+    assert backend(home).running() is None
+
+
+def test_recycled_pid(home: Path) -> None:
+    """A record whose process lives but is not the server counts as none."""
+    home.mkdir()
+    record = {"endpoint": "http://127.0.0.1:9", "pid": os.getpid(), "version": "0", "runner": "docker"}
+    (home / "backend.json").write_text(json.dumps(record))
+    assert backend(home).running() is None
+
+
+def test_a_server_that_fails_shows_its_log(home: Path) -> None:
+    """The error has the exit code, what it printed this time, where the log is and the next command."""
+    home.mkdir()
+    (home / "backend.log").write_text("from an earlier start\n")
+    with pytest.raises(BackendError, match="exit code 3") as caught:
+        backend(home, "crash").ensure()
+    assert "no Docker engine: start it with `service docker start`" in str(caught.value)
+    assert "an earlier start" not in str(caught.value)
+    assert "windtunnel doctor" in str(caught.value)
+
+
+def test_a_server_that_never_answers(home: Path) -> None:
+    """Waiting has an end, and the process does not stay behind."""
+    with pytest.raises(BackendError, match=r"did not answer within 0.5 s") as caught:
+        backend(home, "mute", 0.5).ensure()
+    assert "thinking" in str(caught.value)
+    assert not alive(starts(home)[0])
+
+
+def test_a_program_that_does_not_exist(home: Path) -> None:
+    """Even that is a clean error."""
+    with pytest.raises(BackendError, match="cannot be started"):
+        Backend(home, ["/nonexistent/python"]).ensure()
+
+
+@pytest.mark.parametrize("call", [Backend.ensure, Backend.keep])
+def test_a_home_that_cannot_be_is_said_with_what_to_do(
+    tmp_path: Path, call: Callable[[Backend], object]
+) -> None:
+    """`up` and `env` alike: a file is in its place."""
+    (tmp_path / "file").touch()
+    with pytest.raises(BackendError, match=r"cannot keep its state in .*file/h.*Set WINDTUNNEL_HOME"):
+        call(backend(tmp_path / "file" / "h"))
+
+
+def test_account_before_the_first_start(home: Path) -> None:
+    """A request can be built before the backend has ever run; afterwards its own account counts."""
+    assert backend(home).account_and_region() == ("000000000000", "us-east-1")
+    with pytest.raises(BackendError, match="windtunnel up"):
+        backend(home).credentials()
+
+
+def test_secret_is_not_shown() -> None:
+    """Printing credentials does not print the secret."""
+    assert "hidden" not in repr(Credentials("AK", "hidden", "1", "r"))
+
+
+def test_home_comes_from_the_environment() -> None:
+    """WINDTUNNEL_HOME, else ~/.windtunnel."""
+    assert settings.home({"WINDTUNNEL_HOME": "/x/y"}) == Path("/x/y")
+    assert settings.home({}) == Path.home() / ".windtunnel"
+
+
+def test_session_warm_up_fails_once(home: Path) -> None:
+    """A backend that cannot start is reported by the first call, not waited for twice."""
+    session = LocalSession(backend=backend(home, "crash"))
+    session.warm_up()
+    with pytest.raises(BackendError, match="exit code 3"):
+        session.service.describe_job("j")
+    assert 1 <= len(starts(home)) <= 2
+
+
+def test_a_backend_can_be_asked_to_leave(home: Path) -> None:
+    """It is gone when the call returns; asked again, there is none."""
+    running = backend(home).ensure()
+    assert backend(home).stop() == running
+    assert backend(home).running() is None
+    assert backend(home).stop() is None
+
+
+def test_a_backend_has_left_when_its_process_has_ended(home: Path) -> None:
+    """Not when it only takes no more calls: what it still writes must not surprise whoever removes the home."""
+    running = backend(home, "lingers").ensure()
+    assert backend(home).stop() == running
+    assert not alive(running.pid)
+
+
+@pytest.mark.parametrize("mode", ["old", "removed"])
+def test_a_backend_of_another_version_or_a_removed_installation_is_replaced(home: Path, mode: str) -> None:
+    """It would answer, and fail in the middle of a job. A sound one is kept."""
+    old = backend(home, mode).ensure()
+    new = backend(home).ensure()
+    assert new.pid != old.pid
+    assert not alive(old.pid)
+    assert backend(home).ensure() == new

@@ -1,0 +1,76 @@
+"""The package's face: what it exports, and how little importing it costs."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import windtunnel
+from windtunnel import errors
+
+
+def test_all_is_sorted_and_complete() -> None:
+    """`__all__` names everything public, in order, and nothing else."""
+    assert windtunnel.__all__ == sorted(windtunnel.__all__)
+    assert set(windtunnel.__all__) <= set(dir(windtunnel))
+    tree = ast.parse(Path(str(windtunnel.__file__)).read_text())
+    seen_by_mypy = {
+        name.asname: f"{node.module}"
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom)
+        for name in node.names
+        if name.asname
+    }
+    assert set(windtunnel.__all__) == set(seen_by_mypy)
+    for name in set(seen_by_mypy) - {"__version__"}:
+        assert getattr(import_module(seen_by_mypy[name]), name) is getattr(windtunnel, name)
+
+
+@pytest.mark.parametrize("name", windtunnel.__all__)
+def test_every_exported_name_exists(name: str) -> None:
+    """Each public name loads."""
+    assert getattr(windtunnel, name) is not None
+
+
+def test_every_error_is_exported() -> None:
+    """A user can catch every error by its public name."""
+    defined = {
+        name
+        for name, value in vars(errors).items()
+        if isinstance(value, type) and value.__module__ == errors.__name__
+    }
+    assert defined <= set(windtunnel.__all__)
+    for name in defined:
+        assert name in (errors.__doc__ or "")
+
+
+def test_unknown_name_is_an_attribute_error() -> None:
+    """A typo is reported as Python reports it."""
+    with pytest.raises(AttributeError, match="Estimater"):
+        windtunnel.Estimater  # noqa: B018
+
+
+def test_import_loads_nothing_heavy() -> None:
+    """`import windtunnel`, and building an estimator, leave boto3, botocore, rich and docker unloaded."""
+    code = (
+        "import sys, windtunnel, windtunnel.cli.main\n"
+        "from windtunnel import PyTorch, TrainingJob\n"
+        "print([m for m in ('boto3', 'botocore', 'rich', 'docker', 'matplotlib') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_failed_job_error_crosses_a_pickle() -> None:
+    """A failed job's error keeps its parts through pickle, e.g. in a process pool."""
+    import pickle
+
+    error = errors.TrainingJobFailed("j", "r", log_tail=["x"], logs_location="l", next_step="n")
+    copy = pickle.loads(pickle.dumps(error))  # noqa: S301
+    assert str(copy) == str(error)
+    assert copy.log_tail == ("x",)

@@ -1,0 +1,77 @@
+"""README and docs are true: code compiles and imports, folders, links, commands and settings exist."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+import windtunnel
+from windtunnel.cli.main import build_parser
+from windtunnel_local import settings
+from windtunnel_local.runner.docker import settings as docker_settings
+from windtunnel_local.runner.process import settings as process_settings
+
+ROOT = Path(__file__).resolve().parents[2]
+README = ROOT / "README.md"
+PAGES = [README, *sorted((ROOT / "docs").rglob("*.md"))]
+TEXTS = {str(page.relative_to(ROOT)): page.read_text() for page in PAGES}
+LONGEST_README = 150
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_code_compiles_and_what_it_imports_exists(name: str) -> None:
+    """A name that is gone from the API is gone from the pages."""
+    for code in re.findall(r"```python\n(.*?)```", TEXTS[name], flags=re.DOTALL):
+        for node in ast.walk(ast.parse(code)):
+            if isinstance(node, ast.ImportFrom) and node.module == "windtunnel":
+                for alias in node.names:
+                    assert hasattr(windtunnel, alias.name)
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_links_lead_somewhere(name: str) -> None:
+    """Relative links point at files of the repository."""
+    for target in re.findall(r"\]\(([^)#:]+)\)", TEXTS[name]):
+        assert ((ROOT / name).parent / target).exists(), target
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_commands_exist(name: str) -> None:
+    """Every `windtunnel COMMAND` of the text is one."""
+    help_text = build_parser().format_help()
+    for command in re.findall(r"(?:`|^)windtunnel (\w+)", TEXTS[name], flags=re.MULTILINE):
+        assert command in help_text, command
+
+
+def test_every_page_is_in_the_index() -> None:
+    """A page that no list names is not found."""
+    docs = ROOT / "docs"
+    listed = set(re.findall(r"\]\(([^)#:]+)\)", (docs / "README.md").read_text()))
+    pages = {str(page.relative_to(docs)) for page in docs.rglob("*.md") if page.parent.name != "clients"}
+    assert pages - {"README.md"} <= listed
+
+
+@pytest.mark.parametrize("name", ["README.md", "docs/explanation/architecture.md"])
+def test_the_map_shows_folders_that_exist(name: str) -> None:
+    """Every path of a table's first column is there."""
+    paths = re.findall(r"^\| `([\w/.-]+)`", TEXTS[name], flags=re.MULTILINE)
+    assert paths
+    for path in paths:
+        assert (ROOT / path).exists(), path
+
+
+def test_settings_are_those_that_the_server_reads() -> None:
+    """The table has every variable of the server, but the interpreter of the process runner."""
+    pages = "".join(str(module.__doc__) for module in (settings, docker_settings, process_settings))
+    read = set(re.findall(r"^ *(WINDTUNNEL_\w+)  ", pages, flags=re.MULTILINE))
+    told = set(re.findall(r"`(WINDTUNNEL_\w+)`", TEXTS["docs/reference/settings.md"]))
+    assert read - told <= {"WINDTUNNEL_SIM_PYTHON"}
+    assert told - read == {"WINDTUNNEL_LOCAL_CORES", "WINDTUNNEL_MAX_COST"}
+
+
+def test_the_readme_stays_one_page() -> None:
+    """What is longer belongs to docs/."""
+    assert len(TEXTS["README.md"].splitlines()) <= LONGEST_README
