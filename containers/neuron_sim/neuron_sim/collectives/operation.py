@@ -114,7 +114,7 @@ class Operation:
     def __exit__(self, *exception: object) -> None:
         if exception[0] is None:
             self.communicator.settle()
-            recorder.collective(self._kind, self._bytes, time.perf_counter() - self._started)
+            recorder.counting.collective(self._kind, self._bytes, time.perf_counter() - self._started)
 
     def expect_shards(self, shard_count: int) -> None:
         """Raise ValueError unless there is one shard for each rank of the group."""

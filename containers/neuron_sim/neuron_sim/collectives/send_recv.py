@@ -18,7 +18,7 @@ def send(value: torch.Tensor, token: Any, channel_id: int) -> tuple[torch.Tensor
     (host,) = to_host([value])
     started = time.perf_counter()
     communicator().send(host, channel_id, _over("send", host, channel_id))
-    recorder.collective("send", host.nbytes, time.perf_counter() - started)
+    recorder.counting.collective("send", host.nbytes, time.perf_counter() - started)
     return to_device(host, value), token
 
 
@@ -28,7 +28,7 @@ def recv(output: torch.Tensor, token: Any, channel_id: int) -> tuple[torch.Tenso
     started = time.perf_counter()
     text = _over("recv", output, channel_id)
     host = communicator().receive(output.shape, output.dtype, channel_id, text)
-    recorder.collective("recv", host.nbytes, time.perf_counter() - started)
+    recorder.counting.collective("recv", host.nbytes, time.perf_counter() - started)
     assign(output, host)
     return to_device(host, output), token
 

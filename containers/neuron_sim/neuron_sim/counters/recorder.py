@@ -37,7 +37,7 @@ class Listener:
     """
 
     def begin(self) -> None:
-        """Counting begins anew: see `recorder.begin`."""
+        """Counting begins anew: see `Recorder.begin`."""
 
     def graph(self, graph: Graph) -> None:
         """A graph has been compiled, and has run once at least."""
@@ -49,64 +49,25 @@ class Listener:
         """The script has ended; the last record follows."""
 
 
-_recorder: Recorder | None = None
+counting: Recorder
+"""The one of this process, once `start` has made it."""
 
 
-def start(current: settings.Settings, listeners: Sequence[Listener]) -> Recorder:
-    """The recorder of this process; to be made before the XLA client. Writes where the settings name a folder."""
-    global _recorder
-    _recorder = Recorder(current, listeners)
-    return _recorder
-
-
-def write(record: dict[str, Any]) -> None:
-    """Write a record of another kind into this rank's file, if there is one. Needs a key ``kind``."""
-    if _recorder is not None:
-        _recorder.write(record)
-
-
-def look() -> None:
-    """Take in now what has been compiled and run, rather than at the end of the step."""
-    if _recorder is not None:
-        _recorder.look()
-
-
-def has_failed() -> bool:
-    """Whether the script has ended with an error."""
-    return _recorder is not None and _recorder.has_failed
-
-
-def failed() -> None:
-    """Note that the script has ended with an error."""
-    if _recorder is not None:
-        _recorder.failed()
-
-
-def begin() -> None:
-    """Count from here on: this process has learned its rank only now, or is the child of one that counts."""
-    if _recorder is not None:
-        _recorder.begin()
-
-
-def end() -> None:
-    """Write what is left, for a process that will run no exit handlers. Idempotent."""
-    if _recorder is not None:
-        _recorder.end()
-
-
-def collective(kind: CollectiveKind, payload_bytes: int, seconds: float) -> None:
-    """Count one collective of this core."""
-    if _recorder is not None:
-        _recorder.collective(kind, payload_bytes, seconds)
+def start(current: settings.Settings) -> Recorder:
+    """Count from now on; before torch_xla makes its client. Writes where the settings name a folder."""
+    global counting
+    counting = Recorder(current)
+    return counting
 
 
 class Recorder:
     """The counters of one process. The graphs are counted on the first core of each host."""
 
-    def __init__(self, current: settings.Settings, listeners: Sequence[Listener]) -> None:
+    def __init__(self, current: settings.Settings, listeners: Sequence[Listener] = ()) -> None:
         """Open nothing yet: the rank is known at the first step (`xmp.spawn` sets it late)."""
         self._settings = current
-        self._listeners = listeners
+        self.listeners = listeners
+        """Told in this order."""
         self._records: Records | None = None
         self._graphs = GraphLog(os.environ) if settings.identity().local_rank == 0 else None
         self._comparer = Comparer()
@@ -126,12 +87,12 @@ class Recorder:
         self._reset()
 
     def begin(self) -> None:
-        """Forget what was counted or prepared under another rank, or by the process that forked this one."""
+        """Count from here on: this process has learned its rank only now, or is the child of one that counts."""
         if self._graphs is not None and self._process == os.getpid():
             self._graphs.close()
         forget_settings(os.environ)
-        self.__init__(self._settings, self._listeners)  # type: ignore[misc]
-        for listener in self._listeners:
+        self.__init__(self._settings, self.listeners)  # type: ignore[misc]
+        for listener in self.listeners:
             listener.begin()
 
     def _reset(self) -> None:
@@ -148,7 +109,7 @@ class Recorder:
 
     @script_time.set_aside
     def collective(self, kind: CollectiveKind, payload_bytes: int, seconds: float) -> None:
-        """One collective: payload bytes of this rank, seconds from its call to its result here."""
+        """One collective of this core: payload bytes of this rank, seconds from its call to its result here."""
         entry = self._collectives[kind]
         entry[0] += 1
         entry[1] += payload_bytes
@@ -227,7 +188,7 @@ class Recorder:
             if self._accessed:
                 record["accessed"] = dict(Counter(self._accessed))
             self.write(record)
-            for listener in self._listeners:
+            for listener in self.listeners:
                 listener.step(record)
 
     def failed(self) -> None:
@@ -244,7 +205,7 @@ class Recorder:
             # What ran after the last mark_step, or all of it when the script never calls it.
             self.step_ended()
         if self._graphs is not None:
-            for listener in self._listeners:
+            for listener in self.listeners:
                 listener.close()
         if self._records is not None:
             rank = settings.identity().rank
@@ -279,11 +240,11 @@ class Recorder:
         if graph.cost.flops:
             self._arithmetic.add(graph.hash)
         self.write(records.graph(graph, cached=cached))
-        for listener in self._listeners:
+        for listener in self.listeners:
             listener.graph(graph)
 
     def write(self, record: dict[str, Any]) -> None:
-        """Append a record to this rank's file, if there is to be one."""
+        """Append a record to this rank's file, if there is to be one. It needs a key ``kind``."""
         self._write_start()
         if self._records is not None:
             self._records.write(record)

@@ -128,7 +128,7 @@ class Guard(recorder.Listener):
         compiled = _counter("UncachedCompile")
         if compiled != self._compiled:
             self._compiled = compiled
-            recorder.look()
+            recorder.counting.look()
             self.look(use="scratchpad" if self._temporaries > self.parts.temporaries else "tensors")
 
     @script_time.set_aside
@@ -182,7 +182,7 @@ class Guard(recorder.Listener):
 
     def _write(self) -> None:
         sizes = {**self._peak.by_use(), "total": self._peak.total, "limit": self.limit}
-        recorder.write({"kind": "memory", "line": self._peak_line, **sizes})
+        recorder.counting.write({"kind": "memory", "line": self._peak_line, **sizes})
 
     def info(self, _device: str = "") -> dict[str, int]:
         """What `xm.get_memory_info` answers: the tensors that live now, not what a graph takes while it runs."""
@@ -205,8 +205,8 @@ class Guard(recorder.Listener):
 
     def leave(self) -> None:
         """A graph that does not fit may still run in the background: nobody waits for its end."""
-        if self._exceeded and recorder.has_failed() and os.getpid() == self._process:
-            recorder.end()
+        if self._exceeded and recorder.counting.has_failed and os.getpid() == self._process:
+            recorder.counting.end()
             sys.stdout.flush()
             sys.stderr.flush()
             os._exit(1)

@@ -8,7 +8,6 @@ enough, and everything above them stays as it is.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import _XLAC
 
@@ -44,38 +43,20 @@ def me() -> Identity:
     return identity
 
 
-def rank(_device: Any = None) -> int:
-    """This core's ordinal."""
-    return me().rank
-
-
-def size() -> int:
-    """How many cores the job has."""
-    return me().world_size
-
-
 def size_unless_alone() -> int:
-    """0 is what a single process answers, and makes `xr.world_size()` 1."""
-    return size() if size() > 1 else 0
+    """How many cores the job has; 0 is what a single process answers, and makes `xr.world_size()` 1."""
+    size = me().world_size
+    return size if size > 1 else 0
 
 
 def own_device() -> list[str]:
     """This core as a device."""
-    return [f"{DEVICE_TYPE}:{rank()}"]
+    return [f"{DEVICE_TYPE}:{me().rank}"]
 
 
 def all_devices() -> list[str]:
     """All cores of the job as devices."""
-    return [f"{DEVICE_TYPE}:{number}" for number in range(size())]
-
-
-def set_devices(_devices: Any) -> None:
-    """Changes nothing: torchrun has said which devices there are."""
-
-
-def device_type(_device: Any) -> str:
-    """The kind of hardware."""
-    return DEVICE_TYPE
+    return [f"{DEVICE_TYPE}:{number}" for number in range(me().world_size)]
 
 
 def around_device_kind(kind: Callable[[str], str]) -> Callable[..., str]:

@@ -45,30 +45,24 @@ class HostReads:
         self.step = 0
         self._thread = threading.get_ident()
 
-    def around(self, how: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-        """Around a method of `torch.Tensor` that fetches its value; ``how`` a script writes it."""
+    def around(
+        self, how: str, fetches: Callable[[Any, Any], bool] = lambda arguments, keywords: True
+    ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+        """Around a method of `torch.Tensor` that fetches its value; ``how`` a script writes it.
+
+        ``fetches``: whether a call with these arguments does.
+        """
 
         def around(original: Callable[..., Any]) -> Callable[..., Any]:
             @functools.wraps(original)
             def noted(tensor: Any, *arguments: Any, **keywords: Any) -> Any:
-                if not tensor.is_xla or self._busy:
+                if not tensor.is_xla or self._busy or not fetches(arguments, keywords):
                     return original(tensor, *arguments, **keywords)
                 return self._timed(how, original, tensor, arguments, keywords)
 
             return noted
 
         return around
-
-    def around_to(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        """Around `torch.Tensor.to`, which fetches only where it leads to the host."""
-
-        @functools.wraps(original)
-        def noted(tensor: Any, *arguments: Any, **keywords: Any) -> Any:
-            if not tensor.is_xla or self._busy or not _to_host(arguments, keywords):
-                return original(tensor, *arguments, **keywords)
-            return self._timed('.to("cpu")', original, tensor, arguments, keywords)
-
-        return noted
 
     def _timed(
         self, how: str, original: Callable[..., Any], tensor: Any, arguments: Any, keywords: Any
@@ -111,7 +105,8 @@ class HostReads:
         return run_uncounted
 
 
-def _to_host(arguments: Any, keywords: Any) -> bool:
+def leads_to_host(arguments: Any, keywords: Any) -> bool:
+    """Whether `Tensor.to` with these arguments does."""
     target = keywords.get("device", arguments[0] if arguments else None)
     if isinstance(target, torch.Tensor):
         return not target.is_xla

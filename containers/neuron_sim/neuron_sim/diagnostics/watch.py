@@ -43,7 +43,7 @@ class Watch(recorder.Listener):
 
     def begin(self) -> None:
         """Forget all: this process has learned its rank only now, or is the child of one that watched."""
-        self.findings = Findings(recorder.write, _say)
+        self.findings = Findings(recorder.counting.write, _say)
         self.reads.forget()
         self._recompiles = Recompilations()
         self._fallback_lines: dict[str, str] = {}

@@ -30,6 +30,7 @@ from neuron_sim.device import (
     stochastic_rounding,
     world,
 )
+from neuron_sim.diagnostics.host_reads import leads_to_host
 from neuron_sim.diagnostics.watch import Watch
 from neuron_sim.errors import refusal
 from neuron_sim.hooks.hook import Hook, install
@@ -56,12 +57,13 @@ def become_core(current: Settings) -> None:
     """Make this process a core. Once; before torch_xla has made its client."""
     malloc.share()
     memory_by_use.freeze()
+    counting = recorder.start(current)
     watch = Watch()
     guard = memory.Guard(current.instance, watch.note)
     publisher = Publisher(current.cores_dir, guard.usage)
     event_file = EventFile(current)
     # Told of each graph and each step that is counted, in this order.
-    counting = recorder.start(current, [event_file, watch, guard, publisher])
+    counting.listeners = (event_file, watch, guard, publisher)
     world.start(current)
     operation.start(current)
     lifetime.start(current, publisher)
@@ -126,7 +128,9 @@ def _transfers(on: Parts) -> Iterator[Hook]:
     """What the script sends to the device, and values that it fetches from there."""
     reads = on.watch.reads
     yield Hook("torch.nn:Module.to", around=(on.memory.around_module_to,))
-    yield Hook("torch:Tensor.to", around=(on.memory.around_tensor_to, reads.around_to))
+    yield Hook(
+        "torch:Tensor.to", around=(on.memory.around_tensor_to, reads.around('.to("cpu")', leads_to_host))
+    )
     for method, written in (
         ("item", ".item()"),
         ("tolist", ".tolist()"),
@@ -148,18 +152,18 @@ def _transfers(on: Parts) -> Iterator[Hook]:
 def _world() -> Iterator[Hook]:
     """Which cores there are, and which this one is."""
     for name, instead in (
-        ("_xla_get_default_device_ordinal", world.rank),
-        ("_xla_get_device_ordinal", world.rank),
-        ("_xla_get_process_index", world.rank),
-        ("_xla_get_num_processes", world.size),
-        ("_xla_num_global_devices", world.size),
+        ("_xla_get_default_device_ordinal", lambda: world.me().rank),
+        ("_xla_get_device_ordinal", lambda _: world.me().rank),
+        ("_xla_get_process_index", lambda: world.me().rank),
+        ("_xla_get_num_processes", lambda: world.me().world_size),
+        ("_xla_num_global_devices", lambda: world.me().world_size),
         ("_xla_get_replication_devices_count", world.size_unless_alone),
         ("_xla_get_devices", world.own_device),
         ("_xla_real_devices", world.own_device),
         ("_xla_get_all_devices", world.all_devices),
         ("_xla_get_replication_devices", world.all_devices),
-        ("_xla_set_replication_devices", world.set_devices),
-        ("_xla_get_device_hw_type", world.device_type),
+        ("_xla_set_replication_devices", lambda _: None),
+        ("_xla_get_device_hw_type", lambda _: world.DEVICE_TYPE),
     ):
         yield Hook(f"_XLAC:{name}", is_device_use=True, instead=instead)
     yield Hook("_XLAC:_xla_device_kind", is_device_use=True, around=(world.around_device_kind,))

@@ -39,7 +39,6 @@ def run(script: str, *arguments: str) -> None:
     process = os.getpid()
     activation.activate()
     # Not before: it needs torch_xla.
-    from neuron_sim.counters import recorder
     from neuron_sim.runtime import lifetime
 
     lifetime.join()
@@ -49,7 +48,7 @@ def run(script: str, *arguments: str) -> None:
         code = _execute(Path(script))
     finally:
         if code:
-            recorder.failed()
+            lifetime.failed()
         # As the interpreter does at its end, in its order: first the threads, then the exit handlers.
         threading._shutdown()  # type: ignore[attr-defined]
         atexit._run_exitfuncs()

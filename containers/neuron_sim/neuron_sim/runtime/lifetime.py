@@ -14,6 +14,7 @@ from datetime import datetime, timezone
 
 from neuron_sim import settings
 from neuron_sim.collectives import operation
+from neuron_sim.counters import recorder
 from neuron_sim.device import world
 from neuron_sim.errors import CoreBusyError
 from neuron_sim.runtime import busy_message, claims, cores
@@ -60,6 +61,12 @@ def claim() -> None:
     atexit.register(_at_exit, os.getpid())
     if _publisher is not None:
         _publisher.start(held)
+
+
+def failed() -> None:
+    """The script has ended with an error: the counters say so, if this process is a core."""
+    if _publisher is not None:
+        recorder.counting.failed()
 
 
 def leave(*, failed: bool = False) -> None:

@@ -65,7 +65,7 @@ def around_process(run: Callable[..., Any]) -> Callable[..., Any]:
         if "TORCHELASTIC_RUN_ID" not in os.environ:
             # torch_xla sets it too, with the first use of the device: too late for the counters.
             os.environ[_ORDINAL] = str(local_rank)
-        recorder.begin()
+        recorder.counting.begin()
         lifetime.join()
         failed = True
         try:
@@ -73,14 +73,14 @@ def around_process(run: Callable[..., Any]) -> Callable[..., Any]:
             failed = False
             return result
         except Exception as error:
-            recorder.failed()
+            recorder.counting.failed()
             if local_rank and not isinstance(error, PeerLostError):
                 # torch_xla shows the error of the first process that has one: as a rule that waited for this one.
                 sys.stderr.write(f"rank {local_rank} has failed:\n{traceback.format_exc()}")
                 sys.stderr.flush()
             raise
         finally:
-            recorder.end()
+            recorder.counting.end()
             lifetime.leave(failed=failed)
 
     return core
