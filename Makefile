@@ -22,7 +22,7 @@ test: setup
 
 unit:
 	@scripts/setup.sh venv
-	@.venv/bin/pytest -m "not docker and not notebook" tests/unit tests/contract tests/test_architecture.py
+	@.venv/bin/pytest --numprocesses auto --dist loadfile -m "not docker and not notebook" tests/unit tests/contract tests/test_architecture.py
 
 container-tests: setup
 	@scripts/in_image.sh "$$(.venv/bin/python scripts/build_test_image.py)" pytest -p no:cacheprovider tests/container

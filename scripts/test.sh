@@ -1,16 +1,43 @@
 #!/usr/bin/env bash
 # Everything that must hold: style, types, the simulator's tests in the image, and all others.
-# Every step runs, whatever became of those before; pytest's own summary comes last.
-set -uo pipefail
+# The steps run side by side, for much of their time is waiting; each one's output is shown whole, one
+# after the other. Every step runs, whatever becomes of the others; pytest's own summary comes last.
+#
+# usage: scripts/test.sh [PYTEST ARGUMENT]...    (for the tests outside of the image)
+set -uom pipefail # -m: each step is a process group, which can be ended as a whole
 # shellcheck source=scripts/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 cd "$ROOT" || exit 1
 BIN="$VENV/bin"
+WORKERS=$(($(nproc) + 2)) # some of them always wait for a container
+OUTPUT="$(mktemp -d)"
+TITLES=()
+PIDS=()
 FAILED=()
+# Hundreds of processes start here; without this each would compile our sources anew.
+unset PYTHONDONTWRITEBYTECODE
+# However this ends, no step goes on.
+trap 'kill -INT -- "${PIDS[@]/#/-}" 2>/dev/null; wait; rm -rf "$OUTPUT"' EXIT
 
+# start TITLE COMMAND...: begin a step.
+start() {
+    TITLES+=("$1")
+    shift
+    "$@" >"$OUTPUT/${#PIDS[@]}" 2>&1 </dev/null &
+    PIDS+=("$!")
+}
+
+# step TITLE COMMAND...: begin one that says how long it took.
 step() {
-    timed "$@" || FAILED+=("$1")
+    start "$1" timed "$@"
+}
+
+# show NUMBER: a step's output, from its beginning until it has ended.
+show() {
+    tail --lines=+1 --follow --sleep-interval=0.1 --pid="${PIDS[$1]}" "$OUTPUT/$1"
+    wait "${PIDS[$1]}" || FAILED+=("${TITLES[$1]}")
+    unset "PIDS[$1]"
 }
 
 container_tests() {
@@ -23,10 +50,13 @@ step "ruff check" "$BIN/ruff" check .
 step "ruff format" "$BIN/ruff" format --check .
 step "mypy" "$BIN/mypy"
 step "tests in the image" container_tests
+start "pytest" "$BIN/pytest" --ignore tests/container --ignore tests/benchmarks \
+    --numprocesses "$WORKERS" --dist loadfile --no-loadscope-reorder "$@"
 
+for number in 0 1 2 3; do show "$number"; done
 if [ ${#FAILED[@]} -gt 0 ]; then
     say "failed so far: $(printf '%s; ' "${FAILED[@]}")"
 fi
 say "pytest: all other tests"
-"$BIN/pytest" --ignore tests/container --ignore tests/benchmarks "$@" || FAILED+=("pytest")
+show 4
 [ ${#FAILED[@]} -eq 0 ]

@@ -38,6 +38,12 @@ def _floors(*names: str) -> tuple[str, ...]:
     return tuple(f"windtunnel_local.service.{name}" for name in names)
 
 
+def _sdk(*names: str) -> tuple[str, ...]:
+    """Rooms of the SDK, with what all of them may use."""
+    ground = ("_version", "errors", "settings", "local_paths", "atomic_file", "priceperf")
+    return tuple(f"windtunnel.{name}" for name in (*ground, *names))
+
+
 _RUNNERS_SHARE = (
     "windtunnel_local.runner.kind",
     "windtunnel_local.runner.mounts",
@@ -49,6 +55,30 @@ _RUNNERS_SHARE = (
 RULES = (
     # Pure: seconds and dollars from data. Nothing of ours, nothing of others.
     Rule("windtunnel.priceperf", ()),
+    # A leaf: documents, text, HTML and plots. Of the price model it knows the error for a wrong argument.
+    Rule(
+        "windtunnel.rendering", ("windtunnel._version", "windtunnel.priceperf.errors", "rich", "matplotlib")
+    ),
+    # From the ground up: what is asked for, where it is sent, what runs, what is said of it.
+    Rule("windtunnel.budget", _sdk("rehearsal", "rendering.format")),
+    Rule("windtunnel.request", _sdk("budget")),
+    Rule("windtunnel.session", (*_sdk("request"), "boto3", "botocore")),
+    Rule("windtunnel.prices", (*_sdk("session.client_environment"), "boto3", "botocore")),
+    Rule(
+        "windtunnel.reports",
+        (
+            *_sdk("rendering", "prices", "rehearsal", "user_calibration"),
+            *_sdk("request.instance_groups", "session.training_service", "session.local_server"),
+            "rich",
+            "matplotlib",
+        ),
+    ),
+    Rule("windtunnel.job", _sdk("request", "session", "reports")),
+    Rule(
+        "windtunnel.estimator",
+        _sdk("request", "session", "job", "budget", "prices", "rehearsal", "user_calibration"),
+    ),
+    Rule("windtunnel.cli", ("windtunnel", "rich")),
     # The SDK meets the backend only on the wire.
     Rule("windtunnel", ("windtunnel", "boto3", "botocore", "rich", "matplotlib")),
     # The rules of a job know no HTTP, no SQL, no Docker; a floor knows those below it.

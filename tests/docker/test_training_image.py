@@ -55,7 +55,9 @@ def output(runner: DockerRunner, image: str, script: str, mounts: tuple[Mount, .
         shm_bytes=64 << 20,
     )
     runner.start(JobPlan("job", (plan,)))
-    return [line.text for batch in runner.logs("job", "algo-1", None) for line in batch.lines]
+    lines = [line.text for batch in runner.logs("job", "algo-1", None) for line in batch.lines]
+    runner.remove("job")
+    return lines
 
 
 def test_building_again_is_quick_and_changes_nothing(settings: DockerSettings) -> None:
@@ -90,6 +92,39 @@ def test_any_user_may_install_requirements(
     )
     lines = output(runner, settings.image, script, (Mount(str(project), "/project", True),))
     assert lines == ["/opt/venv/lib/python3.11/site-packages/some_requirement.py"]
+
+
+def test_torch_needs_nothing_more(runner: DockerRunner, settings: DockerSettings) -> None:
+    """No package is missing to pip, so a job that pins torch fetches no CUDA; and torch knows that it has none."""
+    script = (
+        "pip check && pip install -q --no-index torch==2.9.0 torchvision nvidia-cublas-cu12 && echo satisfied;"
+        "python -c 'import torch; print(torch.cuda.is_available(), torch.ones(2, 2).matmul(torch.ones(2, 2)).sum())'"
+    )
+    if cpu_build(runner, settings.image):
+        script = script.replace("nvidia-cublas-cu12", "")
+    lines = output(runner, settings.image, script)
+    assert lines == ["No broken requirements found.", "satisfied", "False tensor(8.)"]
+
+
+def test_what_stands_for_cuda_refuses_aloud(runner: DockerRunner, settings: DockerSettings) -> None:
+    """A CUDA device is an error in Python; a call that torch would not make without one ends the process."""
+    if cpu_build(runner, settings.image):
+        pytest.skip("the image has torch's CPU build: nothing stands for CUDA")
+    script = (
+        "python -c 'import torch; torch.cuda.Stream()' 2>&1 | grep -o 'CUDA error:.*image';"
+        """python -c 'import ctypes, torch; ctypes.CDLL("libcublas.so.12").cublasCreate_v2(); print("went on")' 2>&1"""
+        " | grep 'called\\|went on';"
+        "pip show nvidia-cublas-cu12 | grep Summary"
+    )
+    device, call, summary = output(runner, settings.image, script)
+    assert "NVIDIA's CUDA libraries are not in this image" in device
+    assert call.startswith("cublasCreate_v2 was called, but NVIDIA's CUDA libraries are not in this image")
+    assert "Not in this image" in summary
+
+
+def cpu_build(runner: DockerRunner, image: str) -> bool:
+    """Whether the image holds torch's CPU build."""
+    return output(runner, image, "python -c 'import torch; print(torch.version.cuda)'") == ["None"]
 
 
 def test_the_toolkit_finds_what_it_calls(runner: DockerRunner, settings: DockerSettings) -> None:

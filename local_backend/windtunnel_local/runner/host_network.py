@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 CA_VARIABLES = ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "PIP_CERT")
 """Where a host names its CA bundle, and what a job gets set when it does."""
@@ -19,8 +20,10 @@ _PROXY_VARIABLES = ("http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTP
 _PIP_OPTIONS = {
     "PIP_INDEX_URL": "index-url",
     "PIP_EXTRA_INDEX_URL": "extra-index-url",
+    "PIP_FIND_LINKS": "find-links",
     "PIP_TRUSTED_HOST": "trusted-host",
 }
+_LOCAL = ("file:", "/", "./")
 
 
 @dataclass(frozen=True)
@@ -33,6 +36,8 @@ class HostNetwork:
     """PIP_* variables that mean the same inside a container."""
     proxies: Mapping[str, str] = field(default_factory=dict)
     """Proxy variables, as the host spells them."""
+    folders: tuple[Path, ...] = ()
+    """Where pip finds packages on this host itself: no container sees them."""
 
     def job_environment(self, ca_bundle_target: str) -> dict[str, str]:
         """Variables for a job's container, its CA bundle being mounted at ``ca_bundle_target``.
@@ -58,14 +63,17 @@ def host_network(environment: Mapping[str, str], pip_files: Iterable[Path] | Non
     files = default_pip_files(environment) if pip_files is None else pip_files
     config = _read_pip_config(files)
     pip = {}
+    folders: list[Path] = []
     for variable, option in _PIP_OPTIONS.items():
-        value = _reachable_urls(environment.get(variable) or config.get(option, ""))
-        if value:
-            pip[variable] = value
+        words = (environment.get(variable) or config.get(option, "")).split()
+        local = [word for word in words if word.startswith(_LOCAL)]
+        folders += [Path(url2pathname(urlsplit(word).path)) for word in local]
+        if urls := " ".join(word for word in words if word not in local):
+            pip[variable] = urls
     candidates = [environment.get(name, "") for name in CA_VARIABLES] + [config.get("cert", "")]
     ca_bundle = next((Path(c) for c in candidates if c and Path(c).is_file()), None)
     proxies = {name: environment[name] for name in _PROXY_VARIABLES if environment.get(name)}
-    return HostNetwork(ca_bundle=ca_bundle, pip=pip, proxies=proxies)
+    return HostNetwork(ca_bundle=ca_bundle, pip=pip, proxies=proxies, folders=tuple(folders))
 
 
 def default_pip_files(environment: Mapping[str, str]) -> list[Path]:
@@ -95,11 +103,6 @@ def _read_pip_config(files: Iterable[Path]) -> dict[str, str]:
             if parser.has_section(section):
                 options.update({name.replace("_", "-"): value for name, value in parser.items(section)})
     return options
-
-
-def _reachable_urls(value: str) -> str:
-    """The words of a pip option that mean something in a container: a folder of this host does not."""
-    return " ".join(word for word in value.split() if not word.startswith(("file:", "/", "./")))
 
 
 def _is_loopback(url: str) -> bool:

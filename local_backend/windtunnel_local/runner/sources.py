@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import hashlib
 import io
+import re
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from importlib import resources
 from pathlib import Path
+from urllib.parse import unquote
 
 from windtunnel_local.service.ground.errors import RunnerError
 
+_INPUTS = "build-inputs"
 _IGNORED_FOLDERS = frozenset(
     {
         "__pycache__",
         "build",
-        "build-inputs",
+        _INPUTS,
         "dist",
         ".hypothesis",
         ".mypy_cache",
@@ -26,7 +29,6 @@ _IGNORED_FOLDERS = frozenset(
 )
 _IGNORED_SUFFIXES = (".pyc", ".egg-info", ".swp")
 _SAID = {"torch": "PyTorch", "torch_xla": "torch_xla", "transformers": "transformers"}
-CA_BUNDLE_NAME = "build-inputs/ca-bundle.crt"
 
 
 @lru_cache(maxsize=1)
@@ -74,16 +76,31 @@ def content_hash(containers: Path) -> str:
 
 def image_contents(containers: Path) -> str:
     """The versions that scripts ask for, as the image's sources pin them: ``PyTorch 2.9.0, ...``."""
-    pinned = {}
-    for file in sorted((containers / "training").glob("requirements*.txt")):
-        for line in file.read_text().splitlines():
-            name, found, version = line.partition("==")
-            if found:
-                pinned[name.strip()] = version.strip()
+    pinned = _pinned(containers)
     return ", ".join(f"{label} {pinned[name]}" for name, label in _SAID.items() if name in pinned)
 
 
-def build_context(containers: Path, ca_bundle: Path | None) -> io.BytesIO:
+def cpu_wheels(containers: Path, folders: Iterable[Path]) -> list[Path]:
+    """CPU builds of what the image pins, from folders of wheels and package indexes in folders."""
+    pinned = _pinned(containers)
+    wanted = "|".join(
+        rf"{name}-{re.escape(version)}\+cpu-cp311-\S+x86_64\.whl" for name, version in pinned.items()
+    )
+    files = [file for folder in folders for file in folder.glob("*.whl")]
+    for page in (folder / name / "index.html" for folder in folders for name in pinned):
+        if page.is_file():
+            links = re.findall(r'href="([^"#:]+)', page.read_text(errors="replace"))
+            files += [page.parent / unquote(link) for link in links]
+    return sorted({file.resolve() for file in files if re.fullmatch(wanted, file.name) and file.is_file()})
+
+
+def _pinned(containers: Path) -> dict[str, str]:
+    lines = (containers / "training" / "requirements.txt").read_text().splitlines()
+    pins = (line.partition("==") for line in lines)
+    return {name: version for name, pinned, version in pins if pinned}
+
+
+def build_context(containers: Path, ca_bundle: Path | None, wheels: Iterable[Path] = ()) -> io.BytesIO:
     """The build context as a tar: the same bytes whatever the checkout's owner, umask or age.
 
     The engine's layer cache compares names, modes and owners, so a fresh clone
@@ -94,7 +111,9 @@ def build_context(containers: Path, ca_bundle: Path | None) -> io.BytesIO:
         for name, path in image_files(containers):
             executable = path.stat().st_mode & 0o100
             _add(tar, name, path.read_bytes(), 0o755 if executable else 0o644)
-        _add(tar, CA_BUNDLE_NAME, ca_bundle.read_bytes() if ca_bundle else b"", 0o644)
+        _add(tar, f"{_INPUTS}/ca-bundle.crt", ca_bundle.read_bytes() if ca_bundle else b"", 0o644)
+        for wheel in wheels:
+            _add(tar, f"{_INPUTS}/{wheel.name}", wheel.read_bytes(), 0o644)
     buffer.seek(0)
     return buffer
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-import sys
-from collections.abc import Mapping
 
 _UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 MODELLED_DIGITS = 2
@@ -97,12 +95,3 @@ def plain(value: float) -> str:
 def name(text: object) -> str:
     r"""A name from a file as one line of text: control characters and lone surrogates are written as ``\x1b``."""
     return _UNPRINTABLE.sub(lambda match: match[0].encode("unicode_escape").decode(), str(text))
-
-
-def number(values: Mapping[str, object], key: str) -> float | None:
-    """The number at ``key``, or None when there is none."""
-    value = values.get(key)
-    if not isinstance(value, int | float) or isinstance(value, bool):
-        return None
-    # JSON of Python knows NaN and Infinity, and whole numbers that no float holds.
-    return float(value) if abs(value) <= sys.float_info.max else None

@@ -13,15 +13,21 @@ from dataclasses import asdict, dataclass
 from typing import Any, overload
 
 from windtunnel.priceperf.model import compile_time
+from windtunnel.priceperf.workload.counters import (
+    CompiledGraph,
+    Counters,
+    DeviceMemory,
+    Diagnostic,
+    Reason,
+    worst_first,
+)
 from windtunnel.rendering import format as fmt
 from windtunnel.rendering.document import Document, Row, Section
 from windtunnel.rendering.report import Report
 
 __all__ = ["Diagnostic", "Diagnostics", "Graph", "diagnostics_of"]
 
-SCHEMA = "windtunnel.diagnostics/1"
-SEVERITIES = ("error", "warning", "note")
-"""Worst first."""
+SCHEMA = "windtunnel.diagnostics/2"
 _GRAPHS_SHOWN = 15
 _IN_REPORT = 5
 _MEMORY = (
@@ -31,34 +37,6 @@ _MEMORY = (
     ("other", "Other tensors"),
     ("temporaries", "Temporaries (activations), as XLA's CPU compiler plans them"),
 )
-
-
-@dataclass(frozen=True)
-class Diagnostic:
-    """One thing to change.
-
-    Attributes:
-        kind: what it is: ``ragged_batch``, ``recompiles``, ``host_read``, ``cpu_fallback``, ``device_memory``,
-            ``input_bound``.
-        severity: ``error``, ``warning`` or ``note``.
-        line: ``train.py:88``, the user's line to change; ``?`` where it is not known.
-        message: what happens.
-        advice: what to change.
-        count: how often it happened in the rehearsal.
-        cost: seconds that it cost here; not what it would cost on Trainium.
-    """
-
-    kind: str
-    severity: str
-    line: str
-    message: str
-    advice: str
-    count: int
-    cost: float
-
-    def __str__(self) -> str:
-        """As in the job's log."""
-        return f"{self.severity}: {self.line}: {self.message} {self.advice}"
 
 
 @dataclass(frozen=True)
@@ -98,16 +76,14 @@ class Diagnostics(Report, Sequence[Diagnostic]):
         available: False when the job's counters come from a simulator that did not diagnose.
     """
 
-    def __init__(self, counters: Mapping[str, Any]) -> None:
-        """Built by `diagnostics_of`, from a ``counters.json``."""
-        found, job = counters.get("diagnostics"), counters.get("job")
-        self.job = job if isinstance(job, str) else None
-        self.available = isinstance(found, list)
-        graphs = _mapping(counters, "graphs")
-        self._found = tuple(sorted(map(_diagnostic, _objects(found)), key=_worst_first))
-        self.graphs = tuple(_graph(entry) for entry in _objects(graphs.get("ledger")))
-        self.graphs_left_out = int(_number(graphs, "ledger_left_out"))
-        self.device_memory: Mapping[str, Any] | None = _mapping(counters, "device_memory") or None
+    def __init__(self, counters: Counters) -> None:
+        """Built by `diagnostics_of`."""
+        self.job = counters.job
+        self.available = counters.diagnostics is not None
+        self._found = worst_first(counters.diagnostics or ())
+        self.graphs = tuple(map(_graph, counters.graphs.ledger or ()))
+        self.graphs_left_out = counters.graphs.ledger_left_out
+        self.device_memory = counters.device_memory
 
     @overload
     def __getitem__(self, index: int) -> Diagnostic: ...
@@ -142,61 +118,32 @@ class Diagnostics(Report, Sequence[Diagnostic]):
             "diagnostics": [asdict(found) for found in self],
             "graphs": [{**asdict(graph), "flops": dict(graph.flops)} for graph in self.graphs],
             "graphs_left_out": self.graphs_left_out,
-            "device_memory": None if self.device_memory is None else dict(self.device_memory),
+            "device_memory": None if self.device_memory is None else asdict(self.device_memory),
         }
 
 
 def diagnostics_of(counters: Mapping[str, Any]) -> Diagnostics:
-    """The diagnostics in a job's ``counters.json``; empty, and not `available`, in one of an older simulator."""
-    return Diagnostics(counters)
+    """The diagnostics in a job's ``counters.json``; empty, and not `available`, in one of an older simulator.
+
+    Raises:
+        InvalidCounters: a member is missing or impossible; it is named.
+    """
+    return Diagnostics(Counters.read(counters))
 
 
-def _objects(listed: object) -> list[Mapping[str, Any]]:
-    """The objects of a list; anything else in it was not written by the simulator."""
-    return [entry for entry in listed if isinstance(entry, Mapping)] if isinstance(listed, list) else []
-
-
-def _mapping(entry: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    value = entry.get(key)
-    return value if isinstance(value, Mapping) else {}
-
-
-def _number(entry: Mapping[str, Any], key: str) -> float:
-    return max(0.0, fmt.number(entry, key) or 0.0)
-
-
-def _diagnostic(found: Mapping[str, Any]) -> Diagnostic:
-    return Diagnostic(
-        kind=str(found.get("kind", "?")),
-        severity=str(found.get("severity", "note")),
-        line=str(found.get("line", "?")),
-        message=str(found.get("message", "")),
-        advice=str(found.get("advice", "")),
-        count=int(_number(found, "count")),
-        cost=_number(found, "seconds"),
-    )
-
-
-def _worst_first(found: Diagnostic) -> tuple[int, float, int]:
-    rank = SEVERITIES.index(found.severity) if found.severity in SEVERITIES else len(SEVERITIES)
-    return rank, -found.cost, -found.count
-
-
-def _graph(entry: Mapping[str, Any]) -> Graph:
-    reason, counted = _mapping(entry, "reason"), _mapping(entry, "flops")
-    flops = {str(dtype): _number(counted, dtype) for dtype in counted}
-    cached = entry.get("cached")
-    modelled = compile_time.NOTHING if cached else compile_time.of_graph(sum(flops.values()))
+def _graph(entry: CompiledGraph) -> Graph:
+    reason = entry.reason or Reason()
+    modelled = compile_time.NOTHING if entry.cached else compile_time.of_graph(sum(entry.flops.values()))
     return Graph(
-        hash=str(entry.get("graph", "?")),
-        source=str(entry.get("source", "?")),
-        reason=str(reason.get("kind", "?")),
-        detail=str(reason.get("detail", "")),
-        runs=int(_number(entry, "runs")),
-        compile_seconds=_number(entry, "compile_seconds"),
-        cached=cached if isinstance(cached, bool) else None,
+        hash=entry.graph,
+        source=entry.source,
+        reason=reason.kind,
+        detail=reason.detail,
+        runs=entry.runs,
+        compile_seconds=entry.compile_seconds,
+        cached=entry.cached,
         neuronx_cc=modelled,
-        flops=flops,
+        flops=entry.flops,
     )
 
 
@@ -277,10 +224,12 @@ def _modelled(found: Diagnostics) -> Section:
     )
 
 
-def _memory(sizes: Mapping[str, Any]) -> Section:
-    rows = [Row(label, (fmt.gibibytes(sizes[name]),), "detail") for name, label in _MEMORY if sizes.get(name)]
-    total, limit = sizes.get("total") or 0, sizes.get("limit") or 0
-    rows.append(
-        Row(f"At {sizes.get('line', '?')}, of {fmt.gibibytes(limit)}", (fmt.gibibytes(total),), "total")
-    )
+def _memory(sizes: DeviceMemory) -> Section:
+    rows = [
+        Row(label, (fmt.gibibytes(size),), "detail")
+        for name, label in _MEMORY
+        if (size := getattr(sizes, name))
+    ]
+    place = f"At {sizes.line or '?'}, of {fmt.gibibytes(sizes.limit or 0)}"
+    rows.append(Row(place, (fmt.gibibytes(sizes.total or 0),), "total"))
     return Section("Device memory of a core", "measured", "at its fullest", rows=tuple(rows))

@@ -56,9 +56,7 @@ def report_for_job(
     if rehearsal is None:
         counters = _counters(job, describe)
         return report_of(describe, counters, full_scale, instances, batch, book, notes, user_calibration)
-    flown = FlightReport.of(describe, rehearsal, full_scale, instances, batch, book, user_calibration)
-    flown.price_notes = notes
-    return flown
+    return FlightReport.of(describe, rehearsal, full_scale, instances, batch, book, notes, user_calibration)
 
 
 def _counters(job: ReportableJob, describe: Mapping[str, Any]) -> Mapping[str, Any] | None:

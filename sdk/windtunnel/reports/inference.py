@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import date, datetime, timezone
 from typing import Any
 
@@ -32,38 +33,107 @@ _RULE = (
 )
 
 
+@dataclass(eq=False, repr=False)
 class PublishedInferenceReport(Report):
     """AWS's inference table beside its own arithmetic. ``table`` holds the figures."""
 
-    def __init__(self, table: InferenceTable, price_notes: tuple[str, ...] = ()) -> None:
-        """Built by `published`."""
-        self.table = table
-        self.price_notes = price_notes
+    table: InferenceTable
+    price_notes: tuple[str, ...] = ()
 
     def document(self) -> Document:
-        """The report as sections."""
-        return _document(self.table, self.price_notes)
+        """All rows: as printed, recomputed at AWS's price, and at the book's."""
+        rows: list[Row] = []
+        for mode in dict.fromkeys(row.mode for row in self.table.rows):
+            rows.append(Row(mode, (), "group"))
+            rows += [_row(row, self.table.price) for row in self.table.rows if row.mode == mode]
+        price = self.table.price
+        at_book = sum(row.agrees(price.usd_per_hour) for row in self.table.rows)
+        section = Section(
+            "Cost of a million inferences",
+            "published",
+            "US dollars",
+            ("size", "inf/s", "AWS", f"at {USD_PER_HOUR:g}", "", "book"),
+            tuple(rows),
+            (
+                f"size: batch size. AWS: as printed. at {USD_PER_HOUR:g}: {_FORMULA}, at the price that AWS's page "
+                f"used. {_RULE}.",
+                f"book: the same at the price book's {fmt.price(price.usd_per_hour)} ({price.offering}, "
+                f"{price.region}, {price.status}, since {price.effective_from}): {price.source}. At that price "
+                f"{at_book} of {len(self.table.rows)} rows agree.",
+                f"{self.table.to_the_digit} of {len(self.table.rows)} rows give the printed cost to the digit when the "
+                "printed throughput is taken as exact.",
+                *self.price_notes,
+            ),
+            label_header="model",
+        )
+        return Document(
+            f"AWS's published inference costs on {INSTANCE}",
+            SOURCE,
+            (
+                f"{self.table.agreeing} of {len(self.table.rows)} rows agree at the then price of ${USD_PER_HOUR:g} an "
+                "hour.",
+            ),
+            (section,),
+        )
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
-        return _data(self.table, self.price_notes)
+        """Plain data; US dollars for a million, errors in percent of the printed cost."""
+        return {
+            "schema": SCHEMA,
+            "source": SOURCE,
+            "published_on": PUBLISHED_ON.isoformat(),
+            "usd_per_hour": USD_PER_HOUR,
+            "formula": _FORMULA,
+            "agreement": _RULE,
+            "rows": [_row_data(row, self.table.price) for row in self.table.rows],
+            "agreeing": self.table.agreeing,
+            "to_the_digit": self.table.to_the_digit,
+            "book_price": price_data(self.table.price),
+            "price_notes": list(self.price_notes),
+        }
 
 
+@dataclass(eq=False, repr=False)
 class InferenceReport(Report):
     """The cost of a million inferences at a throughput that was given. ``cost`` holds the figures."""
 
-    def __init__(self, cost: InferenceCost, price_notes: tuple[str, ...] = ()) -> None:
-        """Built by `inference`."""
-        self.cost = cost
-        self.price_notes = price_notes
+    cost: InferenceCost
+    price_notes: tuple[str, ...] = ()
 
     def document(self) -> Document:
-        """The report as sections."""
-        return _own_document(self.cost, self.price_notes)
+        """A user's throughput as the cost of a million."""
+        price = self.cost.price
+        rows = (
+            Row("Throughput", (f"{self.cost.throughput_per_s:,g} inferences/s",)),
+            Row("Price of an hour", (f"{fmt.price(price.usd_per_hour)} {price.offering}",)),
+            Row("Since", (f"{price.effective_from}, {price.region}, {price.status}",)),
+            Row("A million inferences", (f"${self.cost.usd_per_million:.4g}",), "total"),
+        )
+        return Document(
+            f"Cost of inference on {price.instance_type}",
+            _FORMULA,
+            (),
+            (
+                Section(
+                    "A million inferences",
+                    "measured",
+                    "from the throughput that you gave, steady and for a whole instance",
+                    rows=rows,
+                    notes=(f"Price: {price.source}.", *_training_note(price), *self.price_notes),
+                ),
+            ),
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
-        return _own_data(self.cost, self.price_notes)
+        return {
+            "schema": SCHEMA,
+            "throughput_per_second": self.cost.throughput_per_s,
+            "usd_per_million": float(f"{self.cost.usd_per_million:.6g}"),
+            "formula": _FORMULA,
+            "price": price_data(self.cost.price),
+            "price_notes": [*_training_note(self.cost.price), *self.price_notes],
+        }
 
 
 def published(on: date | None = None, *, prices: PriceBook | None = None) -> PublishedInferenceReport:
@@ -105,96 +175,6 @@ def inference(
         return InferenceReport(InferenceCost(throughput_per_s, own))
     book, notes = book_and_notes(prices, None)
     return InferenceReport(InferenceCost(throughput_per_s, book.price(instance_type, on)), notes)
-
-
-def _document(table: InferenceTable, price_notes: tuple[str, ...] = ()) -> Document:
-    """All rows: as printed, recomputed at AWS's price, and at the book's."""
-    rows: list[Row] = []
-    for mode in dict.fromkeys(row.mode for row in table.rows):
-        rows.append(Row(mode, (), "group"))
-        rows += [_row(row, table.price) for row in table.rows if row.mode == mode]
-    price = table.price
-    at_book = sum(row.agrees(price.usd_per_hour) for row in table.rows)
-    section = Section(
-        "Cost of a million inferences",
-        "published",
-        "US dollars",
-        ("size", "inf/s", "AWS", f"at {USD_PER_HOUR:g}", "", "book"),
-        tuple(rows),
-        (
-            f"size: batch size. AWS: as printed. at {USD_PER_HOUR:g}: {_FORMULA}, at the price that AWS's page "
-            f"used. {_RULE}.",
-            f"book: the same at the price book's {fmt.price(price.usd_per_hour)} ({price.offering}, "
-            f"{price.region}, {price.status}, since {price.effective_from}): {price.source}. At that price "
-            f"{at_book} of {len(table.rows)} rows agree.",
-            f"{table.to_the_digit} of {len(table.rows)} rows give the printed cost to the digit when the printed "
-            "throughput is taken as exact.",
-            *price_notes,
-        ),
-        label_header="model",
-    )
-    return Document(
-        f"AWS's published inference costs on {INSTANCE}",
-        SOURCE,
-        (
-            f"{table.agreeing} of {len(table.rows)} rows agree at the then price of ${USD_PER_HOUR:g} an hour.",
-        ),
-        (section,),
-    )
-
-
-def _data(table: InferenceTable, price_notes: tuple[str, ...] = ()) -> dict[str, Any]:
-    """The same for machines; US dollars for a million, errors in percent of the printed cost."""
-    return {
-        "schema": SCHEMA,
-        "source": SOURCE,
-        "published_on": PUBLISHED_ON.isoformat(),
-        "usd_per_hour": USD_PER_HOUR,
-        "formula": _FORMULA,
-        "agreement": _RULE,
-        "rows": [_row_data(row, table.price) for row in table.rows],
-        "agreeing": table.agreeing,
-        "to_the_digit": table.to_the_digit,
-        "book_price": price_data(table.price),
-        "price_notes": list(price_notes),
-    }
-
-
-def _own_document(cost: InferenceCost, price_notes: tuple[str, ...] = ()) -> Document:
-    """A user's throughput as the cost of a million."""
-    price = cost.price
-    rows = (
-        Row("Throughput", (f"{cost.throughput_per_s:,g} inferences/s",)),
-        Row("Price of an hour", (f"{fmt.price(price.usd_per_hour)} {price.offering}",)),
-        Row("Since", (f"{price.effective_from}, {price.region}, {price.status}",)),
-        Row("A million inferences", (f"${cost.usd_per_million:.4g}",), "total"),
-    )
-    return Document(
-        f"Cost of inference on {price.instance_type}",
-        _FORMULA,
-        (),
-        (
-            Section(
-                "A million inferences",
-                "measured",
-                "from the throughput that you gave, steady and for a whole instance",
-                rows=rows,
-                notes=(f"Price: {price.source}.", *_training_note(price), *price_notes),
-            ),
-        ),
-    )
-
-
-def _own_data(cost: InferenceCost, price_notes: tuple[str, ...] = ()) -> dict[str, Any]:
-    """The same for machines."""
-    return {
-        "schema": SCHEMA,
-        "throughput_per_second": cost.throughput_per_s,
-        "usd_per_million": float(f"{cost.usd_per_million:.6g}"),
-        "formula": _FORMULA,
-        "price": price_data(cost.price),
-        "price_notes": [*_training_note(cost.price), *price_notes],
-    }
 
 
 def _row(row: PublishedInference, price: Price) -> Row:

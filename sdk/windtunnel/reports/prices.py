@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from datetime import date
 from typing import Any
 
@@ -26,22 +26,74 @@ _MEANINGS = {
 }
 
 
+@dataclass(eq=False, repr=False)
 class PricesReport(Report):
     """Dated prices with status and source. ``prices``: those shown; ``loaded``: the whole book."""
 
-    def __init__(self, prices: Sequence[Price], loaded: LoadedPrices, on: date | None) -> None:
-        """Built by `prices`."""
-        self.prices = tuple(prices)
-        self.loaded = loaded
-        self.on = on
+    prices: Sequence[Price]
+    loaded: LoadedPrices
+    on: date | None
 
     def document(self) -> Document:
-        """The report as sections."""
-        return _document(self.prices, self.loaded, self.on)
+        """A row a price, with its sources below."""
+        sources = {
+            source: index for index, source in enumerate(dict.fromkeys(p.source for p in self.prices), 1)
+        }
+        rows = tuple(
+            Row(
+                price.instance_type,
+                (
+                    fmt.price(price.usd_per_hour),
+                    price.region,
+                    _SHORT.get(price.offering, price.offering),
+                    str(price.effective_from),
+                    f"{price.status} {sources[price.source]}",
+                ),
+            )
+            for price in self.prices
+        )
+        statuses = dict.fromkeys(price.status for price in self.prices)
+        offerings = {price.offering for price in self.prices}
+        table = Section(
+            "Prices",
+            "published",
+            "US dollars an hour; the number behind the status is that of its source",
+            ("price", "region", "offering", "since", "status"),
+            rows,
+            (
+                *((_NEAREST,) if self.on else ()),
+                *(f"{short}: {name}." for name, short in _SHORT.items() if name in offerings),
+                *(f"{status}: {_MEANINGS[status]}." for status in statuses),
+            ),
+            label_header="instance",
+        )
+        kept = "built-in" if self.loaded.path is None else f"built-in, and fetched ones in {self.loaded.path}"
+        return Document(
+            "The price book",
+            f"in force on {self.on}" if self.on else "all dated entries",
+            (),
+            (
+                table,
+                Section("Sources", "text", notes=tuple(f"{index}: {source}." for source, index in sources.items())),
+                Section("Discounts are no prices", "text", notes=_claims()),
+                Section("Where the book comes from", "text", notes=(f"Entries: {kept}.", *self.loaded.notes)),
+            ),
+        )  # fmt: skip
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
-        return _data(self.prices, self.loaded, self.on)
+        """Plain data; US dollars an hour."""
+        return {
+            "schema": SCHEMA,
+            "on": self.on.isoformat() if self.on else None,
+            "prices": [price_data(price) for price in self.prices],
+            "claims": [
+                {"offering": offering, "up_to": claim.up_to, "words": claim.words, "source": claim.source}
+                for offering, claim in CLAIMS.items()
+            ],
+            "fetched_prices_in": str(self.loaded.path) if self.loaded.path else None,
+            "newest_fetch": _iso(self.loaded.book.newest_fetch),
+            "notes": list(self.loaded.notes),
+        }
 
 
 def prices(
@@ -76,7 +128,7 @@ def prices(
             f"regions: {places}. "
             "Others: windtunnel prices refresh --instances TYPE --region REGION."
         )
-    return PricesReport(chosen, loaded, on)
+    return PricesReport(tuple(chosen), loaded, on)
 
 
 def _in_force(loaded: LoadedPrices, name: str, on: date, region: str) -> Price | None:
@@ -84,67 +136,6 @@ def _in_force(loaded: LoadedPrices, name: str, on: date, region: str) -> Price |
         return loaded.book.price(name, on, region)
     except PriceUnknown:
         return None
-
-
-def _document(prices: Sequence[Price], loaded: LoadedPrices, on: date | None) -> Document:
-    """A row a price, with its sources below."""
-    sources = {source: index for index, source in enumerate(dict.fromkeys(p.source for p in prices), 1)}
-    rows = tuple(
-        Row(
-            price.instance_type,
-            (
-                fmt.price(price.usd_per_hour),
-                price.region,
-                _SHORT.get(price.offering, price.offering),
-                str(price.effective_from),
-                f"{price.status} {sources[price.source]}",
-            ),
-        )
-        for price in prices
-    )
-    statuses = dict.fromkeys(price.status for price in prices)
-    offerings = {price.offering for price in prices}
-    table = Section(
-        "Prices",
-        "published",
-        "US dollars an hour; the number behind the status is that of its source",
-        ("price", "region", "offering", "since", "status"),
-        rows,
-        (
-            *((_NEAREST,) if on else ()),
-            *(f"{short}: {name}." for name, short in _SHORT.items() if name in offerings),
-            *(f"{status}: {_MEANINGS[status]}." for status in statuses),
-        ),
-        label_header="instance",
-    )
-    kept = "built-in" if loaded.path is None else f"built-in, and fetched ones in {loaded.path}"
-    return Document(
-        "The price book",
-        f"in force on {on}" if on else "all dated entries",
-        (),
-        (
-            table,
-            Section("Sources", "text", notes=tuple(f"{index}: {source}." for source, index in sources.items())),
-            Section("Discounts are no prices", "text", notes=_claims()),
-            Section("Where the book comes from", "text", notes=(f"Entries: {kept}.", *loaded.notes)),
-        ),
-    )  # fmt: skip
-
-
-def _data(prices: Sequence[Price], loaded: LoadedPrices, on: date | None) -> dict[str, Any]:
-    """The same for machines; US dollars an hour."""
-    return {
-        "schema": SCHEMA,
-        "on": on.isoformat() if on else None,
-        "prices": [price_data(price) for price in prices],
-        "claims": [
-            {"offering": offering, "up_to": claim.up_to, "words": claim.words, "source": claim.source}
-            for offering, claim in CLAIMS.items()
-        ],
-        "fetched_prices_in": str(loaded.path) if loaded.path else None,
-        "newest_fetch": _iso(loaded.book.newest_fetch),
-        "notes": list(loaded.notes),
-    }
 
 
 def price_data(price: Price) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from windtunnel.priceperf import PublishedComparison, published_comparison
@@ -12,6 +13,7 @@ from windtunnel.rendering.document import Document, Row, Section
 from windtunnel.rendering.report import Report
 
 
+@dataclass(eq=False, repr=False)
 class PublishedReport(Report):
     """AWS's published table beside its own arithmetic, and as modelled from a rehearsal of that job.
 
@@ -20,65 +22,56 @@ class PublishedReport(Report):
         predicted: the same jobs, modelled.
     """
 
-    def __init__(self, table: PublishedComparison, predicted: Predictions) -> None:
-        """Built by `published`."""
-        self.table = table
-        self.predicted = predicted
+    table: PublishedComparison
+    predicted: Predictions
 
     def document(self) -> Document:
-        """The report as sections."""
-        return _document(self.table, self.predicted)
+        """The published table, its arithmetic, the later price, and the model held against it."""
+        return Document(
+            "AWS's published price/performance: BERT base on Amazon Polarity",
+            SOURCE,
+            (
+                f"trn1 saves {self.table.saving_printed_percent:.1f} % at the prices of 2022, "
+                f"{self.table.saving_later_percent:.1f} % with p4d's price of "
+                f"{self.table.later_price.effective_from:%Y}.",
+            ),
+            (_table(self.table), _ratios(self.table), _predicted(self.predicted)),
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
-        return _data(self.table, self.predicted)
+        return {
+            "schema": "windtunnel.published/1",
+            "source": SOURCE,
+            "rows": [_row_data(job) for job in (self.table.trn1, self.table.p4d)],
+            "iterations_faster_percent": round(self.table.faster_percent, 3),
+            "billable_shorter_percent": round(self.table.shorter_percent, 3),
+            "saving_percent": {
+                "published_costs": round(self.table.saving_printed_percent, 3),
+                "recomputed": round(self.table.saving_recomputed_percent, 3),
+                "with_later_p4d_price": round(self.table.saving_later_percent, 3),
+            },
+            "later_p4d_price": {
+                "usd_per_hour": self.table.later_price.usd_per_hour,
+                "effective_from": self.table.later_price.effective_from.isoformat(),
+                "status": self.table.later_price.status,
+                "region": self.table.later_price.region,
+                "source": self.table.later_price.source,
+                "cost_usd": round(self.table.p4d_later_usd, 3),
+            },
+            "rehearsed_on": HOST_CPU,
+            "modelled": [
+                item.as_dict() for item in (self.predicted.trn1, self.predicted.p4d, self.predicted.p4d_tf32)
+            ],
+            "modelled_cost_ratio": round(self.predicted.cost_ratio, 3),
+            "published_cost_ratio": round(self.predicted.published_cost_ratio, 3),
+            "cost_ratio_error_percent": round(100 * self.predicted.cost_ratio_error, 1),
+        }
 
 
 def published() -> PublishedReport:
     """AWS's price/performance table of trn1 against p4d, recomputed, and predicted from a rehearsal."""
     return PublishedReport(published_comparison(), predictions())
-
-
-def _document(table: PublishedComparison, predicted: Predictions) -> Document:
-    """The published table, its arithmetic, the later price, and the model held against it."""
-    return Document(
-        "AWS's published price/performance: BERT base on Amazon Polarity",
-        SOURCE,
-        (
-            f"trn1 saves {table.saving_printed_percent:.1f} % at the prices of 2022, "
-            f"{table.saving_later_percent:.1f} % with p4d's price of {table.later_price.effective_from:%Y}.",
-        ),
-        (_table(table), _ratios(table), _predicted(predicted)),
-    )
-
-
-def _data(table: PublishedComparison, predicted: Predictions) -> dict[str, Any]:
-    """The same figures for machines."""
-    return {
-        "schema": "windtunnel.published/1",
-        "source": SOURCE,
-        "rows": [_row_data(job) for job in (table.trn1, table.p4d)],
-        "iterations_faster_percent": round(table.faster_percent, 3),
-        "billable_shorter_percent": round(table.shorter_percent, 3),
-        "saving_percent": {
-            "published_costs": round(table.saving_printed_percent, 3),
-            "recomputed": round(table.saving_recomputed_percent, 3),
-            "with_later_p4d_price": round(table.saving_later_percent, 3),
-        },
-        "later_p4d_price": {
-            "usd_per_hour": table.later_price.usd_per_hour,
-            "effective_from": table.later_price.effective_from.isoformat(),
-            "status": table.later_price.status,
-            "region": table.later_price.region,
-            "source": table.later_price.source,
-            "cost_usd": round(table.p4d_later_usd, 3),
-        },
-        "rehearsed_on": HOST_CPU,
-        "modelled": [item.as_dict() for item in (predicted.trn1, predicted.p4d, predicted.p4d_tf32)],
-        "modelled_cost_ratio": round(predicted.cost_ratio, 3),
-        "published_cost_ratio": round(predicted.published_cost_ratio, 3),
-        "cost_ratio_error_percent": round(100 * predicted.cost_ratio_error, 1),
-    }
 
 
 def _row_data(job: PublishedJob) -> dict[str, Any]:

@@ -51,9 +51,9 @@ def diagnosed(counters: Any) -> dict[str, Any]:
 
 
 def test_findings_are_a_sequence_worst_first(diagnosed: dict[str, Any]) -> None:
-    """Structured: severity, line, message, advice, cost; whatever order the counters have."""
+    """Structured: severity, line, message, advice, seconds; whatever order the counters have."""
     found = diagnostics_of(diagnosed)
-    assert [(one.severity, one.line, one.cost) for one in found] == [
+    assert [(one.severity, one.line, one.seconds) for one in found] == [
         ("error", "c.py:1", 0.0),
         ("warning", "b.py:1", 1.0),
         ("note", "a.py:1", 9.0),

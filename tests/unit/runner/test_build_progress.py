@@ -20,28 +20,30 @@ class Clock:
         return self.now
 
 
-def test_steps_come_with_time_and_downloads_are_summed_up() -> None:
-    """Not 300 lines of pip, but what it is at and for how long; nothing of what the cache has."""
+def test_steps_come_with_time_and_what_is_being_downloaded() -> None:
+    """Not 100 lines of uv, but what it is at and for how long; nothing of what the cache has."""
     clock, said = Clock(), list[str]()
     report = BuildReport(said.append, clock)
     report.feed("Step 1/4 : FROM debian\n")
     report.feed("Step 2/4 : RUN apt-get update\n ---> Using cache\n ---> 0123456789ab\n")
-    report.feed("Step 3/4 : RUN sh pip-install.sh -r /opt/requirements-torch.txt\n")
+    report.feed("Step 3/4 : RUN sh install.sh -r /opt/requirements.txt\n")
     report.feed(" ---> Running in 0123456789ab\n")
-    for size in ("899.8 MB", "12 kB", "1.5 GB"):
-        clock.now += 9
-        report.feed(f"  Downloading torch-1.whl ({size})\n     ---- 1/1 MB\n")
+    report.feed("Downloading torch (858.1MiB)\nDownloading torchvision (7.7MiB)\n")
+    clock.now += 18
+    report.feed(" Downloaded torchvision\n")
     clock.now += 60
-    report.feed("\x1b[91mSuccessfully installed a-1 b-2 c-3\x1b[0m\n")
+    report.feed(" Downloaded torch\n\x1b[91mInstalled 113 packages in 586ms\x1b[0m\n + torch==2.9.0\n")
+    report.feed("Left out: 16 packages\n")
     assert said == [
-        "[0:00] step 3/4: installing torch and torch_xla (the large one: minutes)",
-        "[0:18] step 3/4 is at 18 s: 2 packages, 900 MB downloaded",
-        "[1:27] 3 packages installed",
+        "[0:00] step 3/4: installing torch, torch_xla, the SageMaker toolkit, transformers (the large one)",
+        "[0:18] step 3/4 is at 18 s: downloading torch (858.1MiB)",
+        "[1:18] Installed 113 packages in 586ms",
+        "[1:18] Left out: 16 packages",
     ]
 
 
 def test_a_silent_step_is_reported_as_going_on() -> None:
-    """Unpacking 7 GB says nothing for a minute."""
+    """Compiling to byte code says nothing."""
     clock, said = Clock(), list[str]()
     report = BuildReport(said.append, clock)
     report.feed("Step 1/1 : RUN apt-get update\n ---> Running in 0123456789ab\n")

@@ -52,9 +52,17 @@ def test_variables_win_over_pips_files_and_later_files_over_earlier(tmp_path: Pa
 
 
 def test_folders_of_this_host_are_no_index_for_a_container() -> None:
-    """A file:// index means nothing there and would fail the build."""
-    environment = {"PIP_EXTRA_INDEX_URL": "file:///srv/simple http://index.test/ /srv/wheels"}
-    assert host_network(environment, []).pip == {"PIP_EXTRA_INDEX_URL": "http://index.test/"}
+    """They mean nothing there and would fail the build; what they hold is handed over by who can read them."""
+    environment = {
+        "PIP_EXTRA_INDEX_URL": "file:///srv/a%20simple http://index.test/ /srv/wheels",
+        "PIP_FIND_LINKS": "/srv/more http://links.test/",
+    }
+    network = host_network(environment, [])
+    assert network.pip == {
+        "PIP_EXTRA_INDEX_URL": "http://index.test/",
+        "PIP_FIND_LINKS": "http://links.test/",
+    }
+    assert network.folders == (Path("/srv/a simple"), Path("/srv/wheels"), Path("/srv/more"))
 
 
 def test_a_broken_pip_file_is_passed_over(tmp_path: Path) -> None:

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import io
+import socket
+import subprocess
 import tarfile
+import threading
+import time
 from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -13,7 +18,7 @@ from windtunnel_local.runner.docker.base import LOCAL_BASE, REGISTRY_BASE, choos
 from windtunnel_local.runner.docker.image import image_tag, index_answers
 from windtunnel_local.runner.docker.settings import DockerSettings
 from windtunnel_local.runner.process.simulator import console_scripts
-from windtunnel_local.runner.sources import build_context, containers_folder, content_hash
+from windtunnel_local.runner.sources import build_context, containers_folder, content_hash, cpu_wheels
 
 
 @pytest.fixture
@@ -21,7 +26,8 @@ def containers(tmp_path: Path) -> Path:
     """A small containers/ folder."""
     files = {
         "training/Dockerfile": "FROM debian",
-        "training/pip-install.sh": "pip",
+        "training/install.sh": "uv",
+        "training/requirements.txt": "# why\ntorch==2.9.0\ntorchvision==0.24.0\nwheel\n",
         "neuron_sim/pyproject.toml": "[project]",
         "neuron_sim/neuron_sim/__init__.py": "",
     }
@@ -42,7 +48,8 @@ def test_the_context_is_training_with_the_simulator_beside_it(containers: Path) 
     """As the Dockerfile's COPY lines name it; an empty CA bundle where the host has none."""
     assert names(build_context(containers, None)) == [
         "Dockerfile",
-        "pip-install.sh",
+        "install.sh",
+        "requirements.txt",
         "neuron_sim/neuron_sim/__init__.py",
         "neuron_sim/pyproject.toml",
         "build-inputs/ca-bundle.crt",
@@ -61,13 +68,34 @@ def test_the_hosts_ca_bundle_is_sent_but_does_not_change_the_hash(containers: Pa
     assert content_hash(containers) == before
 
 
+def test_cpu_builds_that_the_host_keeps_are_sent(containers: Path, tmp_path: Path) -> None:
+    """Of the versions that the image pins, for its Python and processor: the build sees no folder of its host."""
+    wheels, index, files = (tmp_path / name for name in ("wheels", "index", "files"))
+    for folder in (wheels, index / "torchvision", files):
+        folder.mkdir(parents=True)
+    torch = wheels / "torch-2.9.0+cpu-cp311-cp311-manylinux_2_28_x86_64.whl"
+    vision = files / "torchvision-0.24.0+cpu-cp311-cp311-linux_x86_64.whl"
+    others = ("torch-2.9.0", "torch-2.9.0+cu128", "torch-2.13.0+cpu", "torchaudio-2.9.0+cpu")
+    for file in (torch, vision, *(wheels / f"{name}-cp311-cp311-linux_x86_64.whl" for name in others)):
+        file.write_text(file.name)
+    (wheels / "torch-2.9.0+cpu-cp312-cp312-linux_x86_64.whl").touch()
+    (index / "torchvision" / "index.html").write_text(
+        '<a href="../../files/torchvision-0.24.0%2Bcpu-cp311-cp311-linux_x86_64.whl#sha256=0">torchvision</a>'
+        '<a href="http://index.test/torchvision-0.24.0+cpu-cp311-cp311-linux_x86_64.whl">elsewhere</a>'
+    )
+    found = cpu_wheels(containers, [wheels, index, tmp_path / "none"])
+    assert sorted(found) == sorted([torch, vision])
+    sent = names(build_context(containers, None, found))
+    assert {f"build-inputs/{torch.name}", f"build-inputs/{vision.name}"} < set(sent)
+
+
 @pytest.mark.parametrize(
     "change",
     [
         lambda c: (c / "neuron_sim/neuron_sim/__init__.py").write_text("x = 1"),
         lambda c: (c / "neuron_sim/neuron_sim/new.py").write_text(""),
-        lambda c: (c / "training/pip-install.sh").chmod(0o755),
-        lambda c: (c / "training/pip-install.sh").rename(c / "training/other.sh"),
+        lambda c: (c / "training/install.sh").chmod(0o755),
+        lambda c: (c / "training/install.sh").rename(c / "training/other.sh"),
     ],
 )
 def test_every_change_of_a_source_changes_the_hash(
@@ -165,3 +193,58 @@ def test_the_test_image_is_tagged_beside_the_training_image(image: str, test_ima
 def test_an_index_that_does_not_answer_is_done_without(url: str) -> None:
     """The build goes on with the default index."""
     assert not index_answers(url)
+
+
+def test_an_index_has_a_moment_to_answer() -> None:
+    """One that takes the connection and says nothing does not hold up the build."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        started = time.monotonic()
+        assert not index_answers(f"http://127.0.0.1:{silent.getsockname()[1]}/whl/cpu", timeout_s=0.2)
+        assert time.monotonic() - started < 2
+
+
+def test_an_index_with_torch_answers(tmp_path: Path) -> None:
+    """Asked for its page of torch, with the name and password of its address."""
+    asked = []
+
+    class Index(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked.append((self.path, self.headers["Authorization"]))
+            self.send_response(200 if self.path == "/whl/cpu/torch/" else 404)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Index) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        host = f"127.0.0.1:{server.server_port}"
+        assert index_answers(f"http://user:sesame@{host}/whl/cpu/")
+        assert not index_answers(f"http://{host}/whl/none")
+        server.shutdown()
+    assert asked[0] == ("/whl/cpu/torch/", "Basic dXNlcjpzZXNhbWU=")
+
+
+def test_uv_finds_packages_where_pip_would() -> None:
+    """It reads no pip.conf: pip's variables become its own, unless those are set; empty ones say nothing."""
+    pip = {
+        "PIP_INDEX_URL": "https://user:se$ame@index.test/simple",
+        "PIP_EXTRA_INDEX_URL": "https://a.test/ https://b.test/",
+        "PIP_FIND_LINKS": "/srv/a  /srv/b",
+        "PIP_TRUSTED_HOST": "",
+        "PIP_CERT": "/srv/ca.crt",
+        "UV_HTTP_TIMEOUT": "7",
+        "PIP_DEFAULT_TIMEOUT": "180",
+    }
+    script = f". {containers_folder()}/training/uv-env.sh; env"
+    run = subprocess.run(["/bin/sh", "-c", script], env=pip, capture_output=True, text=True, check=True)
+    found = dict(line.split("=", 1) for line in run.stdout.splitlines())
+    assert {name: value for name, value in found.items() if name.startswith(("UV_", "SSL_"))} == {
+        "UV_DEFAULT_INDEX": "https://user:se$ame@index.test/simple",
+        "UV_INDEX": "https://a.test/ https://b.test/",
+        "UV_FIND_LINKS": "/srv/a,/srv/b",
+        "UV_HTTP_TIMEOUT": "7",
+        "UV_INDEX_STRATEGY": "unsafe-best-match",
+        "SSL_CERT_FILE": "/srv/ca.crt",
+    }

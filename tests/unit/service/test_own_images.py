@@ -157,7 +157,7 @@ def test_the_log_says_once_which_image_runs(world: World) -> None:
 def test_what_the_image_holds_is_read_from_its_sources() -> None:
     """The versions that the log names are those that the image is built from."""
     text = image_contents(containers_folder())
-    pinned = (containers_folder() / "training" / "requirements-torch.txt").read_text()
+    pinned = (containers_folder() / "training" / "requirements.txt").read_text()
     for part in text.split(", ")[:2]:
         name, version = part.split(" ")
         assert f"{'torch' if name == 'PyTorch' else name}=={version}\n" in pinned

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from neuron_sim.collectives.operation import Groups, Operation, communicator, kernel, of_xlac, ranks_of
+from neuron_sim.collectives.operation import Groups, Operation, Tensors, as_list, kernel, of_xlac, ranks_of
 from neuron_sim.device.transfer import assign, to_device, to_host
 
 
@@ -17,7 +17,7 @@ def _gathered(
     hosts = to_host(values)
     with Operation("all_gather", hosts, groups, f" dim={dim}") as operation:
         operation.expect_shards(shard_count)
-        gathered = [communicator().all_gather(host, operation.group) for host in hosts]
+        gathered = [operation.communicator.all_gather(host, operation.group) for host in hosts]
     return [torch.cat(list(rows.unbind(0)), dim=dim) for rows in gathered]
 
 
@@ -36,25 +36,16 @@ def one(
 
 
 @of_xlac
-def into(output: torch.Tensor, value: torch.Tensor, token: Any, *where: Any) -> Any:
-    """`_xla_all_gather_out`. ``where``: as `_gathered` takes it, then whether to pin the layout."""
-    assign(output, _gathered([value], *where[:3])[0])
-    return token
-
-
-@of_xlac
 def several(values: Sequence[torch.Tensor], token: Any, *where: Any) -> list[Any]:
-    """`_xla_all_gather_coalesced`; ``where``: see `into`."""
+    """`_xla_all_gather_coalesced`. ``where``: as `_gathered` takes it, then whether to pin the layout."""
     results = _gathered(values, *where[:3])
-    return [*(to_device(result, value) for result, value in zip(results, values, strict=True)), token]
+    return [*map(to_device, results, values), token]
 
 
 @of_xlac
-def several_into(
-    outputs: Sequence[torch.Tensor], values: Sequence[torch.Tensor], token: Any, *where: Any
-) -> Any:
-    """`_xla_all_gather_coalesced_out`; ``where``: see `into`."""
-    for output, result in zip(outputs, _gathered(values, *where[:3]), strict=True):
+def into(outputs: Tensors, values: Tensors, token: Any, *where: Any) -> Any:
+    """`_xla_all_gather_out` and `_xla_all_gather_coalesced_out`; ``where``: see `several`."""
+    for output, result in zip(as_list(outputs), _gathered(as_list(values), *where[:3]), strict=True):
         assign(output, result)
     return token
 

@@ -6,22 +6,14 @@ from collections.abc import Sequence
 
 import torch
 
-from neuron_sim.collectives.operation import (
-    Groups,
-    Operation,
-    communicator,
-    kernel,
-    of_xlac,
-    ranks_of,
-    reduction_of,
-)
+from neuron_sim.collectives.operation import Groups, Operation, kernel, of_xlac, ranks_of, reduction_of
 from neuron_sim.device import malloc, transfer
 
 
 def _reduced(reduce_type: str, tensor: torch.Tensor, scale: float, groups: Groups) -> torch.Tensor:
     (host,) = transfer.to_host([tensor])
     with Operation("all_reduce", [host], groups, f" {reduce_type}") as operation:
-        result = communicator().all_reduce(host, reduce_type, operation.group)
+        result = operation.communicator.all_reduce(host, reduce_type, operation.group)
     return transfer.to_device(result if scale == 1.0 else (result * scale).to(host.dtype), tensor)
 
 
@@ -49,7 +41,7 @@ def in_place(
         for dtype in dict.fromkeys(host.dtype for host in hosts):
             indices = [index for index, host in enumerate(hosts) if host.dtype == dtype]
             flat, parts = transfer.join([hosts[index] for index in indices])
-            communicator().all_reduce_(flat, reduce_type, operation.group)
+            operation.communicator.all_reduce_(flat, reduce_type, operation.group)
             if scale != 1.0:
                 flat.mul_(scale) if dtype.is_floating_point else flat.copy_(flat * scale)
             for index, part in zip(indices, parts, strict=True):

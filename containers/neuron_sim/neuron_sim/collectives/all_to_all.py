@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from neuron_sim.collectives.operation import Groups, Operation, communicator, kernel, of_xlac, ranks_of
+from neuron_sim.collectives.operation import Groups, Operation, kernel, of_xlac, ranks_of
 from neuron_sim.device.transfer import to_device, to_host
 
 
@@ -18,7 +18,9 @@ def _exchanged(
     detail = f" split={split_dimension} concat={concat_dimension}"
     with Operation("all_to_all", [host], groups, detail) as operation:
         operation.expect_shards(split_count)
-        received = communicator().all_to_all(operation.parts_of(host, split_dimension), operation.group)
+        received = operation.communicator.all_to_all(
+            operation.parts_of(host, split_dimension), operation.group
+        )
     return to_device(torch.cat(list(received.unbind(0)), dim=concat_dimension), value)
 
 

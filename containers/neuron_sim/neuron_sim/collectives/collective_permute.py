@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from neuron_sim.collectives.operation import Groups, Operation, communicator, kernel, of_xlac, ranks_of
+from neuron_sim.collectives.operation import Groups, Operation, kernel, of_xlac, ranks_of
 from neuron_sim.device import world
 from neuron_sim.device.transfer import to_device, to_host
 
@@ -18,8 +18,10 @@ def one(value: torch.Tensor, token: Any, pairs: Groups) -> tuple[torch.Tensor, A
     members = sorted({int(rank) for pair in pairs for rank in pair})
     if world.me().rank not in members:
         return to_device(torch.zeros_like(host), value), token
-    with Operation("collective_permute", [host], [members], f" {[list(pair) for pair in pairs]}"):
-        result = communicator().permute(host, pairs)
+    with Operation(
+        "collective_permute", [host], [members], f" {[list(pair) for pair in pairs]}"
+    ) as operation:
+        result = operation.communicator.permute(host, pairs)
     return to_device(result, value), token
 
 
@@ -28,6 +30,6 @@ def broadcast(tensor: torch.Tensor, source: int, group_name: str) -> torch.Tenso
     """`_c10d_functional::broadcast`; ``source`` counts within the group."""
     ranks = ranks_of(group_name)
     (host,) = to_host([tensor])
-    with Operation("broadcast", [host], [ranks], f" from {ranks[source]}"):
-        result = communicator().permute(host, [[ranks[source], rank] for rank in ranks])
+    with Operation("broadcast", [host], [ranks], f" from {ranks[source]}") as operation:
+        result = operation.communicator.permute(host, [[ranks[source], rank] for rank in ranks])
     return to_device(result, tensor)

@@ -7,7 +7,7 @@ import functools
 import time
 import zlib
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import torch
 
@@ -20,6 +20,7 @@ from neuron_sim.interconnect.communicator import Communicator
 
 F = TypeVar("F", bound=Callable[..., Any])
 Groups = Sequence[Sequence[int]]
+Tensors: TypeAlias = torch.Tensor | Sequence[torch.Tensor]
 
 _current: settings.Settings | None = None
 _communicator: Communicator | None = None
@@ -99,19 +100,20 @@ class Operation:
         """``tensors``: what this rank brings, on the host. ``groups``: none for all ranks."""
         self._kind = kind
         self._bytes = sum(tensor.numel() * tensor.element_size() for tensor in tensors)
-        self.group = communicator().group_of(groups)
+        self.communicator = communicator()
+        self.group = self.communicator.group_of(groups)
         self._what = f"{kind}{detail} of {shapes_of(tensors)} ({self._bytes} bytes){self._among()}"
         self._started = 0.0
 
     def __enter__(self) -> Operation:
         self._started = time.perf_counter()
         # Compared in the first meeting of what follows.
-        communicator().announce(self.group, f"{self._what} at {script_lines.calling_line()}")
+        self.communicator.announce(self.group, f"{self._what} at {script_lines.calling_line()}")
         return self
 
     def __exit__(self, *exception: object) -> None:
         if exception[0] is None:
-            communicator().settle()
+            self.communicator.settle()
             recorder.collective(self._kind, self._bytes, time.perf_counter() - self._started)
 
     def expect_shards(self, shard_count: int) -> None:
@@ -135,6 +137,11 @@ class Operation:
         """The order counts: it is the order of gathered parts. All ranks go without saying."""
         everyone = self.group == list(range(world.me().world_size))
         return "" if everyone else f" in group {self.group}"
+
+
+def as_list(tensors: Tensors) -> Sequence[torch.Tensor]:
+    """One tensor, or several, as several."""
+    return [tensors] if isinstance(tensors, torch.Tensor) else tensors
 
 
 def ranks_of(group_name: str) -> list[int]:

@@ -10,7 +10,8 @@ import torch
 from neuron_sim.collectives.operation import (
     Groups,
     Operation,
-    communicator,
+    Tensors,
+    as_list,
     kernel,
     of_xlac,
     ranks_of,
@@ -33,51 +34,26 @@ def _scattered(
         operation.expect_shards(shard_count)
         for host in hosts:
             parts = operation.parts_of(host, dim)
-            reduced = communicator().reduce_scatter(parts, reduce_type, operation.group)
+            reduced = operation.communicator.reduce_scatter(parts, reduce_type, operation.group)
             results.append(reduced if scale == 1.0 else (reduced * scale).to(host.dtype))
     return results
 
 
 @of_xlac
-def one(
-    reduce_type: str, value: torch.Tensor, token: Any, scale: float, *where: Any
-) -> tuple[torch.Tensor, Any]:
-    """`_xla_reduce_scatter`. ``where``: dimension, count of shards, groups, and what pins layouts and channels."""
-    (result,) = _scattered(reduce_type, [value], scale, *where[:3])
-    return to_device(result, value), token
+def one_or_several(reduce_type: str, values: Tensors, token: Any, scale: float, *where: Any) -> list[Any]:
+    """`_xla_reduce_scatter` and `_xla_reduce_scatter_coalesced`: the results, and the token behind them.
+
+    ``where``: dimension, count of shards, groups, and what pins layouts and channels.
+    """
+    results = _scattered(reduce_type, as_list(values), scale, *where[:3])
+    return [*map(to_device, results, as_list(values)), token]
 
 
 @of_xlac
-def into(
-    reduce_type: str, output: torch.Tensor, value: torch.Tensor, token: Any, scale: float, *where: Any
-) -> Any:
-    """`_xla_reduce_scatter_out`; ``where``: see `one`."""
-    (result,) = _scattered(reduce_type, [value], scale, *where[:3])
-    assign(output, result)
-    return token
-
-
-@of_xlac
-def several(
-    reduce_type: str, values: Sequence[torch.Tensor], token: Any, scale: float, *where: Any
-) -> list[Any]:
-    """`_xla_reduce_scatter_coalesced`; ``where``: see `one`."""
-    results = _scattered(reduce_type, values, scale, *where[:3])
-    return [*(to_device(result, value) for result, value in zip(results, values, strict=True)), token]
-
-
-@of_xlac
-def several_into(
-    reduce_type: str,
-    outputs: Sequence[torch.Tensor],
-    values: Sequence[torch.Tensor],
-    token: Any,
-    scale: float,
-    *where: Any,
-) -> Any:
-    """`_xla_reduce_scatter_coalesced_out`; ``where``: see `one`."""
-    results = _scattered(reduce_type, values, scale, *where[:3])
-    for output, result in zip(outputs, results, strict=True):
+def into(reduce_type: str, outputs: Tensors, values: Tensors, token: Any, scale: float, *where: Any) -> Any:
+    """`_xla_reduce_scatter_out` and `_xla_reduce_scatter_coalesced_out`; ``where``: see `one_or_several`."""
+    results = _scattered(reduce_type, as_list(values), scale, *where[:3])
+    for output, result in zip(as_list(outputs), results, strict=True):
         assign(output, result)
     return token
 

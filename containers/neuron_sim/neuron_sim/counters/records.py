@@ -14,8 +14,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-import torch
-
 from neuron_sim.settings import Identity, Settings
 
 if TYPE_CHECKING:
@@ -54,6 +52,7 @@ class Records:
 
 def start(me: Identity, current: Settings) -> dict[str, Any]:
     """Who counts, and what is simulated."""
+    import torch
     import torch_xla
 
     return {

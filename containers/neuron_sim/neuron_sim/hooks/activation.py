@@ -17,7 +17,8 @@ from types import ModuleType
 _DEVICE_TYPE = "NEURON"
 _CLIENT = "CPU"
 
-# In the C environment beside PJRT_DEVICE=CPU, which processes that this one starts inherit: it was not a wish.
+# Processes that this one starts inherit PJRT_DEVICE=CPU of the C environment. This variable beside it tells them
+# that nobody has asked for the CPU.
 _MARK = "NEURON_SIM_DEVICE"
 
 # The last module that `torch_xla/__init__.py` imports: all that we replace parts of is loaded by then.
@@ -110,7 +111,7 @@ def _separate_device_type() -> None:
 
 
 def _configure_process() -> None:
-    """What torch_neuronx does too: the Neuron variables that torchrun's ranks imply. Once: they build on each other."""
+    """Set the Neuron variables that torchrun's ranks imply, as torch_neuronx does. Once: a second time would fail."""
     global _configured
     if _configured:
         return

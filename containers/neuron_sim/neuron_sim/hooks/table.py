@@ -177,13 +177,13 @@ def _collectives() -> Iterator[Hook]:
     yield Hook("_XLAC:_xla_all_gather", instead=all_gather.one)
     yield Hook("_XLAC:_xla_all_gather_out", instead=all_gather.into)
     yield Hook("_XLAC:_xla_all_gather_coalesced", instead=all_gather.several)
-    yield Hook("_XLAC:_xla_all_gather_coalesced_out", instead=all_gather.several_into)
+    yield Hook("_XLAC:_xla_all_gather_coalesced_out", instead=all_gather.into)
     yield Hook("_c10d_functional::all_gather_into_tensor", instead=all_gather.functional)
 
-    yield Hook("_XLAC:_xla_reduce_scatter", instead=reduce_scatter.one)
+    yield Hook("_XLAC:_xla_reduce_scatter", instead=reduce_scatter.one_or_several)
     yield Hook("_XLAC:_xla_reduce_scatter_out", instead=reduce_scatter.into)
-    yield Hook("_XLAC:_xla_reduce_scatter_coalesced", instead=reduce_scatter.several)
-    yield Hook("_XLAC:_xla_reduce_scatter_coalesced_out", instead=reduce_scatter.several_into)
+    yield Hook("_XLAC:_xla_reduce_scatter_coalesced", instead=reduce_scatter.one_or_several)
+    yield Hook("_XLAC:_xla_reduce_scatter_coalesced_out", instead=reduce_scatter.into)
     yield Hook("_c10d_functional::reduce_scatter_tensor", instead=reduce_scatter.functional)
 
     yield Hook("_XLAC:_xla_all_to_all", instead=all_to_all.one)

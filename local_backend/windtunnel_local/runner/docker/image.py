@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import tempfile
-import urllib.error
-import urllib.request
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import IO, Literal
+from urllib.parse import urlsplit
 
 import docker
+import requests
 from docker.errors import ImageNotFound
 
 from windtunnel_local.runner.docker.base import ensure_base
@@ -21,7 +23,7 @@ from windtunnel_local.runner.docker.client import Engine, engine_errors
 from windtunnel_local.runner.docker.progress import BuildReport, with_ticks
 from windtunnel_local.runner.docker.settings import DockerSettings
 from windtunnel_local.runner.host_network import HostNetwork
-from windtunnel_local.runner.sources import build_context, containers_folder, content_hash
+from windtunnel_local.runner.sources import build_context, containers_folder, content_hash, cpu_wheels
 from windtunnel_local.service.ground.errors import RunnerError
 from windtunnel_local.service.ground.ports import Progress
 
@@ -108,9 +110,11 @@ def build_image(
             progress(f"{status.image} is current.")
             return status
         base = ensure_base(client, settings.base_image, progress)
+        wheels = cpu_wheels(containers_folder(), network.folders)
         arguments = _build_arguments(settings, network, progress)
+        context = build_context(containers_folder(), network.ca_bundle, wheels)
         progress(f"Building {status.image} on {base}")
-        _run_build(client, status, target, {**arguments, "BASE_IMAGE": base}, network.ca_bundle, progress)
+        _run_build(client, status, target, {**arguments, "BASE_IMAGE": base}, context, progress)
         _prune(client)
         status = image_status(settings, target, engine)
         progress(f"{status.image} is ready ({(status.size_bytes or 0) / 1e9:.1f} GB).")
@@ -122,7 +126,7 @@ def _run_build(
     wanted: ImageStatus,
     target: Target,
     arguments: dict[str, str],
-    ca_bundle: Path | None,
+    context: IO[bytes],
     progress: Progress,
 ) -> None:
     report = BuildReport(progress)
@@ -131,7 +135,7 @@ def _run_build(
         # The engine's classic builder: every engine has it, and it needs no plugin on this side.
         # The network is the host's, so that its proxies on loopback and its resolver work.
         output = client.api.build(
-            fileobj=build_context(containers_folder(), ca_bundle),
+            fileobj=context,
             custom_context=True,
             tag=wanted.image,
             target=target,
@@ -158,41 +162,50 @@ def _run_build(
 
 def _next_step(output: str, arguments: dict[str, str]) -> str:
     if "no space left" in output.lower():
-        return "The disk of the Docker engine is full: free 15 GB (`docker system df`) and build again."
-    if "CERTIFICATE_VERIFY_FAILED" in output:
+        return "The disk of the Docker engine is full: free 8 GB (`docker system df`) and build again."
+    if "CERTIFICATE_VERIFY_FAILED" in output or "UnknownIssuer" in output:
         return (
             "A proxy inspects TLS here: set SSL_CERT_FILE to a file with its CA certificate, "
             "then run `windtunnel image build` again."
         )
     if "PIP_INDEX_URL" in arguments or "PIP_EXTRA_INDEX_URL" in arguments:
-        return "Check that PIP_INDEX_URL and PIP_EXTRA_INDEX_URL answer; then `windtunnel image build` again."
+        return (
+            "Check that PIP_INDEX_URL, PIP_EXTRA_INDEX_URL and WINDTUNNEL_TORCH_INDEX_URL answer; "
+            "then `windtunnel image build` again."
+        )
     return "Steps that succeeded are kept: run `windtunnel image build` again to go on from there."
 
 
 def _build_arguments(settings: DockerSettings, network: HostNetwork, progress: Progress) -> dict[str, str]:
     arguments = network.build_arguments()
     url = settings.torch_index_url
-    if url and index_answers(url):
-        progress(f"CPU-only torch: {url}")
+    if url and index_answers(url, network.ca_bundle):
+        progress(f"torch: its CPU build, from {urlsplit(url).hostname}")
         extra = arguments.get("PIP_EXTRA_INDEX_URL", "")
         arguments["PIP_EXTRA_INDEX_URL"] = f"{url} {extra}".strip()
     elif url:
         progress(
-            f"{url} does not answer within {_INDEX_TIMEOUT_S:.0f} s: torch comes with CUDA libraries (7 GB)."
+            f"torch: {urlsplit(url).hostname} did not answer within {_INDEX_TIMEOUT_S:.0f} s; taking pip's"
         )
     return arguments
 
 
-def index_answers(url: str) -> bool:
-    """Whether a package index has a page for torch; at most 3 seconds."""
-    page = url.rstrip("/") + "/torch/"
-    if not page.startswith(("http://", "https://")):
-        return False
-    try:
-        with urllib.request.urlopen(page, timeout=_INDEX_TIMEOUT_S) as answer:  # noqa: S310 - scheme checked above
-            return bool(answer.status == 200)
-    except (urllib.error.URLError, OSError, ValueError):
-        return False
+def index_answers(url: str, ca_bundle: Path | None = None, timeout_s: float = _INDEX_TIMEOUT_S) -> bool:
+    """Whether a package index has a page for torch. Blocks for at most ``timeout_s``."""
+    answers: list[bool] = []
+
+    def ask() -> None:
+        with contextlib.suppress(requests.RequestException, ValueError):
+            page = f"{url.rstrip('/')}/torch/"
+            verify = str(ca_bundle) if ca_bundle else True
+            with requests.get(page, stream=True, timeout=timeout_s, verify=verify) as answer:
+                answers.append(answer.ok)
+
+    # In a thread: nothing else bounds how long a name is looked up.
+    thread = threading.Thread(target=ask, name="index probe", daemon=True)
+    thread.start()
+    thread.join(timeout_s)
+    return answers == [True]
 
 
 def _prune(client: docker.DockerClient) -> None:

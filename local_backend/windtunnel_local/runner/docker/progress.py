@@ -1,4 +1,4 @@
-"""An image build's output as a few lines for a person: steps with their time, downloads summed up."""
+"""An image build's output as a few lines for a person: steps with their time, and what they wait for."""
 
 from __future__ import annotations
 
@@ -15,13 +15,11 @@ from windtunnel_local.service.ground.ports import Progress
 _REPORT_EVERY_S = 15.0
 _TAIL_LINES = 20
 _TITLES = (
-    ("requirements-torch", "installing torch and torch_xla (the large one: minutes)"),
-    ("requirements.txt", "installing the SageMaker toolkit, transformers, datasets"),
+    ("requirements.txt", "installing torch, torch_xla, the SageMaker toolkit, transformers (the large one)"),
     ("neuron_sim", "installing the NeuronCore simulator"),
     ("apt-get", "installing system packages"),
     ("test-tools", "installing test tools"),
 )
-_UNITS = {"kB": 1e-3, "MB": 1.0, "GB": 1e3}
 
 
 class BuildReport:
@@ -33,8 +31,7 @@ class BuildReport:
         self._started = clock()
         self._step_started = self._reported = self._started
         self._step = self._title = ""
-        self._packages = 0
-        self._megabytes = 0.0
+        self._downloads: dict[str, str] = {}
         self._tail: deque[str] = deque(maxlen=_TAIL_LINES)
 
     @property
@@ -54,30 +51,24 @@ class BuildReport:
                 self._begin(step.group(1), step.group(2))
             elif line.startswith("---> Running in") and self._title:
                 self._say(f"step {self._step}: {self._title}")  # not said of a step from the cache
-            elif re.match(r"Downloading .* \(", line):
-                self._count(line)
-            elif line.startswith("Successfully installed"):
-                self._say(f"{len(line.split()) - 2} packages installed")
+            elif line.startswith("Downloading "):
+                self._downloads[line.split()[1]] = line.partition(" ")[2]
+            elif line.startswith("Downloaded "):
+                self._downloads.pop(line.split()[1], None)
+            elif line.startswith(("Installed ", "Left out: ")):
+                self._say(line)
         self.tick()
 
     def tick(self) -> None:
         """Report a long step as still going; call it now and then when there is no output."""
         if self._clock() - self._reported >= _REPORT_EVERY_S and self._step:
-            downloads = (
-                f": {self._packages} packages, {self._megabytes:,.0f} MB downloaded" if self._packages else ""
-            )
+            downloads = f": downloading {', '.join(self._downloads.values())}" if self._downloads else ""
             self._say(f"step {self._step} is at {self._clock() - self._step_started:.0f} s{downloads}")
 
     def _begin(self, number: str, instruction: str) -> None:
-        self._step, self._step_started, self._packages, self._megabytes = number, self._clock(), 0, 0.0
+        self._step, self._step_started, self._downloads = number, self._clock(), {}
         title = next((title for mark, title in _TITLES if mark in instruction), "preparing")
         self._title = title if instruction.startswith("RUN") else ""
-
-    def _count(self, line: str) -> None:
-        self._packages += 1
-        size = re.search(r"\(([\d.]+) ([kMG]B)\)", line)
-        if size:
-            self._megabytes += float(size.group(1)) * _UNITS[size.group(2)]
 
     def _say(self, text: str) -> None:
         self._reported = self._clock()

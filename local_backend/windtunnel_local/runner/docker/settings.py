@@ -1,7 +1,7 @@
 """What the `docker` runner is told by the environment, besides what every runner is told.
 
     WINDTUNNEL_BASE_IMAGE       what the training image is built on (chosen by what can be reached)
-    WINDTUNNEL_TORCH_INDEX_URL  an index of CPU-only torch builds to prefer when it answers
+    WINDTUNNEL_TORCH_INDEX_URL  an index to prefer for torch when it answers (PyTorch's own, of CPU builds)
 
 docker-py reads DOCKER_HOST and its companions; `host_network` reads proxies, CA bundle and pip's options.
 """
@@ -14,6 +14,8 @@ from pathlib import Path
 from windtunnel_local.runner.host_network import HostNetwork, host_network
 from windtunnel_local.runner.kind import RunnerSettings
 from windtunnel_local.runner.variables import Variables
+
+_TORCH_INDEX_URL = "https://download.pytorch.org/whl/cpu"
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,6 @@ def docker_settings(settings: RunnerSettings) -> DockerSettings:
         settings.home,
         settings.image,
         given.text("WINDTUNNEL_BASE_IMAGE"),
-        given.text("WINDTUNNEL_TORCH_INDEX_URL"),
+        given.text("WINDTUNNEL_TORCH_INDEX_URL") or _TORCH_INDEX_URL,
         host_network(settings.environment),
     )

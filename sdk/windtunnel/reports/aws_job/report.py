@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from windtunnel.errors import ConfigurationError
@@ -33,6 +33,7 @@ from windtunnel.reports.modelled.instances import shown_beside
 from windtunnel.user_calibration import CalibrationStore, loaded
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class FlightReport(PricePerformance):
     """The report of a job on AWS. ``flight``: its figures, predicted and real; ``rehearsal``: from which."""
 
@@ -48,6 +49,7 @@ class FlightReport(PricePerformance):
         instances: Sequence[str] | None,
         batch: BatchRule,
         book: PriceBook,
+        price_notes: tuple[str, ...],
         user_calibration: CalibrationStore | None,
     ) -> FlightReport:
         """Arguments and errors are `for_job.report_for_job`'s."""
@@ -72,18 +74,18 @@ class FlightReport(PricePerformance):
             shown[0] if shown else _estimate(flight, workload, full_scale, describe, calibration.corrections)
         )
         facts = measured.collect(describe, None)
-        report = cls(
+        return cls(
             facts,
             workload,
             comparison,
             full_scale,
             None,
             book,
+            price_notes=price_notes,
             notes=calibration.notes(comparison.estimates) + ((seen,) if stored != calibration else ()),
+            flight=check_flight(flight, own, _price(book, flight, facts)),
+            rehearsal=name,
         )
-        report.flight = check_flight(flight, own, _price(book, flight, facts))
-        report.rehearsal = name
-        return report
 
     def document(self) -> Document:
         """The report as sections: what was predicted and what it took follow the bill."""

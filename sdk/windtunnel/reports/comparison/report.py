@@ -9,6 +9,7 @@ Both take a rehearsed job, its counters, or a described `Workload`, and return w
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
 from typing import Any
@@ -46,40 +47,26 @@ from windtunnel.user_calibration import STORED, CalibrationStore, loaded
 SCHEMA = "windtunnel.comparison/1"
 
 
+@dataclass(eq=False, repr=False)
 class ComparisonReport(Report):
     """One job on several instances.
 
     Attributes:
         comparison: times, costs, intervals; one estimate an instance.
-        decisions: one a date of prices: who is cheapest, with which probability, and where it turns.
         scalings: a table an instance, where asked for.
         price_notes: of which day the prices are, and how old the newest one fetched from AWS is.
         notes: what is read first: the user's own calibration, where it is in the figures.
     """
 
-    def __init__(
-        self,
-        title: str,
-        workload: Workload,
-        comparison: Comparison,
-        full_scale: FullScale,
-        prices: PriceBook,
-        on: date | None,
-        scalings: tuple[Scaling, ...] = (),
-        price_notes: Sequence[str] = (),
-        notes: tuple[str, ...] = (),
-    ) -> None:
-        """Built by `compare`."""
-        self.notes = notes
-        self.title = title
-        self.workload = workload
-        self.comparison = comparison
-        self.full_scale = full_scale
-        self.decisions: tuple[Decision, ...] = decisions(comparison)
-        self.scalings = scalings
-        self.price_notes = tuple(price_notes)
-        self._prices = prices
-        self._on = on
+    title: str
+    workload: Workload
+    comparison: Comparison
+    full_scale: FullScale
+    prices: PriceBook
+    on: date | None
+    scalings: tuple[Scaling, ...] = ()
+    price_notes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         """What was compared."""
@@ -87,11 +74,16 @@ class ComparisonReport(Report):
         return f"<ComparisonReport of {self.title} on {names}; print it to read it>"
 
     @cached_property
+    def decisions(self) -> tuple[Decision, ...]:
+        """One a date of prices: which is cheapest, how surely, and where that turns."""
+        return decisions(self.comparison)
+
+    @cached_property
     def sensitivity(self) -> tuple[SensitivityRow, ...]:
         """One thing changed at a time, at the newest prices compared. Computed when first asked for."""
         days = [on for on, _ in self.comparison.costs]
-        day = self._on or (max(days) if days else None)
-        return sensitivity(self.workload, self.comparison, self.full_scale, prices=self._prices, on=day)
+        day = self.on or (max(days) if days else None)
+        return sensitivity(self.workload, self.comparison, self.full_scale, prices=self.prices, on=day)
 
     def document(self) -> Document:
         """The report as sections."""

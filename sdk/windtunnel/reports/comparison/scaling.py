@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import date
 from typing import Any, Literal
 
@@ -28,14 +29,13 @@ _MODES = {
 }
 
 
+@dataclass(eq=False, repr=False)
 class ScalingReport(Report):
-    """One job on more and more instances. ``scaling`` holds the figures."""
+    """One job on more and more instances. ``scaling`` holds the figures; ``notes`` are read first."""
 
-    def __init__(self, title: str, scaling: Scaling, notes: tuple[str, ...] = ()) -> None:
-        """Built by `scaling`. ``notes`` are read first."""
-        self.notes = notes
-        self.title = title
-        self.scaling = scaling
+    title: str
+    scaling: Scaling
+    notes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         """What was scaled."""

@@ -171,14 +171,7 @@ def _table(comparison: Comparison, full_scale: FullScale, tokens: int | None) ->
     rows += [
         row("Training steps", lambda e: f"{e.steps:,}"),
         row("Time in steps", lambda e: fmt.modelled_seconds(e.train_s), "total"),
-        Row("Fixed, billed", (), "group"),
-    ]
-    for index, fixed in enumerate(estimates[0].fixed):
-        if fixed.billed:
-            rows.append(row(fixed.name, _fixed(index), "detail"))
-    rows += [
-        row("Billable", lambda e: fmt.modelled_seconds(e.billable_s), "total"),
-        row("interval", lambda e: modelled_part.span(e.billable_interval_s, fmt.modelled_seconds), "detail"),
+        *modelled_part.billable_rows(estimates),
     ]
     for on, costs in comparison.costs:
         rows += modelled_part.cost_rows(f"Cost on {on}", costs)
@@ -188,7 +181,7 @@ def _table(comparison: Comparison, full_scale: FullScale, tokens: int | None) ->
     return Section(
         "Modelled",
         "modelled",
-        f"{_job(full_scale)}; {BATCH_RULES[comparison.batch_rule]}",
+        f"{modelled_part.size_words(full_scale)}; {BATCH_RULES[comparison.batch_rule]}",
         tuple(label(item) for item in estimates),
         tuple(rows),
     )
@@ -228,10 +221,6 @@ def _split_rows(row: Callable[[str, Callable[[Estimate], str]], Row]) -> list[Ro
 
 def _part(name: str) -> Callable[[Estimate], str]:
     return lambda item: fmt.modelled_seconds(item.step.parts[name])
-
-
-def _fixed(index: int) -> Callable[[Estimate], str]:
-    return lambda item: fmt.modelled_seconds(item.fixed[index].seconds)
 
 
 def _million_row(name: str, estimates: Sequence[Estimate], costs: Sequence[Cost | None], tokens: int) -> Row:
@@ -314,11 +303,6 @@ def _trust(comparison: Comparison, workload: Workload) -> Section:
             "these errors, so expect somewhat larger ones."
         )
     notes += modelled_part.outside_notes(comparison.estimates)
-    unknown = dict.fromkeys(name for item in comparison.estimates for name in item.range_check.unknown)
-    if unknown:
-        notes.append(
-            f"Not checked against the calibrated range, because not known here: {', '.join(unknown)}."
-        )
     notes.append(
         "Probability: the logarithm of each cost is normal on either side of its middle, a tenth beyond each "
         "end of the interval; errors of two instances are independent, but the time that the script prepares is "
@@ -336,11 +320,7 @@ def _assumptions(comparison: Comparison, workload: Workload, price_notes: Sequen
         *_chosen(workload, shown),
         *(f"{item.name}: {item.meaning}." for item in meanings),
         *modelled_part.host_notes(workload),
-        *dict.fromkeys(
-            f"{fixed.name.capitalize()}: {fixed.basis}."
-            for fixed in shown[0].fixed
-            if fixed.name != "evaluation"
-        ),
+        *modelled_part.fixed_notes(shown[0]),
         "A million samples and tokens: of training steps alone, without fixed costs.",
         *price_notes,
         *modelled_part.price_notes(comparison),
@@ -379,11 +359,3 @@ def _chosen(workload: Workload, shown: Sequence[Estimate]) -> Iterator[str]:
         if getattr(workload, name) == "auto":
             each = (f"{getattr(i.training, name)} on {label(i)}" for i in shown if i.training is not None)
             yield f"{name.capitalize()} not given: {', '.join(each)}, by {basis}."
-
-
-def _job(full_scale: FullScale) -> str:
-    text = f"{full_scale.train_samples:,} samples x {full_scale.epochs:,} epoch"
-    text += "s" if full_scale.epochs > 1 else ""
-    if full_scale.evaluation_samples:
-        text += f", {full_scale.evaluation_samples:,} evaluated after each"
-    return text

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import asdict
 from datetime import date, datetime
 from typing import Any
 
@@ -17,6 +18,7 @@ from windtunnel.priceperf import (
     spot_savings_percent,
 )
 from windtunnel.priceperf.money.prices import HOME_REGION
+from windtunnel.priceperf.workload.counters import Counters, Steps
 from windtunnel.rendering import format as fmt
 from windtunnel.rendering.document import Row, Section
 from windtunnel.session.local_server import DEFAULT_ACCOUNT
@@ -27,57 +29,79 @@ def ran_here(describe: Mapping[str, Any]) -> bool:
     return f":{DEFAULT_ACCOUNT}:" in str(describe.get("TrainingJobArn"))
 
 
-def collect(describe: Mapping[str, Any], counters: Mapping[str, Any] | None) -> dict[str, Any]:
+def collect(describe: Mapping[str, Any], counters: Counters | None) -> dict[str, Any]:
     """The measured figures by name, units in the names; a figure nobody measured is absent."""
+    facts = {**({} if counters is None else _counted(counters)), **_described(describe)}
+    facts["where"] = "local" if counters is not None or ran_here(describe) else "aws"
+    return facts
+
+
+def _described(describe: Mapping[str, Any]) -> dict[str, Any]:
+    """What DescribeTrainingJob says."""
     resources = describe.get("ResourceConfig") or {}
-    train = _mapping(counters, "train")
-    steps, samples, spent = (fmt.number(train, key) for key in ("steps", "samples", "seconds"))
-    flops = sum(fmt.number(_mapping(train, "flops"), dtype) or 0.0 for dtype in _mapping(train, "flops"))
-    collectives = _mapping(train, "collectives")
-    payload = sum(fmt.number(_mapping(collectives, kind), "bytes") or 0.0 for kind in collectives)
-    graphs, clock = _mapping(counters, "graphs"), _mapping(counters, "seconds")
-    told = counters or {}
-    job = describe.get("TrainingJobName") or _text(told, "job")
+    job, started = describe.get("TrainingJobName"), describe.get("TrainingStartTime")
     facts = {
-        "job": None if job is None else fmt.name(job),
+        "job": job and fmt.name(job),
         "status": describe.get("TrainingJobStatus"),
-        "where": "local" if counters or ran_here(describe) else "aws",
         "region": _region(str(describe.get("TrainingJobArn", ""))),
-        "instance_type": resources.get("InstanceType") or _text(told, "instance_type"),
-        "instance_count": resources.get("InstanceCount") or _count(fmt.number(told, "instance_count")),
+        "instance_type": resources.get("InstanceType"),
+        "instance_count": resources.get("InstanceCount"),
         "instance_groups": [
             {"instance_type": group["InstanceType"], "instance_count": group["InstanceCount"]}
             for group in resources.get("InstanceGroups") or []
         ]
-        or _told_groups(told),
-        "instance_cores": _count(fmt.number(told, "instance_cores")),
-        "cores_used": _count(fmt.number(told, "cores_used")),
-        "local_cores": _count(fmt.number(told, "local_cores")),
-        "training_seconds": describe.get("TrainingTimeInSeconds") or fmt.number(clock, "training_total"),
+        or None,
+        "training_seconds": describe.get("TrainingTimeInSeconds") or None,
         "billable_seconds": describe.get("BillableTimeInSeconds"),
-        "retained_billable_seconds": fmt.number(
-            _mapping(describe, "WarmPoolStatus"), "ResourceRetainedBillableTimeInSeconds"
+        "retained_billable_seconds": (describe.get("WarmPoolStatus") or {}).get(
+            "ResourceRetainedBillableTimeInSeconds"
         ),
-        "training_start": _day(describe.get("TrainingStartTime")),
+        "training_start": started.date().isoformat() if isinstance(started, datetime) else None,
         "spot": bool(describe.get("EnableManagedSpotTraining", False)),
-        "spot_simulated": _mapping(counters, "spot") or None,
-        "steps": _count(steps),
-        "samples": _count(samples),
-        "samples_per_step_per_core": fmt.number(train, "samples_per_step_per_core"),
-        "samples_per_second": samples / spent if samples and spent else None,
-        "median_step_seconds": fmt.number(train, "median_step_seconds"),
-        "step_seconds_total": spent,
-        "collective_seconds_total": fmt.number(train, "collective_seconds"),
-        "input_wait_seconds_total": fmt.number(train, "input_wait_seconds"),
-        "flops_per_step_per_core": flops / steps if steps and flops else None,
-        "collective_bytes_per_step_per_core": payload / steps if steps else None,
-        "graphs": _count(fmt.number(graphs, "count")),
-        "graphs_cached": _count(fmt.number(graphs, "cached")),
-        "compile_seconds": fmt.number(graphs, "compile_seconds"),
-        "first_step_after_seconds": fmt.number(clock, "first_step_after"),
-        "device_memory_peak_bytes": fmt.number(counters or {}, "device_memory_peak_bytes"),
     }
     return {key: value for key, value in facts.items() if value is not None}
+
+
+def _counted(counters: Counters) -> dict[str, Any]:
+    """What the simulator counted."""
+    groups = [asdict(group) for group in counters.instance_groups or ()]
+    facts = {
+        "job": counters.job and fmt.name(counters.job),
+        "instance_type": counters.instance_type,
+        "instance_count": counters.instance_count,
+        "instance_groups": [group for group in groups if all(group.values())] or None,
+        "instance_cores": counters.instance_cores,
+        "cores_used": counters.cores_used,
+        "local_cores": counters.local_cores,
+        "training_seconds": counters.seconds.training_total,
+        "spot_simulated": counters.spot
+        and {key: value for key, value in asdict(counters.spot).items() if value is not None},
+        **({} if counters.train is None else _trained(counters.train)),
+        "graphs": counters.graphs.count,
+        "graphs_cached": counters.graphs.cached,
+        "compile_seconds": counters.graphs.compile_seconds,
+        "first_step_after_seconds": counters.seconds.first_step_after,
+        "device_memory_peak_bytes": counters.device_memory_peak_bytes,
+    }
+    return {key: value for key, value in facts.items() if value is not None}
+
+
+def _trained(train: Steps) -> dict[str, Any]:
+    """What the training steps were."""
+    flops = sum(train.flops.values())
+    return {
+        "steps": train.steps,
+        "samples": train.samples,
+        "samples_per_step_per_core": train.samples_per_step_per_core,
+        "samples_per_second": train.samples / train.seconds if train.samples and train.seconds else None,
+        "median_step_seconds": train.median_step_seconds,
+        "step_seconds_total": train.seconds,
+        "collective_seconds_total": train.collective_seconds,
+        "input_wait_seconds_total": train.input_wait_seconds,
+        "flops_per_step_per_core": flops / train.steps if flops else None,
+        "collective_bytes_per_step_per_core": sum(use.bytes for use in train.collectives.values())
+        / train.steps,
+    }
 
 
 def section(facts: Mapping[str, Any]) -> Section:
@@ -90,7 +114,7 @@ def section(facts: Mapping[str, Any]) -> Section:
             "Nothing was charged: billable seconds follow AWS's rule on this machine's clock, "
             "which says nothing of trn1's speed."
         )
-    discount = fmt.number(_mapping(facts, "spot_simulated"), "discount_assumed")
+    discount = facts.get("spot_simulated", {}).get("discount_assumed")
     if discount is not None:
         notes.append(
             f"Managed spot training is simulated: billable seconds assume that spot capacity saves "
@@ -244,41 +268,6 @@ def _of_core_memory(facts: Mapping[str, Any]) -> str:
     known = {CATALOG[kind].core_memory_gib if kind in CATALOG else None for kind, _ in _groups(facts)}
     (memory, *others) = known
     return "" if others or memory is None else f" of {memory:g} GiB a core"
-
-
-def _mapping(values: Mapping[str, Any] | None, key: str) -> Mapping[str, Any]:
-    value = (values or {}).get(key)
-    return value if isinstance(value, Mapping) else {}
-
-
-def _text(values: Mapping[str, Any], key: str) -> str | None:
-    value = values.get(key)
-    return value if isinstance(value, str) else None
-
-
-def _told_groups(counters: Mapping[str, Any]) -> list[dict[str, Any]] | None:
-    """The instance groups in the counters; None without any that can be read."""
-    listed = counters.get("instance_groups")
-    found = [
-        {"instance_type": kind, "instance_count": int(count)}
-        for group in (listed if isinstance(listed, list) else ())
-        if isinstance(group, Mapping)
-        and (kind := _text(group, "instance_type"))
-        and (count := fmt.number(group, "instance_count"))
-    ]
-    return found or None
-
-
-def _count(value: float | None) -> float | None:
-    """A whole number as such: 120, not 120.0."""
-    return int(value) if value is not None and value.is_integer() else value
-
-
-def _day(value: object) -> str | None:
-    """A day as ISO text; Describe gives a datetime through boto3, Unix seconds on the wire."""
-    if isinstance(value, datetime):
-        return value.date().isoformat()
-    return None
 
 
 def subtitle(facts: Mapping[str, Any]) -> str:

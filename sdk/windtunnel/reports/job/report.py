@@ -9,7 +9,7 @@ each cost with its price and the price's date.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from datetime import date
 from typing import Any, Protocol
 
@@ -23,13 +23,14 @@ from windtunnel.priceperf import (
     PricePerfError,
     compare,
 )
+from windtunnel.priceperf.workload.counters import Counters
 from windtunnel.prices.cache import book_and_notes
 from windtunnel.rehearsal import trn_precision
 from windtunnel.rendering.document import Document, Section
 from windtunnel.rendering.plots.chart import Chart
 from windtunnel.rendering.plots.style import ThemeName
 from windtunnel.rendering.report import Report
-from windtunnel.reports.diagnostics import Diagnostics, diagnostics_of, for_report
+from windtunnel.reports.diagnostics import Diagnostics, for_report
 from windtunnel.reports.job import measured as measured_part
 from windtunnel.reports.modelled import sections as modelled_part
 from windtunnel.reports.modelled.breakdown_chart import breakdown_chart
@@ -53,40 +54,31 @@ class ReportableJob(Protocol):
         ...
 
 
+@dataclass(eq=False, repr=False)
 class PricePerformance(Report):
     """The report of one job.
 
     Attributes:
         measured: figures of the run, by name with units; nothing modelled.
+        workload: what it is modelled from.
         comparison: what is modelled; None when there is nothing to model from.
+        full_scale: the size of the real job; None: as rehearsed.
         unavailable: why there is no comparison.
+        prices: the price list.
         diagnostics: what to change in the script; None without counters.
         notes: what is read first: the user's own calibration, where it is in the figures.
         price_notes: of which day the prices are, and how old the newest one fetched from AWS is.
     """
 
-    def __init__(
-        self,
-        measured: Mapping[str, Any],
-        workload: CountedWorkload | None,
-        comparison: Comparison | None,
-        full_scale: FullScale | None,
-        unavailable: str | None,
-        prices: PriceBook,
-        diagnostics: Diagnostics | None = None,
-        price_notes: Sequence[str] = (),
-        notes: tuple[str, ...] = (),
-    ) -> None:
-        """Built by `report_for_job` and `report_for_counters`."""
-        self.price_notes = tuple(price_notes)
-        self.notes = notes
-        self.measured = dict(measured)
-        self.comparison = comparison
-        self.full_scale = full_scale
-        self.unavailable = unavailable
-        self._workload = workload
-        self._prices = prices
-        self.diagnostics = diagnostics
+    measured: Mapping[str, Any]
+    workload: CountedWorkload | None
+    comparison: Comparison | None
+    full_scale: FullScale | None
+    unavailable: str | None
+    prices: PriceBook
+    diagnostics: Diagnostics | None = None
+    price_notes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         """The job's name and how much is known."""
@@ -97,16 +89,16 @@ class PricePerformance(Report):
         """The report as sections."""
         facts = self.measured
         sections: list[Section] = [measured_part.section(facts)]
-        bill = measured_part.bill(facts, self._prices)
+        bill = measured_part.bill(facts, self.prices)
         if bill is not None:
             sections.append(bill)
         if self.diagnostics is not None and (change := for_report(self.diagnostics)) is not None:
             sections.append(change)
         headline = self.notes
-        if self.comparison is not None and self._workload is not None:
+        if self.comparison is not None and self.workload is not None:
             headline += modelled_part.not_modelled(self.comparison)
             headline += modelled_part.headline(self.comparison, self.full_scale)
-            sections += modelled_part.sections(self.comparison, self._workload, self.full_scale)
+            sections += modelled_part.sections(self.comparison, self.workload, self.full_scale)
         elif facts["where"] == "local":
             sections.append(Section("Modelled", "modelled", notes=(f"Nothing: {self.unavailable}",)))
         if self.price_notes and (self.comparison is not None or bill is not None):
@@ -167,7 +159,6 @@ def report_for_counters(
         UnknownInstance: one of ``instances`` has no figures.
         PriceUnknown: the book has no price of any of them on ``prices_on``.
     """
-    CountedWorkload.from_counters(counters)
     book, notes = book_and_notes(prices, prices_on)
     return report_of({}, counters, full_scale, instances, batch, book, notes, user_calibration)
 
@@ -179,22 +170,33 @@ def report_of(
     instances: Sequence[str] | None,
     batch: BatchRule,
     book: PriceBook,
-    price_notes: Sequence[str],
+    price_notes: tuple[str, ...],
     user_calibration: CalibrationStore | None,
 ) -> PricePerformance:
-    """The report of a described job with its counters; either may be empty."""
-    facts = measured_part.collect(describe, counters)
-    if counters is None:
-        return PricePerformance(
-            facts, None, None, full_scale, "the job left no counters.", book, None, price_notes
-        )
-    found = diagnostics_of(counters)
+    """The report of a described job with its counters; either may be empty.
+
+    Raises:
+        InvalidCounters: there are only counters, and they cannot be modelled.
+    """
+    told, reason = None, "the job left no counters."
+    try:
+        told = None if counters is None else Counters.read(counters)
+    except PricePerfError as error:
+        if not describe:
+            raise
+        reason = str(error)
+    facts = measured_part.collect(describe, told)
+    if told is None:
+        return PricePerformance(facts, None, None, full_scale, reason, book, None, price_notes)
+    found = Diagnostics(told)
     if len({group["instance_type"] for group in facts.get("instance_groups", [])}) > 1:
         reason = "the job ran on instance groups of several types, and only one type is modelled."
         return PricePerformance(facts, None, None, full_scale, reason, book, found, price_notes)
     try:
-        workload = CountedWorkload.from_counters(counters)
+        workload = CountedWorkload.from_counters(told)
     except PricePerfError as error:
+        if not describe:
+            raise
         return PricePerformance(facts, None, None, full_scale, str(error), book, found, price_notes)
     calibration = loaded(user_calibration)
     try:

@@ -131,15 +131,7 @@ def _time_and_cost(
         row("Training steps", lambda e: f"{e.steps:,}"),
         row("Time in steps", lambda e: fmt.modelled_seconds(e.train_s), "total"),
         row("interval", lambda e: span(e.train_interval_s, fmt.modelled_seconds), "detail"),
-        Row("Fixed, billed", (), "group"),
-    ]
-    names = [item.name for item in estimates[0].fixed]
-    for index, name in enumerate(names):
-        if estimates[0].fixed[index].billed:
-            rows.append(row(name, _fixed(index), "detail"))
-    rows += [
-        row("Billable", lambda e: fmt.modelled_seconds(e.billable_s), "total"),
-        row("interval", lambda e: span(e.billable_interval_s, fmt.modelled_seconds), "detail"),
+        *billable_rows(estimates),
         row("Not billed: start", lambda e: fmt.modelled_seconds(e.fixed[0].seconds)),
     ]
     for on, costs in comparison.costs:
@@ -154,8 +146,21 @@ def _time_and_cost(
     )  # fmt: skip
 
 
-def _fixed(index: int) -> Callable[[Estimate], str]:
-    return lambda item: fmt.modelled_seconds(item.fixed[index].seconds)
+def billable_rows(estimates: Sequence[Estimate]) -> list[Row]:
+    """The fixed costs that are billed, then the billable time with its interval."""
+    fixed = [
+        Row(costs[0].name, tuple(fmt.modelled_seconds(cost.seconds) for cost in costs), "detail")
+        for costs in zip(*(item.fixed for item in estimates), strict=True)
+        if costs[0].billed
+    ]
+    billable = tuple(fmt.modelled_seconds(item.billable_s) for item in estimates)
+    ends = tuple(span(item.billable_interval_s, fmt.modelled_seconds) for item in estimates)
+    return [
+        Row("Fixed, billed", (), "group"),
+        *fixed,
+        Row("Billable", billable, "total"),
+        Row("interval", ends, "detail"),
+    ]
 
 
 def cost_rows(title: str, costs: Sequence[Cost | None]) -> list[Row]:
@@ -229,11 +234,6 @@ def _trust(comparison: Comparison, workload: CountedWorkload) -> Section:
     for calibration in used_calibrations(comparison):
         notes.append(calibration_note(calibration, workload))
     notes += outside_notes(comparison.estimates)
-    unknown = list(dict.fromkeys(name for item in comparison.estimates for name in item.range_check.unknown))
-    if unknown:
-        notes.append(
-            f"Not checked against the calibrated range, because not known here: {', '.join(unknown)}."
-        )
     return Section("How far to trust it", "text", notes=tuple(notes))
 
 
@@ -243,16 +243,22 @@ def used_calibrations(comparison: Comparison) -> tuple[Calibration, ...]:
 
 
 def outside_notes(estimates: Sequence[Estimate]) -> list[str]:
-    """What lies outside the calibrated range, in words; the same reasons in one note."""
+    """What lies outside the calibrated range, or cannot be told, in words; the same reasons in one note."""
     outside: dict[tuple[str, ...], list[str]] = {}
     for item in estimates:
         if item.range_check.outside:
             outside.setdefault(item.range_check.outside, []).append(_short(item.name))
-    return [
+    notes = [
         f"OUTSIDE THE CALIBRATED RANGE on {' and '.join(names)}: {'; '.join(reasons)}. "
         f"{'Its interval is' if len(names) == 1 else 'Their intervals are'} widened."
         for reasons, names in ((why, list(dict.fromkeys(each))) for why, each in outside.items())
     ]
+    unknown = dict.fromkeys(name for item in estimates for name in item.range_check.unknown)
+    if unknown:
+        notes.append(
+            f"Not checked against the calibrated range, because not known here: {', '.join(unknown)}."
+        )
+    return notes
 
 
 def calibration_note(calibration: Calibration, workload: Workload) -> str:
@@ -307,14 +313,16 @@ def _assumptions(comparison: Comparison, workload: Workload) -> Section:
         *host_notes(workload),
         "Bytes, attention and sample length as rehearsed. Waiting for input is not modelled. "
         "Steps without optimizer count as evaluation.",
-        *dict.fromkeys(
-            f"{fixed.name.capitalize()}: {fixed.basis}."
-            for fixed in shown[0].fixed
-            if fixed.name != "evaluation"
-        ),
+        *fixed_notes(shown[0]),
     ]
     notes += price_notes(comparison)
     return Section("Assumptions", "text", notes=tuple(notes))
+
+
+def fixed_notes(item: Estimate) -> tuple[str, ...]:
+    """What each fixed cost is based on; evaluation is modelled as steps are."""
+    fixed = [cost for cost in item.fixed if cost.name != "evaluation"]
+    return tuple(dict.fromkeys(f"{cost.name.capitalize()}: {cost.basis}." for cost in fixed))
 
 
 def price_notes(comparison: Comparison) -> list[str]:
@@ -347,7 +355,12 @@ def host_notes(workload: Workload) -> tuple[str, ...]:
 def _job_text(workload: CountedWorkload, full_scale: FullScale | None) -> str:
     if full_scale is None:
         return f"exactly what was rehearsed: {workload.samples:,} samples"
-    text = f"the real job: {full_scale.train_samples:,} samples x {full_scale.epochs:,} epoch"
+    return f"the real job: {size_words(full_scale)}"
+
+
+def size_words(full_scale: FullScale) -> str:
+    """``3,600,000 samples x 2 epochs``."""
+    text = f"{full_scale.train_samples:,} samples x {full_scale.epochs:,} epoch"
     text += "s" if full_scale.epochs > 1 else ""
     if full_scale.evaluation_samples:
         text += f", {full_scale.evaluation_samples:,} evaluated after each"

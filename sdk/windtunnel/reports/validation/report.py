@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, fields
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from windtunnel.priceperf import CALIBRATIONS
@@ -29,16 +29,34 @@ SCHEMA = "windtunnel.validation/1"
 _DIGITS = 6
 
 
+@dataclass(eq=False, repr=False)
 class ValidationReport(Report):
     """The price model held against published rows. ``validation`` holds the figures."""
 
-    def __init__(self, validation: Validation) -> None:
-        """Built by `validated`."""
-        self.validation = validation
+    validation: Validation
 
     def document(self) -> Document:
-        """The report as sections."""
-        return _document(self.validation)
+        """Every row, the summary, the constants and what the figures do not say."""
+        sections = [
+            _rows_section(calibration.label, rows)
+            for key, calibration in CALIBRATIONS.items()
+            if (rows := [row for row in self.validation.rows if row.calibration == key])
+        ]
+        if self.validation.summaries:
+            sections.append(_summary_section(self.validation))
+        if self.validation.not_predicted:
+            sections.append(_not_predicted(self.validation))
+        notes = tuple(_row_notes(self.validation))
+        if notes:
+            sections.append(Section("Notes on rows", "text", notes=notes))
+        sections += [_constants_section(), Section("What this says", "text", notes=_reading(self.validation))]
+        source = "the rows of the calibration" if self.validation.built_in else "the rows of a file"
+        return Document(
+            "The price model against published throughputs",
+            f"{len(self.validation.rows)} rows: {source}; {len(self.validation.not_predicted)} not predicted",
+            tuple(_headline(self.validation)),
+            tuple(sections),
+        )
 
     def charts(self) -> tuple[Chart, ...]:
         """``published``: predicted against published, and ``errors``, row by row."""
@@ -48,8 +66,20 @@ class ValidationReport(Report):
         return "no row has both a prediction and a published figure."
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
-        return _data(self.validation)
+        """Plain data: errors in percent of the published throughput, throughputs in sequences per second."""
+        return {
+            "schema": SCHEMA,
+            "built_in": self.validation.built_in,
+            "rows": [_row_data(row) for row in self.validation.rows],
+            "summary": {
+                **{summary.calibration: _summary_data(summary) for summary in self.validation.summaries},
+                "rows": len(self.validation.rows),
+                "not_predicted": len(self.validation.not_predicted),
+                "interval_nominal_percent": round(COVERAGE * 100, 3),
+                "version_floor_percent": round(VERSION_SPREAD * 100, 3),
+            },
+            "constants": {key: _constants_data(key) for key in CALIBRATIONS},
+        }
 
 
 def validated(table: Sequence[Mapping[str, Any]] | None = None) -> ValidationReport:
@@ -60,47 +90,6 @@ def validated(table: Sequence[Mapping[str, Any]] | None = None) -> ValidationRep
             that cannot be predicted carries the reason.
     """
     return ValidationReport(validate_built_in() if table is None else validate_rows(read_rows(table)))
-
-
-def _document(validation: Validation) -> Document:
-    """Every row, the summary, the constants and what the figures do not say."""
-    sections = [
-        _rows_section(calibration.label, rows)
-        for key, calibration in CALIBRATIONS.items()
-        if (rows := [row for row in validation.rows if row.calibration == key])
-    ]
-    if validation.summaries:
-        sections.append(_summary_section(validation))
-    if validation.not_predicted:
-        sections.append(_not_predicted(validation))
-    notes = tuple(_row_notes(validation))
-    if notes:
-        sections.append(Section("Notes on rows", "text", notes=notes))
-    sections += [_constants_section(), Section("What this says", "text", notes=_reading(validation))]
-    source = "the rows of the calibration" if validation.built_in else "the rows of a file"
-    return Document(
-        "The price model against published throughputs",
-        f"{len(validation.rows)} rows: {source}; {len(validation.not_predicted)} not predicted",
-        tuple(_headline(validation)),
-        tuple(sections),
-    )
-
-
-def _data(validation: Validation) -> dict[str, Any]:
-    """Plain data: errors in percent of the published throughput, throughputs in sequences per second."""
-    return {
-        "schema": SCHEMA,
-        "built_in": validation.built_in,
-        "rows": [_row_data(row) for row in validation.rows],
-        "summary": {
-            **{summary.calibration: _summary_data(summary) for summary in validation.summaries},
-            "rows": len(validation.rows),
-            "not_predicted": len(validation.not_predicted),
-            "interval_nominal_percent": round(COVERAGE * 100, 3),
-            "version_floor_percent": round(VERSION_SPREAD * 100, 3),
-        },
-        "constants": {key: _constants_data(key) for key in CALIBRATIONS},
-    }
 
 
 def _headline(validation: Validation) -> Iterator[str]:

@@ -8,8 +8,11 @@ from typing import Any
 
 import pytest
 
+from tests.fakes.counters import counters
 from windtunnel.cli import main as cli
 from windtunnel.rendering import format as fmt
+
+__all__ = ["counters"]
 
 
 def run(*arguments: str) -> int:

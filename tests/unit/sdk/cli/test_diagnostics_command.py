@@ -31,14 +31,16 @@ def put_counters(service: FakeService) -> None:
     output = str(service.requests["j"]["OutputDataConfig"]["S3OutputPath"])
     bucket, _, prefix = output.removeprefix("s3://").partition("/")
     key = "/".join(part for part in (prefix.strip("/"), "j", "windtunnel/counters.json") if part)
-    service.objects[bucket, key] = json.dumps({"job": "j", "diagnostics": [FOUND]}).encode()
+    counters = {"schema": "windtunnel.counters/1", "job": "j", "instance_type": "ml.trn1.2xlarge",
+                "instance_count": 1, "graphs": {"count": 0}, "diagnostics": [FOUND]}  # fmt: skip
+    service.objects[bucket, key] = json.dumps(counters).encode()
 
 
 def test_a_job_gives_its_diagnostics(service: FakeService, local: LocalSession) -> None:
     """Structured, from the counters of its output."""
     put_counters(service)
     (found,) = TrainingJob("j", local).diagnostics()
-    assert (found.kind, found.severity, found.line, found.count, found.cost) == (
+    assert (found.kind, found.severity, found.line, found.count, found.seconds) == (
         "host_read", "warning", "train.py:9", 4, 0.5,
     )  # fmt: skip
 

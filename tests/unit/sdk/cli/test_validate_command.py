@@ -132,7 +132,7 @@ def test_a_script_is_sent_to_check(given: str, hint: str, capsys: pytest.Capture
 
 def test_the_page_on_figures_has_these(capsys: pytest.CaptureFixture[str]) -> None:
     """The table of errors is what the command prints."""
-    page = (Path(__file__).resolve().parents[3] / "docs" / "explanation" / "figures.md").read_text()
+    page = (Path(__file__).resolve().parents[4] / "docs" / "explanation" / "figures.md").read_text()
     summary = printed(capsys)["summary"]
     for label, part in (
         ("in sample", "in_sample"),

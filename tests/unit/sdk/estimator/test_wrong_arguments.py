@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from tests.unit.sdk.estimator.test_estimator import pytorch
 from tests.unit.sdk.fake_service import FakeService
-from tests.unit.sdk.test_estimator import pytorch
-from tests.unit.sdk.test_job import started
+from tests.unit.sdk.job.test_job import started
 from windtunnel import (
     AwsSession,
     ConfigurationError,

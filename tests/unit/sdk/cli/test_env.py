@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.unit.sdk import fake_backend
+from tests.unit.sdk.session import fake_backend
 from windtunnel.cli import env as env_command
 from windtunnel.cli import main as cli
 from windtunnel.errors import ConfigurationError
