@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import subprocess
@@ -90,26 +89,17 @@ def debian_mirror(sources: str) -> str | None:
 
 def _mmdebstrap(target: Path, mirror: str | None, progress: Progress) -> None:
     packages = (containers_folder() / "training" / "packages.txt").read_text().split()
-    options = [f"--include={','.join(packages)}", "--variant=minbase"]
+    options = ["--variant=minbase", f"--include={','.join(packages)}"]
     options += [f"--dpkgopt=path-exclude=/usr/share/{folder}/*" for folder in ("doc", "locale", "man")]
-    command = ["mmdebstrap", *options, "bookworm", str(target), *([mirror] if mirror else [])]
+    command = ["env", f"TMPDIR={target.parent}", "mmdebstrap", *options, "bookworm", str(target)]
+    command += [mirror] if mirror else []
     lines: list[str] = []
-    environment = {**os.environ, "TMPDIR": str(target.parent)}
-    with subprocess.Popen(
-        command,
-        env=environment,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-        errors="replace",
-    ) as run:
-        assert run.stderr is not None  # noqa: S101 - for the type checker: PIPE was asked for
-        for line in run.stderr:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as run:
+        assert run.stdout is not None  # noqa: S101 - for the type checker: PIPE was asked for
+        for line in run.stdout:
             lines.append(line.rstrip())
-            if phase := re.fullmatch(
-                r"I: ((?:downloading|extracting|installing|creating).*?)[.]*", lines[-1]
-            ):
-                progress(f"Base image: {phase[1]}")
+            if phase := re.match(r"I: ((?:downloading|extracting|installing|creating)[^.]*)", line):
+                progress(f"Base image: {phase[1].rstrip()}")
     if run.returncode:
         tail = "\n".join(lines[-10:])
         raise RunnerError(
