@@ -78,8 +78,8 @@ engine() {
 
 start_engine() {
     if ! command -v dockerd >/dev/null; then
-        say "installing docker.io and debootstrap"
-        apt_install ca-certificates docker.io debootstrap
+        say "installing docker.io and mmdebstrap"
+        apt_install ca-certificates docker.io mmdebstrap
     fi
     [ "$(id -u)" -eq 0 ] || fail "the Docker engine does not answer; start it: sudo systemctl start docker"
     if [ -d /run/systemd/system ]; then

@@ -12,6 +12,4 @@ settings.load_profile("windtunnel")
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Tests that wait for containers begin first: with several workers the others fill the gaps."""
-    items.sort(
-        key=lambda item: not (item.get_closest_marker("docker") or item.get_closest_marker("notebook"))
-    )
+    items.sort(key=lambda item: not {"docker", "notebook"} & {mark.name for mark in item.iter_markers()})

@@ -8,6 +8,6 @@ if [ -s $inputs/ca-bundle.crt ]; then export PIP_CERT=$inputs/ca-bundle.crt; fi
 # shellcheck source=containers/training/uv-env.sh
 . /opt/windtunnel/uv-env.sh
 export UV_FIND_LINKS="$inputs${UV_FIND_LINKS:+,$UV_FIND_LINKS}"
-/opt/venv/bin/pip install --quiet --target /tmp/uv uv
+/opt/venv/bin/pip install --quiet --target /tmp/uv "uv>=0.10"
 /tmp/uv/bin/uv pip install --python /opt/venv/bin/python --no-cache "$@"
 rm -r /tmp/uv

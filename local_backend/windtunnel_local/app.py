@@ -115,7 +115,7 @@ def build(
 
 
 def _spare_memory_bytes() -> int:
-    """Most of this machine's memory: a job that takes more is to end alone, not to take the machine along."""
+    """90 % of this machine's memory, so that a job that takes too much ends alone, not with the machine."""
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * 9 // 10
 
 

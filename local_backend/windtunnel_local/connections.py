@@ -34,7 +34,7 @@ class BoundedProtocol(H11Protocol):
     """One connection. `end_overdue` must be called about once a second."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Take it in, and let the longest idle one go when there are too many."""
+        """Accept it; when there are too many, close the one that has been idle for the longest."""
         super().connection_made(transport)
         self._heard = self.loop.time()
         self._head_since: float | None = None
@@ -52,7 +52,7 @@ class BoundedProtocol(H11Protocol):
             self._head_since = None
 
     def eof_received(self) -> bool:  # type: ignore[override]
-        """Answer a client that has said all it will say; one that broke off in a body is told so.
+        """The client sends no more: its request is answered, or refused if its body broke off.
 
         Returns, as asyncio asks: whether to stay open for the answer.
         """

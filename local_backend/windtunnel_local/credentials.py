@@ -22,7 +22,7 @@ class CredentialsError(WindtunnelError):
 
 @dataclass(frozen=True)
 class Credentials:
-    """Whoever signs with these is the account."""
+    """The key pair of the one account, its id and its region."""
 
     access_key_id: str
     secret_access_key: str = field(repr=False)

@@ -140,7 +140,7 @@ class Home:
 
 
 def _boot() -> str:
-    """What tells this boot of the machine from others; empty where the system does not say."""
+    """An id of this boot of the machine; empty where the system has none."""
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     except OSError:

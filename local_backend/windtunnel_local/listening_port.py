@@ -20,7 +20,7 @@ _MAX_PORT = 65535
 
 
 def listen_for(home: Path, port: int) -> socket.socket:
-    """A socket bound to loopback: at ``port``; if that is 0, where this home listened last, or at a free one.
+    """A socket bound to loopback, at ``port``. 0: at the port where this home listened last, or at a free one.
 
     A port that we chose is written to the home, and tried first the next time.
 

@@ -1,4 +1,4 @@
-"""How the server's log is written: what others chose - names, paths, messages - cannot forge a line of it."""
+"""How the server's log is written: no name, path or message of others can forge a line of it."""
 
 from __future__ import annotations
 

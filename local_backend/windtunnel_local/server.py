@@ -86,7 +86,7 @@ class Server(uvicorn.Server):
                 self.should_exit = True
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Withdraw the note first: who reads none starts a server, who reads one must find it."""
+        """Remove the note first: a client that reads it must find the server."""
         self._leaving()
         await super().shutdown(sockets)
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,19 +18,36 @@ SCRIPTS = Path(__file__).parent / "scripts"
 MEMORY_GIB = "4"
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalSession]:
+    """A session that all tests here share."""
+    with own_session(tmp_path_factory.mktemp("home")) as session:
+        yield session
+
+
+@contextmanager
+def own_session(home: Path) -> Iterator[LocalSession]:
     """A session whose backend runs in a home of its own; its containers may have 4 GiB each."""
-    home = tmp_path_factory.mktemp("home")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("WINDTUNNEL_MEMORY_GIB", MEMORY_GIB)
         patch.setenv("WINDTUNNEL_STOP_GRACE_SECONDS", "10")
         session = LocalSession(home=home)
         session.endpoint()
         yield session
+        end_pools(session)
     running = session.backend.running()
     if running is not None:
         os.kill(running.pid, signal.SIGTERM)
+
+
+def end_pools(session: LocalSession) -> None:
+    """Let no container go on waiting for a job."""
+    client = session.service.client("sagemaker")  # type: ignore[attr-defined]
+    keep = {"KeepAlivePeriodInSeconds": 0}
+    for job in client.list_training_jobs(WarmPoolStatusEquals="Available")["TrainingJobSummaries"]:
+        client.update_training_job(TrainingJobName=job["TrainingJobName"], ResourceConfig=keep)
+    while client.list_training_jobs(WarmPoolStatusEquals="Available")["TrainingJobSummaries"]:
+        time.sleep(0.1)
 
 
 def estimator(session: LocalSession, script: str = "behave.py", **arguments: Any) -> PyTorch:

@@ -93,12 +93,10 @@ def test_what_goes_wrong_in_a_script_is_said_and_the_next_job_runs(session: Loca
 
 
 def test_a_stop_keeps_what_the_script_has_saved(session: LocalSession, tmp_path: Path) -> None:
-    """Status Stopped, and what lay in the model directory is uploaded."""
+    """Status Stopped, and what lay in the model directory is uploaded; its line came while it still ran."""
     job = estimator(session, hyperparameters={"how": "save-and-wait"}).fit(wait=False)
-    deadline = time.monotonic() + 120
-    while "running" not in list(job.logs()):
-        assert time.monotonic() < deadline
-        time.sleep(0.2)
+    assert "running" in job.logs(follow=True)
+    assert job.status() == "InProgress"
     job.stop()
     job.wait(logs=False, timeout=60)
     assert job.status() == "Stopped"
@@ -130,6 +128,7 @@ def test_what_only_the_backend_can_see_fails_the_job_with_the_fix(
     s3.put_object(Bucket=bucket, Key="unsafe/sourcedir.tar.gz", Body=unsafe_tarball())
     good = estimator(session, hyperparameters={"how": "nothing"})
     first = good.fit(wait=False)  # puts the code where the requests below find it
+    first.stop()
     request = good.request().to_dict()
     request["HyperParameters"] = first.describe()["HyperParameters"]
 
@@ -200,19 +199,6 @@ def test_kill_9_of_the_backend_loses_no_line_and_no_job(session: LocalSession) -
         numbers = [int(line.split()[1]) for line in lines if line.startswith("line ")]
         assert numbers == list(range(200))
     assert job.status() == "Completed"
-
-
-def test_lines_arrive_within_a_third_of_a_second(session: LocalSession) -> None:
-    """From print() in the container to the reader here, for nearly all of them."""
-    job = estimator(session, hyperparameters={"how": "lines"}).fit(wait=False)
-    lags = []
-    for line in job.logs(follow=True):
-        if line.startswith("line "):
-            lags.append(time.time() - float(line.split()[2]))
-    assert len(lags) == 200
-    lags.sort()
-    print(f"lag of 200 lines: median {lags[100]:.3f} s, 90 % {lags[180]:.3f} s, largest {lags[-1]:.3f} s")
-    assert lags[100] < 0.3
 
 
 @pytest.mark.skipif(

@@ -20,8 +20,9 @@ TWO_CORES = {"NEURONCORE_NUM_DEVICES": "2"}
 
 
 def start(session: LocalSession, script: str, **arguments: Any) -> TrainingJob:
-    """A job of one of the tutorials, started; with torchrun unless it brings its own start."""
-    return estimator(session, script, source_dir=str(TUTORIALS), **arguments).fit(wait=False)
+    """A job of one of the tutorials, started: where one has ended, in its container, which saves the imports."""
+    settings = {"source_dir": str(TUTORIALS), "keep_alive_period_in_seconds": 60, **arguments}
+    return estimator(session, script, **settings).fit(wait=False)
 
 
 def finish(job: TrainingJob) -> list[str]:
@@ -48,13 +49,14 @@ def test_a_perceptron_with_torchrun_and_with_processes_that_the_script_starts(
     session: LocalSession, tmp_path: Path
 ) -> None:
     """The same two cores, losses and parameters with torchrun, `xmp.spawn` and `torch_xla.launch`."""
-    jobs = {
-        "torchrun": start(session, "mlp_torchrun.py", distribution=TORCHRUN),
-        "fork": start(session, "mlp_xmp.py", hyperparameters={"how": "fork"}, environment=TWO_CORES),
-        "launch": start(session, "mlp_xmp.py", hyperparameters={"how": "launch"}, environment=TWO_CORES),
+    ways: dict[str, dict[str, Any]] = {
+        "torchrun": {"script": "mlp_torchrun.py", "distribution": TORCHRUN},
+        "fork": {"script": "mlp_xmp.py", "hyperparameters": {"how": "fork"}, "environment": TWO_CORES},
+        "launch": {"script": "mlp_xmp.py", "hyperparameters": {"how": "launch"}, "environment": TWO_CORES},
     }
     losses, models = {}, {}
-    for how, job in jobs.items():
+    for how, way in ways.items():
+        job = start(session, **way)
         lines = finish(job)
         losses[how] = numbers("loss", lines)
         assert len(losses[how]) == 3 and losses[how][-1] < 0.5 * losses[how][0], losses[how]
@@ -68,8 +70,8 @@ def test_a_perceptron_with_torchrun_and_with_processes_that_the_script_starts(
 
 def test_a_script_that_starts_torchrun_itself(session: LocalSession) -> None:
     """From a shell script with `neuron-ls`, and from Python: the hyperparameters arrive, both cores train."""
-    jobs = [start(session, "start.sh"), start(session, "start_torchrun.py", hyperparameters={"epochs": 2})]
-    for job in jobs:
+    for script, hyperparameters in (("start.sh", {}), ("start_torchrun.py", {"epochs": 2})):
+        job = start(session, script, hyperparameters=hyperparameters)
         lines = finish(job)
         losses = numbers("loss", lines)
         assert len(losses) == 2 and losses[1] < losses[0]
@@ -133,10 +135,10 @@ def test_bert_pre_training_that_is_resumed(session: LocalSession, tmp_path: Path
         )
 
     whole = pre_train(24)
+    uninterrupted = finish(whole)
     first = finish(pre_train(12, checkpoint_s3_uri=checkpoints))
     second = finish(pre_train(24, checkpoint_s3_uri=checkpoints))
     assert "resumed at step 12" in second
-    uninterrupted = finish(whole)
     losses = numbers("step_loss", uninterrupted)
     assert len(losses) == 24 and losses[-1] < losses[0] - 0.5
     assert numbers("step_loss", first) + numbers("step_loss", second) == pytest.approx(losses, abs=2e-4)

@@ -7,14 +7,25 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from tests.docker.conftest import SCRIPTS, estimator
+import pytest
+
+from tests.docker.conftest import SCRIPTS, estimator, own_session
 from windtunnel import LocalSession, TrainingJob
 
+pytestmark = pytest.mark.docker
+
 PATIENCE_S = 60.0
+
+
+@pytest.fixture(scope="module")
+def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalSession]:
+    """One whose backend has no containers but those of these tests."""
+    with own_session(tmp_path_factory.mktemp("home")) as session:
+        yield session
 
 
 def warm_job(session: LocalSession, data: Path, epochs: int, **environment: str) -> TrainingJob:

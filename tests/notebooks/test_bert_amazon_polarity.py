@@ -37,7 +37,7 @@ def test_notebook_runs_from_top_to_bottom(tmp_path: Path) -> None:
         pytest.skip("needs Docker")
     executed = tmp_path / "executed.ipynb"
     small = {
-        "EXAMPLE_TRAIN_REVIEWS": "1280",
+        "EXAMPLE_TRAIN_REVIEWS": "640",
         "EXAMPLE_EPOCHS": "1",
         "EXAMPLE_DATA": str(tmp_path / "data"),
         "WINDTUNNEL_HOME": str(tmp_path / "home"),

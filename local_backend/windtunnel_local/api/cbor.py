@@ -1,4 +1,4 @@
-"""Smithy's RPC v2 CBOR, in which new botocore speaks to CloudWatch: documents in CBOR, shapes as everywhere.
+"""Smithy's RPC v2 CBOR, in which new versions of botocore speak to CloudWatch.
 
 The protocol's rules that matter here: timestamps are tag 1 with Unix seconds, blobs are byte
 strings, and no other tag has a meaning.

@@ -218,7 +218,7 @@ def local_hosts(port: int) -> frozenset[str]:
 
 
 def _protocol(signable: Signable, claim: Claim | None) -> Protocol:
-    """In which shape the client expects its answer: what its service speaks; of several, what its headers say."""
+    """The protocol that the answer must have: that of the service, or the one that the headers name."""
     service = claim.service if claim else None
     if service == "s3":
         return "s3"
@@ -231,7 +231,7 @@ def _protocol(signable: Signable, claim: Claim | None) -> Protocol:
 
 
 def _malformed(signable: Signable, protocol: Protocol, version: str) -> ApiError | None:
-    """What is wrong with a request as HTTP, where two readers of it might not agree, or one would drown."""
+    """What is wrong with a request as HTTP, if anything: two programs might read it differently, or it is too large."""
     names = {name for name, _ in signable.headers}
     head = sum(len(name) + len(value) + 4 for name, value in signable.headers)
     reason = None

@@ -1,7 +1,7 @@
 """What the API itself refuses, before a rule of the service is asked.
 
 ApiError               an answer with a code and a status of AWS's
-└── AuthFailure        who asks is not shown; the code depends on the protocol
+└── AuthFailure        the request is not proved to be the owner's; the code depends on the protocol
 """
 
 from __future__ import annotations

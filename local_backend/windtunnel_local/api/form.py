@@ -29,7 +29,7 @@ def fields(body: bytes) -> dict[str, str]:
 
 
 def document(shape: Any, form: Mapping[str, str]) -> dict[str, Any]:
-    """The form as JSON would have said it, for `validate.accepted`; what fits no shape stays as it is named."""
+    """The form as a JSON document, for `validate.accepted`. A field that fits no shape keeps its name."""
     return {} if shape is None else _structure(shape, form)
 
 
@@ -68,7 +68,7 @@ def _read(shape: Any, below: Mapping[str, str]) -> Any:
 
 
 def _scalar(kind: str, text: str) -> Any:
-    """The text as the type it stands for; one that it is not stays text, and the validator says so."""
+    """The text as a value of the shape's type. Text that is none stays text, which the validator refuses."""
     if kind in ("integer", "long"):
         return int(text) if _INTEGER.fullmatch(text) else text
     if kind in ("float", "double"):
@@ -100,7 +100,7 @@ def _below(form: Mapping[str, str], head: str) -> dict[str, str]:
 
 
 def _numbers(items: Mapping[str, Any]) -> list[str]:
-    """The list's positions in order; what is no number fits no list and is left to nobody."""
+    """The list's positions in order. A name that is no number is passed over."""
     wrong = [head for head in items if not (head.isascii() and head.isdigit() and len(head) < 9)]
     if wrong:
         raise ApiError("MalformedQueryString", f"{wrong[0][:50]!r} is no position of a list: 1, 2, ...")

@@ -1,4 +1,5 @@
-"""Operations called by name: AWS JSON (sagemaker, logs), query (sts, iam), RPC v2 CBOR (CloudWatch, which takes all).
+"""Operations called by name: AWS JSON (sagemaker, logs), query (sts, iam), RPC v2 CBOR (CloudWatch, which
+takes all three).
 
 A service is a mapping of operation names to blocking functions from validated input to output.
 """

@@ -132,7 +132,7 @@ def of_part(part: StoredPart) -> dict[str, str]:
 
 
 def as_hex(value: str) -> str:
-    """A base64 checksum in hexadecimal; what is no base64 comes back as something that fits no checksum."""
+    """A base64 checksum in hexadecimal; ``?``, which equals no checksum, for what is no base64."""
     try:
         return base64.b64decode(value, validate=True).hex()
     except (binascii.Error, ValueError):

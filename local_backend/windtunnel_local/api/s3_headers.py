@@ -105,7 +105,7 @@ def encryption(metadata: Mapping[str, str]) -> dict[str, str]:
 
 
 def recrypted(metadata: Mapping[str, str], headers: Mapping[str, str]) -> dict[str, str]:
-    """The headers that a copy keeps: its source's, but for encryption and storage class, which it names anew."""
+    """The headers that a copy keeps of its source's: all but encryption and storage class."""
     stays = {
         name: value
         for name, value in metadata.items()

@@ -57,7 +57,7 @@ class Listings:
         return Answer(output)
 
     def _versions(self, call: Call, _body: VerifiedReader) -> Answer:
-        """As of a bucket that never had versions: the one of each object is called null."""
+        """One version an object, called null, as in a bucket that never had versions."""
         marker = call.params.get("KeyMarker", "")
         page, output, shown = _page(self._objects, call.params, marker)
         only = {"VersionId": "null", "IsLatest": True, "Owner": self._owner}

@@ -35,7 +35,7 @@ _Operation = Callable[[FileObjects, Call], Answer]
 
 
 def _steady(operation: _Operation) -> _Operation:
-    """Begin again when the object is replaced between its record and its parts.
+    """Read again if the object is replaced after its record was read and before its parts are.
 
     Not for ever: bytes that somebody has taken away do not come back.
     """

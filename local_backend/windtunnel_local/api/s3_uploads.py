@@ -1,4 +1,4 @@
-"""What multipart uploads are under way, and what of them is there: with this a client goes on with one."""
+"""ListMultipartUploads and ListParts: what a client must know to go on with an upload."""
 
 from __future__ import annotations
 

@@ -333,7 +333,7 @@ class FileObjects:
 
     @contextmanager
     def bucket_there(self, bucket: str) -> Iterator[None]:
-        """A bucket that is deleted under a write is what the write says, not the file that it misses.
+        """Raise ``NoSuchBucket``, not ``FileNotFoundError``, when the bucket is deleted while it is written to.
 
         There may be a new one of its name by then, which has nothing of what was written.
         """

@@ -21,7 +21,7 @@ class Page:
 
 
 def page(root: Path, prefix: str, delimiter: str, after: str, limit: int, names: keys.Names) -> Page:
-    """One page of the keys below ``root``: those that go on after ``delimiter`` are rolled into one prefix."""
+    """One page of the keys below ``root``; keys that are equal up to ``delimiter`` become one prefix."""
     start, cut = prefix.encode(), delimiter.encode()
     first = after.encode() + b"\0" if after else b""
     if cut and after.startswith(prefix) and after[len(prefix) :].endswith(delimiter):

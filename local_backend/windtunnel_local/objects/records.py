@@ -39,7 +39,7 @@ class Record:
 
     @property
     def place(self) -> tuple[str, str | None]:
-        """Where the bytes are: of two records with the same, one is enough to keep them."""
+        """Where the bytes are. They are kept as long as any record names this place."""
         return self.blob, self.parts
 
     def dump(self) -> bytes:

@@ -140,7 +140,7 @@ class Storage:
         return made
 
     def drop(self, bucket: str, record: Record) -> None:
-        """Remove the bytes of a record that is none any more."""
+        """Remove the bytes of a record that was deleted or replaced."""
         if record.blob:
             self.blob(bucket, record).unlink(missing_ok=True)
         if record.parts:

@@ -1,4 +1,4 @@
-"""What a plan's mounts mean for paths: pure."""
+"""Paths on this host and in a container, as a plan's mounts relate them. Pure."""
 
 from __future__ import annotations
 

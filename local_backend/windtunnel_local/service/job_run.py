@@ -102,7 +102,7 @@ class JobRun:
                 self._fail(now, reason)
 
     def _await_engine(self, secondary: str, error: RunnerUnavailable) -> None:
-        """Before the step is taken again: a job that has begun does not fail because nobody can see it."""
+        """Wait before the step is taken again: a job that has begun does not fail because the engine is away."""
         if self._run.leaving.is_set():
             raise Leaving from error
         now = self._run.records.get(self._name)
@@ -116,7 +116,7 @@ class JobRun:
         self._run.leaving.wait(_AWAY_POLL_S)
 
     def _fail(self, job: Job, reason: str) -> None:
-        """End the containers without ceremony, keep what they printed, and record why."""
+        """Kill the containers, keep what they printed, and record why the job failed."""
         with suppress(RunnerError):
             for host in job.hosts:
                 self._run.ports.runner.kill(job.slot, host)

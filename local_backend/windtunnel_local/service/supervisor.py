@@ -92,7 +92,7 @@ class Supervisor:
             return bool(self._runs) or self._pools.busy()
 
     def await_clean_up(self, name: str) -> bool:
-        """Wait until nobody works on a finished job any more. Blocks, in general not at all.
+        """Wait until a finished job is cleaned up; in general it is already.
 
         Returns:
             Whether that is so; False: its containers cannot be removed now, in general for want of an engine.
@@ -120,7 +120,7 @@ class Supervisor:
             self._sweep.join(_LEAVE_PATIENCE_S)
 
     def _line_up(self, job: Job, run: JobRun) -> None:
-        """A job that was let in keeps its room over all of its attempts; any other waits for its turn."""
+        """Give the job its room, if an earlier attempt had it, or a place in the line."""
         need = need_of(job, self._ports.config)
         if _was_let_in(job):
             self._queue.hold(job.name, need)

@@ -117,7 +117,7 @@ class Database:
 
     @contextmanager
     def reader(self) -> Iterator[sqlite3.Connection]:
-        """A connection of one's own for several short queries; never kept. Nobody waits for one.
+        """A connection for several short queries. Callers never wait for one, and must not keep it.
 
         Raises:
             StoreUnavailable: the file is damaged, or cannot be read now.
@@ -214,7 +214,7 @@ class Database:
             return bool(self._writer.execute("PRAGMA freelist_count").fetchone()[0])
 
     def _refuse(self, error: sqlite3.DatabaseError) -> NoReturn:
-        """Name a failure to read: no job may fail for one that passes, such as a want of descriptors."""
+        """Raise an error that says whether to try again: no job may fail for a lack of descriptors that passes."""
         if _is_damage(error):
             raise self._damaged(error) from error
         if isinstance(error, sqlite3.OperationalError):

@@ -102,7 +102,7 @@ def _order_times(db: sqlite3.Connection) -> None:
 
 
 def _rewrite(db: sqlite3.Connection) -> None:
-    """So that free pages can be given back; the file is good without."""
+    """Rewrite the file so that free pages can be given back. If that fails, the file is as good as before."""
     db.execute("PRAGMA auto_vacuum = INCREMENTAL")
     try:
         db.execute("VACUUM")

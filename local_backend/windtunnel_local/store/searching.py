@@ -136,7 +136,7 @@ def page(rows: list[Row], query: SearchQuery) -> tuple[list[Job], str | None]:
 
 
 def order(query: SearchQuery) -> str:
-    """What a token is good for."""
+    """The order that a page token belongs to."""
     return f"{query.sort_by.name}/{query.sort_order}"
 
 
@@ -195,7 +195,7 @@ def _nested(nested: Nested) -> Sql:
 
 
 def _comparison(condition: Condition, value: Sql) -> Sql:
-    """A scalar against the condition's values; what is not there satisfies NotEquals and NotExists only."""
+    """A scalar compared with the condition's values. One that is not there satisfies NotEquals and NotExists only."""
     operator, kind = condition.operator, condition.property.kind
     if operator in ("Exists", "NotExists"):
         return Sql(f"({value.text} IS {'NOT ' if operator == 'Exists' else ''}NULL)", *value.values)
@@ -247,7 +247,7 @@ def _json_path(path: tuple[str, ...]) -> str:
 
 
 def _described(name: str, arn: str, request: str, record: str, path: str) -> str:
-    """A member of the whole answer, in a JSON list of one: slow, for what is computed from the record."""
+    """A member that an answer computes from the record, in a JSON list of one. Slow."""
     value: Any = answers.found(decode_job(name, arn, request, record), {})
     for step in json.loads(path):
         value = value.get(step) if isinstance(value, dict) else None

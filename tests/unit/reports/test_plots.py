@@ -192,9 +192,7 @@ def test_every_chart_draws_in_every_theme(
     for drawn in (report, validation):
         for chart in drawn.charts():
             figure = drawn.plot(chart.kind, theme.name)
-            figure.set_layout_engine(
-                "none"
-            )  # where things stand is the next test's, and takes half of the time
+            figure.set_layout_engine("none")  # half of the time; the next test looks at it
             buffer = io.BytesIO()
             figure.savefig(buffer, format="png", dpi=40)
             assert buffer.getvalue().startswith(b"\x89PNG")

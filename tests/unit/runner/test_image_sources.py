@@ -169,7 +169,7 @@ def test_the_base_is_the_configured_one_else_one_that_is_there(
     ],
 )
 def test_the_hosts_own_debian_mirror_is_used(sources: str, mirror: str | None) -> None:
-    """Only Debian's main archive can feed debootstrap; None leaves it its default."""
+    """Only Debian's main archive can feed mmdebstrap; None leaves it its default."""
     assert debian_mirror(sources) == mirror
 
 

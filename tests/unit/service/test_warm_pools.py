@@ -309,6 +309,22 @@ def test_a_server_that_leaves_lets_no_job_in_half(world: World, monkeypatch: pyt
     leaving.join()
 
 
+def test_a_job_that_comes_as_the_one_before_it_ends(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It waits for the pool as soon as that is recorded, before anybody makes it ready."""
+    update = world.store.update_job
+
+    def recorded(job: Job) -> None:
+        update(job)
+        if job.warm_pool is not None and job.warm_pool.status == "Available":
+            monkeypatch.undo()
+            world.service.create(warm("two"))
+            time.sleep(0.1)
+
+    monkeypatch.setattr(world.store, "update_job", recorded)
+    run(world, "one")
+    assert ended(world, "two").slot == "one"
+
+
 def test_a_killed_server_s_pools_are_found_again(world: World) -> None:
     """Within their period they wait for the next job; one that is over is ended at the next start."""
     run(world, "one", keep_s=100)

@@ -1,10 +1,10 @@
 """What stands where neuronx-cc and its cache stand: flags, cache, log lines, no machine code.
 
-flags     NEURON_CC_FLAGS, checked as neuronx-cc and its wrapper check them
+flags           NEURON_CC_FLAGS, checked as neuronx-cc and its wrapper check them
+cache           looks up each graph that a job compiles, and enters it
 cache_location  where the compile cache is
 cache_entry     one graph in the cache: its files, written so that several processes may write at once
-cache     looks up each graph that a job compiles, and enters it
-unsupported  what neuronx-cc is documented to refuse
+unsupported     what neuronx-cc is documented to refuse
 analyze_report  the report of `neuron_parallel_compile --command analyze`
-log_lines  the form of the Neuron tools' log lines
+log_lines       the form of the Neuron tools' log lines
 """

@@ -1,12 +1,12 @@
 """Which process holds which simulated core, and what it does there.
 
-cores        what a process asks for: NEURON_RT_VISIBLE_CORES, NEURON_RT_NUM_CORES
-claims       a core held by one process is refused to another, and freed when that dies
+lifetime      a process joins its peers, claims its cores at the first use of the device, and leaves
+spawning      `xmp.spawn` and `torch_xla.launch`: each process they start is a core
+cores         what a process asks for: NEURON_RT_VISIBLE_CORES, NEURON_RT_NUM_CORES
+claims        a core held by one process is refused to another, and freed when that dies
 busy_message  who is in the way of a claim, and what to do
-lifetime     claims at the first use of the device, never at import
-usage        what each core's process did so far, in a small file for the tools
+usage         what each core's process did so far, in a small file for the tools
 usage_reader  the same, read from outside of those processes
-spawning     `xmp.spawn` and `torch_xla.launch`: each process they start is a core
-processes    processes as Linux knows them
-event_files  the counters of the first core of a host as TensorBoard event files
+processes     processes as Linux knows them
+event_files   the counters of the first core of a host as TensorBoard event files
 """

@@ -14,6 +14,7 @@ import docker
 from docker.errors import ImageNotFound
 
 from windtunnel_local.runner.docker.client import engine_errors
+from windtunnel_local.runner.sources import containers_folder
 from windtunnel_local.service.ground.errors import RunnerError
 from windtunnel_local.service.ground.ports import Progress
 
@@ -24,10 +25,10 @@ _APT_SOURCES = (Path("/etc/apt/sources.list"), Path("/etc/apt/sources.list.d"))
 
 
 def ensure_base(client: docker.DockerClient, configured: str | None, progress: Progress) -> str:
-    """The name of a base image that the engine has. Blocks for a pull, or a minute of debootstrap.
+    """The name of a base image that the engine has. Blocks for a pull, or half a minute of mmdebstrap.
 
     Raises:
-        RunnerError: neither a registry nor debootstrap can provide one; the message names the fix.
+        RunnerError: neither a registry nor mmdebstrap can provide one; the message names the fix.
     """
     choice = choose_base(configured, lambda name: _has_image(client, name))
     if choice is not None:
@@ -39,9 +40,7 @@ def ensure_base(client: docker.DockerClient, configured: str | None, progress: P
             client.api.pull(repository, tag)
         return REGISTRY_BASE
     except RunnerError as error:
-        progress(
-            f"Base image: no registry can be reached ({_first_line(error)}); making one with debootstrap"
-        )
+        progress(f"Base image: no registry can be reached ({_first_line(error)}); making one with mmdebstrap")
         make_base(client, progress, pull_error=error)
         return LOCAL_BASE
 
@@ -58,26 +57,21 @@ def choose_base(configured: str | None, has_image: Callable[[str], bool]) -> str
 
 
 def make_base(client: docker.DockerClient, progress: Progress, pull_error: RunnerError) -> None:
-    """Make a minimal Debian with debootstrap and import it as `LOCAL_BASE`. Needs root; about a minute."""
-    if shutil.which("debootstrap") is None or os.geteuid() != 0:
+    """Make a minimal Debian with the image's own packages, and import it as `LOCAL_BASE`. Half a minute."""
+    if shutil.which("mmdebstrap") is None:
         raise RunnerError(
-            f"{pull_error} Without a registry the base image is made here, which needs root and debootstrap: "
-            f"run `sudo apt-get install debootstrap` and, as root, `windtunnel image build`; or load "
+            f"{pull_error} Without a registry the base image is made here, which needs mmdebstrap: "
+            f"run `sudo apt-get install mmdebstrap`, then `windtunnel image build`; or load "
             f"{REGISTRY_BASE} by hand (`docker load`), or name an image of yours in WINDTUNNEL_BASE_IMAGE."
         ) from pull_error
-    # Not below /tmp, which may be in memory, or forbid the devices that debootstrap makes.
+    # Not below /tmp, which may be in memory, or forbid the devices that a system has.
     with tempfile.TemporaryDirectory(prefix="windtunnel-base-", dir="/var/tmp") as folder:
-        root = Path(folder) / "root"
-        _debootstrap(root, debian_mirror(_apt_sources_text()), progress)
+        system = Path(folder) / "system.tar"
+        _mmdebstrap(system, debian_mirror(_apt_sources_text()), progress)
         progress(f"Base image: importing it as {LOCAL_BASE}")
-        pack = ["tar", "--create", "--directory", str(root), "."]
-        with subprocess.Popen(pack, stdout=subprocess.PIPE) as tar, engine_errors(f"import {LOCAL_BASE}"):
+        with system.open("rb") as tar, engine_errors(f"import {LOCAL_BASE}"):
             repository, tag = LOCAL_BASE.split(":")
-            client.api.import_image_from_stream(tar.stdout, repository=repository, tag=tag)
-        if tar.returncode:
-            raise RunnerError(
-                f"tar could not pack the base image (exit code {tar.returncode}); is the disk full?"
-            )
+            client.api.import_image_from_stream(tar, repository=repository, tag=tag)
 
 
 def debian_mirror(sources: str) -> str | None:
@@ -94,43 +88,34 @@ def debian_mirror(sources: str) -> str | None:
     return next((url for url in found if url.startswith("http:")), found[0] if found else None)
 
 
-def _debootstrap(root: Path, mirror: str | None, progress: Progress) -> None:
-    command = ["debootstrap", "--variant=minbase", "--include=ca-certificates", "bookworm", str(root)]
-    command += [mirror] if mirror else []
+def _mmdebstrap(target: Path, mirror: str | None, progress: Progress) -> None:
+    packages = (containers_folder() / "training" / "packages.txt").read_text().split()
+    options = [f"--include={','.join(packages)}", "--variant=minbase"]
+    options += [f"--dpkgopt=path-exclude=/usr/share/{folder}/*" for folder in ("doc", "locale", "man")]
+    command = ["mmdebstrap", *options, "bookworm", str(target), *([mirror] if mirror else [])]
     lines: list[str] = []
-    phase = ""
+    environment = {**os.environ, "TMPDIR": str(target.parent)}
     with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
+        command,
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="replace",
     ) as run:
-        assert run.stdout is not None  # noqa: S101 - for the type checker: PIPE was asked for
-        for line in run.stdout:
+        assert run.stderr is not None  # noqa: S101 - for the type checker: PIPE was asked for
+        for line in run.stderr:
             lines.append(line.rstrip())
-            now = _phase(line)
-            if now and now != phase:
-                phase = now
-                progress(f"Base image: {phase}")
+            if phase := re.fullmatch(
+                r"I: ((?:downloading|extracting|installing|creating).*?)[.]*", lines[-1]
+            ):
+                progress(f"Base image: {phase[1]}")
     if run.returncode:
         tail = "\n".join(lines[-10:])
         raise RunnerError(
-            f"debootstrap failed with exit code {run.returncode}:\n{tail}\nCheck that the Debian mirror "
+            f"mmdebstrap failed with exit code {run.returncode}:\n{tail}\nCheck that the Debian mirror "
             f"{mirror or '(the default)'} can be reached, or name an image in WINDTUNNEL_BASE_IMAGE."
         )
-    for leftover in (root / "var/cache/apt/archives").glob("*.deb"):
-        leftover.unlink()
-    shutil.rmtree(root / "var/lib/apt/lists", ignore_errors=True)
-    (root / "var/lib/apt/lists/partial").mkdir(parents=True)
-
-
-def _phase(line: str) -> str | None:
-    """The phase that one of debootstrap's 500 lines belongs to."""
-    phases = {
-        "Retrieving": "downloading packages",
-        "Extracting": "unpacking",
-        "Unpacking": "unpacking",
-        "Configuring": "configuring",
-    }
-    word = re.match(r"I: (\w+)", line)
-    return phases.get(word.group(1)) if word else None
 
 
 def _apt_sources_text(places: Sequence[Path] = _APT_SOURCES) -> str:

@@ -140,7 +140,7 @@ class Containers:
         self._let_go(container)
 
     def terminate(self, job: str, host: str) -> None:
-        """The container's init hands the signal to `train`."""
+        """As `Runner.terminate`. The container's init hands the signal to `train`."""
         self._signal(job, host, "SIGTERM")
 
     def kill(self, job: str, host: str) -> None:

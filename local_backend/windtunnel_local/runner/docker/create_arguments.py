@@ -35,7 +35,7 @@ _JOB_CHARACTERS = 28
 
 
 def _short(job: str) -> str:
-    """The job's name, or its end with a hash of the whole: default names differ in their last characters."""
+    """The job's name. Of a long one its end, where default names differ, behind a hash of the whole."""
     if len(job) <= _JOB_CHARACTERS:
         return job
     digest = hashlib.sha256(job.encode()).hexdigest()[:8]

@@ -1,4 +1,4 @@
-"""Whether a container ended because its engine did: what an engine that comes back leaves to be seen.
+"""Whether a container ended because its engine did, as an engine that is back shows.
 
 An engine that is killed, and started again without ``--live-restore``, stops every container that
 still runs before it answers anybody. One that is stopped in order does so before it goes. One that

@@ -61,7 +61,7 @@ class Orders:
             self._tell("order.json", order)
 
     def mark(self, order: str) -> str:
-        """What ends an order's output, as nobody but the keeper can."""
+        """The mark behind an order's output, which only the keeper can make."""
         return self._seal("end", order)[:32]
 
     def started(self) -> dict[str, Any] | None:

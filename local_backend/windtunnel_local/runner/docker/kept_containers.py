@@ -1,4 +1,4 @@
-"""Containers that are kept for a next job: what they are labelled with, and how they are spoken to."""
+"""Containers that are kept for a next job: their labels, their states and the calls to them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _POLL_S = 0.03
 
 
 def arguments(plan: ContainerPlan) -> dict[str, Any]:
-    """What of the engine's create call differs for a container that is kept."""
+    """Arguments of the engine's create call that a kept container has instead of its own; empty for any other."""
     if plan.keeper is None:
         return {}
     return {
@@ -45,7 +45,7 @@ def arguments(plan: ContainerPlan) -> dict[str, Any]:
 
 
 def labels(plan: ContainerPlan) -> dict[str, str]:
-    """By which a kept container is known, and compared with what a job wants."""
+    """Labels that tell a kept container from others, and whether it fits a job."""
     if plan.keeper is None:
         return {}
     return {KEEPER_LABEL: plan.keeper.folder, SHAPE_LABEL: shape(plan)}

@@ -1,4 +1,4 @@
-"""Which lines of a container's log were already delivered: exactly-once resumption, as a pure function.
+"""A position in a container's log, from which each further line is delivered exactly once. Pure.
 
 The engine can replay a log only "since" a timestamp, and its order is not quite
 that of its timestamps: stdout and stderr are stamped before they meet, and a long

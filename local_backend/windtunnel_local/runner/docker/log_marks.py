@@ -1,4 +1,4 @@
-"""Which lines of a kept container's log are whose: pure functions.
+"""Which job the lines of a kept container's log belong to. Pure functions.
 
 One log has the output of one job after the other. The keeper ends each job's with a mark on
 both streams; where a job's output begins is known as the cursor at which the one before it

@@ -179,7 +179,7 @@ class DockerRunner(Runner):
         return {self._containers.name(plan.job, container.host): container for container in plan.containers}
 
     def _orders_of(self, job: str, host: str) -> Orders | None:
-        """The orders of a container that is kept, None for any other; known once it was looked at."""
+        """The orders of a kept container, None for any other. The engine is asked once."""
         name = self._containers.name(job, host)
         if name not in self._orders:
             found = self._keeping.inspect(name)
@@ -189,7 +189,7 @@ class DockerRunner(Runner):
         return self._orders[name]
 
     def _forget(self, job: str) -> None:
-        """A name may be used again for a container of the other kind."""
+        """Ask the engine again: the next container of a name may be kept where this one was not."""
         prefix = self._containers.name(job, "")
         for name in list(self._orders):
             if name.startswith(prefix):

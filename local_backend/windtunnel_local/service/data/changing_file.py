@@ -23,7 +23,7 @@ def fingerprint(path: Path) -> list[int]:
 
 
 class WholeFile:
-    """Opens a file of a job's folder; its stream ends with `Changed` instead of its end if it changed."""
+    """Opens a file of a job's folder. If the file has changed by its end, reading raises `Changed`."""
 
     def __init__(
         self, path: Path, folders: JobPaths, expected: list[int], abandon: Callable[[], bool]

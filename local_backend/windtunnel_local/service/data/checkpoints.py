@@ -76,7 +76,7 @@ def fetch_checkpoints(job: Job, folders: JobPaths, objects: ObjectStore, check: 
 def store_checkpoints(
     job: Job, folders: JobPaths, objects: ObjectStore, killed: Mapping[str, datetime] | None = None
 ) -> None:
-    """Bring CheckpointConfig.S3Uri to what the hosts have now, once nothing writes there any more.
+    """Make CheckpointConfig.S3Uri what the hosts have now. Call when nothing writes there any more.
 
     New and changed files are stored; what was fetched or stored before and is gone from all
     hosts is deleted. Objects that appeared there meanwhile are left alone. Repeatable.
@@ -107,7 +107,7 @@ class Checkpoints:
         self._before: Fingerprints = {}
 
     def store_settled(self, abandon: Callable[[], bool]) -> int:
-        """Store what is whole, and delete what was gone at the last call already.
+        """Store files that are whole, and delete those that were gone at the call before, too.
 
         For a script that may be writing. Whole is what has not changed since the last call, and what has
         taken the place of another file and rests for `REST_S`: that is how a script replaces a checkpoint in

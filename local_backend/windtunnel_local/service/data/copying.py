@@ -55,7 +55,7 @@ def _go_on() -> None:
 
 
 def link_file(original: Path, target: Path, uri: str, check: Check | None = None) -> None:
-    """Another name of the same bytes, or a copy where the file system has no such thing to offer.
+    """A second name of the same file; a copy where the file system cannot give one.
 
     Only for folders that the job cannot write to.
 
@@ -75,7 +75,7 @@ def link_file(original: Path, target: Path, uri: str, check: Check | None = None
 
 
 def share(first: Path, other: Path, uri: str, check: Check | None = None) -> None:
-    """The copy of one host for another host, without another copy where the file system allows."""
+    """Give a host another host's copy, as a second name of the file where the file system can."""
     make_folder(other.parent, uri)
     try:
         os.link(first, other)
@@ -92,7 +92,7 @@ def make_folder(folder: Path, uri: str) -> None:
 
 
 def cannot_write(uri: str, target: Path, error: OSError) -> InputError:
-    """Why a part of the input is not where it should be."""
+    """The error of an input file that cannot be written."""
     return download_failed(f"{uri} could not be written to {target}: {error.strerror or error}")
 
 

@@ -128,7 +128,7 @@ class _Channel:
         )
 
     def provide(self) -> dict[str, Mount]:
-        """Bring everything to its place; returns what is to be mounted, by host."""
+        """Put all files in their places; returns the mounts, by host."""
         for host in self._hosts:
             for folder in (self._folders.channel(host, self._name), self._folders.view(host, self._name)):
                 remove_tree(folder)
@@ -215,7 +215,7 @@ class _Channel:
                     make_folder(root.joinpath(*parts), item.uri)
 
     def _take(self, item: Item, how: Callable[[Path, Path, str, Check], None], target: Path) -> None:
-        """Copy or link one file; one that is replaced at this moment is taken as it is then."""
+        """Copy or link one file. If it is being replaced, the new one is taken."""
         for _ in range(_TRIES):
             try:
                 return how(item.original(), target, item.uri, self._check)

@@ -59,7 +59,7 @@ def prefix_items(objects: ObjectStore, bucket: str, prefix: str) -> Iterator[Ite
 
 
 def local_items(top: Path) -> Iterator[Item]:
-    """All files below a local directory, links followed, or the one file; what leads nowhere is left out.
+    """All files below a local directory, links followed, or the one file. Broken links are left out.
 
     In the order of their names within each directory; a link into a circle is left out too.
 

@@ -1,4 +1,4 @@
-"""The folders of all hosts, as one tree: what a script left where it could write."""
+"""What scripts left in the folders of all hosts, as one tree."""
 
 from __future__ import annotations
 

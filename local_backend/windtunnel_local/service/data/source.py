@@ -1,4 +1,4 @@
-"""The source tarball on its way into a container: read once, carefully, and written anew.
+"""The source tarball for a container: the given one is checked, and written anew.
 
 The tools in the container unpack whatever they are given, as the job's user, without a look. So
 what they get is not the archive that was handed over but one written here, of plain files,
@@ -64,7 +64,7 @@ def provide_archive(original: Path, target: Path, uri: str) -> None:
 
 
 class _Source(io.RawIOBase):
-    """The unpacked bytes of an archive, as far as it may go on: a bomb ends here, not in memory or on disk."""
+    """The unpacked bytes of an archive, up to a limit: a zip bomb fills neither memory nor disk."""
 
     def __init__(self, packed: io.BufferedReader, uri: str) -> None:
         self._file = gzip.GzipFile(fileobj=packed, mode="rb")
@@ -111,7 +111,7 @@ def _rewrite(source: _Source, file: io.BufferedWriter) -> None:
 
 
 def _members(source: _Source) -> Iterator[tuple[tarfile.TarInfo, io.BufferedIOBase | None]]:
-    """What may pass, as members of a plain archive, each with its content."""
+    """The members that are allowed, as plain ones, each with its content."""
     seen: dict[str, _Kind] = {}
     left = MAX_BYTES
     try:
@@ -134,7 +134,7 @@ def _members(source: _Source) -> Iterator[tuple[tarfile.TarInfo, io.BufferedIOBa
 
 
 class _Content(io.BufferedIOBase):
-    """A member's bytes; that there are too few of them is the source's fault, not the target's."""
+    """A member's bytes. If there are too few, the error names the archive that was given."""
 
     def __init__(self, tar: tarfile.TarFile, member: tarfile.TarInfo) -> None:
         self._file = tar.extractfile(member)
@@ -166,7 +166,7 @@ def _plain(member: tarfile.TarInfo) -> tarfile.TarInfo:
 
 
 def _objection(member: tarfile.TarInfo, seen: dict[str, _Kind]) -> str | None:
-    """What is wrong with a member; None if nothing is, and then it is among the ``seen``."""
+    """What is wrong with a member; None if nothing is: then it is added to ``seen``."""
     name = posixpath.normpath(member.name)
     reason = _bad_name(member.name) or _bad_kind(member)
     if reason or name == ".":

@@ -1,4 +1,4 @@
-"""Files that a script may have put there: opened without waiting, following or believing."""
+"""Opening files that a script could write: without waiting for a pipe, following a link or believing a size."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The folder of containers that are kept: what one job had in it goes, what is mounted stays in its place."""
+"""The folders of containers that are kept: emptied of one job's files, with all mount points left in place."""
 
 from __future__ import annotations
 

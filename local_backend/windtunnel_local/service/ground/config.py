@@ -1,4 +1,4 @@
-"""What the service is told by whoever wires it: plain, frozen data."""
+"""The service's settings, as plain data."""
 
 from __future__ import annotations
 

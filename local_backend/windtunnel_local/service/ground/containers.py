@@ -19,7 +19,7 @@ class Mount:
 
 @dataclass(frozen=True)
 class Keeper:
-    """What lets a container outlive its job: it runs a keeper, which runs one job's process after the other."""
+    """What a container needs to outlive its job: it runs a keeper, which runs one job's process after the other."""
 
     folder: str
     """Where orders are left for it, on this machine; ``<folder>-private`` beside it is the runner's own."""

@@ -134,7 +134,7 @@ class Job:
     warm_pool: WarmPool | None = None
 
     def __post_init__(self) -> None:
-        """Its own name is the default of ``slot``."""
+        """``slot`` is the job's name unless another is given."""
         if not self.slot:
             object.__setattr__(self, "slot", self.name)
 

@@ -210,7 +210,7 @@ def advance(lifecycle: Lifecycle, event: Event, now: datetime) -> Lifecycle:
 
 
 def _stop_cause(event: Event, secondary: SecondaryStatus) -> StopCause | None:
-    """What ``event`` stops a job for that is in ``secondary``, if it does."""
+    """Why ``event`` stops a job in state ``secondary``; None: it does not."""
     match event, secondary:
         case StopRequested(), _:
             return "requested"
@@ -256,7 +256,7 @@ def _enter(
 
 
 def _finish(lifecycle: Lifecycle, secondary: SecondaryStatus, now: datetime) -> Lifecycle:
-    """Enter a last state, which ends as it begins; the bill stops if it ever ran."""
+    """Enter a last state, which ends at once; the bill ends if the job ever ran."""
     entered = _enter(lifecycle, secondary, now)
     *earlier, last = entered.transitions
     billed = now if lifecycle.training_start is not None else None

@@ -204,7 +204,7 @@ class MetricsService:
         end: datetime,
         period_s: int,
     ) -> list[tuple[datetime, Values]]:
-        """Values by period, each period that has any, at its beginning; the metric is named exactly or not at all."""
+        """Values by the beginning of their period. Periods without values are left out."""
         named = [(d["Name"], d["Value"]) for d in dimensions]
         if namespace != NAMESPACE or name is None or len(named) != 1 or named[0][0] != DIMENSION:
             return []

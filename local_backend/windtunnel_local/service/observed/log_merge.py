@@ -81,7 +81,7 @@ class Merged:
             first = page[-1].sequence + 1
 
     def _chosen(self, streams: Iterable[LogStream]) -> list[LogStream]:
-        """Those that are to be begun yet, and have something between the two moments."""
+        """Streams that are not begun yet and have events between the two moments."""
         start_ms = -FOREVER_MS if self._start_ms is None else self._start_ms
         end_ms = FOREVER_MS if self._end_ms is None else self._end_ms
         found = [

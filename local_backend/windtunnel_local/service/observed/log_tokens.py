@@ -1,4 +1,4 @@
-"""The tokens by which logs are read on: opaque to clients, checked when they come back."""
+"""Page tokens of the logs' operations: opaque to clients, checked when they come back."""
 
 from __future__ import annotations
 

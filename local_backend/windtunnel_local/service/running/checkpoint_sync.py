@@ -24,7 +24,7 @@ class Sync:
 
 @contextmanager
 def checkpoints_synced(run: Run, job: Job) -> Iterator[Sync]:
-    """Sync while the block runs. At its end nothing is under way any more; what was left is the next step's.
+    """Sync while the block runs. At its end nothing is under way; the next step stores the rest.
 
     A file that cannot be stored now is tried again: at the latest, the end of the job says what is wrong.
     """

@@ -47,7 +47,7 @@ def failure_reason(
 
 
 def settled(host: str, state: ContainerState, folders: JobPaths) -> ContainerState:
-    """The state of a container that has ended; of one that was lost, by what its script had come to.
+    """The state of a container that has ended. Of a lost one, files of its script may say how it ended.
 
     An engine that is killed while a container ends forgets how it ended. But the last thing that
     AWS's toolkit does is to write /opt/ml/output/success, or failure.

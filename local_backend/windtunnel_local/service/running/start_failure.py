@@ -1,4 +1,4 @@
-"""Why a container of an image of one's own did not get to its program, in words that help."""
+"""Why the container of a user's own image did not start its program, and what to do."""
 
 from __future__ import annotations
 

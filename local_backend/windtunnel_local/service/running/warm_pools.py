@@ -239,7 +239,7 @@ class WarmPools:
                 return
 
     def _matching(self, job: Job) -> Iterator[Job]:
-        if not self._names or not self._ports.runner.keeps_containers:
+        if not self._ports.runner.keeps_containers:
             return
         now = self._ports.clock.now()
         for pool in self._available():
@@ -255,7 +255,7 @@ class WarmPools:
             return False
 
     def _take_over(self, pool: Job, job: Job) -> Job:
-        """Two records, in this order: a pool that two seem to have is the unfinished job's."""
+        """Change the records of both jobs, in this order: after a crash in between, the unfinished job has the pool."""
         state = pool.warm_pool or WarmPool("Available")
         cursors = {host: self._ports.store.log_cursor(pool.stream(host)) for host in job.hosts}
         # A job that printed nothing has left the log where it found it.
@@ -289,7 +289,7 @@ class WarmPools:
         return self._records.amend(job.name, lambda now: replace(now, slot=slot))
 
     def _record_end(self, name: str) -> Job | None:
-        """The job whose pool this has ended; None: it was over already."""
+        """Record that the job's pool has ended; returns the job, None if the pool was over already."""
         with self._lock:
             self._until.pop(name, None)
             now = self._ports.clock.now()

@@ -1,7 +1,7 @@
 """The steps of a job, one file a secondary status.
 
-A step can be repeated from its beginning whatever an earlier attempt left behind: a side
-effect that must not happen twice is looked for before it is caused, and the record changes
+A step can be repeated from its beginning whatever an earlier attempt left behind: before a side
+effect that must not happen twice it looks whether it has happened, and the record changes
 only when the step is done. That is all there is to adopting a job after a crash: take the
 step of its status.
 """

@@ -57,7 +57,7 @@ def _prepare(run: Run, job: Job) -> None:
 
 
 def _is_emptied(run: Run, job: Job) -> bool:
-    """Remove what an earlier attempt brought into a slot that was taken over; whether its folders are whole."""
+    """Empty taken-over folders of an earlier attempt's files; False: the folders are not whole."""
     return warm_pool_folders.empty(job, run.folders(job), plan.plan_job(job, run.ports.config))
 
 

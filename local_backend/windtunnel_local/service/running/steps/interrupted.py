@@ -16,7 +16,7 @@ _log = logging.getLogger(__name__)
 
 
 def interrupt(run: Run, job: Job) -> None:
-    """A spot interruption: SIGTERM, the grace period from its moment, SIGKILL; then from the start."""
+    """A spot interruption: SIGTERM, the grace period from its moment, SIGKILL; then begin again."""
     since = job.lifecycle.transitions[-1].start
     hosts = started_hosts(run, job)
     followers = run.follow(job, hosts) if hosts else []
@@ -26,7 +26,7 @@ def interrupt(run: Run, job: Job) -> None:
 
 
 def restart(run: Run, job: Job) -> None:
-    """The platform lost containers: the rest of them ends without ceremony; then from the start."""
+    """The platform lost containers: kill the others, then begin again."""
     hosts = started_hosts(run, job)
     for host in hosts:
         with suppress(RunnerError):

@@ -66,7 +66,7 @@ def _interruption(job: Job, sync: Sync, now: datetime) -> lifecycle.Event | None
 
 
 def _runs(run: Run, job: Job, host: str) -> bool:
-    """Whether it does. A host that has ended while nobody watched has no limit to reach any more."""
+    """Whether a host's container still runs: one that has ended can reach no limit."""
     return run.ports.runner.state(job.slot, host).status == "running"
 
 
