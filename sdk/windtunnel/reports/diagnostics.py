@@ -14,10 +14,10 @@ from typing import Any, overload
 
 from windtunnel.priceperf.model import compile_time
 from windtunnel.priceperf.workload.counters import (
-    CompiledGraph,
     Counters,
     DeviceMemory,
     Diagnostic,
+    LedgerEntry,
     Reason,
     worst_first,
 )
@@ -131,7 +131,7 @@ def diagnostics_of(counters: Mapping[str, Any]) -> Diagnostics:
     return Diagnostics(Counters.read(counters))
 
 
-def _graph(entry: CompiledGraph) -> Graph:
+def _graph(entry: LedgerEntry) -> Graph:
     reason = entry.reason or Reason()
     modelled = compile_time.NOTHING if entry.cached else compile_time.of_graph(sum(entry.flops.values()))
     return Graph(

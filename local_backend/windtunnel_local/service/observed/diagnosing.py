@@ -11,11 +11,11 @@ from typing import Any
 
 from windtunnel.priceperf.workload.counters import (
     SEVERITIES,
-    CompiledGraph,
     DeviceMemory,
     Diagnostic,
     Graphs,
     LargestGraph,
+    LedgerEntry,
     worst_first,
 )
 from windtunnel.priceperf.workload.strict_reader import read
@@ -42,7 +42,7 @@ def graphs(compiled: Mapping[str, Record], steps: Sequence[Record]) -> Graphs:
         largest=None if largest is None else read(LargestGraph, {**largest, "flops": _flops(largest)}),
         cached=sum(known) if known else None,
         ledger=tuple(
-            read(CompiledGraph, {**compiled[name], "graph": name, "runs": runs[name]})
+            read(LedgerEntry, {**compiled[name], "graph": name, "runs": runs[name]})
             for name in ranked[:MOST_GRAPHS]
         ),
         ledger_left_out=max(0, len(ranked) - MOST_GRAPHS),

@@ -11,10 +11,10 @@ from typing import Any
 
 from windtunnel.priceperf.workload.counters import (
     Collectives,
+    CountedProduct,
     Elementwise,
     Kernels,
     Parameters,
-    Product,
     Work,
 )
 from windtunnel_local.service.observed.counter_records import Record, count, mapping, numbers
@@ -47,7 +47,9 @@ def total(steps: Iterable[Record], graphs: Mapping[str, Record]) -> Work | None:
             _add(kernels, mapping(mapping(work, "elementwise"), kind), _KERNELS, run)
         collectives.append((work, run))
     return Work(
-        products=tuple(Product._make((*product, times)) for product, times in sorted(products.items())),
+        products=tuple(
+            CountedProduct._make((*product, times)) for product, times in sorted(products.items())
+        ),
         elementwise=Elementwise(**{kind: Kernels(**kernels) for kind, kernels in elementwise.items()}),
         collectives=collected(collectives),
         **sums,

@@ -1,13 +1,13 @@
 """The fitted constants, the rows they come from, and how wrong they are.
 
-One form of model (`predict`, `engines`, `collectives`) for two families. trn1 has seven
-fitted constants, the A100 four; `fitting.PRIORS` says from which rows each. `fitting.fit`
-reproduces the constants, `fitting.leave_one_out` and `leave_one_family_out` the errors;
-tests hold both together. All 18 and all 40 published rows are in; none is left out.
+One form of model (`described_step`, `engines`, `collectives`) serves all kinds of accelerators. trn1 has
+seven fitted constants, the A100 four; `fitting.PRIORS` says from which rows each. `fitted.json` holds them
+and the errors, as scripts/fit_calibrations.py wrote them; tests fit them again. All 18 and all 40 published
+rows are in; none is left out.
 
 The errors flatter the model a little. Its form (which collectives cost hops, that recomputing
 rows are sequence-parallel, how much engines overlap) and its assumptions were chosen with
-these rows in sight, by their left-out errors. The numbers do not hang on fine choices: each of
+these rows in sight, by their left-out errors. The numbers do not depend on fine choices: each of
 these alone (``overlap`` 0 to 0.8, ``network`` 0.3 to 0.9, ``straggling`` 0 to 2 %, the counts of
 passes down or up by half, `HALF_SIZE` 64 or 192, all priors half or twice as wide) left trn1's
 leave-one-out mean between 4.7 and 6.0 % (largest error 10 to 18 %) and its leave-one-family-out
@@ -58,7 +58,7 @@ class Calibration:
     """Leave-one-family-out: each row predicted by constants fitted to the other families of models."""
     outside_check: float
     """Published / modelled step time of the one published job that is a plain script, not a tuned
-    benchmark (`published`: AWS's BERT base classification). It took no part in the fit."""
+    benchmark (`published.bert_jobs`: AWS's BERT base classification). It took no part in the fit."""
     traced_check: float
     """The same where the host's tracing of the step is known, from a rehearsal of that job."""
 

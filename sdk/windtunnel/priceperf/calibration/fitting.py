@@ -1,4 +1,4 @@
-"""How the constants of `calibration` are fitted: a few lines of damped least squares.
+"""How the constants of `calibrations` are fitted: a few lines of damped least squares.
 
 Minimised is the sum of squared log errors of the step time, each over `ROW_ERROR`, plus the
 squared distance of each fitted constant from its prior, in logs. The priors are what the

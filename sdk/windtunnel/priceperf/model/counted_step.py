@@ -1,9 +1,9 @@
 """One training step from a rehearsal's counts: its time, broken down.
 
 step = the longer of compute and memory, and the part of the shorter that does not overlap
-       + what of the collectives nothing hides + the host's part (`host`)
+       + what of the collectives nothing hides + the host's part (`host_tracing`)
 
-The same constants as `predict`. Counts tell each product's dimensions, and the bytes that element-wise
+The same constants as `described_step`. Counts tell each product's dimensions, and the bytes that element-wise
 work moves once a compiler has fused it (docs/reference/counters.md has the rules). Those rules fuse more than the
 compilers behind the published rows do, most of all around attention: the bytes of attention scores are
 taken out, by `SCORE_FUSED_PASSES`, and put back as often as eager attention passes over scores in the

@@ -47,7 +47,7 @@ COMPILE_LARGE_S = Assumed(120, 60, 600)
 COMPILE_SMALL_S = Assumed(10, 5, 30)
 TOKENISE_S = Assumed(0.93e-3, 0.5e-3, 2e-3)
 """Seconds a text sample that one process tokenises and stores before the training begins. Fitted to what
-AWS's two BERT base jobs took for 4,000,000 reviews beside everything else (`published`): 0.89 ms on trn1
+AWS's two BERT base jobs took for 4,000,000 reviews beside everything else (`published.bert_jobs`): 0.89 ms on trn1
 and 0.96 ms on p4d. The ends are half and twice that, rounded: other tokenizers, texts and processors."""
 
 

@@ -1,6 +1,6 @@
 """One job on several instances: time, billable seconds, cost and saving, each with its interval.
 
-All cores of each instance are used. `job.BatchRule` says which batch each gets.
+All cores of each instance are used. `BatchRule` says which batch each gets.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""AWS's own price/performance table of trn1 against p4d, recomputed. `published_prediction` models it.
+"""AWS's own price/performance table of trn1 against p4d, recomputed. `bert_jobs_predicted` models it.
 
 From the AWS blog "Maximize performance and reduce your deep learning training
 cost with AWS Trainium and Amazon SageMaker": BERT base classifies Amazon

@@ -1,4 +1,4 @@
-"""AWS's two published jobs (`published`), predicted from a rehearsal of the same job.
+"""AWS's two published jobs (`bert_jobs`), predicted from a rehearsal of the same job.
 
 The steps are predicted: nothing of these jobs is in the calibration. What they spent beside steps is
 mostly tokenising 4,000,000 reviews in one process, for which no other published figure exists:

@@ -33,7 +33,7 @@ class Collectives:
     bytes: float
 
 
-class Product(NamedTuple):
+class CountedProduct(NamedTuple):
     """``batch`` x ``times`` products of (rows x inner) by (inner x columns)."""
 
     batch: Size
@@ -66,7 +66,7 @@ class Elementwise:
 class Work:
     """Everything by class of operation."""
 
-    products: tuple[Product, ...] = ()
+    products: tuple[CountedProduct, ...] = ()
     product_bytes: Shown[float | None] = None
     elementwise: Elementwise
     gather_bytes: float
@@ -116,7 +116,7 @@ class Reason:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CompiledGraph:
+class LedgerEntry:
     """One entry of the ledger. ``cached``: it came from the Neuron compile cache; None: nobody looked."""
 
     graph: Shown[str] = "?"
@@ -150,7 +150,7 @@ class Graphs:
     compile_seconds: Shown[float | None] = None
     largest: Shown[LargestGraph | None] = None
     cached: int | None = None
-    ledger: Shown[tuple[CompiledGraph, ...] | None] = None
+    ledger: Shown[tuple[LedgerEntry, ...] | None] = None
     ledger_left_out: Shown[int] = 0
 
 
