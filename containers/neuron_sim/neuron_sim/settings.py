@@ -39,6 +39,14 @@ class Settings:
         """Cores that this host rehearses with."""
         return self.local_cores or self.instance.cores
 
+    def workers(self, asked: str) -> str:
+        """torchrun's ``--nproc_per_node``: who asks for all cores of the instance gets all that are rehearsed.
+
+        AWS's toolkit asks neuron-ls how many there are, but takes 64 for trn2.48xlarge without asking
+        (sagemaker-training 5.1.4, `environment.num_neurons`).
+        """
+        return str(self.cores) if asked == str(self.instance.cores) else asked
+
 
 def read(environment: Mapping[str, str] = os.environ) -> Settings:
     """Read the settings.

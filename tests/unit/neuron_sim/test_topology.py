@@ -174,3 +174,11 @@ def _run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str
         text=True,
         check=False,
     )
+
+
+def test_who_asks_for_all_cores_gets_those_that_are_rehearsed() -> None:
+    """AWS's toolkit starts 64 workers on trn2.48xlarge, whatever neuron-ls says; other numbers stay."""
+    environment = {"WINDTUNNEL_INSTANCE_TYPE": "ml.trn2.48xlarge"}
+    assert settings.read(environment).workers("64") == "64"
+    fewer = settings.read({**environment, "WINDTUNNEL_LOCAL_CORES": "2"})
+    assert [fewer.workers(asked) for asked in ("64", "4", "auto")] == ["2", "4", "auto"]

@@ -31,6 +31,8 @@ _PLAIN_VARIABLE = "NEURON_SIM_PLAIN_TORCHRUN"
 def main(argv: list[str] | None = None) -> None:
     """Launch; raises ChildFailedError or SystemExit like torch's torchrun."""
     arguments = torch_run.parse_args(argv)
+    current = settings.read()
+    arguments.nproc_per_node = current.workers(arguments.nproc_per_node)
     forkable = not (
         arguments.no_python
         or arguments.module
@@ -41,7 +43,7 @@ def main(argv: list[str] | None = None) -> None:
     if not forkable or not script.is_file():
         torch_run.run(arguments)
         return
-    _announce(settings.read(), arguments.nproc_per_node)
+    _announce(current, arguments.nproc_per_node)
     _choose_flags(arguments.nproc_per_node)
     _avoid_taken_port(arguments)
     preload.warm_up(script)
