@@ -32,16 +32,18 @@ class BuildReport:
         self._step_started = self._reported = self._started
         self._step = self._title = ""
         self._downloads: dict[str, str] = {}
+        self._rest = ""
         self._tail: deque[str] = deque(maxlen=_TAIL_LINES)
 
     @property
     def tail(self) -> str:
         """The last lines of output."""
-        return "\n".join(self._tail)
+        return "\n".join([*self._tail, self._rest]).rstrip()
 
     def feed(self, text: str) -> None:
-        """Take a piece of the builder's output; one or more lines."""
-        for raw in text.replace("\r", "\n").split("\n"):
+        """Take a piece of the builder's output, which may end within a line."""
+        *lines, self._rest = (self._rest + text).replace("\r", "\n").split("\n")
+        for raw in lines:
             line = re.sub(r"\x1b\[[0-9;]*m", "", raw).strip()
             if not line:
                 continue
