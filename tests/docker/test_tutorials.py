@@ -147,24 +147,3 @@ def test_bert_pre_training_that_is_resumed(session: LocalSession, tmp_path: Path
     )
     # Two batches and, behind the script's own synchronisation, the optimizer: three each.
     assert whole.counters()["train"]["steps"] == 72
-
-
-def test_a_job_that_only_compiles(session: LocalSession) -> None:
-    """`RUN_NEURON_PARALLEL_COMPILE=1`: the toolkit puts neuron_parallel_compile in front, and all graphs compile."""
-    job = start(
-        session,
-        "mlp_torchrun.py",
-        distribution=TORCHRUN,
-        environment={"RUN_NEURON_PARALLEL_COMPILE": "1"},
-        hyperparameters={"epochs": 1},
-    )
-    lines = finish(job)
-    summary = {
-        what: int(count)
-        for line in lines
-        for what, count in re.findall(
-            r"Total (graphs|successful compilations|failed compilations): (\d+)", line
-        )
-    }
-    assert summary["graphs"] == summary["successful compilations"] >= 1
-    assert summary["failed compilations"] == 0
