@@ -13,8 +13,10 @@ from neuron_sim.diagnostics import findings
 from windtunnel.priceperf.model.collectives import PASSES
 from windtunnel.priceperf.money import billing as modelled_billing
 from windtunnel.priceperf.workload.counters import SEVERITIES
+from windtunnel.request import checks
 from windtunnel_local.service.ground.billed_time import billable_seconds
 from windtunnel_local.service.ground.job import Lifecycle, Transition
+from windtunnel_local.service.request import validation
 
 START = datetime(2026, 1, 1, tzinfo=timezone.utc)
 
@@ -36,3 +38,9 @@ def test_the_simulator_ranks_its_findings_as_reports_do() -> None:
 def test_every_kind_of_collective_that_is_counted_has_a_price() -> None:
     """A new collective of the simulator is not priced as something else."""
     assert set(get_args(CollectiveKind)) == set(PASSES)
+
+
+def test_the_sdk_and_the_backend_know_the_same_limits() -> None:
+    """What the one lets pass, the other takes."""
+    for limit in ("MAX_HYPERPARAMETERS", "MAX_HYPERPARAMETER_KEY", "MAX_ENVIRONMENT"):
+        assert getattr(checks, limit) == getattr(validation, limit), limit
