@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -34,20 +33,9 @@ def own_session(home: Path) -> Iterator[LocalSession]:
         session = LocalSession(home=home)
         session.endpoint()
         yield session
-        end_pools(session)
     running = session.backend.running()
     if running is not None:
         os.kill(running.pid, signal.SIGTERM)
-
-
-def end_pools(session: LocalSession) -> None:
-    """Let no container go on waiting for a job."""
-    client = session.service.client("sagemaker")  # type: ignore[attr-defined]
-    keep = {"KeepAlivePeriodInSeconds": 0}
-    for job in client.list_training_jobs(WarmPoolStatusEquals="Available")["TrainingJobSummaries"]:
-        client.update_training_job(TrainingJobName=job["TrainingJobName"], ResourceConfig=keep)
-    while client.list_training_jobs(WarmPoolStatusEquals="Available")["TrainingJobSummaries"]:
-        time.sleep(0.1)
 
 
 def estimator(session: LocalSession, script: str = "behave.py", **arguments: Any) -> PyTorch:

@@ -99,7 +99,7 @@ def train(flags):
     loader = DataLoader(data, batch_size=flags.batch_size, sampler=sampler, drop_last=True)
     usteps, epoch, seen = flags.grad_accum_usteps, 0, 0
     skip = global_step * usteps
-    while global_step < flags.steps_this_run:
+    while global_step < flags.max_steps:
         sampler.set_epoch(epoch)
         for input_ids, segment_ids, input_mask, masked_labels, next_labels in pl.MpDeviceLoader(
             loader, device
@@ -131,20 +131,24 @@ def train(flags):
             scheduler.step()
             global_step += 1
             xm.add_step_closure(log, (global_step, reduced.detach(), scheduler.get_last_lr()[0], norm))
-            if global_step >= flags.steps_this_run:
+            if global_step % flags.steps_per_checkpoint == 0:
+                xm.mark_step()
+                xm.rendezvous("checkpoint")
+                if is_root:
+                    state = {
+                        "model": model.state_dict(),
+                        "optimizer": optimizer.state_dict(),
+                        "scheduler": scheduler.state_dict(),
+                        "step": global_step,
+                    }
+                    path = f"{flags.output_dir}/ckpt_{global_step:05d}.pt"
+                    torch.save(xm._maybe_convert_to_cpu(state), path)
+                    print("Checkpointing done...", flush=True)
+            if global_step >= flags.max_steps:
                 break
         epoch += 1
     xm.mark_step()
     xm.rendezvous("training done")
-    if is_root:
-        state = {
-            "model": model.state_dict(),
-            "optimizer": optimizer.state_dict(),
-            "scheduler": scheduler.state_dict(),
-            "step": global_step,
-        }
-        torch.save(xm._maybe_convert_to_cpu(state), f"{flags.output_dir}/ckpt_{global_step:05d}.pt")
-        print("Checkpointing done...", flush=True)
     xm.save(model.state_dict(), os.path.join(flags.model_dir, f"model_{global_step}.pt"))  # noqa: PTH118
 
 
@@ -162,7 +166,7 @@ if __name__ == "__main__":
     parser.add_argument("--batch_size", type=int, default=8)
     parser.add_argument("--grad_accum_usteps", type=int, default=2)
     parser.add_argument("--max_steps", type=int, default=24)
-    parser.add_argument("--steps_this_run", type=int, default=24)
+    parser.add_argument("--steps_per_checkpoint", type=int, default=24)
     parser.add_argument("--seed", type=int, default=12349)
     parser.add_argument("--lr", type=float, default=5e-3)
     parser.add_argument("--enable_pt_autocast", type=lambda text: text == "True", default=False)
