@@ -21,7 +21,7 @@ SCRIPTS = Path(__file__).parent / "scripts"
 # Cores enough for every test; a test that needs another instance names it.
 INSTANCE = {"WINDTUNNEL_INSTANCE_TYPE": "ml.trn1.32xlarge"}
 NEW_LAUNCHER = [sys.executable, "-m", "neuron_sim.launcher.torchrun"]
-"""The launcher in a process of its own, as in a container that runs one job. Eight tests start it so."""
+"""The launcher in a process of its own, as in a container that runs one job."""
 FORKED = [sys.executable, str(Path(__file__).with_name("forked.py"))]
 """Before a script and its words: a core in a fork of the suite's server."""
 LAUNCHER = [*FORKED, "torchrun"]
