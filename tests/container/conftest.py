@@ -1,4 +1,4 @@
-"""Tests of the simulator, run inside the training image (`make test-container`)."""
+"""Tests of the simulator, run inside the training image (`make container-tests`)."""
 
 from __future__ import annotations
 
@@ -6,17 +6,48 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+import uuid
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+from forked import FLAGS, PROGRAM
+
+from neuron_sim.warm import wire
 
 SCRIPTS = Path(__file__).parent / "scripts"
 # Cores enough for every test; a test that needs another instance names it.
 INSTANCE = {"WINDTUNNEL_INSTANCE_TYPE": "ml.trn1.32xlarge"}
-LAUNCHER = [sys.executable, "-m", "neuron_sim.launcher.torchrun"]
+NEW_LAUNCHER = [sys.executable, "-m", "neuron_sim.launcher.torchrun"]
+"""The launcher in a process of its own, as in a container that runs one job."""
+FORKED = [sys.executable, str(Path(__file__).with_name("forked.py"))]
+"""Before a script and its words: a core in a fork of the suite's server."""
+LAUNCHER = [*FORKED, "torchrun"]
+"""The launcher in a fork of the suite's server."""
+
+
+@pytest.fixture(scope="session", autouse=True)
+def fork_server() -> Iterator[None]:
+    """What `FORKED` and `LAUNCHER` are forked from; imports while the first tests run."""
+    token = os.environ[wire.VARIABLE] = uuid.uuid4().hex
+    # An import of torch's looks at all there is, and this is another in each test.
+    environment = {name: value for name, value in os.environ.items() if name != "PYTEST_CURRENT_TEST"}
+    listener = wire.listen(token, PROGRAM)
+    server = subprocess.Popen(
+        [sys.executable, str(Path(__file__).with_name("fork_server.py")), str(listener.fileno())],
+        pass_fds=[listener.fileno()],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        env={"XLA_FLAGS": FLAGS, **environment},
+    )
+    listener.close()
+    with server:
+        yield
+        ended = server.poll()
+        server.kill()
+    assert ended is None, "the fork server has ended before the tests"
 
 
 @dataclass
@@ -37,9 +68,16 @@ class Launch:
 def torchrun(tmp_path: Path) -> Callable[..., Launch]:
     """Run a script of `scripts/` on simulated cores. Each worker's output stays apart from the others'."""
 
-    def run(script: str, *arguments: str, workers: int = 2, check: bool = True, **environment: str) -> Launch:
+    def run(
+        script: str,
+        *arguments: str,
+        workers: int = 2,
+        check: bool = True,
+        launcher: list[str] = LAUNCHER,
+        **environment: str,
+    ) -> Launch:
         path = Path(script) if Path(script).is_absolute() else SCRIPTS / script
-        command = [*LAUNCHER, "--nnodes", "1", "--nproc_per_node", str(workers), str(path), *arguments]
+        command = [*launcher, "--nnodes", "1", "--nproc_per_node", str(workers), str(path), *arguments]
         finished = subprocess.run(
             command,
             env={**os.environ, **INSTANCE, "SAY_TO": str(tmp_path / "said"), **environment},

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from conftest import INSTANCE, LAUNCHER, SCRIPTS
+from conftest import FORKED, INSTANCE, LAUNCHER, SCRIPTS
 
 COMPILED = str(SCRIPTS / "compiled.py")
 PARALLEL_COMPILE = [sys.executable, "-m", "neuron_sim.tools.neuron_parallel_compile"]
@@ -87,7 +87,7 @@ def test_analyze_names_the_line_that_the_compiler_refuses(tmp_path):
     """Before any hour is paid for; the run itself would end with the same code."""
     script = str(SCRIPTS / "complex_numbers.py")
     analysis = start(
-        *PARALLEL_COMPILE, "--command", "analyze", "--analyze-output", str(tmp_path), sys.executable, script
+        *PARALLEL_COMPILE, "--command", "analyze", "--analyze-output", str(tmp_path), *FORKED, script
     )
     output, _ = analysis.communicate(timeout=200)
     assert analysis.returncode == 0, output
@@ -95,7 +95,7 @@ def test_analyze_names_the_line_that_the_compiler_refuses(tmp_path):
     assert 0 < float(report["support_percentage"].rstrip("%")) < 100
     calls = [item["call"] for item in report["unsupported_operators"]["aten"]]
     assert "complex_numbers.py 9" in calls, report
-    run = start(sys.executable, script, NEURON_COMPILE_CACHE_URL=str(tmp_path / "cache"))
+    run = start(*FORKED, script, NEURON_COMPILE_CACHE_URL=str(tmp_path / "cache"))
     output, _ = run.communicate(timeout=200)
     assert run.returncode != 0, output
     assert "NCC_EVRF004" in output
@@ -103,9 +103,7 @@ def test_analyze_names_the_line_that_the_compiler_refuses(tmp_path):
 
 def test_a_flag_that_the_compiler_refuses_ends_the_job(tmp_path):
     """With what is valid, at the first graph, as on trn1."""
-    run = start(
-        sys.executable, COMPILED, "--flags", "--auto-cast=bf16", NEURON_COMPILE_CACHE_URL=str(tmp_path)
-    )
+    run = start(*FORKED, COMPILED, "--flags", "--auto-cast=bf16", NEURON_COMPILE_CACHE_URL=str(tmp_path))
     output, _ = run.communicate(timeout=200)
     assert run.returncode != 0, output
     assert "neuronx-cc takes none, matmult, all" in output

@@ -10,12 +10,18 @@ import sys
 import time
 from pathlib import Path
 
-from conftest import LAUNCHER, SCRIPTS
+import pytest
+from conftest import LAUNCHER, NEW_LAUNCHER, SCRIPTS
+
+
+def test_launches_of_this_suite_are_forked(torchrun):
+    """Or it would take three times as long, and nobody would know why."""
+    assert "a new process after all" not in torchrun("ends.py", "exit", "0", workers=1).output
 
 
 def test_the_script_sees_what_a_fresh_interpreter_would_show_it(torchrun):
     """argv, __name__, __file__, sys.path[0], __main__, signal handlers, and its own random numbers."""
-    said = torchrun("ends.py", "arguments", "--epochs", "3", "-x", "a b").said
+    said = torchrun("ends.py", "arguments", "--epochs", "3", "-x", "a b", launcher=NEW_LAUNCHER).said
     # At its end, the interpreter first waits for threads, then runs exit handlers; with success here.
     assert [entry["last"] for entry in said if "last" in entry] == ["thread", "exit handler"] * 2
     said = [entry for entry in said if "last" not in entry]
@@ -33,7 +39,7 @@ def test_the_script_sees_what_a_fresh_interpreter_would_show_it(torchrun):
 
 def test_an_exception_shows_the_scripts_own_traceback_and_fails(torchrun):
     """The traceback begins in the script, the exit code is torchrun's 1."""
-    launch = torchrun("ends.py", "raise", check=False)
+    launch = torchrun("ends.py", "raise", check=False, launcher=NEW_LAUNCHER)
     assert launch.code == 1
     assert "ValueError: the reason of rank 1" in launch.output
     traceback = launch.output[launch.output.index("Traceback (most recent call last)") :]
@@ -83,7 +89,7 @@ def test_different_shapes_on_different_ranks_are_refused_with_both_lines(torchru
 def test_sigterm_reaches_the_script(tmp_path):
     """A stop lets a script save its state: its own handler runs in every worker."""
     environment = {**os.environ, "SAY_TO": str(tmp_path / "said")}
-    command = [*LAUNCHER, "--nnodes", "1", "--nproc_per_node", "2", str(SCRIPTS / "ends.py"), "sigterm"]
+    command = [*NEW_LAUNCHER, "--nnodes", "1", "--nproc_per_node", "2", str(SCRIPTS / "ends.py"), "sigterm"]
     with subprocess.Popen(
         command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     ) as launcher:
@@ -98,24 +104,28 @@ def test_sigterm_reaches_the_script(tmp_path):
         assert '"signal": 15' in (tmp_path / f"said.{rank}").read_text()
 
 
-def test_what_cannot_be_forked_goes_to_torchs_own_launcher():
-    """--no-python starts any program, as torch's torchrun does."""
-    command = [
-        *LAUNCHER,
-        "--nproc_per_node",
-        "1",
-        "--no-python",
-        sys.executable,
-        "-c",
-        "print('plain', 1 + 1)",
-    ]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
-    assert "plain 2" in done.stdout
+@pytest.mark.parametrize("how", ["--no-python", "NEURON_SIM_PLAIN_TORCHRUN"])
+def test_what_is_not_to_be_forked_goes_to_torchs_own_launcher(how, tmp_path):
+    """--no-python starts any program, as torch's torchrun does; the variable rules the fork out for scripts."""
+    script = tmp_path / "plain.py"
+    script.write_text("import sys\nprint('plain', 1 + 1, 'torch' in sys.modules)\n")
+    program = ["--no-python", sys.executable, str(script)] if how == "--no-python" else [str(script)]
+    done = subprocess.run(
+        [*(NEW_LAUNCHER if how == "--no-python" else LAUNCHER), "--nproc_per_node", "1", *program],
+        env={**os.environ, "NEURON_SIM_PLAIN_TORCHRUN": "0" if how == "--no-python" else "1"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    assert "plain 2 False" in done.stdout
 
 
 def test_flags_that_the_user_has_set_reach_the_workers_unchanged(torchrun):
     """XLA_FLAGS of the user's win over what the launcher would choose, and the rest is added."""
-    launch = torchrun("seen.py", workers=3, XLA_FLAGS="--xla_backend_optimization_level=2")
+    launch = torchrun(
+        "seen.py", workers=3, launcher=NEW_LAUNCHER, XLA_FLAGS="--xla_backend_optimization_level=2"
+    )
     for entry in launch.said:
         flags = entry["xla_flags"].split()
         assert [flag for flag in flags if "optimization_level" in flag] == [
@@ -130,7 +140,7 @@ def test_crowded_workers_have_a_processor_each_and_scripts_see_all(torchrun):
     workers = 4 * len(processors)
     os.sched_setaffinity(0, processors)
     try:
-        said = torchrun("seen.py", workers=workers).said
+        said = torchrun("seen.py", workers=workers, launcher=NEW_LAUNCHER).said
     finally:
         os.sched_setaffinity(0, range(os.cpu_count() or 1))
     assert [entry["place"] for entry in said] == [

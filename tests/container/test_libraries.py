@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-import sys
 
 import pytest
-from tests.container.conftest import INSTANCE, SCRIPTS
+from conftest import FORKED, INSTANCE, SCRIPTS
 
 NAMES = re.findall(r"@check\ndef (\w+)", (SCRIPTS / "libraries.py").read_text())
 
@@ -42,7 +41,7 @@ def test_shards_and_groups_on_four_cores(torchrun, tmp_path):
 def spawning(how, tmp_path, cores="2"):
     """A plain script that starts its own cores; its exit code and output."""
     finished = subprocess.run(
-        [sys.executable, "-u", str(SCRIPTS / "spawned.py"), how],
+        [*FORKED, str(SCRIPTS / "spawned.py"), how],
         env={
             **os.environ,
             **INSTANCE,

@@ -13,7 +13,8 @@ from conftest import LAUNCHER
 
 SCRIPTS = Path(__file__).parent / "scripts"
 CONFIG = {
-    "period": "1s",
+    # Twice as long as from one publication of a core to its next.
+    "period": "2s",
     "neuron_runtimes": [
         {"tag_filter": "^work", "metrics": [{"type": "neuroncore_counters"}, {"type": "execution_stats"}]},
         {"tag_filter": ".*", "metrics": [{"type": "memory_used"}, {"type": "neuron_runtime_vcpu_usage"}]},

@@ -12,23 +12,24 @@ from conftest import SCRIPTS
 CHECKOUT = Path(__file__).resolve().parents[2]
 
 
-@pytest.fixture
-def session(tmp_path, monkeypatch):
+@pytest.fixture(scope="module")
+def session(tmp_path_factory):
     """A session whose backend runs jobs as processes of this machine."""
-    monkeypatch.setenv("WINDTUNNEL_RUNNER", "process")
     # Not installed here: the server and its jobs find both packages in the checkout.
     paths = [str(CHECKOUT / "sdk"), str(CHECKOUT / "local_backend"), os.environ.get("PYTHONPATH", "")]
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(paths))
-    monkeypatch.syspath_prepend(paths[0])
-    import windtunnel
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("WINDTUNNEL_RUNNER", "process")
+        patch.setenv("PYTHONPATH", os.pathsep.join(paths))
+        patch.syspath_prepend(paths[0])
+        import windtunnel
 
-    session = windtunnel.LocalSession(home=tmp_path / "home")
-    session.endpoint()
-    yield session
-    os.kill(session.backend.running().pid, signal.SIGTERM)
+        session = windtunnel.LocalSession(home=tmp_path_factory.mktemp("home"))
+        session.endpoint()
+        yield session
+        os.kill(session.backend.running().pid, signal.SIGTERM)
 
 
-def test_a_job_trains_on_two_cores_without_docker(session, tmp_path):
+def test_a_job_trains_on_two_cores_without_docker(session):
     """The real toolkit, torchrun and simulator; the log says that nothing isolates the job."""
     import windtunnel
 

@@ -5,12 +5,10 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-
-SCRIPTS = Path(__file__).parent / "scripts"
+from conftest import FORKED, LAUNCHER, SCRIPTS
 
 
 @pytest.fixture
@@ -20,7 +18,7 @@ def start(tmp_path):
 
     def run(script: str, *arguments: str, **environment: str) -> subprocess.Popen:
         process = subprocess.Popen(
-            [sys.executable, str(SCRIPTS / script), *arguments],
+            [*FORKED, str(SCRIPTS / script), *arguments],
             env={**os.environ, "WINDTUNNEL_COUNTERS_DIR": str(tmp_path / "counters"), **environment},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -35,13 +33,13 @@ def start(tmp_path):
             process.kill()
 
 
-def wait_until_holding(process: subprocess.Popen) -> None:
-    """Read on until the script says that it uses its core."""
+def wait_until_holding(process: subprocess.Popen) -> int:
+    """Read on until the script says that it uses its core; its process id."""
     lines = []
     for line in process.stdout:
         lines.append(line)
         if line.startswith("holding"):
-            return
+            return int(line.split()[-1])
     raise AssertionError("".join(lines))
 
 
@@ -49,7 +47,7 @@ def test_a_core_is_refused_while_its_process_lives_and_free_once_it_is_dead(star
     """By number, by count and by default; cores that the instance lacks; and no trace after SIGKILL."""
     never, now = str(tmp_path / "never"), str(Path(__file__))
     holder = start("holding.py", never, NEURON_RT_VISIBLE_CORES="0")
-    wait_until_holding(holder)
+    pid = wait_until_holding(holder)
     refused = {
         "lnc0-lnc0 Available:0": start("holding.py", now, NEURON_RT_VISIBLE_CORES="0"),
         "2 Available:1": start("holding.py", now),
@@ -61,13 +59,13 @@ def test_a_core_is_refused_while_its_process_lives_and_free_once_it_is_dead(star
         assert process.returncode == 1
         text = f"Logical Neuron Core(s) not available - Requested:{requested} Logical Core size:1"
         assert f"ERROR   NRT:nrt_allocate_neuron_cores               {text}" in output
-        assert f"CoreBusyError: {text}. Process {holder.pid} (" in output
+        assert f"CoreBusyError: {text}. Process {pid} (" in output
         assert "holding.py" in output.partition("CoreBusyError")[2] and "holds NeuronCore 0." in output
     assert free.communicate(timeout=120) and free.returncode == 0
     output, _ = absent.communicate(timeout=120)
     assert absent.returncode == 1 and "names NeuronCore 5, but ml.trn1.2xlarge has cores 0 to 1" in output
 
-    holder.send_signal(signal.SIGKILL)
+    os.kill(pid, signal.SIGKILL)
     holder.wait(30)
     again = start("holding.py", now)
     output, _ = again.communicate(timeout=120)
@@ -76,11 +74,13 @@ def test_a_core_is_refused_while_its_process_lives_and_free_once_it_is_dead(star
 
 def test_a_script_may_start_torchrun_unless_it_has_used_the_device(start):
     """Importing torch_xla holds nothing; DataLoader's forked workers share their script's cores."""
-    process = start("nesting.py")
+    process = start("nesting.py", *LAUNCHER)
     output, _ = process.communicate(timeout=240)
     said = {
-        line.split()[0]: line.split()[1] for line in output.splitlines() if line.startswith(("B", "L", "A"))
+        line.split()[0]: line.split()[1]
+        for line in output.splitlines()
+        if line.startswith(("I", "B", "L", "A"))
     }
     assert (said["BEFORE"], said["LOADED"], said["AFTER"]) == ("0", "28.0", "1"), output
-    assert f"Process {process.pid} (" in output
+    assert f"Process {said['IN']} (" in output
     assert "a script that starts others for the device must not use the device itself before" in output

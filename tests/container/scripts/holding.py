@@ -18,5 +18,5 @@ while not os.path.exists(sys.argv[1]):
     torch_xla.sync()
     step += 1
     if step == 5:
-        print("holding", os.environ.get("NEURON_RT_VISIBLE_CORES"), flush=True)
+        print("holding", os.environ.get("NEURON_RT_VISIBLE_CORES"), "in", os.getpid(), flush=True)
     time.sleep(0.05)

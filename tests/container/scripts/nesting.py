@@ -1,4 +1,4 @@
-"""Starts torchrun before and after it has used the device itself."""
+"""Starts torchrun before it has used the device itself, by the words it is given, and after."""
 
 import os
 import subprocess
@@ -8,20 +8,26 @@ import torch
 import torch_xla
 from torch.utils.data import DataLoader
 
-LAUNCH = [sys.executable, "-m", "neuron_sim.launcher.torchrun", "--nproc_per_node", "2"]
-CHILD = [os.path.join(os.path.dirname(__file__), "holding.py"), __file__]  # the file exists: it ends at once
+LAUNCH = [sys.executable, "-m", "neuron_sim.launcher.torchrun"]
+CHILD = [
+    "--nproc_per_node",
+    "2",
+    os.path.join(os.path.dirname(__file__), "holding.py"),
+    __file__,
+]  # the file exists: it ends at once
 
 
-def launch():
-    done = subprocess.run([*LAUNCH, *CHILD], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+def launch(command):
+    done = subprocess.run([*command, *CHILD], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     return done.returncode, done.stdout
 
 
 if __name__ == "__main__":
-    print("BEFORE", launch()[0], flush=True)
+    print("IN", os.getpid())
+    print("BEFORE", launch(sys.argv[1:])[0], flush=True)
     device = torch_xla.device()
     loader = DataLoader(torch.arange(8.0), batch_size=2, num_workers=2)
     print("LOADED", sum(batch.to(device).sum().item() for batch in loader), flush=True)
-    code, output = launch()
+    code, output = launch(LAUNCH)
     print("AFTER", code, flush=True)
     print(output)

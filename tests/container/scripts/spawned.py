@@ -21,6 +21,6 @@ def _mp_fn(index, fails):
 if __name__ == "__main__":
     how, _, fails = sys.argv[1].partition("-")
     if how == "launch":
-        torch_xla.launch(_mp_fn, args=(bool(fails),))
+        torch_xla.launch(_mp_fn, args=(bool(fails),), start_method="fork")
     else:
         xmp.spawn(_mp_fn, args=(bool(fails),), start_method=how)

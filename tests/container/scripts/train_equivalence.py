@@ -1,8 +1,10 @@
-"""Trains one small BERT on the simulated cores, or as gloo DDP, from the same seed and data; saves the result.
+"""Trains one small BERT from the same seed and data in three ways; saves the results.
 
-torchrun train_equivalence.py xla|gloo OUTPUT [--no-collectives]
+torchrun train_equivalence.py FOLDER    on simulated cores, then as if these had no collectives: `xla`, `alone`
+python train_equivalence.py FOLDER      two processes of plain PyTorch, gloo and DDP: `gloo`
 """
 
+import os
 import sys
 
 import torch
@@ -11,7 +13,7 @@ from torch.utils.data import DataLoader, TensorDataset
 from torch.utils.data.distributed import DistributedSampler
 from transformers import BertConfig, BertForSequenceClassification
 
-KIND, OUTPUT = sys.argv[1:3]
+FOLDER, WORLD = sys.argv[1], 2
 STEPS, BATCH, LENGTH, VOCABULARY = 12, 4, 16, 100
 
 
@@ -35,9 +37,14 @@ def model_and_data(rank, world):
     return model, DataLoader(data, batch_size=BATCH, sampler=sampler, drop_last=True)
 
 
-def train_gloo():
-    dist.init_process_group("gloo")
-    model, loader = model_and_data(dist.get_rank(), dist.get_world_size())
+def save(name, rank, losses, parameters):
+    torch.save({"losses": losses, "parameters": parameters}, f"{FOLDER}/{name}.{rank}")
+
+
+def train_gloo(rank):
+    torch.set_num_threads(1)
+    dist.init_process_group("gloo", init_method=f"file://{FOLDER}/store", rank=rank, world_size=WORLD)
+    model, loader = model_and_data(rank, WORLD)
     ddp = torch.nn.parallel.DistributedDataParallel(model)
     optimizer = torch.optim.SGD(ddp.parameters(), lr=0.05, momentum=0.9)
     losses = []
@@ -47,22 +54,18 @@ def train_gloo():
         loss.backward()
         optimizer.step()
         losses.append(loss.item())
-    torch.save({"losses": losses, "parameters": model.state_dict()}, f"{OUTPUT}.{dist.get_rank()}")
+    save("gloo", rank, losses, model.state_dict())
     dist.destroy_process_group()
 
 
-def train_xla():
+def train_xla(name):
     import torch_xla
     import torch_xla.core.xla_model as xm
     import torch_xla.distributed.parallel_loader as pl
-    import torch_xla.distributed.xla_backend
     import torch_xla.runtime as xr
 
-    if "--no-collectives" in sys.argv:
-        torch_xla._XLAC._xla_all_reduce_inplace = lambda *_: None
-    dist.init_process_group("xla")
-    device = torch_xla.device()
-    model, loader = model_and_data(xr.global_ordinal(), xr.world_size())
+    device, rank = torch_xla.device(), xr.global_ordinal()
+    model, loader = model_and_data(rank, xr.world_size())
     model.to(device)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
     losses = []
@@ -72,8 +75,17 @@ def train_xla():
         loss.backward()
         xm.optimizer_step(optimizer)
         xm.add_step_closure(lambda value: losses.append(value.detach().item()), args=(loss,))
-    parameters = {name: value.cpu() for name, value in model.state_dict().items()}
-    torch.save({"losses": losses, "parameters": parameters}, f"{OUTPUT}.{xr.global_ordinal()}")
+    save(name, rank, losses, {name: value.cpu() for name, value in model.state_dict().items()})
 
 
-train_gloo() if KIND == "gloo" else train_xla()
+if "RANK" not in os.environ:
+    assert "torch_xla" not in sys.modules
+    torch.multiprocessing.start_processes(train_gloo, nprocs=WORLD, start_method="fork")
+else:
+    import torch_xla
+    import torch_xla.distributed.xla_backend
+
+    dist.init_process_group("xla")
+    train_xla("xla")
+    torch_xla._XLAC._xla_all_reduce_inplace = lambda *_: None
+    train_xla("alone")

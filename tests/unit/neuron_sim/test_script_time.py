@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import threading
 import time
+import warnings
 
-from neuron_sim.counters.script_time import ScriptTime
+from neuron_sim.counters.script_time import ScriptTime, clock
 
 BUSY = 0.06
 
@@ -90,3 +92,16 @@ def test_a_thread_that_works_for_the_script_counts_too() -> None:
     assert BUSY <= counted < 1.5 * BUSY
     work()
     assert BUSY <= clock.take() < 1.5 * BUSY  # that the other thread has ended does no harm
+
+
+def test_a_process_that_the_script_forks_has_a_clock_of_its_own() -> None:
+    """Where it iterates over a loader, say, which is set aside in part."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # this process may have threads of the tests' own
+        child = os.fork()
+    if child == 0:
+        code = 1
+        with contextlib.suppress(OSError), clock.spent(ours=True):
+            code = 0
+        os._exit(code)
+    assert os.waitpid(child, 0)[1] == 0

@@ -9,6 +9,7 @@ and collectives are the device's part there, and looking at them is the simulato
 from __future__ import annotations
 
 import functools
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -95,6 +96,8 @@ class ScriptTime:
 
 clock = ScriptTime()
 """The one of this process; `ScriptTime.begin` once the script's thread is known."""
+# A forked process has a thread of its own, and the clock of its parent's is none there.
+os.register_at_fork(after_in_child=clock.begin)
 
 
 def aside() -> Any:

@@ -68,9 +68,9 @@ def make_base(client: docker.DockerClient, progress: Progress, pull_error: Runne
         system = Path(folder) / "system.tar"
         _mmdebstrap(system, debian_mirror(_apt_sources_text()), progress)
         progress(f"Base image: importing it as {LOCAL_BASE}")
-        with system.open("rb") as tar, engine_errors(f"import {LOCAL_BASE}"):
+        with engine_errors(f"import {LOCAL_BASE}"):
             repository, tag = LOCAL_BASE.split(":")
-            client.api.import_image_from_stream(tar, repository=repository, tag=tag)
+            client.api.import_image_from_file(str(system), repository=repository, tag=tag)
 
 
 def debian_mirror(sources: str) -> str | None:
