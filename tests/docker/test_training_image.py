@@ -116,9 +116,10 @@ def test_what_stands_for_cuda_refuses_aloud(runner: DockerRunner, settings: Dock
         " | grep 'called\\|went on';"
         "pip show nvidia-cublas-cu12 | grep Summary"
     )
-    device, call, summary = output(runner, settings.image, script)
+    device, call, ended, summary = output(runner, settings.image, script)
     assert "NVIDIA's CUDA libraries are not in this image" in device
     assert call.startswith("cublasCreate_v2 was called, but NVIDIA's CUDA libraries are not in this image")
+    assert ended.startswith("Aborted")
     assert "Not in this image" in summary
 
 
