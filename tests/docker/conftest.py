@@ -15,8 +15,6 @@ from windtunnel import LocalSession, PyTorch
 
 SCRIPTS = Path(__file__).parent / "scripts"
 MEMORY_GIB = "4"
-# A few steps of small models: what XLA's optimiser saves in them is less than what it takes.
-QUICKLY_COMPILED = {"XLA_FLAGS": "--xla_backend_optimization_level=0"}
 
 
 @pytest.fixture(scope="package")
@@ -42,9 +40,7 @@ def own_session(home: Path) -> Iterator[LocalSession]:
 
 def estimator(session: LocalSession, script: str = "behave.py", **arguments: Any) -> PyTorch:
     """An estimator for one of the scripts here, on trn1.2xlarge."""
-    arguments["environment"] = {**QUICKLY_COMPILED, **arguments.get("environment", {})}
     settings: dict[str, Any] = {
-        "source_dir": str(SCRIPTS),
         "framework_version": "2.9",
         "instance_type": "ml.trn1.2xlarge",
         "instance_count": 1,
@@ -52,4 +48,4 @@ def estimator(session: LocalSession, script: str = "behave.py", **arguments: Any
         "session": session,
         **arguments,
     }
-    return PyTorch(script, **settings)
+    return PyTorch(script, **{"source_dir": str(SCRIPTS), **settings})
