@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -11,8 +12,7 @@ import pytest
 import windtunnel
 from windtunnel.cli.main import build_parser
 from windtunnel_local import settings
-from windtunnel_local.runner.docker import settings as docker_settings
-from windtunnel_local.runner.process import settings as process_settings
+from windtunnel_local.runner import RUNNERS
 
 ROOT = Path(__file__).resolve().parents[2]
 README = ROOT / "README.md"
@@ -65,7 +65,8 @@ def test_the_map_shows_folders_that_exist(name: str) -> None:
 
 def test_settings_are_those_that_the_server_reads() -> None:
     """The table has every variable of the server, but the interpreter of the process runner."""
-    pages = "".join(str(module.__doc__) for module in (settings, docker_settings, process_settings))
+    own = [import_module(f"windtunnel_local.runner.{name}.settings") for name in RUNNERS]
+    pages = "".join(str(module.__doc__) for module in (settings, *own))
     read = set(re.findall(r"^ *(WINDTUNNEL_\w+)  ", pages, flags=re.MULTILINE))
     told = set(re.findall(r"`(WINDTUNNEL_\w+)`", TEXTS["docs/reference/settings.md"]))
     assert read - told <= {"WINDTUNNEL_SIM_PYTHON"}

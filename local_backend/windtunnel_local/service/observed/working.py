@@ -1,6 +1,6 @@
 """The work of the graphs that ran, by class of operation, for counters.json.
 
-A graph's record has the work of one run; see docs/counters.md. A record of an older simulator has none.
+A graph's record has the work of one run; see docs/reference/counters.md. A record of an older simulator has none.
 """
 
 from __future__ import annotations

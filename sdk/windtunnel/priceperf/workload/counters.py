@@ -1,6 +1,6 @@
 """counters.json as objects: the backend writes it from them, report and model read it into them.
 
-docs/counters.md says what each member means. A new member is one line here.
+docs/reference/counters.md says what each member means. A new member is one line here.
 
 They are read strictly (`strict_reader`): what the model computes with must be there and be a figure. It is
 said at a member where that is otherwise: one with a default may be missing or null, as nothing counted it
