@@ -13,3 +13,12 @@ settings.load_profile("windtunnel")
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Tests that wait for containers begin first: with several workers the others fill the gaps."""
     items.sort(key=lambda item: not {"docker", "notebook"} & {mark.name for mark in item.iter_markers()})
+
+
+def pytest_make_parametrize_id(val: object) -> str | None:
+    """A name for bytes that does not hold them.
+
+    An archive holds the time at which it was made: each worker would collect a test of another name, and
+    pytest-xdist would end there.
+    """
+    return f"{len(val)} bytes" if isinstance(val, bytes) and not val.isascii() else None
