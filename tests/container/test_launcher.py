@@ -11,7 +11,9 @@ import time
 from pathlib import Path
 
 import pytest
+import torch
 from conftest import LAUNCHER, NEW_LAUNCHER, SCRIPTS
+from sagemaker_pytorch_container import training
 
 
 def test_launches_of_this_suite_are_forked(torchrun):
@@ -119,6 +121,27 @@ def test_what_is_not_to_be_forked_goes_to_torchs_own_launcher(how, tmp_path):
         check=True,
     )
     assert "plain 2 False" in done.stdout
+
+
+def test_the_toolkit_knows_torchs_version_and_has_not_imported_it():
+    """SM_DLC_TORCH_VERSION is what the toolkit would find, by a function that takes the place of its own."""
+    assert callable(training._set_torch_version_environment)
+    code = (
+        "import os, sys; from neuron_sim.launcher.train import set_torch_version; set_torch_version();"
+        "print(os.environ['SM_DLC_TORCH_VERSION'], 'torch' in sys.modules)"
+    )
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert said.split() == [torch.__version__, "False"]
+
+
+def test_compilers_are_imported_when_they_are_used(torchrun):
+    """torch_xla's own import leaves them out; whoever takes something of them finds them as they are."""
+    for entry in torchrun("compilers.py", launcher=NEW_LAUNCHER).said:
+        assert entry["at first"] == []
+        assert entry["exported"] == "func.func @main"
+        assert entry["names"] == ["StableHLOGraphModule", "min_cut_rematerialization_partition"]
+        assert entry["recurrent"] == [2, 3, 4]
+        assert entry["functions"] == ["torch_xla.stablehlo", "torch._functorch.aot_autograd"]
 
 
 def test_flags_that_the_user_has_set_reach_the_workers_unchanged(torchrun):

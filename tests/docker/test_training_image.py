@@ -40,6 +40,13 @@ def runner(settings: DockerSettings, tmp_path: Path) -> Iterator[DockerRunner]:
     runner.close()
 
 
+@pytest.fixture
+def cpu_build(runner: DockerRunner, settings: DockerSettings) -> bool:
+    """Whether the image holds torch's CPU build."""
+    ask = "grep -hc '^cuda.*= None' /opt/venv/lib/python3*/site-packages/torch/version.py"
+    return output(runner, settings.image, ask) == ["1"]
+
+
 def output(runner: DockerRunner, image: str, script: str, mounts: tuple[Mount, ...] = ()) -> list[str]:
     """What a line of shell prints as a user the image has never heard of."""
     plan = ContainerPlan(
@@ -94,21 +101,23 @@ def test_any_user_may_install_requirements(
     assert lines == ["/opt/venv/lib/python3.11/site-packages/some_requirement.py"]
 
 
-def test_torch_needs_nothing_more(runner: DockerRunner, settings: DockerSettings) -> None:
+def test_torch_needs_nothing_more(runner: DockerRunner, settings: DockerSettings, cpu_build: bool) -> None:
     """No package is missing to pip, so a job that pins torch fetches no CUDA; and torch knows that it has none."""
     script = (
         "pip check && pip install -q --no-index torch==2.9.0 torchvision nvidia-cublas-cu12 && echo satisfied;"
         "python -c 'import torch; print(torch.cuda.is_available(), torch.ones(2, 2).matmul(torch.ones(2, 2)).sum())'"
     )
-    if cpu_build(runner, settings.image):
+    if cpu_build:
         script = script.replace("nvidia-cublas-cu12", "")
     lines = output(runner, settings.image, script)
     assert lines == ["No broken requirements found.", "satisfied", "False tensor(8.)"]
 
 
-def test_what_stands_for_cuda_refuses_aloud(runner: DockerRunner, settings: DockerSettings) -> None:
+def test_what_stands_for_cuda_refuses_aloud(
+    runner: DockerRunner, settings: DockerSettings, cpu_build: bool
+) -> None:
     """A CUDA device is an error in Python; a call that torch would not make without one ends the process."""
-    if cpu_build(runner, settings.image):
+    if cpu_build:
         pytest.skip("the image has torch's CPU build: nothing stands for CUDA")
     script = (
         "python -c 'import torch; torch.cuda.Stream()' 2>&1 | grep -o 'CUDA error:.*image';"
@@ -123,23 +132,19 @@ def test_what_stands_for_cuda_refuses_aloud(runner: DockerRunner, settings: Dock
     assert "Not in this image" in summary
 
 
-def cpu_build(runner: DockerRunner, image: str) -> bool:
-    """Whether the image holds torch's CPU build."""
-    return output(runner, image, "python -c 'import torch; print(torch.version.cuda)'") == ["None"]
-
-
 def test_the_toolkit_finds_what_it_calls(runner: DockerRunner, settings: DockerSettings) -> None:
-    """`train` is AWS's, torchrun and neuron-ls are the simulator's."""
+    """`train` is AWS's but for the import of torch; torchrun and neuron-ls are the simulator's."""
     script = (
         "for c in train torchrun neuron-ls; do command -v $c; done;"
-        "grep -o neuron_sim $(command -v torchrun) | head -1;"
+        "grep -o 'neuron_sim[a-z.]*' $(command -v train) $(command -v torchrun);"
         "echo $SAGEMAKER_TRAINING_MODULE; neuron-ls -j | grep -c nc_count"
     )
     assert output(runner, settings.image, script) == [
         "/opt/venv/bin/train",
         "/opt/venv/bin/torchrun",
         "/opt/venv/bin/neuron-ls",
-        "neuron_sim",
+        "/opt/venv/bin/train:neuron_sim.launcher.train",
+        "/opt/venv/bin/torchrun:neuron_sim.warm.torchrun",
         "sagemaker_pytorch_container.training:main",
         "1",
     ]

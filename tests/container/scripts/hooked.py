@@ -1,5 +1,11 @@
-"""Says what becoming a core changes in torch and torch_xla, and what the table of hooks says that it changes."""
+"""Says what becoming a core changes in torch and torch_xla, and what the table of hooks says that it changes.
 
+    hooked.py FRAMEWORK_VERSION...
+
+Each version in a process of its own.
+"""
+
+import os
 import pkgutil
 import sys
 import warnings
@@ -11,6 +17,8 @@ from neuron_sim.launcher import preload
 from saying import say
 
 preload.core()
+# What is imported after this gets its hooks then.
+import torch_xla._dynamo.dynamo_bridge  # noqa: E402
 from neuron_sim.hooks import table  # noqa: E402  (needs torch_xla)
 
 
@@ -38,12 +46,23 @@ def named(hooks):
             yield f"{owner.__module__}:{owner.__qualname__}.{name}" if owner else hook.entry
 
 
+def compare():
+    before = functions()
+    activation.activate()
+    after = functions()
+    version = settings.read().framework_version
+    say(
+        changed=sorted(name for name in before | after if before.get(name) is not after.get(name)),
+        table=sorted(named([*table.table(MagicMock()), *table.names(version)])),
+    )
+
+
 warnings.simplefilter("ignore", FutureWarning)
-before = functions()
-activation.activate()
-after = functions()
-version = settings.read().framework_version
-say(
-    changed=sorted(name for name in before | after if before.get(name) is not after.get(name)),
-    table=sorted(named([*table.table(MagicMock()), *table.names(version)])),
-)
+for version in sys.argv[1:]:
+    if os.fork() == 0:
+        os.environ["WINDTUNNEL_FRAMEWORK_VERSION"] = version
+        compare()
+        sys.stdout.flush()
+        os._exit(0)
+    _, status = os.wait()
+    assert status == 0

@@ -7,12 +7,10 @@ of torch_xla than is there by then waits for the end of the import: `activate`.
 
 from __future__ import annotations
 
-import importlib.abc
-import importlib.machinery
 import os
-import sys
-from collections.abc import Callable, Sequence
-from types import ModuleType
+
+from neuron_sim.hooks import deferred
+from neuron_sim.hooks.after_import import after_import
 
 _DEVICE_TYPE = "NEURON"
 _CLIENT = "CPU"
@@ -35,11 +33,12 @@ def preload() -> None:
     global _preloading
     _preloading = True
     try:
-        import torch_xla
-        import torch_xla.core.xla_model
-        import torch_xla.distributed.parallel_loader
-        import torch_xla.distributed.xla_backend
-        import torch_xla.runtime  # noqa: F401
+        with deferred.compilers():
+            import torch_xla
+            import torch_xla.core.xla_model
+            import torch_xla.distributed.parallel_loader
+            import torch_xla.distributed.xla_backend
+            import torch_xla.runtime  # noqa: F401
     finally:
         _preloading = False
 
@@ -51,7 +50,7 @@ def on_import() -> None:
     _separate_device_type()
     if not _preloading:
         _configure_process()
-        _after_import(_LAST_IMPORT, activate)
+        after_import(_LAST_IMPORT, activate)
 
 
 def activate() -> None:
@@ -130,34 +129,3 @@ def _is_helper() -> bool:
     """
     pairs = (("RANK", "NEURON_PJRT_PROCESS_INDEX"), ("WORLD_SIZE", "NEURON_PJRT_WORLD_SIZE"))
     return all(name in os.environ and os.environ[name] == os.environ.get(ours) for name, ours in pairs)
-
-
-def _after_import(name: str, then: Callable[[], None]) -> None:
-    """Call ``then`` right after the module ``name`` has been executed, once."""
-    sys.meta_path.insert(0, _Afterwards(name, then))
-
-
-class _Afterwards(importlib.abc.MetaPathFinder):
-    """A finder that finds nothing itself, but wraps the loader of one module."""
-
-    def __init__(self, name: str, then: Callable[[], None]) -> None:
-        self._name = name
-        self._then = then
-
-    def find_spec(
-        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
-    ) -> importlib.machinery.ModuleSpec | None:
-        if fullname != self._name:
-            return None
-        sys.meta_path.remove(self)
-        spec = importlib.machinery.PathFinder.find_spec(fullname, path, target)
-        if spec is None or spec.loader is None:
-            return spec
-        execute = spec.loader.exec_module
-
-        def exec_module(module: ModuleType) -> None:
-            execute(module)
-            self._then()
-
-        spec.loader.exec_module = exec_module  # type: ignore[method-assign]
-        return spec

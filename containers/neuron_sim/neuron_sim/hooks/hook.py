@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import pkgutil
+import sys
 import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from typing import Any
 import torch
 
 from neuron_sim.errors import NeuronSimError
+from neuron_sim.hooks.after_import import after_import
 
 Function = Callable[..., Any]
 
@@ -40,6 +42,11 @@ class Hook:
     is_new: bool = False
     """The entry point is not there without ``instead``."""
 
+    @property
+    def module(self) -> str:
+        """Where the entry point is; the hook is put there when somebody imports it."""
+        return self.entry.partition(":")[0]
+
 
 _entries: set[str] = set()
 
@@ -57,14 +64,15 @@ def install(hooks: Iterable[Hook], claim: Callable[[], None]) -> None:
             register = pkgutil.resolve_name(hook.entry)
             for listener in hook.told:
                 register(listener)
+        elif hook.module not in sys.modules:
+            after_import(hook.module, functools.partial(_install_function, hook, uses))
         else:
             _install_function(hook, uses)
 
 
 def _install_function(hook: Hook, uses: _DeviceUses) -> None:
-    module, _, path = hook.entry.partition(":")
-    parents, _, name = path.rpartition(".")
-    owner = pkgutil.resolve_name(f"{module}:{parents}" if parents else module)
+    parents, _, name = hook.entry.partition(":")[2].rpartition(".")
+    owner = pkgutil.resolve_name(f"{hook.module}:{parents}" if parents else hook.module)
     own = None if hook.is_new else getattr(owner, name)
     function = _wrapped(hook, hook.instead or own)
     if hook.is_device_use:
