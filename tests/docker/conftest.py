@@ -15,6 +15,8 @@ from windtunnel import LocalSession, PyTorch
 
 SCRIPTS = Path(__file__).parent / "scripts"
 MEMORY_GIB = "4"
+QUICKLY_COMPILED = {"XLA_FLAGS": "--xla_backend_optimization_level=0"}
+"""A few steps of small models: better code would save less than it takes to make."""
 
 
 @pytest.fixture(scope="package")
@@ -40,7 +42,9 @@ def own_session(home: Path) -> Iterator[LocalSession]:
 
 def estimator(session: LocalSession, script: str = "behave.py", **arguments: Any) -> PyTorch:
     """An estimator for one of the scripts here, on trn1.2xlarge."""
+    arguments["environment"] = QUICKLY_COMPILED | arguments.get("environment", {})
     settings: dict[str, Any] = {
+        "source_dir": str(SCRIPTS),
         "framework_version": "2.9",
         "instance_type": "ml.trn1.2xlarge",
         "instance_count": 1,
@@ -48,4 +52,4 @@ def estimator(session: LocalSession, script: str = "behave.py", **arguments: Any
         "session": session,
         **arguments,
     }
-    return PyTorch(script, **{"source_dir": str(SCRIPTS), **settings})
+    return PyTorch(script, **settings)
