@@ -17,6 +17,8 @@ PIDS=()
 FAILED=()
 # Hundreds of processes start here; without this each would compile our sources anew.
 unset PYTHONDONTWRITEBYTECODE
+# What mypy has found out holds for other checkouts too: 1 s instead of 24.
+export MYPY_CACHE_DIR="${MYPY_CACHE_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/windtunnel/mypy}"
 # However this ends, no step goes on.
 trap 'kill -INT -- "${PIDS[@]/#/-}" 2>/dev/null; wait; rm -rf "$OUTPUT"' EXIT
 

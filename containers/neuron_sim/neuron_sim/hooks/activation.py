@@ -32,14 +32,15 @@ def preload() -> None:
     """Import torch_xla without becoming a core; the forked workers call `activate` themselves."""
     global _preloading
     _preloading = True
+    imported = deferred.compilers()
     try:
-        with deferred.compilers():
-            import torch_xla
-            import torch_xla.core.xla_model
-            import torch_xla.distributed.parallel_loader
-            import torch_xla.distributed.xla_backend
-            import torch_xla.runtime  # noqa: F401
+        import torch_xla
+        import torch_xla.core.xla_model
+        import torch_xla.distributed.parallel_loader
+        import torch_xla.distributed.xla_backend
+        import torch_xla.runtime  # noqa: F401
     finally:
+        imported()
         _preloading = False
 
 
@@ -50,6 +51,7 @@ def on_import() -> None:
     _separate_device_type()
     if not _preloading:
         _configure_process()
+        after_import(_LAST_IMPORT, deferred.compilers())
         after_import(_LAST_IMPORT, activate)
 
 
