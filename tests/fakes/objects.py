@@ -44,11 +44,6 @@ class FakeObjects:
         temporary.replace(path)
         return self._info(key, path)
 
-    def put_file(self, bucket: str, key: str, path: Path) -> ObjectInfo:
-        """Store a copy of a local file."""
-        with path.open("rb") as file:
-            return self.put(bucket, key, file)
-
     def put_text(self, bucket: str, key: str, text: str) -> None:
         """What tests store."""
         self.put(bucket, key, BytesIO(text.encode()))

@@ -134,11 +134,6 @@ class FileObjects:
             )
             return self.commit(bucket, record, path, file, guard)
 
-    def put_file(self, bucket: str, key: str, path: Path) -> ObjectInfo:
-        """Store a copy of a local file. Raises ``NoSuchBucket``."""
-        with path.open("rb") as file:
-            return self.put(bucket, key, file)
-
     def head(self, bucket: str, key: str) -> ObjectInfo | None:
         """The object's description, or None; also when there is no such bucket."""
         record = self.record(bucket, key)

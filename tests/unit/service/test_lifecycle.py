@@ -152,6 +152,18 @@ def test_a_stop_in_training_uploads() -> None:
     assert life.transitions[-1].message == "Training job stopped"
 
 
+def test_a_stop_while_uploading_ends_that() -> None:
+    """The job is Stopping at once; it has Completed if all was stored when the stop came."""
+    uploading = run(events.DownloadStarted(), events.TrainingStarted(), events.UploadStarted())
+    stopping = advance(uploading, events.StopRequested(), at(90))
+    assert (stopping.status, stopping.secondary) == ("Stopping", "Uploading")
+    assert advance(stopping, events.StopRequested(), at(91)) == stopping
+    stopped = advance(stopping, events.Stopped(), at(92))
+    assert (stopped.status, stopped.secondary, stopped.training_end) == ("Stopped", "Stopped", at(92))
+    assert advance(stopping, events.Succeeded(), at(92)).status == "Completed"
+    assert advance(stopping, events.Failed("AlgorithmError: x"), at(92)).status == "Failed"
+
+
 def test_max_runtime() -> None:
     """It ends as Stopped with MaxRuntimeExceeded, as on AWS; a later stop does not change the cause."""
     life = run(

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import io
 import os
+import subprocess
 import tarfile
+import tempfile
+import time
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.fakes.objects import FakeObjects
 from tests.unit.service.samples import job, request
 from windtunnel_local.service.data.checkpoints import fetch_checkpoints, store_checkpoints
 from windtunnel_local.service.data.outputs import require_output_bucket, store_artifacts
+from windtunnel_local.service.data.sparse_files import add_file
 from windtunnel_local.service.ground.errors import InputError
 from windtunnel_local.service.ground.job import Job
 from windtunnel_local.service.ground.job_paths import JobPaths
@@ -50,6 +57,79 @@ def test_hosts_become_one_archive(tmp_path: Path, objects: FakeObjects, folders:
         content = tar.extractfile("same")
         assert content is not None
         assert content.read() == b"algo-1"
+
+
+def test_holes_are_packed_as_such(tmp_path: Path, objects: FakeObjects, folders: JobPaths) -> None:
+    """50 GiB of them take no time and no room; GNU tar and Python's tarfile make the same file of it again."""
+    size = 50 << 30
+    (folders.model("algo-1") / "deep").mkdir()
+    with (folders.model("algo-1") / "deep" / "sparse").open("wb") as file:
+        file.write(b"first" * 1000)
+        file.seek(20 << 30)
+        file.write(os.urandom(3 << 20))
+        file.truncate(size)
+    begun = time.monotonic()
+    store_artifacts(job(tmp_path, request()), folders, objects)
+    archive = objects.path("out", "models/job/output/model.tar.gz")
+    assert archive.stat().st_size < 4 << 20
+    assert time.monotonic() - begun < 60, "50 GiB of zeros take minutes"
+    (tmp_path / "tar").mkdir()
+    (tmp_path / "tarfile").mkdir()
+    subprocess.run(["tar", "-xzf", archive, "-C", tmp_path / "tar"], check=True)
+    with tarfile.open(archive) as tar:
+        tar.extractall(tmp_path / "tarfile", filter="data")
+    for folder in ("tar", "tarfile"):
+        made = tmp_path / folder / "deep" / "sparse"
+        assert (made.stat().st_size, made.stat().st_blocks * 512 < 8 << 20) == (size, True)
+        with made.open("rb") as copy, (folders.model("algo-1") / "deep" / "sparse").open("rb") as original:
+            for start in (0, 20 << 30, size - 4096):
+                copy.seek(start)
+                original.seek(start)
+                assert copy.read(4 << 20) == original.read(4 << 20)
+
+
+@given(pieces=st.lists(st.tuples(st.integers(0, 40), st.binary(min_size=1, max_size=9000)), max_size=6))
+def test_a_file_with_holes_comes_back_as_it_was(pieces: list[tuple[int, bytes]]) -> None:
+    """Wherever its bytes are: at the beginning, at the end, or nowhere."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "sparse")
+        with path.open("wb") as file:
+            for place, data in pieces:
+                file.seek(place * 100_003)
+                file.write(data)
+            file.truncate(5 << 20)
+        packed = io.BytesIO()
+        with (
+            tarfile.open(mode="w|", fileobj=packed, format=tarfile.PAX_FORMAT) as tar,
+            path.open("rb") as file,
+        ):
+            add_file(tar, tar.gettarinfo(path, arcname="sparse"), file)
+        packed.seek(0)
+        with tarfile.open(fileobj=packed) as tar:
+            content = tar.extractfile("sparse")
+            assert content is not None
+            assert content.read() == path.read_bytes()
+
+
+@pytest.mark.parametrize("compression", ["GZIP", "NONE"])
+def test_storing_is_abandoned_in_the_middle_of_a_file(
+    tmp_path: Path, objects: FakeObjects, folders: JobPaths, compression: str
+) -> None:
+    """Nothing half is stored, and nothing is left."""
+    (folders.model("algo-1") / "large").write_bytes(bytes(8 << 20))
+    asked = 0
+
+    def check() -> None:
+        nonlocal asked
+        asked += 1
+        if asked == 3:
+            raise KeyError("stop")
+
+    output = {"S3OutputPath": "s3://out/models", "CompressionType": compression}
+    with pytest.raises(KeyError, match="stop"):
+        store_artifacts(job(tmp_path, request(OutputDataConfig=output)), folders, objects, check)
+    assert objects.keys("out") == []
+    assert not list(folders.scratch.glob("*"))
 
 
 def uncompressed(tmp_path: Path, hosts: int = 2) -> Job:

@@ -6,9 +6,10 @@ import errno
 import json
 import sys
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import pytest
 
@@ -19,6 +20,7 @@ from windtunnel_local.service.data import inputs
 from windtunnel_local.service.data.trees import remove_tree
 from windtunnel_local.service.ground.errors import StoreUnavailable
 from windtunnel_local.service.ground.job_paths import JobPaths
+from windtunnel_local.service.ground.ports import ObjectInfo
 from windtunnel_local.service.observed import metric_collector
 from windtunnel_local.service.running import clean_up
 
@@ -68,6 +70,34 @@ def test_a_job_that_succeeds(world: World) -> None:
     ]
     counters = json.loads(world.objects.read("out", "models/job/windtunnel/counters.json"))
     assert (counters["world_size"], counters["train"]) == (2, None)
+
+
+@pytest.mark.parametrize(("code", "ends"), [(0, "Stopped"), (3, "Failed")])
+def test_a_stop_ends_an_upload(world: World, code: int, ends: str) -> None:
+    """However long it would go on; the model is not stored, the counters are."""
+
+    def script(container: FakeContainer) -> int:
+        container.write("/opt/ml/model/weights", "w")
+        return code
+
+    def endless(bucket: str, key: str, data: BinaryIO) -> ObjectInfo:
+        while key.endswith("model.tar.gz"):
+            data.read(1)
+            time.sleep(0.001)
+        return store(bucket, key, data)
+
+    store, world.objects.put = world.objects.put, endless  # type: ignore[assignment, method-assign]
+    world.runner.script = script
+    world.service.create(request())
+    world.reach("Uploading")
+    assert world.service.describe("job")["TrainingJobStatus"] == "InProgress"
+    world.service.stop("job")
+    assert world.service.describe("job")["TrainingJobStatus"] in ("Stopping", ends)
+    world.finish()
+    told = world.service.describe("job")
+    assert (told["TrainingJobStatus"], told["SecondaryStatus"]) == (ends, ends)
+    assert "S3ModelArtifacts" not in told.get("ModelArtifacts", {})
+    assert world.objects.keys("out") == ["models/job/windtunnel/counters.json"]
 
 
 def test_hopeless_metrics_do_not_fail_the_job(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

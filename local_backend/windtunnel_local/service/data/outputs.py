@@ -6,14 +6,16 @@ Everything here can be repeated: an upload that was cut off is done again.
 from __future__ import annotations
 
 import gzip
-import os
+import io
 import tarfile
 from collections.abc import Sequence
 from pathlib import Path
 
 from windtunnel_local.service.data.checkpoints import checkpoint_uri
+from windtunnel_local.service.data.copying import Check
 from windtunnel_local.service.data.merged_folders import Entry, merged
-from windtunnel_local.service.data.untrusted_files import open_regular, require_room
+from windtunnel_local.service.data.sparse_files import add_file
+from windtunnel_local.service.data.untrusted_files import Watched, open_regular, require_room
 from windtunnel_local.service.ground.errors import InputError
 from windtunnel_local.service.ground.job import Job
 from windtunnel_local.service.ground.job_paths import JobPaths
@@ -41,8 +43,12 @@ def output_uri(job: Job, *parts: str) -> str:
     return join_s3(job.request["OutputDataConfig"]["S3OutputPath"], job.name, *parts)
 
 
-def store_artifacts(job: Job, folders: JobPaths, objects: ObjectStore) -> str | None:
+def store_artifacts(
+    job: Job, folders: JobPaths, objects: ObjectStore, check: Check = lambda: None
+) -> str | None:
     """Store the model, the output data and event files, each if it has content; returns the model's URI.
+
+    ``check`` is called again and again, and raises to abandon: no object is half stored.
 
     They become model.tar.gz and output.tar.gz, or with CompressionType NONE the files below
     ``output/model/`` and ``output/data/``. The directories of all hosts become one; where two hosts
@@ -54,17 +60,17 @@ def store_artifacts(job: Job, folders: JobPaths, objects: ObjectStore) -> str | 
     models = [folders.model(host) for host in job.hosts]
     data = [folders.output_data(host) for host in job.hosts]
     if job.request["OutputDataConfig"].get("CompressionType") == "NONE":
-        model = _store_files(job, "model", models, folders, objects)
-        _store_files(job, "data", data, folders, objects)
+        model = _store_files(job, "model", models, folders, objects, check)
+        _store_files(job, "data", data, folders, objects, check)
     else:
-        model = _store_archive(job, "model.tar.gz", models, folders, objects)
-        _store_archive(job, "output.tar.gz", data, folders, objects)
-    store_event_files(job, folders, objects)
+        model = _store_archive(job, "model.tar.gz", models, folders, objects, check)
+        _store_archive(job, "output.tar.gz", data, folders, objects, check)
+    store_event_files(job, folders, objects, check)
     return model
 
 
 def _store_archive(
-    job: Job, name: str, roots: Sequence[Path], folders: JobPaths, objects: ObjectStore
+    job: Job, name: str, roots: Sequence[Path], folders: JobPaths, objects: ObjectStore, check: Check
 ) -> str | None:
     entries = list(merged(roots, folders))
     if all(entry.path.is_dir() and not entry.path.is_symlink() for entry in entries):
@@ -74,15 +80,16 @@ def _store_archive(
     archive = folders.scratch / name
     uri = output_uri(job, "output", name)
     try:
-        write_archive(archive, entries, folders)
-        objects.put_file(*parse_s3(uri), archive)
+        write_archive(archive, entries, folders, check)
+        with Watched(io.FileIO(archive), check) as file:
+            objects.put(*parse_s3(uri), file)
     finally:
         archive.unlink(missing_ok=True)
     return uri
 
 
 def _store_files(
-    job: Job, name: str, roots: Sequence[Path], folders: JobPaths, objects: ObjectStore
+    job: Job, name: str, roots: Sequence[Path], folders: JobPaths, objects: ObjectStore, check: Check
 ) -> str | None:
     """Each file as an object; returns their prefix. S3 has neither links nor empty folders."""
     stored = False
@@ -90,13 +97,13 @@ def _store_files(
     require_room((entry.path for entry in entries), folders)
     for entry in entries:
         if entry.path.is_file():
-            with open_regular(entry.path, folders) as file:
+            with open_regular(entry.path, folders, check) as file:
                 objects.put(*parse_s3(output_uri(job, "output", name, entry.name)), file)
             stored = True
     return output_uri(job, "output", name, "") if stored else None
 
 
-def store_event_files(job: Job, folders: JobPaths, objects: ObjectStore) -> None:
+def store_event_files(job: Job, folders: JobPaths, objects: ObjectStore, check: Check = lambda: None) -> None:
     """What lies in the folder of TensorBoard, file by file, where SageMaker puts it.
 
     That is TensorBoardOutputConfig.S3OutputPath; here also without one, to the job's other output.
@@ -107,12 +114,12 @@ def store_event_files(job: Job, folders: JobPaths, objects: ObjectStore) -> None
     for entry in entries:
         if entry.path.is_file():
             uri = join_s3(config["S3OutputPath"], job.name, "tensorboard-output", entry.name)
-            with open_regular(entry.path, folders) as file:
+            with open_regular(entry.path, folders, check) as file:
                 objects.put(*parse_s3(uri), file)
 
 
-def write_archive(archive: Path, entries: Sequence[Entry], folders: JobPaths) -> None:
-    """A tar.gz that depends on names, contents and permissions only: no times, no owners.
+def write_archive(archive: Path, entries: Sequence[Entry], folders: JobPaths, check: Check) -> None:
+    """A tar.gz that depends on names, contents, holes and permissions only: no times, no owners.
 
     What is packed is the job's own, also if something of the job still runs and swaps folders for links.
     """
@@ -129,8 +136,7 @@ def write_archive(archive: Path, entries: Sequence[Entry], folders: JobPaths) ->
             if info.islnk():  # a second name of a file: stored as a file of its own
                 info.type, info.linkname = tarfile.REGTYPE, ""
             if info.isreg():
-                with open_regular(entry.path, folders) as content:
-                    info.size = os.fstat(content.fileno()).st_size
-                    tar.addfile(info, content)
+                with open_regular(entry.path, folders, check) as content:
+                    add_file(tar, info, content)
             else:
                 tar.addfile(info)

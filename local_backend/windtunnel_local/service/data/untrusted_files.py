@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import os
 import shutil
 import stat
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import BinaryIO
 
@@ -13,18 +14,28 @@ from windtunnel_local.service.ground.errors import NoRoom
 from windtunnel_local.service.ground.job_paths import JobPaths
 
 _GIB = 1 << 30
-_MOST_HOLES_BYTES = 16 * _GIB
-"""So much of files that are not written yet is packed nevertheless: half a minute of zeros."""
 _OPEN_FILES = Path("/proc/self/fd")
 
 
-def open_regular(path: Path, folders: JobPaths) -> BinaryIO:
-    """Open a regular file of the job's own folder for reading. Never blocks.
+class Watched(io.BufferedReader):
+    """A file whose reading can be abandoned: ``check`` is called before each read, and raises to end it."""
+
+    def __init__(self, file: io.RawIOBase, check: Callable[[], None]) -> None:
+        super().__init__(file)
+        self._check = check
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        self._check()
+        return super().read(size)
+
+
+def open_regular(path: Path, folders: JobPaths, check: Callable[[], None] = lambda: None) -> BinaryIO:
+    """Open a regular file of the job's own folder for reading. Never blocks. ``check``: see `Watched`.
 
     Raises:
         OSError: there is none, it leads out of the folder, or it is a pipe, device or folder.
     """
-    return os.fdopen(open_descriptor(path, folders), "rb")
+    return Watched(io.FileIO(open_descriptor(path, folders)), check)
 
 
 def open_descriptor(path: Path, folders: JobPaths) -> int:
@@ -50,25 +61,22 @@ def require_room(paths: Iterable[Path], folders: JobPaths, *, packed: bool = Fal
     Args:
         paths: what is about to be stored.
         folders: of the job, on the disk in question.
-        packed: whether it becomes an archive, whose size nobody knows before: then only files are
-            refused that are mostly not there.
+        packed: whether it becomes an archive, which has no holes and is no larger than what is there.
 
     Raises:
         NoRoom: names the largest, what it claims, and what is free.
     """
-    sizes: dict[Path, tuple[int, int]] = {}
+    sizes: dict[Path, int] = {}
     for path in paths:
         status = path.lstat()
         if stat.S_ISREG(status.st_mode):
-            sizes[path] = (status.st_size, max(0, status.st_size - 512 * status.st_blocks))
-    claimed = sum(size for size, _ in sizes.values())
-    holes = sum(hole for _, hole in sizes.values())
+            sizes[path] = min(status.st_size, 512 * status.st_blocks) if packed else status.st_size
     free = shutil.disk_usage(folders.root).free
-    if claimed <= free or (packed and holes <= _MOST_HOLES_BYTES):
+    if sum(sizes.values()) <= free:
         return
-    largest = max(sizes, key=lambda path: sizes[path][0])
+    largest = max(sizes, key=sizes.__getitem__)
     raise NoRoom(
-        f"{largest.name} says that it has {sizes[largest][0] / _GIB:,.0f} GiB, but only {free / _GIB:,.0f} GiB are"
+        f"{largest.name} says that it has {sizes[largest] / _GIB:,.0f} GiB, but only {free / _GIB:,.0f} GiB are"
         " free on the disk of WINDTUNNEL_HOME. Write less, free some, or set WINDTUNNEL_HOME to a directory on a"
         " larger disk."
     )

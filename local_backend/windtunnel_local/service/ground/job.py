@@ -26,7 +26,8 @@ SecondaryStatus = Literal[
 
 WarmPoolState = Literal["Available", "Terminated", "Reused", "InUse"]
 
-StopCause = Literal["requested", "max_runtime", "max_wait", "max_pending"]
+StopCause = Literal["requested", "requested_late", "max_runtime", "max_wait", "max_pending"]
+"""``requested_late``: while what the job made was being stored."""
 
 SpotClock = Literal["start", "checkpoint"]
 

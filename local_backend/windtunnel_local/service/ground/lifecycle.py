@@ -10,10 +10,11 @@
 The secondary status is the place in this picture; the status is InProgress until a
 stop (Stopping) or the end. Pending: no room on this machine yet. Interrupted: a simulated
 spot interruption. Restarting: the platform lost the containers and RetryStrategy allows
-another attempt. What is billed runs from the start of Downloading to the end of Uploading,
-without the gaps between attempts. The messages are those that SageMaker shows for the same
-transitions, where it has any. Each transition begins when the one before it ends, but for an upload that
-had to wait for a server: see `UploadStarted`.
+another attempt. A stop while Uploading ends that: what is not stored by then is not stored. What is
+billed runs from the start of Downloading to the end of Uploading, without the gaps between
+attempts. The messages are those that SageMaker shows for the same transitions, where it has
+any. Each transition begins when the one before it ends, but for an upload that had to wait for a
+server: see `UploadStarted`.
 """
 
 from __future__ import annotations
@@ -138,7 +139,7 @@ class Failed:
 
 @dataclass(frozen=True)
 class Stopped:
-    """The stop is complete, and what there was is uploaded."""
+    """The stop is complete; what there was is uploaded, unless the stop came while that was done."""
 
 
 Event = (
@@ -189,6 +190,8 @@ def advance(lifecycle: Lifecycle, event: Event, now: datetime) -> Lifecycle:
             return replace(_enter(lifecycle, "Downloading", now), training_start=begun)
         case TrainingStarted(), "Downloading":
             return _enter(lifecycle, "Training", now)
+        case StopRequested(), "Uploading" if lifecycle.stop_cause is None:
+            return replace(lifecycle, status="Stopping", stop_cause="requested_late", modified=now)
         case StopRequested(), "Stopping" | "Uploading":
             return lifecycle
         case SpotInterrupted(message=message), "Training":
@@ -227,7 +230,12 @@ def _end(lifecycle: Lifecycle, event: Event, now: datetime) -> Lifecycle:
     """The three ways to end."""
     uploading = lifecycle.secondary == "Uploading"
     match event:
-        case Succeeded() if uploading and lifecycle.failure_reason is None and lifecycle.stop_cause is None:
+        # All was stored when somebody asked to stop that: the job has done what it was to do.
+        case Succeeded() if (
+            uploading
+            and lifecycle.failure_reason is None
+            and lifecycle.stop_cause in (None, "requested_late")
+        ):
             return replace(_finish(lifecycle, "Completed", now), status="Completed")
         case Failed(reason=reason):
             return replace(_finish(lifecycle, "Failed", now), status="Failed", failure_reason=reason)

@@ -297,10 +297,6 @@ class ObjectStore(Protocol):
         """Store the stream's rest. Raises ``NoSuchBucket``."""
         ...
 
-    def put_file(self, bucket: str, key: str, path: Path) -> ObjectInfo:
-        """Store a copy of a local file. Raises ``NoSuchBucket``."""
-        ...
-
     def head(self, bucket: str, key: str) -> ObjectInfo | None:
         """The object's description, or None."""
         ...

@@ -58,6 +58,19 @@ class Run:
         if self.records.get(self.name).lifecycle.secondary != secondary:
             raise Overtaken
 
+    def check_stop(self, job: Job) -> None:
+        """Raise if the server leaves or the job was stopped since ``job`` was read. Costs nothing until then.
+
+        Raises:
+            Leaving, Overtaken: so.
+        """
+        if not self.woken.is_set():
+            return
+        self.woken.clear()
+        self.check(job.lifecycle.secondary)
+        if self.records.get(self.name).lifecycle.stop_cause != job.lifecycle.stop_cause:
+            raise Overtaken
+
     def check_time(self, secondary: SecondaryStatus) -> None:
         """`check`, and stop the job if it has waited or run for longer than it may.
 

@@ -27,10 +27,12 @@ def upload(run: Run, job: Job) -> None:
     """Store what the job made; the terminal status comes last, with all logs readable."""
     run.usage.forget(job)
     objects, folders = run.ports.objects, run.folders(job)
+    model = None
     try:
-        model = outputs.store_artifacts(job, folders, objects)
-        store_checkpoints(job, folders, objects)
-        store_cache(job, folders, objects)
+        if job.lifecycle.stop_cause != "requested_late":
+            model = outputs.store_artifacts(job, folders, objects, lambda: run.check_stop(job))
+            store_checkpoints(job, folders, objects)
+            store_cache(job, folders, objects)
         _store_counters(run, job)
     except (ObjectError, OSError) as error:
         _log.exception("Job %s: the upload failed.", job.name)
