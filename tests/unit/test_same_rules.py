@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from neuron_sim.counters.records import CollectiveKind
 from neuron_sim.diagnostics import findings
-from windtunnel.priceperf.model.collectives import PASSES
+from windtunnel.priceperf.model.collectives import KINDS
 from windtunnel.priceperf.money import billing as modelled_billing
 from windtunnel.priceperf.workload.counters import SEVERITIES
 from windtunnel.request import checks
@@ -37,7 +37,7 @@ def test_the_simulator_ranks_its_findings_as_reports_do() -> None:
 
 def test_every_kind_of_collective_that_is_counted_has_a_price() -> None:
     """A new collective of the simulator is not priced as something else."""
-    assert set(get_args(CollectiveKind)) == set(PASSES)
+    assert set(get_args(CollectiveKind)) == set(KINDS)
 
 
 def test_the_sdk_and_the_backend_know_the_same_limits() -> None:
