@@ -14,6 +14,7 @@ from windtunnel.priceperf.model.collectives import KINDS
 from windtunnel.priceperf.money import billing as modelled_billing
 from windtunnel.priceperf.workload.counters import SEVERITIES
 from windtunnel.request import checks
+from windtunnel_local.api import codec
 from windtunnel_local.service.ground.billed_time import billable_seconds
 from windtunnel_local.service.ground.job import Lifecycle, Transition
 from windtunnel_local.service.request import validation
@@ -40,7 +41,29 @@ def test_every_kind_of_collective_that_is_counted_has_a_price() -> None:
     assert set(get_args(CollectiveKind)) == set(KINDS)
 
 
+def test_the_sdk_knows_the_limits_of_awss_model() -> None:
+    """What it lets pass, the backend's wire takes, and what it refuses, AWS refuses."""
+    operation = codec.operation("sagemaker", "CreateTrainingJob")
+    assert operation is not None
+    members = operation.input_shape.members
+    hyperparameters, environment = members["HyperParameters"], members["Environment"]
+    for limit, shape in {
+        "MAX_HYPERPARAMETERS": hyperparameters,
+        "MAX_HYPERPARAMETER_KEY": hyperparameters.key,
+        "MAX_HYPERPARAMETER_VALUE": hyperparameters.value,
+        "MAX_ENVIRONMENT": environment,
+        "MAX_ENVIRONMENT_TEXT": environment.value,
+        "MAX_CHANNELS": members["InputDataConfig"],
+        "MAX_METRICS": members["AlgorithmSpecification"].members["MetricDefinitions"],
+        "MAX_TAGS": members["Tags"],
+        "MAX_GROUPS": members["ResourceConfig"].members["InstanceGroups"],
+        "MAX_KEEP_ALIVE_S": members["ResourceConfig"].members["KeepAlivePeriodInSeconds"],
+    }.items():
+        assert getattr(checks, limit) == shape.metadata["max"], limit
+    assert environment.key.metadata["max"] == checks.MAX_ENVIRONMENT_TEXT
+    assert members["TrainingJobName"].metadata["pattern"] == checks.JOB_NAME.pattern
+
+
 def test_the_sdk_and_the_backend_know_the_same_limits() -> None:
-    """What the one lets pass, the other takes."""
-    for limit in ("MAX_HYPERPARAMETERS", "MAX_HYPERPARAMETER_KEY", "MAX_ENVIRONMENT"):
-        assert getattr(checks, limit) == getattr(validation, limit), limit
+    """Where AWS's model has none, or where it is checked again after a merge."""
+    assert (checks.MAX_RUN_S, checks.MAX_TAGS) == (validation.MAX_RUNTIME_S, validation.MAX_TAGS)
