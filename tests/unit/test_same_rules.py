@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime, timedelta, timezone
+from pathlib import Path
 from typing import get_args
 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from neuron_sim import names
 from neuron_sim.counters.records import CollectiveKind
 from neuron_sim.diagnostics import findings
+from neuron_sim.settings import DEFAULT_FRAMEWORK_VERSION
 from windtunnel.priceperf.model.collectives import KINDS
 from windtunnel.priceperf.money import billing as modelled_billing
 from windtunnel.priceperf.workload.counters import SEVERITIES
@@ -19,7 +23,13 @@ from windtunnel_local.service.ground.billed_time import billable_seconds
 from windtunnel_local.service.ground.job import Lifecycle, Transition
 from windtunnel_local.service.request import validation
 
+ROOT = Path(__file__).resolve().parents[2]
 START = datetime(2026, 1, 1, tzinfo=timezone.utc)
+
+
+def text(path: str) -> str:
+    """Of a file of the repository."""
+    return (ROOT / path).read_text()
 
 
 @given(milliseconds=st.integers(1, 10**9))
@@ -39,6 +49,23 @@ def test_the_simulator_ranks_its_findings_as_reports_do() -> None:
 def test_every_kind_of_collective_that_is_counted_has_a_price() -> None:
     """A new collective of the simulator is not priced as something else."""
     assert set(get_args(CollectiveKind)) == set(KINDS)
+
+
+def test_all_name_the_versions_that_the_image_pins() -> None:
+    """The extra for machines without Docker, the page of limits, and the simulator's own default."""
+    pinned = dict(
+        re.findall(r"^([\w-]+)==(\S+)$", text("containers/training/requirements.txt"), flags=re.MULTILINE)
+    )
+    extra = re.search(r"^sim = \[(.*?)^\]", text("pyproject.toml"), flags=re.MULTILINE | re.DOTALL)
+    assert extra is not None
+    for name, version in re.findall(r'"([\w-]+)==(\S+)"', extra[1]):
+        assert pinned[name] == version, name
+    (major, minor), latest = pinned["torch_xla"].split(".")[:2], names.LATEST
+    assert latest == (int(major), int(minor))
+    assert f"{major}.{minor}" == DEFAULT_FRAMEWORK_VERSION
+    torch, transformers = pinned["torch"].rpartition(".")[0], pinned["transformers"].partition(".")[0]
+    told = f"torch {torch}, torch_xla {major}.{minor} and transformers {transformers}."
+    assert told in text("docs/reference/limits.md")
 
 
 def test_the_sdk_knows_the_limits_of_awss_model() -> None:
