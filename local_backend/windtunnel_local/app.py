@@ -82,7 +82,7 @@ def build(
         account_id=credentials.account_id,
         region=credentials.region,
         image=settings.image,
-        image_contents=image_contents(containers_folder()) if kind.uses_image else None,
+        image_contents=image_contents(containers_folder()) if kind.image else None,
         user=f"{os.getuid()}:{os.getgid()}",
         memory_cap_bytes=int(settings.memory_gib * 2**30) if settings.memory_gib else _spare_memory_bytes(),
         stop_grace_s=settings.stop_grace_s,

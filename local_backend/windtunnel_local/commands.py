@@ -15,6 +15,8 @@ from windtunnel_local.credentials import load_or_create
 from windtunnel_local.doctor import examine
 from windtunnel_local.home import AlreadyRunning, Home
 from windtunnel_local.listening_port import listen_for
+from windtunnel_local.runner import runner_kind
+from windtunnel_local.runner.kind import TrainingImage
 from windtunnel_local.server import Server
 from windtunnel_local.service.ground.errors import RunnerError
 from windtunnel_local.settings import Settings, version
@@ -77,16 +79,13 @@ def _settle_in(application: app.Application) -> None:
 
 def image_build(settings: Settings, *, as_json: bool) -> int:
     """Build the training image. Blocks: minutes. JSON: progress on stderr, the status on stdout."""
-    from windtunnel_local.runner.docker import build_image, docker_settings
-
     lines = sys.stderr if as_json else sys.stdout
 
     def progress(line: str) -> None:
         print(line, file=lines, flush=True)
 
     try:
-        docker = docker_settings(settings)
-        status = build_image(docker, progress, docker.network)
+        status = _training_image(settings).build(settings, progress)
     except RunnerError as error:
         return _failed(error, as_json=as_json)
     if as_json:
@@ -96,11 +95,8 @@ def image_build(settings: Settings, *, as_json: bool) -> int:
 
 def image_status(settings: Settings, *, as_json: bool) -> int:
     """Say whether the training image is there and current; exit code 0 also when it is missing."""
-    from windtunnel_local.runner.docker import docker_settings
-    from windtunnel_local.runner.docker import image_status as status_of
-
     try:
-        status = status_of(docker_settings(settings))
+        status = _training_image(settings).status(settings)
     except RunnerError as error:
         return _failed(error, as_json=as_json)
     if as_json:
@@ -110,6 +106,16 @@ def image_status(settings: Settings, *, as_json: bool) -> int:
         fix = "" if status.state == "current" else ". Build it with `windtunnel image build`"
         print(f"{status.image}: {status.state}{size}{fix}.")  # noqa: T201  the command's output
     return 0
+
+
+def _training_image(settings: Settings) -> TrainingImage:
+    image = runner_kind(settings.runner).image
+    if image is None:
+        raise RunnerError(
+            f"The {settings.runner} runner has no training image, and needs none to run jobs. For the image of"
+            " another runner, unset or change WINDTUNNEL_RUNNER."
+        )
+    return image
 
 
 def doctor(settings: Settings, *, as_json: bool) -> int:

@@ -1,7 +1,7 @@
 """The server's settings: the only reader of the environment, once, at the edge.
 
     WINDTUNNEL_HOME                state directory (~/.windtunnel)
-    WINDTUNNEL_RUNNER              docker | process (docker)
+    WINDTUNNEL_RUNNER              what runs jobs: one of `runner.RUNNERS` (the first)
     WINDTUNNEL_PORT                TCP port on loopback (0: a free one)
     WINDTUNNEL_IDLE_SECONDS        leave after so long without a job or a request (900)
     WINDTUNNEL_IMAGE               the training image's tag (windtunnel-training:<version>)

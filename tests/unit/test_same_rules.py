@@ -2,23 +2,34 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime, timedelta, timezone
+from pathlib import Path
 from typing import get_args
 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from neuron_sim import names
 from neuron_sim.counters.records import CollectiveKind
 from neuron_sim.diagnostics import findings
-from windtunnel.priceperf.model.collectives import PASSES
+from neuron_sim.settings import DEFAULT_FRAMEWORK_VERSION
+from windtunnel.priceperf.model.collectives import KINDS
 from windtunnel.priceperf.money import billing as modelled_billing
 from windtunnel.priceperf.workload.counters import SEVERITIES
 from windtunnel.request import checks
+from windtunnel_local.api import codec
 from windtunnel_local.service.ground.billed_time import billable_seconds
 from windtunnel_local.service.ground.job import Lifecycle, Transition
 from windtunnel_local.service.request import validation
 
+ROOT = Path(__file__).resolve().parents[2]
 START = datetime(2026, 1, 1, tzinfo=timezone.utc)
+
+
+def text(path: str) -> str:
+    """Of a file of the repository."""
+    return (ROOT / path).read_text()
 
 
 @given(milliseconds=st.integers(1, 10**9))
@@ -37,10 +48,49 @@ def test_the_simulator_ranks_its_findings_as_reports_do() -> None:
 
 def test_every_kind_of_collective_that_is_counted_has_a_price() -> None:
     """A new collective of the simulator is not priced as something else."""
-    assert set(get_args(CollectiveKind)) == set(PASSES)
+    assert set(get_args(CollectiveKind)) == set(KINDS)
+
+
+def test_all_name_the_versions_that_the_image_pins() -> None:
+    """The extra for machines without Docker, the page of limits, and the simulator's own default."""
+    pinned = dict(
+        re.findall(r"^([\w-]+)==(\S+)$", text("containers/training/requirements.txt"), flags=re.MULTILINE)
+    )
+    extra = re.search(r"^sim = \[(.*?)^\]", text("pyproject.toml"), flags=re.MULTILINE | re.DOTALL)
+    assert extra is not None
+    for name, version in re.findall(r'"([\w-]+)==(\S+)"', extra[1]):
+        assert pinned[name] == version, name
+    (major, minor), latest = pinned["torch_xla"].split(".")[:2], names.LATEST
+    assert latest == (int(major), int(minor))
+    assert f"{major}.{minor}" == DEFAULT_FRAMEWORK_VERSION
+    torch, transformers = pinned["torch"].rpartition(".")[0], pinned["transformers"].partition(".")[0]
+    told = f"torch {torch}, torch_xla {major}.{minor} and transformers {transformers}."
+    assert told in text("docs/reference/limits.md")
+
+
+def test_the_sdk_knows_the_limits_of_awss_model() -> None:
+    """What it lets pass, the backend's wire takes, and what it refuses, AWS refuses."""
+    operation = codec.operation("sagemaker", "CreateTrainingJob")
+    assert operation is not None
+    members = operation.input_shape.members
+    hyperparameters, environment = members["HyperParameters"], members["Environment"]
+    for limit, shape in {
+        "MAX_HYPERPARAMETERS": hyperparameters,
+        "MAX_HYPERPARAMETER_KEY": hyperparameters.key,
+        "MAX_HYPERPARAMETER_VALUE": hyperparameters.value,
+        "MAX_ENVIRONMENT": environment,
+        "MAX_ENVIRONMENT_TEXT": environment.value,
+        "MAX_CHANNELS": members["InputDataConfig"],
+        "MAX_METRICS": members["AlgorithmSpecification"].members["MetricDefinitions"],
+        "MAX_TAGS": members["Tags"],
+        "MAX_GROUPS": members["ResourceConfig"].members["InstanceGroups"],
+        "MAX_KEEP_ALIVE_S": members["ResourceConfig"].members["KeepAlivePeriodInSeconds"],
+    }.items():
+        assert getattr(checks, limit) == shape.metadata["max"], limit
+    assert environment.key.metadata["max"] == checks.MAX_ENVIRONMENT_TEXT
+    assert members["TrainingJobName"].metadata["pattern"] == checks.JOB_NAME.pattern
 
 
 def test_the_sdk_and_the_backend_know_the_same_limits() -> None:
-    """What the one lets pass, the other takes."""
-    for limit in ("MAX_HYPERPARAMETERS", "MAX_HYPERPARAMETER_KEY", "MAX_ENVIRONMENT"):
-        assert getattr(checks, limit) == getattr(validation, limit), limit
+    """Where AWS's model has none, or where it is checked again after a merge."""
+    assert (checks.MAX_RUN_S, checks.MAX_TAGS) == (validation.MAX_RUNTIME_S, validation.MAX_TAGS)

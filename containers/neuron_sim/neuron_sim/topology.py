@@ -80,6 +80,11 @@ def instances() -> dict[str, Instance]:
     return found
 
 
+def compiler_targets() -> tuple[str, ...]:
+    """All that neuronx-cc may compile for, on whichever instance."""
+    return tuple(sorted({target for each in instances().values() for target in each.compiler_targets}))
+
+
 def instance(name: str) -> Instance:
     """The instance of this name, with or without SageMaker's ``ml.``.
 

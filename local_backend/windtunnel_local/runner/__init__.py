@@ -1,7 +1,7 @@
 """What runs the containers of a job: the `Runner` port, once for each of the names in `RUNNERS`.
 
 A runner is a package of its name in this folder, whose ``KIND`` says how it is made, what it needs of the
-machine and whether it needs the training image. A new one is such a package, and its name here.
+machine and how it gets the training image. A new one is such a package, and its name here.
 """
 
 from __future__ import annotations

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Literal, Protocol
 
-from windtunnel_local.service.ground.ports import Runner
+from windtunnel_local.service.ground.ports import Progress, Runner
 
 
 class RunnerSettings(Protocol):
@@ -40,6 +40,33 @@ class Check:
 
 
 @dataclass(frozen=True)
+class ImageStatus:
+    """What the engine has under our tag."""
+
+    image: str
+    state: Literal["missing", "stale", "current"]
+    """``stale``: built from other sources than those that are installed."""
+    content: str | None
+    """Content hash of the sources it was built from."""
+    expected: str
+    """Content hash of the sources that are installed."""
+    id: str | None = None
+    size_bytes: int | None = None
+    created: str | None = None
+    """ISO 8601, UTC."""
+
+
+@dataclass(frozen=True)
+class TrainingImage:
+    """The training image of a runner whose jobs run in it."""
+
+    build: Callable[[RunnerSettings, Progress], ImageStatus]
+    """Unless it is current. Blocks: minutes. Raises ``RunnerError``."""
+    status: Callable[[RunnerSettings], ImageStatus]
+    """Asks the engine once. Raises ``RunnerError``."""
+
+
+@dataclass(frozen=True)
 class RunnerKind:
     """A runner that can be asked for by name: its package has one of these, called ``KIND``."""
 
@@ -47,5 +74,5 @@ class RunnerKind:
     """Connects to nothing yet."""
     checks: Callable[[RunnerSettings], Sequence[Check]]
     """What jobs need of this machine besides room. Blocks for seconds at most."""
-    uses_image: bool
-    """Whether jobs run in the training image."""
+    image: TrainingImage | None = None
+    """None: jobs run without the training image."""

@@ -13,7 +13,7 @@ from windtunnel_local.service.ground.ports import Ports
 from windtunnel_local.service.job_run import JobRun
 from windtunnel_local.service.running.context import Run
 from windtunnel_local.service.running.job_records import JobRecords
-from windtunnel_local.service.running.queue import Need, Queue, need_of
+from windtunnel_local.service.running.queue import Queue
 from windtunnel_local.service.running.warm_pools import WarmPools
 
 _log = logging.getLogger(__name__)
@@ -30,7 +30,7 @@ class Supervisor:
         """Nothing runs yet; `resume` adopts what an earlier server left."""
         self._ports = ports
         self._records = records
-        self._queue = Queue(Need(ports.config.max_cores, ports.config.max_memory_bytes))
+        self._queue = Queue(ports.config)
         self._pools = WarmPools(ports, records, self._queue)
         self._lock = threading.Lock()
         self._runs: dict[str, tuple[JobRun, threading.Thread]] = {}
@@ -79,7 +79,7 @@ class Supervisor:
         unfinished = self._ports.store.unfinished_jobs()
         for job in unfinished:  # before any waiting job may ask whether there is room
             if _was_let_in(job):
-                self._queue.hold(job.name, need_of(job, self._ports.config))
+                self._queue.hold(job)
         for job in unfinished:
             _log.info("Job %s is adopted.", job.name)
             self.start(job.name)
@@ -121,11 +121,10 @@ class Supervisor:
 
     def _line_up(self, job: Job, run: JobRun) -> None:
         """Give the job its room, if an earlier attempt had it, or a place in the line."""
-        need = need_of(job, self._ports.config)
         if _was_let_in(job):
-            self._queue.hold(job.name, need)
+            self._queue.hold(job)
         elif job.lifecycle.secondary in ("Starting", "Pending"):
-            self._queue.enter(job.name, need, job.lifecycle.created, run.wake)
+            self._queue.enter(job, run.wake)
 
     def _run(self, name: str, run: JobRun) -> None:
         try:

@@ -10,7 +10,9 @@ from typing import Any, TextIO
 from windtunnel.request.instance_groups import host_count
 
 _KILLED = re.compile(r"\b[Ee]xit ?[Cc]ode:? (137|-9)\b")
-_GONE_FROM_2_7 = ("xrt_world_size", "get_ordinal")
+_NO_SUCH_NAME = re.compile(
+    r"module 'torch_xla[\w.]*' has no attribute '|cannot import name '\w+' from 'torch_xla"
+)
 # What follows a script's own last words: torchrun's account of them, then the toolkit's.
 _AFTERMATH = ("torch/distributed/elastic/", "sagemaker-training-toolkit ")
 # What the toolkit logs while the script starts already (without torchrun, behind the command's line).
@@ -25,10 +27,11 @@ def next_step(reason: str) -> str:
             f"the job {needed} more memory than its container had: lower the batch size or local_cores=, "
             "or raise WINDTUNNEL_MEMORY_GIB (after `windtunnel down`: a running backend keeps its settings)."
         )
-    if any(f"has no attribute '{name}'" in reason for name in _GONE_FROM_2_7):
+    if _NO_SUCH_NAME.search(reason):
         return (
-            "the script uses a name that torch_xla 2.7 removed: use torch_xla.runtime's world_size(), "
-            "global_ordinal() and local_ordinal(), or rehearse framework_version='2.6'."
+            "torch_xla has no such name in this framework_version. docs/reference/names.md says which versions "
+            "have it, and what came after it. torch_xla 2.7 removed what torch_xla.runtime has as world_size(), "
+            "global_ordinal() and local_ordinal(): use these, or framework_version='2.6'."
         )
     if reason.startswith("AlgorithmError"):
         return "the script failed: correct what the log's last lines show, and fit() again."

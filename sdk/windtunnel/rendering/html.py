@@ -6,18 +6,17 @@ from collections.abc import Iterator
 from html import escape
 
 from windtunnel.rendering.document import Document, Row, Section
+from windtunnel.rendering.plots.style import HEADLINE, TAG_INK, TAGS
 
 STYLE = """
 .wt{font:14px/1.5 system-ui,sans-serif;max-width:62rem;color:inherit}
 .wt .title{font-size:1.25em;font-weight:600;margin:0 0 .1em}.wt .sub{opacity:.75;font-weight:normal}
-.wt .head{font-weight:600;margin:.8em 0;padding:.2em .9em;border-left:4px solid #d08700}
+.wt .head{font-weight:600;margin:.8em 0;padding:.2em .9em;border-left:4px solid}
 .wt .head p{margin:.15em 0}
 .wt section{margin:1.3em 0}
 .wt .name{font-size:1em;margin:0 0 .4em}
 .wt .tag{display:inline-block;padding:.05em .6em;margin-right:.6em;border-radius:3px}
-.wt .tag{color:#fff;font-size:.85em}
-.wt .measured .tag{background:#1a7f37}.wt .modelled .tag{background:#9a6700}
-.wt .published .tag{background:#0969da}.wt .text .tag{background:#57606a}
+.wt .tag{font-size:.85em}
 .wt .scroll{overflow-x:auto}
 .wt table{border-collapse:collapse;font-variant-numeric:tabular-nums;margin:0;border:0}
 .wt caption{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%);white-space:nowrap}
@@ -32,6 +31,8 @@ STYLE = """
 .wt tr.group>*{padding-top:.7em}
 .wt ul{margin:.5em 0 0;padding-left:1.2em}.wt li{margin:.15em 0;overflow-wrap:anywhere}
 """
+STYLE += f".wt .head{{border-color:{HEADLINE}}}.wt .tag{{color:{TAG_INK}}}\n"
+STYLE += "".join(f".wt .{kind} .tag{{background:{colour}}}\n" for kind, colour in TAGS.items())
 _SHORT = 40  # characters: cells up to here stay on one line, numbers and dates are not torn
 
 

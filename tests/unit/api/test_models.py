@@ -83,6 +83,31 @@ NO_INSTANCES = {"InstanceType": "ml.trn1.2xlarge", "InstanceCount": -1, "VolumeS
             "be of type integer",
         ),
         ({"Environment": []}, "environment", "be a map"),
+        (
+            {"HyperParameters": {str(i): "1" for i in range(101)}},
+            "hyperParameters",
+            "have length less than or equal to 100",
+        ),
+        (
+            {"HyperParameters": {"k" * 257: "1"}},
+            f"hyperParameters.{'k' * 256}.key",
+            "have length less than or equal to 256",
+        ),
+        (
+            {"Environment": {f"V{i}": "1" for i in range(101)}},
+            "environment",
+            "have length less than or equal to 100",
+        ),
+        (
+            {"Environment": {"KEY": "v" * 513}},
+            "environment.KEY.value",
+            "have length less than or equal to 512",
+        ),
+        (
+            {"Environment": {"K" * 513: "v"}},
+            f"environment.{'K' * 256}.key",
+            "have length less than or equal to 512",
+        ),
         ({"RoleArn": "\ud800" * 30}, "roleArn", "be valid Unicode"),
     ],
 )

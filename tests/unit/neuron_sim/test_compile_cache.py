@@ -11,6 +11,7 @@ import pytest
 
 from neuron_sim import settings
 from neuron_sim.compiler import cache, cache_entry, cache_location
+from neuron_sim.compiler.unsupported import refusals
 from neuron_sim.errors import CompilationError, CompilerFlagError, NeuronSimError
 
 HLO = """HloModule SyncTensorsGraph.9, entry_computation_layout={(f32[4]{0})->(f32[4]{0})}
@@ -154,6 +155,16 @@ def test_extraction_collects_without_compiling(
         "collected"
     }
     assert "No compilation was done." in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("instance_type", ["ml.trn1.2xlarge", "ml.trn2.3xlarge"])
+def test_a_refusal_that_names_devices_holds_on_these(
+    monkeypatch: pytest.MonkeyPatch, instance_type: str
+) -> None:
+    """Trainium1 and 2 have no F8E4M3FN; later devices have, as AWS's page says."""
+    monkeypatch.setenv("WINDTUNNEL_INSTANCE_TYPE", instance_type)
+    (why,) = refusals(HLO.replace("f32[4]{0} add", "f8e4m3fn[4]{0} add"))
+    assert why.code == "NCC_EVRF051"
 
 
 def test_a_documented_refusal_fails_and_is_remembered(

@@ -85,8 +85,9 @@ def test_trn2_takes_its_own_flags_only(text: str, said: str) -> None:
 def test_an_instance_takes_its_own_logical_cores_and_targets(name: str) -> None:
     """What is named is what would be chosen anyway."""
     instance = topology.instance(name)
-    text = f"-lnc={instance.logical_core_config} --target={instance.compiler_targets[0]}"
-    assert flags.parse(text, f"ml.{name}").compiler == tuple(text.split())
+    for target in instance.compiler_targets:
+        text = f"-lnc={instance.logical_core_config} --target={target}"
+        assert flags.parse(text, f"ml.{name}").compiler == tuple(text.split())
 
 
 @pytest.mark.parametrize(

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from windtunnel_local import commands
 from windtunnel_local.runner import RUNNERS, runner_kind
 from windtunnel_local.settings import Settings
 
@@ -35,3 +38,21 @@ def test_what_a_runner_misses_comes_with_its_fix(
     for check in checks:
         assert not check.ok
         assert "WINDTUNNEL_" in check.detail or "Docker" in check.detail
+
+
+@pytest.mark.parametrize("name", RUNNERS)
+@pytest.mark.parametrize("command", [commands.image_build, commands.image_status])
+def test_the_image_is_that_of_the_runner(
+    command: Callable[..., int],
+    name: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """`windtunnel image` asks the runner that the settings name; one without an image says what to do."""
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/none.sock")
+    assert command(settings(name, tmp_path), as_json=True) == 1
+    error = json.loads(capsys.readouterr().out)["error"]
+    has_image = runner_kind(name).image is not None
+    assert ("Docker" in error) == has_image
+    assert ("unset or change WINDTUNNEL_RUNNER" in error) != has_image

@@ -2,20 +2,36 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta, timezone
+from dataclasses import replace
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.fakes.clock import START
 from tests.unit.service.samples import config, job, request
 from windtunnel.priceperf.instances import GIB
+from windtunnel_local.service.ground.job import Job
+from windtunnel_local.service.ground.lifecycle import begin
 from windtunnel_local.service.running.queue import NOTHING, Need, Queue, need_of
 
-START = datetime(2026, 1, 2, tzinfo=timezone.utc)
-LIMIT = Need(8, 20)
-NEEDS = st.builds(Need, st.integers(1, 40), st.integers(1, 40))
+HOME = Path("/home")
+CONFIG = config(HOME, max_cores=8, max_memory_bytes=20 * GIB)
+LIMIT = Need(8, 20 * GIB)
+SIZES = st.tuples(st.integers(1, 4), st.integers(1, 10))
+"""Hosts, and cores of each: needs of 1 to 40 cores and 2.5 to 28 GiB."""
+
+
+def sized(name: str, cores: int, hosts: int = 1, *, after_s: int = 0) -> Job:
+    """A job of that many hosts, and cores of each, that was created so long after the first."""
+    asked = request(
+        name,
+        ResourceConfig={"InstanceType": "ml.trn1.32xlarge", "InstanceCount": hosts},
+        Environment={"WINDTUNNEL_LOCAL_CORES": str(cores)},
+    )
+    return replace(job(HOME, asked), lifecycle=begin(START + timedelta(seconds=after_s)))
 
 
 def nothing() -> None:
@@ -23,12 +39,18 @@ def nothing() -> None:
 
 
 @settings(deadline=None)
-@given(st.lists(NEEDS, min_size=1, max_size=12), st.data())
-def test_first_come_first_served_and_never_too_much(needs: list[Need], data: st.DataObject) -> None:
+@given(st.lists(SIZES, min_size=1, max_size=12), st.data())
+def test_first_come_first_served_and_never_too_much(
+    sizes: list[tuple[int, int]], data: st.DataObject
+) -> None:
     """Whoever asks and ends in whatever order: jobs are let in as they came, and fit together."""
-    queue = Queue(LIMIT)
-    for number, need in enumerate(needs):
-        queue.enter(f"job-{number}", need, START + timedelta(seconds=number), nothing)
+    queue = Queue(CONFIG)
+    jobs = [
+        sized(f"job-{number}", cores, hosts, after_s=number) for number, (hosts, cores) in enumerate(sizes)
+    ]
+    needs = [need_of(each, CONFIG) for each in jobs]
+    for each in jobs:
+        queue.enter(each, nothing)
     running: list[int] = []
     entered: list[int] = []
     waiting = list(range(len(needs)))
@@ -55,15 +77,13 @@ def test_first_come_first_served_and_never_too_much(needs: list[Need], data: st.
 def test_the_next_is_woken() -> None:
     """When there is room, and when a place before it is given up; a small one does not overtake."""
     woken: list[int] = []
-    queue = Queue(LIMIT)
+    queue = Queue(CONFIG)
     for number, cores in enumerate((6, 6, 1)):
-        queue.enter(
-            f"{number}", Need(cores, 1), START + timedelta(seconds=number), partial(woken.append, number)
-        )
+        queue.enter(sized(f"{number}", cores, after_s=number), partial(woken.append, number))
     assert queue.admit("0") is None
     said = queue.admit("1")
     assert said is not None
-    assert "needs 6 cores and 0 GiB" in said
+    assert "needs 6 cores and 5 GiB" in said
     assert "running: 1 (0), waiting before it: 0" in said
     assert "waiting before it: 1" in str(queue.admit("2"))
     woken.clear()
@@ -75,24 +95,24 @@ def test_the_next_is_woken() -> None:
 def test_kept_containers_end_before_a_job_waits_for_them() -> None:
     """Oldest first, and no more of them than their room is needed."""
     ended: list[str] = []
-    queue = Queue(LIMIT)
+    queue = Queue(CONFIG)
 
     def ends(slot: str) -> None:
         ended.append(slot)
         queue.unpark(slot)
 
     for slot in ("old", "new"):
-        queue.park(slot, Need(3, 1), partial(ends, slot))
-    queue.enter("job", Need(4, 1), START, nothing)
+        queue.park(sized(slot, 3), partial(ends, slot))
+    queue.enter(sized("job", 4), nothing)
     assert queue.admit("job") is None
     assert ended == ["old"]
 
 
 def test_adopted_jobs_keep_their_room() -> None:
     """A server that starts knows who runs before it lets anybody in."""
-    queue = Queue(LIMIT)
-    queue.hold("runs", Need(8, 8))
-    queue.enter("waits", Need(1, 1), START, nothing)
+    queue = Queue(CONFIG)
+    queue.hold(sized("runs", 8))
+    queue.enter(sized("waits", 1), nothing)
     assert queue.admit("waits") is not None
     queue.leave("runs")
     queue.leave("runs")

@@ -51,7 +51,7 @@ def test_describe_while_it_runs(world: World) -> None:
 def test_an_invalid_request_leaves_nothing(world: World) -> None:
     """Validation comes before anything starts."""
     with pytest.raises(ValidationFailed):
-        world.service.create(request(HyperParameters={"a": "x" * 3000}))
+        world.service.create(request(StoppingCondition={"MaxRuntimeInSeconds": 0}))
     with pytest.raises(JobNotFound, match="Requested resource not found"):
         world.service.describe("job")
 

@@ -89,11 +89,6 @@ def test_a_request_of_the_sdk_passes() -> None:
         ({"ResourceConfig": {"InstanceGroups": [{**GROUP, "InstanceCount": 0}]}}, "at least 1"),
         ({"StoppingCondition": {"MaxRuntimeInSeconds": 28 * 86400 + 1}}, "28 days"),
         ({"StoppingCondition": {"MaxRuntimeInSeconds": 60, "MaxWaitTimeInSeconds": 90}}, "valid only with"),
-        ({"HyperParameters": {str(i): "1" for i in range(101)}}, "at most 100"),
-        ({"HyperParameters": {"k" * 257: "1"}}, "at most 256"),
-        ({"HyperParameters": {"text": "v" * 3000}}, "'text' has 3000 characters, at most 2500"),
-        ({"Environment": {str(i): "1" for i in range(101)}}, "at most 100"),
-        ({"Environment": {"KEY": "v" * 513}}, "'KEY' may have 512"),
         ({"EnableManagedSpotTraining": True}, "Invalid MaxWaitTimeInSeconds. It must be present and be"),
         (
             {

@@ -9,8 +9,5 @@ take groups of ranks, and a kernel of `_c10d_functional`, which takes the name o
 group (`xm.all_reduce` of one tensor, `torch.distributed._functional_collectives`, functions
 under torch.compile). A new collective is such a file, its data movement in
 `interconnect.communicator`, and its lines in `hooks.table`.
-
-operation           what all have in common: agreement, counting, the checks of arguments
-all_reduce          all_gather          reduce_scatter      all_to_all
-collective_permute  (and broadcast)     send_recv
+What all have in common is in `operation`: agreement, counting, the checks of arguments.
 """

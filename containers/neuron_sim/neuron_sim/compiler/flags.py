@@ -37,7 +37,7 @@ class Option:
 
 _GUIDE = (
     Option("--framework", ("XLA",)),
-    Option("--target", ("inf2", "trn1", "trn1n", "trn2")),
+    Option("--target", topology.compiler_targets()),
     Option("--model-type", ("generic", "transformer", "unet-inference", "cnn-training")),
     Option("--auto-cast", ("none", "matmult", "all"), arithmetic=True),
     Option("--auto-cast-type", ("bf16", "fp16", "tf32", "fp8_e4m3"), arithmetic=True),

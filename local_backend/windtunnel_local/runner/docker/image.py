@@ -9,7 +9,6 @@ import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Literal
 from urllib.parse import urlsplit
@@ -23,6 +22,7 @@ from windtunnel_local.runner.docker.client import Engine, engine_errors
 from windtunnel_local.runner.docker.progress import BuildReport, with_ticks
 from windtunnel_local.runner.docker.settings import DockerSettings
 from windtunnel_local.runner.host_network import HostNetwork
+from windtunnel_local.runner.kind import ImageStatus
 from windtunnel_local.runner.sources import build_context, containers_folder, content_hash, cpu_wheels
 from windtunnel_local.service.ground.errors import RunnerError
 from windtunnel_local.service.ground.ports import Progress
@@ -31,23 +31,6 @@ CONTENT_LABEL = "windtunnel.content"
 Target = Literal["training", "test"]
 
 _INDEX_TIMEOUT_S = 3.0
-
-
-@dataclass(frozen=True)
-class ImageStatus:
-    """What the engine has under our tag."""
-
-    image: str
-    state: Literal["missing", "stale", "current"]
-    """``stale``: built from other sources than those that are installed."""
-    content: str | None
-    """Content hash of the sources it was built from."""
-    expected: str
-    """Content hash of the sources that are installed."""
-    id: str | None = None
-    size_bytes: int | None = None
-    created: str | None = None
-    """ISO 8601, UTC."""
 
 
 def image_status(

@@ -9,5 +9,4 @@ __all__ = ["KIND", "ProcessRunner", "ProcessSettings"]
 KIND = RunnerKind(
     make=lambda settings: ProcessRunner(process_settings(settings)),
     checks=lambda settings: process_checks(process_settings(settings)),
-    uses_image=False,
 )

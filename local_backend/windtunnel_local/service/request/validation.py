@@ -21,11 +21,6 @@ from windtunnel_local.service.request.requests import DEFAULT_MAX_RUNTIME_S
 
 Request = Mapping[str, Any]
 
-MAX_HYPERPARAMETERS = 100
-MAX_HYPERPARAMETER_KEY = 256
-MAX_HYPERPARAMETER_VALUE = 2_500
-MAX_ENVIRONMENT = 100
-MAX_ENVIRONMENT_TEXT = 512
 MAX_RUNTIME_S = 28 * 86_400
 MAX_TAGS = 50
 MAX_HOSTS = 64
@@ -45,8 +40,6 @@ def validate(request: Request) -> None:
     _algorithm(request.get("AlgorithmSpecification", {}))
     _resources(request.get("ResourceConfig", {}))
     _stopping_condition(request.get("StoppingCondition", {}), bool(request.get("EnableManagedSpotTraining")))
-    _hyperparameters(request.get("HyperParameters", {}))
-    _environment(request.get("Environment", {}))
     _output(request["OutputDataConfig"])
     _checkpoints(request.get("CheckpointConfig"))
     check_channels(
@@ -176,39 +169,6 @@ def _stopping_condition(condition: Request, spot: bool) -> None:
             "StoppingCondition.MaxWaitTimeInSeconds is valid only with EnableManagedSpotTraining; leave it out,"
             f" or set EnableManagedSpotTraining to true. Given: {wait}."
         )
-
-
-def _hyperparameters(values: Mapping[str, str]) -> None:
-    if len(values) > MAX_HYPERPARAMETERS:
-        raise ValidationFailed(
-            f"{len(values)} HyperParameters were given; a job takes at most {MAX_HYPERPARAMETERS}."
-            " Put the rest into a file of your source directory."
-        )
-    for key, value in values.items():
-        if len(key) > MAX_HYPERPARAMETER_KEY:
-            raise ValidationFailed(
-                f"A key of HyperParameters has {len(key)} characters, at most {MAX_HYPERPARAMETER_KEY} are"
-                f" valid: {key[:64]}..."
-            )
-        if len(value) > MAX_HYPERPARAMETER_VALUE:
-            raise ValidationFailed(
-                f"The value of hyperparameter {key!r} has {len(value)} characters, at most"
-                f" {MAX_HYPERPARAMETER_VALUE} are valid. Put it into a file of your source directory or an"
-                " input channel."
-            )
-
-
-def _environment(values: Mapping[str, str]) -> None:
-    if len(values) > MAX_ENVIRONMENT:
-        raise ValidationFailed(
-            f"{len(values)} variables were given in Environment; a job takes at most {MAX_ENVIRONMENT}."
-        )
-    for key, value in values.items():
-        if max(len(key), len(value)) > MAX_ENVIRONMENT_TEXT:
-            raise ValidationFailed(
-                f"Environment: name and value of {key[:64]!r} may have {MAX_ENVIRONMENT_TEXT} characters"
-                f" each; given: {len(key)} and {len(value)}."
-            )
 
 
 def _output(output: Request) -> None:

@@ -87,23 +87,24 @@ class _Parked:
 class Queue:
     """Who may run. Safe from several threads."""
 
-    def __init__(self, limit: Need) -> None:
-        """``limit``: for all jobs together."""
-        self._limit = limit
+    def __init__(self, config: ServiceConfig) -> None:
+        """The limits of ``config`` are those of all jobs together."""
+        self._config = config
+        self._limit = Need(config.max_cores, config.max_memory_bytes)
         self._lock = threading.Lock()
         self._held: dict[str, Need] = {}
         self._line: list[_Waiting] = []
         self._parked: dict[str, _Parked] = {}
 
-    def hold(self, name: str, need: Need) -> None:
+    def hold(self, job: Job) -> None:
         """Note a job that was let in before: by an earlier server. Idempotent."""
         with self._lock:
-            self._held[name] = need.clipped(self._limit)
+            self._held[job.name] = self._need(job)
 
-    def enter(self, name: str, need: Need, created: datetime, wake: Callable[[], None]) -> None:
+    def enter(self, job: Job, wake: Callable[[], None]) -> None:
         """Put a job into the line, behind all that were created before. ``wake``: its turn may have come."""
         with self._lock:
-            bisect.insort(self._line, _Waiting(created, name, need.clipped(self._limit), wake))
+            bisect.insort(self._line, _Waiting(job.lifecycle.created, job.name, self._need(job), wake))
 
     def admit(self, name: str, taking: str | None = None) -> str | None:
         """Let the job in if it is its turn and there is room.
@@ -144,13 +145,13 @@ class Queue:
         for each in following:
             each.wake()
 
-    def park(self, slot: str, need: Need, end: Callable[[], None]) -> None:
-        """Reserve room for containers that are kept without a job.
+    def park(self, pool: Job, end: Callable[[], None]) -> None:
+        """Reserve room for the containers that a job has left.
 
         ``end`` is called when a job needs their room: it removes them and calls `unpark`. Idempotent.
         """
         with self._lock:
-            self._parked[slot] = _Parked(need.clipped(self._limit), end)
+            self._parked[pool.slot] = _Parked(self._need(pool), end)
 
     def unpark(self, slot: str) -> None:
         """The kept containers are gone, or a job has taken them over. Idempotent."""
@@ -159,6 +160,9 @@ class Queue:
             following = self._line[:1]
         for each in following:
             each.wake()
+
+    def _need(self, job: Job) -> Need:
+        return need_of(job, self._config).clipped(self._limit)
 
     def _used(self, taking: str | None) -> Need:
         used = NOTHING

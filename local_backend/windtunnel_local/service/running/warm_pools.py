@@ -23,7 +23,7 @@ from windtunnel_local.service.ground.job import Job, JobQuery, WarmPool
 from windtunnel_local.service.ground.ports import Ports
 from windtunnel_local.service.request import plan
 from windtunnel_local.service.running.job_records import JobRecords
-from windtunnel_local.service.running.queue import Queue, need_of
+from windtunnel_local.service.running.queue import Queue
 
 _log = logging.getLogger(__name__)
 
@@ -224,7 +224,7 @@ class WarmPools:
 
     def _park(self, pool: Job) -> None:
         name = pool.name
-        self._queue.park(pool.slot, need_of(pool, self._ports.config), lambda: self.end(name))
+        self._queue.park(pool, lambda: self.end(name))
 
     def _available(self) -> Iterator[Job]:
         token = None

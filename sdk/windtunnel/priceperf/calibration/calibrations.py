@@ -1,9 +1,9 @@
 """The fitted constants, the rows they come from, and how wrong they are.
 
-One form of model (`described_step`, `engines`, `collectives`) serves all kinds of accelerators. trn1 has
-seven fitted constants, the A100 four; `fitting.PRIORS` says from which rows each. `fitted.json` holds them
-and the errors, as scripts/fit_calibrations.py wrote them; tests fit them again. All 18 and all 40 published
-rows are in; none is left out.
+One form of model (`described_step`, `engines`, `collectives`) serves all kinds of accelerators.
+`fitting.PRIORS` says which constants are fitted, and from which rows each. `fitted.json` holds them and the
+errors, as scripts/fit_calibrations.py wrote them; tests fit them again. All published rows are in; none is
+left out.
 
 The errors flatter the model a little. Its form (which collectives cost hops, that recomputing
 rows are sequence-parallel, how much engines overlap) and its assumptions were chosen with

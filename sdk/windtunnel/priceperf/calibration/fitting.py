@@ -33,10 +33,10 @@ class Prior:
 
 PRIORS: Mapping[str, Mapping[str, Prior]] = {
     "trn1": {
-        "tensor": Prior(0.75, 0.25, "what compiled matrix kernels reach", "all 18 rows"),
+        "tensor": Prior(0.75, 0.25, "what compiled matrix kernels reach", "all rows"),
         "vector": Prior(
             0.4, 0.3, "half of 128 lanes at 1.12 GHz in bf16, over 410 GB/s of HBM; rest waits",
-            "all 18 rows",
+            "all rows",
         ),
         "memory": Prior(0.6, 0.3, "streams of large tensors", "rows that accumulate small microbatches"),
         "eager_passes": Prior(
@@ -44,7 +44,7 @@ PRIORS: Mapping[str, Mapping[str, Prior]] = {
             "BERT, ViT and GPT rows",
         ),
         "flash": Prior(
-            0.2, 0.3, "ten element-wise passes a score beside its products", "the four Llama rows"
+            0.2, 0.3, "ten element-wise passes a score beside its products", "the Llama rows"
         ),
         "link": Prior(0.35, 0.4, "of 192 GB/s a core; nccom-test prints 41 GB/s for two ranks",
                       "tensor-parallel rows"),
@@ -52,10 +52,10 @@ PRIORS: Mapping[str, Mapping[str, Prior]] = {
                        "rows with 32 tensor-parallel or 512 data-parallel workers"),
     },
     "a100": {
-        "tensor": Prior(0.75, 0.25, "what cuBLAS reaches", "all 40 rows"),
-        "vector": Prior(0.7, 0.3, "element-wise kernels that stream HBM", "all 40 rows"),
-        "eager_passes": Prior(25, 0.3, "as on trn1", "the six BERT rows"),
-        "flash": Prior(0.35, 0.3, "FlashAttention's paper: 25-40 % forward and backward", "the 34 MPT rows"),
+        "tensor": Prior(0.75, 0.25, "what cuBLAS reaches", "all rows"),
+        "vector": Prior(0.7, 0.3, "element-wise kernels that stream HBM", "all rows"),
+        "eager_passes": Prior(25, 0.3, "as on trn1", "the BERT rows"),
+        "flash": Prior(0.35, 0.3, "FlashAttention's paper: 25-40 % forward and backward", "the MPT rows"),
     },
 }  # fmt: skip
 

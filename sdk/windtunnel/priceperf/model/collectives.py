@@ -10,7 +10,8 @@ published rows show (`calibration`).
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from ..errors import InvalidInput
 from ..instances import InstanceType
@@ -19,18 +20,28 @@ from .engines import Constants
 BUCKET_BYTES = 50e6
 """Gradients travel in buckets of this size (torch_xla's ALLREDUCE_GRADIENTS_BUCKET_SIZE_MB=50)."""
 
-PASSES = {
-    "all_reduce": 2.0,
-    "reduce_scatter": 1.0,
-    "all_gather": 1.0,
-    "all_to_all": 1.0,
-    "broadcast": 1.0,
-    "collective_permute": 1.0,
-    "send": 1.0,
-    "recv": 1.0,
+
+class Kind(NamedTuple):
+    """``passes``: how many times the (full) payload crosses a link in a ring of n, as a factor of (n - 1) / n.
+
+    ``counts_shard``: a rehearsal counts one worker's shard of the payload, not all of it.
+    """
+
+    passes: float
+    counts_shard: bool = False
+
+
+KINDS = {
+    "all_reduce": Kind(2.0),
+    "reduce_scatter": Kind(1.0),
+    "all_gather": Kind(1.0, counts_shard=True),
+    "all_to_all": Kind(1.0),
+    "broadcast": Kind(1.0),
+    "collective_permute": Kind(1.0),
+    "send": Kind(1.0),
+    "recv": Kind(1.0),
 }
-"""Of each kind: how many times the (full) payload crosses a link in a ring of n, as a factor of (n - 1) / n.
-Assumption: an all_to_all, a permutation, a send and a recv go once around the ring."""
+"""Assumption: an all_to_all, a permutation, a send and a recv go once around the ring."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +52,7 @@ class Collective:
     the gathered result, so that it does not change with the number of workers.
 
     Raises:
-        InvalidInput: a kind that is not in `PASSES`, or a negative count or size.
+        InvalidInput: a kind that is not in `KINDS`, or a negative count or size.
     """
 
     kind: str
@@ -50,10 +61,22 @@ class Collective:
 
     def __post_init__(self) -> None:
         """Check all three."""
-        if self.kind not in PASSES:
-            raise InvalidInput(f"no figures for a collective {self.kind!r}; known are {', '.join(PASSES)}")
+        if self.kind not in KINDS:
+            raise InvalidInput(f"no figures for a collective {self.kind!r}; known are {', '.join(KINDS)}")
         if self.payload_bytes < 0 or self.count < 0:
             raise InvalidInput(f"a collective cannot have a negative count or size: {self}")
+
+    @classmethod
+    def of_counted(cls, kind: str, count: float, counted_bytes: float, workers: int) -> Collective:
+        """Of the bytes that one of so many workers counted.
+
+        Raises:
+            InvalidInput: as the constructor.
+        """
+        found = cls(kind, count, counted_bytes)
+        if not KINDS[kind].counts_shard:
+            return found
+        return replace(found, payload_bytes=counted_bytes * workers)
 
 
 @dataclass(frozen=True)
@@ -83,7 +106,7 @@ def collective_seconds(
     """
     if not 1 <= group.local <= group.members:
         raise InvalidInput(f"a group has at least 1 member, and no more in an instance than in all: {group}")
-    passes = PASSES[collective.kind]
+    passes = KINDS[collective.kind].passes
     payload = collective.payload_bytes * passes
     return (
         _ring(payload, group.local) / (instance.core_link_bandwidth * constants.link)

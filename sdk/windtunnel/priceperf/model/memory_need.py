@@ -1,7 +1,7 @@
 """What a training needs of a worker's memory: whether it fits, and whether activations had to be recomputed.
 
 Published tables often do not say. The rule reproduces the column "Activation
-Checkpointing" of all 34 published MPT rows.
+Checkpointing" of all published MPT rows.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def needed_recompute(training: Training, instance: InstanceType) -> Recompute:
 def memory_need(training: Training, instance: InstanceType) -> MemoryNeed:
     """What one worker holds at its fullest: state, activations kept for the backward pass, and logits.
 
-    All 58 published rows fit by this rule, as they did.
+    All published rows fit by this rule, as they did.
     """
     usable = instance.core_memory_gib * GIB * USABLE
     return MemoryNeed(_split_state_bytes(training, instance) + _kept_bytes(training), usable)

@@ -288,11 +288,8 @@ def _host(part: Steps) -> HostWork | None:
 
 
 def _collective(kind: str, counted: Collectives, steps: float, world_size: int) -> Collective:
-    payload = counted.bytes / steps
-    if kind == "all_gather":  # counted is one worker's shard; the model wants the gathered whole
-        payload *= world_size
     try:
-        return Collective(kind, counted.count / steps, payload)
+        return Collective.of_counted(kind, counted.count / steps, counted.bytes / steps, world_size)
     except InvalidInput as error:
         raise InvalidCounters(f"collectives.{kind}: {error}") from error
 

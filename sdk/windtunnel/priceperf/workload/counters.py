@@ -173,8 +173,7 @@ class Diagnostic:
     """One thing to change.
 
     Attributes:
-        kind: what it is: ``ragged_batch``, ``recompiles``, ``host_read``, ``cpu_fallback``, ``device_memory``,
-            ``input_bound``.
+        kind: what it is, as `neuron_sim/diagnostics/advice.py` names it.
         severity: ``error``, ``warning`` or ``note``.
         line: ``train.py:88``, the user's line to change; ``?`` where it is not known.
         message: what happens.

@@ -1,4 +1,5 @@
-"""How charts look: on white, on a dark page, and in black and white. Colour never stands alone.
+"""How charts look, and all colours of pages: on white, on a dark page, and in black and white.
+Colour never stands alone.
 
 Series differ by hatch and marker too, and by lightness. The palettes of ``light`` and ``dark`` start
 from Okabe and Ito's (Color Universal Design, 2008), darkened or lightened until each series has a
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from windtunnel.priceperf.errors import InvalidInput
+from windtunnel.rendering.document import Kind
 
 ThemeName = Literal["light", "dark", "print"]
 
@@ -95,6 +97,15 @@ THEMES: Mapping[str, Theme] = {
         ),
     )
 }  # fmt: skip
+
+HEADLINE, TAG_INK = "#d08700", "#ffffff"
+TAGS: Mapping[Kind, str] = {
+    "measured": "#1a7f37",
+    "modelled": "#9a6700",
+    "published": "#0969da",
+    "text": "#57606a",
+}
+"""Of reports, on any background: the line beside a headline, and the titles of sections by their kind."""
 
 
 def theme_named(name: str) -> Theme:
