@@ -21,6 +21,7 @@ from windtunnel_local.service.observed.cloudwatch_metrics import MetricsService
 from windtunnel_local.service.observed.logs import LogsService
 from windtunnel_local.service.training_jobs import TrainingJobService
 from windtunnel_local.settings import Settings, version
+from windtunnel_local.store.opening import FILE
 from windtunnel_local.store.sqlite import SqliteStore
 
 # Simulated cores are processes that wait for each other much of the time, so several share a processor:
@@ -73,7 +74,7 @@ def build(
     clock = clock or SystemClock()
     kind = runner_kind(settings.runner)
     runner = runner or kind.make(settings)
-    store = SqliteStore(settings.home / "state.sqlite")
+    store = SqliteStore(settings.home / FILE)
     objects = FileObjects(settings.home / "objects")
     # SDK v2's default_bucket() makes it, and whoever uses boto3 alone expects it: it is simply there.
     objects.create_bucket(default_bucket(credentials))

@@ -9,7 +9,9 @@ from pathlib import Path
 
 from windtunnel_local.runner import runner_kind
 from windtunnel_local.runner.kind import Check
+from windtunnel_local.service.ground.errors import WindtunnelError
 from windtunnel_local.settings import Settings
+from windtunnel_local.store.opening import FILE, check_file
 
 _MIN_FREE_GIB = 5
 _MIN_MEMORY_GIB = 4
@@ -17,7 +19,7 @@ _MIN_MEMORY_GIB = 4
 
 def examine(settings: Settings) -> Sequence[Check]:
     """All checks of this machine, and of the runner that the settings name. Blocks: seconds at most."""
-    machine = [_home(settings), _disk(settings), _memory()]
+    machine = [_home(settings), _record(settings), _disk(settings), _memory()]
     return [*machine, *runner_kind(settings.runner).checks(settings)]
 
 
@@ -28,6 +30,16 @@ def _home(settings: Settings) -> Check:
     return Check(
         "home", False, f"{settings.home} cannot be written", "Set WINDTUNNEL_HOME to a directory of yours."
     )
+
+
+def _record(settings: Settings) -> Check:
+    """All of it is read: a second for 300 MiB."""
+    path = settings.home / FILE
+    try:
+        check_file(path, whole=True)
+    except WindtunnelError as error:
+        return Check("record", False, str(error))
+    return Check("record", True, f"{path} is sound" if path.exists() else "no job yet")
 
 
 def _disk(settings: Settings) -> Check:

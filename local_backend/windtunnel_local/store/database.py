@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 from windtunnel_local.service.ground.errors import StoreUnavailable, WindtunnelError
 from windtunnel_local.store.migrations import prepare
 from windtunnel_local.store.opening import check_file
-from windtunnel_local.store.reserve import Reserve
+from windtunnel_local.store.reserve import Reserve, reserve_path
 
 _BUSY_TIMEOUT_S = 10.0
 _IDLE_READERS = 4
@@ -50,7 +50,7 @@ class Database:
         self._closed = False
         self.wanted = threading.Event()
         """Set when something is left to tidy up."""
-        self.reserve = Reserve(path.with_name(path.name + "-reserve"))
+        self.reserve = Reserve(reserve_path(path))
         opened: list[sqlite3.Connection] = []
         try:
             check_file(path)

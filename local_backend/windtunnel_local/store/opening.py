@@ -7,18 +7,25 @@ from contextlib import closing
 from pathlib import Path
 
 from windtunnel_local.service.ground.errors import WindtunnelError
+from windtunnel_local.store.reserve import reserve_path
 
+FILE = "state.sqlite"
+"""In the home."""
 APPLICATION_ID = 0x57544E4C
 """In the header of every file of ours since schema 2 ("WTNL")."""
 SCHEMA_VERSION = 2
 
 _MAGIC = b"SQLite format 3\0"
-_CHECKED_WHOLE_BYTES = 32 << 20  # about 0.1 s; a longer file is checked where it is read
+_CHECKED_WHOLE_BYTES = (
+    32 << 20
+)  # about 0.1 s; a longer file is checked where it is read, and by `windtunnel doctor`
 _V1_TABLES = {"jobs", "tags", "log_streams", "log_events"}
 
 
-def check_file(path: Path) -> None:
+def check_file(path: Path, *, whole: bool = False) -> None:
     """Refuse a file that is not ours, damaged or from the future, and leave it as it is.
+
+    A long file is read to its end only when asked for ``whole``.
 
     Raises:
         WindtunnelError: says which, and what to do.
@@ -31,17 +38,19 @@ def check_file(path: Path) -> None:
     except OSError as error:
         raise WindtunnelError(f"{path} cannot be read: {error}.") from error
     if not head:
+        if reserve_path(path).exists():
+            raise WindtunnelError(f"{path} is empty, and was not before. {_WAY_OUT}")
         return
     if head != _MAGIC:
         raise WindtunnelError(f"{path} is no SQLite file. {_WAY_OUT}")
     try:
         with closing(sqlite3.connect(path, isolation_level=None)) as db:
-            _check(db, path)
+            _check(db, path, whole)
     except sqlite3.DatabaseError as error:
         raise WindtunnelError(f"{path} is damaged: {error}. {_WAY_OUT}") from error
 
 
-def _check(db: sqlite3.Connection, path: Path) -> None:
+def _check(db: sqlite3.Connection, path: Path, whole: bool) -> None:
     version = db.execute("PRAGMA user_version").fetchone()[0]
     tables = {name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     application = db.execute("PRAGMA application_id").fetchone()[0]
@@ -55,7 +64,7 @@ def _check(db: sqlite3.Connection, path: Path) -> None:
     ours = application == APPLICATION_ID or (version == 1 and application == 0 and tables >= _V1_TABLES)
     if not ours or version == 0:
         raise WindtunnelError(f"{path} is a database of another program. {_WAY_OUT}")
-    if path.stat().st_size <= _CHECKED_WHOLE_BYTES:
+    if whole or path.stat().st_size <= _CHECKED_WHOLE_BYTES:
         (found,) = db.execute("PRAGMA quick_check(1)").fetchone()
         if found != "ok":
             raise WindtunnelError(f"{path} is damaged: {found.splitlines()[-1]}. {_WAY_OUT}")

@@ -18,6 +18,11 @@ _LEFT_BYTES = 64 << 20
 """So much must be free besides: a nearly full disk is not made fuller."""
 
 
+def reserve_path(record: Path) -> Path:
+    """Where the room for a record is kept: there once the record is, unless the disk was full."""
+    return record.with_name(record.name + "-reserve")
+
+
 class Reserve:
     """A file that takes room until the record needs it. Safe from several threads."""
 

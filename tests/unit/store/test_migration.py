@@ -21,6 +21,7 @@ from windtunnel_local.service.ground.job import JobQuery
 from windtunnel_local.service.ground.lifecycle import advance
 from windtunnel_local.store import SqliteStore
 from windtunnel_local.store.database import Database
+from windtunnel_local.store.opening import check_file
 from windtunnel_local.store.sqlite import Tables
 from windtunnel_local.store.upkeep import remove_lines
 
@@ -108,6 +109,11 @@ def scribbled(path: Path) -> None:
         file.write(b"\xa5" * 8192)
 
 
+def emptied(path: Path) -> None:
+    SqliteStore(path).close()
+    path.write_bytes(b"")
+
+
 def newer(path: Path) -> None:
     with closing(sqlite3.connect(path)) as db:
         db.execute("PRAGMA user_version = 99")
@@ -121,6 +127,7 @@ def newer(path: Path) -> None:
         (text, "no SQLite file.*WINDTUNNEL_HOME"),
         (torn, "damaged.*Nothing was changed.*sound copy"),
         (scribbled, "damaged.*Nothing was changed"),
+        (emptied, "is empty, and was not before.*Nothing was changed.*sound copy"),
         (newer, "newer Windtunnel"),
     ],
 )
@@ -137,6 +144,25 @@ def test_a_file_that_is_not_ours_is_left_alone(
     assert str(path) in str(error.value)
     assert path.read_bytes() == before
     assert {entry.name for entry in tmp_path.iterdir() if entry.is_file()} == files
+
+
+def test_damage_far_into_a_long_file_is_found_when_all_is_read(tmp_path: Path) -> None:
+    """By `windtunnel doctor`: a start does not read that far."""
+    path = tmp_path / "state.sqlite"
+    store = SqliteStore(path)
+    store.insert_job(named(tmp_path, "a"))
+    store.open_log_stream("a", "algo-1", "s", 1)
+    for part in range(20):
+        store.append_log("s", batch(*["x" * 20_000] * 100, cursor=str(part)), 1)
+    store.close()
+    assert path.stat().st_size > 32 << 20
+    check_file(path, whole=True)
+    with path.open("r+b") as file:
+        file.seek(path.stat().st_size // 2 // 4096 * 4096)
+        file.write(b"\xa5" * 65536)
+    check_file(path)
+    with pytest.raises(WindtunnelError, match=r"damaged.*Nothing was changed"):
+        check_file(path, whole=True)
 
 
 def test_a_folder_that_cannot_be_written_is_said(tmp_path: Path) -> None:
