@@ -27,7 +27,7 @@ _CLEAN_UP_S = 15.0
 _LAST_MOMENT_S = 3.0
 _UNFINISHED = "-init/merged"
 _KILLED = "AlgorithmError: Exit Code: 137\nKilled by SIGKILL"
-_TAKEN = "InternalServerError: the Docker engine, or this machine, went down"
+_TAKEN = "InternalServerError: the container engine, or this machine, went down"
 
 
 @dataclass

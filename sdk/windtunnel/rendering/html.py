@@ -6,11 +6,19 @@ from collections.abc import Iterator
 from html import escape
 
 from windtunnel.rendering.document import Document, Row, Section
-from windtunnel.rendering.plots.style import HEADLINE, TAG_INK, TAGS
+from windtunnel.rendering.plots.style import (
+    DETAIL,
+    FAINT_RULE,
+    HEADLINE,
+    RULE,
+    SMALL_PRINT,
+    TAG_INK,
+    TAGS,
+)
 
 STYLE = """
 .wt{font:14px/1.5 system-ui,sans-serif;max-width:62rem;color:inherit}
-.wt .title{font-size:1.25em;font-weight:600;margin:0 0 .1em}.wt .sub{opacity:.75;font-weight:normal}
+.wt .title{font-size:1.25em;font-weight:600;margin:0 0 .1em}.wt .sub{font-weight:normal}
 .wt .head{font-weight:600;margin:.8em 0;padding:.2em .9em;border-left:4px solid}
 .wt .head p{margin:.15em 0}
 .wt section{margin:1.3em 0}
@@ -24,14 +32,17 @@ STYLE = """
 .wt th:first-child,.wt td:first-child{padding-left:0;text-align:left}
 .wt tbody th{font-weight:normal}
 .wt .pairs td{text-align:left}.wt .pairs th,.wt .grid.short td{white-space:nowrap}
-.wt thead th{border-bottom:1px solid #8888;white-space:pre-line}
-.wt thead td{border-bottom:1px solid #8888}
-.wt tr.detail>*{opacity:.8}.wt tr.detail th{padding-left:1.2em}
-.wt tr.total>*,.wt tr.group>*{font-weight:600}.wt tr.total>*{border-top:1px solid #8884}
+.wt thead th{white-space:pre-line}
+.wt tr.detail th{padding-left:1.2em}
+.wt tr.total>*,.wt tr.group>*{font-weight:600}
 .wt tr.group>*{padding-top:.7em}
 .wt ul{margin:.5em 0 0;padding-left:1.2em}.wt li{margin:.15em 0;overflow-wrap:anywhere}
 """
 STYLE += f".wt .head{{border-color:{HEADLINE}}}.wt .tag{{color:{TAG_INK}}}\n"
+STYLE += f".wt .sub{{opacity:{SMALL_PRINT}}}.wt tr.detail>*{{opacity:{DETAIL}}}\n"
+STYLE += (
+    f".wt thead>*>*{{border-bottom:1px solid {RULE}}}.wt tr.total>*{{border-top:1px solid {FAINT_RULE}}}\n"
+)
 STYLE += "".join(f".wt .{kind} .tag{{background:{colour}}}\n" for kind, colour in TAGS.items())
 _SHORT = 40  # characters: cells up to here stay on one line, numbers and dates are not torn
 

@@ -12,6 +12,7 @@ from windtunnel._version import __version__
 from windtunnel.rendering.document import Document
 from windtunnel.rendering.html import STYLE, opening, section_html
 from windtunnel.rendering.plots.chart import MISSING, Chart, available
+from windtunnel.rendering.plots.style import FAINT_RULE
 from windtunnel.rendering.plots.svg import css_variables, inline_svg
 
 _STYLE = """
@@ -23,7 +24,7 @@ body{margin:0;background:var(--wt-background);color:var(--wt-ink)}
 .page figure{margin:1.3em 0}
 .page figcaption{font-size:.92em;max-width:50rem}
 .page svg.chart{display:block;width:100%;min-width:28rem;height:auto}
-.page footer{margin-top:2em;padding-top:.6em;border-top:1px solid #8886;font-size:.9em}
+.page footer{margin-top:2em;padding-top:.6em;font-size:.9em}
 @media (max-width:40rem){.wt th,.wt td{padding-left:.8em}.wt.page{font-size:13px}.wt .grid tbody th{min-width:8em}}
 @media print{
 @page{size:A4;margin:14mm}
@@ -39,6 +40,7 @@ body{margin:0;background:var(--wt-background);color:var(--wt-ink)}
 .page .sub,.page tr.detail>*{opacity:1}
 }
 """
+_STYLE += f".page footer{{border-top:1px solid {FAINT_RULE}}}\n"
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"  # a browser would load nothing even if asked to
 
 

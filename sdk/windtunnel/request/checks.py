@@ -216,9 +216,10 @@ def check_offered(instance_type: str) -> None:
     known = CATALOG.get(instance_type)
     if known is not None and "training" not in known.sagemaker:
         offered = ", ".join(n for n, entry in NEURON_TYPES.items() if "training" in entry.sagemaker)
+        uses = f"for {' and '.join(sorted(known.sagemaker))} use only" if known.sagemaker else "for nothing"
         raise ConfigurationError(
-            f"instance_type={instance_type!r}: SageMaker offers it for {' and '.join(sorted(known.sagemaker))} use "
-            f"only, not for training jobs. It can be rehearsed here. Trainium for training jobs on AWS: {offered}."
+            f"instance_type={instance_type!r}: SageMaker offers it {uses}, not for training jobs. It can be "
+            f"rehearsed here. Trainium for training jobs on AWS: {offered}."
         )
 
 

@@ -92,7 +92,14 @@ def test_missing_schema_is_invalid_counters() -> None:
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"train_samples": 0}, {"train_samples": 1, "epochs": 0}, {"train_samples": 1, "dataset_gib": -1.0}],
+    [
+        {"train_samples": 0},
+        {"train_samples": 1.5},
+        {"train_samples": True},
+        {"train_samples": 1, "epochs": 0},
+        {"train_samples": 1, "dataset_gib": -1.0},
+        {"train_samples": 1, "dataset_gib": True},
+    ],
 )
 def test_full_scale_checks_its_numbers(wrong: Any) -> None:
     """The message names the field."""

@@ -13,7 +13,7 @@ from tests.unit.service.conftest import FAST, World, wait_for
 from tests.unit.service.samples import request
 from windtunnel_local.service.ground.errors import JobInUse, RunnerUnavailable
 
-LOST = "InternalServerError: the Docker engine, or this machine, went down"
+LOST = "InternalServerError: the container engine, or this machine, went down"
 
 
 def train(world: World) -> threading.Event:

@@ -114,7 +114,7 @@ def test_a_request_of_the_sdk_passes() -> None:
                     TrainingImageConfig={"TrainingRepositoryAccessMode": "Vpc"}
                 )
             },
-            "`docker pull` the image",
+            "Pull the image there",
         ),
         (
             {"AlgorithmSpecification": algorithm(MetricDefinitions=[{"Name": "m", "Regex": "a("}])},

@@ -11,7 +11,7 @@ WindtunnelError
 │   └── StoreUnavailable     ServiceUnavailable: the record cannot be written, in most cases for a full disk
 ├── IllegalTransition        a lifecycle was asked for a step that it does not allow: a bug of ours
 ├── RunnerError              a job cannot run; its text becomes the FailureReason
-│   ├── RunnerUnavailable    no Docker engine
+│   ├── RunnerUnavailable    no container engine
 │   └── ImageNotFound        an image that the engine does not have
 ├── InputError               a channel or the source cannot be provided; becomes the FailureReason
 └── ObjectError              the object store

@@ -35,7 +35,7 @@ def check_keep_alive(request: Mapping[str, Any], runner: Runner, config: Service
     if not runner.keeps_containers:
         raise ValidationFailed(
             f"{member} is not supported by the {runner.name} runner: it keeps no containers. Leave it"
-            f" out, or use Docker (WINDTUNNEL_RUNNER=docker). Given: {seconds}."
+            f" out, or set WINDTUNNEL_RUNNER to one that does. Given: {seconds}."
         )
     image = request["AlgorithmSpecification"]["TrainingImage"]
     if local_image(image, config) != config.image:

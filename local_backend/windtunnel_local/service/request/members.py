@@ -92,7 +92,7 @@ REFUSED: Mapping[str, str] = {
         "algorithms of AWS Marketplace are not here; name a TrainingImage instead"
     ),
     "AlgorithmSpecification.TrainingImageConfig.TrainingRepositoryAuthConfig": (
-        "images are taken from the local Docker engine; `docker pull` the image there first"
+        "images are taken from the local container engine; pull the image there first"
     ),
     "InputDataConfig.DataSource.S3DataSource.AttributeNames": (
         "it goes with S3DataType AugmentedManifestFile, which is not simulated"
@@ -122,7 +122,7 @@ REFUSED: Mapping[str, str] = {
     "DebugRuleConfigurations": "debugger rules are not simulated; remove them to rehearse the job",
     "ProfilerRuleConfigurations": "profiler rules are not simulated; remove them to rehearse the job",
     "RemoteDebugConfig": (
-        "it opens AWS Systems Manager sessions; `docker exec -it` enters the container of a local job"
+        "it opens AWS Systems Manager sessions; the local engine's own command (`docker exec -it`) enters a job here"
     ),
     "SessionChainingConfig": "there are no IAM sessions here whose tags could be chained; leave it out",
     "ServerlessJobConfig": _SERVERLESS,

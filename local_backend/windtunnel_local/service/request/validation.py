@@ -83,7 +83,7 @@ def _algorithm(algorithm: Request) -> None:
     if access != "Platform":
         raise ValidationFailed(
             f"TrainingImageConfig.TrainingRepositoryAccessMode {access!r} is not supported: images are taken"
-            " from the local Docker engine. `docker pull` the image there, and leave TrainingImageConfig out."
+            " from the local container engine. Pull the image there, and leave TrainingImageConfig out."
         )
     for metric in algorithm.get("MetricDefinitions", []):
         try:

@@ -66,7 +66,7 @@ def bring_down(
         elif killed_at is not None and clock.monotonic() - killed_at > _KILL_PATIENCE_S:
             raise RunnerError(
                 "InternalServerError: the containers did not end within"
-                f" {_KILL_PATIENCE_S:g} s of SIGKILL; look at the engine (docker ps)."
+                f" {_KILL_PATIENCE_S:g} s of SIGKILL; look at the container engine (windtunnel doctor)."
             )
         run.pause()
     drain(run, followers)

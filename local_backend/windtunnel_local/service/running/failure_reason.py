@@ -33,7 +33,7 @@ def failure_reason(
         )
     if state.lost:
         return (
-            f"InternalServerError: the Docker engine, or this machine, went down and took the container of host"
+            "InternalServerError: the container engine, or this machine, went down and took the container of host"
             f" {host} along (exit code {state.exit_code}). Start the job again; with dockerd's --live-restore"
             " containers outlive their engine."
         )

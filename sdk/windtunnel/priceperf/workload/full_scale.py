@@ -42,6 +42,10 @@ class FullScale:
 
     def __post_init__(self) -> None:
         """Check every number."""
+        for name in ("train_samples", "epochs", "evaluation_samples", "tokenised_samples", "sequence_length"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or (isinstance(value, float) and not value.is_integer()):
+                raise InvalidInput(f"FullScale: {name} must be a whole number, not {quoted(value)}")
         for name, least in (
             ("train_samples", 1),
             ("epochs", 1),
@@ -64,7 +68,7 @@ class FullScale:
 
 def _within(value: object, least: float) -> bool:
     """Whether it is a number of that range; comparing takes whole numbers that no float holds, too."""
-    return isinstance(value, int | float) and least <= value <= LARGEST
+    return isinstance(value, int | float) and not isinstance(value, bool) and least <= value <= LARGEST
 
 
 def _limit(value: object) -> str:

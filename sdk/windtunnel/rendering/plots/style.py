@@ -107,6 +107,11 @@ TAGS: Mapping[Kind, str] = {
 }
 """Of reports, on any background: the line beside a headline, and the titles of sections by their kind."""
 
+SMALL_PRINT, DETAIL = 0.75, 0.8
+"""Of reports: how much of the page's own ink small print and rows of detail have."""
+RULE, FAINT_RULE = "#8888", "#8885"
+"""Of reports: lines below the head of a table, and between its parts."""
+
 
 def theme_named(name: str) -> Theme:
     """The theme of that name.
