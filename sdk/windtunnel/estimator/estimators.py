@@ -152,8 +152,9 @@ class Framework(EstimatorBase):
         kind = checks.instance_types(self)[0]
         if not checks.is_trainium(kind):
             raise UnknownImage(
-                f"instance_type={kind!r}: the images known by version are those for Trainium. "
-                "Name the image for this instance with image_uri=."
+                f"instance_type={kind!r}: the images known by version are those for Trainium. To rehearse the job, "
+                "name ml.trn1.2xlarge or ml.trn1.32xlarge: its report models p4d (A100) beside trn1. To train on "
+                "this instance on AWS, name its image with image_uri=."
             )
 
 

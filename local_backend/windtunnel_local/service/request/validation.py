@@ -138,7 +138,8 @@ def _instances(resources: Request, where: str) -> None:
     if given not in NEURON_TYPES:
         raise ValidationFailed(
             f"{where}.InstanceType {given!r} is not simulated here. Valid: {', '.join(NEURON_TYPES)}."
-            " For other instance types, send the request to AWS."
+            " The report of a rehearsal on trn1 models p4d (A100) beside it. For other instance types, send the"
+            " request to AWS."
         )
     if resources.get("InstanceCount", 0) < 1:
         raise ValidationFailed(
