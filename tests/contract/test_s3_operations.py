@@ -6,6 +6,7 @@ import base64
 import hashlib
 import http.client
 import os
+from collections.abc import Callable
 from contextlib import closing
 from typing import Any
 from urllib.parse import urlsplit
@@ -375,3 +376,66 @@ def test_a_body_in_one_piece_has_s3s_limit(backend: Backend, s3: Any) -> None:
         assert (answer.status, b"<Code>EntityTooLarge</Code>" in answer.read()) == (400, True)
     with pytest.raises(ClientError, match="ETag goes in If-Match"):
         s3.put_object(Bucket="bucket", Key="k", Body=b"", IfNoneMatch='"x"')
+
+
+def test_a_bucket_is_made_in_a_region_that_there_is(s3: Any) -> None:
+    """us-east-1 has no name there, as on AWS."""
+
+    def make(region: str) -> str:
+        place = {"LocationConstraint": region}
+        return code_of(s3.create_bucket, Bucket=f"in-{region}", CreateBucketConfiguration=place)
+
+    assert make("mars-1") == make("us-east-1") == "InvalidLocationConstraint"
+    s3.create_bucket(Bucket="in-ireland", CreateBucketConfiguration={"LocationConstraint": "eu-west-1"})
+
+
+def test_buckets_are_listed_by_the_page_and_by_region(s3: Any) -> None:
+    """Each once, in the order of their names."""
+    for number in range(5):
+        s3.create_bucket(Bucket=f"page-{number}")
+    pages = list(s3.get_paginator("list_buckets").paginate(Prefix="page-", MaxBuckets=2))
+    assert [[bucket["Name"] for bucket in page["Buckets"]] for page in pages] == [
+        ["page-0", "page-1"],
+        ["page-2", "page-3"],
+        ["page-4"],
+    ]
+    assert pages[0]["Buckets"][0]["BucketRegion"] == "us-east-1"
+    assert s3.list_buckets(BucketRegion="eu-west-1")["Buckets"] == []
+    assert code_of(s3.list_buckets, MaxBuckets=10_001) == "InvalidArgument"
+
+
+def test_an_error_names_the_condition_that_did_not_hold(s3: Any) -> None:
+    """Of a write, a read and a copy."""
+    source = {"Bucket": "bucket", "Key": "k"}
+    etag = s3.put_object(**source, Body=b"x")["ETag"]
+    broken: tuple[tuple[Callable[[], Any], str], ...] = (
+        (lambda: s3.put_object(**source, Body=b"y", IfNoneMatch="*"), "If-None-Match"),
+        (lambda: s3.put_object(**source, Body=b"y", IfMatch='"other"'), "If-Match"),
+        (lambda: s3.get_object(**source, IfMatch='"other"'), "If-Match"),
+        (
+            lambda: s3.copy_object(Bucket="bucket", Key="c", CopySource=source, CopySourceIfNoneMatch=etag),
+            "If-None-Match",
+        ),
+    )
+    for call, named in broken:
+        with pytest.raises(ClientError) as error:
+            call()
+        assert error.value.response["Error"]["Code"] == "PreconditionFailed"
+        assert error.value.response["Error"]["Condition"] == named
+
+
+def test_small_rules_of_s3(s3: Any) -> None:
+    """System tags are AWS's; parts have numbers from 1 to 10,000; a new storage class is a change."""
+    named = {"Bucket": "bucket", "Key": "k"}
+    tags = {"TagSet": [{"Key": "aws:mine", "Value": "v"}]}
+    s3.put_object(**named, Body=b"x")
+    assert code_of(s3.put_object_tagging, **named, Tagging=tags) == "InvalidTag"
+    upload = s3.create_multipart_upload(**named)["UploadId"]
+    for number in (0, 10_001):
+        code = code_of(s3.upload_part, **named, UploadId=upload, PartNumber=number, Body=b"x")
+        assert code == "InvalidArgument"
+    assert code_of(s3.copy_object, **named, CopySource=named) == "InvalidRequest"
+    s3.copy_object(**named, CopySource=named, StorageClass="STANDARD_IA")
+    form = s3.generate_presigned_post("bucket", "posted")
+    answer = fetch("POST", form["url"], b"")
+    assert (answer[0], b"POST forms of S3" in answer[1]) == (403, True)

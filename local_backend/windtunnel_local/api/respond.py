@@ -29,6 +29,7 @@ _OBJECT_ERRORS: Mapping[type[Exception], tuple[str, int]] = {
     objects.BucketNotEmpty: ("BucketNotEmpty", 409),
     objects.NoSuchUpload: ("NoSuchUpload", 404),
     objects.InvalidPart: ("InvalidPart", 400),
+    objects.InvalidPartNumber: ("InvalidArgument", 400),
     objects.InvalidPartOrder: ("InvalidPartOrder", 400),
     objects.PartTooSmall: ("EntityTooSmall", 400),
 }
@@ -44,7 +45,7 @@ def error_response(error: Exception, protocol: Protocol, request_id: str, *, hea
     """
     code, status, message = _described(error, protocol)
     message = printable(message, _KEPT)  # it may repeat what was sent, and XML cannot hold all of that
-    details = error.details if isinstance(error, ApiError) else {}
+    details = error.details if isinstance(error, (ApiError, objects.ConditionFailed)) else {}
     if protocol == "json":
         document = json.dumps({"__type": code, "message": message}, ensure_ascii=False)
         body, media, headers = document.encode(errors="replace"), JSON_TYPE, {"x-amzn-errortype": code}

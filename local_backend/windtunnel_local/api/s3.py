@@ -23,7 +23,9 @@ from windtunnel_local.objects.files import FileObjects
 from windtunnel_local.objects.uploads import MultipartUploads
 
 Handler = Callable[[Call, VerifiedReader], Answer]
-_WITH_BODY = ("PutObject", "UploadPart", "DeleteObjects", "CompleteMultipartUpload", "PutObjectTagging")
+_WITH_BODY = (
+    "CreateBucket", "PutObject", "UploadPart", "DeleteObjects", "CompleteMultipartUpload", "PutObjectTagging",
+)  # fmt: skip
 
 
 class S3:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from windtunnel_local.api import xmlcodec
 from windtunnel_local.api.body import VerifiedReader
 from windtunnel_local.api.errors import ApiError
 from windtunnel_local.api.s3_answer import NAMESPACE, Answer
+from windtunnel_local.api.s3_body import read_document
 from windtunnel_local.api.s3_routes import Call
 from windtunnel_local.objects.files import FileObjects
 
 _DEFAULT_REGION = "us-east-1"
+_MOST_BUCKETS = 10_000
 
 # What AWS answers about a bucket where nothing of the kind was set: nothing can be set here.
 _ABSENT: Mapping[str, tuple[str, str]] = {
@@ -79,15 +82,25 @@ class BucketOperations:
         }
 
     def _list(self, call: Call, _body: VerifiedReader) -> Answer:
-        prefix = call.params.get("Prefix", "")
-        buckets = [
-            {"Name": bucket.name, "CreationDate": bucket.created}
-            for bucket in self._objects.buckets()
-            if bucket.name.startswith(prefix)
+        """In the order of their names; the token of a further page is the last name of this one."""
+        prefix, after = call.params.get("Prefix", ""), call.params.get("ContinuationToken", "")
+        most = _most_buckets(call.params.get("MaxBuckets"))
+        asked = call.params.get("BucketRegion", self._region) == self._region
+        found = [
+            {"Name": bucket.name, "CreationDate": bucket.created, "BucketRegion": self._region}
+            for bucket in sorted(self._objects.buckets(), key=lambda bucket: bucket.name)
+            if asked and bucket.name.startswith(prefix) and bucket.name > after
         ]
-        return Answer({"Buckets": buckets, "Owner": self._owner, "Prefix": prefix or None})
+        page = found[:most]
+        token = page[-1]["Name"] if len(found) > len(page) else None
+        return Answer(
+            {"Buckets": page, "Owner": self._owner, "Prefix": prefix or None, "ContinuationToken": token}
+        )
 
-    def _create(self, call: Call, _body: VerifiedReader) -> Answer:
+    def _create(self, call: Call, body: VerifiedReader) -> Answer:
+        document = read_document(body)
+        if document:
+            _check_place(call.model.input_shape.members["CreateBucketConfiguration"], document)
         self._objects.create_bucket(call.params["Bucket"])
         return Answer({"Location": f"/{call.params['Bucket']}"})
 
@@ -133,3 +146,21 @@ class BucketOperations:
     def _empty(self, call: Call, _body: VerifiedReader) -> Answer:
         self._objects.folder(call.params["Bucket"])
         return Answer()
+
+
+def _check_place(shape: Any, document: bytes) -> None:
+    """Any region that botocore's model knows will do, for all buckets are here. us-east-1 is named by naming none."""
+    region = xmlcodec.parsed(shape, document).get("LocationConstraint")
+    if region is not None and region not in shape.members["LocationConstraint"].enum:
+        raise ApiError(
+            "InvalidLocationConstraint",
+            "The specified location-constraint is not valid",
+            details={"LocationConstraint": str(region)},
+        )
+
+
+def _most_buckets(given: int | None) -> int:
+    """A page's length. Raises ``ApiError``."""
+    if given is not None and not 1 <= given <= _MOST_BUCKETS:
+        raise ApiError("InvalidArgument", f"MaxBuckets must be 1 to {_MOST_BUCKETS}, not {given}.")
+    return given or _MOST_BUCKETS

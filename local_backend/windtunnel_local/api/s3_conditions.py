@@ -26,9 +26,8 @@ def check_conditions(info: ObjectInfo, headers: Mapping[str, str]) -> bool:
     modified = info.modified.replace(microsecond=0)
     if_match, if_none_match = headers.get("if-match"), headers.get("if-none-match")
     unmodified, since = _date(headers, "if-unmodified-since"), _date(headers, "if-modified-since")
-    failed = not _names(if_match, info.etag) if if_match else bool(unmodified and modified > unmodified)
-    if failed:
-        raise ApiError("PreconditionFailed", _NOT_HELD, 412)
+    if not _names(if_match, info.etag) if if_match else unmodified and modified > unmodified:
+        raise _failed("If-Match" if if_match else "If-Unmodified-Since")
     if if_none_match:
         return not _names(if_none_match, info.etag)
     return not (since and modified <= since)
@@ -42,7 +41,7 @@ def check_source(info: ObjectInfo, headers: Mapping[str, str]) -> None:
     """
     conditions = {n.removeprefix(_SOURCE): v for n, v in headers.items() if n.startswith(_SOURCE)}
     if not check_conditions(info, conditions):
-        raise ApiError("PreconditionFailed", _NOT_HELD, 412)
+        raise _failed("If-None-Match" if "if-none-match" in conditions else "If-Modified-Since")
 
 
 def guard(headers: Mapping[str, str]) -> Guard:
@@ -82,6 +81,10 @@ def byte_range(header: str | None, size: int) -> tuple[int, int] | None:
         details = {"RangeRequested": header or "", "ActualObjectSize": str(size)}
         raise ApiError("InvalidRange", "The requested range is not satisfiable", 416, details)
     return start, end - start + 1
+
+
+def _failed(condition: str) -> ApiError:
+    return ApiError("PreconditionFailed", _NOT_HELD, 412, {"Condition": condition})
 
 
 def _names(header: str, etag: str) -> bool:

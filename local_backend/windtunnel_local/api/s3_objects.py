@@ -109,11 +109,11 @@ class ObjectOperations:
                 f"{MAX_BODY_BYTES}. Copy it in parts, by UploadPartCopy (boto3: client.copy).",
             )
         replace = _directive(call, "MetadataDirective")
-        if source == target and not replace:
+        if source == target and not (replace or "x-amz-storage-class" in call.headers):
             raise ApiError(
                 "InvalidRequest",
                 "This copy request is illegal because it is trying to copy an object to itself without "
-                "changing its metadata: set MetadataDirective='REPLACE'.",
+                "changing its metadata or storage class: set MetadataDirective='REPLACE'.",
             )
         kept = s3_checksums.of_object(found.metadata)
         if asked := call.headers.get("x-amz-checksum-algorithm"):

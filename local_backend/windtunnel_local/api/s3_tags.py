@@ -45,6 +45,8 @@ def checked(pairs: Iterable[tuple[str, str]]) -> Mapping[str, str]:
     if len(tags) < len(pairs):
         raise ApiError("InvalidTag", "Cannot provide multiple Tags with the same key")
     for key, value in tags.items():
+        if key.lower().startswith("aws:"):
+            raise ApiError("InvalidTag", "System tags cannot be added/updated by requester")
         if not 1 <= len(key) <= _KEY_LENGTH:
             raise ApiError("InvalidTag", "The TagKey you have provided is invalid", details={"TagKey": key})
         if len(value) > _VALUE_LENGTH:

@@ -93,7 +93,11 @@ def parse(request: Signable) -> Claim:
             "The authorization mechanism you have provided (Signature Version 2) is not supported. "
             "Please use AWS4-HMAC-SHA256: in boto3, Config(signature_version='s3v4').",
         )
-    raise AuthFailure("missing", "Missing Authentication Token: the request is not signed (SigV4 is needed).")
+    raise AuthFailure(
+        "missing",
+        "Missing Authentication Token: the request is not signed (SigV4 is needed). What AWS takes unsigned (POST"
+        " forms of S3, AssumeRoleWithSAML, AssumeRoleWithWebIdentity) is not served here.",
+    )
 
 
 def _from_header(authorization: str, timestamp: str | None, token: str | None) -> Claim:

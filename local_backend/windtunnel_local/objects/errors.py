@@ -8,6 +8,7 @@ ObjectError (service.ground.errors)
 ├── ConditionFailed      a write on condition: "only if absent", "only if it is this one"
 ├── NoSuchUpload         no multipart upload of that id
 ├── InvalidPart          completion names a part that was not uploaded, or with another checksum
+├── InvalidPartNumber    a part's number is not 1 to 10,000
 ├── InvalidPartOrder     completion lists parts not by ascending number
 └── PartTooSmall         a part other than the last is under 5 MiB
 """
@@ -30,7 +31,11 @@ class InvalidKey(ObjectError):
 
 
 class ConditionFailed(ObjectError):
-    """The key does not hold what the write asked for."""
+    """The key does not hold what the write asked for. ``details``: the condition, by S3's name."""
+
+    def __init__(self, message: str, condition: str | None = None) -> None:
+        super().__init__(message)
+        self.details = {"Condition": condition} if condition else {}
 
 
 class NoSuchUpload(ObjectError):
@@ -39,6 +44,10 @@ class NoSuchUpload(ObjectError):
 
 class InvalidPart(ObjectError):
     """A part is missing, or has another ETag or checksum."""
+
+
+class InvalidPartNumber(ObjectError):
+    """A part's number is out of S3's range."""
 
 
 class InvalidPartOrder(ObjectError):

@@ -67,13 +67,16 @@ class Guard:
     def check(self, key: str, found: Record | None) -> None:
         """Raise ``ConditionFailed``, or ``NoSuchKey`` where an object was expected and there is none."""
         if self.absent and found is not None:
-            raise ConditionFailed(f"At least one of the pre-conditions did not hold: {key} exists.")
+            raise ConditionFailed(
+                f"At least one of the pre-conditions did not hold: {key} exists.", "If-None-Match"
+            )
         if self.etag is not None:
             if found is None:
                 raise NoSuchKey(f"The specified key does not exist: {key}")
             if self.etag not in ("*", found.etag):
                 raise ConditionFailed(
-                    f"At least one of the pre-conditions did not hold: the ETag of {key} is {found.etag}."
+                    f"At least one of the pre-conditions did not hold: the ETag of {key} is {found.etag}.",
+                    "If-Match",
                 )
         if self.unchanged is not None and found != self.unchanged:
             raise ConditionFailed(f"{key} was changed meanwhile.")

@@ -25,7 +25,13 @@ from pathlib import Path
 from typing import BinaryIO
 
 from windtunnel_local.objects import keys
-from windtunnel_local.objects.errors import InvalidPart, InvalidPartOrder, NoSuchUpload, PartTooSmall
+from windtunnel_local.objects.errors import (
+    InvalidPart,
+    InvalidPartNumber,
+    InvalidPartOrder,
+    NoSuchUpload,
+    PartTooSmall,
+)
 from windtunnel_local.objects.files import FileObjects
 from windtunnel_local.objects.parts import PARTS_FILE, UPLOAD_FILE, StoredPart, dumped
 from windtunnel_local.objects.records import ANY, Guard, Record, sync_folder, write_durably
@@ -146,11 +152,11 @@ class MultipartUploads:
 
         Raises:
             NoSuchUpload
-            InvalidPart: the number is not 1 to 10,000.
+            InvalidPartNumber: it is not 1 to 10,000.
         """
         folder, _ = self._open(bucket, key, upload)
         if not 1 <= number <= MAX_PARTS:
-            raise InvalidPart(f"Part number must be an integer between 1 and {MAX_PARTS}, inclusive.")
+            raise InvalidPartNumber(f"Part number must be an integer between 1 and {MAX_PARTS}, inclusive.")
         digest = hashlib.md5(usedforsecurity=False)
         size = 0
         with self._objects.stage(bucket) as (path, file):

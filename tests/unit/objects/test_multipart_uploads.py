@@ -12,7 +12,13 @@ from pathlib import Path
 import pytest
 
 from windtunnel_local.objects import FileObjects, MultipartUploads
-from windtunnel_local.objects.errors import InvalidPart, InvalidPartOrder, NoSuchUpload, PartTooSmall
+from windtunnel_local.objects.errors import (
+    InvalidPart,
+    InvalidPartNumber,
+    InvalidPartOrder,
+    NoSuchUpload,
+    PartTooSmall,
+)
 from windtunnel_local.objects.parts import UPLOAD_FILE
 from windtunnel_local.objects.uploads import MIN_PART_BYTES, Part
 
@@ -77,7 +83,7 @@ def test_completion_is_checked(uploads: MultipartUploads) -> None:
     for parts in ([], [Part(3, last.etag)], [Part(1, "../../x")], [Part(1, small.etag, ("crc32", "00"))]):
         with pytest.raises(InvalidPart):
             uploads.complete("bucket", "k", upload, parts)
-    with pytest.raises(InvalidPart):
+    with pytest.raises(InvalidPartNumber):
         put(uploads, upload, 10_001, b"")
 
 
