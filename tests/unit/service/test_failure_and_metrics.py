@@ -30,6 +30,12 @@ def test_the_first_1024_characters_of_the_failure_file(tmp_path: Path) -> None:
     assert reason(tmp_path, 1) == "AlgorithmError: " + "ü" * 1024
 
 
+def test_a_failure_file_cannot_steer_a_terminal(tmp_path: Path) -> None:
+    """What it says is shown by clients that know nothing of escape sequences; its lines stay lines."""
+    failure_file(tmp_path).write_bytes(b"two\n\tlines \x1b[2J\x9b31m\x07")
+    assert reason(tmp_path, 1) == "AlgorithmError: two\n\tlines \\x1b[2J\ufffd31m\\x07"
+
+
 def test_without_a_file_the_exit_code(tmp_path: Path) -> None:
     """The reason is never empty."""
     assert reason(tmp_path, 3) == "AlgorithmError: Exit Code: 3"

@@ -10,6 +10,7 @@ from windtunnel.priceperf.instances import GIB
 from windtunnel_local.service.data.untrusted_files import open_regular
 from windtunnel_local.service.ground.containers import ContainerState
 from windtunnel_local.service.ground.job_paths import JobPaths
+from windtunnel_local.service.ground.printable import printable
 
 MAX_FAILURE_CHARACTERS = 1024
 SIGKILL_EXIT = 137
@@ -87,6 +88,7 @@ def _first_characters(folders: JobPaths, path: Path) -> str:
     try:
         with open_regular(path, folders) as file:
             data = file.read(4 * MAX_FAILURE_CHARACTERS)  # no character has more bytes
-            return data.decode("utf-8", "replace").replace("\0", "")[:MAX_FAILURE_CHARACTERS].strip()
+            text = data.decode("utf-8", "replace").replace("\0", "")
+            return printable(text, "\n\t")[:MAX_FAILURE_CHARACTERS].strip()
     except OSError:
         return ""
