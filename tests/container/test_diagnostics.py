@@ -68,6 +68,14 @@ def test_dynamic_shapes_fallbacks_branches_and_slow_input_are_named(torchrun, tm
     slow = found["input_bound", line_of("shapes.py", "slow")]
     assert slow["seconds"] > 0.5
     assert "num_workers" in slow["advice"]
+    assert "pl.MpDeviceLoader(loader, device)" in slow["advice"]
+    assert "prefetch_size" not in slow["advice"]  # there is no MpDeviceLoader whose size could be raised
+
+
+def test_what_mesh_reduce_sends_is_no_finding(torchrun, tmp_path):
+    """Its graphs are torch_xla's own: a payload of another length is nothing that the script could pad."""
+    torchrun("reducing.py", WINDTUNNEL_COUNTERS_DIR=str(tmp_path))
+    assert records(tmp_path, "finding") == []
 
 
 @pytest.mark.parametrize(

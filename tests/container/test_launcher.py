@@ -106,6 +106,14 @@ def test_sigterm_reaches_the_script(tmp_path):
         assert '"signal": 15' in (tmp_path / f"said.{rank}").read_text()
 
 
+def test_a_traceback_is_logged_line_by_line(tmp_path):
+    """The interpreter has nothing to write in single characters, which the toolkit would log as lines."""
+    script = tmp_path / "fails.py"
+    script.write_text("def fail(x):\n    return (x + 1) / (x - x) + sum([x])\n\n\nfail(3)\n")
+    done = subprocess.run([sys.executable, "-u", str(script)], capture_output=True, text=True, check=False)
+    assert "(x - x)" in done.stderr and "^" not in done.stderr
+
+
 @pytest.mark.parametrize("how", ["--no-python", "NEURON_SIM_PLAIN_TORCHRUN"])
 def test_what_is_not_to_be_forked_goes_to_torchs_own_launcher(how, tmp_path):
     """--no-python starts any program, as torch's torchrun does; the variable rules the fork out for scripts."""

@@ -95,16 +95,20 @@ def cpu_fallback(op: str, line: str, count: int) -> Finding:
     )
 
 
-def input_bound(line: str, share: float, waited: float, steps: int) -> Finding:
-    """The device waits for data."""
+def input_bound(line: str, share: float, waited: float, steps: int, reads_ahead: bool) -> Finding:
+    """The device waits for data. ``reads_ahead``: an MpDeviceLoader gives it."""
+    ahead = (
+        "raise loader_prefetch_size and device_prefetch_size of MpDeviceLoader"
+        if reads_ahead
+        else "let pl.MpDeviceLoader(loader, device) read ahead"
+    )
     return Finding(
         "input_bound",
         "warning",
         line,
         f"the loop waited {waited:.1f} s for its input, {share:.0%} of the time of {steps} steps here. "
         "trn1 computes faster than this machine: there the share is larger.",
-        "Give the DataLoader workers (num_workers), prepare data beforehand, or raise "
-        "loader_prefetch_size and device_prefetch_size of MpDeviceLoader.",
+        f"Give the DataLoader workers (num_workers), prepare data beforehand, or {ahead}.",
         steps,
         waited,
     )

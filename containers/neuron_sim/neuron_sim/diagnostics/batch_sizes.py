@@ -16,6 +16,8 @@ class Loader:
     iterated_at: str = "?"
     sizes: dict[int, int] = field(default_factory=dict)
     latest: int = 0
+    reads_ahead: bool = False
+    """Whether it is one of torch_xla's, or within one."""
 
     def came(self, size: int, iterated_at: str) -> None:
         """Count a batch of ``size`` samples."""

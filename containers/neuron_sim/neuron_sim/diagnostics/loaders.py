@@ -41,7 +41,9 @@ class Loaders:
 
     def came(self, loader: Any, samples: int, _waited_s: float) -> None:
         """torch_xla's loader has handed over a batch."""
-        self._note(self._record(loader), samples)
+        record = self._record(loader)
+        record.reads_ahead = True
+        self._note(record, samples)
 
     @script_time.set_aside
     def _note(self, record: Loader, size: int) -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 import _XLAC
+import torch_xla
 
 from neuron_sim import settings
 from neuron_sim.counters import recorder
@@ -35,6 +38,7 @@ class Watch(recorder.Listener):
         """Nothing has been seen."""
         self.loaders = Loaders()
         self.reads = HostReads()
+        self._away = False
         self.begin()
 
     def note(self, finding: Finding) -> None:
@@ -51,13 +55,34 @@ class Watch(recorder.Listener):
         self._steady_s = 0.0
         self._waited_s = 0.0
 
+    def around_rendezvous(self, exchange: Callable[..., Any]) -> Callable[..., Any]:
+        """Around torch_xla's exchange of bytes between ranks, below `xm.mesh_reduce`.
+
+        Its graphs have the shapes of what is sent, which no change of the script makes equal.
+        """
+
+        @functools.wraps(exchange)
+        def unwatched(*arguments: Any, **keywords: Any) -> Any:
+            torch_xla.sync()  # first thing that it does: here, what is pending still counts
+            self._away = True
+            try:
+                result = exchange(*arguments, **keywords)
+                recorder.counting.look()
+                return result
+            finally:
+                self._away = False
+
+        return unwatched
+
     def graph(self, graph: Graph) -> None:
         """See `recorder.Listener`."""
-        if graph.reason is not None:
+        if graph.reason is not None and not self._away:
             self._recompiles.graph(graph.source, graph.reason, graph.compile_seconds)
 
     def step(self, record: dict[str, Any]) -> None:
         """See `recorder.Listener`."""
+        if self._away:
+            return
         for finding in self._recompiles.step(self.loaders.latest):
             self.findings.note(finding)
         accessed = Counter(record.get("accessed", {}))
@@ -116,8 +141,8 @@ class Watch(recorder.Listener):
         share = self._waited_s / max(self._steady_s, self._waited_s)
         if share >= _INPUT_SHARE:
             loader = self.loaders.latest
-            line = loader.iterated_at if loader is not None else "?"
-            self.findings.note(advice.input_bound(line, share, self._waited_s, self._steady_steps))
+            line, ahead = (loader.iterated_at, loader.reads_ahead) if loader is not None else ("?", False)
+            self.findings.note(advice.input_bound(line, share, self._waited_s, self._steady_steps, ahead))
 
 
 def _counter(name: str) -> int:

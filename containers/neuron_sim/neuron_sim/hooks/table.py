@@ -145,6 +145,7 @@ def _transfers(on: Parts) -> Iterator[Hook]:
     ):
         yield Hook(f"torch:Tensor.{method}", around=(reads.around(written),))
     yield Hook("torch_xla.core.xla_model:_run_step_closures", around=(reads.around_closures,))
+    yield Hook("torch_xla.core.xla_model:rendezvous", around=(on.watch.around_rendezvous,))
     yield Hook("_XLAC:_xla_get_cpu_tensors", is_device_use=True)
     yield Hook("_XLAC:_xla_memory_info", instead=on.memory.info)
 

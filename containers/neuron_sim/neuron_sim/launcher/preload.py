@@ -6,15 +6,28 @@ own modules are left alone: they may touch the device when imported.
 
 from __future__ import annotations
 
+import functools
 import gc
 import importlib
 import importlib.util
+import logging
+import os
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from neuron_sim.hooks import activation
+from neuron_sim.launcher.absent import Absent
 from neuron_sim.launcher.script_imports import imports, local
+
+_TORCH_XLA = "torch_xla"
+_bring_it = {_TORCH_XLA}
+"""What the script imports that imports torch_xla in turn (accelerate)."""
+_logging_calls: list[dict[str, Any]] = []
+_variables: dict[str, str] = {}
+"""What torch_xla's import does besides: its calls of `logging.basicConfig`, and what it adds to the environment."""
 
 # Not safe to fork, or pointless: they start threads or processes when imported, or hold a client of their own.
 _NEVER = frozenset(
@@ -51,6 +64,7 @@ def warm_up(script: Path) -> list[str]:
     for module, names in wanted:
         if module.partition(".")[0] in _NEVER or not _installed(module.partition(".")[0], script.parent):
             continue
+        torch_xla = Absent([_TORCH_XLA], functools.partial(_bring_it.add, module))
         try:
             loaded = importlib.import_module(module)
             for name in names:
@@ -58,6 +72,8 @@ def warm_up(script: Path) -> list[str]:
                 getattr(loaded, name, None)
         except Exception:  # noqa: BLE001, S112 - any import error is the script's to show
             continue
+        finally:
+            torch_xla.bring_back()
         imported.append(module)
     # The workers share these objects' memory as long as nobody writes to it: not even the collector.
     gc.collect()
@@ -66,9 +82,34 @@ def warm_up(script: Path) -> list[str]:
 
 
 def core() -> None:
-    """Import torch_xla and what makes a process a core, without becoming one. Idempotent."""
-    activation.preload()
-    from neuron_sim.hooks import table  # noqa: F401 - with all that is in the table
+    """Import torch_xla and what makes a process a core, without becoming one. Idempotent.
+
+    What that import does besides waits for `until_imported`.
+    """
+    before = dict(os.environ)
+    configure, logging.basicConfig = logging.basicConfig, lambda **how: _logging_calls.append(how)
+    try:
+        activation.preload()
+        from neuron_sim.hooks import table  # noqa: F401 - with all that is in the table
+    finally:
+        logging.basicConfig = configure
+    _variables.update((name, value) for name, value in os.environ.items() if name not in before)
+
+
+def until_imported(then: Callable[[], None]) -> Absent:
+    """In a worker: torch_xla is not imported until the script does it; ``then`` follows."""
+    for name, value in _variables.items():
+        if os.environ.get(name) == value:
+            del os.environ[name]
+
+    def imported() -> None:
+        for name, value in _variables.items():
+            os.environ.setdefault(name, value)
+        for how in _logging_calls:
+            logging.basicConfig(**how)
+        then()
+
+    return Absent(_bring_it, imported)
 
 
 def safe_to_fork() -> bool:

@@ -6,12 +6,13 @@ To the script it looks as if `python -u script.py` had started it.
 from __future__ import annotations
 
 import atexit
+import builtins
 import contextlib
+import importlib.machinery
 import json
 import multiprocessing
 import multiprocessing.process
 import os
-import random
 import signal
 import sys
 import threading
@@ -22,9 +23,13 @@ from types import FrameType, ModuleType, TracebackType
 from typing import Any
 
 from neuron_sim.hooks import activation
+from neuron_sim.launcher import fresh, preload
 
 _CROWDED = 4
 """Workers to a processor from which on each has its fixed place."""
+
+_MAIN_PROCESS = multiprocessing.current_process()
+"""What multiprocessing calls a process that it has not made: here, while this is imported, the launcher."""
 
 _OURS = str(Path(__file__).resolve().parents[1])
 
@@ -34,18 +39,24 @@ def run(script: str, *arguments: str) -> None:
 
     torch's agent calls this in the forked child, with RANK and the rest set.
     """
+    # It needs torch_xla, which is no longer there after the next lines.
+    from neuron_sim.runtime import lifetime
+
+    def become_core() -> None:
+        activation.activate()
+        lifetime.join()
+
     _like_a_new_process()
     termination = _Termination()
     process = os.getpid()
-    activation.activate()
-    # Not before: it needs torch_xla.
-    from neuron_sim.runtime import lifetime
-
-    lifetime.join()
+    preload.until_imported(become_core)
     sys.argv = [script, *arguments]
+    sys.orig_argv = [sys.executable, "-u", *sys.argv]
     code = 1
     try:
-        code = _execute(Path(script))
+        code = _execute(script)
+        if not code and os.getpid() == process:
+            import torch_xla  # noqa: F401 - at the latest here, or peers would wait for this core for ever
     finally:
         if code:
             lifetime.failed()
@@ -86,15 +97,13 @@ class _Termination:
 
 def _like_a_new_process() -> None:
     """Undo what the fork inherits and a fresh interpreter would not have."""
-    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
-        signal.signal(number, signal.SIG_DFL)
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    # Libraries tell a main process from a helper by these.
-    multiprocessing.current_process().name = "MainProcess"
+    fresh.begin()
+    os.setsid()
+    # To multiprocessing this is a helper, and its start method is settled. Libraries look at that.
+    multiprocessing.process._current_process = _MAIN_PROCESS  # type: ignore[attr-defined]
     multiprocessing.process._parent_process = None  # type: ignore[attr-defined]
-    random.seed()
-    if "numpy" in sys.modules:
-        sys.modules["numpy"].random.seed(None)
+    multiprocessing.set_start_method(None, force=True)
+    sys.stdin = sys.__stdin__
     # A whole line at once: `print("loss", 0.5)` unbuffered is four writes, and the toolkit, which reads
     # whatever is there, logs them as up to three lines.
     sys.stdout.reconfigure(line_buffering=True, write_through=False)  # type: ignore[union-attr]
@@ -126,15 +135,18 @@ def _pin_to_processor() -> None:
     os.sched_getaffinity = seen
 
 
-def _execute(script: Path) -> int:
+def _execute(script: str) -> int:
     """Execute the file as `__main__`; the exit code."""
+    path = os.path.abspath(script)  # noqa: PTH100 - as the interpreter does it: links stay
     main = ModuleType("__main__")
-    main.__file__ = str(script)
-    main.__builtins__ = __builtins__  # type: ignore[attr-defined]
+    loader = importlib.machinery.SourceFileLoader("__main__", path)
+    vars(main).update(
+        __file__=path, __cached__=None, __builtins__=builtins, __loader__=loader, __annotations__={}
+    )
     sys.modules["__main__"] = main
-    sys.path[0] = str(script.resolve().parent)
+    sys.path[0] = str(Path(path).resolve().parent)
     try:
-        code = compile(script.read_bytes(), str(script), "exec")
+        code = compile(Path(path).read_bytes(), path, "exec")
         exec(code, main.__dict__)  # noqa: S102 - running the script is the purpose
     except SystemExit as leaving:
         return _exit_code(leaving)

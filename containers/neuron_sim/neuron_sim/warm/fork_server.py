@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import gc
 import os
-import random
 import select
 import signal
 import socket
@@ -16,6 +15,7 @@ import sys
 import types
 from dataclasses import dataclass
 
+from neuron_sim.launcher import fresh
 from neuron_sim.warm import leftovers, wire
 from neuron_sim.warm.likeness import Likeness
 
@@ -90,9 +90,7 @@ class ForkServer:
     def _become(self, request: wire.Request) -> None:
         """In the child: let go of what is the server's, and take what the request brings."""
         signal.set_wakeup_fd(-1)
-        for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1):
-            signal.signal(number, signal.SIG_DFL)
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        fresh.begin()
         for child in self._children.values():
             child.connection.close()
         self._children.clear()
@@ -106,9 +104,6 @@ class ForkServer:
         self._likeness.apply(request.arguments, request.environment)
         leftovers.close_to_debuggers(False)
         leftovers.prefer_for_oom("self")
-        random.seed()
-        if "numpy" in sys.modules:
-            sys.modules["numpy"].random.seed(None)
         main = types.ModuleType("__main__")
         main.__file__ = request.arguments[0]
         sys.modules["__main__"] = main

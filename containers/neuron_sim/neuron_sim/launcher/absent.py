@@ -1,0 +1,47 @@
+"""Modules that are imported already, and to a script are not: their import takes effect when it makes it.
+
+An import does more than make modules. torch_xla's gives the root logger a handler, after which a script's
+`logging.basicConfig(...)` changes nothing; it sets variables, and it makes the process a core. A script may
+set its logging and its variables before, here as on trn1.
+"""
+
+from __future__ import annotations
+
+import copy
+import importlib.abc
+import sys
+from collections.abc import Callable, Collection
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any
+
+
+class Absent(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """All modules of some packages; the first import of one of them brings all back."""
+
+    def __init__(self, packages: Collection[str], then: Callable[[], None]) -> None:
+        """Take them away, if they are there. ``then``: called when an import has brought them back."""
+        below = tuple(f"{package}." for package in packages)
+        names = [name for name in sys.modules if name in packages or name.startswith(below)]
+        self._modules: dict[str, Any] = {name: sys.modules.pop(name) for name in names}
+        self._then = then
+        sys.meta_path.insert(0, self)
+
+    def find_spec(self, fullname: str, *_: object) -> ModuleSpec | None:
+        """The module's own, but that it is loaded by bringing it back."""
+        if fullname not in self._modules:
+            return None
+        spec = copy.copy(self._modules[fullname].__spec__)
+        spec.loader = self
+        return spec  # type: ignore[no-any-return]
+
+    def exec_module(self, module: ModuleType) -> None:  # noqa: ARG002 - the import system's signature
+        """The import system takes what stands in `sys.modules` afterwards, and not ``module``."""
+        self.bring_back()
+        self._then()
+
+    def bring_back(self) -> None:
+        """Let them be there again, as if they had never been away. Idempotent."""
+        if self in sys.meta_path:
+            sys.meta_path.remove(self)
+            sys.modules.update(self._modules)

@@ -1,0 +1,19 @@
+"""What a forked process has of its parent, and a new one would not."""
+
+from __future__ import annotations
+
+import random
+import signal
+import sys
+
+
+def begin() -> None:
+    """Signals and random numbers as at an interpreter's start."""
+    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGCHLD, signal.SIGUSR1):
+        signal.signal(number, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    random.seed()
+    if "numpy" in sys.modules:
+        sys.modules["numpy"].random.seed(None)
+    if "torch" in sys.modules:
+        sys.modules["torch"].default_generator.seed()
