@@ -1,4 +1,4 @@
-"""The server's commands: ``python -m windtunnel_local serve | image build|status | doctor``."""
+"""The server's commands: ``python -m windtunnel_local serve | image build|status|contents | doctor``."""
 
 from __future__ import annotations
 
@@ -25,6 +25,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         if arguments.command == "image":
             if arguments.action == "build":
                 return commands.image_build(settings, as_json=arguments.json)
+            if arguments.action == "contents":
+                return commands.image_contents(settings, as_json=arguments.json)
             return commands.image_status(settings, as_json=arguments.json)
         return commands.doctor(settings, as_json=arguments.json)
     except (WindtunnelError, OSError) as error:
@@ -37,7 +39,7 @@ def _parser() -> argparse.ArgumentParser:
     commands_ = parser.add_subparsers(dest="command", required=True)
     commands_.add_parser("serve", help="serve this home until idle or SIGTERM")
     image = commands_.add_parser("image", help="the training image")
-    image.add_argument("action", choices=["build", "status"])
+    image.add_argument("action", choices=["build", "status", "contents"])
     image.add_argument("--json", action="store_true", help="one JSON document on stdout")
     doctor = commands_.add_parser("doctor", help="check what a job needs on this machine")
     doctor.add_argument("--json", action="store_true", help="one JSON document on stdout")

@@ -17,6 +17,7 @@ from windtunnel_local.home import AlreadyRunning, Home
 from windtunnel_local.listening_port import listen_for
 from windtunnel_local.runner import runner_kind
 from windtunnel_local.runner.kind import TrainingImage
+from windtunnel_local.runner.sources import containers_folder, pinned
 from windtunnel_local.server import Server
 from windtunnel_local.service.ground.errors import RunnerError
 from windtunnel_local.settings import Settings, version
@@ -105,6 +106,20 @@ def image_status(settings: Settings, *, as_json: bool) -> int:
         size = f", {status.size_bytes / 1e9:.1f} GB" if status.size_bytes else ""
         fix = "" if status.state == "current" else ". Build it with `windtunnel image build`"
         print(f"{status.image}: {status.state}{size}{fix}.")  # noqa: T201  the command's output
+    return 0
+
+
+def image_contents(settings: Settings, *, as_json: bool) -> int:
+    """The versions that the training image is built with; asks no engine."""
+    try:
+        _training_image(settings)
+        versions = pinned(containers_folder())
+    except RunnerError as error:
+        return _failed(error, as_json=as_json)
+    if as_json:
+        _print_json(versions)
+    else:
+        print("\n".join(f"{name}=={version}" for name, version in versions.items()))  # noqa: T201
     return 0
 
 

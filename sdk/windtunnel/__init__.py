@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from windtunnel.request.training_request import TrainingRequest as TrainingRequest
     from windtunnel.session.aws import AwsSession as AwsSession
     from windtunnel.session.local import LocalSession as LocalSession
+    from windtunnel.session.local import Session as Session
     from windtunnel.session.resolve import get_execution_role as get_execution_role
 
 _NAMES = {
@@ -87,7 +88,7 @@ _NAMES = {
     "request.instance_groups": ("InstanceGroup",),
     "request.training_request": ("TrainingRequest",),
     "session.aws": ("AwsSession",),
-    "session.local": ("LocalSession",),
+    "session.local": ("LocalSession", "Session"),
     "session.resolve": ("get_execution_role",),
 }
 """Each module of the API, and what it gives."""

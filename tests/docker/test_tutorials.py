@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from tests.docker.conftest import estimator
-from windtunnel import LocalSession, TrainingJob
+import windtunnel as sagemaker
+from tests.docker.conftest import QUICKLY_COMPILED, estimator
+from windtunnel import LocalSession, PyTorch, TrainingJob
 
 pytestmark = pytest.mark.docker
 
@@ -75,6 +76,39 @@ def test_a_script_that_starts_torchrun_itself(session: LocalSession) -> None:
         assert len(losses) == 2 and losses[1] < losses[0]
         assert ranks_are_equal(lines)
         assert job.counters()["world_size"] == 2
+
+
+def test_a_notebook_for_an_older_framework_of_which_only_the_imports_changed(
+    session: LocalSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SDK v2's session, 1.11's names, and a pin that cannot be had: the image's version stands in."""
+    monkeypatch.setenv("WINDTUNNEL_HOME", str(session.home))
+    sess = sagemaker.Session(default_bucket=sagemaker.Session().default_bucket())
+    inputs = {}
+    for channel, name in (("train", "train.csv"), ("val", "test.csv")):
+        rows = "".join(f"{n % 2},a {('bad', 'good')[n % 2]} book\n" for n in range(64))
+        (tmp_path / name).write_text(f"label,content\n{rows}")
+        inputs[channel] = sess.upload_data(path=str(tmp_path / name), key_prefix="reviews")
+    pt_estimator = PyTorch(
+        entry_point="train.py",
+        source_dir=str(TUTORIALS / "older"),
+        role=sagemaker.get_execution_role(),
+        instance_count=1,
+        instance_type="ml.trn1.32xlarge",
+        framework_version="1.11.0",
+        py_version="py38",
+        disable_profiler=True,
+        base_job_name="reviews",
+        hyperparameters={"learning_rate": 1.0},
+        volume_size=512,
+        distribution=TORCHRUN,
+        environment=QUICKLY_COMPILED,
+        local_cores=2,
+    )
+    lines = finish(pt_estimator.fit(inputs, wait=False))
+    assert numbers("accuracy", lines) == [1.0]
+    assert any("transformers==4.21.0 is left out; transformers 5." in line for line in lines)
+    assert pt_estimator.model_data.startswith(f"s3://{sess.default_bucket()}/reviews-")
 
 
 def test_the_sum_over_all_cores_is_right_a_hundred_times(session: LocalSession) -> None:

@@ -159,7 +159,7 @@ def test_the_sdk_takes_it_with_as_many_cores_as_it_has(
     assert estimator(name, session, local_cores=count).request().name
     with pytest.raises(ConfigurationError, match=f"from 1 to {count} "):
         estimator(name, session, local_cores=count + 1).request()
-    aws = AwsSession(BotoSession(), bucket="b", service=FakeService())
+    aws = AwsSession(BotoSession(), default_bucket="b", service=FakeService())
     if "training" in CATALOG[name].sagemaker:
         assert estimator(name, aws).request().name
     else:

@@ -182,6 +182,11 @@ def compiler_wish(environment: Mapping[str, str] = os.environ) -> CompilerWish:
     )
 
 
+def strict_requirements(environment: Mapping[str, str] = os.environ) -> bool:
+    """Whether requirements.txt is installed as it is, or the job fails."""
+    return environment.get("WINDTUNNEL_STRICT_REQUIREMENTS", "") not in ("", "0")
+
+
 def process_tag(environment: Mapping[str, str] = os.environ) -> str:
     """What the Neuron tools call this process: NEURON_PROCESS_TAG, else its id."""
     return environment.get("NEURON_PROCESS_TAG") or str(os.getpid())

@@ -76,25 +76,25 @@ def content_hash(containers: Path) -> str:
 
 def image_contents(containers: Path) -> str:
     """The versions that scripts ask for, as the image's sources pin them: ``PyTorch 2.9.0, ...``."""
-    pinned = _pinned(containers)
-    return ", ".join(f"{label} {pinned[name]}" for name, label in _SAID.items() if name in pinned)
+    versions = pinned(containers)
+    return ", ".join(f"{label} {versions[name]}" for name, label in _SAID.items() if name in versions)
 
 
 def cpu_wheels(containers: Path, folders: Iterable[Path]) -> list[Path]:
     """CPU builds of what the image pins, from folders of wheels and package indexes in folders."""
-    pinned = _pinned(containers)
+    versions = pinned(containers)
     wanted = "|".join(
-        rf"{name}-{re.escape(version)}\+cpu-cp311-\S+x86_64\.whl" for name, version in pinned.items()
+        rf"{name}-{re.escape(version)}\+cpu-cp311-\S+x86_64\.whl" for name, version in versions.items()
     )
     files = [file for folder in folders for file in folder.glob("*.whl")]
-    for page in (folder / name / "index.html" for folder in folders for name in pinned):
+    for page in (folder / name / "index.html" for folder in folders for name in versions):
         if page.is_file():
             links = re.findall(r'href="([^"#:]+)', page.read_text(errors="replace"))
             files += [page.parent / unquote(link) for link in links]
     return sorted({file.resolve() for file in files if re.fullmatch(wanted, file.name) and file.is_file()})
 
 
-def _pinned(containers: Path) -> dict[str, str]:
+def pinned(containers: Path) -> dict[str, str]:
     lines = (containers / "training" / "requirements.txt").read_text().splitlines()
     pins = (line.partition("==") for line in lines)
     return {name: version for name, pinned, version in pins if pinned}

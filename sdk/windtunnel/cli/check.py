@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import argparse
 import ast
+import json
 import re
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -37,6 +39,8 @@ def _check(arguments: argparse.Namespace) -> int:
     scripts = [tree.entry_point for tree in trees if tree.entry_point.suffix == ".py"]
     packed = arguments.source_dir is not None
     notes = [note for script in scripts for note in notes_on(script, packed=packed)]
+    if packed and estimator.session.local and not arguments.image_uri:
+        notes += notes_on_requirements(Path(arguments.source_dir, "requirements.txt"))
     print(f"ok: the request for {request.name} is valid ({len(request.uploads)} upload(s)).")
     print(f"ok: image {estimator.training_image_uri()}")
     for note in notes:
@@ -74,6 +78,37 @@ def notes_on(script: Path, *, packed: bool) -> list[str]:
     for name, where in cuda_uses(tree):
         notes.append(f"line {where}: {name} does not exist on Trainium; use torch_xla's device.")
     return notes
+
+
+def notes_on_requirements(file: Path) -> list[str]:
+    """Remarks on pins of what the training image has in another version."""
+    try:
+        asked: dict[str, str] = dict(_PIN.findall(file.read_text(encoding="utf-8", errors="replace")))
+    except OSError:
+        return []
+    versions = _image_versions() if asked else {}
+    return [
+        f"requirements.txt asks for {name} {version}, the training image has {versions[_same(name)]}. If pip cannot "
+        "install it on the image's Python, or that would break the image's libraries, the image's stands in and "
+        "the log says so."
+        for name, version in asked.items()
+        if _same(versions.get(_same(name), version)) != _same(version)
+    ]
+
+
+_PIN = re.compile(r"^\s*([\w.-]+)(?:\[[^\]]*\])?\s*==\s*([\w.+!]+)(?![\w.+!]*\*)", re.MULTILINE)
+
+
+def _same(word: str) -> str:
+    """What two spellings of a distribution's name, or of a version, have in common."""
+    return re.sub(r"[-_.]+", "-", re.sub(r"(\.0)+$", "", word)).lower()
+
+
+def _image_versions() -> dict[str, str]:
+    command = [sys.executable, "-m", "windtunnel_local", "image", "contents", "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    found = json.loads(done.stdout) if done.returncode == 0 else {}
+    return {_same(name): version for name, version in found.items()}
 
 
 def imported_modules(tree: ast.AST) -> set[str]:

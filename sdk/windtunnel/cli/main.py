@@ -46,7 +46,7 @@ COMMANDS = (
 """In the order of --help. A command is a file with `add_parser` and an entry here."""
 
 _PASSED_ON = {
-    "image": "build the training image, or say whether it is there (image build | image status)",
+    "image": "build the training image, say whether it is there, or what it holds (image build | status | contents)",
     "doctor": "check what the local backend needs: Docker, the image, memory, disk",
 }
 

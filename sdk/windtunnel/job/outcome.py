@@ -33,6 +33,11 @@ def next_step(reason: str) -> str:
             "have it, and what came after it. torch_xla 2.7 removed what torch_xla.runtime has as world_size(), "
             "global_ordinal() and local_ordinal(): use these, or framework_version='2.6'."
         )
+    if "InstallRequirementsError" in reason:
+        return (
+            "pip could not install requirements.txt: the log has its messages. Ask for versions that have wheels "
+            "for the image's Python (`windtunnel image contents` lists what is there), or leave those lines out."
+        )
     if reason.startswith("AlgorithmError"):
         return "the script failed: correct what the log's last lines show, and fit() again."
     return "correct what the reason names, and fit() again; `windtunnel doctor` checks this machine."

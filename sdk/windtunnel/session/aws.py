@@ -16,7 +16,7 @@ class AwsSession(Session):
 
     Args:
         boto_session: a ``boto3.Session``; default: AWS's usual chain of credentials.
-        bucket: replaces the default bucket ``sagemaker-<region>-<account>``.
+        default_bucket: replaces the default bucket ``sagemaker-<region>-<account>``.
         service: replaces boto3 (tests).
     """
 
@@ -27,10 +27,14 @@ class AwsSession(Session):
     settle_s = 4.0
 
     def __init__(
-        self, boto_session: Any = None, *, bucket: str | None = None, service: TrainingService | None = None
+        self,
+        boto_session: Any = None,
+        *,
+        default_bucket: str | None = None,
+        service: TrainingService | None = None,
     ) -> None:
         self._boto_session = boto_session
-        self._bucket = bucket
+        self._bucket = default_bucket
         self._account: str | None = None
         self.service: TrainingService = service or BotoService(self._connect, local=False)
 
@@ -70,7 +74,7 @@ class AwsSession(Session):
                 error.operation,
                 error.code,
                 f"{error.service_message}. (The account is asked for to name the default bucket: "
-                "AwsSession(bucket=...) names one, and a dry run then needs no network.)",
+                "AwsSession(default_bucket=...) names one, and a dry run then needs no network.)",
             ) from error
 
     def resolve_role(self, role: str | None) -> str:

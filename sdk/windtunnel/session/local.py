@@ -13,7 +13,7 @@ from windtunnel.local_paths import absolute
 from windtunnel.session.background_thread import in_background
 from windtunnel.session.boto3_service import BotoService
 from windtunnel.session.local_server import Backend, Credentials
-from windtunnel.session.session import Session
+from windtunnel.session.session import Session as AnySession
 from windtunnel.session.training_service import TrainingService
 
 LOCAL_ROLE = "windtunnel-local"
@@ -28,7 +28,7 @@ _NOTHING_OF_THE_USERS = {
 }
 
 
-class LocalSession(Session):
+class LocalSession(AnySession):
     """Jobs run in containers on this machine.
 
     Making one starts nothing. The first call finds the backend of ``home`` or starts it, waits up to 20 s for
@@ -36,6 +36,7 @@ class LocalSession(Session):
 
     Args:
         home: state directory; default WINDTUNNEL_HOME or ~/.windtunnel.
+        default_bucket: replaces the default bucket ``windtunnel-<region>-<account>``.
         backend: how the backend is found and started.
         service: replaces boto3 (tests).
     """
@@ -50,10 +51,12 @@ class LocalSession(Session):
         self,
         home: str | Path | None = None,
         *,
+        default_bucket: str | None = None,
         backend: Backend | None = None,
         service: TrainingService | None = None,
     ) -> None:
         self.backend = backend or Backend(absolute(home) if home else settings.home())
+        self._bucket = default_bucket
         self._warming: Callable[[], None] | None = None
         self._lock = threading.Lock()
         self.service: TrainingService = service or BotoService(self._connect, local=True)
@@ -73,7 +76,9 @@ class LocalSession(Session):
         return self.backend.account_and_region()[0]
 
     def default_bucket(self) -> str:
-        """``windtunnel-<region>-<account>``."""
+        """``windtunnel-<region>-<account>``, or the bucket given."""
+        if self._bucket:
+            return self._bucket
         account, region = self.backend.account_and_region()
         return f"windtunnel-{region}-{account}"
 
@@ -125,3 +130,7 @@ class LocalSession(Session):
             max_pool_connections=4,
         )
         return session, {"endpoint_url": endpoint, "config": config}
+
+
+Session = LocalSession
+"""SDK v2's name."""

@@ -29,6 +29,7 @@ def test_each_name_is_listed_once_with_versions_in_order() -> None:
 def test_a_name_is_there_from_its_first_to_its_last_version() -> None:
     """xm.xrt_world_size: up to 2.6, as torch_xla's sources have it."""
     (name,) = (name for name in names.every() if name.name == "xrt_world_size")
+    assert name.in_version((1, 11))
     assert name.in_version((1, 13))
     assert name.in_version((2, 6))
     assert not name.in_version((2, 7))

@@ -56,6 +56,6 @@ def local(service: FakeService, tmp_path: Path) -> LocalSession:
 @pytest.fixture
 def aws(service: FakeService) -> AwsSession:
     """An AWS session that looks without pausing."""
-    session = AwsSession(BotoSession(), bucket="bkt", service=service)
+    session = AwsSession(BotoSession(), default_bucket="bkt", service=service)
     session.log_poll_s = session.least_poll_s = session.describe_poll_s = session.settle_s = 0.0
     return session

@@ -105,6 +105,9 @@ def test_isolation_cap_entry_point_and_foreign_image() -> None:
     assert (plan.entrypoint, plan.command) == (("/bin/bash",), ("-c", "echo hi"))
     assert plan.mounts[-1] == Mount(str(HOME / "jobs/job/hosts/algo-1/ml/checkpoints"), "/checkpoints")
     assert "WINDTUNNEL_FRAMEWORK_VERSION" not in plan.environment
+    assert (
+        plan.environment["WINDTUNNEL_STRICT_REQUIREMENTS"] == "1"
+    )  # pip reaches nothing on SageMaker either
 
 
 def test_a_cap_above_the_instance_changes_nothing() -> None:

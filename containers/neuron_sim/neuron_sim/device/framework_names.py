@@ -46,7 +46,7 @@ def old(version: Version) -> Iterator[tuple[str, Function]]:
 def newer(version: Version) -> Iterator[tuple[str, Callable[[Function], Function]]]:
     """Functions that a framework version did not have yet: entry point, and what to put around it."""
     for name in _of_torch_xla():
-        if (name.since or version) > version and not name.refused:
+        if name.is_newer_than(version) and not name.refused:
             function = getattr(importlib.import_module(name.module), name.name, None)
             if callable(function) and not isinstance(function, type):
                 yield _entry(name), functools.partial(_warning_of, name, version)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 Version = tuple[int, int]
 
 FIRST: Version = (1, 13)
-"""Trainium's first framework version; what is older counts as this old."""
+"""The first version whose names are known. AWS's older images (1.11) count as this old: nothing newer is theirs."""
 LATEST: Version = (2, 9)
 
 
@@ -32,7 +32,11 @@ class Name:
 
     def in_version(self, version: Version) -> bool:
         """Whether a framework version has the name."""
-        return (self.since or FIRST) <= version <= (self.until or LATEST)
+        return not self.is_newer_than(version) and max(version, FIRST) <= (self.until or LATEST)
+
+    def is_newer_than(self, version: Version) -> bool:
+        """Whether the name came after a framework version."""
+        return (self.since or FIRST) > max(version, FIRST)
 
 
 def group(

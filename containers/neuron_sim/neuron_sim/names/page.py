@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from neuron_sim.names.name import LATEST, Name, Version
+from neuron_sim.names.name import FIRST, LATEST, Name, Version
 from neuron_sim.names.registry import every
 
 _HEAD = """# Names that Trainium scripts use
@@ -15,7 +15,7 @@ Written by `scripts/api_table.py` from `neuron_sim/names`; a test in the image t
 - **refused**: can be imported; its use raises `NotSimulatedError`, which says what to do instead.
 - *from*, *to*: framework versions that have the name, as `framework_version` of the job asks for them. A name
   that is gone in the version asked for is absent; a name that is newer works, and warns when the script
-  uses it. A dash: in all versions, or not documented.
+  uses it. A dash: in all versions, or not documented. A version before {first} has the names of {first}.
 - The image has torch_xla {latest}: a name's behaviour is that of {latest} in all versions.
 """
 
@@ -24,7 +24,7 @@ _ROW = "| name | here | from | to | remark |\n|---|---|---|---|---|\n"
 
 def text() -> str:
     """The whole page."""
-    parts = [_HEAD.format(latest=_version(LATEST))]
+    parts = [_HEAD.format(first=_version(FIRST), latest=_version(LATEST))]
     by_module: dict[str, list[Name]] = {}
     for name in every():
         by_module.setdefault(name.module, []).append(name)

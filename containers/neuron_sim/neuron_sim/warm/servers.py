@@ -43,7 +43,9 @@ def _train(listener: socket.socket, likeness: Likeness) -> None:
     """AWS's toolkit."""
     with likeness.watching():
         import sagemaker_pytorch_container.training  # type: ignore[import-not-found]  # noqa: F401
-        from sagemaker_training.cli import train  # type: ignore[import-not-found]
+        import sagemaker_training.cli.train  # type: ignore[import-not-found]  # noqa: F401
+
+        from neuron_sim.launcher import train
     likeness.imported()
     ForkServer(listener, likeness).serve()
     sys.exit(train.main())

@@ -43,6 +43,8 @@ class ServiceConfig:
     """Most memory of one container; the instance's own memory where that is smaller."""
     stop_grace_s: float = 120.0
     """From SIGTERM to SIGKILL."""
+    strict_requirements: bool = False
+    """Whether pip fails a job whose pins it cannot install, unless the job says so itself."""
     max_cores: int = 2**31
     """Most simulated cores of all jobs that run at once; further jobs wait."""
     max_memory_bytes: int = 2**63

@@ -120,6 +120,7 @@ def _shared_environment(config: ServiceConfig) -> dict[str, str]:
         "LOGNAME": _DEFAULT_USER_NAME,
         # AWS's training images set it too; without it a script's prints wait in a buffer.
         "PYTHONUNBUFFERED": "1",
+        **({"WINDTUNNEL_STRICT_REQUIREMENTS": "1"} if config.strict_requirements else {}),
     }
 
 
@@ -134,6 +135,8 @@ def _environment(job: Job, host: str, config: ServiceConfig) -> dict[str, str]:
     }
     if requests.cache_uri(job) is not None:
         fixed["WINDTUNNEL_S3_CACHE_DIR"] = job_paths.NEURON_CACHE
+    if job.request.get("EnableNetworkIsolation"):
+        fixed["WINDTUNNEL_STRICT_REQUIREMENTS"] = "1"  # pip reaches no index, here as there
     version = framework_version(job.request["AlgorithmSpecification"]["TrainingImage"])
     if version is not None:
         fixed["WINDTUNNEL_FRAMEWORK_VERSION"] = version

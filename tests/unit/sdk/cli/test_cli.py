@@ -113,6 +113,12 @@ def test_check(jobs: FakeService, capsys: pytest.CaptureFixture[str]) -> None:
     Path("src/train.py").write_text("import torch_xla, helper\n")
     assert cli.main(["check", "train.py", "--source-dir", "src"]) == 0
     assert "note:" not in capsys.readouterr().out
+    Path("src/requirements.txt").write_text(
+        "Transformers[torch] == 4.21.0\ntorch_xla==2.9\ntorch>2\nseaborn==1\n"
+    )
+    assert cli.main(["check", "train.py", "--source-dir", "src"]) == 0
+    (note,) = (line for line in capsys.readouterr().out.splitlines() if "note:" in line)
+    assert "requirements.txt asks for Transformers 4.21.0, the training image has 5." in note
     Path("src/train.py").write_text("def (:\n")
     assert cli.main(["check", "src/train.py"]) == 2
     assert "line 1" in capsys.readouterr().err

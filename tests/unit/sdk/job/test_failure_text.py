@@ -79,3 +79,8 @@ def test_a_name_that_torch_xla_has_lost_is_explained(error: str) -> None:
     assert "world_size()" in said
     assert "framework_version='2.6'" in said
     assert "docs/reference/names.md" in said
+
+
+def test_a_failure_of_pip_is_told_from_one_of_the_script() -> None:
+    """The toolkit installs requirements.txt before the script starts."""
+    assert "requirements.txt" in next_step("AlgorithmError: InstallRequirementsError:\nExitCode 1")

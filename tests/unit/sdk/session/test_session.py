@@ -9,7 +9,7 @@ import pytest
 
 from tests.unit.sdk.conftest import BotoSession
 from tests.unit.sdk.fake_service import FakeService
-from windtunnel import AwsSession, ConfigurationError, LocalSession, get_execution_role
+from windtunnel import AwsSession, ConfigurationError, LocalSession, Session, get_execution_role
 from windtunnel.errors import ServiceCallFailed
 from windtunnel.session.boto3_service import BotoService
 from windtunnel.session.local_server import Backend
@@ -20,7 +20,8 @@ def test_buckets(local: LocalSession, service: FakeService) -> None:
     """Each side has its own default bucket; on AWS the account is asked for once."""
     assert local.default_bucket() == "windtunnel-us-east-1-000000000000"
     assert AwsSession(BotoSession(), service=service).default_bucket() == "sagemaker-us-east-1-123456789012"
-    assert AwsSession(BotoSession(), bucket="mine", service=service).default_bucket() == "mine"
+    assert AwsSession(BotoSession(), default_bucket="mine", service=service).default_bucket() == "mine"
+    assert Session(default_bucket="mine").default_bucket() == "mine"
 
 
 def test_roles(local: LocalSession, aws: AwsSession) -> None:
@@ -103,5 +104,5 @@ def test_a_default_bucket_without_network_names_the_way_out() -> None:
         def account_id(self) -> str:
             raise ServiceCallFailed("get_caller_identity", "EndpointConnectionError", "no route")
 
-    with pytest.raises(ServiceCallFailed, match=r"AwsSession\(bucket=\.\.\.\) names one"):
+    with pytest.raises(ServiceCallFailed, match=r"AwsSession\(default_bucket=\.\.\.\) names one"):
         AwsSession(BotoSession(), service=Unreachable()).default_bucket()

@@ -1,0 +1,150 @@
+"""A script's requirements.txt, on a Python and beside libraries that it was not written for.
+
+It is installed as AWS's toolkit does it. Where pip cannot, or where that would break what is installed, its
+pins of what is installed in another version are left out: the installed version stands in, and the log says so.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
+from packaging.version import Version
+from sagemaker_training.errors import InstallRequirementsError  # type: ignore[import-not-found]
+
+from neuron_sim import settings
+
+Install = Callable[[str, bool], None]
+"""The toolkit's function: the folder of requirements.txt, and whether its error holds what pip said."""
+
+_ONE_VERSION = ("torch", "torch-xla")
+"""torch_xla and the simulator are for one minor version of both, and do not state it as a requirement."""
+
+
+@dataclass(frozen=True)
+class Pin:
+    """A line that asks for another version of what is installed."""
+
+    line: str
+    asked: str
+    installed: str
+    """Name and version."""
+
+
+def with_stand_ins(install: Install) -> Install:
+    """The toolkit's function, with installed versions in the place of pins that cannot be had."""
+
+    def install_requirements(path: str, capture_error: bool = False) -> None:
+        file = Path(path, "requirements.txt")
+        asked = file.read_text(encoding="utf-8-sig", errors="surrogateescape")
+        pins = list(pins_of(asked))
+        if settings.strict_requirements() or not pins:
+            return install(path, capture_error)
+        with _cache():
+            why = _obstacle(path)
+            if not why:
+                try:
+                    return install(path, capture_error)
+                except InstallRequirementsError:
+                    why = "pip cannot install it"
+        _say(why, pins)
+        left_out = {pin.line for pin in pins}
+        try:
+            _write(file, "\n".join(line for line in _lines(asked) if line not in left_out))
+            return install(path, capture_error)
+        except InstallRequirementsError:
+            _write(file, asked)
+            return install(path, capture_error)  # its error is about what was asked for
+        finally:
+            _write(file, asked)
+
+    return install_requirements
+
+
+def pins_of(text: str) -> Iterator[Pin]:
+    """The lines of a requirements.txt that exclude the version of what is installed."""
+    for line in _lines(text):
+        try:
+            asked = Requirement(re.sub(r"(^|\s)(#| --).*", "", line))
+            installed = metadata.distribution(asked.name)
+        except (InvalidRequirement, metadata.PackageNotFoundError):
+            continue  # options, paths and URLs; what the image does not have
+        if _applies(asked) and not asked.specifier.contains(installed.version, prereleases=True):
+            yield Pin(line, str(asked), f"{installed.name} {installed.version}")
+
+
+def broken_by(planned: Mapping[str, str]) -> Iterator[str]:
+    """What is installed, stays, and would no longer find what it requires. ``planned``: new versions by name."""
+    for installed in metadata.distributions():
+        name = canonicalize_name(installed.name)
+        if (
+            name in _ONE_VERSION
+            and Version(planned.get(name, installed.version)).release[:2]
+            != (Version(installed.version).release[:2])
+        ):
+            yield f"simulated NeuronCores are for {installed.name} {installed.version}, not {planned[name]}"
+        for text in installed.requires or () if name not in planned else ():
+            need = Requirement(text)
+            new = planned.get(canonicalize_name(need.name))
+            if new and _applies(need) and not need.specifier.contains(new, prereleases=True):
+                yield f"{installed.name} {installed.version} needs {need.name}{need.specifier}, not {new}"
+
+
+def _obstacle(path: str) -> str:
+    """Why requirements.txt had better not be installed, as far as pip knows before it builds; empty: nothing."""
+    with tempfile.NamedTemporaryFile() as report:
+        plan = ["install", "--dry-run", "--quiet", "--report", report.name, "-r", "requirements.txt"]
+        if subprocess.run([sys.executable, "-m", "pip", *plan], cwd=path, check=False).returncode:
+            return "pip cannot install it"
+        new = [item["metadata"] for item in json.load(report)["install"]]
+    return "; ".join(broken_by({canonicalize_name(item["name"]): item["version"] for item in new}))
+
+
+@contextmanager
+def _cache() -> Iterator[None]:
+    """What pip fetches to see what it would do, it need not fetch again."""
+    with tempfile.TemporaryDirectory() as folder:
+        before = {name: os.environ.get(name) for name in ("PIP_NO_CACHE_DIR", "PIP_CACHE_DIR")}
+        os.environ.update(PIP_NO_CACHE_DIR="0", PIP_CACHE_DIR=folder)
+        try:
+            yield
+        finally:
+            for name, value in before.items():
+                os.environ.pop(name, None)
+                os.environ.update({name: value} if value is not None else {})
+
+
+def _say(why: str, pins: Sequence[Pin]) -> None:
+    python = ".".join(map(str, sys.version_info[:2]))
+    print(f"Windtunnel: requirements.txt is not installed as it is on Python {python}: {why}.")
+    for pin in pins:
+        print(f"Windtunnel: {pin.asked} is left out; {pin.installed}, which is installed, stands in.")
+    print(
+        "Windtunnel: on SageMaker the versions asked for run. "
+        "WINDTUNNEL_STRICT_REQUIREMENTS=1 installs the file as it is, or fails.",
+        flush=True,
+    )
+
+
+def _applies(requirement: Requirement) -> bool:
+    return requirement.marker is None or requirement.marker.evaluate({"extra": ""})
+
+
+def _lines(text: str) -> list[str]:
+    """A line each requirement, as pip joins them."""
+    return [line.strip() for line in text.replace("\\\n", " ").splitlines()]
+
+
+def _write(file: Path, text: str) -> None:
+    file.write_text(text, encoding="utf-8", errors="surrogateescape")
