@@ -1,6 +1,6 @@
 """Writes the two channels of the training job: train/train.csv and val/test.csv.
 
-    python prepare_data.py data --train 32000 --held-out 1000
+    python prepare_data.py data --train 24000 --held-out 1000
 
 The reviews are those of Amazon Polarity (title, content, label; 0 negative, 1 positive), drawn
 at random through `datasets`, where that package is installed and the hub answers; else made up

@@ -122,7 +122,7 @@ def main() -> None:
 
     data = prepare_data.prepare(
         given.data.resolve(),
-        train=given.train or (2_000 if given.real else 32_000),
+        train=given.train or (2_000 if given.real else 24_000),
         held_out=500 if given.real else 1_000,
         source="hub" if given.real else "generated",
     )
