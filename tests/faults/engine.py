@@ -178,7 +178,7 @@ class PrivateEngine:
         """Give it the machine's base image."""
         ours = docker.from_env()
         try:
-            self.client().images.load(b"".join(ours.images.get(BASE).save(named=True)))
+            self.client().images.load(b"".join(ours.images.get(BASE).save(named=BASE)))
         finally:
             ours.close()
 
