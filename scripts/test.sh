@@ -42,24 +42,23 @@ show() {
     unset "PIDS[$1]"
 }
 
-# in_image FILE...: in a container of its own, since some of these tests look at all that runs there.
-in_image() {
-    [ -n "$IMAGE" ] && "$ROOT/scripts/in_image.sh" "$IMAGE" pytest -p no:cacheprovider "$@"
+container_tests() {
+    local image
+    image="$("$BIN/python" scripts/build_test_image.py)" || return
+    "$ROOT/scripts/in_image.sh" "$image" pytest -p no:cacheprovider tests/container
 }
 
 step "ruff check" "$BIN/ruff" check .
 step "ruff format" "$BIN/ruff" format --check .
 step "mypy" "$BIN/mypy"
+step "tests in the image" container_tests
 start "pytest" "$BIN/pytest" --ignore tests/container --ignore tests/benchmarks \
     --numprocesses "$WORKERS" --dist loadfile --no-loadscope-reorder "$@"
-IMAGE="$("$BIN/python" scripts/build_test_image.py)"
-step "tests in the image, a-k" in_image tests/container/test_[a-k]*
-step "tests in the image, l-z" in_image tests/container/test_[l-z]*
 
-for number in 0 1 2 4 5; do show "$number"; done
+for number in 0 1 2 3; do show "$number"; done
 if [ ${#FAILED[@]} -gt 0 ]; then
     say "failed so far: $(printf '%s; ' "${FAILED[@]}")"
 fi
 say "pytest: all other tests"
-show 3
+show 4
 [ ${#FAILED[@]} -eq 0 ]
