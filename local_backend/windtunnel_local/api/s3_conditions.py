@@ -26,8 +26,10 @@ def check_conditions(info: ObjectInfo, headers: Mapping[str, str]) -> bool:
     modified = info.modified.replace(microsecond=0)
     if_match, if_none_match = headers.get("if-match"), headers.get("if-none-match")
     unmodified, since = _date(headers, "if-unmodified-since"), _date(headers, "if-modified-since")
-    if not _names(if_match, info.etag) if if_match else unmodified and modified > unmodified:
-        raise _failed("If-Match" if if_match else "If-Unmodified-Since")
+    if if_match and not _names(if_match, info.etag):
+        raise _failed("If-Match")
+    if not if_match and unmodified and modified > unmodified:
+        raise _failed("If-Unmodified-Since")
     if if_none_match:
         return not _names(if_none_match, info.etag)
     return not (since and modified <= since)

@@ -16,9 +16,8 @@ APPLICATION_ID = 0x57544E4C
 SCHEMA_VERSION = 2
 
 _MAGIC = b"SQLite format 3\0"
-_CHECKED_WHOLE_BYTES = (
-    32 << 20
-)  # about 0.1 s; a longer file is checked where it is read, and by `windtunnel doctor`
+_CHECKED_WHOLE_BYTES = 32 << 20
+"""About 0.1 s. A longer file is checked where it is read, and by `windtunnel doctor`."""
 _V1_TABLES = {"jobs", "tags", "log_streams", "log_events"}
 
 

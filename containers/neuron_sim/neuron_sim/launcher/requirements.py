@@ -88,17 +88,19 @@ def broken_by(planned: Mapping[str, str]) -> Iterator[str]:
     """What is installed, stays, and would no longer find what it requires. ``planned``: new versions by name."""
     for installed in metadata.distributions():
         name = canonicalize_name(installed.name)
-        if (
-            name in _ONE_VERSION
-            and Version(planned.get(name, installed.version)).release[:2]
-            != (Version(installed.version).release[:2])
-        ):
-            yield f"simulated NeuronCores are for {installed.name} {installed.version}, not {planned[name]}"
-        for text in installed.requires or () if name not in planned else ():
+        if name in planned:
+            if name in _ONE_VERSION and _minor(planned[name]) != _minor(installed.version):
+                yield f"simulated NeuronCores are for {installed.name} {installed.version}, not {planned[name]}"
+            continue
+        for text in installed.requires or ():
             need = Requirement(text)
             new = planned.get(canonicalize_name(need.name))
             if new and _applies(need) and not need.specifier.contains(new, prereleases=True):
                 yield f"{installed.name} {installed.version} needs {need.name}{need.specifier}, not {new}"
+
+
+def _minor(version: str) -> tuple[int, ...]:
+    return Version(version).release[:2]
 
 
 def _obstacle(path: str) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from windtunnel_local.service.data.checkpoints import checkpoint_uri
-from windtunnel_local.service.data.copying import Check
+from windtunnel_local.service.data.copying import Check, go_on
 from windtunnel_local.service.data.merged_folders import Entry, merged
 from windtunnel_local.service.data.sparse_files import add_file
 from windtunnel_local.service.data.untrusted_files import Watched, open_regular, require_room
@@ -43,9 +43,7 @@ def output_uri(job: Job, *parts: str) -> str:
     return join_s3(job.request["OutputDataConfig"]["S3OutputPath"], job.name, *parts)
 
 
-def store_artifacts(
-    job: Job, folders: JobPaths, objects: ObjectStore, check: Check = lambda: None
-) -> str | None:
+def store_artifacts(job: Job, folders: JobPaths, objects: ObjectStore, check: Check = go_on) -> str | None:
     """Store the model, the output data and event files, each if it has content; returns the model's URI.
 
     ``check`` is called again and again, and raises to abandon: no object is half stored.
@@ -103,7 +101,7 @@ def _store_files(
     return output_uri(job, "output", name, "") if stored else None
 
 
-def store_event_files(job: Job, folders: JobPaths, objects: ObjectStore, check: Check = lambda: None) -> None:
+def store_event_files(job: Job, folders: JobPaths, objects: ObjectStore, check: Check = go_on) -> None:
     """What lies in the folder of TensorBoard, file by file, where SageMaker puts it.
 
     That is TensorBoardOutputConfig.S3OutputPath; here also without one, to the job's other output.

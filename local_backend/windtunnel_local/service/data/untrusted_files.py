@@ -6,10 +6,11 @@ import io
 import os
 import shutil
 import stat
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import BinaryIO
 
+from windtunnel_local.service.data.copying import Check, go_on
 from windtunnel_local.service.ground.errors import NoRoom
 from windtunnel_local.service.ground.job_paths import JobPaths
 
@@ -20,7 +21,7 @@ _OPEN_FILES = Path("/proc/self/fd")
 class Watched(io.BufferedReader):
     """A file whose reading can be abandoned: ``check`` is called before each read, and raises to end it."""
 
-    def __init__(self, file: io.RawIOBase, check: Callable[[], None]) -> None:
+    def __init__(self, file: io.RawIOBase, check: Check) -> None:
         super().__init__(file)
         self._check = check
 
@@ -29,7 +30,7 @@ class Watched(io.BufferedReader):
         return super().read(size)
 
 
-def open_regular(path: Path, folders: JobPaths, check: Callable[[], None] = lambda: None) -> BinaryIO:
+def open_regular(path: Path, folders: JobPaths, check: Check = go_on) -> BinaryIO:
     """Open a regular file of the job's own folder for reading. Never blocks. ``check``: see `Watched`.
 
     Raises:
