@@ -36,7 +36,7 @@ def add_parser(commands: Any) -> None:
     add_script_arguments(run)
     run.add_argument("--channel", action="append", default=[], metavar="NAME=PATH", help="input data")
     run.add_argument("--job-name", help="default: the script's image and the time")
-    run.add_argument("--max-run", type=int, default=24 * 60 * 60, metavar="S", help="stop after S seconds")
+    run.add_argument("--max-run", type=int, metavar="S", help="stop after S seconds (default: a day)")
     run.add_argument("--max-cost", type=float, metavar="USD", help="on AWS, lower --max-run to keep this")
     run.add_argument("--output-path", metavar="s3://...", help="default: the session's bucket")
     run.add_argument("--role", help="IAM role; needed with --aws")
@@ -52,7 +52,7 @@ def _run(arguments: argparse.Namespace) -> int:
         hyperparameters=hyperparameters_of(arguments),
         session=session_of(arguments),
         role=arguments.role,
-        max_run=arguments.max_run,
+        **({} if arguments.max_run is None else {"max_run": arguments.max_run}),
         output_path=arguments.output_path,
         max_cost=arguments.max_cost,
     )

@@ -20,7 +20,7 @@ from windtunnel.estimator.base import EstimatorBase, show_arguments
 from windtunnel.estimator.from_job import code_arguments
 from windtunnel.request import checks, training_images
 from windtunnel.request.argument_types import check_kind
-from windtunnel.request.arguments import AnyPath, Tags, refuse_unsupported
+from windtunnel.request.arguments import AnyPath, JobArguments, Tags, refuse_unsupported
 from windtunnel.request.build import encode_hyperparameters
 from windtunnel.request.instance_groups import group_names
 from windtunnel.session.session import Session
@@ -42,9 +42,9 @@ class Estimator(EstimatorBase):
         instance_count: int | None = None,
         instance_type: str | None = None,
         keep_alive_period_in_seconds: int | None = None,
-        volume_size: int = 30,
+        volume_size: int = JobArguments.volume_size,
         volume_kms_key: str | None = None,
-        max_run: int = 24 * 60 * 60,
+        max_run: int = JobArguments.max_run,
         input_mode: str = "File",
         output_path: str | None = None,
         output_kms_key: str | None = None,

@@ -88,7 +88,7 @@ def debian_mirror(sources: str) -> str | None:
 
 
 def _mmdebstrap(target: Path, mirror: str | None, progress: Progress) -> None:
-    packages = (containers_folder() / "training" / "packages.txt").read_text().split()
+    packages = (containers_folder() / "training" / "debian-packages.txt").read_text().split()
     options = ["--variant=minbase", f"--include={','.join(packages)}"]
     options += [f"--dpkgopt=path-exclude=/usr/share/{folder}/*" for folder in ("doc", "locale", "man")]
     command = ["env", f"TMPDIR={target.parent}", "mmdebstrap", *options, "bookworm", str(target)]
