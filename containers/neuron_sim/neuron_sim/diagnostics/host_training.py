@@ -1,4 +1,4 @@
-"""Notices a model that trains on the host's CPU while the cores idle, in a script that knows no torch_xla too."""
+"""Notices a model that trains on the host's CPU while the cores idle, also in a script that knows no torch_xla."""
 
 from __future__ import annotations
 
