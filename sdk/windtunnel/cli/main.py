@@ -9,9 +9,11 @@ from __future__ import annotations
 import argparse
 import io
 import os
+import re
 import sys
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
+from typing import Any
 
 from windtunnel._version import __version__
 from windtunnel.cli import (
@@ -33,7 +35,7 @@ from windtunnel.cli import (
     validate,
 )
 from windtunnel.cli.output import complain
-from windtunnel.errors import ConfigurationError, Detached, WindtunnelError
+from windtunnel.errors import ConfigurationError, Detached, WindtunnelError, did_you_mean
 
 EXIT_FAILED = 1
 EXIT_USAGE = 2
@@ -91,7 +93,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def build_parser() -> argparse.ArgumentParser:
     """The parser with all commands; makes nothing else, imports no boto3."""
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="windtunnel",
         description="Rehearse SageMaker training jobs for AWS Trainium on this machine.",
     )
@@ -102,6 +104,19 @@ def build_parser() -> argparse.ArgumentParser:
     for name, text in _PASSED_ON.items():
         commands.add_parser(name, help=text, add_help=False)
     return parser
+
+
+class _Parser(argparse.ArgumentParser):
+    """Complains of an unknown option with the usage of the very command; argparse would show that of all."""
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
+        """As argparse's, with nothing unknown."""
+        known, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            options = re.findall(r"--[\w-]+", self.format_help())
+            hint = did_you_mean(unknown[0].partition("=")[0], options)
+            self.error(f"unrecognized arguments: {' '.join(unknown)}.{hint}")
+        return known, unknown
 
 
 def _price_errors() -> type[Exception]:

@@ -7,7 +7,7 @@ import sys
 import warnings
 from typing import TYPE_CHECKING, Any
 
-from windtunnel.cli.options import add_place, session_of
+from windtunnel.cli.options import add_place, session_of, whole
 from windtunnel.cli.output import complain
 from windtunnel.cli.script_options import add_script_arguments, estimator_of, hyperparameters_of, pairs
 from windtunnel.errors import BudgetWarning
@@ -36,7 +36,7 @@ def add_parser(commands: Any) -> None:
     add_script_arguments(run)
     run.add_argument("--channel", action="append", default=[], metavar="NAME=PATH", help="input data")
     run.add_argument("--job-name", help="default: the script's image and the time")
-    run.add_argument("--max-run", type=int, metavar="S", help="stop after S seconds (default: a day)")
+    run.add_argument("--max-run", type=whole, metavar="S", help="stop after S seconds (default: a day)")
     run.add_argument("--max-cost", type=float, metavar="USD", help="on AWS, lower --max-run to keep this")
     run.add_argument("--output-path", metavar="s3://...", help="default: the session's bucket")
     run.add_argument("--role", help="IAM role; needed with --aws")

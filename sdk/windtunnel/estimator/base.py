@@ -178,7 +178,8 @@ class EstimatorBase(JobArguments):
         Args:
             inputs: a path, ``file://``, ``s3://``, `TrainingInput`, `FileSystemInput`, or a dict of channels.
             wait: block until the job has ended.
-            logs: True or "All" to follow the log, False or "None" to wait silently.
+            logs: True to follow the log, "All" with all that AWS's toolkit prints of its environment, False or
+                "None" to wait silently.
             job_name: default: ``base_job_name`` and the time.
             experiment_config: sent as ExperimentConfig.
             dry_run: return the `TrainingRequest` and start nothing.

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from datetime import datetime, timezone
 from typing import Any, TextIO
 
+from windtunnel.job.environment_fold import EnvironmentFold
 from windtunnel.request.instance_groups import host_count
 from windtunnel.session.training_service import TrainingService
 
@@ -17,7 +18,10 @@ class LogFollower:
     also when the backend was restarted in between.
     """
 
-    def __init__(self, service: TrainingService, job: str, description: dict[str, Any]) -> None:
+    def __init__(
+        self, service: TrainingService, job: str, description: dict[str, Any], fold: str | None = None
+    ) -> None:
+        """``fold``: show the toolkit's environment as one line, which says this; None: show all there is."""
         self._service = service
         self._job = job
         self._hosts = host_count(description["ResourceConfig"])
@@ -26,6 +30,8 @@ class LogFollower:
             description.get("EnableManagedSpotTraining") or description.get("RetryStrategy")
         )
         self._tokens: dict[str, str | None] = {}
+        self._fold = fold
+        self._folds: dict[str, EnvironmentFold] = {}
 
     def read(self) -> Iterator[str]:
         """All lines that have come since the last call, host by host; does not wait for more."""
@@ -33,7 +39,8 @@ class LogFollower:
             for stream in self._service.log_streams(self._job):
                 self._tokens.setdefault(stream, None)
         for stream in sorted(self._tokens):
-            prefix = f"[{host_of(stream)}] " if self._hosts > 1 else ""
+            prefix = self._prefix(stream)
+            fold = self._folds.setdefault(stream, EnvironmentFold(self._fold)) if self._fold else None
             while True:
                 token = self._tokens[stream]
                 lines, following = self._service.read_log(stream, token)
@@ -41,9 +48,20 @@ class LogFollower:
                 # would otherwise see its first lines again.
                 self._tokens[stream] = following
                 for line in lines:
-                    yield prefix + line.text.rstrip("\n")
+                    text = line.text.rstrip("\n")
+                    for shown in (text,) if fold is None else fold.feed(text):
+                        yield prefix + shown
                 if following == token or (token is None and not lines):
                     break
+
+    def rest(self) -> Iterator[str]:
+        """What `read` has held back, to see whether it is to be folded; for when nothing more comes."""
+        for stream, fold in self._folds.items():
+            for line in fold.rest():
+                yield self._prefix(stream) + line
+
+    def _prefix(self, stream: str) -> str:
+        return f"[{host_of(stream)}] " if self._hosts > 1 else ""
 
 
 class StatusPrinter:

@@ -11,8 +11,9 @@ import sys
 import tarfile
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import date
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -88,7 +89,8 @@ class TrainingJob:
         on, and `Detached`, a KeyboardInterrupt, says how to come back.
 
         Args:
-            logs: True or "All": follow the log; False or "None": wait silently.
+            logs: True: follow the log, the environment that AWS's toolkit prints folded to one line; "All": all
+                of it; False or "None": wait silently.
             poll: seconds between two looks at the log; default 0.1 locally, 2 on AWS.
             timeout: seconds to wait at most.
             out: where to print; default ``sys.stdout``.
@@ -101,7 +103,7 @@ class TrainingJob:
         shown = wants_logs(logs)
         stream = out or sys.stdout
         try:
-            description = self._follow(shown, poll, timeout, stream)
+            description = self._follow(shown, logs not in ("All", ["All"]), poll, timeout, stream)
         except KeyboardInterrupt:
             raise Detached(self.name) from None
         if shown:
@@ -110,29 +112,45 @@ class TrainingJob:
             raise self._failure(description)
         return self
 
-    def logs(self, follow: bool = False, poll: float | None = None) -> Iterator[str]:
+    def logs(
+        self,
+        follow: bool = False,
+        poll: float | None = None,
+        *,
+        last: int | None = None,
+        fold: bool = False,
+    ) -> Iterator[str]:
         """The log's lines, of all hosts, in order of reading; with several hosts prefixed ``[algo-1] ``.
 
         Args:
             follow: go on until the job has ended; else end with the last line there is now.
             poll: seconds between two looks; default 0.1 locally, 2 on AWS.
+            last: of the lines there are now, only so many.
+            fold: the environment that AWS's toolkit prints before it starts the script is one line.
         """
-        description = self.describe()
-        follower = LogFollower(self.session.service, self.name, description)
+        follower = self._follower(self.describe(), fold=fold)
+        if not follow:
+            yield from _last(last, chain(follower.read(), follower.rest()))
+            return
         pause = self.session.log_poll_s if poll is None else poll
-        while follow:
-            ended = self.status() in TERMINAL  # asked before reading: all lines are there once it has ended
+        yield from _last(last, follower.read())
+        while self.status() not in TERMINAL:  # asked before reading: all lines are there once it has ended
             yield from follower.read()
-            if ended:
-                break
             time.sleep(pause)
-        if follow and self.session.settle_s:
+        if self.session.settle_s:
+            yield from follower.read()
             time.sleep(self.session.settle_s)
         yield from follower.read()
+        yield from follower.rest()
+
+    def _follower(self, description: dict[str, Any], *, fold: bool) -> LogFollower:
+        place = "" if self.session.local else " --aws"
+        hint = f'the toolkit\'s environment; `windtunnel logs --all {self.name}{place}` or fit(logs="All") shows it'
+        return LogFollower(self.session.service, self.name, description, hint if fold else None)
 
     def log_tail(self, lines: int = _TAIL_LINES) -> list[str]:
         """The last lines of the log, oldest first."""
-        return list(deque(self.logs(), maxlen=lines))
+        return list(self.logs(last=lines))
 
     @property
     def model_data(self) -> str:
@@ -257,21 +275,23 @@ class TrainingJob:
         document: dict[str, Any] = json.loads(out.getvalue())
         return document
 
-    def _follow(self, shown: bool, poll: float | None, timeout: float | None, out: TextIO) -> dict[str, Any]:
+    def _follow(
+        self, shown: bool, fold: bool, poll: float | None, timeout: float | None, out: TextIO
+    ) -> dict[str, Any]:
         """Read log and status in turns until the job has ended; returns its last description."""
         begun = time.monotonic()
         deadline = None if timeout is None else begun + timeout
         description, described_at = self.describe(), time.monotonic()
         printer = StatusPrinter(out) if shown else None
-        follower = LogFollower(self.session.service, self.name, description) if shown else None
+        follower = self._follower(description, fold=fold) if shown else None
         while True:
             if printer is not None and follower is not None:
                 # What was printed before a job began to end belongs above the line that says so.
                 if description.get("SecondaryStatus") in _BEFORE_THE_END:
                     printer.show(description)
-                    _print_lines(follower, out)
+                    _print_lines(follower.read(), out)
                 else:
-                    _print_lines(follower, out)
+                    _print_lines(follower.read(), out)
                     printer.show(description)
             if description["TrainingJobStatus"] in TERMINAL:
                 break
@@ -284,9 +304,11 @@ class TrainingJob:
             waited = time.monotonic() - described_at
             if pause < self.session.log_poll_s or waited >= self.session.describe_poll_s:
                 description, described_at = self.describe(), time.monotonic()
-        if follower is not None and self.session.settle_s:
-            time.sleep(self.session.settle_s)
-            _print_lines(follower, out)
+        if follower is not None:
+            if self.session.settle_s:
+                time.sleep(self.session.settle_s)
+                _print_lines(follower.read(), out)
+            _print_lines(follower.rest(), out)
         return description
 
     def _failure(self, description: dict[str, Any]) -> TrainingJobFailed:
@@ -332,9 +354,14 @@ def wants_logs(logs: bool | str | list[str]) -> bool:
     return logs is True or logs in ("All", "Training")
 
 
-def _print_lines(follower: LogFollower, out: TextIO) -> None:
+def _last(count: int | None, lines: Iterator[str]) -> Iterable[str]:
+    """The last lines; None: all of them, as they come."""
+    return lines if count is None else deque(lines, maxlen=count)
+
+
+def _print_lines(lines: Iterator[str], out: TextIO) -> None:
     printed = False
-    for line in follower.read():
+    for line in lines:
         out.write(f"{printable(line, out)}\n")
         printed = True
     if printed:

@@ -12,16 +12,6 @@ from tests.unit.sdk.fake_service import COMPLETES, FakeService
 from windtunnel import ConfigurationError
 from windtunnel.cli import main as cli
 from windtunnel.cli.script_options import pairs, script_arguments, typed
-from windtunnel.session import resolve
-from windtunnel.session.local import LocalSession
-
-
-@pytest.fixture
-def jobs(local: LocalSession, monkeypatch: pytest.MonkeyPatch, project: Path) -> FakeService:
-    """The service behind the command line's session."""
-    monkeypatch.setattr(resolve, "shared_local_session", lambda: local)
-    assert isinstance(local.service, FakeService)
-    return local.service
 
 
 def test_run_follows_the_job(jobs: FakeService, capsys: pytest.CaptureFixture[str]) -> None:
