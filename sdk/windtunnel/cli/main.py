@@ -20,14 +20,19 @@ from windtunnel.cli import (
     calibrate,
     check,
     compare,
+    completion,
+    describe,
     diagnostics,
     down,
+    download,
     env,
     inference,
     logs,
+    metrics,
     prices,
     ps,
     report,
+    rm,
     run,
     stop,
     top,
@@ -42,8 +47,8 @@ EXIT_USAGE = 2
 EXIT_DETACHED = 130
 
 COMMANDS = (
-    up, down, ps, logs, stop, env, top, run, check, report, compare, validate, calibrate, prices, inference,
-    diagnostics,
+    up, down, run, ps, describe, logs, metrics, top, stop, download, rm, env, check, report, diagnostics, compare,
+    validate, calibrate, prices, inference, completion,
 )  # fmt: skip
 """In the order of --help. A command is a file with `add_parser` and an entry here."""
 
@@ -62,8 +67,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # a log may hold what the terminal cannot show
     own, words = split_words(given)
-    arguments = build_parser().parse_args(own)
-    arguments.words = words
+    parser = build_parser()
+    arguments = parser.parse_args(own)
+    arguments.parser, arguments.words = parser, words
     command: Callable[[argparse.Namespace], int | None] = arguments.func
     try:
         return command(arguments) or 0

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from windtunnel import settings
 from windtunnel.errors import ConfigurationError, SourceError, UnsupportedArgument
 from windtunnel.estimator.from_job import arguments_of
-from windtunnel.job.training_job import TrainingJob, wants_logs
+from windtunnel.job.log import wants_logs
+from windtunnel.job.training_job import TrainingJob
 from windtunnel.request import checks
 from windtunnel.request.argument_types import check_kind
 from windtunnel.request.arguments import (

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterable, Iterator
 from datetime import datetime, timezone
 from typing import Any, TextIO
 
+from windtunnel.errors import ConfigurationError
 from windtunnel.job.environment_fold import EnvironmentFold
 from windtunnel.request.instance_groups import host_count
 from windtunnel.session.training_service import TrainingService
+
+_LOG_WORDS = ("All", "None", "Training", "Rules")
 
 
 class LogFollower:
@@ -92,6 +96,35 @@ def printable(text: str, out: TextIO) -> str:
     """The text with ``?`` for what the stream's encoding lacks: a script may print anything."""
     encoding = out.encoding or "utf-8"
     return text.encode(encoding, "replace").decode(encoding)
+
+
+def wants_logs(logs: bool | str | list[str]) -> bool:
+    """SDK v2's ``logs``: True, False, "All", "None", "Training", "Rules", or a list of those.
+
+    Raises:
+        ConfigurationError: it is none of these.
+    """
+    if isinstance(logs, list):
+        return True in [wants_logs(one) for one in logs]
+    if not isinstance(logs, bool) and logs not in _LOG_WORDS:
+        valid = f"True, False, {str(_LOG_WORDS)[1:-1]}, or a list of these"
+        raise ConfigurationError(f"logs={logs!r}: {valid} is needed.")
+    return logs is True or logs in ("All", "Training")
+
+
+def last_of(count: int | None, lines: Iterator[str]) -> Iterable[str]:
+    """The last lines; None: all of them, as they come."""
+    return lines if count is None else deque(lines, maxlen=count)
+
+
+def print_lines(lines: Iterator[str], out: TextIO) -> None:
+    """Print them as the stream's encoding allows."""
+    printed = False
+    for line in lines:
+        out.write(f"{printable(line, out)}\n")
+        printed = True
+    if printed:
+        out.flush()
 
 
 def host_of(stream: str) -> str:
