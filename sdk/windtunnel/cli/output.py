@@ -113,12 +113,12 @@ def show_table(rows: Iterable[Sequence[str]], *, whole: bool = False) -> None:
             continue
         from rich.text import Text
 
-        text, place = Text(line, overflow="fold" if whole else "ellipsis", no_wrap=not whole), 0
+        text, place = Text(line), 0
         for cell, width in zip(row, widths, strict=True):
             if isinstance(cell, Status):
                 text.stylize(cell.colour, place, place + len(cell))
             place += width + 2
-        console.print(text, soft_wrap=whole)
+        console.print(text, soft_wrap=whole, no_wrap=True, overflow="ignore" if whole else "ellipsis")
 
 
 def local_time(when: datetime) -> str:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import datetime, timezone
 from typing import Any
 
 from windtunnel.cli import output
 from windtunnel.cli.options import add_place, count, session_of
+from windtunnel.errors import JobNotFound
 from windtunnel.session.training_service import TERMINAL
 
 _EVERY_JOB = 2**31
@@ -42,8 +44,9 @@ def _ps(arguments: argparse.Namespace) -> None:
         return
     for summary in summaries:
         if summary["TrainingJobStatus"] == "Failed":  # a summary does not say why
-            description = service.describe_job(summary["TrainingJobName"])
-            summary["FailureReason"] = description.get("FailureReason", "")
+            with suppress(JobNotFound):  # deleted just now
+                description = service.describe_job(summary["TrainingJobName"])
+                summary["FailureReason"] = description.get("FailureReason", "")
     if arguments.json:
         output.show_json(summaries)
     elif summaries:

@@ -86,6 +86,22 @@ def test_statuses_have_colours_on_a_terminal_only(
     assert "\x1b" not in "".join(printed(capsys, "ps"))
 
 
+def test_a_job_is_a_line_on_a_narrow_terminal_too(
+    jobs: FakeService, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It ends at the edge; what `describe` shows is all there."""
+    jobs.failure = "ClientError: " + "x" * 60
+    start(jobs, "j", *FAILS)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.setattr(type(sys.stdout), "isatty", lambda _: True)
+    _, line = printed(capsys, "ps")
+    seen = re.sub("\x1b\\[[0-9;]*m", "", line)
+    assert seen.endswith("  ClientError: xx\N{HORIZONTAL ELLIPSIS}")
+    assert len(seen) <= 60
+    assert any(jobs.failure in line for line in printed(capsys, "describe", "j"))
+
+
 def test_logs_of_a_job_that_failed_before_it_printed(
     jobs: FakeService, capsys: pytest.CaptureFixture[str]
 ) -> None:
