@@ -78,7 +78,7 @@ RULES = (
         "windtunnel.estimator",
         _sdk("request", "session", "job", "budget", "prices", "rehearsal", "user_calibration"),
     ),
-    Rule("windtunnel.cli", ("windtunnel", "rich")),
+    Rule("windtunnel.cli", ("windtunnel", "rich", "shtab")),
     # The SDK meets the backend only on the wire.
     Rule("windtunnel", ("windtunnel", "boto3", "botocore", "rich", "matplotlib")),
     # The rules of a job know no HTTP, no SQL, no Docker; a floor knows those below it.

@@ -18,6 +18,9 @@ from botocore.serialize import create_serializer
 
 from tests.contract.conftest import Backend, wait_for
 from tests.fakes.wire import IMAGE, create_request
+from windtunnel.errors import JobNotFound
+from windtunnel.job.metric_series import metric_series
+from windtunnel.session.boto3_service import BotoService
 
 NAMESPACE = "/aws/sagemaker/TrainingJobs"
 JOB = [{"Name": "TrainingJobName", "Value": "job"}]
@@ -41,6 +44,24 @@ def trained(backend: Backend) -> Backend:
         lambda: sagemaker.describe_training_job(TrainingJobName="job")["TrainingJobStatus"] == "Completed"
     )
     return backend
+
+
+def test_the_sdk_sees_the_series_and_deletes_the_job(trained: Backend) -> None:
+    """All that CloudWatch has of it, in order; a deleted job is gone."""
+
+    class Ours:
+        def client(self, name: str) -> Any:
+            return trained.client(name)
+
+    service = BotoService(lambda: (Ours(), {}), local=True)
+    points = metric_series(service, service.describe_job("job"), local=True).points
+    assert points["never"] == ()
+    assert sum(point.samples for point in points["number"]) == 5
+    assert sum(point.samples * point.average for point in points["number"]) == 0 + 1 + 2 + 3 + 4
+    assert [point.time for point in points["number"]] == sorted(point.time for point in points["number"])
+    service.delete_job("job")
+    with pytest.raises(JobNotFound):
+        service.describe_job("job")
 
 
 def call(backend: Backend, protocol: str, operation: str, **parameters: Any) -> Any:

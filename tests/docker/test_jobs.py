@@ -62,6 +62,9 @@ def test_two_jobs_of_two_hosts_with_two_cores_at_the_same_time(session: LocalSes
             assert entry["equal"] and entry["norm"] > 0
             assert entry["halves"] == {0: 2.0, 1: 4.0}[entry["rank"] % 2]
             assert entry["everyone"] == [0, 1, 2, 3]
+        shown = list(job.logs(fold=True))
+        assert sum("lines folded: the toolkit's environment" in line for line in shown) == 2  # a host one
+        assert not [line for line in shown if "SM_HOSTS=" in line]
         assert job.describe()["ResourceConfig"]["InstanceCount"] == 2
         assert job.counters()["world_size"] == 4
 

@@ -18,7 +18,6 @@ from typing import Any
 from windtunnel.cli.script_options import add_script_arguments, estimator_of, hyperparameters_of
 from windtunnel.errors import SourceError
 from windtunnel.local_paths import reading
-from windtunnel.request.training_request import SourceUpload
 
 
 def add_parser(commands: Any) -> None:
@@ -33,6 +32,8 @@ def add_parser(commands: Any) -> None:
 
 
 def _check(arguments: argparse.Namespace) -> int:
+    from windtunnel.request.training_request import SourceUpload
+
     estimator = estimator_of(arguments, hyperparameters=hyperparameters_of(arguments))
     request = estimator.request()
     trees = [upload.tree for upload in request.uploads if isinstance(upload, SourceUpload)]

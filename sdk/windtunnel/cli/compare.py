@@ -7,7 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from windtunnel.cli import output
-from windtunnel.cli.options import add_sizes, add_user_calibration, day, full_scale_of, user_calibration_of
+from windtunnel.cli.options import (
+    add_sizes,
+    add_user_calibration,
+    day,
+    full_scale_of,
+    user_calibration_of,
+    whole,
+)
 from windtunnel.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -38,7 +45,7 @@ def add_parser(commands: Any) -> None:
         help="instance types, each with its number if it has its own (default: ml.trn1.32xlarge "
         "ml.p4d.24xlarge); ml.trn1.32xlarge is priced as SageMaker training, trn1.32xlarge as EC2",
     )
-    parser.add_argument("--nodes", type=int, metavar="N", help="instances of each type")
+    parser.add_argument("--nodes", type=whole, metavar="N", help="instances of each type")
     parser.add_argument(
         "--batch",
         choices=("global", "per-device"),
@@ -53,11 +60,11 @@ def add_parser(commands: Any) -> None:
     add_sizes(parser)
     model = parser.add_argument_group("a described model, instead of counters or a job")
     model.add_argument("--architecture", metavar="NAME", help="Llama-3.1-8B, GPT3-175B, BERT-Large, ...")
-    model.add_argument("--microbatch", type=int, metavar="N", help="sequences of a pass (default 1)")
-    model.add_argument("--global-batch", type=int, metavar="N", help="sequences of an optimizer step")
-    model.add_argument("--gradient-accumulation", type=int, metavar="N", help="passes of an optimizer step")
-    model.add_argument("--tensor-parallel", type=int, metavar="N")
-    model.add_argument("--pipeline-parallel", type=int, metavar="N")
+    model.add_argument("--microbatch", type=whole, metavar="N", help="sequences of a pass (default 1)")
+    model.add_argument("--global-batch", type=whole, metavar="N", help="sequences of an optimizer step")
+    model.add_argument("--gradient-accumulation", type=whole, metavar="N", help="passes of an optimizer step")
+    model.add_argument("--tensor-parallel", type=whole, metavar="N")
+    model.add_argument("--pipeline-parallel", type=whole, metavar="N")
     model.add_argument("--dtype", choices=("bf16", "fp32"), help="of weights and activations (default bf16)")
     model.add_argument("--optimizer", choices=("adamw", "lamb", "sgd"))
     model.add_argument("--recompute", choices=("auto", "none", "selective", "full"))

@@ -1,13 +1,16 @@
-"""``windtunnel logs``: the log of a job."""
+"""``windtunnel logs``: the log of a job, or why it has none."""
 
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Mapping
 from typing import Any
 
-from windtunnel.cli.options import add_place, session_of
+from windtunnel.cli.options import add_place, count, session_of
+from windtunnel.cli.output import Status, complain, one_line
+from windtunnel.session.training_service import TERMINAL
+
+_WITHOUT_A_LOG = frozenset({"Starting", "Pending", "LaunchingMLInstances", "Downloading"})
 
 
 def add_parser(commands: Any) -> None:
@@ -15,25 +18,56 @@ def add_parser(commands: Any) -> None:
     logs = commands.add_parser("logs", help="print the log of a job")
     logs.add_argument("name", help="the job's name")
     logs.add_argument("-f", "--follow", action="store_true", help="go on until it has ended; Ctrl-C detaches")
+    logs.add_argument(
+        "-n", "--lines", type=count, metavar="N", help="of what there is, only the last N lines"
+    )
+    logs.add_argument(
+        "-a",
+        "--all",
+        action="store_true",
+        help="also the environment that AWS's toolkit prints, else one line",
+    )
     add_place(logs)
     logs.set_defaults(func=_logs)
 
 
-def _logs(arguments: argparse.Namespace) -> None:
+def _logs(arguments: argparse.Namespace) -> int:
     from windtunnel.errors import Detached
     from windtunnel.job.training_job import TrainingJob
 
     job = TrainingJob.attach(arguments.name, session_of(arguments))
-    _say_why_silent(job.describe())
+    before = job.describe()
+    _say_why_silent(before)
+    printed = False
     try:
-        for line in job.logs(follow=arguments.follow):
+        lines = job.logs(follow=arguments.follow, last=arguments.lines, fold=not arguments.all)
+        for line in lines:
             print(line, flush=arguments.follow)
+            printed = True
     except KeyboardInterrupt:
         raise Detached(job.name) from None
+    return _say_how_it_ended(job.describe() if arguments.follow else before, printed=printed)
 
 
 def _say_why_silent(description: Mapping[str, Any]) -> None:
-    """Say why there is no log yet: the job waits for its turn."""
-    if description.get("SecondaryStatus") == "Pending":
-        waits = description["SecondaryStatusTransitions"][-1]["StatusMessage"]
-        print(f"windtunnel: {description['TrainingJobName']} is Pending: {waits}", file=sys.stderr)
+    """Say why there is no log yet: the job waits for its turn, or gets ready."""
+    secondary = description.get("SecondaryStatus")
+    if secondary in _WITHOUT_A_LOG:
+        waits = description["SecondaryStatusTransitions"][-1].get("StatusMessage", "")
+        complain(f"{description['TrainingJobName']} is {secondary}: {one_line(waits)}")
+
+
+def _say_how_it_ended(description: Mapping[str, Any], *, printed: bool) -> int:
+    """Say why a job failed, or has no log; returns the exit code: 1 when there is no log and will be none."""
+    name, status = description["TrainingJobName"], Status.of(description)
+    reason = one_line(description.get("FailureReason", ""))
+    if printed or description["TrainingJobStatus"] not in TERMINAL:
+        if reason:
+            complain(f"{name} has failed: {reason}")
+        return 0
+    from windtunnel.job.outcome import next_step
+
+    complain(f"{name} has no log: {reason or f'it ended as {status} before it printed anything.'}")
+    if reason:
+        complain(f"next: {next_step(reason)}")
+    return 1

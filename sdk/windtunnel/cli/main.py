@@ -9,23 +9,30 @@ from __future__ import annotations
 import argparse
 import io
 import os
+import re
 import sys
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
+from typing import Any
 
 from windtunnel._version import __version__
 from windtunnel.cli import (
     calibrate,
     check,
     compare,
+    completion,
+    describe,
     diagnostics,
     down,
+    download,
     env,
     inference,
     logs,
+    metrics,
     prices,
     ps,
     report,
+    rm,
     run,
     stop,
     top,
@@ -33,15 +40,15 @@ from windtunnel.cli import (
     validate,
 )
 from windtunnel.cli.output import complain
-from windtunnel.errors import ConfigurationError, Detached, WindtunnelError
+from windtunnel.errors import ConfigurationError, Detached, WindtunnelError, did_you_mean
 
 EXIT_FAILED = 1
 EXIT_USAGE = 2
 EXIT_DETACHED = 130
 
 COMMANDS = (
-    up, down, ps, logs, stop, env, top, run, check, report, compare, validate, calibrate, prices, inference,
-    diagnostics,
+    up, down, run, ps, describe, logs, metrics, top, stop, download, rm, env, check, report, diagnostics, compare,
+    validate, calibrate, prices, inference, completion,
 )  # fmt: skip
 """In the order of --help. A command is a file with `add_parser` and an entry here."""
 
@@ -60,8 +67,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # a log may hold what the terminal cannot show
     own, words = split_words(given)
-    arguments = build_parser().parse_args(own)
-    arguments.words = words
+    parser = build_parser()
+    arguments = parser.parse_args(own)
+    arguments.parser, arguments.words = parser, words
     command: Callable[[argparse.Namespace], int | None] = arguments.func
     try:
         return command(arguments) or 0
@@ -91,7 +99,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def build_parser() -> argparse.ArgumentParser:
     """The parser with all commands; makes nothing else, imports no boto3."""
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="windtunnel",
         description="Rehearse SageMaker training jobs for AWS Trainium on this machine.",
     )
@@ -102,6 +110,19 @@ def build_parser() -> argparse.ArgumentParser:
     for name, text in _PASSED_ON.items():
         commands.add_parser(name, help=text, add_help=False)
     return parser
+
+
+class _Parser(argparse.ArgumentParser):
+    """Complains of an unknown option with the usage of the very command; argparse would show that of all."""
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
+        """As argparse's, with nothing unknown."""
+        known, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            options = re.findall(r"--[\w-]+", self.format_help())
+            hint = did_you_mean(unknown[0].partition("=")[0], options)
+            self.error(f"unrecognized arguments: {' '.join(unknown)}.{hint}")
+        return known, unknown
 
 
 def _price_errors() -> type[Exception]:

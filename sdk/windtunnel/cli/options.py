@@ -64,21 +64,23 @@ def user_calibration_of(args: argparse.Namespace) -> CalibrationStore | None:
 def add_sizes(parser: argparse.ArgumentParser) -> None:
     """Add the sizes of the real job."""
     size = parser.add_argument_group("the real job behind the rehearsed sample")
-    size.add_argument("--full-scale-samples", type=int, metavar="N", help="training samples of an epoch")
-    size.add_argument("--epochs", type=int, metavar="E", help="epochs (default 1)")
+    size.add_argument("--full-scale-samples", type=whole, metavar="N", help="training samples of an epoch")
+    size.add_argument("--epochs", type=whole, metavar="E", help="epochs (default 1)")
     size.add_argument(
-        "--evaluation-samples", type=int, metavar="N", help="evaluated after each epoch (default 0)"
+        "--evaluation-samples", type=whole, metavar="N", help="evaluated after each epoch (default 0)"
     )
     size.add_argument("--dataset-gib", type=float, metavar="GIB", help="what each instance downloads")
     size.add_argument("--preparation-seconds", type=float, metavar="S", help="tokenising and the like")
     size.add_argument(
         "--tokenised-samples",
-        type=int,
+        type=whole,
         metavar="N",
         help="text samples the script tokenises before it trains",
     )
     size.add_argument("--compile-cached", action="store_true", help="all graphs come from a compile cache")
-    size.add_argument("--sequence-length", type=int, metavar="N", help="tokens a sample, to check the range")
+    size.add_argument(
+        "--sequence-length", type=whole, metavar="N", help="tokens a sample, to check the range"
+    )
 
 
 def full_scale_of(args: argparse.Namespace) -> FullScale | None:
@@ -106,6 +108,40 @@ def full_scale_of(args: argparse.Namespace) -> FullScale | None:
             raise InvalidInput("sizes of the real job need --full-scale-samples N (samples of one epoch) too")
         return None
     return FullScale(train_samples=args.full_scale_samples, **given)
+
+
+def whole(text: str) -> int:
+    """An argument's whole number, also written 1e6 or 1_000_000, as argparse wants it.
+
+    Raises:
+        ArgumentTypeError: it is no whole number.
+    """
+    try:
+        return int(text)
+    except ValueError:
+        number = _number(text)
+    if not number.is_integer():
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number; write it as 20, 1e6 or 1_000_000")
+    return int(number)
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return float("nan")
+
+
+def count(text: str) -> int:
+    """The same, from 1.
+
+    Raises:
+        ArgumentTypeError: it is not.
+    """
+    number = whole(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{text!r}: a whole number from 1 is needed")
+    return number
 
 
 def day(text: str) -> date:

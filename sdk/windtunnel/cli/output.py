@@ -1,11 +1,13 @@
-"""What a command shows: a report in the form asked for, a message of what went wrong."""
+"""What a command shows: a report in the form asked for, a table, JSON, a message of what went wrong."""
 
 from __future__ import annotations
 
 import argparse
+import json
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +17,26 @@ if TYPE_CHECKING:
     from windtunnel.rendering.report import Report
 
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_COLOURS = {"Completed": "green", "Failed": "red", "Stopped": "yellow", "Stopping": "yellow"}
+
+
+class Status(str):
+    """A job's status as a cell of a table: coloured on a terminal."""
+
+    __slots__ = ()
+
+    @classmethod
+    def of(cls, description: Mapping[str, Any]) -> Status:
+        """``Completed``, ``InProgress (Uploading)``; Pending, while the job waits for its turn, by its own name."""
+        status, secondary = description["TrainingJobStatus"], description.get("SecondaryStatus")
+        if secondary == "Pending":
+            return cls(secondary)
+        return cls(f"{status} ({secondary})" if secondary not in (None, "", status) else status)
+
+    @property
+    def colour(self) -> str:
+        """Its colour, as rich names it."""
+        return _COLOURS.get(self.partition(" ")[0], "cyan")
 
 
 def add_arguments(parser: Any, *, charts: bool = True) -> None:
@@ -58,6 +80,58 @@ def show(report: Report, args: argparse.Namespace) -> int:
 
         Console(highlight=False).print(report)
     return 0
+
+
+def show_json(document: object) -> None:
+    """Print what AWS answered as JSON, as the AWS CLI does: times in ISO 8601."""
+    print(json.dumps(document, indent=4, default=_as_text))
+
+
+def _as_text(value: object) -> str:
+    return value.isoformat() if isinstance(value, datetime) else str(value)
+
+
+def show_table(rows: Iterable[Sequence[str]], *, whole: bool = False) -> None:
+    """Print aligned columns, without those that are empty below their heading.
+
+    On a terminal a `Status` is coloured (rich leaves that with NO_COLOR) and a line ends at its edge, unless it is to
+    be seen ``whole``.
+    """
+    header, *below = rows
+    used = [column for column in range(len(header)) if whole or any(row[column] for row in below)]
+    table = [[row[column] for column in used] for row in (header, *below)]
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    console = None
+    if sys.stdout.isatty():
+        from rich.console import Console
+
+        console = Console(highlight=False)
+    for row in table:
+        line = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        if console is None:
+            print(line)
+            continue
+        from rich.text import Text
+
+        text, place = Text(line), 0
+        for cell, width in zip(row, widths, strict=True):
+            if isinstance(cell, Status):
+                text.stylize(cell.colour, place, place + len(cell))
+            place += width + 2
+        console.print(text, soft_wrap=whole, no_wrap=True, overflow="ignore" if whole else "ellipsis")
+
+
+def local_time(when: datetime) -> str:
+    """A moment on this machine's clock."""
+    return when.astimezone().strftime("%Y-%m-%d %H:%M:%S")
+
+
+def one_line(text: object, longest: int | None = None) -> str:
+    """The text in a line of at most ``longest`` characters, nothing in it that a terminal would obey."""
+    line = printable(" ".join(str(text).split()))
+    return (
+        line if longest is None or len(line) <= longest else f"{line[: longest - 1]}\N{HORIZONTAL ELLIPSIS}"
+    )
 
 
 def printable(text: str) -> str:

@@ -4,29 +4,55 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from contextlib import suppress
 from datetime import datetime, timezone
 from typing import Any
 
-from windtunnel.cli.options import add_place, session_of
+from windtunnel.cli import output
+from windtunnel.cli.options import add_place, count, session_of
+from windtunnel.errors import JobNotFound
 from windtunnel.session.training_service import TERMINAL
+
+_EVERY_JOB = 2**31
+_REASON_WIDTH = 80
 
 
 def add_parser(commands: Any) -> None:
     """Register the command."""
     listing = commands.add_parser("ps", help="list training jobs, newest first")
-    listing.add_argument("-n", "--limit", type=_positive, default=20, help="how many (default: 20)")
+    how_many = listing.add_mutually_exclusive_group()
+    how_many.add_argument("-n", "--limit", type=count, default=20, help="how many (default: 20)")
+    how_many.add_argument(
+        "-a", "--all", dest="limit", action="store_const", const=_EVERY_JOB, help="all there are"
+    )
+    form = listing.add_mutually_exclusive_group()
+    form.add_argument("-q", "--quiet", action="store_true", help="names only, one a line")
+    form.add_argument(
+        "--json", action="store_true", help="print JSON: AWS's summaries, of failed jobs with FailureReason"
+    )
     add_place(listing)
     listing.set_defaults(func=_ps)
 
 
 def _ps(arguments: argparse.Namespace) -> None:
-    summaries = session_of(arguments).service.list_jobs(arguments.limit)
-    if not summaries:
-        print("No training jobs.", file=sys.stderr)
+    service = session_of(arguments).service
+    summaries = service.list_jobs(arguments.limit)
+    if arguments.quiet:
+        for summary in summaries:
+            print(summary["TrainingJobName"])
         return
-    rows = [("NAME", "STATUS", "CREATED", "TOOK"), *(_row(summary) for summary in summaries)]
-    _print_table(rows)
+    for summary in summaries:
+        if summary["TrainingJobStatus"] == "Failed":  # a summary does not say why
+            with suppress(JobNotFound):  # deleted just now
+                description = service.describe_job(summary["TrainingJobName"])
+                summary["FailureReason"] = description.get("FailureReason", "")
+    if arguments.json:
+        output.show_json(summaries)
+    elif summaries:
+        output.show_table([("NAME", "STATUS", "CREATED", "TOOK", "REASON"), *map(_row, summaries)])
+    else:
+        print("No training jobs.", file=sys.stderr)
 
 
 def _row(summary: Mapping[str, Any]) -> tuple[str, ...]:
@@ -36,32 +62,14 @@ def _row(summary: Mapping[str, Any]) -> tuple[str, ...]:
     ended: datetime = last or datetime.now(timezone.utc)
     return (
         str(summary["TrainingJobName"]),
-        _status(summary),
-        created.astimezone().strftime("%Y-%m-%d %H:%M:%S"),
+        output.Status.of(summary),
+        output.local_time(created),
         _duration((ended - created).total_seconds()),
+        output.one_line(summary.get("FailureReason", ""), _REASON_WIDTH),
     )
-
-
-def _status(description: Mapping[str, Any]) -> str:
-    """The status, or Pending while the job waits for its turn."""
-    secondary = description.get("SecondaryStatus")
-    return str(secondary if secondary == "Pending" else description["TrainingJobStatus"])
 
 
 def _duration(seconds: float) -> str:
     minutes, rest = divmod(max(0, int(seconds)), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02d}:{rest:02d}"
-
-
-def _print_table(rows: Sequence[tuple[str, ...]]) -> None:
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    for row in rows:
-        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
-
-
-def _positive(text: str) -> int:
-    number = int(text) if text.isdigit() else 0
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{text!r}: a whole number from 1 is needed")
-    return number

@@ -7,7 +7,7 @@ import sys
 import warnings
 from typing import TYPE_CHECKING, Any
 
-from windtunnel.cli.options import add_place, session_of
+from windtunnel.cli.options import add_place, session_of, whole
 from windtunnel.cli.output import complain
 from windtunnel.cli.script_options import add_script_arguments, estimator_of, hyperparameters_of, pairs
 from windtunnel.errors import BudgetWarning
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from windtunnel.estimator.estimators import PyTorch
 
 _EPILOG = """\
-What follows -- are hyperparameters as the script takes them. --channel, --hp, --env repeat.
+What follows -- are hyperparameters as the script takes them. --channel, --hp, --env, --metric repeat.
 
 examples:
   windtunnel run train.py --channel train=data/train --hp epochs=3
@@ -35,8 +35,11 @@ def add_parser(commands: Any) -> None:
     )
     add_script_arguments(run)
     run.add_argument("--channel", action="append", default=[], metavar="NAME=PATH", help="input data")
+    run.add_argument(
+        "--metric", action="append", default=[], metavar="NAME=REGEX", help="a metric to find in the log"
+    )
     run.add_argument("--job-name", help="default: the script's image and the time")
-    run.add_argument("--max-run", type=int, metavar="S", help="stop after S seconds (default: a day)")
+    run.add_argument("--max-run", type=whole, metavar="S", help="stop after S seconds (default: a day)")
     run.add_argument("--max-cost", type=float, metavar="USD", help="on AWS, lower --max-run to keep this")
     run.add_argument("--output-path", metavar="s3://...", help="default: the session's bucket")
     run.add_argument("--role", help="IAM role; needed with --aws")
@@ -55,6 +58,11 @@ def _run(arguments: argparse.Namespace) -> int:
         **({} if arguments.max_run is None else {"max_run": arguments.max_run}),
         output_path=arguments.output_path,
         max_cost=arguments.max_cost,
+        metric_definitions=[
+            {"Name": name, "Regex": regex}
+            for name, regex in pairs(arguments.metric, "--metric", "NAME=REGEX").items()
+        ]
+        or None,
     )
     with warnings.catch_warnings():
         # A warning is for the terminal, without the line of code that raised it.

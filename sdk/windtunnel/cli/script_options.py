@@ -6,6 +6,7 @@ import argparse
 import json
 from typing import TYPE_CHECKING, Any
 
+from windtunnel.cli.options import whole
 from windtunnel.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -18,8 +19,8 @@ def add_script_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--source-dir", help="directory with the code (default: the script alone)")
     parser.add_argument("--dependency", action="append", default=[], metavar="PATH", help="packed too")
     parser.add_argument("--instance-type", default="ml.trn1.2xlarge", help="default: ml.trn1.2xlarge")
-    parser.add_argument("--instance-count", type=int, default=1, help="default: 1")
-    parser.add_argument("--local-cores", type=int, help="rehearse with this many NeuronCores a host")
+    parser.add_argument("--instance-count", type=whole, default=1, help="default: 1")
+    parser.add_argument("--local-cores", type=whole, help="rehearse with this many NeuronCores a host")
     parser.add_argument("--framework-version", default="2.9", help="of PyTorch (default: 2.9)")
     parser.add_argument("--image-uri", help="another training image")
     parser.add_argument("--no-torch-distributed", action="store_true", help="start it without torchrun")
@@ -59,11 +60,13 @@ def pairs(given: list[str], option: str, form: str = "KEY=VALUE") -> dict[str, s
 
 
 def typed(text: str) -> Any:
-    """A number, true/false, null or JSON structure as such; everything else as text."""
+    """A number, true/false, null or JSON structure as such; everything else as text. 1e6 is a whole number."""
     try:
-        return json.loads(text)
+        value = json.loads(text)
     except ValueError:
         return text
+    whole_number = isinstance(value, float) and value.is_integer() and "." not in text
+    return int(value) if whole_number else value
 
 
 def script_arguments(words: list[str]) -> dict[str, str]:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from windtunnel import settings
 from windtunnel.errors import ConfigurationError, SourceError, UnsupportedArgument
 from windtunnel.estimator.from_job import arguments_of
-from windtunnel.job.training_job import TrainingJob, wants_logs
+from windtunnel.job.log import wants_logs
+from windtunnel.job.training_job import TrainingJob
 from windtunnel.request import checks
 from windtunnel.request.argument_types import check_kind
 from windtunnel.request.arguments import (
@@ -178,7 +179,8 @@ class EstimatorBase(JobArguments):
         Args:
             inputs: a path, ``file://``, ``s3://``, `TrainingInput`, `FileSystemInput`, or a dict of channels.
             wait: block until the job has ended.
-            logs: True or "All" to follow the log, False or "None" to wait silently.
+            logs: True to follow the log, "All" with all that AWS's toolkit prints of its environment, False or
+                "None" to wait silently.
             job_name: default: ``base_job_name`` and the time.
             experiment_config: sent as ExperimentConfig.
             dry_run: return the `TrainingRequest` and start nothing.

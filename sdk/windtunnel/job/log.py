@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterable, Iterator
 from datetime import datetime, timezone
 from typing import Any, TextIO
 
+from windtunnel.errors import ConfigurationError
+from windtunnel.job.environment_fold import EnvironmentFold
 from windtunnel.request.instance_groups import host_count
 from windtunnel.session.training_service import TrainingService
+
+_LOG_WORDS = ("All", "None", "Training", "Rules")
 
 
 class LogFollower:
@@ -17,7 +22,10 @@ class LogFollower:
     also when the backend was restarted in between.
     """
 
-    def __init__(self, service: TrainingService, job: str, description: dict[str, Any]) -> None:
+    def __init__(
+        self, service: TrainingService, job: str, description: dict[str, Any], fold: str | None = None
+    ) -> None:
+        """``fold``: show the toolkit's environment as one line, which says this; None: show all there is."""
         self._service = service
         self._job = job
         self._hosts = host_count(description["ResourceConfig"])
@@ -26,6 +34,8 @@ class LogFollower:
             description.get("EnableManagedSpotTraining") or description.get("RetryStrategy")
         )
         self._tokens: dict[str, str | None] = {}
+        self._fold = fold
+        self._folds: dict[str, EnvironmentFold] = {}
 
     def read(self) -> Iterator[str]:
         """All lines that have come since the last call, host by host; does not wait for more."""
@@ -33,7 +43,8 @@ class LogFollower:
             for stream in self._service.log_streams(self._job):
                 self._tokens.setdefault(stream, None)
         for stream in sorted(self._tokens):
-            prefix = f"[{host_of(stream)}] " if self._hosts > 1 else ""
+            prefix = self._prefix(stream)
+            fold = self._folds.setdefault(stream, EnvironmentFold(self._fold)) if self._fold else None
             while True:
                 token = self._tokens[stream]
                 lines, following = self._service.read_log(stream, token)
@@ -41,9 +52,20 @@ class LogFollower:
                 # would otherwise see its first lines again.
                 self._tokens[stream] = following
                 for line in lines:
-                    yield prefix + line.text.rstrip("\n")
+                    text = line.text.rstrip("\n")
+                    for shown in (text,) if fold is None else fold.feed(text):
+                        yield prefix + shown
                 if following == token or (token is None and not lines):
                     break
+
+    def rest(self) -> Iterator[str]:
+        """What `read` has held back, to see whether it is to be folded; for when nothing more comes."""
+        for stream, fold in self._folds.items():
+            for line in fold.rest():
+                yield self._prefix(stream) + line
+
+    def _prefix(self, stream: str) -> str:
+        return f"[{host_of(stream)}] " if self._hosts > 1 else ""
 
 
 class StatusPrinter:
@@ -74,6 +96,35 @@ def printable(text: str, out: TextIO) -> str:
     """The text with ``?`` for what the stream's encoding lacks: a script may print anything."""
     encoding = out.encoding or "utf-8"
     return text.encode(encoding, "replace").decode(encoding)
+
+
+def wants_logs(logs: bool | str | list[str]) -> bool:
+    """SDK v2's ``logs``: True, False, "All", "None", "Training", "Rules", or a list of those.
+
+    Raises:
+        ConfigurationError: it is none of these.
+    """
+    if isinstance(logs, list):
+        return True in [wants_logs(one) for one in logs]
+    if not isinstance(logs, bool) and logs not in _LOG_WORDS:
+        valid = f"True, False, {str(_LOG_WORDS)[1:-1]}, or a list of these"
+        raise ConfigurationError(f"logs={logs!r}: {valid} is needed.")
+    return logs is True or logs in ("All", "Training")
+
+
+def last_of(count: int | None, lines: Iterator[str]) -> Iterable[str]:
+    """The last lines; None: all of them, as they come."""
+    return lines if count is None else deque(lines, maxlen=count)
+
+
+def print_lines(lines: Iterator[str], out: TextIO) -> None:
+    """Print them as the stream's encoding allows."""
+    printed = False
+    for line in lines:
+        out.write(f"{printable(line, out)}\n")
+        printed = True
+    if printed:
+        out.flush()
 
 
 def host_of(stream: str) -> str:

@@ -8,16 +8,17 @@ from __future__ import annotations
 import io
 import json
 import sys
-import tarfile
 import time
-from collections import deque
 from collections.abc import Iterator
 from datetime import date
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from windtunnel.errors import ConfigurationError, Detached, JobNotFinished, TrainingJobFailed, WaitTimeout
-from windtunnel.job.log import LogFollower, StatusPrinter, printable
+from windtunnel.job import downloads
+from windtunnel.job.log import LogFollower, StatusPrinter, last_of, print_lines, wants_logs
+from windtunnel.job.metric_series import MetricSeries, metric_series
 from windtunnel.job.outcome import next_step, print_end, script_tail
 from windtunnel.local_paths import absolute
 from windtunnel.request.inputs import split_s3
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from windtunnel.reports.job.report import PricePerformance
 
 _TAIL_LINES = 20
-_LOG_WORDS = ("All", "None", "Training", "Rules")
 _BEFORE_THE_END = frozenset({"Starting", "Pending", "LaunchingMLInstances", "Downloading", "Training"})
 
 
@@ -88,7 +88,8 @@ class TrainingJob:
         on, and `Detached`, a KeyboardInterrupt, says how to come back.
 
         Args:
-            logs: True or "All": follow the log; False or "None": wait silently.
+            logs: True: follow the log, the environment that AWS's toolkit prints folded to one line; "All": all
+                of it; False or "None": wait silently.
             poll: seconds between two looks at the log; default 0.1 locally, 2 on AWS.
             timeout: seconds to wait at most.
             out: where to print; default ``sys.stdout``.
@@ -101,7 +102,7 @@ class TrainingJob:
         shown = wants_logs(logs)
         stream = out or sys.stdout
         try:
-            description = self._follow(shown, poll, timeout, stream)
+            description = self._follow(shown, logs not in ("All", ["All"]), poll, timeout, stream)
         except KeyboardInterrupt:
             raise Detached(self.name) from None
         if shown:
@@ -110,29 +111,45 @@ class TrainingJob:
             raise self._failure(description)
         return self
 
-    def logs(self, follow: bool = False, poll: float | None = None) -> Iterator[str]:
+    def logs(
+        self,
+        follow: bool = False,
+        poll: float | None = None,
+        *,
+        last: int | None = None,
+        fold: bool = False,
+    ) -> Iterator[str]:
         """The log's lines, of all hosts, in order of reading; with several hosts prefixed ``[algo-1] ``.
 
         Args:
             follow: go on until the job has ended; else end with the last line there is now.
             poll: seconds between two looks; default 0.1 locally, 2 on AWS.
+            last: of the lines there are now, only so many.
+            fold: the environment that AWS's toolkit prints before it starts the script is one line.
         """
-        description = self.describe()
-        follower = LogFollower(self.session.service, self.name, description)
+        follower = self._follower(self.describe(), fold=fold)
+        if not follow:
+            yield from last_of(last, chain(follower.read(), follower.rest()))
+            return
         pause = self.session.log_poll_s if poll is None else poll
-        while follow:
-            ended = self.status() in TERMINAL  # asked before reading: all lines are there once it has ended
+        yield from last_of(last, follower.read())
+        while self.status() not in TERMINAL:  # asked before reading: all lines are there once it has ended
             yield from follower.read()
-            if ended:
-                break
             time.sleep(pause)
-        if follow and self.session.settle_s:
+        if self.session.settle_s:
+            yield from follower.read()
             time.sleep(self.session.settle_s)
         yield from follower.read()
+        yield from follower.rest()
+
+    def _follower(self, description: dict[str, Any], *, fold: bool) -> LogFollower:
+        place = "" if self.session.local else " --aws"
+        hint = f'the toolkit\'s environment; `windtunnel logs --all {self.name}{place}` or fit(logs="All") shows it'
+        return LogFollower(self.session.service, self.name, description, hint if fold else None)
 
     def log_tail(self, lines: int = _TAIL_LINES) -> list[str]:
         """The last lines of the log, oldest first."""
-        return list(deque(self.logs(), maxlen=lines))
+        return list(self.logs(last=lines))
 
     @property
     def model_data(self) -> str:
@@ -164,24 +181,63 @@ class TrainingJob:
                 f"download_model: {folder} cannot be a directory: {error.strerror}. Give another path."
             ) from error
         bucket, key = split_s3(uri)
-        archive = folder / "model.tar.gz"
         if not key.endswith(".tar.gz"):
-            self._download_all(bucket, key.rstrip("/") + "/", folder)
+            prefix = key.rstrip("/") + "/"
+            downloads.fetch(self.session.service, bucket, self._places(bucket, prefix, folder))
             return folder
-        with archive.open("wb") as out:
-            if not self.session.service.get_object(bucket, key, out):
-                raise JobNotFinished(f"{uri} does not exist (any more). Run the job again.")
+        archive = folder / "model.tar.gz"
+        downloads.fetch(self.session.service, bucket, {key: archive})
         if not extract:
             return archive
-        try:
-            with tarfile.open(archive) as tar:
-                _extract(tar, folder)
-        except tarfile.TarError as error:
-            raise JobNotFinished(
-                f"{uri} is not unpacked: {error}. download_model(extract=False) fetches it as it is."
-            ) from error
-        archive.unlink()
+        downloads.unpack(archive, folder)
         return folder
+
+    def download(
+        self, path: str | Path = ".", *, extract: bool = False, overwrite: bool = False
+    ) -> tuple[Path, ...]:
+        """Fetch all of the job's output into the directory ``path`` (made if missing): model.tar.gz and output.tar.gz,
+        or the files of an output that is not compressed; blocks.
+
+        Args:
+            path: the directory.
+            extract: unpack the archives, into ``model`` and ``output`` below it, instead of keeping them.
+            overwrite: replace files that are there; else nothing is downloaded where there is one.
+
+        Returns what is there now.
+
+        Raises:
+            JobNotFinished: the job has not stored anything (yet), or an archive is not unpacked.
+            ConfigurationError: a file is there already.
+        """
+        description, folder = self.describe(), absolute(path)
+        bucket, below = self._stored(description, "output/")
+        targets = self._places(bucket, below, folder)
+        if not targets:
+            raise self._not_finished("output", description)
+        into = {file: file.with_name(file.name.removesuffix(".tar.gz")) for file in targets.values()}
+        into = {file: place for file, place in into.items() if extract and place != file}
+        if not overwrite:
+            downloads.refuse_what_exists(*targets.values(), *into.values())
+        downloads.fetch(self.session.service, bucket, targets)
+        for archive, place in into.items():
+            downloads.unpack(archive, place)
+        return tuple(into.get(file, file) for file in targets.values())
+
+    def delete(self) -> None:
+        """Delete the job's record, tags, metrics and, locally, its log; what it stored in S3 stays.
+
+        Raises:
+            ServiceCallFailed: it has not ended, or keeps a warm pool.
+        """
+        self.session.service.delete_job(self.name)
+
+    def metric_series(self) -> MetricSeries:
+        """The metrics named in ``metric_definitions`` over time, as CloudWatch has them.
+
+        Raises:
+            ConfigurationError: the job has no ``metric_definitions``.
+        """
+        return metric_series(self.session.service, self.describe(), local=self.session.local)
 
     def metrics(self) -> dict[str, float]:
         """Last value of each metric named in ``metric_definitions``."""
@@ -217,13 +273,12 @@ class TrainingJob:
             JobNotFinished: there are none (yet): they are uploaded when the training has ended.
         """
         description = self.describe()
-        config = description.get("TensorBoardOutputConfig") or description["OutputDataConfig"]
-        bucket, prefix = split_s3(str(config["S3OutputPath"]))
-        below = "/".join(part for part in (prefix.rstrip("/"), self.name, "tensorboard-output/") if part)
-        if not self.session.service.list_objects(bucket, below):
-            raise self._not_finished("event files", description)
+        bucket, below = self._stored(description, "tensorboard-output/", "TensorBoardOutputConfig")
         folder = absolute(path)
-        self._download_all(bucket, below, folder)
+        targets = self._places(bucket, below, folder)
+        if not targets:
+            raise self._not_finished("event files", description)
+        downloads.fetch(self.session.service, bucket, targets)
         return folder
 
     def diagnostics(self) -> Diagnostics:
@@ -249,29 +304,41 @@ class TrainingJob:
 
     def _output_document(self, description: dict[str, Any], name: str) -> dict[str, Any] | None:
         """A JSON document of Windtunnel's own beside the job's output; None when there is none."""
-        bucket, prefix = split_s3(str(description["OutputDataConfig"]["S3OutputPath"]))
-        key = "/".join(part for part in (prefix.rstrip("/"), self.name, "windtunnel", name) if part)
+        bucket, key = self._stored(description, f"windtunnel/{name}")
         out = io.BytesIO()
         if not self.session.service.get_object(bucket, key, out):
             return None
         document: dict[str, Any] = json.loads(out.getvalue())
         return document
 
-    def _follow(self, shown: bool, poll: float | None, timeout: float | None, out: TextIO) -> dict[str, Any]:
+    def _stored(
+        self, description: dict[str, Any], name: str, config: str = "OutputDataConfig"
+    ) -> tuple[str, str]:
+        """Bucket and key of something that the job stores."""
+        place = description.get(config) or description["OutputDataConfig"]
+        bucket, prefix = split_s3(str(place["S3OutputPath"]))
+        return bucket, "/".join(part for part in (prefix.rstrip("/"), self.name, name) if part)
+
+    def _places(self, bucket: str, prefix: str, folder: Path) -> dict[str, Path]:
+        return downloads.places(self.session.service, bucket, prefix, folder)
+
+    def _follow(
+        self, shown: bool, fold: bool, poll: float | None, timeout: float | None, out: TextIO
+    ) -> dict[str, Any]:
         """Read log and status in turns until the job has ended; returns its last description."""
         begun = time.monotonic()
         deadline = None if timeout is None else begun + timeout
         description, described_at = self.describe(), time.monotonic()
         printer = StatusPrinter(out) if shown else None
-        follower = LogFollower(self.session.service, self.name, description) if shown else None
+        follower = self._follower(description, fold=fold) if shown else None
         while True:
             if printer is not None and follower is not None:
                 # What was printed before a job began to end belongs above the line that says so.
                 if description.get("SecondaryStatus") in _BEFORE_THE_END:
                     printer.show(description)
-                    _print_lines(follower, out)
+                    print_lines(follower.read(), out)
                 else:
-                    _print_lines(follower, out)
+                    print_lines(follower.read(), out)
                     printer.show(description)
             if description["TrainingJobStatus"] in TERMINAL:
                 break
@@ -284,9 +351,11 @@ class TrainingJob:
             waited = time.monotonic() - described_at
             if pause < self.session.log_poll_s or waited >= self.session.describe_poll_s:
                 description, described_at = self.describe(), time.monotonic()
-        if follower is not None and self.session.settle_s:
-            time.sleep(self.session.settle_s)
-            _print_lines(follower, out)
+        if follower is not None:
+            if self.session.settle_s:
+                time.sleep(self.session.settle_s)
+                print_lines(follower.read(), out)
+            print_lines(follower.rest(), out)
         return description
 
     def _failure(self, description: dict[str, Any]) -> TrainingJobFailed:
@@ -307,48 +376,3 @@ class TrainingJob:
         else:
             advice = f"the job ended as {status} without one; its log says why: windtunnel logs {self.name}"
         return JobNotFinished(f"Training job {self.name} has no {what} ({status}): {advice}.")
-
-    def _download_all(self, bucket: str, prefix: str, folder: Path) -> None:
-        for key in self.session.service.list_objects(bucket, prefix):
-            target = folder / key.removeprefix(prefix)
-            if not target.resolve().is_relative_to(folder.resolve()):
-                raise JobNotFinished(f"s3://{bucket}/{key} would land outside {folder}: not downloaded.")
-            target.parent.mkdir(parents=True, exist_ok=True)
-            with target.open("wb") as out:
-                self.session.service.get_object(bucket, key, out)
-
-
-def wants_logs(logs: bool | str | list[str]) -> bool:
-    """SDK v2's ``logs``: True, False, "All", "None", "Training", "Rules", or a list of those.
-
-    Raises:
-        ConfigurationError: it is none of these.
-    """
-    if isinstance(logs, list):
-        return True in [wants_logs(one) for one in logs]
-    if not isinstance(logs, bool) and logs not in _LOG_WORDS:
-        valid = f"True, False, {str(_LOG_WORDS)[1:-1]}, or a list of these"
-        raise ConfigurationError(f"logs={logs!r}: {valid} is needed.")
-    return logs is True or logs in ("All", "Training")
-
-
-def _print_lines(follower: LogFollower, out: TextIO) -> None:
-    printed = False
-    for line in follower.read():
-        out.write(f"{printable(line, out)}\n")
-        printed = True
-    if printed:
-        out.flush()
-
-
-def _extract(tar: tarfile.TarFile, folder: Path) -> None:
-    """Unpack, refusing members that leave the folder."""
-    if hasattr(tarfile, "data_filter"):
-        tar.extractall(folder, filter="data")
-        return
-    root = folder.resolve()
-    for member in tar.getmembers():
-        inside = (root / member.name).resolve().is_relative_to(root)
-        if not inside or not (member.isreg() or member.isdir()):
-            raise JobNotFinished(f"model.tar.gz has the member {member.name!r}, which is not unpacked.")
-    tar.extractall(folder)  # noqa: S202 - every member was checked

@@ -14,6 +14,8 @@ from windtunnel.rendering.document import Document, Kind, Row, Section
 
 _COLOURS: dict[Kind, str] = {"measured": "green", "modelled": "yellow", "published": "cyan", "text": "blue"}
 _STYLES = {"detail": "dim", "total": "bold", "group": "bold"}
+_SEVERITIES = {"error": "bold red", "warning": "bold yellow"}
+"""How a note begins that has one."""
 
 
 def renderables(document: Document) -> Iterator[RenderableType]:
@@ -69,5 +71,7 @@ def _note(note: str) -> RenderableType:
     grid = Table.grid(padding=(0, 1, 0, 0))
     grid.add_column(width=1)
     grid.add_column()
-    grid.add_row("·", Text(note))
+    text, word = Text(note), note.partition(":")[0]
+    text.stylize(_SEVERITIES.get(word, ""), 0, len(word))
+    grid.add_row("·", text)
     return grid

@@ -6,10 +6,11 @@ import os
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from typing import IO, Any
 
 from windtunnel.errors import BackendError, JobNotFound, ServiceCallFailed
-from windtunnel.session.training_service import LOG_GROUP, LogLine
+from windtunnel.session.training_service import LOG_GROUP, METRIC_NAMESPACE, LogLine
 
 _MULTIPART_BYTES = 64 * 2**20
 _FAILURE_KEPT_S = 0.5
@@ -80,6 +81,10 @@ class BotoService:
         """StopTrainingJob."""
         self._call("sagemaker", "stop_training_job", {"TrainingJobName": name})
 
+    def delete_job(self, name: str) -> None:
+        """DeleteTrainingJob."""
+        self._call("sagemaker", "delete_training_job", {"TrainingJobName": name}, repeat=False)
+
     def list_jobs(self, limit: int) -> list[dict[str, Any]]:
         """ListTrainingJobs, newest first, over as many pages as needed."""
         found: list[dict[str, Any]] = []
@@ -123,6 +128,22 @@ class BotoService:
         page = self._call("logs", "get_log_events", members)
         lines = [LogLine(event["timestamp"], event["message"]) for event in page["events"]]
         return lines, page.get("nextForwardToken", token)
+
+    def metric_statistics(
+        self, job: str, metric: str, start: datetime, end: datetime, period_s: int
+    ) -> list[dict[str, Any]]:
+        """GetMetricStatistics, by time: AWS gives them in no order."""
+        members = {
+            "Namespace": METRIC_NAMESPACE,
+            "MetricName": metric,
+            "Dimensions": [{"Name": "TrainingJobName", "Value": job}],
+            "StartTime": start,
+            "EndTime": end,
+            "Period": period_s,
+            "Statistics": ["Average", "SampleCount"],
+        }
+        points = self._call("cloudwatch", "get_metric_statistics", members)["Datapoints"]
+        return sorted(points, key=lambda point: point["Timestamp"])
 
     def put_file(self, bucket: str, key: str, data: IO[bytes], kms_key_id: str | None, encrypt: bool) -> None:
         """PutObject, or a multipart upload above 64 MiB."""

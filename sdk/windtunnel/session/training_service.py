@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import IO, Any, Protocol
 
 LOG_GROUP = "/aws/sagemaker/TrainingJobs"
+METRIC_NAMESPACE = "/aws/sagemaker/TrainingJobs"
 LOCAL_ACCOUNT = "000000000000"
 """The account that the local server plays; no one has it on AWS."""
 TERMINAL = frozenset({"Completed", "Failed", "Stopped"})
@@ -41,6 +43,10 @@ class TrainingService(Protocol):
         """StopTrainingJob: asks, does not wait. A job that has ended is refused."""
         ...
 
+    def delete_job(self, name: str) -> None:
+        """DeleteTrainingJob: its record, tags, metrics; what it stored in S3 stays. One that runs is refused."""
+        ...
+
     def list_jobs(self, limit: int) -> list[dict[str, Any]]:
         """ListTrainingJobs: the newest ``limit`` summaries, newest first."""
         ...
@@ -55,6 +61,12 @@ class TrainingService(Protocol):
 
     def read_log(self, stream: str, token: str | None) -> tuple[Sequence[LogLine], str | None]:
         """The lines after ``token`` (None: from the start) and the token that continues behind them."""
+        ...
+
+    def metric_statistics(
+        self, job: str, metric: str, start: datetime, end: datetime, period_s: int
+    ) -> list[dict[str, Any]]:
+        """GetMetricStatistics: Timestamp, Average and SampleCount of each period that has values, by time."""
         ...
 
     def put_file(self, bucket: str, key: str, data: IO[bytes], kms_key_id: str | None, encrypt: bool) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import json
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from windtunnel.priceperf.model import compile_time
 from windtunnel.reports.diagnostics import diagnostics_of
@@ -98,6 +100,27 @@ def test_the_report_shows_the_worst(diagnosed: dict[str, Any]) -> None:
     assert text.index("WHAT TO CHANGE") < text.index("MODELLED")
     assert "c.py:1" in text
     assert report.to_dict()["diagnostics"][0]["severity"] == "error"
+
+
+def test_severities_have_colours_on_a_terminal_only(
+    diagnosed: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And not there either with NO_COLOR."""
+
+    def shown(*, terminal: bool) -> str:
+        out = io.StringIO()
+        Console(file=out, force_terminal=terminal).print(diagnostics_of(diagnosed))
+        return out.getvalue()
+
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    text = shown(terminal=True)
+    assert "\x1b[1;31merror\x1b[0m: c.py:1" in text
+    assert "\x1b[1;33mwarning\x1b[0m: b.py:1" in text
+    assert "note: a.py:1" in text
+    assert "\x1b" not in shown(terminal=False)
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "31m" not in shown(terminal=True)
 
 
 def test_counters_of_an_older_simulator_still_work(counters: Any) -> None:

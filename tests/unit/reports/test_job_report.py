@@ -181,6 +181,13 @@ def test_a_local_job_without_counters_is_told() -> None:
     assert "the job left no counters" in report_for_job(FakeJob(None)).to_text()
 
 
+def test_a_failed_job_says_why() -> None:
+    """Before its figures, and for programs; what a terminal would obey is written out."""
+    report = report_for_job(FakeJob(None, TrainingJobStatus="Failed", FailureReason="ClientError: no\x1b[2J"))
+    assert re.search(r"Why it failed +ClientError: no\\x1b\[2J\n", report.to_text())
+    assert report.to_dict()["measured"]["failure_reason"] == "ClientError: no\\x1b[2J"
+
+
 def test_counters_that_are_not_there_follow_the_status() -> None:
     """An ended job without counters is reported as such; a running one raises."""
 

@@ -37,9 +37,31 @@ def test_steps_come_with_time_and_what_is_being_downloaded() -> None:
     report.feed("Left out: 16 packages\n")
     assert said == [
         "[0:00] step 3/4: installing torch, torch_xla, the SageMaker toolkit, transformers (the large one)",
-        "[0:18] step 3/4 is at 18 s: downloading torch (858.1MiB)",
+        "[0:18] step 3/4 is at 18 s: downloading torch (858.1MiB), 8 MiB are here",
         "[1:18] Installed 113 packages in 586ms",
         "[1:18] Left out: 16 packages",
+    ]
+
+
+def test_a_step_says_what_it_is_at_when_nothing_is_fetched() -> None:
+    """From uv's own lines: to write byte code takes minutes and says nothing."""
+    clock, said = Clock(), list[str]()
+    report = BuildReport(said.append, clock)
+    report.feed("Step 1/1 : RUN sh install.sh -r /opt/requirements.txt\n ---> Running in 0123456789ab\n")
+    for line in (
+        "Using Python 3.11.2",
+        "Resolved 98 packages",
+        "Prepared 96 packages",
+        "Installed 96 packages",
+    ):
+        report.feed(f"{line}\n")
+        clock.now += 15
+        report.tick()
+    assert [text.partition(": ")[2] for text in said if " is at " in text] == [
+        "choosing versions",
+        "fetching packages",
+        "installing them",
+        "writing byte code",
     ]
 
 

@@ -40,6 +40,7 @@ class FakeService:
         self.buckets: set[str] = set()
         self.stopped: list[str] = []
         self.interrupt_reading = False
+        self.values: dict[tuple[str, str], list[tuple[datetime, float]]] = {}
 
     def create_job(self, request: Mapping[str, Any]) -> None:
         """Record the request."""
@@ -72,7 +73,8 @@ class FakeService:
             "FinalMetricDataList": [{"MetricName": "loss", "Value": 0.25, "Timestamp": NOW}],
         }
         if status in ("Completed", "Failed", "Stopped"):
-            description.update(TrainingTimeInSeconds=21, BillableTimeInSeconds=20)
+            ended = NOW + timedelta(seconds=self.at[name])
+            description.update(TrainingTimeInSeconds=21, BillableTimeInSeconds=20, TrainingEndTime=ended)
         if status == "Completed":
             output = self.requests[name]["OutputDataConfig"]["S3OutputPath"].rstrip("/")
             description["ModelArtifacts"] = {"S3ModelArtifacts": f"{output}/{name}/output/model.tar.gz"}
@@ -95,6 +97,29 @@ class FakeService:
     def stop_job(self, name: str) -> None:
         """Record the wish."""
         self.stopped.append(name)
+
+    def delete_job(self, name: str) -> None:
+        """Forget the job; one that has not ended is refused."""
+        if self.script[self.at[name]][0] not in ("Completed", "Failed", "Stopped"):
+            raise ServiceCallFailed("DeleteTrainingJob", "ResourceInUse", "The job has not ended")
+        del self.requests[name]
+
+    def metric_statistics(
+        self, job: str, metric: str, start: datetime, end: datetime, period_s: int
+    ) -> list[dict[str, Any]]:
+        """The values of that time, in their periods."""
+        values = [(at, value) for at, value in self.values.get((job, metric), ()) if start <= at < end]
+        periods: dict[int, list[float]] = {}
+        for at, value in values:
+            periods.setdefault(int(at.timestamp()) // period_s * period_s, []).append(value)
+        return [
+            {
+                "Timestamp": datetime.fromtimestamp(begin, timezone.utc),
+                "Average": sum(found) / len(found),
+                "SampleCount": float(len(found)),
+            }
+            for begin, found in sorted(periods.items())
+        ]
 
     def list_jobs(self, limit: int) -> list[dict[str, Any]]:
         """Summaries of where the jobs are, newest first."""

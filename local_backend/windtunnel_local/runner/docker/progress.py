@@ -20,6 +20,14 @@ _TITLES = (
     ("apt-get", "installing system packages"),
     ("test-tools", "installing test tools"),
 )
+_PHASES = (
+    ("Using Python", "choosing versions"),
+    ("Resolved ", "fetching packages"),
+    ("Prepared ", "installing them"),
+    ("Installed ", "writing byte code"),
+)
+"""What goes on behind a line of uv's, which tells bytes to a terminal only: else that a file begins, and is there."""
+_MIB = {"KiB": 1 / 1024, "MiB": 1.0, "GiB": 1024.0}
 
 
 class BuildReport:
@@ -28,10 +36,9 @@ class BuildReport:
     def __init__(self, progress: Progress, clock: Callable[[], float] = time.monotonic) -> None:
         self._progress = progress
         self._clock = clock
-        self._started = clock()
-        self._step_started = self._reported = self._started
-        self._step = self._title = ""
-        self._downloads: dict[str, str] = {}
+        self._started = self._reported = clock()
+        self._step = self._title = self._doing = ""
+        self._begin("", "")
         self._rest = ""
         self._tail: deque[str] = deque(maxlen=_TAIL_LINES)
 
@@ -56,19 +63,28 @@ class BuildReport:
             elif line.startswith("Downloading "):
                 self._downloads[line.split()[1]] = line.partition(" ")[2]
             elif line.startswith("Downloaded "):
-                self._downloads.pop(line.split()[1], None)
+                self._fetched_mib += _size_mib(self._downloads.pop(line.split()[1], ""))
             elif line.startswith(("Installed ", "Left out: ")):
                 self._say(line)
+            self._doing = next((doing for mark, doing in _PHASES if line.startswith(mark)), self._doing)
         self.tick()
 
     def tick(self) -> None:
         """Report a long step as still going; call it now and then when there is no output."""
         if self._clock() - self._reported >= _REPORT_EVERY_S and self._step:
-            downloads = f": downloading {', '.join(self._downloads.values())}" if self._downloads else ""
-            self._say(f"step {self._step} is at {self._clock() - self._step_started:.0f} s{downloads}")
+            self._say(f"step {self._step} is at {self._clock() - self._step_started:.0f} s{self._now()}")
+
+    def _now(self) -> str:
+        """What the step is at, as far as its output tells."""
+        if not self._downloads:
+            return f": {self._doing}" if self._doing else ""
+        fetched = f", {self._fetched_mib:,.0f} MiB are here" if self._fetched_mib else ""
+        return f": downloading {', '.join(self._downloads.values())}{fetched}"
 
     def _begin(self, number: str, instruction: str) -> None:
-        self._step, self._step_started, self._downloads = number, self._clock(), {}
+        self._step, self._step_started = number, self._clock()
+        self._downloads: dict[str, str] = {}
+        self._fetched_mib, self._doing = 0.0, ""
         title = next((title for mark, title in _TITLES if mark in instruction), "preparing")
         self._title = title if instruction.startswith("RUN") else ""
 
@@ -76,6 +92,12 @@ class BuildReport:
         self._reported = self._clock()
         minutes, seconds = divmod(int(self._reported - self._started), 60)
         self._progress(f"[{minutes}:{seconds:02d}] {text}")
+
+
+def _size_mib(download: str) -> float:
+    """The size in ``torch (858.1MiB)``; 0 where there is none."""
+    size = re.search(r"\(([\d.]+)([KMG]iB)\)", download)
+    return float(size[1]) * _MIB[size[2]] if size else 0.0
 
 
 def with_ticks(messages: Iterator[Mapping[str, Any]], every_s: float) -> Iterator[Mapping[str, Any] | None]:

@@ -43,6 +43,7 @@ def _described(describe: Mapping[str, Any]) -> dict[str, Any]:
     facts = {
         "job": job and fmt.name(job),
         "status": describe.get("TrainingJobStatus"),
+        "failure_reason": fmt.name(describe.get("FailureReason") or "") or None,
         "region": _region(str(describe.get("TrainingJobArn", ""))),
         "instance_type": resources.get("InstanceType"),
         "instance_count": resources.get("InstanceCount"),
@@ -212,7 +213,8 @@ def _groups(facts: Mapping[str, Any]) -> list[tuple[str, int]]:
 
 def _run_rows(facts: Mapping[str, Any]) -> list[Row]:
     count = sum(number for _, number in _groups(facts))
-    rows = [Row("Instance asked for", (instances(facts),))]
+    rows = [Row("Why it failed", (facts["failure_reason"],))] if "failure_reason" in facts else []
+    rows.append(Row("Instance asked for", (instances(facts),)))
     if "cores_used" in facts:
         text = f"{facts['cores_used']:,} of {facts.get('instance_cores', '?')} NeuronCores"
         if count != 1:

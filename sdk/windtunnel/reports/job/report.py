@@ -111,6 +111,18 @@ class PricePerformance(Report):
             tuple(sections),
         )
 
+    def cost_line(self, instance_type: str | None) -> str | None:
+        """What the job cost on AWS, or is modelled to cost at the newest prices, in a line; None: not known."""
+        bill = measured_part.bill(self.measured, self.prices)
+        if bill is not None:
+            return next((row.cells[0] for row in bill.rows if row.style == "total"), None)
+        if self.comparison is None or not self.comparison.costs:
+            return None
+        on, costs = self.comparison.costs[-1]
+        names = [item.instance.name for item in self.comparison.estimates]
+        cost = costs[names.index(instance_type)] if instance_type in names else None
+        return None if cost is None else modelled_part.cost_line(cost, on)
+
     def to_dict(self) -> dict[str, Any]:
         """Plain data: ``measured``, ``modelled`` (None with ``unavailable`` saying why)."""
         return {

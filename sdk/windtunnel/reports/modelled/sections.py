@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from datetime import date
 
 from windtunnel.priceperf import (
     CALIBRATIONS,
@@ -161,6 +162,13 @@ def billable_rows(estimates: Sequence[Estimate]) -> list[Row]:
         Row("Billable", billable, "total"),
         Row("interval", ends, "detail"),
     ]
+
+
+def cost_line(cost: Cost, on: date) -> str:
+    """A modelled cost with interval, instance and date of the price, in a line."""
+    ends = fmt.interval(fmt.dollars(cost.low_usd), fmt.dollars(cost.high_usd))
+    where = f"{cost.price.instance_type} at prices of {on}"
+    return f"{fmt.dollars(cost.usd)} ({ends}), modelled for {where}"
 
 
 def cost_rows(title: str, costs: Sequence[Cost | None]) -> list[Row]:

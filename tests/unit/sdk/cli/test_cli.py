@@ -12,16 +12,6 @@ from tests.unit.sdk.fake_service import COMPLETES, FakeService
 from windtunnel import ConfigurationError
 from windtunnel.cli import main as cli
 from windtunnel.cli.script_options import pairs, script_arguments, typed
-from windtunnel.session import resolve
-from windtunnel.session.local import LocalSession
-
-
-@pytest.fixture
-def jobs(local: LocalSession, monkeypatch: pytest.MonkeyPatch, project: Path) -> FakeService:
-    """The service behind the command line's session."""
-    monkeypatch.setattr(resolve, "shared_local_session", lambda: local)
-    assert isinstance(local.service, FakeService)
-    return local.service
 
 
 def test_run_follows_the_job(jobs: FakeService, capsys: pytest.CaptureFixture[str]) -> None:
@@ -118,7 +108,7 @@ def test_check(jobs: FakeService, capsys: pytest.CaptureFixture[str]) -> None:
     )
     assert cli.main(["check", "train.py", "--source-dir", "src"]) == 0
     (note,) = (line for line in capsys.readouterr().out.splitlines() if "note:" in line)
-    assert "requirements.txt asks for Transformers 4.21.0, the training image has 5." in note
+    assert "requirements.txt asks for Transformers 4.21.0, the training image has 4." in note
     Path("src/train.py").write_text("def (:\n")
     assert cli.main(["check", "src/train.py"]) == 2
     assert "line 1" in capsys.readouterr().err

@@ -21,8 +21,8 @@ from windtunnel import (
     TrainingJobFailed,
     WaitTimeout,
 )
+from windtunnel.job.log import wants_logs
 from windtunnel.job.outcome import next_step
-from windtunnel.job.training_job import wants_logs
 
 OUTPUT = "s3://b/out"
 

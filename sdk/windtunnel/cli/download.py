@@ -1,0 +1,38 @@
+"""``windtunnel download``: what a job made, into a directory."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from windtunnel.cli.options import add_place, session_of
+
+
+def add_parser(commands: Any) -> None:
+    """Register the command."""
+    download = commands.add_parser(
+        "download",
+        help="fetch a job's model.tar.gz and output.tar.gz",
+        description="Fetch what a job stored as its output: model.tar.gz and output.tar.gz, or the files of an output "
+        "that is not compressed.",
+    )
+    download.add_argument("name", help="the job's name")
+    download.add_argument(
+        "directory", metavar="DIR", nargs="?", type=Path, help="default: one of the job's name"
+    )
+    download.add_argument(
+        "-x", "--extract", action="store_true", help="unpack the archives, into DIR/model and DIR/output"
+    )
+    download.add_argument("--overwrite", action="store_true", help="replace what is there already")
+    add_place(download)
+    download.set_defaults(func=_download)
+
+
+def _download(arguments: argparse.Namespace) -> None:
+    from windtunnel.job.training_job import TrainingJob
+
+    job = TrainingJob.attach(arguments.name, session_of(arguments))
+    folder = arguments.directory or Path(job.name)
+    for path in job.download(folder, extract=arguments.extract, overwrite=arguments.overwrite):
+        print(path)

@@ -1,0 +1,79 @@
+"""Fetching what a job stored into a directory: nothing lands outside it, nothing is overwritten unasked."""
+
+from __future__ import annotations
+
+import gzip
+import tarfile
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+
+from windtunnel.errors import ConfigurationError, JobNotFinished
+from windtunnel.session.training_service import TrainingService
+
+
+def places(service: TrainingService, bucket: str, prefix: str, folder: Path) -> dict[str, Path]:
+    """Where each object below the prefix goes in the folder, by key.
+
+    Raises:
+        JobNotFinished: one would land outside it.
+    """
+    found = {key: folder / key.removeprefix(prefix) for key in service.list_objects(bucket, prefix)}
+    for key, target in found.items():
+        if not target.resolve().is_relative_to(folder.resolve()):
+            raise JobNotFinished(f"s3://{bucket}/{key} would land outside {folder}: not downloaded.")
+    return found
+
+
+def refuse_what_exists(*targets: Path) -> None:
+    """Nothing of a user's is replaced.
+
+    Raises:
+        ConfigurationError: there is one already.
+    """
+    for target in targets:
+        if target.exists():
+            raise ConfigurationError(
+                f"{target} exists already, so nothing was downloaded. Name another directory, remove it, or ask "
+                "for it to be overwritten (download(overwrite=True), windtunnel download --overwrite)."
+            )
+
+
+def fetch(service: TrainingService, bucket: str, targets: Mapping[str, Path]) -> None:
+    """Download the objects, by key, each into its file. A download that does not succeed leaves no file."""
+    for key, target in targets.items():
+        target.parent.mkdir(parents=True, exist_ok=True)
+        pending = target.with_name(f".{target.name}.part")
+        try:
+            with pending.open("wb") as out:
+                if not service.get_object(bucket, key, out):
+                    raise JobNotFinished(f"s3://{bucket}/{key} does not exist (any more). Run the job again.")
+            pending.replace(target)
+        finally:
+            pending.unlink(missing_ok=True)
+
+
+def unpack(archive: Path, folder: Path) -> None:
+    """Unpack into the folder and remove the archive; members that would leave the folder are refused.
+
+    Raises:
+        JobNotFinished: it is damaged, or has such a member; the archive stays.
+    """
+    try:
+        with tarfile.open(archive) as tar:
+            _extract(tar, folder)
+    except (tarfile.TarError, EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise JobNotFinished(f"{archive} is not unpacked, and stays as it is: {error}.") from error
+    archive.unlink()
+
+
+def _extract(tar: tarfile.TarFile, folder: Path) -> None:
+    if hasattr(tarfile, "data_filter"):
+        tar.extractall(folder, filter="data")
+        return
+    root = folder.resolve()
+    for member in tar.getmembers():
+        inside = (root / member.name).resolve().is_relative_to(root)
+        if not inside or not (member.isreg() or member.isdir()):
+            raise JobNotFinished(f"the archive has the member {member.name!r}, which is not unpacked.")
+    tar.extractall(folder)  # noqa: S202 - every member was checked

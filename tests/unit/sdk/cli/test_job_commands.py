@@ -1,0 +1,257 @@
+"""`windtunnel describe`, `metrics`, `download`, `rm`: a job from the terminal."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import subprocess
+import tarfile
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.fakes.counters import counters
+from tests.unit.sdk.fake_service import NOW, FakeService, Step
+from windtunnel.cli import main as cli
+from windtunnel.cli import options
+from windtunnel.job.metric_series import period_s
+from windtunnel.reports.aws_job.description import DescribedJob
+from windtunnel.session.aws import AwsSession
+
+__all__ = ["counters"]
+
+RUN = (
+    "run train.py --source-dir src --job-name j --channel train=data --hp lr=1e-4 --hp steps=1e3 --max-run 1e6 "
+    "--no-wait"
+)
+RUNS: tuple[Step, ...] = (("InProgress", "Training", "", {}),)
+
+
+@pytest.fixture
+def job(jobs: FakeService, capsys: pytest.CaptureFixture[str]) -> FakeService:
+    """A job ``j`` that was started from the command line and has ended."""
+    assert cli.main([*RUN.split(), "--metric", "loss=loss=([0-9.]+)"]) == 0
+    for _ in jobs.script:
+        jobs.describe_job("j")
+    capsys.readouterr()
+    return jobs
+
+
+def archive(name: str, data: bytes = b"weights") -> bytes:
+    """A .tar.gz with one member."""
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w:gz") as tar:
+        info = tarfile.TarInfo(name)
+        info.size = len(data)
+        tar.addfile(info, io.BytesIO(data))
+    return out.getvalue()
+
+
+def stored(job: FakeService, *names: str, member: str = "file") -> tuple[str, str]:
+    """Bucket and prefix of the job's output, with these archives in it."""
+    output = job.requests["j"]["OutputDataConfig"]["S3OutputPath"].rstrip("/")
+    bucket, _, prefix = f"{output}/j/output/".removeprefix("s3://").partition("/")
+    for name in names:
+        job.objects[bucket, prefix + name] = archive(member)
+    return bucket, prefix
+
+
+def test_describe_says_it_all(job: FakeService, counters: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    """What became of it, what it would cost, what was asked for; nothing of what the SDK sends for itself."""
+    bucket, prefix = stored(job)
+    told = {**counters(), "instance_type": "ml.trn1.2xlarge"}
+    job.objects[bucket, prefix.replace("output/", "windtunnel/counters.json")] = json.dumps(told).encode()
+    assert cli.main(["describe", "j"]) == 0
+    text = capsys.readouterr().out
+    for line in (
+        r"Name +j", r"Status +Completed", r"  Uploading +2026-01-31 .* Uploading generated training model",
+        r"Billable +20 s", r"Metric loss +0\.25", r"Instance +ml\.trn1\.2xlarge x 1", r"Stopped after +1,000,000 s",
+        r"Channel train +file://\S+/data",
+        r"Hyperparameter lr +0\.0001", r"Hyperparameter steps +1000", r"Script +train\.py",
+        r"Cost +\$[\d.,]+ \(\$.* to \$.*\), modelled for ml\.trn1\.2xlarge at prices of \d{4}-\d\d-\d\d "
+        r"\(windtunnel report j\)",
+    ):  # fmt: skip
+        assert re.search(rf"^{line}$", text, flags=re.MULTILINE), line
+    assert "sagemaker_" not in text
+    assert "FailureReason" not in text
+
+
+def test_describe_of_a_failed_job(jobs: FakeService, capsys: pytest.CaptureFixture[str]) -> None:
+    """Why, in a line that a terminal obeys in nothing; no cost where there is no report."""
+    jobs.script, jobs.failure = (("Failed", "Failed", "", {}),), "ClientError: no\n\x1b[2J image"
+    assert cli.main(RUN.split()) == 0
+    capsys.readouterr()
+    assert cli.main(["describe", "j"]) == 0
+    text = capsys.readouterr().out
+    assert re.search(r"^FailureReason +ClientError: no \\x1b\[2J image$", text, flags=re.MULTILINE)
+    assert "Cost" not in text
+
+
+def test_describe_for_programs(job: FakeService, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """DescribeTrainingJob's answer as the AWS CLI prints it: what reads that, as report --describe, reads this."""
+    assert cli.main(["describe", "j", "--json"]) == 0
+    text = capsys.readouterr().out
+    assert json.loads(text)["CreationTime"] == NOW.isoformat()
+    (tmp_path / "job.json").write_text(text)
+    assert DescribedJob.load(tmp_path / "job.json").describe()["CreationTime"] == NOW
+
+
+def test_metrics_over_time(job: FakeService, capsys: pytest.CaptureFixture[str]) -> None:
+    """A line a period, the final values, and the same for programs."""
+    job.values["j", "loss"] = [(NOW + timedelta(seconds=at), 1 / (at + 1)) for at in (0, 1, 3)]
+    assert cli.main(["metrics", "j"]) == 0
+    captured = capsys.readouterr()
+    header, *lines = captured.out.splitlines()
+    assert header.split() == ["TIME", "loss"]
+    assert [line.split()[-1] for line in lines] == ["1", "0.5", "0.25", "0.25"]
+    assert lines[-1].startswith("final")
+    assert cli.main(["metrics", "j", "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert data["period_seconds"] >= 1
+    assert data["series"]["loss"][1] == {
+        "time": (NOW + timedelta(seconds=1)).isoformat(),
+        "average": 0.5,
+        "samples": 1,
+    }
+    assert data["final"] == {"loss": 0.25}
+
+
+def test_metrics_of_a_job_without(jobs: FakeService, capsys: pytest.CaptureFixture[str]) -> None:
+    """Says how to have some."""
+    assert cli.main(RUN.split()) == 0
+    capsys.readouterr()
+    assert cli.main(["metrics", "j"]) == 2
+    assert "windtunnel run --metric" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("hours", "days_ago", "period"),
+    [(0.1, None, 1), (1, None, 5), (10, None, 30), (0.1, 1, 60), (30, 2, 300), (1, 20, 300), (1, 100, 3600)],
+)
+def test_the_period_of_a_series(hours: float, days_ago: int | None, period: int) -> None:
+    """The shortest that one answer of CloudWatch has room for; on AWS also for which it keeps values so old."""
+    begun = datetime(2026, 1, 1, tzinfo=timezone.utc)
+    age = None if days_ago is None else timedelta(days=days_ago)
+    assert period_s(begun, begun + timedelta(hours=hours), age) == period
+
+
+def test_download_fetches_all_and_replaces_nothing(
+    job: FakeService, project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Into a folder of the job's name; where a file is there already nothing is downloaded, unless told to."""
+    stored(job, "model.tar.gz", "output.tar.gz")
+    assert cli.main(["download", "j"]) == 0
+    files = [project / "j" / name for name in ("model.tar.gz", "output.tar.gz")]
+    assert capsys.readouterr().out.split() == [str(file) for file in files]
+    files[0].write_text("mine")
+    files[1].unlink()
+    assert cli.main(["download", "j"]) == 2
+    assert f"{files[0]} exists already" in capsys.readouterr().err
+    assert (files[0].read_text(), files[1].exists()) == ("mine", False)
+    assert cli.main(["download", "j", "--overwrite"]) == 0
+    assert tarfile.is_tarfile(files[0])
+    assert sorted(path.name for path in (project / "j").iterdir()) == ["model.tar.gz", "output.tar.gz"]
+
+
+def test_download_unpacks_only_when_asked(job: FakeService, project: Path) -> None:
+    """Each archive into a folder of its name, which must not be there."""
+    stored(job, "model.tar.gz", "output.tar.gz")
+    assert cli.main(["download", "j", "d", "-x"]) == 0
+    found = sorted(str(path.relative_to(project / "d")) for path in (project / "d").rglob("*"))
+    assert found == ["model", "model/file", "output", "output/file"]
+    assert cli.main(["download", "j", "d", "-x"]) == 2
+
+
+def test_a_hostile_archive_stays_packed(
+    job: FakeService, project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nothing is written beside the folder; the archive is kept to look at."""
+    stored(job, "model.tar.gz", member="../../evil")
+    assert cli.main(["download", "j", "d", "-x"]) == 1
+    assert "d/model.tar.gz is not unpacked, and stays as it is" in capsys.readouterr().err
+    assert not list(project.rglob("evil"))
+    assert (project / "d" / "model.tar.gz").exists()
+
+
+def test_what_is_no_archive_stays_as_it_is(
+    job: FakeService, project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Truncated or of another kind: a message, no traceback."""
+    bucket, prefix = stored(job)
+    job.objects[bucket, f"{prefix}model.tar.gz"] = archive("file", b"x" * 100_000)[:60]
+    assert cli.main(["download", "j", "d", "-x"]) == 1
+    assert "is not unpacked" in capsys.readouterr().err
+
+
+def test_download_before_there_is_anything(
+    jobs: FakeService, project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Says to wait, and makes no folder."""
+    jobs.script = RUNS
+    assert cli.main(RUN.split()) == 0
+    assert cli.main(["download", "j"]) == 1
+    assert "has no output (InProgress): wait() for it first" in capsys.readouterr().err
+    assert not (project / "j").exists()
+
+
+def test_rm_deletes_what_has_ended(job: FakeService, capsys: pytest.CaptureFixture[str]) -> None:
+    """The others are left alone, with what to do; exit code 1 says that not all are gone."""
+    assert cli.main(["rm", "j", "nope"]) == 1
+    captured = capsys.readouterr()
+    assert captured.out == "j is deleted.\n"
+    assert "No training job 'nope'" in captured.err
+    assert job.requests == {}
+    job.script = RUNS
+    assert cli.main(RUN.split()) == 0
+    capsys.readouterr()
+    assert cli.main(["rm", "j"]) == 1
+    assert "it has not ended (InProgress). It ends with: windtunnel stop j; then" in capsys.readouterr().err
+    assert list(job.requests) == ["j"]
+
+
+@pytest.mark.parametrize("command", ["describe", "metrics", "download", "rm"])
+def test_on_aws_too(
+    command: str, job: FakeService, aws: AwsSession, monkeypatch: pytest.MonkeyPatch, project: Path
+) -> None:
+    """With --aws the session is AWS's."""
+    stored(job, "model.tar.gz")
+    asked = []
+
+    def session(arguments: Any) -> AwsSession:
+        asked.append(arguments.aws)
+        return aws
+
+    monkeypatch.setattr(f"windtunnel.cli.{command}.session_of", session)
+    assert aws.service is job
+    assert cli.main([command, "j", "--aws"]) == 0
+    assert asked == [True]
+
+
+def test_whole_numbers() -> None:
+    """As a person writes them."""
+    assert [options.whole(text) for text in ("20", "1e6", "1_000_000", "2.0")] == [20, 10**6, 10**6, 2]
+
+
+def test_a_shell_completes_commands_and_options(capsys: pytest.CaptureFixture[str]) -> None:
+    """bash, with what it was given; the other shells' scripts have the same words."""
+    assert cli.main(["completion", "bash"]) == 0
+    script = capsys.readouterr().out
+    ask = 'COMP_WORDS=(windtunnel {0}); COMP_CWORD={1}; _shtab_windtunnel; echo "${{COMPREPLY[@]}}"'
+    for words, place, found in (
+        ("de", 1, "describe"),
+        ("do", 1, "down download doctor"),
+        ("ps --js", 2, "--json"),
+    ):
+        bash = subprocess.run(
+            ["bash", "-c", f"{script}\n{ask.format(words, place)}"],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert sorted(bash.stdout.split()) == sorted(found.split())
+    for shell in ("zsh", "fish"):
+        assert cli.main(["completion", shell]) == 0
+        assert {"describe", "doctor", "overwrite"} <= set(re.findall(r"\w+", capsys.readouterr().out))

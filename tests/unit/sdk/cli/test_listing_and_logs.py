@@ -1,0 +1,152 @@
+"""`windtunnel ps` and `windtunnel logs`: what there is, how it stands, and why it failed."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+
+import pytest
+
+from tests.unit.sdk.fake_service import COMPLETES, FakeService, Step
+from windtunnel.cli import main as cli
+
+REASON = "ClientError: Data download failed: the bucket of s3://b/x does not exist.\n" + "x" * 100
+FAILS: tuple[Step, ...] = (("InProgress", "Downloading", "", {}), ("Failed", "Failed", "", {}))
+
+
+def start(jobs: FakeService, name: str = "j", *script: Step, ended: bool = True) -> None:
+    """A job with that life, at its end or its start."""
+    if script:
+        jobs.script = script
+    jobs.create_job(
+        {
+            "TrainingJobName": name,
+            "ResourceConfig": {"InstanceCount": 1},
+            "OutputDataConfig": {"S3OutputPath": "s3://b/out"},
+        }
+    )
+    for _ in jobs.script if ended else ():
+        jobs.describe_job(name)
+
+
+def printed(capsys: pytest.CaptureFixture[str], *argv: str, code: int = 0) -> list[str]:
+    """The lines of stdout."""
+    capsys.readouterr()
+    assert cli.main(list(argv)) == code
+    return capsys.readouterr().out.splitlines()
+
+
+def test_ps_says_why_a_job_failed_in_its_line(jobs: FakeService, capsys: pytest.CaptureFixture[str]) -> None:
+    """Short; control characters are written out."""
+    jobs.failure = "\x1b[31m" + REASON
+    start(jobs, "j", *FAILS)
+    header, line = printed(capsys, "ps")
+    assert header.split() == ["NAME", "STATUS", "CREATED", "TOOK", "REASON"]
+    assert "  \\x1b[31mClientError: Data download failed: the bucket of" in line
+    assert line.endswith("\N{HORIZONTAL ELLIPSIS}")
+    assert len(line) < 140
+
+
+def test_ps_shows_what_a_job_is_at(jobs: FakeService, capsys: pytest.CaptureFixture[str]) -> None:
+    """The secondary status, where it says more than the status; no column for reasons that no job has."""
+    start(jobs, "j", ("InProgress", "Uploading", "", {}), ended=False)
+    header, line = printed(capsys, "ps")
+    assert "REASON" not in header
+    assert re.split("  +", line)[1] == "InProgress (Uploading)"
+    jobs.script = (("Stopped", "MaxRuntimeExceeded", "", {}),)
+    assert re.split("  +", printed(capsys, "ps")[1])[1] == "Stopped (MaxRuntimeExceeded)"
+
+
+def test_ps_for_programs(jobs: FakeService, capsys: pytest.CaptureFixture[str]) -> None:
+    """Names alone, as many as asked for; JSON has what AWS answers, and why a job failed."""
+    jobs.failure = REASON
+    for number in range(25):
+        start(jobs, f"j{number}", *FAILS)
+    assert printed(capsys, "ps", "-q") == [f"j{number}" for number in range(24, 4, -1)]
+    assert printed(capsys, "ps", "-q", "-n", "1e0") == ["j24"]
+    assert len(printed(capsys, "ps", "-aq")) == 25
+    (first, *_) = json.loads("\n".join(printed(capsys, "ps", "--json", "-n", "1")))
+    assert (first["TrainingJobName"], first["FailureReason"]) == ("j24", REASON)
+    assert first["CreationTime"] == "2026-01-31T12:00:00+00:00"
+    jobs.requests.clear()
+    assert printed(capsys, "ps", "--json") == ["[]"]
+
+
+def test_statuses_have_colours_on_a_terminal_only(
+    jobs: FakeService, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And not there either with NO_COLOR."""
+    start(jobs, "Failed", *COMPLETES)
+    assert "\x1b" not in "".join(printed(capsys, "ps"))
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(type(sys.stdout), "isatty", lambda _: True)
+    assert printed(capsys, "ps")[1].startswith("Failed  \x1b[32mCompleted\x1b[0m  2026-01-31")
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b" not in "".join(printed(capsys, "ps"))
+
+
+def test_a_job_is_a_line_on_a_narrow_terminal_too(
+    jobs: FakeService, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It ends at the edge; what `describe` shows is all there."""
+    jobs.failure = "ClientError: " + "x" * 60
+    start(jobs, "j", *FAILS)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.setattr(type(sys.stdout), "isatty", lambda _: True)
+    _, line = printed(capsys, "ps")
+    seen = re.sub("\x1b\\[[0-9;]*m", "", line)
+    assert seen.endswith("  ClientError: xx\N{HORIZONTAL ELLIPSIS}")
+    assert len(seen) <= 60
+    assert any(jobs.failure in line for line in printed(capsys, "describe", "j"))
+
+
+def test_logs_of_a_job_that_failed_before_it_printed(
+    jobs: FakeService, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """There is no log, which exit code and message say, with the reason and what to do."""
+    jobs.failure = REASON
+    start(jobs, "j", *FAILS)
+    assert cli.main(["logs", "j"]) == 1
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("windtunnel: j has no log: ClientError: Data download failed: the bucket")
+    assert "next: correct what the reason names" in captured.err
+
+
+def test_logs_end_with_why_the_job_failed(jobs: FakeService, capsys: pytest.CaptureFixture[str]) -> None:
+    """Beside the log, on stderr; a log was printed, so all is well with the command."""
+    jobs.failure = "AlgorithmError: no"
+    start(jobs, "j", *COMPLETES[:-1], ("Failed", "Failed", "", {}))
+    for follow in ([], ["-f"]):
+        assert cli.main(["logs", "j", *follow]) == 0
+        assert capsys.readouterr() == ("one\ntwo\nthree\n", "windtunnel: j has failed: AlgorithmError: no\n")
+
+
+def test_the_last_lines(jobs: FakeService, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of a log that is whole, and of one that goes on: then all that comes after them."""
+    start(jobs)
+    assert printed(capsys, "logs", "-n", "3", "j") == ["two", "three", "four"]
+    start(jobs, "k", ended=False)
+    jobs.describe_job("k")  # Starting
+    assert printed(capsys, "logs", "k", "-f", "-n", "1") == ["three", "four"]
+
+
+@pytest.mark.parametrize("value", ["0", "-1", "1.5", "x", "1e400", "nan"])
+def test_a_number_that_is_none(value: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """What was given and how to write it."""
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["logs", "j", f"-n={value}"])
+    assert ended.value.code == 2
+    assert f"argument -n/--lines: '{value}'" in capsys.readouterr().err
+
+
+def test_an_unknown_option_shows_the_usage_of_the_command(capsys: pytest.CaptureFixture[str]) -> None:
+    """Not the list of all commands; with what may have been meant."""
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["logs", "j", "--folow"])
+    assert ended.value.code == 2
+    error = capsys.readouterr().err
+    assert error.startswith("usage: windtunnel logs [-h]")
+    assert error.endswith("unrecognized arguments: --folow. Did you mean '--follow'?\n")
