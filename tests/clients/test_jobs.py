@@ -65,6 +65,17 @@ def test_sagemaker_v3(place: MakePlace) -> None:
     assert re.search(r"s3://windtunnel-us-east-1-0{12}/from-v3/from-v3-\d+/output/model.tar.gz\n$", output)
 
 
+@pytest.mark.parametrize("client", ["sagemaker_v2", "sagemaker_v3"])
+def test_remote_functions(place: MakePlace, client: str) -> None:
+    """@remote: the function runs as a job, which fetches it from S3 and stores there what it returns."""
+    scripts = {
+        "sagemaker_v2": "with_remote_of_sagemaker_v2.py",
+        "sagemaker_v3": "with_remote_of_sagemaker_v3.py",
+    }
+    output = place(client).run("python", scripts[client])
+    assert output.endswith("3 epochs on xla: 3\n")
+
+
 def test_the_tuner_of_sagemaker_v2_is_refused_by_name(place: MakePlace) -> None:
     """The user reads what is not served, and what is; nothing was started."""
     here = place("sagemaker_v2")
