@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,7 @@ import boto3
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.docker.conftest import SCRIPTS, estimator
+from tests.docker.conftest import SCRIPTS, estimator, own_session
 from windtunnel import LocalSession, TrainingJob
 
 pytestmark = pytest.mark.docker
@@ -86,6 +88,22 @@ def test_a_script_uses_s3(session: LocalSession, s3: Any, tmp_path: Path) -> Non
     own, chained = keys_of(job, tmp_path)
     assert refusal(session, own) == refusal(session, chained) == "ExpiredToken"
     assert not any(own[1] in line or own[2] in line for line in job.logs())
+
+
+def test_the_next_server_of_the_home_serves_the_job(tmp_path: Path) -> None:
+    """By the same port of the container, with the same keys."""
+    with own_session(tmp_path / "home") as session:
+        bucket = client(session, "s3")
+        bucket.create_bucket(Bucket=BUCKET)
+        bucket.put_object(Bucket=BUCKET, Key="in.csv", Body=b"x")
+        job = estimator(
+            session, "aws.py", hyperparameters={"bucket": BUCKET, "wait": ""}, environment=WANTED
+        ).fit(wait=False)
+        assert "waiting" in job.logs(follow=True)
+        os.kill(session.backend.ensure().pid, signal.SIGKILL)
+        client(session, "s3").put_object(Bucket=BUCKET, Key="go-on", Body=b"")
+        job.wait(logs=False)
+        assert found_by(job)["read"] == "x"
 
 
 def test_jobs_in_a_kept_container_have_keys_of_their_own(

@@ -1,13 +1,16 @@
 """Uses S3 from within the job, as on AWS: boto3, s3fs and datasets; then says what else it could reach."""
 
+import contextlib
 import json
 import os
 import socket
 import sys
+import time
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import boto3
+from botocore.exceptions import BotoCoreError, ClientError
 
 
 def reaches(host: str, port: int) -> bool:
@@ -45,6 +48,13 @@ if "--s3fs" in sys.argv:
     loaded = datasets.load_dataset("csv", data_files=f"s3://{bucket}/in.csv")["train"]
     loaded.save_to_disk(f"s3://{bucket}/out/dataset")
     found["rows"] = datasets.load_from_disk(f"s3://{bucket}/out/dataset").num_rows
+if "--wait" in sys.argv:
+    print("waiting", flush=True)
+    seen = False
+    while not seen:
+        time.sleep(0.2)
+        with contextlib.suppress(BotoCoreError, ClientError):  # no server now, or no such object yet
+            seen = bool(boto3.client("s3").head_object(Bucket=bucket, Key="go-on"))
 print(f"FOUND {json.dumps(found)}")  # one write: the toolkit takes several for several lines
 # What the test tries when the job has ended. A real script would be ill-advised to.
 names = ("AccessKeyId", "SecretAccessKey", "SessionToken")
