@@ -128,12 +128,9 @@ def get_attributes(objects: FileObjects, call: Call) -> Answer:
     checksums = s3_checksums.of_object(record.metadata)
     composite = checksums.get(s3_checksums.TYPE_HEADER) == "COMPOSITE"
     # Unlike all other operations, S3 names a composite one without the number of its parts here.
-    plain = (
-        {name: value.rpartition("-")[0] or value for name, value in checksums.items()}
-        if composite
-        else checksums
-    )
-    checksum = s3_checksums.members(plain, shapes["Checksum"])
+    if composite:
+        checksums = {name: value.partition("-")[0] for name, value in checksums.items()}
+    checksum = s3_checksums.members(checksums, shapes["Checksum"])
     available: dict[str, Any] = {
         "ETag": record.etag,
         "Checksum": checksum or None,
@@ -148,10 +145,8 @@ def get_attributes(objects: FileObjects, call: Call) -> Answer:
 def _object_parts(call: Call, parts: Sequence[StoredPart], composite: bool) -> dict[str, Any] | None:
     if not parts:
         return None
-    if not composite:
-        return {
-            "TotalPartsCount": len(parts)
-        }  # S3 lists parts only where the object's checksum is made of theirs
+    if not composite:  # S3 lists parts only where the object's checksum is made of theirs
+        return {"TotalPartsCount": len(parts)}
     marker = int(call.headers.get("x-amz-part-number-marker", "0"))
     limit = min(int(call.headers.get("x-amz-max-parts", str(_MAX_PARTS))), _MAX_PARTS)
     behind = [(number, part) for number, part in enumerate(parts, 1) if number > marker]
