@@ -72,6 +72,36 @@ def test_dynamic_shapes_fallbacks_branches_and_slow_input_are_named(torchrun, tm
     assert "prefetch_size" not in slow["advice"]  # there is no MpDeviceLoader whose size could be raised
 
 
+@pytest.mark.parametrize(
+    ("how", "expected"),
+    [
+        ("cpu", {("device_unused", "step")}),
+        ("unended", {("step_without_end", "step")}),
+        ("apart", {("no_exchange", "step"), ("same_data", "made")}),
+        ("ported", set()),
+    ],
+)
+def test_a_script_that_is_not_ported_is_told_while_it_runs(torchrun, tmp_path, how, expected):
+    """Each with its line, in the log before the script ends, and again in the summary."""
+    launch = torchrun("unported.py", how, WINDTUNNEL_COUNTERS_DIR=str(tmp_path))
+    found = {record["finding"]: record["line"] for record in records(tmp_path, "finding")} if expected else {}
+    assert set(found.items()) == {(kind, line_of("unported.py", mark)) for kind, mark in expected}
+    lines = launch.output.splitlines()
+    ended = next(number for number, line in enumerate(lines) if "loss" in line and "windtunnel" not in line)
+    for line in found.values():
+        assert any(f": {line}: " in said for said in lines[:ended]), launch.output
+        assert len([said for said in lines if f": {line}: " in said]) == 2, launch.output
+
+
+def test_what_a_library_reads_is_said_to_be_its_own(torchrun, tmp_path):
+    """The script's line, the library's file and line, and what to do there: the script has nothing to move."""
+    torchrun("masked.py", workers=1, WINDTUNNEL_COUNTERS_DIR=str(tmp_path))
+    (found,) = {record["line"]: record for record in records(tmp_path, "finding")}.values()
+    assert (found["finding"], found["line"]) == ("host_read", line_of("masked.py", "model"))
+    assert "in transformers/modeling_attn_mask_utils.py:" in found["message"]
+    assert "sdpa" in found["advice"]
+
+
 def test_what_mesh_reduce_sends_is_no_finding(torchrun, tmp_path):
     """Its graphs are torch_xla's own: a payload of another length is nothing that the script could pad."""
     torchrun("reducing.py", WINDTUNNEL_COUNTERS_DIR=str(tmp_path))

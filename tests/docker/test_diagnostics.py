@@ -37,6 +37,19 @@ def test_a_ragged_batch_and_a_value_read_in_the_loop_are_named(session: LocalSes
     assert line_of("made") in job.report().to_text()
 
 
+@pytest.mark.parametrize(
+    ("distribution", "said"),
+    [(None, "nothing ran on a NeuronCore"), (TORCHRUN, "3 steps of an optimizer with all")],
+)
+def test_a_script_that_never_uses_the_device_is_told_in_its_log(
+    session: LocalSession, distribution: dict[str, object] | None, said: str
+) -> None:
+    """With torchrun while it runs, without at its end; and the job's diagnostics do not say that all is well."""
+    job = estimator(session, "unported.py", distribution=distribution).fit(logs=False)
+    assert [line for line in job.logs() if "[windtunnel]" in line and said in line]
+    assert "Nothing was found to change" not in job.diagnostics().to_text()
+
+
 def test_a_model_too_big_for_a_core_fails_with_the_devices_message(session: LocalSession) -> None:
     """5 billion fp32 parameters on two cores, in containers of 4 GiB: no host memory is used up for it."""
     job = estimator(session, "too_late.py", distribution=TORCHRUN, hyperparameters={"how": "big"}).fit(

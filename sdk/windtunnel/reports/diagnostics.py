@@ -155,7 +155,12 @@ def _document(found: Diagnostics) -> Document:
     if found.device_memory:
         sections.append(_memory(found.device_memory))
     count = len(found)
-    headline = (f"{count} to look at, worst first." if count else "Nothing was found to change.",)
+    nothing = (
+        "Nothing was found to change."
+        if found.graphs
+        else "Nothing ran on a NeuronCore: see that the script uses it."
+    )
+    headline = (f"{count} to look at, worst first." if count else nothing,)
     return Document(
         f"Windtunnel diagnostics: {found.job or 'counters'}",
         "what Trainium would tell too late, found on simulated NeuronCores",

@@ -12,8 +12,9 @@ device = torch_xla.device()
 torch.manual_seed(0)
 model = torch.nn.Linear(32, 16, bias=False).to(device)
 optimizer = torch.optim.AdamW(model.parameters())
-data = torch.utils.data.TensorDataset(torch.randn(8 * 4 + 3, 32))
-batches = torch.utils.data.DataLoader(data, batch_size=8)  # line: made
+data = torch.utils.data.TensorDataset(torch.randn(2 * (8 * 4 + 3), 32))
+sampler = torch.utils.data.DistributedSampler(data)
+batches = torch.utils.data.DataLoader(data, batch_size=8, sampler=sampler)  # line: made
 loader = pl.MpDeviceLoader(batches, device)
 logged = []
 for epoch in range(2):

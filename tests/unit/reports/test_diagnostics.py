@@ -108,3 +108,11 @@ def test_counters_of_an_older_simulator_still_work(counters: Any) -> None:
     assert (list(found), found.graphs, found.device_memory, found.available) == ([], (), None, False)
     assert "run it again" in " ".join(found.to_text().split())
     assert "WHAT TO CHANGE" not in report_for_counters(old).to_text()
+
+
+def test_a_job_that_ran_nothing_on_the_device_is_not_told_that_all_is_well(counters: Any) -> None:
+    """No graph was compiled: there was nothing to diagnose."""
+    found: dict[str, Any] = counters()
+    found["graphs"] = {**found["graphs"], "count": 0, "ledger": []}
+    found["diagnostics"] = []
+    assert "Nothing ran on a NeuronCore" in diagnostics_of(found).to_text()

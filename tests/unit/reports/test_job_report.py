@@ -157,6 +157,16 @@ def test_an_instance_without_price_on_aws_says_so() -> None:
     )
 
 
+def test_a_report_names_the_programs_that_it_is_not_of(counters: Any) -> None:
+    """A job that trained, then evaluated: the figures are of the first."""
+    several = counters()
+    programs = [("train.py", 2, 30, 30), ("evaluate.py", 1, 9, 0)]
+    keys = ("script", "world_size", "steps", "training_steps")
+    several["programs"] = [dict(zip(keys, program, strict=True)) for program in programs]
+    said = " ".join(report_for_counters(several).to_text().split())
+    assert "those of train.py (2 cores, 30 training steps); not of evaluate.py (1 core, 9 steps)" in said
+
+
 def test_a_script_that_never_used_the_device_is_told(counters: Any) -> None:
     """train: null shows the measured part and the reason."""
     report = report_for_job(FakeJob(counters(train=None)), FULL)

@@ -116,6 +116,46 @@ def test_instance_groups(tmp_path: Path) -> None:
     ]
 
 
+def test_of_several_programs_the_one_that_trains_is_counted(tmp_path: Path) -> None:
+    """Its cores, graphs and steps, and not the sum with those of what ran before and after it."""
+    other = {**graph("eval", 3.0), "cached": True}
+    end = {"kind": "end", "time": BASE + 60, "rank": 0, "exit": "ok", "peak_device_bytes": 5}
+    alone = {"world_size": 1, "local_world_size": 1}
+    write(
+        tmp_path / "a",
+        0,
+        *[
+            start(0, script="prepare.py", **alone),
+            other,
+            step(9.0, 0, False, graphs={"eval": 1}),
+            {**end, "peak_device_bytes": 99},
+        ],
+        *[start(0, script="train.py"), graph("fwd", 8.0), step(1.0), step(1.0), end],
+        *[start(0, script="evaluate.py", **alone), other, step(1.0, 0, False, graphs={"eval": 1}), end],
+    )
+    write(tmp_path / "a", 1, start(1, script="train.py"), step(1.0), step(1.0), end)
+    found = document(tmp_path, tmp_path / "a")
+    assert (found["cores_used"], found["world_size"]) == (2, 4)
+    assert found["train"]["steps"] == 2
+    assert found["other"] is None
+    assert (found["graphs"]["count"], found["graphs"]["cached"]) == (1, None)
+    assert found["device_memory_peak_bytes"] == 5
+    scripts = [
+        (program["script"], program["steps"], program["training_steps"]) for program in found["programs"]
+    ]
+    assert scripts[0] == ("train.py", 2, 2)
+    assert sorted(scripts[1:]) == [("evaluate.py", 1, 0), ("prepare.py", 1, 0)]
+
+
+def test_a_program_that_began_again_is_one(tmp_path: Path) -> None:
+    """torchrun starts workers anew, and an attempt of the job follows another: the steps add up."""
+    again = (start(0, script="train.py"), graph("fwd", 8.0), step(1.0))
+    write(tmp_path / "a", 0, *again, *again)
+    found = document(tmp_path, tmp_path / "a")
+    assert found["train"]["steps"] == 2
+    assert "programs" not in found
+
+
 def test_two_hosts(tmp_path: Path) -> None:
     """Work is that of one core, samples those of all ranks, and a step's compile time is no step time."""
     one, two = tmp_path / "one", tmp_path / "two"
@@ -311,7 +351,12 @@ def test_what_was_found_is_copied_worst_first(tmp_path: Path) -> None:
 def test_the_fullest_moment_of_any_core_is_the_device_memory(tmp_path: Path) -> None:
     """By use, with the line."""
     write(tmp_path / "one", 0, start(0), {"kind": "memory", "total": 5, "parameters": 5, "line": "a.py:1"})
-    write(tmp_path / "two", 1, {"kind": "memory", "total": 9, "parameters": 4, "temporaries": 5, "limit": 16})
+    write(
+        tmp_path / "two",
+        1,
+        start(1),
+        {"kind": "memory", "total": 9, "parameters": 4, "temporaries": 5, "limit": 16},
+    )
     memory = document(tmp_path, tmp_path / "one", tmp_path / "two")["device_memory"]
     assert (memory["total"], memory["parameters"], memory["temporaries"], memory["limit"]) == (9, 4, 5, 16)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -57,6 +58,7 @@ def start(me: Identity, current: Settings) -> dict[str, Any]:
 
     return {
         "kind": "start",
+        "script": Path(sys.argv[0]).name,
         "rank": me.rank,
         "local_rank": me.local_rank,
         "world_size": me.world_size,

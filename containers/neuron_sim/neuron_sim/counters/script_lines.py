@@ -8,6 +8,7 @@ from pathlib import Path
 from types import FrameType
 
 _OURS = str(Path(__file__).resolve().parents[1])
+_TORCH = tuple(str(Path(sysconfig.get_path("purelib"), name)) + "/" for name in ("torch", "torch_xla"))
 _LIBRARIES = tuple(
     {
         sysconfig.get_path("stdlib"),
@@ -29,6 +30,18 @@ def calling_line() -> str:
             return f"{Path(filename).name}:{frame.f_lineno}"
         frame = frame.f_back
     return "?"
+
+
+def calling_library() -> str:
+    """``transformers/modeling_utils.py:88``: the library but torch that was innermost; ``""``: the script itself."""
+    frame: FrameType | None = sys._getframe(1)
+    packages = sysconfig.get_path("purelib") + "/"
+    while frame is not None and not is_users(frame.f_code.co_filename):
+        filename = frame.f_code.co_filename
+        if filename.startswith(packages) and not filename.startswith((*_TORCH, _OURS)):
+            return f"{filename.removeprefix(packages)}:{frame.f_lineno}"
+        frame = frame.f_back
+    return ""
 
 
 def is_users(filename: str) -> bool:

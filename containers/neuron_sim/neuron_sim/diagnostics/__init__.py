@@ -5,6 +5,9 @@ findings     what was found, each once a line; its order and its words in the lo
 advice       messages and what to do (pure)
 recompiles   decides from graphs and batches which recompilations are worth a warning (pure)
 host_reads   `.item()`, `print(tensor)`, `if tensor:`, `.cpu()`: which line, how often
+host_training  a model that trains on the CPU
+same_data    the cores of a host that train on the same batches
 loaders      which loader made a batch, on which line
+log          how the simulator speaks in the job's log
 batch_sizes  how large a loader's batches are (pure)
 """

@@ -61,22 +61,94 @@ def recompiles(reason: Reason, source: str, count: int, seconds: float, steps: i
     )
 
 
-def host_read(line: str, how: Sequence[str], count: int, seconds: float, steps: int, pending: int) -> Finding:
-    """A value fetched from the device in the loop."""
+def host_read(
+    line: str, how: Sequence[str], count: int, seconds: float, steps: int, pending: int, library: str = ""
+) -> Finding:
+    """A value fetched from the device in the loop. ``library``: where, if not on the script's own line."""
     cut = (
         f" It cut the step into separate graphs {pending} times, each compiled and run on its own."
         if pending
         else ""
     )
+    inside = f" (in {library})" if library else ""
     return Finding(
         "host_read",
         "warning",
         line,
-        f"{' and '.join(how)} on a device tensor in the loop: {count} times in {steps} steps, "
+        f"{' and '.join(how)} on a device tensor in the loop{inside}: {count} times in {steps} steps, "
         f"{seconds:.2f} s waited here. The host stops until the device has finished.{cut}",
-        "Do it in xm.add_step_closure(fn, args=(tensor,)), or only every N steps; keep sums on the device.",
+        _library_advice(library)
+        or "Do it in xm.add_step_closure(fn, args=(tensor,)), or only every N steps; keep sums on the device.",
         count,
         seconds,
+    )
+
+
+def _library_advice(library: str) -> str:
+    package, _, file = library.partition("/")
+    if not library:
+        return ""
+    if package == "transformers" and "mask" in file:
+        return (
+            "transformers looks whether the attention mask is all ones, which helps on GPUs: train with transformers "
+            "4.48, which leaves that out on XLA (unless attn_implementation='sdpa' asks for it), or pass no "
+            "attention_mask where no batch is padded."
+        )
+    return f"{package} does it, not the script: look for an argument of {package} that leaves it out."
+
+
+def device_unused(line: str, steps: int) -> Finding:
+    """The model trains on the host's CPU."""
+    return Finding(
+        "device_unused",
+        "error",
+        line,
+        f"{steps} steps of an optimizer with all parameters on the CPU: the NeuronCores idle, and trn1 would bill "
+        "them.",
+        "Put the model on the device (model.to(torch_xla.device()), with import torch_xla) and its batches through "
+        "torch_xla.distributed.parallel_loader.MpDeviceLoader(loader, device).",
+        steps,
+    )
+
+
+def step_without_end(line: str, steps: int) -> Finding:
+    """Nothing ends a step, so nothing is computed."""
+    return Finding(
+        "step_without_end",
+        "error",
+        line,
+        f"{steps} steps of an optimizer and no end of a step: all that they do is one graph, which grows "
+        "until something ends it or memory is full, and which neuronx-cc would compile whole.",
+        "Iterate over pl.MpDeviceLoader(loader, device), which ends a step with each batch, or call torch_xla.sync() "
+        "(before 2.7 xm.mark_step()) after the optimizer's step.",
+        steps,
+    )
+
+
+def no_exchange(line: str, steps: int, cores: int) -> Finding:
+    """Each core trains a model of its own."""
+    return Finding(
+        "no_exchange",
+        "warning",
+        line,
+        f"{steps} training steps on {cores} cores and no exchange of gradients: each core trains a model of its own.",
+        "Call xm.optimizer_step(optimizer) instead of optimizer.step(), or wrap the model: "
+        "DistributedDataParallel(model, gradient_as_bucket_view=True).",
+        steps,
+    )
+
+
+def same_data(line: str, others: Sequence[int], batches: int) -> Finding:
+    """Cores do the same work."""
+    ranks = f"rank {others[0]}" if len(others) == 1 else f"{len(others)} other ranks"
+    return Finding(
+        "same_data",
+        "warning",
+        line,
+        f"{ranks} got the same first {batches} batches as rank 0: more cores train no faster, unless they share one "
+        "model's layers (tensor parallelism).",
+        "Give the DataLoader sampler=DistributedSampler(dataset, num_replicas=xr.world_size(), "
+        "rank=xr.global_ordinal()), and each epoch call its set_epoch(epoch).",
     )
 
 

@@ -18,6 +18,8 @@ class Loader:
     latest: int = 0
     reads_ahead: bool = False
     """Whether it is one of torch_xla's, or within one."""
+    first: list[int] = field(default_factory=list)
+    """Digests of its first batches: see `same_data`."""
 
     def came(self, size: int, iterated_at: str) -> None:
         """Count a batch of ``size`` samples."""

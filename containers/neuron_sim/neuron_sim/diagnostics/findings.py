@@ -37,6 +37,11 @@ class Finding:
         """Findings with the same key are the same, seen again."""
         return self.kind, self.line, self.cause
 
+    @property
+    def text(self) -> str:
+        """As said in the job's log."""
+        return f"{self.severity}: {self.line}: {self.message} {self.advice}"
+
     def record(self) -> dict[str, Any]:
         """As written into the counters."""
         return {
@@ -67,8 +72,13 @@ class Findings:
         self._found: dict[tuple[str, str, str], Finding] = {}
         self._said: set[tuple[str, str, str]] = set()
 
-    def note(self, finding: Finding) -> None:
-        """Take in a finding; a later one of the same key replaces the first. Each is said once in the log."""
+    def note(self, finding: Finding, *, said: bool = False) -> None:
+        """Take in a finding; a later one of the same key replaces the first. Each is said once in the log.
+
+        ``said``: it has been said already.
+        """
+        if said:
+            self._said.add(finding.key)
         if finding.key not in self._found:
             if len(self._found) >= _MOST_KEPT:
                 return
@@ -77,7 +87,7 @@ class Findings:
         if finding.severity == "note" or finding.key in self._said or len(self._said) >= _MOST_AT_ONCE:
             return
         self._said.add(finding.key)
-        self._say(f"{finding.severity}: {finding.line}: {finding.message} {finding.advice}")
+        self._say(finding.text)
 
     def ranked(self) -> list[Finding]:
         """All, worst first."""
@@ -94,6 +104,6 @@ class Findings:
             f"what trn1 would tell you too late, worst first ({len(ranked)} found; simulated NeuronCores):"
         )
         for number, finding in enumerate(ranked[:_MOST_AT_END], 1):
-            self._say(f"{number:2d}. {finding.severity}: {finding.line}: {finding.message} {finding.advice}")
+            self._say(f"{number:2d}. {finding.text}")
         if len(ranked) > _MOST_AT_END:
             self._say(f"    and {len(ranked) - _MOST_AT_END} more: job.diagnostics()")

@@ -29,6 +29,8 @@ class Line:
     steps: int = 0
     pending: int = 0
     latest_step: int = -1
+    library: str = ""
+    """Where it was read, if a library did it that the line calls: see `script_lines.calling_library`."""
 
 
 class HostReads:
@@ -83,7 +85,7 @@ class HostReads:
         where = script_lines.calling_line()
         line = self.lines.get(where)
         if line is None:
-            line = self.lines[where] = Line(first_step=self.step)
+            line = self.lines[where] = Line(first_step=self.step, library=script_lines.calling_library())
         line.how[how] = None
         line.count += 1
         line.seconds += seconds

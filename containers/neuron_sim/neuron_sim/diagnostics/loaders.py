@@ -11,6 +11,7 @@ from typing import Any
 
 from neuron_sim.counters import script_lines, script_time
 from neuron_sim.counters.batches import samples_of
+from neuron_sim.diagnostics import same_data
 from neuron_sim.diagnostics.batch_sizes import Loader
 
 _INNER = ("_cpu_loader", "_loader", "dataloader", "base_dataloader")
@@ -77,14 +78,18 @@ class Loaders:
 
         @functools.wraps(advance)
         def timed_next(iterator: Any) -> Any:
-            if threading.current_thread() is not threading.main_thread():
-                # MpDeviceLoader's own thread reads ahead: nobody waits for this.
-                return advance(iterator)
+            record = self._came_from.get(iterator)
+            # In MpDeviceLoader's own thread, which reads ahead, nobody waits for this.
+            is_waited_for = threading.current_thread() is threading.main_thread()
             started = time.perf_counter()
             batch = advance(iterator)
-            self._waited_s += time.perf_counter() - started
-            if (record := self._came_from.get(iterator)) is not None:
-                self._note(record, samples_of(batch))
+            if is_waited_for:
+                self._waited_s += time.perf_counter() - started
+            if record is not None:
+                if len(record.first) < same_data.FIRST:
+                    record.first.append(same_data.digest(batch))
+                if is_waited_for:
+                    self._note(record, samples_of(batch))
             return batch
 
         return timed_next

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import functools
-import sys
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import _XLAC
 import torch_xla
 
 from neuron_sim import settings
-from neuron_sim.counters import recorder
+from neuron_sim.counters import recorder, script_lines
 from neuron_sim.counters.graphs import Graph
-from neuron_sim.diagnostics import advice
+from neuron_sim.diagnostics import advice, log, same_data
 from neuron_sim.diagnostics.findings import Finding, Findings
 from neuron_sim.diagnostics.host_reads import HostReads, Line
+from neuron_sim.diagnostics.host_training import training as host_training
 from neuron_sim.diagnostics.loaders import Loaders
 from neuron_sim.diagnostics.recompiles import Recompilations
+from neuron_sim.diagnostics.same_data import SameData
 
 _ITEM = "aten::_local_scalar_dense"
 """`.item()`'s own counter: no operation that XLA lacks."""
@@ -26,6 +28,10 @@ _LOOP_STEPS = 3
 """In so many steps a line must read from the device to be one of the loop's."""
 _LOOP_SHARE = 0.5
 """Of the steps since its first reading. Reading at every tenth step is what the documentation advises."""
+_TRAINING_STEPS = 3
+"""After so many, what each of them lacked is no accident."""
+_UNENDED_STEPS = 10
+"""An optimizer's steps without an end of a step: some algorithms make a few (a critic's five)."""
 _INPUT_STEPS = 5
 _INPUT_SHARE = 0.2
 _INPUT_SECONDS = 0.5
@@ -34,8 +40,10 @@ _INPUT_SECONDS = 0.5
 class Watch(recorder.Listener):
     """Told of loaders and readings as the table of hooks says, and of all else by the recorder."""
 
-    def __init__(self) -> None:
-        """Nothing has been seen."""
+    def __init__(self, counters_dir: Path | None) -> None:
+        """Nothing has been seen. ``counters_dir``: a folder that the cores of this host share."""
+        self._shared = counters_dir
+        host_training.watch()
         self.loaders = Loaders()
         self.reads = HostReads()
         self._away = False
@@ -47,13 +55,30 @@ class Watch(recorder.Listener):
 
     def begin(self) -> None:
         """Forget all: this process has learned its rank only now, or is the child of one that watched."""
-        self.findings = Findings(recorder.counting.write, _say)
+        self.findings = Findings(recorder.counting.write, log.say)
         self.reads.forget()
         self._recompiles = Recompilations()
         self._fallback_lines: dict[str, str] = {}
         self._steady_steps = 0
         self._steady_s = 0.0
         self._waited_s = 0.0
+        self._optimized: Counter[int] = Counter()
+        self._optimizer_line = "?"
+        self._trained_steps = 0
+        self._has_exchanged = False
+        self._same_data = SameData(self._shared, settings.identity().rank)
+
+    def optimized(self, optimizer: Any, *_: Any) -> None:
+        """An optimizer has made a step, on whichever core."""
+        if self.loaders.latest is not None:
+            self._same_data.leave(self.loaders.latest.first)
+        if settings.identity().local_rank != 0 or host_training.finding() is not None:
+            return
+        self._optimized[id(optimizer)] += 1
+        if self._optimized[id(optimizer)] == 1:
+            self._optimizer_line = script_lines.calling_line()
+        elif self._optimized[id(optimizer)] == _UNENDED_STEPS:
+            self.findings.note(advice.step_without_end(self._optimizer_line, _UNENDED_STEPS))
 
     def around_rendezvous(self, exchange: Callable[..., Any]) -> Callable[..., Any]:
         """Around torch_xla's exchange of bytes between ranks, below `xm.mesh_reduce`.
@@ -89,10 +114,13 @@ class Watch(recorder.Listener):
         self._note_fallbacks(accessed)
         self._note_reads(accessed)
         self._note_input(record)
+        self._note_training(record)
 
     def close(self) -> None:
         """The script has ended: the final figures, and the summary."""
         self._note_fallbacks(Counter())
+        if (unused := host_training.finding()) is not None:
+            self.findings.note(unused, said=True)
         for line, read in self.reads.lines.items():
             self._judge_read(line, read)
         for op, line in self._fallback_lines.items():
@@ -112,7 +140,9 @@ class Watch(recorder.Listener):
         if read.steps < _LOOP_STEPS or read.steps < _LOOP_SHARE * passed:
             return
         self.findings.note(
-            advice.host_read(line, list(read.how), read.count, read.seconds, passed, read.pending)
+            advice.host_read(
+                line, list(read.how), read.count, read.seconds, passed, read.pending, read.library
+            )
         )
 
     def _note_fallbacks(self, accessed: Counter[str]) -> None:
@@ -127,6 +157,23 @@ class Watch(recorder.Listener):
         for op in new:
             self._fallback_lines[op] = line = ", ".join(lines[:2]) or "?"
             self.findings.note(advice.cpu_fallback(op, line, _counter(op)))
+
+    def _note_training(self, record: dict[str, Any]) -> None:
+        """What several cores need in order to train one model: other data each, and one sum of gradients."""
+        self._has_exchanged = self._has_exchanged or bool(record["collectives"])
+        if not self._optimized:
+            return
+        self._optimized.clear()
+        self._trained_steps += 1
+        cores = settings.identity().world_size
+        if cores == 1 or self._trained_steps < _TRAINING_STEPS:
+            return
+        if not self._has_exchanged:
+            self.findings.note(advice.no_exchange(self._optimizer_line, self._trained_steps, cores))
+        loader = self.loaders.latest
+        if loader is not None and (others := self._same_data.others()):
+            line = loader.made_at if loader.made_at != "?" else loader.iterated_at
+            self.findings.note(advice.same_data(line, others, same_data.FIRST))
 
     def _note_input(self, record: dict[str, Any]) -> None:
         """Steps that compile are left out: the loader fills its queue meanwhile."""
@@ -147,11 +194,3 @@ class Watch(recorder.Listener):
 
 def _counter(name: str) -> int:
     return int(_XLAC._xla_counter_value(name) or 0)
-
-
-def _say(text: str) -> None:
-    """Into the job's log, at once and whole; of several hosts the first one speaks."""
-    if settings.identity().rank != 0:
-        return
-    sys.stdout.write(f"[windtunnel] {text}\n")
-    sys.stdout.flush()

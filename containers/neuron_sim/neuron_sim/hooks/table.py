@@ -58,7 +58,7 @@ def become_core(current: Settings) -> None:
     malloc.share()
     memory_by_use.freeze()
     counting = recorder.start(current)
-    watch = Watch()
+    watch = Watch(current.counters_dir)
     guard = memory.Guard(current.instance, watch.note)
     publisher = Publisher(current.cores_dir, guard.usage)
     event_file = EventFile(current)
@@ -109,7 +109,8 @@ def _training(on: Parts) -> Iterator[Hook]:
     yield Hook("torch.autograd:backward", around=(on.recorder.around_backward,))
     optimizer = "torch.optim.optimizer:register_optimizer_step"
     yield Hook(f"{optimizer}_pre_hook", told=(stochastic_rounding.before_step, memory_by_use.know))
-    yield Hook(f"{optimizer}_post_hook", told=(on.recorder.optimized, stochastic_rounding.after_step))
+    stepped = (on.recorder.optimized, stochastic_rounding.after_step, on.watch.optimized)
+    yield Hook(f"{optimizer}_post_hook", told=stepped)
 
 
 def _input(on: Parts) -> Iterator[Hook]:

@@ -22,6 +22,7 @@ from pathlib import Path
 from types import FrameType, ModuleType, TracebackType
 from typing import Any
 
+from neuron_sim.diagnostics.host_training import training as host_training
 from neuron_sim.hooks import activation
 from neuron_sim.launcher import fresh, preload
 
@@ -47,6 +48,7 @@ def run(script: str, *arguments: str) -> None:
         lifetime.join()
 
     _like_a_new_process()
+    host_training.watch()
     termination = _Termination()
     process = os.getpid()
     preload.until_imported(become_core)

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import statistics
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import chain
 from pathlib import Path
 
-from windtunnel.priceperf.workload.counters import Counters, InstanceGroup, Seconds, Steps
+from windtunnel.priceperf.workload.counters import Counters, InstanceGroup, Program, Seconds, Steps
 from windtunnel_local.service.ground.billed_time import running_time
 from windtunnel_local.service.ground.job import Job
 from windtunnel_local.service.observed import diagnosing, working
@@ -35,9 +35,11 @@ class ContainerTimes:
 
 @dataclass(frozen=True)
 class RankCounters:
-    """The records of one worker."""
+    """The records of one worker of one program."""
 
     rank: int
+    program: tuple[str | None, int] = (None, 0)
+    """The script's name and its world size: the same after a restart, on each host and in each attempt."""
     starts: Sequence[Record] = field(default=())
     graphs: Mapping[str, Record] = field(default_factory=dict)
     steps: Sequence[Record] = field(default=())
@@ -48,7 +50,7 @@ class RankCounters:
 
 
 def read_counters(*directories: Path) -> list[RankCounters]:
-    """All ``rank-*.jsonl`` of one host, by rank. A folder that is not there holds none.
+    """All ``rank-*.jsonl`` of one host, by rank and program. A folder that is not there holds none.
 
     ``directories``: one for each attempt of the job, in order; a rank's records of all are one.
     """
@@ -58,11 +60,11 @@ def read_counters(*directories: Path) -> list[RankCounters]:
             rank = path.stem.removeprefix("rank-")
             if rank.isdecimal() and path.is_file() and not path.is_symlink():
                 found.setdefault(int(rank), []).append(path)
-    return [_rank_counters(rank, found[rank]) for rank in sorted(found)]
+    return [counters for rank in sorted(found) for counters in _programs_of(rank, found[rank])]
 
 
 def measure(job: Job, ranks: Sequence[RankCounters], times: ContainerTimes, now: datetime) -> Counters:
-    """The document. ``train`` and ``other`` are None when no step ran on the device.
+    """The document, of the program that trains. ``train`` and ``other`` are None when no step ran on the device.
 
     Args:
         job: in the state Uploading.
@@ -70,7 +72,10 @@ def measure(job: Job, ranks: Sequence[RankCounters], times: ContainerTimes, now:
         times: of the containers.
         now: the end of what ``seconds.training_total`` counts.
     """
-    counting = min((r for r in ranks if r.steps), key=lambda r: r.rank, default=None)
+    programs = _longest_training_first(ranks)
+    everything, ranks = ranks, [r for r in ranks if programs and r.program == programs[0].program]
+    ran = [program for program in programs if program.steps]
+    counting = ran[0] if ran else None
     start = _first_start(ranks)
     world_size = count(start, "world_size") or None
     steps = with_their_batches(counting.steps) if counting else []
@@ -95,8 +100,32 @@ def measure(job: Job, ranks: Sequence[RankCounters], times: ContainerTimes, now:
         device_memory_peak_bytes=max(peaks, default=0) or None,
         device_memory=diagnosing.device_memory(record for r in ranks for record in r.memory),
         # The first cores of all hosts find the same: the lowest rank's figures come last, and hold.
-        diagnostics=diagnosing.findings(record for r in reversed(ranks) for record in r.findings),
-        seconds=_seconds(job, ranks, times, now),
+        diagnostics=diagnosing.findings(record for r in reversed(everything) for record in r.findings),
+        seconds=_seconds(job, everything, times, now),
+        programs=tuple(map(_program, ran)) if len(ran) > 1 else None,
+    )
+
+
+def _longest_training_first(ranks: Sequence[RankCounters]) -> list[RankCounters]:
+    """Of each program the lowest rank that ran a step, or the lowest one."""
+    first: dict[tuple[str | None, int], RankCounters] = {}
+    for counters in sorted(ranks, key=lambda r: (not r.steps, r.rank)):
+        first.setdefault(counters.program, counters)
+
+    def trained(counters: RankCounters) -> tuple[float, int]:
+        training = (number(step, "seconds") for step in counters.steps if step.get("optimizer"))
+        return sum(training), len(counters.steps)
+
+    return sorted(first.values(), key=trained, reverse=True)
+
+
+def _program(counters: RankCounters) -> Program:
+    script, world_size = counters.program
+    return Program(
+        script=script,
+        world_size=world_size or None,
+        steps=len(counters.steps),
+        training_steps=sum(bool(step.get("optimizer")) for step in counters.steps),
     )
 
 
@@ -224,8 +253,19 @@ def _seconds(job: Job, ranks: Iterable[RankCounters], times: ContainerTimes, now
     )
 
 
-def _rank_counters(rank: int, paths: Sequence[Path]) -> RankCounters:
-    """Sort the files' records by kind. A graph that was compiled again counts its time again."""
+def _programs_of(rank: int, paths: Sequence[Path]) -> Iterator[RankCounters]:
+    """The files' records by program: each of its processes begins with a record of its own."""
+    found: dict[tuple[str | None, int], list[Record]] = {}
+    program: tuple[str | None, int] = (None, 0)
+    for record in chain.from_iterable(map(records, paths)):
+        if record.get("kind") == "start":
+            program = text(record, "script"), count(record, "world_size")
+        found.setdefault(program, []).append(record)
+    return (_rank_counters(rank, program, found[program]) for program in found)
+
+
+def _rank_counters(rank: int, program: tuple[str | None, int], found: Sequence[Record]) -> RankCounters:
+    """Sort records by kind. A graph that was compiled again counts its time again."""
     starts: list[Record] = []
     steps: list[Record] = []
     ends: list[Record] = []
@@ -233,7 +273,7 @@ def _rank_counters(rank: int, paths: Sequence[Path]) -> RankCounters:
     findings: list[Record] = []
     parameters: list[Record] = []
     graphs: dict[str, Record] = {}
-    for record in chain.from_iterable(map(records, paths)):
+    for record in found:
         match record.get("kind"):
             case "start":
                 starts.append(record)
@@ -257,4 +297,4 @@ def _rank_counters(rank: int, paths: Sequence[Path]) -> RankCounters:
                 graphs[name] = {**record, **kept, "compile_seconds": compiled + before}
             case _:
                 pass  # a kind of a later simulator
-    return RankCounters(rank, starts, graphs, steps, ends, memory, findings, parameters)
+    return RankCounters(rank, program, starts, graphs, steps, ends, memory, findings, parameters)

@@ -215,6 +215,16 @@ class Seconds:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Program:
+    """A script that a job ran on the device, among others. Steps: of its first core."""
+
+    script: Shown[str | None] = None
+    world_size: Shown[int | None] = None
+    steps: Shown[int] = 0
+    training_steps: Shown[int] = 0
+
+
+@dataclass(frozen=True, kw_only=True)
 class InstanceGroup:
     """Of a job on instances of several types."""
 
@@ -234,7 +244,10 @@ class Spot:
 
 @dataclass(frozen=True, kw_only=True)
 class Counters:
-    """A job's counters.json. ``train``, ``other``: None where no such step ran on the device."""
+    """A job's counters.json. ``train``, ``other``: None where no such step ran on the device.
+
+    ``programs``: of a job that ran several; all else is of the first, which trained for longest.
+    """
 
     job: Shown[str | None] = None
     instance_type: str
@@ -254,6 +267,7 @@ class Counters:
     device_memory: Shown[DeviceMemory | None] = None
     diagnostics: Shown[tuple[Diagnostic, ...] | None] = None
     seconds: Shown[Seconds] = field(default_factory=Seconds)
+    programs: Shown[tuple[Program, ...] | None] = None
     attempts: Shown[int | None] = None
     spot: Shown[Spot | None] = None
 
@@ -273,5 +287,5 @@ class Counters:
     def to_dict(self) -> dict[str, Any]:
         """The object for a ``counters.json``. What only some jobs have is left out for the others."""
         found = {"schema": SCHEMA, **asdict(self)}
-        some = ("instance_groups", "attempts", "spot")
+        some = ("instance_groups", "programs", "attempts", "spot")
         return {key: value for key, value in found.items() if key not in some or value is not None}

@@ -71,6 +71,7 @@ def _counted(counters: Counters) -> dict[str, Any]:
         "instance_count": counters.instance_count,
         "instance_groups": [group for group in groups if all(group.values())] or None,
         "instance_cores": counters.instance_cores,
+        "programs": [asdict(program) for program in counters.programs or ()] or None,
         "cores_used": counters.cores_used,
         "local_cores": counters.local_cores,
         "training_seconds": counters.seconds.training_total,
@@ -120,6 +121,12 @@ def section(facts: Mapping[str, Any]) -> Section:
             f"Managed spot training is simulated: billable seconds assume that spot capacity saves "
             f"{fmt.percent(discount)} of the on-demand price."
         )
+    if facts.get("programs"):
+        first, *others = map(_program, facts["programs"])
+        notes.append(
+            f"The job ran {len(others) + 1} programs. Steps, graphs and all that is modelled are those of {first}; "
+            f"not of {', '.join(others)}."
+        )
     if not local:
         notes.append(
             "The job ran on AWS and left no counters of steps and graphs: what was billed is all there is."
@@ -131,6 +138,14 @@ def section(facts: Mapping[str, Any]) -> Section:
         rows=tuple(rows),
         notes=tuple(notes),
     )
+
+
+def _program(found: Mapping[str, Any]) -> str:
+    """``train.py (2 cores, 120 training steps)``."""
+    cores, steps = found["world_size"], found["training_steps"] or found["steps"]
+    many = f"{cores or '?'} {'core' if cores == 1 else 'cores'}"
+    kind = "training step" if found["training_steps"] else "step"
+    return f"{found['script'] or 'a program'} ({many}, {steps:,} {kind}{'' if steps == 1 else 's'})"
 
 
 def bill(facts: Mapping[str, Any], prices: PriceBook) -> Section | None:

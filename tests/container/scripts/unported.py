@@ -1,0 +1,32 @@
+"""A port that has not got far: on the CPU, or without an end of a step, or with each core on its own."""
+
+import sys
+
+import torch
+from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
+
+how = sys.argv[1]
+torch.manual_seed(0)
+if how != "cpu":
+    import torch_xla
+    import torch_xla.core.xla_model as xm
+    import torch_xla.distributed.parallel_loader as pl
+    import torch_xla.runtime as xr
+
+device = "cpu" if how == "cpu" else torch_xla.device()
+model = torch.nn.Linear(8, 1).to(device)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+dataset = TensorDataset(torch.randn(96, 8), torch.randn(96, 1))
+sampler = DistributedSampler(dataset, xr.world_size(), xr.global_ordinal()) if how == "ported" else None
+loader = DataLoader(dataset, batch_size=4, sampler=sampler)  # line: made
+if how in ("apart", "ported"):
+    loader = pl.MpDeviceLoader(loader, device)
+for features, labels in loader:
+    optimizer.zero_grad()
+    loss = torch.nn.functional.mse_loss(model(features.to(device)), labels.to(device))
+    loss.backward()
+    if how == "ported":
+        xm.optimizer_step(optimizer)
+    else:
+        optimizer.step()  # line: step
+print("loss", float(loss))
