@@ -11,11 +11,13 @@ from windtunnel_local.api import Api, Services, cloudwatch, iam, logs, sagemaker
 from windtunnel_local.api.dispatch import local_hosts
 from windtunnel_local.api.s3 import S3
 from windtunnel_local.api.sigv4 import Verifier
+from windtunnel_local.api_socket import api_socket
 from windtunnel_local.credentials import Credentials
 from windtunnel_local.objects import FileObjects
 from windtunnel_local.runner import runner_kind
 from windtunnel_local.runner.sources import containers_folder, image_contents
 from windtunnel_local.service.ground.config import ServiceConfig
+from windtunnel_local.service.ground.containers import Forward
 from windtunnel_local.service.ground.ports import Clock, Runner
 from windtunnel_local.service.observed.cloudwatch_metrics import MetricsService
 from windtunnel_local.service.observed.logs import LogsService
@@ -87,6 +89,8 @@ def build(
         user=f"{os.getuid()}:{os.getgid()}",
         memory_cap_bytes=int(settings.memory_gib * 2**30) if settings.memory_gib else _spare_memory_bytes(),
         stop_grace_s=settings.stop_grace_s,
+        api=Forward(port, str(api_socket(settings.home))),
+        aws_in_jobs=settings.aws_in_jobs,
         strict_requirements=settings.strict_requirements,
         max_cores=settings.max_cores or max(_LEAST_CORES, _CORES_A_PROCESSOR * (os.cpu_count() or 1)),
         max_memory_bytes=int(settings.max_memory_gib * 2**30)
@@ -98,20 +102,19 @@ def build(
         spot_after=settings.spot.after,
         spot_discount=settings.spot.discount,
     )
-    jobs = TrainingJobService(store, runner, objects, clock, config)
+    secret = credentials.secret_access_key
+    jobs = TrainingJobService(store, runner, objects, clock, config, sts.keys_of_jobs(secret))
     services = Services(
         rpc={
             "sagemaker": sagemaker.operations(jobs),
             "logs": logs.operations(LogsService(store, config)),
             "monitoring": cloudwatch.operations(MetricsService(store)),
-            "sts": sts.operations(
-                credentials.account_id, credentials.access_key_id, credentials.secret_access_key, clock.now
-            ),
+            "sts": sts.operations(credentials.account_id, credentials.access_key_id, secret, clock.now),
             "iam": iam.operations(credentials.account_id),
         },
         s3=S3(objects, credentials.account_id, credentials.region),
     )
-    verifier = Verifier(credentials.access_key_id, credentials.secret_access_key, clock.now)
+    verifier = Verifier(credentials.access_key_id, secret, clock.now, jobs.goes_on)
     health = {"version": version(), "pid": os.getpid()}
     return Application(Api(services, verifier, local_hosts(port), health), jobs, store, objects, runner)
 

@@ -11,6 +11,7 @@ import threading
 
 from windtunnel_local import app
 from windtunnel_local.api import codec
+from windtunnel_local.api_socket import api_socket, listen_at
 from windtunnel_local.credentials import load_or_create
 from windtunnel_local.doctor import examine
 from windtunnel_local.home import AlreadyRunning, Home
@@ -44,6 +45,7 @@ def _serve(settings: Settings, home: Home) -> None:
     credentials = load_or_create(home.path / "credentials.json")
     socket = listen_for(home.path, settings.port)
     port = socket.getsockname()[1]
+    for_jobs = listen_at(api_socket(home.path))
     application = app.build(settings, credentials, port)
     endpoint = f"http://127.0.0.1:{port}"
 
@@ -57,12 +59,15 @@ def _serve(settings: Settings, home: Home) -> None:
 
     try:
         application.jobs.resume()
-        Server(application.api, is_idle=is_idle, accepting=accepting, leaving=home.remove_note).run([socket])
+        Server(application.api, is_idle=is_idle, accepting=accepting, leaving=home.remove_note).run(
+            [socket, for_jobs]
+        )
     finally:
         home.remove_note()
         application.close()
         application.runner.close()
         socket.close()
+        for_jobs.close()
 
 
 def _settle_in(application: app.Application) -> None:

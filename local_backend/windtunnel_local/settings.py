@@ -6,6 +6,7 @@
     WINDTUNNEL_IDLE_SECONDS        leave after so long without a job or a request (900)
     WINDTUNNEL_IMAGE               the training image's tag (windtunnel-training:<version>)
     WINDTUNNEL_MEMORY_GIB          most memory of one container (the instance's, at most 90 % of this machine's)
+    WINDTUNNEL_AWS_IN_JOBS         1: a job's code reaches this backend as its AWS, with keys of its role (0)
     WINDTUNNEL_STRICT_REQUIREMENTS  1: a job's requirements.txt is installed as it is, or the job fails (0)
     WINDTUNNEL_STOP_GRACE_SECONDS  from SIGTERM to SIGKILL (120)
     WINDTUNNEL_MAX_CORES           most simulated cores of all jobs at once (4 a processor, at least 8)
@@ -62,6 +63,7 @@ class Settings:
     idle_s: float = _DEFAULT_IDLE_S
     memory_gib: float | None = None
     stop_grace_s: float = _DEFAULT_STOP_GRACE_S
+    aws_in_jobs: bool = False
     strict_requirements: bool = False
     max_cores: int | None = None
     max_memory_gib: float | None = None
@@ -85,6 +87,7 @@ def from_environment(environment: Mapping[str, str]) -> Settings:
         idle_s=given.number("WINDTUNNEL_IDLE_SECONDS", _DEFAULT_IDLE_S),
         memory_gib=given.number("WINDTUNNEL_MEMORY_GIB", 0) or None,
         stop_grace_s=given.number("WINDTUNNEL_STOP_GRACE_SECONDS", _DEFAULT_STOP_GRACE_S),
+        aws_in_jobs=given.choice("WINDTUNNEL_AWS_IN_JOBS", "0", "1") == "1",
         strict_requirements=given.choice("WINDTUNNEL_STRICT_REQUIREMENTS", "0", "1") == "1",
         max_cores=int(given.number("WINDTUNNEL_MAX_CORES", 0)) or None,
         max_memory_gib=given.number("WINDTUNNEL_MAX_MEMORY_GIB", 0) or None,

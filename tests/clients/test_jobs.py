@@ -65,6 +65,31 @@ def test_sagemaker_v3(place: MakePlace) -> None:
     assert re.search(r"s3://windtunnel-us-east-1-0{12}/from-v3/from-v3-\d+/output/model.tar.gz\n$", output)
 
 
+def test_huggingface_of_sagemaker_v2(place: MakePlace) -> None:
+    """By its image's name; without it, the SDK itself refuses trn1."""
+    here = place("sagemaker_v2")
+    job = here.run("python", "with_huggingface_of_sagemaker_v2.py").split()[-1]
+    assert "epoch=1 samples=3" in here.run("windtunnel", "logs", "-f", job)
+    without = "\n".join(
+        line.replace("py_version", "transformers_version='4.46.1', pytorch_version='2.3.0', py_version")
+        for line in (here.work / "with_huggingface_of_sagemaker_v2.py").read_text().splitlines()
+        if "image_uri=" not in line and "transformers4" not in line
+    )
+    code, output = here.started("python", "-c", without).ended()
+    assert (code, "Unsupported processor: trn" in output) == (1, True)
+
+
+@pytest.mark.parametrize("client", ["sagemaker_v2", "sagemaker_v3"])
+def test_remote_functions(place: MakePlace, client: str) -> None:
+    """@remote: the function runs as a job, which fetches it from S3 and stores there what it returns."""
+    scripts = {
+        "sagemaker_v2": "with_remote_of_sagemaker_v2.py",
+        "sagemaker_v3": "with_remote_of_sagemaker_v3.py",
+    }
+    output = place(client).run("python", scripts[client])
+    assert output.endswith("3 epochs on xla: 3\n")
+
+
 def test_the_tuner_of_sagemaker_v2_is_refused_by_name(place: MakePlace) -> None:
     """The user reads what is not served, and what is; nothing was started."""
     here = place("sagemaker_v2")

@@ -66,6 +66,7 @@ def test_every_filter_of_a_list(sagemaker: Any, backend: Backend) -> None:
     plan = "arn:aws:sagemaker:us-east-1:000000000000:training-plan/large-plan"
     assert listed(sagemaker, TrainingPlanArnEquals=plan) == []
     assert listed(sagemaker, SortBy="Status", StatusEquals="Completed") == ["job-0", "job-1"]
+    # Without an order, the newest comes first, as in the note of AWS's reference on this operation.
     newest = sagemaker.list_training_jobs(MaxResults=1)
     assert [job["TrainingJobName"] for job in newest["TrainingJobSummaries"]] == ["job-2"]
     assert "TrainingEndTime" in newest["TrainingJobSummaries"][0]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import stat
 import subprocess
 import sys
@@ -94,6 +95,24 @@ def test_it_accepts_soon_and_keeps_its_files_to_itself(server: Process, home: Pa
     assert stat.S_IMODE(home.stat().st_mode) == 0o700
     assert stat.S_IMODE((home / "credentials.json").stat().st_mode) == 0o600
     assert server.client("sts").get_caller_identity()["Account"] == "000000000000"
+
+
+def test_jobs_reach_it_by_a_socket_that_asks_for_signatures(tmp_path: Path) -> None:
+    """Also in a home with a long name, and where a killed server has left its socket; only the owner can enter."""
+    home = tmp_path / ("long" * 30)
+    path = home / "api" / "socket"
+    for _ in range(2):
+        server = Process(home)
+        port = int(server.note()["endpoint"].rpartition(":")[2])
+        assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+        folder = os.open(path.parent, os.O_PATH)
+        with socket.socket(socket.AF_UNIX) as client:
+            client.connect(f"/proc/self/fd/{folder}/{path.name}")
+            client.sendall(b"GET / HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n\r\n" % port)
+            assert client.recv(100).startswith(b"HTTP/1.1 403 ")
+        os.close(folder)
+        server.popen.kill()
+        server.end()
 
 
 def test_sigterm_ends_it_cleanly(server: Process, home: Path) -> None:

@@ -13,7 +13,7 @@ from windtunnel_local.runner.docker import DockerRunner, DockerSettings, Engine
 from windtunnel_local.runner.docker.base import ensure_base
 from windtunnel_local.runner.docker.containers import Containers
 from windtunnel_local.runner.host_network import HostNetwork
-from windtunnel_local.service.ground.containers import ContainerPlan, JobPlan, LogLine, Mount
+from windtunnel_local.service.ground.containers import ContainerPlan, Forward, JobPlan, LogLine, Mount
 from windtunnel_local.service.ground.errors import ImageNotFound, RunnerError, RunnerUnavailable
 
 pytestmark = pytest.mark.docker
@@ -306,3 +306,15 @@ def test_no_engine_names_the_fix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/no.sock")
     with pytest.raises(RunnerUnavailable, match="DOCKER_HOST"):
         make_runner(tmp_path).jobs()
+
+
+def test_a_backend_that_cannot_be_reached_fails_the_start(
+    runner: DockerRunner, base: str, tmp_path: Path
+) -> None:
+    """Not the script's first call of S3, many minutes later."""
+    (tmp_path / "api").mkdir()
+    plan = replace(container(base, "sleep 60"), forward=Forward(20000, str(tmp_path / "api" / "socket")))
+    with pytest.raises(
+        RunnerError, match=r"job cannot reach the backend from algo-1: .*WINDTUNNEL_AWS_IN_JOBS"
+    ):
+        run(runner, plan)

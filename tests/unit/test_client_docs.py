@@ -55,3 +55,11 @@ def test_the_tuners_refusal_is_quoted_as_it_is() -> None:
     words = "when calling the CreateHyperParameterTuningJob operation: "
     assert words in page
     assert words in tested
+
+
+def test_versions_of_data_clients_are_those_of_the_tests() -> None:
+    """The page names what is installed, and nothing else."""
+    page = (ROOT / "docs" / "how_to" / "clients" / "data_clients.md").read_text()
+    told = re.findall(r"^\| (\w+) \| ([0-9.]+) \|$", page, re.MULTILINE)
+    pins = (SCRIPTS.parent / "requirements" / "data_clients.txt").read_text().partition("#")[0]
+    assert told == re.findall(r"^(\w+)(?:\[\w+\])?==(\S+)$", pins, re.MULTILINE)

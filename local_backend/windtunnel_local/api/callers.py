@@ -2,7 +2,8 @@
 
 A session's credentials are derived from the home's secret key and stored nowhere: the token says for
 whom and until when and carries a MAC, and key id and secret are MACs of the token's content under other
-labels. So they outlive the server, and end with their time or with the home's key pair.
+labels. So they outlive the server, and end with their time or with the home's key pair; those of a job's own
+code, and all that come of them, also with the job.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ class Caller:
 
     role: str | None = None
     session: str | None = None
+    job: str | None = None
+    """Set for a job's own code: the `Job.identity` with which its keys end."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +73,7 @@ class SessionTokens:
             caller.session or "",
             int(expires.timestamp()),
             secrets.token_urlsafe(9),
+            caller.job or "",
         ]
         content = json.dumps(fields, separators=(",", ":")).encode()
         token = base64.urlsafe_b64encode(self._mac("token", content) + content).decode()
@@ -90,11 +94,13 @@ class SessionTokens:
         return self._grant(content)
 
     def _grant(self, content: bytes) -> Grant:
-        role, session, expires, _ = json.loads(content)
+        role, session, expires, _, job = json.loads(content)
         key_id = base64.b32encode(self._mac("key id", content)).decode()[:_KEY_ID_LETTERS]
         secret = base64.b64encode(self._mac("secret", content)).decode()[:_SECRET_LETTERS]
         moment = datetime.fromtimestamp(expires, timezone.utc)
-        return Grant(Caller(role or None, session or None), moment, _KEY_ID_PREFIX + key_id, secret)
+        return Grant(
+            Caller(role or None, session or None, job or None), moment, _KEY_ID_PREFIX + key_id, secret
+        )
 
     def _mac(self, label: str, content: bytes) -> bytes:
         # The label keeps the three apart from each other and from SigV4's own use of the secret.

@@ -125,11 +125,16 @@ def get_attributes(objects: FileObjects, call: Call) -> Answer:
             f"Invalid attribute name specified: {unknown[0][:50]!r}. Valid: {', '.join(_ATTRIBUTES)}.",
         )
     shapes = call.model.output_shape.members
-    checksum = s3_checksums.members(s3_checksums.of_object(record.metadata), shapes["Checksum"])
+    checksums = s3_checksums.of_object(record.metadata)
+    composite = checksums.get(s3_checksums.TYPE_HEADER) == "COMPOSITE"
+    # Unlike all other operations, S3 names a composite one without the number of its parts here.
+    if composite:
+        checksums = {name: value.partition("-")[0] for name, value in checksums.items()}
+    checksum = s3_checksums.members(checksums, shapes["Checksum"])
     available: dict[str, Any] = {
         "ETag": record.etag,
         "Checksum": checksum or None,
-        "ObjectParts": _object_parts(call, objects.parts_of(call.params["Bucket"], record)),
+        "ObjectParts": _object_parts(call, objects.parts_of(call.params["Bucket"], record), composite),
         "StorageClass": record.metadata.get("x-amz-storage-class", "STANDARD"),
         "ObjectSize": record.size,
     }
@@ -137,11 +142,11 @@ def get_attributes(objects: FileObjects, call: Call) -> Answer:
     return Answer({**output, "LastModified": record.info.modified})
 
 
-def _object_parts(call: Call, parts: Sequence[StoredPart]) -> dict[str, Any] | None:
+def _object_parts(call: Call, parts: Sequence[StoredPart], composite: bool) -> dict[str, Any] | None:
     if not parts:
         return None
-    if parts[0].algorithm is None:
-        return {"TotalPartsCount": len(parts)}  # S3 lists parts only where they have checksums
+    if not composite:  # S3 lists parts only where the object's checksum is made of theirs
+        return {"TotalPartsCount": len(parts)}
     marker = int(call.headers.get("x-amz-part-number-marker", "0"))
     limit = min(int(call.headers.get("x-amz-max-parts", str(_MAX_PARTS))), _MAX_PARTS)
     behind = [(number, part) for number, part in enumerate(parts, 1) if number > marker]

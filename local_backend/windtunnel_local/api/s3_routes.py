@@ -13,6 +13,7 @@ from windtunnel_local.api.errors import ApiError
 from windtunnel_local.api.sigv4 import Signable, query_pairs
 from windtunnel_local.objects.buckets import is_name
 
+_CONTROL = b"/v20180820/"  # S3 Control: signed as s3, its account's number in a header and before the host
 _LEVELS = {"/": 0, "/{Bucket}": 1, "/{Bucket}/{Key+}": 2}
 
 
@@ -61,6 +62,13 @@ def understood(request: Signable) -> Call:
     Raises:
         ApiError: no such operation, a path that is not UTF-8, a number that is none.
     """
+    if request.path.startswith(_CONTROL) and request.header("x-amz-account-id") is not None:
+        raise ApiError(
+            "NotImplemented",
+            "Windtunnel does not serve s3control (access points, batch jobs, public access of an account). Of S3 it"
+            " serves buckets and objects.",
+            501,
+        )
     bucket, key = _target(request)
     query = {_lenient(name): _lenient(value) for name, value in query_pairs(request.query)}
     headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in request.headers}

@@ -155,15 +155,22 @@ def _claim(
 class Verifier:
     """Checks claims against the one key pair, and the sessions that STS made of it.
 
-    ``now``: the wall clock, timezone-aware.
+    ``now``: the wall clock, timezone-aware. ``goes_on``: whether the job of a `Job.identity` has not ended.
     """
 
-    def __init__(self, access_key_id: str, secret_access_key: str, now: Callable[[], datetime]) -> None:
-        """Take the key pair and the clock."""
+    def __init__(
+        self,
+        access_key_id: str,
+        secret_access_key: str,
+        now: Callable[[], datetime],
+        goes_on: Callable[[str], bool] = lambda _: False,
+    ) -> None:
+        """Take the key pair, the clock, and who knows the jobs."""
         self._access_key_id = access_key_id
         self._secret = secret_access_key
         self._tokens = SessionTokens(secret_access_key)
         self._now = now
+        self._goes_on = goes_on
 
     def admit(self, claim: Claim) -> Caller:
         """Check key, session, scope and clock: all that needs no body. Raises ``AuthFailure``."""
@@ -201,6 +208,13 @@ class Verifier:
                 "expired token",
                 f"The security token included in the request is expired since {grant.expires:%Y-%m-%dT%H:%M:%SZ}."
                 " Call AssumeRole again.",
+            )
+        job = grant.caller.job
+        if job is not None and not self._goes_on(job):
+            raise AuthFailure(
+                "expired token",
+                f"The security token included in the request is expired: the training job {job.partition('/')[0]}, "
+                "to whose code it was given, has ended. Use the pair of this Windtunnel home.",
             )
         return grant.caller
 

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
 from windtunnel_local.api.callers import CURRENT, Caller, SessionTokens
 from windtunnel_local.api.errors import ApiError
 from windtunnel_local.api.rpc import Input, Operations, Output
+from windtunnel_local.service.ground.job import Job
+from windtunnel_local.service.ground.ports import JobKeys
 
 USER = "windtunnel"
 _DEFAULT_S = 3600
@@ -63,7 +65,7 @@ def operations(
                 "The requested DurationSeconds exceeds the 1 hour session limit for roles assumed by role "
                 "chaining",
             )
-        caller = Caller(match["name"], request["RoleSessionName"])
+        caller = Caller(match["name"], request["RoleSessionName"], CURRENT.get().job)
         return {
             "SourceIdentity": request.get("SourceIdentity"),
             "Credentials": credentials(caller, seconds),
@@ -83,6 +85,26 @@ def operations(
         "GetCallerIdentity": get_caller_identity,
         "GetSessionToken": get_session_token,
     }
+
+
+def keys_of_jobs(secret_access_key: str) -> JobKeys:
+    """What gives the code of a job keys of the job's role, under the session name that SageMaker uses.
+
+    As variables, not behind a container's credentials address: every client reads them, and an address
+    would have to hand out keys to who has none.
+    """
+    tokens = SessionTokens(secret_access_key)
+
+    def keys(job: Job, until: datetime) -> Mapping[str, str]:
+        role = job.request["RoleArn"].rpartition("/")[2]
+        made = tokens.issue(Caller(role, "SageMaker", job.identity), until)
+        return {
+            "AWS_ACCESS_KEY_ID": made.access_key_id,
+            "AWS_SECRET_ACCESS_KEY": made.secret_access_key,
+            "AWS_SESSION_TOKEN": made.session_token,
+        }
+
+    return keys
 
 
 def user_arn(account_id: str) -> str:

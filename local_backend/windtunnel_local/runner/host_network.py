@@ -46,7 +46,7 @@ class HostNetwork:
         """
         ca = dict.fromkeys(CA_VARIABLES, ca_bundle_target) if self.ca_bundle else {}
         proxies = {name: url for name, url in self.proxies.items() if not _is_loopback(url)}
-        return {**proxies, **self.pip, **ca}
+        return {**past_proxies(proxies), **self.pip, **ca}
 
     def build_arguments(self) -> dict[str, str]:
         """Build arguments of an image build, which runs in the host's own network."""
@@ -74,6 +74,14 @@ def host_network(environment: Mapping[str, str], pip_files: Iterable[Path] | Non
     ca_bundle = next((Path(c) for c in candidates if c and Path(c).is_file()), None)
     proxies = {name: environment[name] for name in _PROXY_VARIABLES if environment.get(name)}
     return HostNetwork(ca_bundle=ca_bundle, pip=pip, proxies=proxies, folders=tuple(folders))
+
+
+def past_proxies(variables: Mapping[str, str]) -> dict[str, str]:
+    """The variables; where they name a proxy, loopback is not asked for through it."""
+    if not any(name.lower() in ("http_proxy", "https_proxy") for name in variables):
+        return dict(variables)
+    hosts = {name: variables.get(name, "") for name in ("no_proxy", "NO_PROXY")}
+    return {**variables, **{name: f"{said},127.0.0.1".lstrip(",") for name, said in hosts.items()}}
 
 
 def default_pip_files(environment: Mapping[str, str]) -> list[Path]:

@@ -14,7 +14,15 @@ from windtunnel_local.service.ground import lifecycle, warm_pool_states
 from windtunnel_local.service.ground.config import ServiceConfig
 from windtunnel_local.service.ground.errors import IllegalTransition, JobInUse, JobNotFound, ValidationFailed
 from windtunnel_local.service.ground.job import Job, JobQuery
-from windtunnel_local.service.ground.ports import Clock, ObjectStore, Ports, Runner, Store
+from windtunnel_local.service.ground.ports import (
+    Clock,
+    JobKeys,
+    ObjectStore,
+    Ports,
+    Runner,
+    Store,
+    no_keys,
+)
 from windtunnel_local.service.ground.search_query import SearchQuery, contains_count
 from windtunnel_local.service.request import updates, validation
 from windtunnel_local.service.request.keep_alive import check_keep_alive
@@ -39,9 +47,10 @@ class TrainingJobService:
         objects: ObjectStore,
         clock: Clock,
         config: ServiceConfig,
+        job_keys: JobKeys = no_keys,
     ) -> None:
         """Nothing runs until `resume` or `create`."""
-        self._ports = Ports(store, runner, objects, clock, config)
+        self._ports = Ports(store, runner, objects, clock, config, job_keys)
         self._records = JobRecords(store, clock)
         self._supervisor = Supervisor(self._ports, self._records)
 
@@ -83,6 +92,11 @@ class TrainingJobService:
     def describe(self, name: str) -> dict[str, Any]:
         """DescribeTrainingJob's answer; raises ``JobNotFound``."""
         return answers.described(self._records.get(name))
+
+    def goes_on(self, identity: str) -> bool:
+        """Whether the job of this `Job.identity` has not ended."""
+        job = self._ports.store.get_job(identity.partition("/")[0])
+        return job is not None and job.identity == identity and not job.lifecycle.finished
 
     def list(self, query: JobQuery) -> dict[str, Any]:
         """ListTrainingJobs' answer: TrainingJobSummaries, and NextToken if there is more.

@@ -183,7 +183,7 @@ class EstimatorBase(JobArguments):
                 "None" to wait silently.
             job_name: default: ``base_job_name`` and the time.
             experiment_config: sent as ExperimentConfig.
-            dry_run: return the `TrainingRequest` and start nothing.
+            dry_run: pack the code and drop it, return the `TrainingRequest`, and start nothing.
             max_cost: US dollars that the instances may cost, instead of the estimator's. On AWS ``max_run`` is
                 lowered so that AWS itself stops the job in time; price, bound and modelled cost are printed.
             full_scale: the size of this job, to model its cost from a rehearsal of a sample.
@@ -211,6 +211,7 @@ class EstimatorBase(JobArguments):
             prices=prices,
         )
         if dry_run:
+            request.try_packing()
             return request
         self._say_cost(request, prices)
         self.session.warm_up()  # beside the packing of the code, which submit() begins with

@@ -215,6 +215,27 @@ def _check_data(name: str, path: Path) -> None:
         )
     if path.is_dir() and not any(path.iterdir()):
         raise InputError(f"channel {name!r}: {path} is an empty directory. Put the data there first.")
+    odd = _no_data(path)
+    if odd is not None:
+        raise InputError(
+            f"channel {name!r}: {odd} is a socket, pipe or device: to read it would wait for ever. Move it away."
+        )
+
+
+def _no_data(path: Path) -> Path | None:
+    """The file itself, or one below the directory, that is none to read to an end; a link may lead to it."""
+    if not path.is_dir():
+        return None if path.is_file() else path
+    with os.scandir(path) as entries:
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                found = _no_data(Path(entry.path))
+            else:
+                plain = entry.is_file() or entry.is_dir() or not Path(entry.path).exists()
+                found = None if plain else Path(entry.path)
+            if found is not None:
+                return found
+    return None
 
 
 def local_path(uri: str) -> Path | None:

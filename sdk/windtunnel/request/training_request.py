@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from windtunnel.request.inputs import split_s3
-from windtunnel.request.source_archive import SourceTree
+from windtunnel.request.source_archive import SourceTree, packed
 
 if TYPE_CHECKING:
     from windtunnel.budget.budget import Budget
@@ -76,6 +76,17 @@ class TrainingRequest:
             config["S3OutputPath"] for config in [self.parameters.get("TensorBoardOutputConfig")] if config
         ]
         return frozenset(found | {split_s3(str(uri))[0] for uri in written})
+
+    def try_packing(self) -> None:
+        """Pack the code as for an upload, and drop it. Blocks.
+
+        Raises:
+            SourceError: a file that cannot be packed.
+        """
+        for upload in self.uploads:
+            if isinstance(upload, SourceUpload):
+                with packed(upload.tree):
+                    pass
 
     def to_dict(self) -> dict[str, Any]:
         """A copy of the request, as ``boto3.client("sagemaker").create_training_job(**...)`` takes it.

@@ -60,6 +60,11 @@ def files(credentials: Credentials, bucket: str, role: str) -> dict[str, str]:
         "      TelemetryOptOut: true\n"
         "      Session:\n"
         f"        DefaultS3Bucket: {bucket}\n"
+        # Without S3 in the job, @remote cannot hand its function over.
+        "      RemoteFunction:\n"
+        f"        RoleArn: {role}\n"
+        "        EnvironmentVariables:\n"
+        "          WINDTUNNEL_AWS_IN_JOBS: '1'\n"
         "  TrainingJob:\n"
         f"    RoleArn: {role}\n",
     }

@@ -64,6 +64,20 @@ def test_they_end_with_their_time() -> None:
     verify(signed(made), at=made.expires - timedelta(seconds=1))
 
 
+def test_keys_of_a_jobs_code_end_with_the_job() -> None:
+    """Whatever their time; to who is not told which jobs go on, none does."""
+    caller = Caller("Trainer", "SageMaker", "job/1")
+    made = SessionTokens(SECRET).issue(caller, now() + timedelta(seconds=900))
+    claim = parse(signable(signed(made)))
+    assert Verifier(KEY, SECRET, now, lambda job: job == "job/1").admit(claim) == caller
+    for verifier in (Verifier(KEY, SECRET, now, lambda job: job == "job/2"), Verifier(KEY, SECRET, now)):
+        with pytest.raises(
+            AuthFailure, match="training job job, to whose code it was given, has ended"
+        ) as error:
+            verifier.admit(claim)
+        assert error.value.code_for("s3") == "ExpiredToken"
+
+
 def test_a_presigned_url_ends_with_the_session() -> None:
     """Although the URL itself would last longer."""
     made = issued(60)

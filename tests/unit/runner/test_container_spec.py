@@ -16,7 +16,7 @@ from windtunnel_local.runner.docker.client import unavailable
 from windtunnel_local.runner.docker.containers import container_state
 from windtunnel_local.runner.host_network import HostNetwork
 from windtunnel_local.runner.mounts import host_path, nested_mountpoints
-from windtunnel_local.service.ground.containers import ContainerPlan, ContainerState, Mount
+from windtunnel_local.service.ground.containers import ContainerPlan, ContainerState, Forward, Mount
 
 NAMES = create_arguments.Names(Path("/home/u/.windtunnel"))
 PLAN = ContainerPlan(
@@ -108,9 +108,23 @@ def test_the_network_of_isolated_hosts() -> None:
 
 def test_the_plans_environment_wins_and_an_isolated_job_gets_no_proxy() -> None:
     """What the host needs comes below what the job asked for."""
-    expected = {"A": "plan", "http_proxy": "plan", "PIP_INDEX_URL": "http://index.test"}
+    loopback = {"no_proxy": "127.0.0.1", "NO_PROXY": "127.0.0.1"}
+    expected = {"A": "plan", "http_proxy": "plan", "PIP_INDEX_URL": "http://index.test", **loopback}
     assert create_arguments.environment(PLAN, PROXIED) == expected
     assert create_arguments.environment(replace(PLAN, network="none", environment={}), PROXIED) == {}
+
+
+def test_the_way_to_the_backend() -> None:
+    """The folder of its socket, which the job cannot change, and no proxy for the container's loopback."""
+    forward = Forward(20000, "/home/u/.windtunnel/api/socket")
+    plan = replace(PLAN, forward=forward)
+    mounts = create_arguments.host_arguments(plan, HostNetwork(), None)["mounts"]
+    assert [(m["Source"], m["Target"], m["ReadOnly"]) for m in mounts[1:]] == [
+        ("/home/u/.windtunnel/api", "/opt/windtunnel/host/api", True)
+    ]
+    assert len(create_arguments.host_arguments(PLAN, HostNetwork(), None)["mounts"]) == 1
+    variables = create_arguments.environment(plan, PROXIED)
+    assert variables["NO_PROXY"] == variables["no_proxy"] == "127.0.0.1"
 
 
 def test_mountpoints_inside_other_mounts_are_found_in_order_of_depth() -> None:

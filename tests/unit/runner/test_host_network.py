@@ -82,7 +82,7 @@ def test_a_proxy_on_loopback_serves_builds_but_not_jobs() -> None:
     }
     network = host_network(environment, [])
     assert network.build_arguments() == environment
-    assert set(network.job_environment("/ca")) == {"https_proxy", "no_proxy"}
+    assert set(network.job_environment("/ca")) == {"https_proxy", "no_proxy", "NO_PROXY"}
 
 
 def test_pip_is_looked_for_where_pip_looks() -> None:

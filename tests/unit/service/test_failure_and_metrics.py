@@ -103,7 +103,20 @@ def test_the_states_of_a_progress_bar_are_lines() -> None:
 
 
 def test_an_expression_that_never_ends_is_given_up() -> None:
-    """It costs a second of another process, not the server."""
+    """In the middle of a line, by itself: what the others find is found."""
+    definitions = [{"Name": "hopeless", "Regex": "((a+)+)b"}, {"Name": "fine", "Regex": r"=(\d+)"}]
+    scanner = Scanner(definitions)
+    try:
+        lines = [LogEvent(i, i, 0, "a" * 50 + f" ={i}") for i in range(1000)]
+        assert [value.value for value in scanner.search(lines)] == list(range(1000))
+        assert scanner.given_up == [("hopeless", "((a+)+)b")]
+        assert [value.name for value in scanner.search(lines)] == ["fine"] * 1000
+    finally:
+        scanner.close()
+
+
+def test_all_expressions_together_have_a_limit() -> None:
+    """They cost a second of another process, not the server."""
     definitions = [{"Name": "fine", "Regex": "(a)"}, {"Name": "hopeless", "Regex": "((a+)+)b"}]
     with pytest.raises(
         MetricsUnavailable, match=r"fine, hopeless are not known: .* more than 1 s\. Simplify"

@@ -11,7 +11,7 @@ import pytest
 
 from tests.unit.service.samples import IMAGE, LOCAL_IMAGE, channel, config, job, request
 from windtunnel.priceperf.instances import GIB
-from windtunnel_local.service.ground.containers import ContainerPlan, JobPlan, Mount
+from windtunnel_local.service.ground.containers import ContainerPlan, Forward, JobPlan, Mount
 from windtunnel_local.service.request.plan import config_files, framework_version, log_preface, plan_job
 
 HOME = Path("/home/me/.windtunnel")
@@ -38,9 +38,10 @@ def test_one_host() -> None:
                 environment={
                     "AWS_REGION": "eu",
                     "AWS_DEFAULT_REGION": "us-east-1",
+                    "AWS_EC2_METADATA_DISABLED": "true",
                     "HOME": "/opt/windtunnel/home",
-                    "USER": "sagemaker",
-                    "LOGNAME": "sagemaker",
+                    "USER": "root",
+                    "LOGNAME": "root",
                     "PYTHONUNBUFFERED": "1",
                     "TRAINING_JOB_NAME": "job",
                     "TRAINING_JOB_ARN": arn,
@@ -108,6 +109,29 @@ def test_isolation_cap_entry_point_and_foreign_image() -> None:
     assert (
         plan.environment["WINDTUNNEL_STRICT_REQUIREMENTS"] == "1"
     )  # pip reaches nothing on SageMaker either
+
+
+@pytest.mark.parametrize(
+    ("default", "said", "isolated", "reaches"),
+    [
+        (False, None, False, False),
+        (False, "1", False, True),
+        (True, None, False, True),
+        (True, "0", False, False),
+        (True, None, True, False),
+    ],
+)
+def test_code_reaches_the_backend_only_where_that_was_asked_for(
+    default: bool, said: str | None, isolated: bool, reaches: bool
+) -> None:
+    """By the backend's setting or the job's own variable; never with network isolation."""
+    accepted = request(
+        Environment={} if said is None else {"WINDTUNNEL_AWS_IN_JOBS": said}, EnableNetworkIsolation=isolated
+    )
+    api = Forward(20000, "/home/me/.windtunnel/api/socket")
+    (plan,) = plan_job(job(HOME, accepted), replace(config(HOME), api=api, aws_in_jobs=default)).containers
+    assert plan.forward == (api if reaches else None)
+    assert plan.environment.get("AWS_ENDPOINT_URL") == ("http://127.0.0.1:20000" if reaches else None)
 
 
 def test_a_cap_above_the_instance_changes_nothing() -> None:

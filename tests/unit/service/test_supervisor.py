@@ -115,6 +115,27 @@ def test_hopeless_metrics_do_not_fail_the_job(world: World, monkeypatch: pytest.
     assert "FinalMetricDataList" not in world.service.describe("job")
 
 
+def test_an_expression_that_explodes_costs_seconds_and_is_named(world: World) -> None:
+    """Not the job's other metrics, nor minutes that are billed."""
+
+    def script(container: FakeContainer) -> int:
+        container.print("a" * 50 + " fine=1")
+        return 0
+
+    world.runner.script = script
+    asked = request()
+    asked["AlgorithmSpecification"]["MetricDefinitions"] = [
+        {"Name": "loss", "Regex": "((a+)+)b"},
+        {"Name": "fine", "Regex": r"fine=(\d)"},
+    ]
+    world.service.create(asked)
+    assert world.finish().lifecycle.status == "Completed"
+    (words,) = [line for line in world.lines() if line.startswith("Windtunnel: ")]
+    assert words.startswith("Windtunnel: the metric loss was given up: ")
+    assert words.endswith("Given: ((a+)+)b")
+    assert [m["MetricName"] for m in world.service.describe("job")["FinalMetricDataList"]] == ["fine"]
+
+
 def test_a_removed_installation_costs_the_metrics_and_not_the_job(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:

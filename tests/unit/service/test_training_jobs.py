@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from datetime import timedelta
+from collections.abc import Mapping
+from datetime import datetime, timedelta
 
 import pytest
 
@@ -18,8 +19,9 @@ from windtunnel_local.service.ground.errors import (
     RunnerError,
     ValidationFailed,
 )
-from windtunnel_local.service.ground.job import JobQuery
+from windtunnel_local.service.ground.job import Job, JobQuery
 from windtunnel_local.service.supervisor import Supervisor
+from windtunnel_local.service.training_jobs import TrainingJobService
 
 
 def run_on(world: World) -> None:
@@ -69,6 +71,31 @@ def test_a_name_is_taken_until_the_job_is_deleted(world: World) -> None:
         world.service.describe("job")
     world.service.create(request())
     assert world.finish().lifecycle.status == "Completed"
+
+
+def test_keys_go_to_one_job_and_end_with_it(world: World) -> None:
+    """Not with its name: another job may have that later. A job whose code asks for none gets none."""
+    issued: list[str] = []
+
+    def keys(job: Job, _until: datetime) -> Mapping[str, str]:
+        issued.append(job.identity)
+        assert world.service.goes_on(job.identity)
+        return {"AWS_ACCESS_KEY_ID": "of the job"}
+
+    world.service = TrainingJobService(
+        world.store, world.runner, world.objects, world.clock, world.config, keys
+    )
+    world.services.append(world.service)
+    world.service.create(request("other"))
+    world.finish("other")
+    assert issued == []
+    for _ in range(2):
+        world.service.create(request(Environment={"WINDTUNNEL_AWS_IN_JOBS": "1"}))
+        world.finish()
+        assert not any(map(world.service.goes_on, issued))
+        world.service.delete("job")
+        world.clock.advance(1)
+    assert len(set(issued)) == 2
 
 
 def test_a_late_deletion_leaves_the_next_job_of_the_name(

@@ -74,6 +74,11 @@ def test_a_request_of_the_sdk_passes() -> None:
         ({"TrainingJobName": "a" * 64}, "trainingJobName"),
         ({"ResourceConfig": resources(InstanceType="ml.p4d.24xlarge")}, "ml.trn1.2xlarge, ml.trn1.32xlarge"),
         ({"ResourceConfig": resources(InstanceType="ml.p5.48xlarge")}, "ml.trn1n.32xlarge"),
+        ({"Environment": {"WINDTUNNEL_AWS_IN_JOBS": "yes"}}, "must be 0 or 1; given: yes"),
+        (
+            {"Environment": {"WINDTUNNEL_AWS_IN_JOBS": "1"}, "EnableNetworkIsolation": True},
+            "WINDTUNNEL_AWS_IN_JOBS=1 and EnableNetworkIsolation exclude each other",
+        ),
         ({"ResourceConfig": resources(InstanceCount=0)}, "InstanceCount must be at least 1"),
         ({"ResourceConfig": resources(InstanceGroups=[GROUP])}, "exclude each other"),
         ({"ResourceConfig": {"InstanceGroups": [GROUP, GROUP]}}, "more than once: g"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from windtunnel_local.runner.docker.client import Engine
 from windtunnel_local.runner.docker.image import image_status
+from windtunnel_local.runner.docker.instance_role import instance_role_checks
 from windtunnel_local.runner.docker.settings import DockerSettings
 from windtunnel_local.runner.kind import Check
 from windtunnel_local.service.ground.errors import RunnerError
@@ -13,7 +14,7 @@ def docker_checks(settings: DockerSettings) -> list[Check]:
     """The engine and the image. Blocks for the engine's answers: seconds at most."""
     engine = Engine()
     try:
-        return [_engine(engine), _image(settings, engine)]
+        return [_engine(engine), _image(settings, engine), *instance_role_checks(_hops(engine))]
     finally:
         engine.close()
 
@@ -24,6 +25,14 @@ def _engine(engine: Engine) -> Check:
     except RunnerError as error:
         return Check("docker", False, str(error))
     return Check("docker", True, f"engine {version}")
+
+
+def _hops(engine: Engine) -> int:
+    """From a container to this machine. A rootless engine passes its connections on from here."""
+    try:
+        return 0 if "name=rootless" in engine.client().info().get("SecurityOptions", ()) else 1
+    except RunnerError:
+        return 1
 
 
 def _image(settings: DockerSettings, engine: Engine) -> Check:

@@ -16,7 +16,7 @@ from docker.errors import APIError, NotFound
 from docker.errors import ImageNotFound as EngineImageNotFound
 from docker.types import NetworkingConfig
 
-from windtunnel_local.runner.docker import create_arguments, engine_end, shims
+from windtunnel_local.runner.docker import create_arguments, engine_end, forwarding, shims
 from windtunnel_local.runner.docker.client import Engine, engine_errors, image_not_found
 from windtunnel_local.runner.docker.engine_time import engine_time
 from windtunnel_local.runner.docker.log_cursor import Cursor
@@ -77,6 +77,8 @@ class Containers:
         for container in plan.containers:
             if self.state(container.job, container.host).status == "created":
                 self._start(container, created[container.host])
+            if container.forward is not None:
+                forwarding.forward(self._engine, self.name(container.job, container.host), container)
 
     def create(self, plan: JobPlan) -> dict[str, str | None]:
         """Create network and containers; by host, a new container's id, None for one that was there. Idempotent."""

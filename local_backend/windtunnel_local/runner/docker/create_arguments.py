@@ -22,6 +22,9 @@ HOST_LABEL = "windtunnel.host"
 CA_BUNDLE_TARGET = "/opt/windtunnel/host/ca-bundle.crt"
 """Where a job sees the host's CA certificates."""
 
+FORWARD_TARGET = "/opt/windtunnel/host/api"
+"""Where it sees the folder of the backend's socket, if its code may call the backend."""
+
 _PIDS_LIMIT = 32768
 """32 workers with the thread pools of XLA, OpenMP and gRPC are legitimate; a fork bomb is not."""
 _ROOT_CAPABILITIES = ["CHOWN", "DAC_OVERRIDE", "FOWNER", "SETGID", "SETUID"]
@@ -104,6 +107,9 @@ def host_arguments(plan: ContainerPlan, network: HostNetwork, own_network: str |
     mounts = list(plan.mounts)
     if network.ca_bundle is not None:
         mounts.append(Mount(str(network.ca_bundle), CA_BUNDLE_TARGET, read_only=True))
+    if plan.forward is not None:
+        # Its folder: the next server of the home makes a socket of its own there.
+        mounts.append(Mount(str(Path(plan.forward.socket).parent), FORWARD_TARGET, read_only=True))
     arguments: dict[str, Any] = {
         "init": True,
         "mounts": [EngineMount(m.target, m.source, type="bind", read_only=m.read_only) for m in mounts],

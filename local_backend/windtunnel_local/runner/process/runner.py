@@ -16,6 +16,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
+from windtunnel_local.runner.host_network import past_proxies
 from windtunnel_local.runner.kind import Check
 from windtunnel_local.runner.mounts import host_path, nested_mountpoints
 from windtunnel_local.runner.process import supervise
@@ -199,11 +200,13 @@ class ProcessRunner(Runner):
 
     def _inherited(self) -> dict[str, str]:
         """Of the server's environment what a job, and its parent, may see: no credentials."""
-        return {
-            name: value
-            for name, value in self._environment.items()
-            if name in _INHERITED or name.startswith(_INHERITED_PREFIXES)
-        }
+        return past_proxies(
+            {
+                name: value
+                for name, value in self._environment.items()
+                if name in _INHERITED or name.startswith(_INHERITED_PREFIXES)
+            }
+        )
 
     def _job_environment(self, folder: Path, plan: ContainerPlan) -> dict[str, str]:
         mapped = {name: host_path(value, plan.mounts) for name, value in plan.environment.items()}

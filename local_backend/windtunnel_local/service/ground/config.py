@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from windtunnel_local.service.ground.containers import Forward
 from windtunnel_local.service.ground.job import SpotClock
 from windtunnel_local.service.ground.job_paths import JobPaths
 
@@ -43,6 +44,10 @@ class ServiceConfig:
     """Most memory of one container; the instance's own memory where that is smaller."""
     stop_grace_s: float = 120.0
     """From SIGTERM to SIGKILL."""
+    api: Forward | None = None
+    """Where this backend listens; None: no job's code can reach it."""
+    aws_in_jobs: bool = False
+    """Whether a job's code reaches this backend as its AWS, unless the job says so itself."""
     strict_requirements: bool = False
     """Whether pip fails a job whose pins it cannot install, unless the job says so itself."""
     max_cores: int = 2**31

@@ -30,6 +30,15 @@ class Keeper:
 
 
 @dataclass(frozen=True)
+class Forward:
+    """A port of this machine's loopback that a container finds on its own."""
+
+    port: int
+    socket: str
+    """A Unix socket on this machine, alone in its folder, behind which the same answers as at the port."""
+
+
+@dataclass(frozen=True)
 class ContainerPlan:
     """One host of a job, as data: what a runner needs to start it and nothing else."""
 
@@ -49,6 +58,8 @@ class ContainerPlan:
     """Replaces the image's entry point; None keeps it."""
     isolated: bool = False
     """No traffic in or out, but for calls between the hosts of the job's own network."""
+    forward: Forward | None = None
+    """Set only where the job is not isolated."""
     labels: Mapping[str, str] = field(default_factory=dict)
     keeper: Keeper | None = None
     """Set: the container is kept when its process has ended, until `Runner.remove`."""

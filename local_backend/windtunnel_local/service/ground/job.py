@@ -140,6 +140,11 @@ class Job:
             object.__setattr__(self, "slot", self.name)
 
     @property
+    def identity(self) -> str:
+        """Tells it from every other job, also from one that has its name after it was deleted."""
+        return f"{self.name}/{int(self.lifecycle.created.timestamp() * 1_000_000)}"
+
+    @property
     def current(self) -> Mapping[str, Any]:
         """The request with what was updated since."""
         changed = {name: {**self.request.get(name, {}), **given} for name, given in self.updates.items()}

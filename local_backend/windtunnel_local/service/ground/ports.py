@@ -314,6 +314,17 @@ class ObjectStore(Protocol):
         ...
 
 
+# --- keys ------------------------------------------------------------------
+
+JobKeys = Callable[[Job, datetime], Mapping[str, str]]
+"""Makes variables with keys of a job's role: they work until the job or their time ends."""
+
+
+def no_keys(_job: Job, _until: datetime) -> Mapping[str, str]:
+    """Of a backend that gives none."""
+    return {}
+
+
 @dataclass(frozen=True)
 class Ports:
     """All ports and the settings in one hand. Safe from several threads."""
@@ -323,6 +334,7 @@ class Ports:
     objects: ObjectStore
     clock: Clock
     config: ServiceConfig
+    job_keys: JobKeys = no_keys
 
     def now_ms(self) -> int:
         """Unix milliseconds."""

@@ -41,6 +41,8 @@ class Scanner:
         """``definitions``: Name and Regex each; ``cpu_limit_s``: processor seconds over all searches."""
         self._pairs = [[definition["Name"], definition["Regex"]] for definition in definitions]
         self._cpu_limit_s = cpu_limit_s
+        self.given_up: list[tuple[str, str]] = []
+        """Name and Regex of those that took too long; the others are searched for as before."""
         self._process: subprocess.Popen[str] | None = None
 
     def search(self, events: Sequence[LogEvent]) -> list[MetricValue]:
@@ -53,7 +55,7 @@ class Scanner:
             stdin, stdout = self._pipes()
             stdin.write(json.dumps([[event.timestamp_ms, event.message] for event in events]) + "\n")
             stdin.flush()
-            answer: list[metric_scan.Found] = json.loads(stdout.readline())
+            found, given_up = json.loads(stdout.readline())
         except (BrokenPipeError, ValueError):
             names = dict.fromkeys(name for name, _ in self._pairs)
             raise MetricsUnavailable(
@@ -62,7 +64,8 @@ class Scanner:
             ) from None
         except OSError as error:
             raise MetricsUnavailable(f"the metrics are not known: {error}") from error
-        return [MetricValue(*found) for found in answer]
+        self.given_up += [(name, regex) for name, regex in given_up]
+        return [MetricValue(*value) for value in found]
 
     def close(self) -> None:
         """End the process. Idempotent."""
@@ -135,10 +138,16 @@ class MetricCollector:
         try:
             self._collect()
         except MetricsUnavailable as error:
-            self._say(error)
+            self._say(str(error))
             return ()
         finally:
             self._scanner.close()
+        for name, regex in self._scanner.given_up:
+            self._say(
+                f"the metric {name} was given up: to find it in the log took more than {metric_scan.START_S:g} s and"
+                f" {metric_scan.LINE_S * 1000:g} ms a line. Simplify its Regex (no leading '.*', no nested"
+                f" repetition). Given: {regex}"
+            )
         last = {value.name: value for value in self._ports.store.last_metrics(self._job.name)}
         names = dict.fromkeys(definition["Name"] for definition in self._definitions)
         return tuple(_final(last[name]) for name in names if name in last)
@@ -170,12 +179,12 @@ class MetricCollector:
                 place = events[-1].sequence + 1
                 store.append_metrics(stream.name, self._scanner.search(events), place)
 
-    def _say(self, error: MetricsUnavailable) -> None:
+    def _say(self, words: str) -> None:
         """A line of ours in the job's log."""
         store = self._ports.store
         stream = min((s.name for s in store.log_streams(f"{self._job.name}/")), default=None)
         if stream is not None:
-            line = LogLine(self._ports.now_ms(), f"Windtunnel: {error}")
+            line = LogLine(self._ports.now_ms(), f"Windtunnel: {words}")
             store.append_log(stream, LogBatch((line,), store.log_cursor(stream) or ""), line.timestamp_ms)
 
 

@@ -19,17 +19,30 @@ from windtunnel_local.service.request.cluster import channel_hosts, group_of, gr
 from windtunnel_local.service.request.images import neuron_image, substitution
 
 _MIN_SHM_BYTES = GIB // 2
-_DEFAULT_USER_NAME = "sagemaker"
+# As in AWS's containers, whose jobs run as root: the SDK's @remote calls sudo for any other name.
+_USER_NAME = "root"
 
 Mounts = tuple[Mount, ...]
 _NOTHING: Mapping[str, Mounts] = {}
+_NO_KEYS: Mapping[str, str] = {}
 
 
-def plan_job(job: Job, config: ServiceConfig, input_mounts: Mapping[str, Mounts] = _NOTHING) -> JobPlan:
-    """All containers of a job. ``input_mounts``: by host, channels that are mounted instead of copied."""
-    return JobPlan(
-        job.slot, tuple(_plan_host(job, host, config, input_mounts.get(host, ())) for host in job.hosts)
-    )
+def plan_job(
+    job: Job,
+    config: ServiceConfig,
+    input_mounts: Mapping[str, Mounts] = _NOTHING,
+    keys: Mapping[str, str] = _NO_KEYS,
+) -> JobPlan:
+    """All containers of a job.
+
+    Args:
+        job: whose.
+        config: the backend's settings.
+        input_mounts: by host, channels that are mounted instead of copied.
+        keys: variables with the keys of the job's role, for a job whose code may call this backend.
+    """
+    plans = (_plan_host(job, host, config, input_mounts.get(host, ())) for host in job.hosts)
+    return JobPlan(job.slot, tuple(replace(p, environment={**p.environment, **keys}) for p in plans))
 
 
 def local_image(training_image: str, config: ServiceConfig) -> str:
@@ -88,6 +101,7 @@ def _plan_host(job: Job, host: str, config: ServiceConfig, input_mounts: Mounts)
         memory_bytes=memory,
         # On an instance /dev/shm is half of the memory. The file system takes only what is used.
         shm_bytes=max(_MIN_SHM_BYTES, memory // 2),
+        forward=config.api if requests.reaches_aws(job, config.aws_in_jobs) else None,
         labels={
             "windtunnel.job": job.slot,
             "windtunnel.host": host,
@@ -115,9 +129,11 @@ def _shared_environment(config: ServiceConfig) -> dict[str, str]:
     return {
         "AWS_REGION": config.region,
         "AWS_DEFAULT_REGION": config.region,
+        # On EC2 an SDK that finds no keys would take those of this machine's own role.
+        "AWS_EC2_METADATA_DISABLED": "true",
         "HOME": job_paths.HOME,
-        "USER": _DEFAULT_USER_NAME,
-        "LOGNAME": _DEFAULT_USER_NAME,
+        "USER": _USER_NAME,
+        "LOGNAME": _USER_NAME,
         # AWS's training images set it too; without it a script's prints wait in a buffer.
         "PYTHONUNBUFFERED": "1",
         **({"WINDTUNNEL_STRICT_REQUIREMENTS": "1"} if config.strict_requirements else {}),
@@ -133,6 +149,8 @@ def _environment(job: Job, host: str, config: ServiceConfig) -> dict[str, str]:
         "WINDTUNNEL_COUNTERS_DIR": job_paths.COUNTERS,
         "WINDTUNNEL_TENSORBOARD_DIR": requests.tensorboard_path(job),
     }
+    if config.api is not None and requests.reaches_aws(job, config.aws_in_jobs):
+        fixed["AWS_ENDPOINT_URL"] = f"http://127.0.0.1:{config.api.port}"
     if requests.cache_uri(job) is not None:
         fixed["WINDTUNNEL_S3_CACHE_DIR"] = job_paths.NEURON_CACHE
     if job.request.get("EnableNetworkIsolation"):

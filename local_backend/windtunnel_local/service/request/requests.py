@@ -12,6 +12,7 @@ from windtunnel_local.service.ground.job import Job
 from windtunnel_local.service.ground.uris import is_file
 
 DEFAULT_MAX_RUNTIME_S = 86_400
+AWS_IN_JOBS = "WINDTUNNEL_AWS_IN_JOBS"
 SUBMIT_DIRECTORY = "sagemaker_submit_directory"
 
 
@@ -61,6 +62,12 @@ def source_uri(job: Job) -> str | None:
         return None
     uri = plain(value)
     return uri if uri.startswith("s3://") or is_file(uri) else None
+
+
+def reaches_aws(job: Job, default: bool) -> bool:
+    """Whether the job's code may call this backend as its AWS: what the job says itself, else the default."""
+    said = job.request.get("Environment", {}).get(AWS_IN_JOBS)
+    return (default if said is None else said == "1") and not job.request.get("EnableNetworkIsolation")
 
 
 def cache_uri(job: Job) -> str | None:

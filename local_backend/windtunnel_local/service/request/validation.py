@@ -17,7 +17,7 @@ from windtunnel_local.service.ground.errors import ValidationFailed
 from windtunnel_local.service.ground.uris import parse_s3
 from windtunnel_local.service.request.channels import check_channels
 from windtunnel_local.service.request.members import check_members
-from windtunnel_local.service.request.requests import DEFAULT_MAX_RUNTIME_S
+from windtunnel_local.service.request.requests import AWS_IN_JOBS, DEFAULT_MAX_RUNTIME_S
 
 Request = Mapping[str, Any]
 
@@ -41,6 +41,7 @@ def validate(request: Request) -> None:
     _resources(request.get("ResourceConfig", {}))
     _stopping_condition(request.get("StoppingCondition", {}), bool(request.get("EnableManagedSpotTraining")))
     _output(request["OutputDataConfig"])
+    _environment(request)
     _checkpoints(request.get("CheckpointConfig"))
     check_channels(
         request.get("InputDataConfig", []),
@@ -174,6 +175,17 @@ def _stopping_condition(condition: Request, spot: bool) -> None:
 
 def _output(output: Request) -> None:
     _s3("OutputDataConfig.S3OutputPath", output["S3OutputPath"])
+
+
+def _environment(request: Request) -> None:
+    said = request.get("Environment", {}).get(AWS_IN_JOBS, "0")
+    if said not in ("0", "1"):
+        raise ValidationFailed(f"Environment.{AWS_IN_JOBS} must be 0 or 1; given: {said}.")
+    if said == "1" and request.get("EnableNetworkIsolation"):
+        raise ValidationFailed(
+            f"Environment.{AWS_IN_JOBS}=1 and EnableNetworkIsolation exclude each other: an isolated job reaches"
+            " no S3, here and on AWS. Leave one of them out."
+        )
 
 
 def _checkpoints(checkpoints: Request | None) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -178,6 +179,22 @@ def test_local_cores_never_reach_aws(aws: AwsSession, monkeypatch: pytest.Monkey
     assert "Environment" not in pytorch(aws, role=role).request().parameters
     with pytest.raises(UnsupportedArgument, match="rehearsals"):
         pytorch(aws, role=role, local_cores=2).request()
+
+
+@pytest.mark.parametrize("place", ["source/pipe", "data/below/pipe"])
+def test_dry_run_finds_what_fit_would_stumble_over(
+    local: LocalSession, service: FakeService, place: str
+) -> None:
+    """A pipe among the code or the data: to open it would wait for ever."""
+    Path(place).parent.mkdir(parents=True, exist_ok=True)
+    Path("source").mkdir(exist_ok=True)
+    Path("source/train.py").touch()
+    os.mkfifo(place)
+    estimator = pytorch(local, source_dir="source")
+    for try_it in (lambda: estimator.fit("data", dry_run=True), lambda: estimator.fit("data")):
+        with pytest.raises(ConfigurationError, match=f"{place} is a socket, pipe or device"):
+            try_it()
+    assert (service.requests, service.objects) == ({}, {})
 
 
 def test_dry_run_starts_nothing(local: LocalSession, service: FakeService) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from datetime import timedelta
 from pathlib import Path
 
 from windtunnel_local.service.data import inputs, outputs, warm_pool_folders
@@ -14,6 +16,9 @@ from windtunnel_local.service.ground.job import Job
 from windtunnel_local.service.ground.job_paths import ML, TENSORBOARD, JobPaths
 from windtunnel_local.service.request import plan, requests
 from windtunnel_local.service.running.context import Run
+
+_START_S = 3600
+"""Of a container, at most: for so long, keys of a job outlast the job's longest time."""
 
 
 def download(run: Run, job: Job) -> None:
@@ -53,7 +58,16 @@ def _prepare(run: Run, job: Job) -> None:
     fetch_checkpoints(job, folders, objects, check)
     fetch_cache(job, folders, objects, check)
     check()
-    run.ports.runner.start(plan.plan_job(job, run.ports.config, mounts))
+    run.ports.runner.start(plan.plan_job(job, run.ports.config, mounts, _keys(run, job)))
+
+
+def _keys(run: Run, job: Job) -> Mapping[str, str]:
+    """Keys for a job whose code may call this backend; they end with the job."""
+    config = run.ports.config
+    if not requests.reaches_aws(job, config.aws_in_jobs):
+        return {}
+    longest_s = requests.max_runtime_s(job) + config.stop_grace_s + _START_S
+    return run.ports.job_keys(job, run.ports.clock.now() + timedelta(seconds=longest_s))
 
 
 def _is_emptied(run: Run, job: Job) -> bool:
