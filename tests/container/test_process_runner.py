@@ -55,6 +55,23 @@ def test_a_job_trains_on_two_cores_without_docker(session):
     assert "process" in session.backend.running().runner
 
 
+def test_a_job_that_misses_a_package_ends_with_what_it_is(session, tmp_path):
+    """In its log and in FailureReason."""
+    import windtunnel
+
+    (tmp_path / "train.py").write_text("import neuronx_distributed\n")
+    estimator = windtunnel.PyTorch(
+        "train.py",
+        source_dir=str(tmp_path),
+        framework_version="2.9",
+        instance_type="ml.trn1.2xlarge",
+        instance_count=1,
+        session=session,
+    )
+    with pytest.raises(windtunnel.TrainingJobFailed, match="neuronx_distributed is not in the image"):
+        estimator.fit(logs=False)
+
+
 def test_several_hosts_are_refused_with_the_runner_that_can(session):
     """One machine without containers is one host."""
     import windtunnel

@@ -9,4 +9,5 @@ malloc               memory that the process keeps between steps
 stochastic_rounding  fp32 results that become bf16
 dynamo               torch.compile: collectives between compiled graphs, never inside one
 framework_names      torch_xla's names as the job's framework_version has them
+nxd_core             what NxD Core imports and its training never calls
 """

@@ -95,6 +95,20 @@ def cpu_fallback(op: str, line: str, count: int) -> Finding:
     )
 
 
+def custom_operator(name: str, line: str, count: int) -> Finding:
+    """An operator of the script's own, in C++."""
+    return Finding(
+        "custom_operator",
+        "note",
+        line,
+        f"the custom C++ operator {name} ran {count} times, on this machine's processor: what it takes on the device's "
+        "GpSimd engine is not modelled and in no estimate. Here the graph ends before it, on trn1 it is in the graph.",
+        "Measure it on trn1.",
+        count,
+        cause=name,
+    )
+
+
 def input_bound(line: str, share: float, waited: float, steps: int, reads_ahead: bool) -> Finding:
     """The device waits for data. ``reads_ahead``: an MpDeviceLoader gives it."""
     ahead = (

@@ -21,6 +21,7 @@ from neuron_sim.collectives import (
     send_recv,
 )
 from neuron_sim.counters import batches, recorder
+from neuron_sim.custom_ops import operators
 from neuron_sim.device import (
     dynamo,
     framework_names,
@@ -67,6 +68,7 @@ def become_core(current: Settings) -> None:
     world.start(current)
     operation.start(current)
     lifetime.start(current, publisher)
+    operators.start(watch.note)
     stochastic_rounding.start(lambda: install(rounding(), lifetime.claim))
     parts = Parts(counting, watch, guard, publisher, event_file)
     install([*table(parts), *names(current.framework_version)], lifetime.claim)
