@@ -128,6 +128,8 @@ RULES = (
         (
             "neuron_sim.launcher.missing",
             "neuron_sim.launcher.requirements",
+            "neuron_sim.runtime.processes",
+            "neuron_sim.settings",
             "sagemaker_training",
             "sagemaker_pytorch_container",
         ),

@@ -88,6 +88,7 @@ def build(
         memory_cap_bytes=int(settings.memory_gib * 2**30) if settings.memory_gib else _spare_memory_bytes(),
         stop_grace_s=settings.stop_grace_s,
         strict_requirements=settings.strict_requirements,
+        forward_sigterm=settings.forward_sigterm,
         max_cores=settings.max_cores or max(_LEAST_CORES, _CORES_A_PROCESSOR * (os.cpu_count() or 1)),
         max_memory_bytes=int(settings.max_memory_gib * 2**30)
         if settings.max_memory_gib

@@ -187,6 +187,11 @@ def strict_requirements(environment: Mapping[str, str] = os.environ) -> bool:
     return environment.get("WINDTUNNEL_STRICT_REQUIREMENTS", "") not in ("", "0")
 
 
+def forward_sigterm(environment: Mapping[str, str] = os.environ) -> bool:
+    """Whether a stop reaches the script, which AWS's toolkit does not tell."""
+    return environment.get("WINDTUNNEL_FORWARD_SIGTERM", "") not in ("", "0")
+
+
 def process_tag(environment: Mapping[str, str] = os.environ) -> str:
     """What the Neuron tools call this process: NEURON_PROCESS_TAG, else its id."""
     return environment.get("NEURON_PROCESS_TAG") or str(os.getpid())
