@@ -121,10 +121,18 @@ RULES = (
     # The composition root and its commands see everything of the backend.
     Rule("windtunnel_local", ("windtunnel_local", "windtunnel.priceperf", "starlette", "uvicorn")),
     # A kept container imports AWS's toolkit before a job needs it.
+    Rule("neuron_sim.launcher.missing", ("neuron_sim.names", "sagemaker_training")),
     Rule("neuron_sim.launcher.requirements", ("neuron_sim.settings", "sagemaker_training", "packaging")),
     Rule(
         "neuron_sim.launcher.train",
-        ("neuron_sim.launcher.requirements", "sagemaker_training", "sagemaker_pytorch_container"),
+        (
+            "neuron_sim.launcher.missing",
+            "neuron_sim.launcher.requirements",
+            "neuron_sim.runtime.processes",
+            "neuron_sim.settings",
+            "sagemaker_training",
+            "sagemaker_pytorch_container",
+        ),
     ),
     Rule("neuron_sim.warm", ("neuron_sim", "torch", "sagemaker_training", "sagemaker_pytorch_container")),
     # The simulator is installed in the image on its own.

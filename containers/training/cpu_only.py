@@ -10,12 +10,12 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-import sysconfig
 import tempfile
 from importlib import metadata
 from pathlib import Path
 
-SITE = Path(sysconfig.get_path("purelib"))
+from pretend import SITE, pretend
+
 LIBRARIES = SITE / "torch" / "lib"
 STAND_IN = "libcuda_absent.so"
 SOURCE = Path(__file__).with_name("cuda_absent.c")
@@ -32,23 +32,10 @@ def main() -> None:
     if not absent:
         return
     for name, version in absent.items():
-        pretend(name, f"{version}+absent")
+        pretend(name, f"{version}+absent", SUMMARY)
     build(absent)
     sys.stdout.write(
         f"Left out: {len(absent)} packages of torch's CUDA build; `pip list` shows them as +absent.\n"
-    )
-
-
-def pretend(name: str, version: str) -> None:
-    """Have pip count a package as installed."""
-    folder = SITE / f"{name.replace('-', '_')}-{version}.dist-info"
-    folder.mkdir()
-    (folder / "METADATA").write_text(
-        f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\nSummary: {SUMMARY}\n"
-    )
-    (folder / "WHEEL").write_text("Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
-    (folder / "RECORD").write_text(
-        "".join(f"{folder.name}/{file},,\n" for file in ("METADATA", "WHEEL", "RECORD"))
     )
 
 

@@ -92,6 +92,7 @@ def build(
         api=Forward(port, str(api_socket(settings.home))),
         aws_in_jobs=settings.aws_in_jobs,
         strict_requirements=settings.strict_requirements,
+        forward_sigterm=settings.forward_sigterm,
         max_cores=settings.max_cores or max(_LEAST_CORES, _CORES_A_PROCESSOR * (os.cpu_count() or 1)),
         max_memory_bytes=int(settings.max_memory_gib * 2**30)
         if settings.max_memory_gib

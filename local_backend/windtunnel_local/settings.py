@@ -9,6 +9,7 @@
     WINDTUNNEL_AWS_IN_JOBS         1: a job's code reaches this backend as its AWS, with keys of its role (0)
     WINDTUNNEL_STRICT_REQUIREMENTS  1: a job's requirements.txt is installed as it is, or the job fails (0)
     WINDTUNNEL_STOP_GRACE_SECONDS  from SIGTERM to SIGKILL (120)
+    WINDTUNNEL_FORWARD_SIGTERM     1: a job's script gets SIGTERM too (0)
     WINDTUNNEL_MAX_CORES           most simulated cores of all jobs at once (4 a processor, at least 8)
     WINDTUNNEL_MAX_MEMORY_GIB      most memory reserved for all jobs at once (90 % of this machine's)
     WINDTUNNEL_SPOT_INTERRUPTIONS  simulated interruptions of each managed spot job (0)
@@ -65,6 +66,7 @@ class Settings:
     stop_grace_s: float = _DEFAULT_STOP_GRACE_S
     aws_in_jobs: bool = False
     strict_requirements: bool = False
+    forward_sigterm: bool = False
     max_cores: int | None = None
     max_memory_gib: float | None = None
     spot: SpotSettings = field(default_factory=SpotSettings)
@@ -89,6 +91,7 @@ def from_environment(environment: Mapping[str, str]) -> Settings:
         stop_grace_s=given.number("WINDTUNNEL_STOP_GRACE_SECONDS", _DEFAULT_STOP_GRACE_S),
         aws_in_jobs=given.choice("WINDTUNNEL_AWS_IN_JOBS", "0", "1") == "1",
         strict_requirements=given.choice("WINDTUNNEL_STRICT_REQUIREMENTS", "0", "1") == "1",
+        forward_sigterm=given.choice("WINDTUNNEL_FORWARD_SIGTERM", "0", "1") == "1",
         max_cores=int(given.number("WINDTUNNEL_MAX_CORES", 0)) or None,
         max_memory_gib=given.number("WINDTUNNEL_MAX_MEMORY_GIB", 0) or None,
         spot=SpotSettings(

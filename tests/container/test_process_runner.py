@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
+import time
 from pathlib import Path
 
 import pytest
 from conftest import SCRIPTS
 
+TORCHRUN = {"torch_distributed": {"enabled": True}}
 CHECKOUT = Path(__file__).resolve().parents[2]
 
 
@@ -53,6 +56,52 @@ def test_a_job_trains_on_two_cores_without_docker(session):
     counters = job.counters()
     assert (counters["world_size"], counters["train"]["steps"], counters["train"]["samples"]) == (2, 5, 80)
     assert "process" in session.backend.running().runner
+
+
+@pytest.mark.parametrize(
+    ("forward", "distribution", "times"), [("0", TORCHRUN, 0), ("1", TORCHRUN, 2), ("1", None, 1)]
+)
+def test_a_stop_reaches_the_script_if_it_is_to(session, forward, distribution, times):
+    """SIGTERM ends AWS's toolkit and the script is not told; the setting hands it on, to torchrun's workers too."""
+    import windtunnel
+
+    job = windtunnel.PyTorch(
+        "terminated.py",
+        source_dir=str(SCRIPTS),
+        framework_version="2.9",
+        instance_type="ml.trn1.2xlarge",
+        instance_count=1,
+        distribution=distribution,
+        environment={"WINDTUNNEL_FORWARD_SIGTERM": forward},
+        session=session,
+    ).fit(wait=False)
+    deadline = time.monotonic() + 100
+    while not any("waiting" in line for line in job.logs()):
+        assert time.monotonic() < deadline, list(job.logs())
+        time.sleep(0.5)
+    job.stop()
+    with contextlib.suppress(windtunnel.WindtunnelError):
+        job.wait(logs=False, timeout=100)
+    assert job.status() == "Stopped"
+    told = [line for line in job.logs() if "saved at signal 15" in line]
+    assert len(told) == times, list(job.logs())
+
+
+def test_a_job_that_misses_a_package_ends_with_what_it_is(session, tmp_path):
+    """In its log and in FailureReason."""
+    import windtunnel
+
+    (tmp_path / "train.py").write_text("import neuronx_distributed\n")
+    estimator = windtunnel.PyTorch(
+        "train.py",
+        source_dir=str(tmp_path),
+        framework_version="2.9",
+        instance_type="ml.trn1.2xlarge",
+        instance_count=1,
+        session=session,
+    )
+    with pytest.raises(windtunnel.TrainingJobFailed, match="neuronx_distributed is not in the image"):
+        estimator.fit(logs=False)
 
 
 def test_several_hosts_are_refused_with_the_runner_that_can(session):

@@ -22,8 +22,9 @@ OWN = "windtunnel-some-requirement"
 @pytest.fixture
 def install(tmp_path, monkeypatch):
     """Install a requirements.txt as a job would, from three wheels; the exit code and the log."""
-    for name, version in ((OWN, "1"), ("huggingface-hub", "0.36.2"), ("torch", "2.8.0")):
+    for name, version in (("huggingface-hub", "0.36.2"), ("torch", "2.8.0")):
         wheel(tmp_path, name, version)
+    wheel(tmp_path, OWN, "1")
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path))
 
@@ -41,18 +42,25 @@ def install(tmp_path, monkeypatch):
         return done.returncode, done.stdout + done.stderr
 
     yield run
+    monkeypatch.undo()
     subprocess.run([sys.executable, "-m", "pip", "uninstall", "--quiet", "--yes", OWN], check=True)
     subprocess.run([sys.executable, "-m", "pip", "check"], check=True)
 
 
-def wheel(folder: Path, name: str, version: str) -> None:
-    """A distribution without any module."""
-    stem = f"{name.replace('-', '_')}-{version}"
+def wheel(folder: Path, name: str, version: str, *needs: str) -> Path:
+    """A distribution with an empty module of its name."""
+    module = name.replace("-", "_")
+    stem = f"{module}-{version}"
     with zipfile.ZipFile(folder / f"{stem}-py3-none-any.whl", "w") as file:
         info = f"{stem}.dist-info"
-        file.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+        required = "".join(f"Requires-Dist: {need}\n" for need in needs)
+        file.writestr(
+            f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n{required}"
+        )
+        file.writestr(f"{module}/__init__.py", "")
         file.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
         file.writestr(f"{info}/RECORD", "")
+    return folder / f"{stem}-py3-none-any.whl"
 
 
 def has(name: str) -> bool:
@@ -88,4 +96,25 @@ def test_strict_requirements_are_installed_as_they_are_or_not_at_all(install):
     """By the setting."""
     code, log = install(f"transformers==4.21.0\n{OWN}\n", WINDTUNNEL_STRICT_REQUIREMENTS="1")
     assert (code, has(OWN)) == (1, False)
-    assert "Windtunnel:" not in log
+    assert "left out" not in log
+
+
+@pytest.mark.parametrize(("need", "code"), [("torch-neuronx", 0), ("torch-neuronx>=99", 1)])
+def test_a_package_of_another_index_does_not_replace_what_plays_the_device(install, tmp_path, need, code):
+    """As NxD Core is installed from AWS's: its newer torch-neuronx stays there, and so does who cannot do without."""
+    index = tmp_path / "index"
+    for name, version, *needs in (
+        (OWN, "2", need, "libneuronxla"),
+        ("torch-neuronx", "99"),
+        ("libneuronxla", "99"),
+    ):
+        page = index / name
+        page.mkdir(parents=True)
+        file = wheel(page, name, version, *needs).name
+        (page / "index.html").write_text(f'<a href="{file}">{file}</a>')
+    before = {name: metadata.version(name) for name in ("torch-neuronx", "libneuronxla")}
+    text = f"--extra-index-url {index.as_uri()}\n{OWN}\n"
+    got, log = install(text, PIP_NO_INDEX="0", PIP_INDEX_URL=index.as_uri(), PIP_FIND_LINKS="")
+    assert (got, has(OWN)) == (code, code == 0), log
+    assert before == {name: metadata.version(name) for name in before}
+    assert ("simulated NeuronCores stand in for it, and no other version" in log) == (code == 1)

@@ -14,6 +14,7 @@ device kind, counters of what ran, and the tools around it.
     collectives/  one file each: all_reduce, all_gather, ...
     interconnect/ data between cores: shared memory in a host, gloo between hosts
     compiler/     what stands where neuronx-cc and its cache stand
+    custom_ops/   C++ operators of the script's own
     counters/     what ran, as JSON lines: graphs, steps, collectives, input waits
     diagnostics/  what Trainium would tell too late: recompilations, values read in the loop, CPU fallbacks
     runtime/      which process holds which core, and what it does there

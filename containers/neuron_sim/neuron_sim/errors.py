@@ -7,6 +7,7 @@ NeuronSimError
 ├── HostMemoryError        this machine's memory does not suffice to play the device
 ├── CoreBusyError          a core that another process holds
 ├── CompilerFlagError      NEURON_CC_FLAGS that the Neuron compiler would refuse
+├── CustomOperatorError    a custom C++ operator that cannot be built, or is not as it says
 ├── CompilationError       a graph that the Neuron compiler is documented to refuse
 └── CollectiveError        a collective that cannot complete
     ├── MismatchError      the ranks called different collectives
@@ -61,6 +62,10 @@ class CoreBusyError(NeuronSimError):
 
 class CompilerFlagError(NeuronSimError):
     """A value or a combination of values in NEURON_CC_FLAGS that neuronx-cc does not take."""
+
+
+class CustomOperatorError(NeuronSimError):
+    """A custom C++ operator whose sources cannot be compiled, or whose functions contradict each other."""
 
 
 class CompilationError(NeuronSimError):

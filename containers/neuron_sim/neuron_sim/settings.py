@@ -187,6 +187,22 @@ def strict_requirements(environment: Mapping[str, str] = os.environ) -> bool:
     return environment.get("WINDTUNNEL_STRICT_REQUIREMENTS", "") not in ("", "0")
 
 
+def forward_sigterm(environment: Mapping[str, str] = os.environ) -> bool:
+    """Whether a stop reaches the script, which AWS's toolkit does not tell."""
+    return environment.get("WINDTUNNEL_FORWARD_SIGTERM", "") not in ("", "0")
+
+
+def simulate_auto_cast(environment: Mapping[str, str] = os.environ) -> bool:
+    """Whether products round as NEURON_CC_FLAGS' --auto-cast says. Read late: scripts set such variables themselves."""
+    return environment.get("WINDTUNNEL_SIMULATE_AUTO_CAST", "") not in ("", "0")
+
+
+def eager_debug_mode(environment: Mapping[str, str] = os.environ) -> str:
+    """The variable that asks for it, AWS's or torch_xla's own; empty if none does. Read late."""
+    names = ("NEURON_USE_EAGER_DEBUG_MODE", "XLA_USE_EAGER_DEBUG_MODE")
+    return next((name for name in names if environment.get(name) == "1"), "")
+
+
 def process_tag(environment: Mapping[str, str] = os.environ) -> str:
     """What the Neuron tools call this process: NEURON_PROCESS_TAG, else its id."""
     return environment.get("NEURON_PROCESS_TAG") or str(os.getpid())

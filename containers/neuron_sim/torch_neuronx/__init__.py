@@ -7,6 +7,7 @@ asynchronous loading API", "weight replacement API", "NeuronCore placement APIs"
 from __future__ import annotations
 
 from neuron_sim import __version__
+from neuron_sim.device import nxd_core
 from torch_neuronx._names import resolver
 
 _TRACE, _BATCHING, _PLACEMENT = (
@@ -31,3 +32,5 @@ _MODULES = ("experimental", "initialization", "parallel_compile", "utils", "xla"
 __all__ = ["__version__"]
 
 __getattr__ = resolver(__name__, _FOUND, _MODULES)
+
+nxd_core.expect()

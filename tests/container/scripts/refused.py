@@ -25,6 +25,6 @@ say(
     spmd=answer(xr.use_spmd),
     sharding=answer(lambda: xs.mark_sharding(value, None, (0,))),
     kernel=answer(lambda: nki_jit()(len)),
-    operator=answer(lambda: custom_op.load(name="mine")),
+    operator=answer(lambda: custom_op.load("mine", [], [], multicore=True)),
     other=answer(lambda: torch_neuronx.something_else),
 )

@@ -269,3 +269,15 @@ def test_code_that_is_in_the_image_stays_where_it_is() -> None:
     assert files["hyperparameters.json"] == {"sagemaker_submit_directory": '"/opt/ml/code"'}
     targets = [mount.target for mount in plan_job(job(HOME, accepted), config(HOME)).containers[0].mounts]
     assert "/opt/windtunnel/source/sourcedir.tar.gz" not in targets
+
+
+def test_what_a_backend_sets_for_its_jobs_a_job_may_set_otherwise() -> None:
+    """Not set: AWS's way."""
+    switched_on = replace(config(HOME), strict_requirements=True, forward_sigterm=True)
+    for variable in ("WINDTUNNEL_STRICT_REQUIREMENTS", "WINDTUNNEL_FORWARD_SIGTERM"):
+        otherwise = request(Environment={variable: "0"})
+        (plain,) = plan_job(job(HOME, request()), config(HOME)).containers
+        (switched,) = plan_job(job(HOME, request()), switched_on).containers
+        (own,) = plan_job(job(HOME, otherwise), switched_on).containers
+        assert variable not in plain.environment
+        assert (switched.environment[variable], own.environment[variable]) == ("1", "0")

@@ -6,8 +6,8 @@ options (about-neuron/arch/neuron-features/neuron-caching), error code NCC_EARG0
 logical cores that a device has, and AWS's public training samples for the options that the guide
 does not list (`_SAMPLES`).
 
-The flags are checked and they are part of the cache's key; what they do to arithmetic and
-speed is not simulated.
+The flags are checked and they are part of the cache's key. What they do to speed is not simulated, what
+--auto-cast does to products is if asked for (`device.auto_cast`).
 """
 
 from __future__ import annotations
@@ -104,7 +104,9 @@ class CompilerFlags:
     log_level: str = "INFO"
     warnings: tuple[str, ...] = ()
     arithmetic: tuple[str, ...] = field(default=())
-    """Flags that change results on the device and nothing here."""
+    """Flags that change results on the device; here, only where `device.auto_cast` is asked to."""
+    auto_cast: str = "none"
+    auto_cast_type: str = "bf16"
 
     @property
     def hash(self) -> str:
@@ -156,6 +158,8 @@ def parse(text: str, instance_type: str = "ml.trn1.2xlarge") -> CompilerFlags:
         log_level=given.get("--log-level", "INFO"),
         warnings=tuple(dict.fromkeys(warnings)),
         arithmetic=tuple(arithmetic),
+        auto_cast=given.get("--auto-cast", "none"),
+        auto_cast_type=given.get("--auto-cast-type", "bf16"),
     )
 
 

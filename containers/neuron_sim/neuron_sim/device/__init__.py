@@ -7,6 +7,9 @@ memory_by_use        what lies there: parameters, gradients, the optimizer's sta
 memory_messages      what is said then
 malloc               memory that the process keeps between steps
 stochastic_rounding  fp32 results that become bf16
+auto_cast            fp32 inputs of products that the compiler casts
+eager                operations one by one
 dynamo               torch.compile: collectives between compiled graphs, never inside one
 framework_names      torch_xla's names as the job's framework_version has them
+nxd_core             what NxD Core imports and its training never calls
 """

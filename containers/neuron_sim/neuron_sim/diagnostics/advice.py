@@ -167,6 +167,54 @@ def cpu_fallback(op: str, line: str, count: int) -> Finding:
     )
 
 
+def custom_operator(name: str, line: str, count: int) -> Finding:
+    """An operator of the script's own, in C++."""
+    return Finding(
+        "custom_operator",
+        "note",
+        line,
+        f"the custom C++ operator {name} ran {count} times, on this machine's processor: what it takes on the device's "
+        "GpSimd engine is not modelled and in no estimate. Here the graph ends before it, on trn1 it is in the graph.",
+        "Measure it on trn1.",
+        count,
+        cause=name,
+    )
+
+
+def auto_cast(mode: str, dtype: str, rounds: bool) -> Finding:
+    """WINDTUNNEL_SIMULATE_AUTO_CAST=1 and what NEURON_CC_FLAGS say. ``rounds``: whether there is something to do."""
+    asked = f"--auto-cast={mode} --auto-cast-type={dtype}"
+    if mode == "none":
+        said = (
+            "NEURON_CC_FLAGS ask for no cast, so nothing is rounded: neuronx-cc's default since Neuron 2.27"
+        )
+        todo = "Up to Neuron 2.26 the default was --auto-cast=matmult: write that to rehearse it."
+    elif not rounds:
+        said, todo = (
+            f"{asked} is not simulated, so nothing is rounded",
+            "bf16, fp16 and tf32 can be rehearsed.",
+        )
+    else:
+        rest = ". All else, which the device casts too, stays fp32" if mode == "all" else ""
+        said = f"{asked}: fp32 inputs of products and convolutions are rounded to {dtype}, forward and backward{rest}"
+        todo = "The rounding itself is counted with the script's operations: price a run without it."
+    return Finding(
+        "auto_cast", "note" if rounds else "warning", "WINDTUNNEL_SIMULATE_AUTO_CAST", f"{said}.", todo
+    )
+
+
+def eager_debug_mode(variable: str) -> Finding:
+    """Operations run one by one."""
+    return Finding(
+        "eager_debug_mode",
+        "warning",
+        variable,
+        "each operation is compiled and run by itself when its line runs, and an error is raised there. That is slow, "
+        "and no steps, graphs and FLOPs are counted: this run has no estimate, and none of neuronx-cc's refusals.",
+        "Unset it when the script is ready.",
+    )
+
+
 def input_bound(line: str, share: float, waited: float, steps: int, reads_ahead: bool) -> Finding:
     """The device waits for data. ``reads_ahead``: an MpDeviceLoader gives it."""
     ahead = (

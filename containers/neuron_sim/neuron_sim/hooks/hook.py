@@ -26,7 +26,10 @@ class Hook:
     """
 
     entry: str
-    """``module:attribute``, or ``namespace::operation`` for torch_xla's kernel of it."""
+    """``module:attribute``, or ``namespace::operation`` for torch_xla's kernel of it.
+
+    ``namespace::operation/AutogradXLA``: for the kernel that also differentiates.
+    """
     is_device_use: bool = False
     """At the first call of such an entry point, of whichever, the process claims its cores."""
     before: tuple[Callable[[], object], ...] = ()
@@ -132,13 +135,18 @@ _libraries: list[torch.library.Library] = []
 
 def _install_kernel(hook: Hook) -> None:
     """What is put ``around`` a kernel gets its keyset first; a kernel ``instead`` takes the arguments alone."""
-    namespace, _, operation = hook.entry.partition("::")
-    kernel = hook.instead or torch.library.get_kernel(hook.entry, "XLA").call_boxed
+    name, _, key = hook.entry.partition("/")
+    namespace, _, operation = name.partition("::")
+    kernel = hook.instead or torch.library.get_kernel(name, key or "XLA").call_boxed
     library = torch.library.Library(namespace, "IMPL")
     _libraries.append(library)
     with warnings.catch_warnings():
         # torch warns of every replaced kernel; replacing it is what we are here for.
         warnings.filterwarnings("ignore", message=r"(?s).*[Oo]verrid", category=UserWarning)
         library.impl(
-            operation, _wrapped(hook, kernel), "XLA", with_keyset=hook.instead is None, allow_override=True
+            operation,
+            _wrapped(hook, kernel),
+            key or "XLA",
+            with_keyset=hook.instead is None,
+            allow_override=True,
         )

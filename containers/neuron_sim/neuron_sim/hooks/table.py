@@ -21,8 +21,11 @@ from neuron_sim.collectives import (
     send_recv,
 )
 from neuron_sim.counters import batches, recorder
+from neuron_sim.custom_ops import operators
 from neuron_sim.device import (
+    auto_cast,
     dynamo,
+    eager,
     framework_names,
     malloc,
     memory,
@@ -67,13 +70,16 @@ def become_core(current: Settings) -> None:
     world.start(current)
     operation.start(current)
     lifetime.start(current, publisher)
+    operators.start(watch.note)
+    eager.start(watch.note)
+    auto_cast.start(lambda: install(products(), lifetime.claim), watch.note)
     stochastic_rounding.start(lambda: install(rounding(), lifetime.claim))
     parts = Parts(counting, watch, guard, publisher, event_file)
     install([*table(parts), *names(current.framework_version)], lifetime.claim)
 
 
 def table(parts: Parts) -> Iterator[Hook]:
-    """All hooks of a core, but for what `rounding` and `names` add."""
+    """All hooks of a core, but for what `products`, `rounding` and `names` add."""
     yield from _steps(parts)
     yield from _training(parts)
     yield from _input(parts)
@@ -169,8 +175,12 @@ def _world() -> Iterator[Hook]:
     ):
         yield Hook(f"_XLAC:{name}", is_device_use=True, instead=instead)
     yield Hook("_XLAC:_xla_device_kind", is_device_use=True, around=(world.around_device_kind,))
-    # Scripts may set the variables of stochastic rounding until they first use the device.
-    yield Hook("_XLAC:_xla_get_default_device", is_device_use=True, before=(stochastic_rounding.decide,))
+    # Scripts may set the variables of these until they first use the device. What rounds to nearest comes first.
+    yield Hook(
+        "_XLAC:_xla_get_default_device",
+        is_device_use=True,
+        before=(eager.decide, auto_cast.decide, stochastic_rounding.decide),
+    )
     yield Hook("_XLAC:_xla_set_default_device", is_device_use=True)
 
 
@@ -224,6 +234,15 @@ def _processes(on: Parts) -> Iterator[Hook]:
     yield Hook("sys:excepthook", before=(on.recorder.failed,))
     # Called from the last to the first. What `lifetime` registers when it claims comes before all of them.
     yield Hook("atexit:register", told=(on.event_file.finish, on.recorder.end, on.memory.leave))
+
+
+def products() -> Iterator[Hook]:
+    """WINDTUNNEL_SIMULATE_AUTO_CAST=1: torch_xla's kernels that multiply, with rounded inputs."""
+    for name, positions in auto_cast.PRODUCTS.items():
+        yield Hook(f"aten::{name}", around=(auto_cast.around_product(positions),))
+    backward = "aten::convolution_backward_overrideable"
+    yield Hook(backward, around=(auto_cast.around_convolution_backward,))
+    yield Hook("aten::einsum/AutogradXLA", around=(auto_cast.around_einsum,))
 
 
 def rounding() -> Iterator[Hook]:

@@ -2,6 +2,7 @@
 
 train         the toolkit's command
 requirements  what it does about pins that cannot be had here
+missing       and about packages that are not here
 torchrun      the launcher's command: torch's own arguments, agent and exit codes
 preload       what is imported once, before the fork
 absent        and counts as not imported until the script does it

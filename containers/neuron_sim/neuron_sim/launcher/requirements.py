@@ -2,6 +2,7 @@
 
 It is installed as AWS's toolkit does it. Where pip cannot, or where that would break what is installed, its
 pins of what is installed in another version are left out: the installed version stands in, and the log says so.
+What plays the device (`_OURS`) is never replaced, whoever asks for it: real ones need a real device.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ from neuron_sim import settings
 Install = Callable[[str, bool], None]
 """The toolkit's function: the folder of requirements.txt, and whether its error holds what pip said."""
 
+_OURS = ("torch-neuronx", "libneuronxla")
+"""Packages in whose place the simulator stands. pip counts it as them, and AWS's index has newer ones."""
 _ONE_VERSION = ("torch", "torch-xla")
 """torch_xla and the simulator are for one minor version of both, and do not state it as a requirement."""
 
@@ -46,6 +49,18 @@ def with_stand_ins(install: Install) -> Install:
     """The toolkit's function, with installed versions in the place of pins that cannot be had."""
 
     def install_requirements(path: str, capture_error: bool = False) -> None:
+        with _constrained():
+            try:
+                install_constrained(path, capture_error)
+            except InstallRequirementsError:
+                print(
+                    f"Windtunnel: where pip names {' or '.join(_OURS)} above: simulated NeuronCores stand in for it, "
+                    "and no other version of it is installed.",
+                    flush=True,
+                )
+                raise
+
+    def install_constrained(path: str, capture_error: bool) -> None:
         file = Path(path, "requirements.txt")
         asked = file.read_text(encoding="utf-8-sig", errors="surrogateescape")
         pins = list(pins_of(asked))
@@ -116,15 +131,33 @@ def _obstacle(path: str) -> str:
 @contextmanager
 def _cache() -> Iterator[None]:
     """What pip fetches to see what it would do, it need not fetch again."""
-    with tempfile.TemporaryDirectory() as folder:
-        before = {name: os.environ.get(name) for name in ("PIP_NO_CACHE_DIR", "PIP_CACHE_DIR")}
-        os.environ.update(PIP_NO_CACHE_DIR="0", PIP_CACHE_DIR=folder)
-        try:
+    with tempfile.TemporaryDirectory() as folder, _variables(PIP_NO_CACHE_DIR="0", PIP_CACHE_DIR=folder):
+        yield
+
+
+@contextmanager
+def _constrained() -> Iterator[None]:
+    """pip keeps what plays the device: a package that needs another version of it cannot be installed."""
+    ours = (next(iter(metadata.distributions(name=name)), None) for name in _OURS)
+    with tempfile.NamedTemporaryFile("w", suffix="-kept-by-windtunnel.txt") as kept:
+        kept.writelines(f"{one.name}=={one.version}\n" for one in ours if one is not None)
+        kept.flush()
+        given = os.environ.get("PIP_CONSTRAINT", "")
+        with _variables(PIP_CONSTRAINT=f"{given} {kept.name}".strip()):
             yield
-        finally:
-            for name, value in before.items():
-                os.environ.pop(name, None)
-                os.environ.update({name: value} if value is not None else {})
+
+
+@contextmanager
+def _variables(**given: str) -> Iterator[None]:
+    """Variables of the environment, for a while."""
+    before = {name: os.environ.get(name) for name in given}
+    os.environ.update(given)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name, None)
+            os.environ.update({name: value} if value is not None else {})
 
 
 def _say(why: str, pins: Sequence[Pin]) -> None:

@@ -1,8 +1,11 @@
-"""The command `train`: AWS's training toolkit, with three of its functions replaced.
+"""The command `train`: AWS's training toolkit, with four of its functions replaced.
 
 It need not import torch to know its version (2 to 3 seconds, in a process that computes nothing),
-`requirements` says what is done about pins that cannot be had here, and a script that has ended without a
-NeuronCore is told so.
+`requirements` says what is done about pins that cannot be had here, `missing` about packages that are not here,
+and a script that has ended without a NeuronCore is told so.
+
+SIGTERM, which a stop and a spot interruption send, ends the toolkit and with it the container: the script is not
+told (aws/sagemaker-training-toolkit, issue 125). WINDTUNNEL_FORWARD_SIGTERM=1 tells it.
 """
 
 from __future__ import annotations
@@ -11,23 +14,31 @@ import functools
 import importlib.util
 import os
 import runpy
+import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from neuron_sim import settings
+from neuron_sim.runtime import processes
+
 
 def main() -> int | None:
     """Run the container's job; ends like the toolkit's own command. Blocks."""
     from sagemaker_pytorch_container import training  # type: ignore[import-not-found]
-    from sagemaker_training import entry_point, modules  # type: ignore[import-not-found]
+    from sagemaker_training import entry_point, modules, process  # type: ignore[import-not-found]
     from sagemaker_training.cli import train  # type: ignore[import-not-found]
 
+    from neuron_sim.launcher.missing import with_advice
     from neuron_sim.launcher.requirements import with_stand_ins
 
+    process.check_error = with_advice(process.check_error)
     modules.install_requirements = with_stand_ins(modules.install_requirements)
     training._set_torch_version_environment = set_torch_version
     entry_point.run = with_last_word(entry_point.run)
+    if settings.forward_sigterm():
+        signal.signal(signal.SIGTERM, _forward)
     return train.main()  # type: ignore[no-any-return]
 
 
@@ -47,6 +58,17 @@ def with_last_word(run: Callable[..., Any]) -> Callable[..., Any]:
         return result
 
     return and_look
+
+
+def _forward(number: int, _: object) -> None:
+    """Hand the signal on to what the toolkit has started: the script, its launcher, pip. Else it ends the toolkit."""
+    started = processes.children(os.getpid())
+    for process in started:
+        print(f"Windtunnel: SIGTERM is handed on to {processes.command(process)[:80]}.", flush=True)
+        os.kill(process, number)
+    if not started:
+        signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)
 
 
 def set_torch_version() -> None:

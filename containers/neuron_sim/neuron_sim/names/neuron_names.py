@@ -12,7 +12,9 @@ _CACHE = "libneuronxla.neuron_cc_cache"
 ONE_SHAPE = "Trace once for each shape with torch_neuronx.trace."
 PARTS = "Trace the parts that the device supports one by one."
 NKI = "A kernel written in NKI runs on the device only: keep a PyTorch version of it for rehearsals."
-GPSIMD = "The device's GpSimd engine runs it: keep a PyTorch version of the operator for rehearsals."
+GPSIMD = (
+    "C++ operators run on the host, with standard tensor accessors; their time on the device is not modelled"
+)
 AS_A_WHOLE = "torch_neuronx.trace lowers and checks a function as a whole."
 PROFILE = "Use torch_xla.debug.profiler, or the counters in the job's report."
 
@@ -51,7 +53,7 @@ NAMES: list[Name] = [
     ),
     *group(f"{_IMPL}.ops", "SimpleCrossEntropyLoss", None, refused="Use torch.nn.CrossEntropyLoss."),
     *group(f"{_IMPL}.ops", "nki_jit", None, refused=NKI),
-    *group(f"{_IMPL}.custom_op", "load load_library", None, refused=GPSIMD),
+    *group(f"{_IMPL}.custom_op", "load load_library", None, note=GPSIMD),
     *group(f"{_IMPL}.trace", "trace", None),
     *group(
         f"{_IMPL}.trace",

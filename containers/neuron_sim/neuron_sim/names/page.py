@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from neuron_sim.names.name import FIRST, LATEST, Name, Version
+from neuron_sim.names.packages import PACKAGES
 from neuron_sim.names.registry import every
 
 _HEAD = """# Names that Trainium scripts use
@@ -19,6 +20,15 @@ Written by `scripts/api_table.py` from `neuron_sim/names`; a test in the image t
 - The image has torch_xla {latest}: a name's behaviour is that of {latest} in all versions.
 """
 
+_PACKAGES = """
+## Packages that the image does not have
+
+`import` of one of these ends in ModuleNotFoundError, and the job's log ends with what stands here.
+
+| package | what it is | here |
+|---|---|---|
+"""
+
 _ROW = "| name | here | from | to | remark |\n|---|---|---|---|---|\n"
 
 
@@ -31,6 +41,10 @@ def text() -> str:
     parts += [
         f"\n## {module}\n\n{_ROW}{''.join(_rows(sorted(names, key=lambda name: name.name.lower())))}"
         for module, names in by_module.items()
+    ]
+    parts += [
+        _PACKAGES,
+        *(f"| `{package.module}` | {package.what} | {package.here} |\n" for package in PACKAGES),
     ]
     return "".join(parts)
 

@@ -49,6 +49,18 @@ def ancestors(pid: int) -> Iterator[int]:
         yield pid
 
 
+def children(pid: int) -> list[int]:
+    """The processes that it has started, and that have not ended."""
+    found = []
+    for entry in _PROC.iterdir():
+        try:
+            if entry.name.isdigit() and int(_stat(int(entry.name))[1]) == pid:
+                found.append(int(entry.name))
+        except (OSError, IndexError, ValueError):
+            continue
+    return found
+
+
 def _stat(pid: int) -> list[str]:
     """The fields from the state on: the name before them may hold spaces and parentheses."""
     return (_PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()

@@ -50,6 +50,8 @@ class ServiceConfig:
     """Whether a job's code reaches this backend as its AWS, unless the job says so itself."""
     strict_requirements: bool = False
     """Whether pip fails a job whose pins it cannot install, unless the job says so itself."""
+    forward_sigterm: bool = False
+    """Whether the script gets the SIGTERM of a stop or an interruption, unless the job says so itself."""
     max_cores: int = 2**31
     """Most simulated cores of all jobs that run at once; further jobs wait."""
     max_memory_bytes: int = 2**63

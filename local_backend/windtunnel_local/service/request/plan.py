@@ -137,6 +137,7 @@ def _shared_environment(config: ServiceConfig) -> dict[str, str]:
         # AWS's training images set it too; without it a script's prints wait in a buffer.
         "PYTHONUNBUFFERED": "1",
         **({"WINDTUNNEL_STRICT_REQUIREMENTS": "1"} if config.strict_requirements else {}),
+        **({"WINDTUNNEL_FORWARD_SIGTERM": "1"} if config.forward_sigterm else {}),
     }
 
 

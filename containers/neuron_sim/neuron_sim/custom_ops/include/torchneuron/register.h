@@ -1,0 +1,43 @@
+// NEURON_LIBRARY(name, m) { m.def("op", &shape_function, "kernel_function"); }
+// AWS Neuron documentation, "Neuron Custom C++ Operators Developer Guide".
+#pragma once
+#include <string>
+#include <torch/library.h>
+#include <torch/types.h>
+
+namespace neuron_sim {
+
+// Registers the compute function of a name; false if there is none. `build.py` writes it: it knows names and signatures.
+inline bool define(torch::Library& library, const char* op, const std::string& kernel);
+
+// What was wrong while the library was loaded, when no exception may be thrown.
+inline std::string& problem() {
+  static std::string text;
+  return text;
+}
+
+class Library {
+ public:
+  explicit Library(torch::Library& library) : library_(library) {}
+
+  // The shape function is an operator of its own: it may take its tensors otherwise than the compute function.
+  template <class ShapeFunction>
+  Library& def(const char* op, ShapeFunction shape, const char* kernel) {
+    library_.def((std::string("shape_of_") + op).c_str(), torch::dispatch(c10::DispatchKey::Meta, shape));
+    if (!define(library_, op, kernel)) problem() += std::string(kernel) + " ";
+    return *this;
+  }
+
+ private:
+  torch::Library& library_;
+};
+
+}  // namespace neuron_sim
+
+#define NEURON_LIBRARY(ns, m)                               \
+  static void neuron_library_of_##ns(neuron_sim::Library&); \
+  TORCH_LIBRARY(ns, library) {                              \
+    neuron_sim::Library defined(library);                   \
+    neuron_library_of_##ns(defined);                        \
+  }                                                         \
+  void neuron_library_of_##ns(neuron_sim::Library& m)

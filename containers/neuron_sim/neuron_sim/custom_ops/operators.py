@@ -1,0 +1,111 @@
+"""The operators of a custom library on tensors of the device: each call ends the pending graph and runs on the host."""
+
+from __future__ import annotations
+
+import ctypes
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from neuron_sim.counters import script_lines, script_time
+from neuron_sim.custom_ops import build
+from neuron_sim.device.transfer import to_device, to_host
+from neuron_sim.diagnostics import advice
+from neuron_sim.diagnostics.findings import Finding
+from neuron_sim.errors import CustomOperatorError, NotSimulatedError
+
+_MOST_OPERATORS = 10
+"""AWS Neuron documentation, "Neuron Custom C++ Operators Developer Guide": functions of a library."""
+
+_libraries: list[torch.library.Library] = []
+_calls: Counter[tuple[str, str]] = Counter()
+_note: Callable[[Finding], None]
+
+
+def start(note: Callable[[Finding], None]) -> None:
+    """Tell of the operators that run from now on."""
+    global _note
+    _note = note
+
+
+def load(
+    name: str,
+    compute_srcs: Sequence[str],
+    shape_srcs: Sequence[str],
+    build_directory: str | None = None,
+    multicore: bool = False,
+    verbose: bool = False,
+    extra_cflags: Sequence[str] = (),
+) -> None:
+    """`custom_op.load`: build ``lib<name>.so`` in the folder, and load it. Blocks.
+
+    Raises:
+        CustomOperatorError: the sources cannot be compiled, or define more operators than a library may have.
+        NotSimulatedError: for several cores of the GpSimd engine.
+    """
+    if multicore:
+        raise NotSimulatedError(
+            "custom_op.load(multicore=True)", "Use standard tensor accessors and one core."
+        )
+    folder = Path(build_directory) if build_directory else Path.cwd()
+    load_library(str(build.library(name, compute_srcs, shape_srcs, folder, extra_cflags)))
+
+
+def load_library(path: str) -> None:
+    """`custom_op.load_library`: load what `load` has built. Idempotent."""
+    before = _defined()
+    try:
+        problem = getattr(ctypes.CDLL(str(Path(path).absolute())), build.PROBLEM)
+    except (OSError, AttributeError) as error:
+        raise CustomOperatorError(
+            f"custom_op.load_library: {path} cannot be loaded ({error}). Build it here, with custom_op.load."
+        ) from error
+    problem.restype = ctypes.c_char_p
+    if missing := problem().decode().split():
+        raise CustomOperatorError(
+            f"{path}: NEURON_LIBRARY names {', '.join(missing)}, which the compute sources do not define with "
+            "torch::Tensor, torch::Scalar, double or int64_t as arguments."
+        )
+    names = sorted(_defined() - before)
+    if len(names) > _MOST_OPERATORS:
+        raise CustomOperatorError(
+            f"{path} defines {len(names)} operators: a library can have {_MOST_OPERATORS} on the device."
+        )
+    for name in names:
+        namespace, _, operator = name.partition("::")
+        library = torch.library.Library(namespace, "IMPL")
+        operators = getattr(torch.ops, namespace)
+        library.impl(operator, getattr(operators, f"shape_of_{operator}"), "Meta")
+        library.impl(operator, _on_device(name, getattr(operators, operator)), "XLA")
+        _libraries.append(library)
+
+
+def _defined() -> set[str]:
+    return set(torch._C._dispatch_get_registrations_for_dispatch_key("CPU"))
+
+
+def _on_device(name: str, operator: Any) -> Callable[..., torch.Tensor]:
+    def run(*given: Any) -> torch.Tensor:
+        line = script_lines.calling_line()
+        _calls[name, line] += 1
+        with script_time.aside():
+            tensors = [value for value in given if isinstance(value, torch.Tensor)]
+            shape = operator(*(_as(value, lambda tensor: tensor.to("meta")) for value in given))
+            on_host = iter(to_host(tensors))
+            result = operator(*(_as(value, lambda _: next(on_host)) for value in given))
+            if (result.shape, result.dtype) != (shape.shape, shape.dtype):
+                raise CustomOperatorError(
+                    f"{name}: its compute function gives {result.dtype} of {list(result.shape)}, its shape function "
+                    f"says {shape.dtype} of {list(shape.shape)}. The device takes the latter for granted."
+                )
+            _note(advice.custom_operator(name, line, _calls[name, line]))
+            return to_device(result, tensors[0])
+
+    return run
+
+
+def _as(value: Any, change: Callable[[torch.Tensor], torch.Tensor]) -> Any:
+    return change(value) if isinstance(value, torch.Tensor) else value

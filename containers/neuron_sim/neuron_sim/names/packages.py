@@ -1,0 +1,73 @@
+"""Packages of the Neuron world that the image does not have: what each is, and what to do about it. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+INDEX = "https://pip.repos.neuron.amazonaws.com"
+"""AWS's own index of Python packages. AWS Neuron documentation, "PyTorch Neuron setup"."""
+
+_RUN_ON_TRN1 = "Keep a PyTorch version of it for rehearsals, and run the job on trn1."
+
+
+@dataclass(frozen=True)
+class Package:
+    """``module`` is what a script imports. ``here``: whether it can run on simulated NeuronCores, and what to do."""
+
+    module: str
+    what: str
+    here: str
+
+
+PACKAGES = (
+    Package(
+        "neuronx_distributed",
+        "NxD Core, AWS's library for tensor and pipeline parallelism",
+        "AWS's training images have it. Its tensor parallelism, ZeRO-1 and checkpoints run here; its NKI kernels, its "
+        f"mixtures of experts and inference do not. To have it, put two lines into requirements.txt: "
+        f"`--extra-index-url {INDEX}` and `neuronx-distributed`.",
+    ),
+    Package(
+        "neuronx_distributed_training",
+        "NxD Training, AWS's configurations and Lightning modules on top of NxD Core",
+        "It has not been tried here. Rehearse its model on NxD Core (neuronx_distributed) alone, or run it on trn1.",
+    ),
+    Package(
+        "neuronx_distributed_inference",
+        "NxD Inference, which compiles models for serving",
+        "There is no compiler for the device here: run it on trn1 or inf2.",
+    ),
+    Package(
+        "transformers_neuronx",
+        "AWS's former library for serving language models, which compiles them for the device",
+        "There is no compiler for the device here: run it on trn1 or inf2.",
+    ),
+    Package(
+        "optimum.neuron",
+        "Hugging Face's library for Neuron (optimum-neuron)",
+        "It has not been tried here: its trainers need NxD Core, and it pins other versions of transformers and "
+        "accelerate. Rehearse with transformers' Trainer or accelerate, which run here, or run it on trn1.",
+    ),
+    Package(
+        "neuronxcc",
+        "the Neuron compiler (neuronx-cc), with NKI in it",
+        f"Nothing of it is simulated: NKI kernels need the real compiler and device. {_RUN_ON_TRN1}",
+    ),
+    Package(
+        "nki", "NKI, the language of kernels for the device", f"It needs the real compiler. {_RUN_ON_TRN1}"
+    ),
+    Package("nkilib", "AWS's library of NKI kernels", f"It needs the real compiler. {_RUN_ON_TRN1}"),
+    Package(
+        "torch_neuron",
+        "the plug-in for Inf1, which cannot train",
+        "Trainium's is torch_neuronx, which is here.",
+    ),
+)
+
+
+def package_of(module: str) -> Package | None:
+    """The package that a dotted name is in, or that is in it: `optimum` is where `optimum.neuron` is missed first."""
+    dotted = f"{module}."
+    return next(
+        (p for p in PACKAGES if dotted.startswith(f"{p.module}.") or p.module.startswith(dotted)), None
+    )

@@ -1,0 +1,30 @@
+"""Custom C++ operators compute here what they compute on the device, and say that their time there is not known."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+SCRIPT = Path(__file__).parent / "scripts" / "custom_operator.py"
+
+
+def test_the_mlp_of_the_tutorial_trains_with_its_own_relu_as_with_torchs(torchrun, tmp_path):
+    """Forward and backward, ten steps, to the last bit; what a library cannot be is refused with what to do."""
+    (said,) = torchrun(str(SCRIPT), str(tmp_path), workers=1, WINDTUNNEL_COUNTERS_DIR=str(tmp_path)).said
+    assert said["losses"] == said["torchs"]
+    assert said["losses"][-1] < 0.8 * said["losses"][0]
+    assert (said["difference"], said["again"]) == (0.0, False)
+    assert "says torch.float32 of [2, 3]" in said["wrong_shape"]
+    assert "NotSimulatedError: custom_op.load(multicore=True)" in said["multicore"]
+    assert "nowhere.cpp is no file" in said["no_source"]
+    found = [json.loads(line) for line in (tmp_path / "rank-0.jsonl").read_text().splitlines()]
+    operators = {record["cause"]: record for record in found if record.get("finding") == "custom_operator"}
+    number = next(n for n, text in enumerate(SCRIPT.read_text().splitlines(), 1) if "# line: forward" in text)
+    forward = operators["tutorial::relu_forward"]
+    assert (forward["line"], forward["count"]) == (f"custom_operator.py:{number}", 20)
+    assert "not modelled" in forward["message"]
+    # It ends the graph, and is no value that the script reads.
+    assert not any(
+        "relu" in record.get("message", "") for record in found if record.get("finding") == "host_read"
+    )
+    assert not [record for record in found if record.get("finding") == "cpu_fallback"]

@@ -1,0 +1,81 @@
+"""NxD Core's training finds what it imports; scripts that miss a package of the Neuron world are told what it is."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+LIBRARY = {
+    "__init__.py": "from . import groups, pipeline, trace\nfrom .trace.builder import ModelBuilder\n",
+    "groups.py": (
+        "from torch_neuronx.utils import get_platform_target\n"
+        "from neuronxcc.nki.kernels.attention import FlashConfig\n"
+        "from neuronxcc.nki._pre_prod_kernels.collectives import CollectivesConfig\n"
+        "import neuronxcc.nki.language as nl\n"
+        "def make(groups): return CollectivesConfig(replica_groups=groups).rank_src_tgt_pairs[0]\n"
+        "def attend(x, config: FlashConfig = None): return nl.add(x, x)\n"
+    ),
+    "pipeline.py": (
+        "from transformers.utils.fx import HFTracer\nclass Tracer(HFTracer): pass\ndef cut(): return Tracer()\n"
+    ),
+    "trace/__init__.py": "import torch\ntorch.classes.neuron.SPMDModel\n",
+}
+"""The parts of neuronx_distributed 2.29 that name what is not here, as it names them."""
+
+TOOLKIT = """
+import sys
+from sagemaker_training import errors, process
+from neuron_sim.launcher.missing import with_advice
+run = with_advice(process.check_error)
+try:
+    run([sys.executable, sys.argv[1]], errors.ExecuteUserScriptError, 1, cwd="/tmp", capture_error=True)
+except errors.ExecuteUserScriptError as error:
+    print("FAILURE", error)
+"""
+
+
+def test_nxd_core_is_imported_and_refuses_what_needs_the_compiler(torchrun, tmp_path):
+    """What its groups need works; kernels, inference and tracing say where to run them; a script finds no NKI."""
+    for name, text in LIBRARY.items():
+        file = tmp_path / "neuronx_distributed" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    script = tmp_path / "train.py"
+    script.write_text(
+        f"import importlib.util, sys\nsys.path.append({str(Path(__file__).parent / 'scripts')!r})\n"
+        "import torch_xla\nfrom saying import say\n"
+        "missing = importlib.util.find_spec('nki') is None and importlib.util.find_spec('neuronxcc') is None\n"
+        "import neuronx_distributed as nxd\n"
+        "def refusal(function, *given):\n"
+        "    try: function(*given)\n"
+        "    except RuntimeError as error: return f'{type(error).__name__}: {error}'\n"
+        "say(missing=missing, pairs=nxd.groups.make([[0]]), kernel=refusal(nxd.groups.attend, 1),"
+        " tracer=refusal(nxd.pipeline.cut), builder=refusal(nxd.ModelBuilder))\n"
+    )
+    (said,) = torchrun(str(script), workers=1).said
+    assert (said["missing"], said["pairs"]) == (True, None)
+    assert "NotSimulatedError: neuronxcc.nki.language.add" in said["kernel"] and "NKI" in said["kernel"]
+    assert "NotSimulatedError: transformers.utils.fx.HFTracer" in said["tracer"]
+    assert "run it on trn1 or inf2" in said["builder"]
+
+
+def test_a_script_that_misses_a_package_is_told_what_it_is_and_what_to_do(tmp_path):
+    """In the log behind the traceback, and first in the failure's reason; nothing about any other package."""
+    for module, told in {
+        "neuronx_distributed.parallel_layers": "--extra-index-url https://pip.repos.neuron.amazonaws.com",
+        "optimum.neuron": "Hugging Face's library for Neuron",
+        "neuronxcc.nki": "NKI kernels need the real compiler",
+        "nki.language": "run the job on trn1",
+        "neuronx_distributed_training": "Rehearse its model on NxD Core",
+        "transformers_neuronx": "run it on trn1 or inf2",
+        "no_such_module": "",
+    }.items():
+        script = tmp_path / "script.py"
+        script.write_text(f"import {module}\n")
+        done = subprocess.run(
+            [sys.executable, "-c", TOOLKIT, str(script)], capture_output=True, text=True, check=True
+        )
+        log, _, failure = done.stdout.partition("FAILURE ")
+        assert told in log, module
+        assert ("Windtunnel: " in log) == ('ErrorMessage "Windtunnel: ' in failure) == bool(told), done.stdout
