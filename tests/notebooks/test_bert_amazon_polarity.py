@@ -57,7 +57,11 @@ def test_notebook_runs_from_top_to_bottom(tmp_path: Path) -> None:
     outputs = {cell.source.splitlines()[0]: cell.outputs for cell in code_cells(executed)}
     assert "validation:accuracy" in outputs["job.metrics()"][0].data["text/plain"]
     assert "config.json" in outputs["import tempfile"][0].text
-    report = outputs["job.report("][0].data["text/html"]
+    assert "value='1" in outputs["import re"][0].data["text/html"]  # the bar, at its end
+    for chart in ("series = job.metric_series()", 'report.plot("cost")', 'report.plot("breakdown")'):
+        assert "image/png" in outputs[chart][0].data
+    assert "trn1" in outputs["for line in report.document().headline:"][0].text
+    report = outputs["report = job.report("][0].data["text/html"]
     assert "modelled" in report
     assert "measured" in report
 

@@ -276,16 +276,6 @@ class Optimizer:
         self._adamw.zero_grad(set_to_none=True)
 
 
-def with_added_mask(batch: Batch) -> Batch:
-    """The batch with its mask as BERT adds it to the attention scores: 0 for a token, the lowest number for padding.
-
-    transformers makes this of a row of ones and zeros too. But first it looks whether anything is padded at
-    all, at each step, and the host stops there until the device has caught up.
-    """
-    padding = 1.0 - batch["attention_mask"][:, None, None, :].float()
-    return {**batch, "attention_mask": padding * torch.finfo(torch.float32).min}
-
-
 def train_epoch(
     epoch: int, model: PreTrainedModel, loader: pl.MpDeviceLoader, optimizer: Optimizer, log_every: int
 ) -> None:
@@ -300,7 +290,7 @@ def train_epoch(
         )
 
     for step, batch in enumerate(loader, start=1):
-        loss = model(**with_added_mask(batch)).loss
+        loss = model(**batch).loss
         loss.backward()
         optimizer.step()
         if step % log_every == 0 or step == len(loader):
@@ -316,7 +306,7 @@ def evaluate(model: PreTrainedModel, loader: pl.MpDeviceLoader, device: torch.de
     with torch.no_grad():
         for batch in loader:
             labels = batch.pop("labels")
-            logits = model(**with_added_mask(batch)).logits
+            logits = model(**batch).logits
             counted = labels >= 0
             right = (logits.argmax(dim=-1) == labels) & counted
             loss = torch.nn.functional.cross_entropy(logits, labels, ignore_index=-1, reduction="sum")

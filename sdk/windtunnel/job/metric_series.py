@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from windtunnel.errors import ConfigurationError
 from windtunnel.session.training_service import TrainingService
+
+if TYPE_CHECKING:
+    from windtunnel.reports.metric_series import MetricSeries
 
 _MOST_POINTS = 1_440
 """Of one answer of GetMetricStatistics."""
@@ -17,29 +19,14 @@ _FROM_AGE = ((timedelta(days=63), 3_600), (timedelta(days=15), 300), (timedelta(
 """AWS keeps values of these ages for these periods (seconds), and SageMaker's for none under a minute."""
 
 
-@dataclass(frozen=True)
-class MetricPoint:
-    """What a metric was in one period. ``time``: its beginning; ``average`` of so many ``samples``."""
-
-    time: datetime
-    average: float
-    samples: int
-
-
-@dataclass(frozen=True)
-class MetricSeries:
-    """A job's metrics over time. ``period_s``: of each point; ``points``: by metric, in order of time."""
-
-    period_s: int
-    points: Mapping[str, tuple[MetricPoint, ...]]
-
-
 def metric_series(service: TrainingService, description: Mapping[str, Any], *, local: bool) -> MetricSeries:
     """All metrics of a described job, in the shortest period that CloudWatch answers for its time.
 
     Raises:
         ConfigurationError: the job has no metric_definitions.
     """
+    from windtunnel.reports.metric_series import MetricPoint, MetricSeries
+
     job = description["TrainingJobName"]
     definitions = description.get("AlgorithmSpecification", {}).get("MetricDefinitions") or ()
     names = list(dict.fromkeys(definition["Name"] for definition in definitions))
@@ -52,7 +39,9 @@ def metric_series(service: TrainingService, description: Mapping[str, Any], *, l
     start, end = description["CreationTime"], description.get("TrainingEndTime") or now
     period = period_s(start, end, None if local else now - start)
     until = end + timedelta(seconds=period)
+    final = description.get("FinalMetricDataList", ())
     return MetricSeries(
+        job,
         period,
         {
             name: tuple(
@@ -61,6 +50,7 @@ def metric_series(service: TrainingService, description: Mapping[str, Any], *, l
             )
             for name in names
         },
+        {metric["MetricName"]: float(metric["Value"]) for metric in final},
     )
 
 

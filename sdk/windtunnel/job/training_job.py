@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from windtunnel.errors import ConfigurationError, Detached, JobNotFinished, TrainingJobFailed, WaitTimeout
 from windtunnel.job import downloads
 from windtunnel.job.log import LogFollower, StatusPrinter, last_of, print_lines, wants_logs
-from windtunnel.job.metric_series import MetricSeries, metric_series
+from windtunnel.job.metric_series import metric_series
 from windtunnel.job.outcome import next_step, print_end, script_tail
 from windtunnel.local_paths import absolute
 from windtunnel.request.inputs import split_s3
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from windtunnel.priceperf import FullScale
     from windtunnel.reports.diagnostics import Diagnostics
     from windtunnel.reports.job.report import PricePerformance
+    from windtunnel.reports.metric_series import MetricSeries
 
 _TAIL_LINES = 20
 _BEFORE_THE_END = frozenset({"Starting", "Pending", "LaunchingMLInstances", "Downloading", "Training"})
@@ -232,7 +233,7 @@ class TrainingJob:
         self.session.service.delete_job(self.name)
 
     def metric_series(self) -> MetricSeries:
-        """The metrics named in ``metric_definitions`` over time, as CloudWatch has them.
+        """The metrics named in ``metric_definitions`` over time, as CloudWatch has them: a report with learning curves.
 
         Raises:
             ConfigurationError: the job has no ``metric_definitions``.

@@ -99,15 +99,13 @@ def test_describe_for_programs(job: FakeService, tmp_path: Path, capsys: pytest.
     assert DescribedJob.load(tmp_path / "job.json").describe()["CreationTime"] == NOW
 
 
-def test_metrics_over_time(job: FakeService, capsys: pytest.CaptureFixture[str]) -> None:
-    """A line a period, the final values, and the same for programs."""
+def test_metrics_over_time(job: FakeService, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A line a period, the final values, a learning curve, and the same for programs."""
     job.values["j", "loss"] = [(NOW + timedelta(seconds=at), 1 / (at + 1)) for at in (0, 1, 3)]
     assert cli.main(["metrics", "j"]) == 0
-    captured = capsys.readouterr()
-    header, *lines = captured.out.splitlines()
-    assert header.split() == ["TIME", "loss"]
-    assert [line.split()[-1] for line in lines] == ["1", "0.5", "0.25", "0.25"]
-    assert lines[-1].startswith("final")
+    text = capsys.readouterr().out
+    assert re.findall(r":\d\d +([\d.]+) *$", text, flags=re.MULTILINE) == ["1", "0.5", "0.25"]
+    assert re.search(r"^ *final +0\.25 *$", text, flags=re.MULTILINE)
     assert cli.main(["metrics", "j", "--json"]) == 0
     data = json.loads(capsys.readouterr().out)
     assert data["period_seconds"] >= 1
@@ -117,6 +115,9 @@ def test_metrics_over_time(job: FakeService, capsys: pytest.CaptureFixture[str])
         "samples": 1,
     }
     assert data["final"] == {"loss": 0.25}
+    page = tmp_path / "curves.html"
+    assert cli.main(["metrics", "j", "--html", str(page)]) == 0
+    assert "Metrics over time: loss from 1 to 0.25." in page.read_text()
 
 
 def test_metrics_of_a_job_without(jobs: FakeService, capsys: pytest.CaptureFixture[str]) -> None:
