@@ -126,6 +126,13 @@ def local_time(when: datetime) -> str:
     return when.astimezone().strftime("%Y-%m-%d %H:%M:%S")
 
 
+def duration(seconds: float) -> str:
+    """``1:02:03``, in whole seconds."""
+    minutes, rest = divmod(max(0, int(seconds)), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}"
+
+
 def one_line(text: object, longest: int | None = None) -> str:
     """The text in a line of at most ``longest`` characters, nothing in it that a terminal would obey."""
     line = printable(" ".join(str(text).split()))

@@ -64,12 +64,6 @@ def _row(summary: Mapping[str, Any]) -> tuple[str, ...]:
         str(summary["TrainingJobName"]),
         output.Status.of(summary),
         output.local_time(created),
-        _duration((ended - created).total_seconds()),
+        output.duration((ended - created).total_seconds()),
         output.one_line(summary.get("FailureReason", ""), _REASON_WIDTH),
     )
-
-
-def _duration(seconds: float) -> str:
-    minutes, rest = divmod(max(0, int(seconds)), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02d}:{rest:02d}"

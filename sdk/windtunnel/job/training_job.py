@@ -91,7 +91,7 @@ class TrainingJob:
         Args:
             logs: True: follow the log, the environment that AWS's toolkit prints folded to one line; "All": all
                 of it; False or "None": wait silently.
-            poll: seconds between two looks at the log; default 0.1 locally, 2 on AWS.
+            poll: seconds between two looks at the log; default: the session's ``log_poll_s``.
             timeout: seconds to wait at most.
             out: where to print; default ``sys.stdout``.
 
@@ -124,7 +124,7 @@ class TrainingJob:
 
         Args:
             follow: go on until the job has ended; else end with the last line there is now.
-            poll: seconds between two looks; default 0.1 locally, 2 on AWS.
+            poll: seconds between two looks; default: the session's ``log_poll_s``.
             last: of the lines there are now, only so many.
             fold: the environment that AWS's toolkit prints before it starts the script is one line.
         """

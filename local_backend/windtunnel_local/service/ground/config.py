@@ -36,14 +36,14 @@ class ServiceConfig:
     region: str
     image: str
     """The local training image that stands in for AWS's Neuron images."""
+    stop_grace_s: float
+    """From SIGTERM to SIGKILL."""
     image_contents: str | None = None
     """The versions in it, as text for a job's log; None: they are not known, and nothing is said."""
     user: str | None = None
     """``uid:gid`` of everything a job writes; None leaves it to the image."""
     memory_cap_bytes: int | None = None
     """Most memory of one container; the instance's own memory where that is smaller."""
-    stop_grace_s: float = 120.0
-    """From SIGTERM to SIGKILL."""
     api: Forward | None = None
     """Where this backend listens; None: no job's code can reach it."""
     aws_in_jobs: bool = False
