@@ -77,7 +77,7 @@ def test_a_pin_that_cannot_be_had_is_stood_in_for_and_the_rest_is_installed(inst
     assert "WINDTUNNEL_STRICT_REQUIREMENTS=1" in log
 
 
-@pytest.mark.parametrize("line", ["huggingface_hub==0.36.2", "torch==2.8.0"])
+@pytest.mark.parametrize("line", ["huggingface_hub==1.31.0", "torch==2.8.0"])
 def test_a_pin_that_would_break_what_is_installed_is_stood_in_for(install, line):
     """pip could have it: transformers, or the simulator, could not run with it."""
     code, log = install(f"{line}\n{OWN}\n")

@@ -21,13 +21,7 @@ from neuron_sim.names.neuron_names import NKI
 
 _LIBRARY = "neuronx_distributed"
 _COMPILED = "There is no compiler for the device here: run it on trn1 or inf2."
-_ABSENT = {
-    "neuronxcc": NKI,
-    "nki": NKI,
-    "nkilib": NKI,
-    # Left transformers with version 5, which the image has.
-    "transformers.utils.fx": "Pipelines cut by hand need no tracer of transformers.",
-}
+_ABSENT = {"neuronxcc": NKI, "nki": NKI, "nkilib": NKI}
 _REPLACED = {f"{_LIBRARY}.trace": _COMPILED}
 """Inference: asks for classes of C++ while it is imported."""
 
