@@ -63,6 +63,16 @@ def test_steps_samples_flops_and_collectives_are_counted(torchrun, tmp_path):
     assert [kind for kind in kinds if kind != "memory"] == ["start", "end"]
 
 
+def test_a_script_that_sends_its_batches_to_the_device_itself_is_counted_alike(torchrun, tmp_path):
+    """Without MpDeviceLoader, as many first scripts are: samples and the wait for them are known as well."""
+    torchrun("counted.py", "plain", workers=1, WINDTUNNEL_COUNTERS_DIR=str(tmp_path))
+    steps = [record for record in records(tmp_path, 0) if record["kind"] == "step"]
+    training = [step for step in steps if step["optimizer"]]
+    assert [step["samples"] for step in training] == [8] * 5
+    assert all(step["input_wait_seconds"] > 0 for step in training)
+    assert sum(step["samples"] for step in steps if not step["optimizer"]) == 16
+
+
 def test_the_cpu_time_of_tracing_is_the_scripts_own(torchrun, tmp_path):
     """50 ms of Python in a step are there; sleep, waiting for another core, and compiling are not."""
     torchrun("host_time.py", WINDTUNNEL_COUNTERS_DIR=str(tmp_path))

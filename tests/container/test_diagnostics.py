@@ -93,6 +93,22 @@ def test_a_script_that_is_not_ported_is_told_while_it_runs(torchrun, tmp_path, h
         assert len([said for said in lines if f": {line}: " in said]) == 2, launch.output
 
 
+def test_nothing_is_said_of_steps_that_are_not_seen(torchrun, tmp_path):
+    """Who asks for torch_xla's own debug output gets it, and no graphs are counted: no alarm comes of that."""
+    debug = {"PT_XLA_DEBUG_LEVEL": "1", "PT_XLA_DEBUG_FILE": str(tmp_path / "debug.txt")}
+    launch = torchrun("unported.py", "ported", WINDTUNNEL_COUNTERS_DIR=str(tmp_path), **debug)
+    assert "error:" not in launch.output and "warning:" not in launch.output, launch.output
+
+
+def test_data_that_ends_with_an_error_is_named(torchrun, tmp_path):
+    """torch_xla ends the loop in silence, and the job completes: the finding is all that says so."""
+    launch = torchrun("failing_data.py", workers=1, WINDTUNNEL_COUNTERS_DIR=str(tmp_path))
+    assert "the script has not noticed" in launch.output
+    found = {record["finding"]: record for record in records(tmp_path, "finding")}["loader_failed"]
+    assert (found["severity"], found["line"]) == ("error", line_of("failing_data.py", "made"))
+    assert "KeyError: 'img'" in found["message"]
+
+
 def test_what_a_library_reads_is_said_to_be_its_own(torchrun, tmp_path):
     """The script's line, the library's file and line, and what to do there: the script has nothing to move."""
     torchrun("masked.py", workers=1, WINDTUNNEL_COUNTERS_DIR=str(tmp_path))

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 import torch
 from conftest import SCRIPTS
 
@@ -52,3 +54,11 @@ def test_two_cores_train_as_plain_gloo_ddp_does(torchrun, tmp_path):
 
     assert largest_difference(alone[0]["parameters"], alone[1]["parameters"]) > 10 * TOLERANCE
     assert largest_difference(alone[0]["parameters"], theirs[0]["parameters"]) > 10 * TOLERANCE
+
+
+@pytest.mark.parametrize("variable", ["XLA_USE_BF16", "XLA_DOWNCAST_BF16"])
+def test_what_the_environment_makes_bf16_stays_so_in_a_collective(torchrun, variable):
+    """AWS's older scripts train so, and clip what was summed over the cores."""
+    said = torchrun("clipped.py", **{variable: "1"}).output
+    losses = [float(value) for value in re.findall(r"loss=([\d.]+)", said)]
+    assert len(losses) == 8 and losses[-1] < losses[0]

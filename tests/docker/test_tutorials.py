@@ -122,37 +122,6 @@ def test_the_sum_over_all_cores_is_right_a_hundred_times(session: LocalSession) 
     assert job.counters()["other"]["collectives"]["all_reduce"]["count"] >= 100
 
 
-def test_text_classification_with_the_trainer_of_transformers(session: LocalSession, tmp_path: Path) -> None:
-    """Trains, evaluates and saves; half of the data on each core; the model's files are those of any other."""
-    job = start(
-        session,
-        "text_classification.py",
-        distribution=TORCHRUN,
-        metric_definitions=[{"Name": "accuracy", "Regex": "accuracy=([0-9.]+)"}],
-    )
-    lines = finish(job)
-    assert numbers("steps", lines) == [32]
-    assert numbers("accuracy", lines)[-1] > 0.9
-    assert {line for line in lines if line.startswith("rank ")} == {
-        "rank 0 of 2 on xla:0",
-        "rank 1 of 2 on xla:0",
-    }
-    assert job.metrics()["accuracy"] > 0.9
-    model = job.download_model(tmp_path)
-    assert {path.name for path in model.iterdir()} >= {"config.json", "model.safetensors", "tokenizer.json"}
-
-
-def test_gpt_2_with_a_sharded_optimizer(session: LocalSession, tmp_path: Path) -> None:
-    """ZeRO-1, clipping, a schedule, bf16 autocast: the loss falls, each core holds half, checkpoints are read back."""
-    job = start(session, "gpt2_zero1.py", distribution=TORCHRUN)
-    lines = finish(job)
-    losses = numbers("loss", lines)
-    assert len(losses) == 6 and losses[-1] < losses[0] - 1
-    said = sorted(line for line in lines if "optimizer state" in line)
-    assert said == [f"rank {rank}: optimizer state holds 1.00 values a parameter" for rank in (0, 1)]
-    assert (job.download_model(tmp_path) / "model.safetensors").exists()
-
-
 def test_bert_pre_training_that_is_resumed(session: LocalSession) -> None:
     """From a checkpoint at half of the steps a second job says the rest of what the first one said."""
     places = [f"s3://{session.default_bucket()}/bert-pretraining-{run}" for run in (1, 2)]

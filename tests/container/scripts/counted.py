@@ -1,6 +1,7 @@
 """Five training steps and two evaluation steps of a small network whose cost is known.
 
 counted.py accumulate: four batches with two optimizer steps instead, and no mark_step behind the last.
+counted.py plain: batches of torch's own DataLoader that the script itself sends to the device.
 """
 
 import sys
@@ -21,7 +22,8 @@ optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 
 def loader(batches):
     data = torch.utils.data.TensorDataset(torch.randn(8 * batches, 32))
-    return pl.MpDeviceLoader(torch.utils.data.DataLoader(data, batch_size=8), device)
+    batches = torch.utils.data.DataLoader(data, batch_size=8)
+    return batches if "plain" in sys.argv else pl.MpDeviceLoader(batches, device)
 
 
 if "accumulate" in sys.argv:
@@ -39,9 +41,11 @@ if "accumulate" in sys.argv:
     sys.exit()
 for (batch,) in loader(5):
     optimizer.zero_grad()
-    model(batch).square().mean().backward()
+    model(batch.to(device)).square().mean().backward()
     xm.optimizer_step(optimizer)
+    if "plain" in sys.argv:
+        torch_xla.sync()
 with torch.no_grad():
     for (batch,) in loader(2):
-        total = model(batch).sum()
+        total = model(batch.to(device)).sum()
         torch_xla.sync()

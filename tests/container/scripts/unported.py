@@ -30,5 +30,5 @@ for features, labels in loader:
         xm.optimizer_step(optimizer)
     else:
         optimizer.step()  # line: step
-if os.environ["RANK"] == "0":
+if int(os.environ["RANK"]) == 0:  # without an exchange the other is not waited for
     print("loss", float(loss))

@@ -47,6 +47,30 @@ def test_a_loop_that_never_gets_warm_is_named() -> None:
     assert [one.severity for one in found] == ["warning"]
 
 
+def test_loops_inside_of_a_library_are_told_apart() -> None:
+    """`trainer.train()` is one line of the script: what its loops compile while they warm up does not add up."""
+    watched = Recompilations()
+    found = []
+    for step in range(8):
+        watched.graph(
+            "train.py:7", FIRST if step < 4 else OTHER, 0.5, f"loop{step % 4} of transformers/trainer.py:9"
+        )
+        found += watched.step(None)
+    assert found == []
+
+
+def test_the_tensor_that_an_evaluation_joins_is_named() -> None:
+    """The library's place, and its own argument: there is nothing in the script to pad."""
+    watched = Recompilations()
+    found = []
+    for reason in (FIRST, *[SHAPE] * 4):
+        watched.graph("train.py:7", reason, 0.5, "evaluation_loop of transformers/trainer.py:4260")
+        found += watched.step(None)
+    (said,) = found
+    assert "(in evaluation_loop of transformers/trainer.py:4260)" in said.message
+    assert "eval_accumulation_steps=1" in said.advice
+
+
 def test_other_work_on_a_warm_line_is_let_pass() -> None:
     """A function that trains and evaluates runs other operations now and then."""
     assert run([[FIRST], [], [], [OTHER, OTHER], [OTHER], []]) == []

@@ -21,7 +21,7 @@ from neuron_sim.counters.why_new import Reason
 
 _CAUSE = re.compile(r"(Compilation|Execution) Analysis:\s+(user torch_xla|most likely|mark_step|dynamo)(.*)")
 _HASH = re.compile(r"(Compilation|Execution) Analysis:\s+Graph Hash: (\w+)")
-_FRAME = re.compile(r"(Compilation|Execution) Analysis:\s+.* \((.+):(\d+)\)")
+_FRAME = re.compile(r"(?:Compilation|Execution) Analysis:\s+(.*) \((.+):(\d+)\)")
 _PACKAGE = Path(__file__).resolve().parents[1]
 _OURS = tuple(str(_PACKAGE / part) for part in ("collectives", "device/transfer.py", "hooks"))
 _SYNC = "/torch_xla/torch_xla.py"
@@ -42,7 +42,8 @@ class Graph:
     """A compiled graph. ``device_bytes``: inputs, outputs and temporaries as XLA plans them.
 
     ``temp_bytes`` is what of that is neither input nor output. ``hlo_text`` is the module before
-    optimisation. ``source`` is the user's ``file:line`` at which it was run, or ``?``.
+    optimisation. ``source`` is the user's ``file:line`` at which it was run, or ``?``; ``library`` the
+    innermost function, with file and line, of a library that the line calls, if there is one.
     ``compile_seconds`` is what XLA's CPU compiler took here. ``reason`` says why the graph is new.
     """
 
@@ -56,6 +57,7 @@ class Graph:
     reason: Reason | None = None
     hlo_proto: bytes = field(default=b"", repr=False)
     """An HloProto, of which the module is the first field."""
+    library: str = ""
 
 
 @dataclass(frozen=True)
@@ -93,8 +95,9 @@ class GraphLog:
             self._dump.mkdir()
             environment["PT_XLA_DEBUG_LEVEL"] = "2"
             environment["PT_XLA_DEBUG_FILE"] = str(self._analysis)
-            # The user's line is often deeper than the eight frames that torch_xla looks at by itself.
-            environment.setdefault("PT_XLA_DEBUG_MAX_FRAME", "24")
+            # The user's line is often deeper than the eight frames that torch_xla looks at by itself:
+            # from where accelerate gathers what Trainer evaluates, 30.
+            environment.setdefault("PT_XLA_DEBUG_MAX_FRAME", "40")
             flags = f"--xla_dump_to={self._dump} {' '.join(_DUMP_FORMS)}"
             environment["XLA_FLAGS"] = f"{environment.get('XLA_FLAGS', '')} {flags}".strip()
 
@@ -148,6 +151,7 @@ class GraphLog:
                     max(0.0, ended[_module(stem)] - path.stat().st_mtime),
                     temporaries,
                     hlo_proto=proto.read_bytes() if proto.exists() else b"",
+                    library=analysis.library,
                 )
             )
         for path in self._dump.iterdir():
@@ -183,6 +187,7 @@ class _Analysis:
     accessed: bool
     graph_hash: str = ""
     source: str = "?"
+    library: str = ""
 
 
 def forget_settings(environment: MutableMapping[str, str]) -> None:
@@ -212,6 +217,8 @@ def _analyses(text: str) -> list[_Analysis]:
         elif found and found[-1].source == "?" and (match := _FRAME.match(line)):
             if script_lines.is_users(match[2]):
                 found[-1].source = f"{Path(match[2]).name}:{match[3]}"
+            elif not found[-1].library and (file := script_lines.library_file(match[2])):
+                found[-1].library = f"{match[1]} of {file}:{match[3]}"
             elif match[2].startswith(_OURS) or match[2].endswith(_SYNC):
                 # A collective, which ends the graph here and not on trn1; or a step's end, which
                 # torch_xla does not recognise behind our wrappers.

@@ -86,6 +86,11 @@ class Recorder:
         script_time.clock.begin()
         self._reset()
 
+    @property
+    def sees_steps(self) -> bool:
+        """Whether listeners are told of graphs and steps: not while the user has torch_xla's debug output."""
+        return self._graphs is not None and self._graphs.enabled
+
     def begin(self) -> None:
         """Count from here on: this process has learned its rank only now, or is the child of one that counts."""
         if self._graphs is not None and self._process == os.getpid():

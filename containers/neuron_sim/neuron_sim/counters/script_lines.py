@@ -8,7 +8,8 @@ from pathlib import Path
 from types import FrameType
 
 _OURS = str(Path(__file__).resolve().parents[1])
-_TORCH = tuple(str(Path(sysconfig.get_path("purelib"), name)) + "/" for name in ("torch", "torch_xla"))
+_PACKAGES = sysconfig.get_path("purelib") + "/"
+_TORCH = tuple(f"{_PACKAGES}{name}/" for name in ("torch", "torch_xla"))
 _LIBRARIES = tuple(
     {
         sysconfig.get_path("stdlib"),
@@ -35,13 +36,17 @@ def calling_line() -> str:
 def calling_library() -> str:
     """``transformers/modeling_utils.py:88``: the library but torch that was innermost; ``""``: the script itself."""
     frame: FrameType | None = sys._getframe(1)
-    packages = sysconfig.get_path("purelib") + "/"
     while frame is not None and not is_users(frame.f_code.co_filename):
-        filename = frame.f_code.co_filename
-        if filename.startswith(packages) and not filename.startswith((*_TORCH, _OURS)):
-            return f"{filename.removeprefix(packages)}:{frame.f_lineno}"
+        if file := library_file(frame.f_code.co_filename):
+            return f"{file}:{frame.f_lineno}"
         frame = frame.f_back
     return ""
+
+
+def library_file(filename: str) -> str:
+    """``transformers/modeling_utils.py`` of a file that pip has installed; ``""``: another, or torch's or our own."""
+    installed = filename.startswith(_PACKAGES) and not filename.startswith((*_TORCH, _OURS))
+    return filename.removeprefix(_PACKAGES) if installed and "/" in filename.removeprefix(_PACKAGES) else ""
 
 
 def is_users(filename: str) -> bool:

@@ -9,10 +9,13 @@ import _XLAC
 import torch
 from torch.utils import dlpack
 
+from neuron_sim import settings
 from neuron_sim.counters import script_time
 
 ALIGNMENT = 64
 """Bytes: XLA:CPU takes memory of others only at multiples of it."""
+
+_DOWNCAST = (torch.float32, torch.float64)
 
 # What the device still uses. The last reference to a tensor that Python has seen may only be dropped with
 # Python's lock held: XLA drops its own in a thread of its own, while this one waits for XLA with the lock.
@@ -81,9 +84,12 @@ def _look(tensor: torch.Tensor) -> torch.Tensor | None:
 def lend(tensor: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
     """A device tensor that lives in this tensor's memory: nobody may write there until it is gone.
 
-    Copied where XLA cannot use the memory as it is: it must be contiguous, at a multiple of `ALIGNMENT`.
+    Copied where XLA cannot use the memory as it is: it must be contiguous, at a multiple of `ALIGNMENT`, and of the
+    dtype that the device holds (under XLA_USE_BF16 its fp32 tensors are bf16).
     """
     if tensor.numel() == 0 or not tensor.is_contiguous() or tensor.data_ptr() % ALIGNMENT:
+        return to_device(tensor, like)
+    if tensor.dtype in _DOWNCAST and settings.stochastic_rounding().bf16_by_environment:
         return to_device(tensor, like)
     _lent.append(tensor)
     lent: torch.Tensor = _XLAC._from_dlpack(dlpack.to_dlpack(tensor))

@@ -27,6 +27,13 @@ _RECOMPILE_ADVICE = {
     "donation": "Keep or free the same tensors in every step: a list that holds results makes graphs differ.",
 }
 
+_JOINS = ("evaluation_loop of transformers/trainer.py", "_tpu_gather")
+_JOINS_ADVICE = (
+    "Trainer joins what it evaluates to one tensor on the device, which is longer with each batch: pass "
+    "eval_accumulation_steps=1 (each batch's result goes to the host) or eval_do_concat_batches=False "
+    "(compute_metrics then gets lists). If the batches themselves differ in length, pad them to one."
+)
+
 
 def ragged_batch(loader: Loader, usual: int, size: int, count: int, seconds: float) -> Finding:
     """A smaller last batch: another shape, another graph."""
@@ -45,19 +52,23 @@ def ragged_batch(loader: Loader, usual: int, size: int, count: int, seconds: flo
     )
 
 
-def recompiles(reason: Reason, source: str, count: int, seconds: float, steps: int, once: bool) -> Finding:
-    """Graphs that are still new after the loop has warmed up."""
+def recompiles(
+    reason: Reason, source: str, library: str, count: int, seconds: float, steps: int, once: bool
+) -> Finding:
+    """Graphs that are still new after the loop has warmed up. ``library``: what makes them, if not the script."""
+    inside = f" (in {library})" if library else ""
+    joins = reason.kind == "shape" and library.startswith(_JOINS)
     return Finding(
         "recompiles",
         # Once may be on purpose: an evaluation with another batch size.
         "note" if once else "warning",
         source,
-        f"steps keep compiling: {_graphs(count)} for the same cause in {steps} steps "
+        f"steps keep compiling{inside}: {_graphs(count)} for the same cause in {steps} steps "
         f"({seconds:.1f} s of compiling here), the latest because {reason.detail}. {_EACH_A_COMPILATION}",
-        _RECOMPILE_ADVICE.get(reason.kind, "Let every step run the same graph."),
+        _JOINS_ADVICE if joins else _RECOMPILE_ADVICE.get(reason.kind, "Let every step run the same graph."),
         count,
         seconds,
-        reason.kind,
+        f"{reason.kind} in {library}" if library else reason.kind,
     )
 
 
@@ -231,6 +242,18 @@ def input_bound(line: str, share: float, waited: float, steps: int, reads_ahead:
         f"Give the DataLoader workers (num_workers), prepare data beforehand, or {ahead}.",
         steps,
         waited,
+    )
+
+
+def loader_failed(line: str, error: str) -> Finding:
+    """Data that ended too early, and nobody was told."""
+    return Finding(
+        "loader_failed",
+        "error",
+        line,
+        f"the DataLoader raised {error} while MpDeviceLoader read ahead: torch_xla ends the loop there as if the data "
+        "were over, here and on trn1, and the job goes on with what it has.",
+        "Mend the dataset: the traceback is in the log. `next(iter(loader))` on the DataLoader itself would fail.",
     )
 
 

@@ -29,6 +29,8 @@ class Line:
     steps: int = 0
     pending: int = 0
     latest_step: int = -1
+    trains: bool = False
+    """Whether it was read in a step that trains."""
     library: str = ""
     """Where it was read, if a library did it that the line calls: see `script_lines.calling_library`."""
 

@@ -21,17 +21,14 @@ _INNER = ("_cpu_loader", "_loader", "dataloader", "base_dataloader")
 class Loaders:
     """Follows torch's DataLoader and torch_xla's loaders in the script's own thread."""
 
-    def __init__(self) -> None:
-        """No loader has been made."""
+    def __init__(self, tell: Callable[[Any, int, float], None]) -> None:
+        """No loader has been made. ``tell``: of each batch that the loop took from a plain DataLoader."""
+        self._tell = tell
         self._loaders: weakref.WeakKeyDictionary[Any, Loader] = weakref.WeakKeyDictionary()
         self._came_from: weakref.WeakKeyDictionary[Any, Loader] = weakref.WeakKeyDictionary()
-        self._waited_s = 0.0
         self.latest: Loader | None = None
-
-    def waited(self) -> float:
-        """Seconds that plain DataLoaders kept the loop waiting since the last call."""
-        waited, self._waited_s = self._waited_s, 0.0
-        return waited
+        self.failed: dict[str, str] = {}
+        """Lines whose loader has raised an error that the loop did not see, and the error."""
 
     def _record(self, loader: Any) -> Loader:
         try:
@@ -82,17 +79,28 @@ class Loaders:
             # In MpDeviceLoader's own thread, which reads ahead, nobody waits for this.
             is_waited_for = threading.current_thread() is threading.main_thread()
             started = time.perf_counter()
-            batch = advance(iterator)
-            if is_waited_for:
-                self._waited_s += time.perf_counter() - started
+            try:
+                batch = advance(iterator)
+            except Exception as error:
+                if not is_waited_for and record is not None and not isinstance(error, StopIteration):
+                    self.failed[record.made_at] = f"{type(error).__name__}: {_last_line(error)}"
+                raise
+            waited_s = time.perf_counter() - started
             if record is not None:
                 if len(record.first) < same_data.FIRST:
                     record.first.append(same_data.digest(batch))
                 if is_waited_for:
-                    self._note(record, samples_of(batch))
+                    samples = samples_of(batch)
+                    self._tell(iterator, samples, waited_s)
+                    self._note(record, samples)
             return batch
 
         return timed_next
+
+
+def _last_line(error: Exception) -> str:
+    """What it says, without the traceback that torch puts into an error of a DataLoader's worker process."""
+    return (str(error).strip().splitlines() or [""])[-1]
 
 
 def _innermost(loader: Any) -> Any:

@@ -16,9 +16,8 @@ from neuron_sim.diagnostics.batch_sizes import Loader
 from neuron_sim.diagnostics.findings import Finding
 
 _WARM_AFTER = 2
-_NEVER_WARM = 4
-_OTHER_WORK = 3
-"""In how many steps a warm line must make graphs of other operations: evaluation may share it with training."""
+_MANY = 4
+"""Steps with a new graph for one cause after which it is no warming up, and no other work on the same line."""
 
 
 @dataclass
@@ -43,6 +42,7 @@ class _New:
     source: str
     reason: Reason
     seconds: float
+    library: str
 
 
 class Recompilations:
@@ -54,13 +54,16 @@ class Recompilations:
         self._steps = 0
         self._quiet = 0
         self._warm = False
-        self._graphs: Counter[str] = Counter()
-        self._tallies: dict[tuple[str, str], _Tally] = {}
+        self._graphs: Counter[tuple[str, str]] = Counter()
+        self._tallies: dict[tuple[str, str, str], _Tally] = {}
         self._ragged: dict[int, _Tally] = {}
 
-    def graph(self, source: str, reason: Reason, compile_seconds: float) -> None:
-        """A graph has been compiled in the step that runs."""
-        self._new.append(_New(source, reason, compile_seconds))
+    def graph(self, source: str, reason: Reason, compile_seconds: float, library: str = "") -> None:
+        """A graph has been compiled in the step that runs.
+
+        A line that calls a library (`trainer.train()`) has many loops in it: ``library`` tells them apart.
+        """
+        self._new.append(_New(source, reason, compile_seconds, library))
 
     def step(self, loader: Loader | None) -> list[Finding]:
         """A step has ended that computed with the latest batch of ``loader``: what is to be said now."""
@@ -72,8 +75,9 @@ class Recompilations:
         return found
 
     def _judge(self, graph: _New, loader: Loader | None) -> Finding | None:
-        known = self._graphs[graph.source]
-        self._graphs[graph.source] += 1
+        place = (graph.source, graph.library)
+        known = self._graphs[place]
+        self._graphs[place] += 1
         reason = graph.reason
         if not known or reason.kind == "first":
             return None
@@ -82,12 +86,11 @@ class Recompilations:
             tally = self._ragged.setdefault(id(loader), _Tally())
             tally.add(graph.seconds, self._steps)
             return advice.ragged_batch(loader, loader.usual, loader.latest, tally.count, tally.seconds)
-        tally = self._tallies.setdefault((graph.source, reason.kind), _Tally())
+        tally = self._tallies.setdefault((*place, reason.kind), _Tally())
         tally.add(graph.seconds, self._steps)
-        enough = _NEVER_WARM
-        if self._warm:
-            enough = _OTHER_WORK if reason.kind in ("control_flow", "donation") else 1
-        if tally.steps < enough:
+        # Evaluation may share a line with training, and a library's function serves many tensors.
+        may_be_other_work = graph.library or reason.kind in ("control_flow", "donation")
+        if tally.steps < (1 if self._warm and not may_be_other_work else _MANY):
             return None
         once = tally.steps == 1
-        return advice.recompiles(reason, graph.source, tally.count, tally.seconds, self._steps, once)
+        return advice.recompiles(reason, *place, tally.count, tally.seconds, self._steps, once)

@@ -44,7 +44,7 @@ class Watch(recorder.Listener):
         """Nothing has been seen. ``counters_dir``: a folder that the cores of this host share."""
         self._shared = counters_dir
         host_training.watch()
-        self.loaders = Loaders()
+        self.loaders = Loaders(recorder.counting.batch)
         self.reads = HostReads()
         self._away = False
         self.begin()
@@ -72,7 +72,7 @@ class Watch(recorder.Listener):
         """An optimizer has made a step, on whichever core."""
         if self.loaders.latest is not None:
             self._same_data.leave(self.loaders.latest.first)
-        if settings.identity().local_rank != 0 or host_training.finding() is not None:
+        if not recorder.counting.sees_steps or host_training.finding() is not None:
             return
         self._optimized[id(optimizer)] += 1
         if self._optimized[id(optimizer)] == 1:
@@ -102,7 +102,7 @@ class Watch(recorder.Listener):
     def graph(self, graph: Graph) -> None:
         """See `recorder.Listener`."""
         if graph.reason is not None and not self._away:
-            self._recompiles.graph(graph.source, graph.reason, graph.compile_seconds)
+            self._recompiles.graph(graph.source, graph.reason, graph.compile_seconds, graph.library)
 
     def step(self, record: dict[str, Any]) -> None:
         """See `recorder.Listener`."""
@@ -112,7 +112,7 @@ class Watch(recorder.Listener):
             self.findings.note(finding)
         accessed = Counter(record.get("accessed", {}))
         self._note_fallbacks(accessed)
-        self._note_reads(accessed)
+        self._note_reads(accessed, trains=record["optimizer"])
         self._note_input(record)
         self._note_training(record)
 
@@ -121,17 +121,20 @@ class Watch(recorder.Listener):
         self._note_fallbacks(Counter())
         if (unused := host_training.finding()) is not None:
             self.findings.note(unused, said=True)
+        for line, error in self.loaders.failed.items():
+            self.findings.note(advice.loader_failed(line, error))
         for line, read in self.reads.lines.items():
             self._judge_read(line, read)
         for op, line in self._fallback_lines.items():
             self.findings.note(advice.cpu_fallback(op, line, _counter(op)))
         self.findings.close()
 
-    def _note_reads(self, accessed: Counter[str]) -> None:
+    def _note_reads(self, accessed: Counter[str], *, trains: bool) -> None:
         step = self.reads.step
         for line, read in self.reads.lines.items():
             if read.latest_step == step:
                 read.pending += accessed[line]
+                read.trains = read.trains or trains
                 self._judge_read(line, read)
         self.reads.step += 1
 
@@ -139,6 +142,8 @@ class Watch(recorder.Listener):
         passed = read.latest_step - read.first_step + 1
         if read.steps < _LOOP_STEPS or read.steps < _LOOP_SHARE * passed:
             return
+        if read.library and not read.trains:
+            return  # How a library evaluates (Trainer asks all cores for their sizes), a script cannot change.
         self.findings.note(
             advice.host_read(
                 line, list(read.how), read.count, read.seconds, passed, read.pending, read.library
@@ -177,12 +182,11 @@ class Watch(recorder.Listener):
 
     def _note_input(self, record: dict[str, Any]) -> None:
         """Steps that compile are left out: the loader fills its queue meanwhile."""
-        waited = self.loaders.waited() + record["input_wait_seconds"]
         if record["compile_seconds"]:
             return
         self._steady_steps += 1
         self._steady_s += record["seconds"]
-        self._waited_s += waited
+        self._waited_s += record["input_wait_seconds"]
         if self._steady_steps < _INPUT_STEPS or self._waited_s < _INPUT_SECONDS:
             return
         share = self._waited_s / max(self._steady_s, self._waited_s)

@@ -212,9 +212,9 @@ class Counted:
             )
         if train.samples_per_step_per_core == 0:
             raise InvalidCounters(
-                "the counters know no samples per step: no training step took its batch from MpDeviceLoader. "
-                "Wrap the loader in torch_xla.distributed.parallel_loader.MpDeviceLoader, and let no mark_step "
-                "stand between a batch and its backward()."
+                "the counters know no samples per step: no training step took its batch from a DataLoader. "
+                "Iterate over a torch DataLoader, best inside torch_xla.distributed.parallel_loader.MpDeviceLoader, "
+                "and let no mark_step stand between a batch and its backward()."
             )
         if world_size is None or told.cores_used is None:
             missing = "world_size" if world_size is None else "cores_used"

@@ -97,7 +97,8 @@ def main():
     for other in range(world):
         other_path = path.replace(f"rank_{rank}", f"rank_{other}")
         theirs = xser.load(other_path)["model"]
-        assert all(torch.equal(saved["model"][name], theirs[name]) for name in theirs), other
+        if not all(torch.equal(saved["model"][name], theirs[name]) for name in theirs):
+            raise ValueError(f"the checkpoints of ranks {rank} and {other} differ")
     if rank == 0:
         model.to("cpu").save_pretrained(os.environ.get("SM_MODEL_DIR", "model"))
     xm.rendezvous("checkpoint loaded, model saved")

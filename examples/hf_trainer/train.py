@@ -1,10 +1,10 @@
-"""Fine-tune a small BERT for text classification with transformers' Trainer."""
+"""Train a small BERT to tell good reviews from bad ones, with transformers' Trainer."""
 
 import argparse
 import os
 import random
+from pathlib import Path
 
-import torch
 from datasets import Dataset
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 from transformers import (
@@ -15,6 +15,7 @@ from transformers import (
     TrainingArguments,
     set_seed,
 )
+from transformers.trainer_utils import get_last_checkpoint
 
 GOOD = ["good", "great", "fine", "lovely", "superb", "pleasant"]
 BAD = ["bad", "poor", "awful", "dreadful", "boring", "tedious"]
@@ -70,6 +71,7 @@ def accuracy(predictions):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--model_dir", default=os.environ.get("SM_MODEL_DIR", "model"))
+    parser.add_argument("--checkpoint_dir", default="/opt/ml/checkpoints")
     parser.add_argument("--bf16", default="False")
     arguments = parser.parse_args()
     set_seed(0)
@@ -95,21 +97,20 @@ def main():
     trainer = Trainer(
         model=BertForSequenceClassification(config),
         args=TrainingArguments(
-            output_dir="/tmp/trainer",
+            output_dir=arguments.checkpoint_dir,
             num_train_epochs=2,
             per_device_train_batch_size=16,
             per_device_eval_batch_size=16,
             learning_rate=3e-3,
             lr_scheduler_type="linear",
             warmup_steps=4,
-            optim="adamw_torch",
             bf16=arguments.bf16 == "True",
             logging_steps=8,
             eval_strategy="epoch",
             save_strategy="epoch",
-            save_total_limit=1,
+            save_total_limit=2,
             dataloader_drop_last=True,
-            average_tokens_across_devices=False,  # BERT's loss is a mean already
+            eval_accumulation_steps=1,  # else Trainer joins the results on the device, to a longer tensor each time
             report_to="none",
             disable_tqdm=True,
         ),
@@ -118,7 +119,8 @@ def main():
         processing_class=tokenizer,
         compute_metrics=accuracy,
     )
-    result = trainer.train()
+    Path(arguments.checkpoint_dir).mkdir(parents=True, exist_ok=True)
+    result = trainer.train(resume_from_checkpoint=get_last_checkpoint(arguments.checkpoint_dir))
     metrics = trainer.evaluate()
     print(
         f"rank {trainer.args.process_index} of {trainer.args.world_size} on {trainer.args.device}", flush=True
@@ -127,11 +129,6 @@ def main():
         print(f"steps={trainer.state.global_step} train_loss={result.training_loss:.4f}", flush=True)
         print(f"accuracy={metrics['eval_accuracy']:.4f}", flush=True)
     trainer.save_model(arguments.model_dir)
-    assert torch.isfinite(torch.tensor(result.training_loss))
-
-
-def _mp_fn(index):
-    main()
 
 
 if __name__ == "__main__":

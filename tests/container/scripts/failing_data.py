@@ -1,0 +1,22 @@
+"""A dataset that fails at its third batch, which MpDeviceLoader reads in a thread of its own."""
+
+import torch
+import torch_xla
+import torch_xla.distributed.parallel_loader as pl
+
+
+class Failing(torch.utils.data.Dataset):
+    def __len__(self):
+        return 12
+
+    def __getitem__(self, index):
+        if index > 7:
+            raise KeyError("img")
+        return torch.ones(4)
+
+
+device = torch_xla.device()
+loader = torch.utils.data.DataLoader(Failing(), batch_size=4)  # line: made
+for batch in pl.MpDeviceLoader(loader, device):
+    print("mean", batch.mean().item())
+print("the script has not noticed")
