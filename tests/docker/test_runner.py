@@ -181,7 +181,7 @@ def test_hosts_of_a_job_find_each_other_and_equal_names_of_jobs_do_not_clash(
     homes = [tmp_path / name for name in ("one", "two")]
     runners = [make_runner(home) for home in homes]
     look_up = "for h in algo-1 algo-2; do until getent hosts $h; do sleep 0.1; done; done >/dev/null"
-    script = f"{look_up}; cat /me; sleep 1"
+    script = f"{look_up}; cat /me; sleep 4"  # on a busy machine, too, the other has looked by then
     try:
         for home, runner in zip(homes, runners, strict=True):
             home.mkdir()
