@@ -10,6 +10,8 @@ from neuron_sim.diagnostics.findings import Finding
 
 _EACH_A_COMPILATION = "On trn1 each new graph is a run of neuronx-cc, minutes for a large model."
 
+_XLA_ALARM_S = 120.0
+
 _RECOMPILE_ADVICE = {
     "shape": (
         "Give every batch one shape: pad to a fixed length (tokenizer padding='max_length', max_length=N), "
@@ -69,6 +71,21 @@ def recompiles(
         count,
         seconds,
         f"{reason.kind} in {library}" if library else reason.kind,
+    )
+
+
+def slow_compile(line: str, seconds: float) -> Finding | None:
+    """XLA's own alarm goes off after two minutes, and asks for a bug report; None: it did not."""
+    if seconds < _XLA_ALARM_S:
+        return None
+    return Finding(
+        "slow_compile",
+        "note",
+        line,
+        f"XLA took {seconds:.0f} s to compile a graph for this machine's processor, and may have asked in the log "
+        '"Very slow compile?". That says nothing of neuronx-cc.',
+        "Nothing to change for trn1. Here XLA_FLAGS=--xla_backend_optimization_level=0 compiles sooner and runs slower.",
+        seconds=seconds,
     )
 
 

@@ -101,6 +101,8 @@ class Watch(recorder.Listener):
 
     def graph(self, graph: Graph) -> None:
         """See `recorder.Listener`."""
+        if (slow := advice.slow_compile(graph.source, graph.compile_seconds)) is not None:
+            self.findings.note(slow)
         if graph.reason is not None and not self._away:
             self._recompiles.graph(graph.source, graph.reason, graph.compile_seconds, graph.library)
 
