@@ -84,7 +84,7 @@ def slow_compile(line: str, seconds: float) -> Finding | None:
         line,
         f"XLA took {seconds:.0f} s to compile a graph for this machine's processor, and may have asked in the log "
         '"Very slow compile?". That says nothing of neuronx-cc.',
-        "Nothing to change for trn1. Here XLA_FLAGS=--xla_backend_optimization_level=0 compiles sooner and runs slower.",
+        "Nothing to change for trn1. Here XLA_FLAGS=--xla_backend_optimization_level=0 compiles sooner.",
         seconds=seconds,
     )
 
