@@ -48,14 +48,15 @@ def _check(arguments: argparse.Namespace) -> int:
         return _diff(scripts, arguments)
     packed = arguments.source_dir is not None
     notes = [note for script in scripts for note in of_its_imports(script, packed=packed)]
-    notes += [str(finding) for script in scripts for finding in _findings(script, arguments)]
+    findings = [finding for script in scripts for finding in _findings(script, arguments)]
+    notes += map(str, findings)
     if packed and estimator.session.local and not arguments.image_uri:
         notes += notes_on_requirements(Path(arguments.source_dir, "requirements.txt"))
     print(f"ok: the request for {request.name} is valid ({len(request.uploads)} upload(s)).")
     print(f"ok: image {estimator.training_image_uri()}")
     for note in notes:
         print(f"note: {note}")
-    if any(finding.edits for script in scripts for finding in _findings(script, arguments)):
+    if any(finding.edits for finding in findings):
         print("To port it: windtunnel check with --diff prints the edits that are sure.")
     print("Not checked: what the script does when it runs.")
     return 0

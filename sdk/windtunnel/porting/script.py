@@ -132,10 +132,14 @@ class Script:
 
     # --- places ---
 
+    @cached_property
+    def _nodes(self) -> list[Placed]:
+        placed = [node for node in self.parents if isinstance(node, Placed)]
+        return sorted(placed, key=lambda node: (node.lineno, node.col_offset))
+
     def walk(self, *kinds: type[ast.AST]) -> Iterator[ast.AST]:
-        """All nodes of these kinds, in the order of the text."""
-        found = [node for node in ast.walk(self.tree) if isinstance(node, kinds)]
-        return iter(sorted(found, key=lambda node: (node.lineno, node.col_offset)))  # type: ignore[attr-defined]
+        """All expressions and statements of these kinds, in the order of the text."""
+        return (node for node in self._nodes if isinstance(node, kinds))
 
     @cached_property
     def calls(self) -> list[tuple[ast.Call, str]]:

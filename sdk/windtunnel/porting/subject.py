@@ -92,19 +92,23 @@ class Subject:
             return True
         return self.is_cuda_device(node) or constant(node) == "xla"
 
-    def device_at(self, place: ast.AST) -> str:
-        """The device as an expression: the script's own name for it, if it has one there."""
-        scopes = self.script.scopes(place)
-        named = {
+    @cached_property
+    def _named_devices(self) -> set[tuple[str, ast.AST]]:
+        """Names that hold a device, with the function or module in which they get it."""
+        return {
             (target.id, self.script.scopes(node)[0])
             for node in self.script.walk(ast.Assign)
             if isinstance(node, ast.Assign) and self._is_device(node.value)
             for target in node.targets
             if isinstance(target, ast.Name)
         }
-        for scope in scopes:
-            for name in sorted({name for name, _ in named}):
-                if (name, scope) in named or name in parameters(scope):
+
+    def device_at(self, place: ast.AST) -> str:
+        """The device as an expression: the script's own name for it, if it has one there."""
+        names = sorted({name for name, _ in self._named_devices})
+        for scope in self.script.scopes(place):
+            for name in names:
+                if (name, scope) in self._named_devices or name in parameters(scope):
                     return name
         return self.names.device()
 
@@ -167,8 +171,8 @@ class Subject:
             elif isinstance(node, ast.arg) and node.annotation is not None:
                 yield from [(node.arg, None)] if ast.unparse(node.annotation).endswith("DataLoader") else []
         for call, name in self.script.calls:
-            for function in self._functions_of(name):
-                given += zip(parameters(function), call.args, strict=False)
+            if name in self._functions:
+                given += zip(parameters(self._functions[name]), call.args, strict=False)
                 given += [(one.arg, one.value) for one in call.keywords if one.arg]
         for name, value in given:
             yield from ((name, made) for made in self._makers(value, found))
@@ -180,13 +184,10 @@ class Subject:
         name = f"{self.script.dotted(node.func)}()" if isinstance(node, ast.Call) else ast.unparse(node)
         return [found[name]] if name in found else []
 
-    def _functions_of(self, name: str) -> list[ast.FunctionDef]:
-        """The script's own functions that are called by a name."""
-        return [
-            node
-            for node in self.script.walk(ast.FunctionDef)
-            if isinstance(node, ast.FunctionDef) and node.name == name
-        ]
+    @cached_property
+    def _functions(self) -> dict[str, ast.FunctionDef]:
+        """The script's own functions by their names."""
+        return {node.name: node for node in ast.walk(self.script.tree) if isinstance(node, ast.FunctionDef)}
 
     def iterated(self, loop: ast.For) -> ast.expr | None:
         """The DataLoader that a loop goes over, perhaps through enumerate() or tqdm()."""

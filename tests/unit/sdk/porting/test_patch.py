@@ -134,3 +134,15 @@ def test_another_encoding_is_refused() -> None:
     text = "# -*- coding: latin-1 -*-\nimport torch\nx = 'é'.cuda()\n".encode("latin-1")
     with pytest.raises(SourceError, match="needs UTF-8"):
         diff(Script(Path("a.py"), text))
+
+
+def test_the_guide_shows_what_the_command_prints() -> None:
+    """The page's diffs, taken together, change the lines that `check --diff` changes, and no others."""
+    page = (ROOT / "docs/how_to/port_a_script.md").read_text()
+    shown = "".join(re.findall(r"```diff\n(.*?)```", page, flags=re.DOTALL))
+    printed = diff(Script(SCRIPTS / "single_gpu.py"))
+
+    def lines(text: str) -> list[str]:
+        return sorted(line for line in text.splitlines() if re.match(r"[+-](?![+-]{2} )", line))
+
+    assert lines(shown) == lines(printed)

@@ -119,28 +119,13 @@ def test_no_false_alarms(text: str) -> None:
     assert said(text) == []
 
 
-# Scripts that leave a mistake in on purpose, or are not meant for several cores: the lines found.
-KNOWN = {
-    "tests/container/scripts/flops.py": [13],
-    "tests/container/scripts/holding.py": [17],
-    "tests/container/scripts/masked.py": [6, 19],
-    "tests/container/scripts/too_big.py": [29],
-    "tests/container/scripts/too_late.py": [26],
-    "tests/docker/scripts/checkpointing.py": [8, 32],
-    "tests/docker/scripts/too_late.py": [24, 31],
-    "tests/docker/scripts/watched.py": [8, 22],
-}
-
-
-def test_no_false_alarms_in_the_scripts_that_the_tests_run() -> None:
-    """All tutorials and examples are ported: nothing is said of them."""
-    found = {}
-    for folder in ("tests/docker/tutorials", "tests/docker/scripts", "tests/container/scripts", "examples"):
-        for path in sorted((ROOT / folder).rglob("*.py")):
-            lines = [finding.line for finding in read(Script(path))]
-            if lines and path.parent.name != "from_cuda":
-                found[str(path.relative_to(ROOT))] = lines
-    assert found == KNOWN
+def test_no_false_alarms_in_tutorials_and_examples() -> None:
+    """They are ported: nothing is said of them."""
+    paths = [
+        path for folder in ("tests/docker/tutorials", "examples") for path in (ROOT / folder).rglob("*.py")
+    ]
+    assert len(paths) > 10
+    assert {path.name: read(Script(path)) for path in paths if read(Script(path))} == {}
 
 
 def test_the_same_terms_as_at_run_time() -> None:
