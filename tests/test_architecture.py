@@ -78,6 +78,8 @@ RULES = (
         "windtunnel.estimator",
         _sdk("request", "session", "job", "budget", "prices", "rehearsal", "user_calibration"),
     ),
+    # Reads a script's text; knows no job and no session.
+    Rule("windtunnel.porting", ("windtunnel.errors", "windtunnel.local_paths")),
     Rule("windtunnel.cli", ("windtunnel", "rich", "shtab")),
     # The SDK meets the backend only on the wire.
     Rule("windtunnel", ("windtunnel", "boto3", "botocore", "rich", "matplotlib")),

@@ -153,8 +153,9 @@ class Framework(EstimatorBase):
         if not checks.is_trainium(kind):
             raise UnknownImage(
                 f"instance_type={kind!r}: the images known by version are those for Trainium. To rehearse the job, "
-                "name ml.trn1.2xlarge or ml.trn1.32xlarge: its report models p4d (A100) beside trn1. To train on "
-                "this instance on AWS, name its image with image_uri=."
+                'write instance_type="ml.trn1.32xlarge" (or "ml.trn1.2xlarge"): its report models p4d (A100) beside '
+                "trn1, and `windtunnel check SCRIPT --diff` shows the way of a CUDA script there. To train on this "
+                "instance on AWS, name its image with image_uri=, and session=AwsSession()."
             )
 
 

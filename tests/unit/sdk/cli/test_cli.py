@@ -98,8 +98,12 @@ def test_check(jobs: FakeService, capsys: pytest.CaptureFixture[str]) -> None:
     out = capsys.readouterr().out
     assert "imports helper from its own directory" in out
     assert "imports nothing that uses a NeuronCore" in out
-    assert "line 2: .cuda() does not exist on Trainium" in out
-    assert "Not checked" in out
+    assert "line 2: device_unused: .cuda() does not exist on Trainium" in out
+    assert "Not checked" in out and "--diff prints the edits" in out
+    assert cli.main(["check", "src/train.py", "--diff"]) == 0
+    printed = capsys.readouterr()
+    assert "-model.cuda()\n" in printed.out and printed.out.startswith("--- a/src/train.py\n")
+    assert printed.err == ""
     Path("src/train.py").write_text("import torch_xla, helper\n")
     assert cli.main(["check", "train.py", "--source-dir", "src"]) == 0
     assert "note:" not in capsys.readouterr().out

@@ -314,7 +314,8 @@ def test_images(local: LocalSession, aws: AwsSession) -> None:
     assert face.request().parameters["AlgorithmSpecification"]["EnableSageMakerMetricsTimeSeries"] is True
     with pytest.raises(UnknownImage, match=r"Known: 4\.28\.1 with 1\.13\.0"):
         HuggingFace("py310", "src/train.py", "4.0", pytorch_version="2.7.0", session=local, **PLACE)
-    with pytest.raises(UnknownImage, match="those for Trainium"):
+    rehearse = 'write instance_type="ml.trn1.32xlarge".* its report models p4d.* check SCRIPT --diff'
+    with pytest.raises(UnknownImage, match=rehearse):
         pytorch(local, instance_type="ml.p4d.24xlarge")
     other = BotoSession()
     other.region_name = "eu-north-1"

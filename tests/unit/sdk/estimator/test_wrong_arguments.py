@@ -19,8 +19,9 @@ from windtunnel import (
     TrainingInput,
     TrainingJobFailed,
 )
-from windtunnel.cli.check import notes_on
 from windtunnel.errors import BackendError
+from windtunnel.porting.reading import of_its_imports
+from windtunnel.porting.script import Script
 from windtunnel.session.local_server import Backend
 from windtunnel.settings import home
 
@@ -174,11 +175,11 @@ def test_a_script_that_is_no_python(project: Path, source: bytes) -> None:
     script = project / "odd.py"
     script.write_bytes(source)
     with pytest.raises(SourceError, match="cannot be imported"):
-        notes_on(script, packed=True)
+        Script(script)
 
 
 def test_a_script_in_an_encoding_of_its_own(project: Path) -> None:
     """Python reads it, so does `check`."""
     script = project / "old.py"
     script.write_bytes("# -*- coding: latin-1 -*-\nimport torch_xla\nx = 'é'\n".encode("latin-1"))
-    assert notes_on(script, packed=True) == []
+    assert of_its_imports(Script(script), packed=True) == []

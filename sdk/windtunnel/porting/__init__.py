@@ -1,0 +1,12 @@
+"""From a CUDA script to Trainium: what its text says of the way, and the way as a diff.
+
+script    the text and its syntax tree
+finding   one remark, with the edits that settle it where they are sure
+names     what torch_xla calls things in a framework version
+device, processes, batches, steps, precision, files    what is looked for, one file a topic
+reading   all remarks on a script
+patch     their edits as a unified diff
+
+Nothing is run or imported. Positions are those of `ast`, edits replace text between them: comments and
+formatting stay, and one reading gives both the remarks and the diff.
+"""

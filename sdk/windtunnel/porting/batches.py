@@ -1,0 +1,150 @@
+"""The batches: how they reach the device, what ends a step, and which core gets which."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from windtunnel.porting.finding import Edit, Finding
+from windtunnel.porting.script import Script, keyword
+from windtunnel.porting.subject import Subject, is_cuda_call, is_method, parameters
+
+_SHUFFLE = 2
+"""The place of shuffle among DataLoader's arguments; its sampler and batch_sampler follow."""
+
+
+def ends_of_steps(subject: Subject) -> Iterator[Finding]:
+    """Loops whose steps nothing ends."""
+    if subject.ends_steps or subject.managed or not (subject.cuda or subject.xla):
+        return
+    script = subject.script
+    for node in script.walk(ast.For):
+        if not isinstance(node, ast.For):
+            continue
+        loader, trains = subject.iterated(node), node in subject.training_loops
+        if not trains and (loader is None or not _moves_batches(node)):
+            continue
+        edits: tuple[Edit, ...] = ()
+        if loader is not None:
+            given = f"{script.segment(loader)}, {subject.device_at(node)}"
+            wrapped = f"{subject.names.module('pl')}.MpDeviceLoader({given})"
+            edits = (Edit(script.start(loader), script.end(loader), wrapped),)
+        sync = "torch_xla.sync()" if subject.names.device().endswith(".device()") else "xm.mark_step()"
+        yield Finding(
+            node.lineno,
+            "step_without_end",
+            "nothing ends a step of this loop: all that it does is one graph, which grows. Iterate over "
+            f"pl.MpDeviceLoader(loader, device), or call {sync} at the end of each step.",
+            edits,
+        )
+
+
+def _moves_batches(loop: ast.For) -> bool:
+    return any(
+        isinstance(node, ast.Call) and (is_cuda_call(node) or is_method(node, "to"))
+        for node in ast.walk(loop)
+    )
+
+
+def same_data(subject: Subject) -> Iterator[Finding]:
+    """Loaders of training loops that give every core the same batches."""
+    if not subject.several or subject.managed or not (subject.cuda or subject.xla) or _is_shared(subject):
+        return
+    for name, (call, loop) in _trained_loaders(subject).items():
+        shuffle = keyword(call, "shuffle")
+        if (
+            any(one.arg in ("batch_sampler", "sampler") for one in call.keywords)
+            or len(call.args) > _SHUFFLE + 1
+        ):
+            continue
+        names = subject.names
+        edits: tuple[Edit, ...] = ()
+        plain = call.args and not call.args[_SHUFFLE:] and all(one.arg for one in call.keywords)
+        if plain and _is_map_style(subject):
+            edits = (*_sampler(subject, call, shuffle, name), *_epochs(subject, name, loop))
+        yield Finding(
+            call.lineno,
+            "same_data",
+            "every core gets the same batches. Give the DataLoader sampler=DistributedSampler(dataset, "
+            f"num_replicas={names.world_size()}, rank={names.rank()}), and each epoch call its set_epoch(epoch).",
+            edits,
+        )
+
+
+def _sampler(subject: Subject, call: ast.Call, shuffle: ast.keyword | None, loader: str) -> Iterator[Edit]:
+    """A sampler made before the loader, and given to it; it shuffles where the loader did."""
+    script, names = subject.script, subject.names
+    made = "sampler" if "sampler" not in script.bound_names() else f"{loader.replace('.', '_')}_sampler"
+    shuffles = script.segment(shuffle.value) if shuffle else "False"
+    yield _before(
+        script,
+        script.parents[call],
+        f"{made} = {names.sampler()}({script.segment(call.args[0])}, num_replicas={names.world_size()}, "
+        f"rank={names.rank()}, shuffle={shuffles})",
+    )
+    if shuffle is not None:
+        yield Edit(script.start(shuffle), script.end(shuffle), f"sampler={made}")
+    else:
+        place = script.end_of_arguments(call)
+        yield Edit(place, place, f", sampler={made}")
+
+
+def _before(script: Script, statement: ast.AST, line: str) -> Edit:
+    """A line before a statement, as far in as that one."""
+    assert isinstance(statement, ast.stmt)  # noqa: S101 - an assignment or a loop
+    place = script.start(statement)
+    indent = script.text[script.lines[statement.lineno - 1] : place].decode()
+    return Edit(place, place, f"{line}{script.newline}{indent}")
+
+
+def _is_shared(subject: Subject) -> bool:
+    """Whether anything divides the data."""
+    script = subject.script
+    words = (
+        "DistributedSampler",
+        "num_replicas",
+        "num_shards",
+        "split_dataset_by_node",
+        "shard",
+        "split_by_node",
+    )
+    named = {node.attr for node in ast.walk(script.tree) if isinstance(node, ast.Attribute)} | {
+        node.arg for node in ast.walk(script.tree) if isinstance(node, ast.keyword) and node.arg
+    }
+    return any(word in name for name in (script.used_names() | named) for word in words)
+
+
+def _is_map_style(subject: Subject) -> bool:
+    """Whether nothing speaks of data that cannot be indexed."""
+    names = subject.script.bound_names() | {
+        node.attr for node in ast.walk(subject.script.tree) if isinstance(node, ast.Attribute)
+    }
+    streams = any(
+        isinstance(node, ast.keyword) and node.arg == "streaming" for node in ast.walk(subject.script.tree)
+    )
+    return not streams and not names & {"IterableDataset", "webdataset", "wds"}
+
+
+def _trained_loaders(subject: Subject) -> dict[str, tuple[ast.Call, ast.For]]:
+    """Loaders that training loops go over, by the expression in the loop, each call once."""
+    found: dict[str, tuple[ast.Call, ast.For]] = {}
+    for loop in subject.training_loops:
+        for node in ast.walk(loop.iter):
+            name = ast.unparse(node) if isinstance(node, ast.Name | ast.Attribute) else ""
+            call = subject.loaders.get(name)
+            if call is not None and all(call is not other for other, _ in found.values()):
+                found[name] = (call, loop)
+    return found
+
+
+def _epochs(subject: Subject, loader: str, loop: ast.For) -> Iterator[Edit]:
+    """``loader.sampler.set_epoch(epoch)`` before the loop, where the epoch has a name there."""
+    script = subject.script
+    outer = script.parents.get(loop)
+    epoch = ""
+    if isinstance(outer, ast.For) and isinstance(outer.target, ast.Name) and loop in outer.body:
+        epoch = outer.target.id
+    elif "epoch" in parameters(script.scopes(loop)[0]) and outer is script.scopes(loop)[0]:
+        epoch = "epoch"
+    if epoch:
+        yield _before(script, loop, f"{loader}.sampler.set_epoch({epoch})")

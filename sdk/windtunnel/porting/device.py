@@ -1,0 +1,203 @@
+"""The device: CUDA's, which is not there, and torch_xla's, which nothing names."""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import re
+from collections.abc import Iterator
+
+from windtunnel.porting.finding import Edit, Finding, Removal
+from windtunnel.porting.script import constant, keyword
+from windtunnel.porting.subject import Subject, is_cuda_call, is_method
+
+_UNUSED = "device_unused"
+_QUESTIONS = ("torch.cuda.is_available", "torch.accelerator.is_available")
+_FUNCTIONS = re.compile(r"torch\.(cuda|accelerator)\.(\w+)$")
+_DROPPED = {"set_device", "set_device_index", "empty_cache", "reset_peak_memory_stats", "init"}
+
+
+def uses_of_cuda(subject: Subject) -> Iterator[Finding]:
+    """Mentions of CUDA devices, `.cuda()` and torch.cuda's functions, each once."""
+    yield from _questions(subject)
+    yield from _devices(subject)
+    yield from _moves(subject)
+    yield from _functions(subject)
+
+
+def unused_device(subject: Subject) -> Iterator[Finding]:
+    """A script that trains, has torch_xla, and names no device of it."""
+    script = subject.script
+    if not subject.xla or subject.cuda or subject.managed or not subject.training_loops:
+        return
+    named = script.calls_any("xla_device", "torch_xla.device", "torch_xla.devices", "MpDeviceLoader")
+    texts = [node for node in ast.walk(script.tree) if constant(node) in ("xla", "xla:0")]
+    if not named and all(_is_handled(subject, node) for node in texts):
+        line = subject.training_loops[0].lineno
+        yield Finding(
+            line,
+            _UNUSED,
+            "the loop trains on the host's CPU: nothing names torch_xla's device. Put the model on it "
+            f"(model.to({subject.names.device()})) and its batches through pl.MpDeviceLoader(loader, device).",
+        )
+
+
+def _is_dead(subject: Subject, node: ast.AST) -> bool:
+    """Whether it stands in the `if torch.cuda.is_available():` of a script that has torch_xla's device besides."""
+    child = node
+    for outer in subject.script.above(node):
+        if isinstance(outer, ast.If) and child in outer.body and subject.xla:
+            asked = [part for part in ast.walk(outer.test) if isinstance(part, ast.Call)]
+            if any(subject.script.dotted(part.func) in _QUESTIONS for part in asked):
+                return True
+        child = outer
+    return False
+
+
+def _questions(subject: Subject) -> Iterator[Finding]:
+    """``torch.cuda.is_available()``, on which the script's way to its device depends."""
+    script = subject.script
+    for call, name in script.calls:
+        above = list(itertools.takewhile(lambda node: not isinstance(node, ast.stmt), script.above(call)))
+        if name not in _QUESTIONS or subject.xla or any(map(subject.is_cuda_device, above)):
+            continue
+        outer = script.parents[above[-1] if above else call]
+        said = f"{name}() is False on trn1"
+        if isinstance(outer, ast.Assert):
+            yield Finding(call.lineno, "", f"{said}: this raises.", (Removal(outer),))
+        elif isinstance(outer, ast.If | ast.Assign | ast.AnnAssign):
+            edit = Edit(script.start(call), script.end(call), "True")
+            text = (
+                f"{said}, and what depends on it takes the CPU. There is a device: {subject.names.device()}."
+            )
+            yield Finding(call.lineno, _UNUSED, text, (edit,))
+
+
+def _devices(subject: Subject) -> Iterator[Finding]:
+    script = subject.script
+    for node in script.walk(ast.expr):
+        parent = script.parents.get(node)
+        if not subject.is_cuda_device(node) or subject.is_cuda_device(parent) or _is_dead(subject, node):
+            continue
+        if isinstance(parent, ast.JoinedStr | ast.Expr | ast.Attribute) or _is_handled(subject, node):
+            continue
+        assert isinstance(node, ast.expr)  # noqa: S101 - of the walk
+        if isinstance(parent, ast.Compare):
+            if not subject.xla:
+                text = f"{script.segment(parent)} is False on Trainium: see what depends on it."
+                yield Finding(node.lineno, "", text)
+            continue
+        said = script.segment(node)
+        if isinstance(parent, ast.keyword) and parent.arg == "map_location":
+            edit = Edit(script.start(node), script.end(node), '"cpu"')
+            yield Finding(
+                node.lineno, "", f'map_location={said} does not exist on Trainium: load to "cpu".', (edit,)
+            )
+            continue
+        device = _device_there(subject, node, parent)
+        edits = (Edit(script.start(node), script.end(node), device),) if device else ()
+        yield Finding(
+            node.lineno,
+            _UNUSED,
+            f"device {said} does not exist on Trainium; use torch_xla's device: {subject.names.device()}.",
+            edits,
+        )
+    for call, name in script.calls:
+        place = keyword(call, "map_location")
+        if name == "torch.load" and place and subject.is_cuda_place(place.value):
+            edit = Edit(script.start(place.value), script.end(place.value), '"cpu"')
+            said = f"map_location={script.segment(place.value)}"
+            yield Finding(
+                call.lineno,
+                "",
+                f'{said}: files are not loaded to a NeuronCore directly; load to "cpu".',
+                (edit,),
+            )
+
+
+def _is_handled(subject: Subject, node: ast.AST) -> bool:
+    """Whether the file of another topic speaks of the call around a node."""
+    names = ("autocast", "GradScaler", "init_process_group", "set_device", "cuda", "load")
+    for outer in subject.script.above(node):
+        if isinstance(outer, ast.Call):
+            return subject.script.dotted(outer.func).rpartition(".")[2] in names or is_cuda_call(outer)
+        if isinstance(outer, ast.stmt):
+            return False
+    return False
+
+
+def _device_there(subject: Subject, node: ast.expr, parent: ast.AST | None) -> str:
+    """What stands for CUDA's device in this place; empty where it is not sure that it is only a device."""
+    if isinstance(parent, ast.Assign | ast.AnnAssign | ast.Return):
+        return subject.names.device() if isinstance(node, ast.Call) else '"xla"'  # a string stays one
+    if isinstance(parent, ast.keyword):
+        call = subject.script.parents[parent]
+        is_device = (
+            parent.arg == "device" and isinstance(call, ast.Call) and not is_method(call, "add_argument")
+        )
+        return subject.device_at(node) if is_device else ""
+    return subject.device_at(node) if isinstance(parent, ast.Call) and is_method(parent, "to") else ""
+
+
+def _gpu_numbers(subject: Subject) -> set[str]:
+    """Names that hold the number of a GPU: what set_device, device_ids and f"cuda:{...}" get."""
+    found: list[ast.AST] = []
+    for call, name in subject.script.calls:
+        if name == "torch.cuda.set_device":
+            found += call.args
+        ids = keyword(call, "device_ids")
+        found += ids.value.elts if ids and isinstance(ids.value, ast.List) else []
+    return {ast.unparse(node) for node in found if isinstance(node, ast.Name | ast.Attribute)}
+
+
+def _moves(subject: Subject) -> Iterator[Finding]:
+    """``x.cuda()``, and ``x.to(rank)`` where the rank is a GPU's number."""
+    script, numbers = subject.script, _gpu_numbers(subject)
+    for call, _ in script.calls:
+        if _is_dead(subject, call) or not isinstance(call.func, ast.Attribute):
+            continue
+        device = subject.device_at(call)
+        if is_cuda_call(call) and script.dotted(call.func.value) != "torch":
+            kept = [script.segment(one.value) for one in call.keywords if one.arg == "non_blocking"]
+            given = ", ".join([device, *(f"non_blocking={value}" for value in kept)])
+            edit = Edit(script.end(call.func.value), script.end(call), f".to({given})")
+            yield Finding(
+                call.lineno,
+                _UNUSED,
+                f".cuda() does not exist on Trainium; use torch_xla's device: .to({subject.names.device()}).",
+                (edit,),
+            )
+        elif is_method(call, "to") and call.args and ast.unparse(call.args[0]) in numbers:
+            number = call.args[0]
+            yield Finding(
+                call.lineno,
+                _UNUSED,
+                f".to({script.segment(number)}) is a GPU's number; use torch_xla's device: "
+                f".to({subject.names.device()}).",
+                (Edit(script.start(number), script.end(number), device),),
+            )
+
+
+def _functions(subject: Subject) -> Iterator[Finding]:
+    """Functions of torch.cuda and torch.accelerator, but those that ask whether it is there."""
+    script, xm = subject.script, subject.names.module("xm")
+    for call, name in script.calls:
+        found = _FUNCTIONS.match(name)
+        if not found or name in _QUESTIONS or subject.is_cuda_device(call) or _is_dead(subject, call):
+            continue
+        short, statement = found[2], script.statement(call)
+        if short in _DROPPED:
+            edits = (Removal(statement),) if statement else ()
+            yield Finding(call.lineno, "", f"{name} has no counterpart on Trainium: leave it out.", edits)
+        elif short == "synchronize":
+            edit = Edit(script.start(call), script.end(call), f"{xm}.wait_device_ops()")
+            text = f"{name} does not exist on Trainium: xm.wait_device_ops() waits for the device."
+            yield Finding(call.lineno, "", text, (edit,) if statement else ())
+        elif short in ("manual_seed", "manual_seed_all"):
+            if not script.calls_any("set_rng_state"):
+                edit = Edit(script.start(call.func), script.end(call.func), f"{xm}.set_rng_state")
+                text = f"{name} does nothing on Trainium: xm.set_rng_state seeds the device."
+                yield Finding(call.lineno, "", text, (edit,))
+        elif short not in ("is_bf16_supported", "is_initialized", "GradScaler", "autocast"):
+            text = f"{name} is for CUDA: without a GPU it raises, or answers for none. Leave it out."
+            yield Finding(call.lineno, "", text)

@@ -1,0 +1,67 @@
+"""Files: what every rank saves over the others' file."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from windtunnel.porting.finding import Edit, Finding
+from windtunnel.porting.subject import Subject
+
+_RANK = re.compile(
+    r"rank|master|main_process|is_main|is_root|ordinal|primary|process_index|world_process_zero",
+    re.IGNORECASE,
+)
+
+
+def saves(subject: Subject) -> Iterator[Finding]:
+    """`torch.save` of device tensors; with the remark where no test of the rank stands around it."""
+    script = subject.script
+    if not subject.training_loops or not (subject.cuda or subject.xla):
+        return
+    for call, name in script.calls:
+        if name != "torch.save" or not call.args or _is_on_the_host(subject, call):
+            continue
+        one = _by_one_rank(subject, call)
+        if one and not subject.cuda:
+            continue  # the file is right where torch_xla reads it
+        what = (
+            "tensors of the device"
+            if one
+            else "every rank writes tensors of the device over the others' file"
+        )
+        yield Finding(
+            call.lineno,
+            "",
+            f"torch.save: {what}. xm.save moves them to the host and writes on the master alone.",
+            (Edit(script.start(call.func), script.end(call.func), f"{subject.names.module('xm')}.save"),),
+        )
+
+
+def _is_on_the_host(subject: Subject, call: ast.Call) -> bool:
+    """Whether what is saved has been moved, or each rank has a file of its own."""
+    given = " ".join(ast.unparse(one) for one in call.args)
+    names = {one.id for one in call.args if isinstance(one, ast.Name)}
+    made = " ".join(
+        ast.unparse(node.value)
+        for node in subject.script.walk(ast.Assign)
+        if isinstance(node, ast.Assign)
+        and any(isinstance(target, ast.Name) and target.id in names for target in node.targets)
+    )
+    path = " ".join(ast.unparse(one) for one in call.args[1:])
+    if "state_dict" not in given + made:
+        return True  # results, data, a list of losses
+    return "cpu" in given or "cpu" in made or bool(_RANK.search(path) or _RANK.search(made))
+
+
+def _by_one_rank(subject: Subject, call: ast.Call) -> bool:
+    """Whether a test of the rank stands around it, or a return before it."""
+    above = list(subject.script.above(call))
+    tests = [node.test for node in above if isinstance(node, ast.If)]
+    for block in above:
+        for statement in getattr(block, "body", ()) if not isinstance(block, ast.Lambda | ast.IfExp) else ():
+            leaves = isinstance(statement, ast.If) and isinstance(statement.body[-1], ast.Return)
+            if leaves and statement.lineno < call.lineno:
+                tests.append(statement.test)
+    return any(_RANK.search(ast.unparse(test)) for test in tests)

@@ -1,0 +1,42 @@
+"""One remark on a script, and the edits that settle it."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Edit:
+    """Replaces the bytes from ``start`` to ``end`` of the script's text; equal: inserts there."""
+
+    start: int
+    end: int
+    text: str
+
+
+@dataclass(frozen=True)
+class Removal:
+    """Takes a whole statement out."""
+
+    statement: ast.stmt
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What happens on Trainium, and what to do.
+
+    Attributes:
+        line: of the script, from 1.
+        kind: the diagnostic that says the same of a script that runs (`device_unused`, ...); empty: it has none.
+        text: the remark; empty where the edits alone say it.
+        edits: what settles it; none where that is not sure.
+    """
+
+    line: int
+    kind: str
+    text: str
+    edits: tuple[Edit | Removal, ...] = ()
+
+    def __str__(self) -> str:
+        return f"line {self.line}: {self.kind + ': ' if self.kind else ''}{self.text}"

@@ -1,0 +1,58 @@
+"""What torch_xla calls things, by framework version, and under which names a script has its modules."""
+
+from __future__ import annotations
+
+from windtunnel.porting.script import Script
+
+MODULES = {
+    "torch": "torch",
+    "torch_xla": "torch_xla",
+    "xm": "torch_xla.core.xla_model",
+    "pl": "torch_xla.distributed.parallel_loader",
+    "xr": "torch_xla.runtime",
+}
+"""Usual names of modules, in the order in which they are imported."""
+BACKEND = "torch_xla.distributed.xla_backend"
+SAMPLER = "torch.utils.data.DistributedSampler"
+_NEW_NAMES = (2, 7)
+"""Since then torch_xla.device() and xr.world_size() have replaced those of xla_model."""
+
+
+class Names:
+    """The expressions that edits write. ``version``: of the framework, e.g. "2.9"."""
+
+    def __init__(self, script: Script, version: str) -> None:
+        self._script = script
+        self._new = tuple(int(part) for part in version.split(".")[:2]) >= _NEW_NAMES
+        self._bound = script.bound_names()
+
+    def module(self, usual: str) -> str:
+        """A module under the name that the script has for it, or would have: the usual one, if that is free."""
+        dotted = MODULES[usual]
+        known = [name for name, full in self._script.imports.items() if full == dotted]
+        return known[0] if known else (f"xla_{usual}" if usual in self._bound else usual)
+
+    def device(self) -> str:
+        return f"{self.module('torch_xla')}.device()" if self._new else f"{self.module('xm')}.xla_device()"
+
+    def world_size(self) -> str:
+        return f"{self.module('xr')}.world_size()" if self._new else f"{self.module('xm')}.xrt_world_size()"
+
+    def rank(self) -> str:
+        return f"{self.module('xr')}.global_ordinal()" if self._new else f"{self.module('xm')}.get_ordinal()"
+
+    def sampler(self) -> str:
+        known = [name for name, full in self._script.imports.items() if full.endswith(".DistributedSampler")]
+        return known[0] if known else "DistributedSampler"
+
+    def missing_imports(self, edited: Script) -> list[str]:
+        """Imports of torch_xla's modules that the edited script uses and does not import."""
+        needed = edited.used_names() - edited.bound_names()
+        lines = []
+        for usual, dotted in MODULES.items():
+            name = self.module(usual)
+            if name in needed:
+                lines.append(f"import {dotted}" + (f" as {name}" if name != dotted else ""))
+        if edited.joins_group("xla") and BACKEND not in edited.imported_modules:
+            lines.append(f'import {BACKEND}  # registers the backend "xla"')
+        return lines

@@ -1,0 +1,112 @@
+"""Mixed precision: CUDA's autocast to fp16 with a GradScaler; on Trainium bf16, which needs none."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from windtunnel.porting.finding import Edit, Finding, Removal
+from windtunnel.porting.script import Script, constant, keyword
+from windtunnel.porting.subject import Subject
+
+_AUTOCASTS = (
+    "torch.cuda.amp.autocast",
+    "torch.cuda.amp.autocast_mode.autocast",
+    "torch.autocast",
+    "torch.amp.autocast",
+)
+_SCALERS = ("torch.cuda.amp.GradScaler", "torch.amp.GradScaler", "torch.cuda.amp.grad_scaler.GradScaler")
+
+
+def mixed_precision(subject: Subject) -> Iterator[Finding]:
+    """Autocast for CUDA or to fp16, and all uses of a GradScaler."""
+    yield from _autocasts(subject)
+    yield from _scalers(subject)
+
+
+def _autocasts(subject: Subject) -> Iterator[Finding]:
+    script = subject.script
+    for call, name in script.calls:
+        if name not in _AUTOCASTS:
+            continue
+        given = keyword(call, "device_type")
+        kind = given.value if given else (call.args[0] if call.args else None)
+        cuda = name.startswith("torch.cuda.") or subject.is_cuda_device(kind)
+        half = any(script.dotted(node) in ("torch.float16", "torch.half") for node in ast.walk(call))
+        if not cuda and not (half and constant(kind) != "cpu"):
+            continue
+        torch = subject.names.module("torch")
+        kept = [
+            f"{one.arg}={script.segment(one.value)}"
+            for one in call.keywords
+            if one.arg in ("enabled", "cache_enabled")
+        ]
+        kept += [
+            f"enabled={script.segment(one)}"
+            for one in call.args
+            if name.startswith("torch.cuda.") and one is call.args[0]
+        ]
+        given_on = ", ".join(['"xla"', f"dtype={torch}.bfloat16", *kept])
+        text = f"{torch}.autocast({given_on})"
+        yield Finding(
+            call.lineno,
+            "",
+            f"{script.segment(call)} is for CUDA; on Trainium bf16 has fp32's range: {text}.",
+            (Edit(script.start(call), script.end(call), text),),
+        )
+
+
+def _scalers(subject: Subject) -> Iterator[Finding]:
+    script = subject.script
+    for call, name in script.calls:
+        enabled = keyword(call, "enabled")
+        if name not in _SCALERS or (enabled and constant(enabled.value) is False):
+            continue
+        made = script.parents[call]
+        torch = subject.names.module("torch")
+        target = made.targets[0] if isinstance(made, ast.Assign) and len(made.targets) == 1 else None
+        edits: list[Edit | Removal] = []
+        if target is not None:
+            uses, others = _uses(subject, ast.unparse(target))
+            off = Edit(script.start(call), script.end(call), f'{torch}.amp.GradScaler("cpu", enabled=False)')
+            edits = [*uses, off if others else Removal(made)]  # type: ignore[arg-type]
+        yield Finding(
+            call.lineno,
+            "",
+            "GradScaler scales losses for fp16 on CUDA; bf16 needs no scaling. Leave it out: loss.backward(), and the "
+            "optimizer's own step.",
+            tuple(edits),
+        )
+
+
+def _uses(subject: Subject, scaler: str) -> tuple[list[Edit | Removal], bool]:
+    """What becomes of a scaler's uses, and whether there are others, which need it."""
+    script = subject.script
+    edits: list[Edit | Removal] = []
+    mentions = [node for node in script.walk(ast.Name, ast.Attribute) if ast.unparse(node) == scaler]
+    settled = 0
+    for call, _ in script.calls:
+        if not isinstance(call.func, ast.Attribute) or ast.unparse(call.func.value) != scaler:
+            continue
+        settled += 1
+        statement = script.statement(call)
+        (given, *_) = [*call.args, None]
+        if call.func.attr == "scale" and given is not None:
+            edits.append(Edit(script.start(call), script.end(call), _grouped(script, given)))
+        elif call.func.attr in ("unscale_", "update") and statement:
+            edits.append(Removal(statement))
+        elif call.func.attr == "step" and given is not None and len(call.args) == 1:
+            edits.append(Edit(script.start(call), script.end(call), _step(subject, script.segment(given))))
+        else:
+            settled -= 1
+    return edits, len(mentions) > settled + 1
+
+
+def _step(subject: Subject, optimizer: str) -> str:
+    alone = subject.exchanges or not subject.several
+    return f"{optimizer}.step()" if alone else f"{subject.names.module('xm')}.optimizer_step({optimizer})"
+
+
+def _grouped(script: Script, node: ast.expr) -> str:
+    text = script.segment(node)
+    return text if isinstance(node, ast.Name | ast.Attribute | ast.Call | ast.Subscript) else f"({text})"

@@ -1,0 +1,126 @@
+"""The processes: their group's backend, the wrapper of the model, and who starts them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from windtunnel.porting.finding import Edit, Finding
+from windtunnel.porting.script import Script, arguments, constant, keyword
+from windtunnel.porting.subject import Subject
+
+
+def groups(subject: Subject) -> Iterator[Finding]:
+    """NCCL as the backend; processes without a group; wrappers and starts that belong to GPUs."""
+    yield from _nccl(subject)
+    yield from _no_group(subject)
+    yield from _wrappers(subject)
+    for call, name in subject.script.calls:
+        if name in ("torch.multiprocessing.spawn", "torch.multiprocessing.spawn.spawn"):
+            yield Finding(
+                call.lineno,
+                "",
+                "torch.multiprocessing.spawn starts a process a GPU. On trn1 torchrun starts one a NeuronCore: call "
+                "the function once, with RANK and WORLD_SIZE of the environment (or use xmp.spawn).",
+            )
+
+
+def _is_nccl(node: ast.AST | None) -> bool:
+    if isinstance(node, ast.IfExp):
+        return _is_nccl(node.body) or _is_nccl(node.orelse)
+    value = constant(node)
+    return isinstance(value, str) and (value == "nccl" or value.endswith(":nccl"))
+
+
+def _nccl(subject: Subject) -> Iterator[Finding]:
+    script = subject.script
+    for node in script.walk(ast.expr):
+        parent = script.parents.get(node)
+        if not _is_nccl(node) or _is_nccl(parent) or not isinstance(node, ast.expr):
+            continue
+        call = script.parents[parent] if isinstance(parent, ast.keyword) else parent
+        joins = isinstance(call, ast.Call) and script.dotted(call.func).endswith("init_process_group")
+        flag = isinstance(parent, ast.keyword) and parent.arg == "default" and not joins
+        if not (joins or flag or isinstance(parent, ast.Assign)):
+            continue
+        yield Finding(
+            node.lineno,
+            "",
+            f'the process group\'s backend {script.segment(node)} does not exist on Trainium; it is "xla" (import '
+            "torch_xla.distributed.xla_backend).",
+            (Edit(script.start(node), script.end(node), '"xla"'), *_without_device_id(script, call)),
+        )
+
+
+def _without_device_id(script: Script, call: ast.AST | None) -> Iterator[Edit]:
+    given = keyword(call, "device_id") if isinstance(call, ast.Call) else None
+    if given is not None and isinstance(call, ast.Call):
+        yield without(script, call, given)
+
+
+def _no_group(subject: Subject) -> Iterator[Finding]:
+    """On several cores one is needed, and in a script for one GPU there is none."""
+    script = subject.script
+    started = script.joins_group("") or script.calls_any(
+        "spawn", "launch", "init_distributed", "init_device_mesh"
+    )
+    if (
+        not subject.several
+        or subject.managed
+        or subject.parallel_model
+        or started
+        or not subject.training_loops
+    ):
+        return
+    if not subject.cuda and (not subject.xla or subject.exchanges):
+        return
+    imports = [node for node in script.tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
+    if imports:
+        torch = subject.names.module("torch")
+        place = script.lines[imports[-1].end_lineno or 0]
+        line = f'{script.newline}{torch}.distributed.init_process_group("xla"){script.newline}'
+        yield Finding(
+            imports[-1].lineno,
+            "",
+            "no process group: with torchrun each NeuronCore has a process, which joins with "
+            'torch.distributed.init_process_group("xla").',
+            (Edit(place, place, line),),
+        )
+
+
+def _wrappers(subject: Subject) -> Iterator[Finding]:
+    script = subject.script
+    for call, name in script.calls:
+        last = name.rpartition(".")[2]
+        if last == "DataParallel" and name.startswith("torch."):
+            yield Finding(
+                call.lineno, "", "DataParallel finds no GPU and hands each batch on. Leave it out: torchrun has a "
+                "process for each NeuronCore.",
+            )  # fmt: skip
+        if last != "DistributedDataParallel" or keyword(call, "gradient_as_bucket_view"):
+            continue
+        gpu = [one for one in call.keywords if one.arg in ("device_ids", "output_device")]
+        if not gpu and not subject.cuda:
+            continue
+        view = "gradient_as_bucket_view=True"
+        edits = [without(script, call, one) for one in gpu[1:]]
+        if gpu:
+            edits.append(Edit(script.start(gpu[0]), script.end(gpu[0]), view))
+        else:
+            place = script.end_of_arguments(call)
+            edits.append(Edit(place, place, f", {view}"))
+        yield Finding(
+            call.lineno,
+            "",
+            f"DistributedDataParallel takes no GPU's number on Trainium: DistributedDataParallel(model, {view}).",
+            tuple(edits),
+        )
+
+
+def without(script: Script, call: ast.Call, given: ast.keyword) -> Edit:
+    """Takes a keyword argument out, with its comma."""
+    before = [end for end in map(script.end, arguments(call)) if end <= script.start(given)]
+    if before:
+        return Edit(max(before), script.end(given), "")
+    after = [one for one in call.keywords if script.start(one) > script.start(given)]
+    return Edit(script.start(given), script.start(after[0]) if after else script.end(given), "")

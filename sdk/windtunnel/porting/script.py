@@ -1,0 +1,191 @@
+"""A Python script's text and its syntax tree."""
+
+from __future__ import annotations
+
+import ast
+import io
+import sys
+import tokenize
+from collections.abc import Iterator
+from functools import cached_property
+from pathlib import Path
+
+from windtunnel.errors import SourceError
+from windtunnel.local_paths import reading
+
+Placed = ast.expr | ast.stmt | ast.keyword | ast.alias
+Scope = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.Module
+
+
+class Script:
+    """Reads and parses at once.
+
+    Raises:
+        SourceError: the file cannot be read, or is no Python.
+    """
+
+    def __init__(self, path: Path, source: bytes | None = None) -> None:
+        self.path = path
+        with reading(path, SourceError):
+            self.source = path.read_bytes() if source is None else source
+        try:
+            self.tree = ast.parse(self.source, str(path))  # bytes: the script may state its encoding
+        except SyntaxError as error:
+            raise SourceError(f"{path}, line {error.lineno}: {error.msg}. It cannot be imported.") from error
+        except (ValueError, RecursionError) as error:  # null bytes; nested too deeply
+            raise SourceError(f"{path}: {error}. It cannot be imported.") from error
+        self.parents = {child: node for node in ast.walk(self.tree) for child in ast.iter_child_nodes(node)}
+
+    @cached_property
+    def encoding(self) -> str:
+        """As the script states it, else UTF-8."""
+        return tokenize.detect_encoding(io.BytesIO(self.source).readline)[0]
+
+    @cached_property
+    def text(self) -> bytes:
+        """The text in UTF-8, in which `ast` counts columns."""
+        return self.source.decode(self.encoding).encode()
+
+    @cached_property
+    def lines(self) -> list[int]:
+        """Where each line starts, and where the text ends."""
+        starts = [0]
+        for line in self.text.split(b"\n"):
+            starts.append(starts[-1] + len(line) + 1)
+        return [min(start, len(self.text)) for start in starts]
+
+    @cached_property
+    def newline(self) -> str:
+        """What ends its lines."""
+        return "\r\n" if b"\r\n" in self.text else "\n"
+
+    def start(self, node: Placed) -> int:
+        """Offset in `text` of a node's first byte."""
+        return self.lines[node.lineno - 1] + node.col_offset
+
+    def end(self, node: Placed) -> int:
+        """Offset in `text` behind a node's last byte."""
+        assert node.end_lineno is not None and node.end_col_offset is not None  # noqa: S101 - of a parsed text
+        return self.lines[node.end_lineno - 1] + node.end_col_offset
+
+    def end_of_arguments(self, call: ast.Call) -> int:
+        """Offset behind a call's last argument."""
+        return max(map(self.end, arguments(call)))
+
+    def segment(self, node: ast.expr) -> str:
+        """A node's own text."""
+        return self.text[self.start(node) : self.end(node)].decode()
+
+    # --- names ---
+
+    @cached_property
+    def imports(self) -> dict[str, str]:
+        """What each imported name stands for: ``{"dist": "torch.distributed", ...}``."""
+        found = {}
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.Import):
+                for alias in node.names:
+                    top = alias.name.partition(".")[0]
+                    found[alias.asname or top] = alias.name if alias.asname else top
+            elif isinstance(node, ast.ImportFrom) and not node.level:
+                for alias in node.names:
+                    found[alias.asname or alias.name] = f"{node.module}.{alias.name}"
+        return found
+
+    @cached_property
+    def imported_modules(self) -> set[str]:
+        """Dotted names of all modules imported anywhere, relative imports left out."""
+        found: set[str] = set()
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.Import):
+                found.update(alias.name for alias in node.names)
+            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                found.update((node.module, *(f"{node.module}.{alias.name}" for alias in node.names)))
+        return found
+
+    @cached_property
+    def packages(self) -> set[str]:
+        """Top-level names of those modules, but of the standard library's."""
+        return {name.partition(".")[0] for name in self.imported_modules} - set(sys.stdlib_module_names)
+
+    def bound_names(self) -> set[str]:
+        """Every name that the script gives to anything."""
+        stored = {
+            node.id
+            for node in ast.walk(self.tree)
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+        }
+        given = {node.arg for node in ast.walk(self.tree) if isinstance(node, ast.arg)}
+        made = {node.name for node in ast.walk(self.tree) if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+        return stored | given | made | set(self.imports)
+
+    def used_names(self) -> set[str]:
+        """Every name that it mentions, but where it imports it."""
+        return {node.id for node in ast.walk(self.tree) if isinstance(node, ast.Name)}
+
+    def dotted(self, node: ast.AST) -> str:
+        """``torch.cuda.amp.autocast`` of ``autocast``, as imported; empty for what is no dotted name."""
+        if isinstance(node, ast.Attribute):
+            before = self.dotted(node.value)
+            return f"{before}.{node.attr}" if before else ""
+        return self.imports.get(node.id, node.id) if isinstance(node, ast.Name) else ""
+
+    # --- places ---
+
+    @cached_property
+    def _nodes(self) -> list[Placed]:
+        placed = [node for node in self.parents if isinstance(node, Placed)]
+        return sorted(placed, key=lambda node: (node.lineno, node.col_offset))
+
+    def walk(self, *kinds: type[ast.AST]) -> Iterator[ast.AST]:
+        """All expressions and statements of these kinds, in the order of the text."""
+        return (node for node in self._nodes if isinstance(node, kinds))
+
+    @cached_property
+    def calls(self) -> list[tuple[ast.Call, str]]:
+        """All calls with the dotted names of what is called."""
+        return [(node, self.dotted(node.func)) for node in self.walk(ast.Call) if isinstance(node, ast.Call)]
+
+    def above(self, node: ast.AST) -> Iterator[ast.AST]:
+        """What a node stands in, from the inside out."""
+        while node in self.parents:
+            node = self.parents[node]
+            yield node
+
+    def scopes(self, node: ast.AST) -> list[Scope]:
+        """The functions that a node stands in, from the inside out, and the module."""
+        return [one for one in self.above(node) if isinstance(one, Scope)]
+
+    def statement(self, node: ast.AST) -> ast.stmt | None:
+        """The statement that is this expression and nothing else."""
+        parent = self.parents.get(node)
+        return parent if isinstance(parent, ast.Expr) else None
+
+    # --- what kind of script it is ---
+
+    def joins_group(self, backend: str) -> bool:
+        """Whether it joins a process group of a backend, or of any backend for ``""``."""
+        return any(
+            name.endswith("init_process_group")
+            and (not backend or any(constant(value) == backend for value in arguments(call)))
+            for call, name in self.calls
+        )
+
+    def calls_any(self, *endings: str) -> bool:
+        """Whether it calls something whose dotted name ends so."""
+        return any(name == end or name.endswith(f".{end}") for _, name in self.calls for end in endings)
+
+
+def arguments(call: ast.Call) -> list[ast.expr]:
+    """Values of all arguments."""
+    return [*call.args, *(keyword.value for keyword in call.keywords)]
+
+
+def keyword(call: ast.Call, name: str) -> ast.keyword | None:
+    """The keyword argument of a name."""
+    return next((one for one in call.keywords if one.arg == name), None)
+
+
+def constant(node: ast.AST | None) -> object:
+    """The value of a literal."""
+    return node.value if isinstance(node, ast.Constant) else None

@@ -1,0 +1,247 @@
+"""What a script does, as far as several topics ask: its device, its training loops, who else trains for it."""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import re
+from collections.abc import Iterator
+from functools import cached_property
+
+from windtunnel.porting.names import Names
+from windtunnel.porting.script import Script, arguments, constant
+
+_CUDA = re.compile(r"cuda(:|$)")
+_MANAGED = {
+    "accelerate",
+    "lightning",
+    "pytorch_lightning",
+    "deepspeed",
+    "optimum",
+    "neuronx_distributed_training",
+}
+"""Packages that bring device, loaders and steps themselves."""
+_ENDS_OF_A_STEP = ("mark_step", "torch_xla.sync", "torch_xla.step", "wait_device_ops", "per_device_loader")
+_EXCHANGES = (
+    "optimizer_step", "reduce_gradients", "all_reduce", "all_reduce_bucketized_gradients", "reduce_scatter",
+    "ZeroRedundancyOptimizer", "FullyShardedDataParallel", "XlaFullyShardedDataParallel", "FSDP", "fully_shard",
+    "average_gradients", "parallelize_module", "NeuronZero1Optimizer",
+)  # fmt: skip
+
+
+class Subject:
+    """A script and where it is meant to run. ``several``: cores, each with a process of the script."""
+
+    def __init__(self, script: Script, version: str, *, several: bool) -> None:
+        self.script = script
+        self.names = Names(script, version)
+        self.several = several
+
+    # --- device ---
+
+    def is_cuda_device(self, node: ast.AST | None) -> bool:
+        """Whether an expression names a CUDA device: ``"cuda:0"``, ``torch.device("cuda" if ... else "cpu")``."""
+        if isinstance(node, ast.Constant):
+            return isinstance(node.value, str) and bool(_CUDA.match(node.value))
+        if isinstance(node, ast.JoinedStr):
+            return bool(node.values) and self.is_cuda_device(node.values[0])
+        if isinstance(node, ast.IfExp):
+            return self.is_cuda_device(node.body) or self.is_cuda_device(node.orelse)
+        if isinstance(node, ast.BinOp):
+            return self.is_cuda_device(node.left)
+        if isinstance(node, ast.Call):
+            if self.script.dotted(node.func) == "torch.accelerator.current_accelerator":
+                return True
+            if self.script.dotted(node.func) == "torch.device":
+                return any(self.is_cuda_device(value) for value in arguments(node)[:1])
+            return (
+                isinstance(node.func, ast.Attribute)
+                and node.func.attr == "format"
+                and self.is_cuda_device(node.func.value)
+            )
+        return False
+
+    def is_cuda_place(self, node: ast.expr) -> bool:
+        """Whether a map_location names a CUDA device, or a variable that holds one or torch_xla's."""
+        held = {
+            ast.unparse(target)
+            for assigned in self.script.walk(ast.Assign)
+            if isinstance(assigned, ast.Assign) and self._is_device(assigned.value)
+            for target in assigned.targets
+        }
+        return any(self.is_cuda_device(part) for part in ast.walk(node)) or ast.unparse(node) in held
+
+    @cached_property
+    def cuda(self) -> bool:
+        """Whether it is written for CUDA."""
+        named = any(self.is_cuda_device(node) for node in ast.walk(self.script.tree))
+        return named or any(
+            name.startswith(("torch.cuda.", "torch.accelerator.")) or is_cuda_call(call)
+            for call, name in self.script.calls
+        )
+
+    @cached_property
+    def xla(self) -> bool:
+        """Whether it uses torch_xla's device already."""
+        return "torch_xla" in self.script.packages
+
+    def _is_device(self, node: ast.AST | None) -> bool:
+        if isinstance(node, ast.Call) and self.script.dotted(node.func) in (
+            "torch_xla.device", "torch_xla.core.xla_model.xla_device",
+        ):  # fmt: skip
+            return True
+        return self.is_cuda_device(node) or constant(node) == "xla"
+
+    @cached_property
+    def _named_devices(self) -> set[tuple[str, ast.AST]]:
+        """Names that hold a device, with the function or module in which they get it."""
+        return {
+            (target.id, self.script.scopes(node)[0])
+            for node in self.script.walk(ast.Assign)
+            if isinstance(node, ast.Assign) and self._is_device(node.value)
+            for target in node.targets
+            if isinstance(target, ast.Name)
+        }
+
+    def device_at(self, place: ast.AST) -> str:
+        """The device as an expression: the script's own name for it, if it has one there."""
+        names = sorted({name for name, _ in self._named_devices})
+        for scope in self.script.scopes(place):
+            for name in names:
+                if (name, scope) in self._named_devices or name in parameters(scope):
+                    return name
+        return self.names.device()
+
+    # --- training ---
+
+    @cached_property
+    def managed(self) -> bool:
+        """Whether a library runs the loop."""
+        return bool(self.script.packages & _MANAGED) or any(
+            "Trainer" in name.rpartition(".")[2] and "." in name for _, name in self.script.calls
+        )
+
+    @cached_property
+    def training_loops(self) -> list[ast.For]:
+        """Loops in which gradients are computed, there or in a function called there.
+
+        Of several loops around each other the innermost over a DataLoader, else the innermost.
+        """
+        found: list[ast.For] = []
+        for call, _ in self.script.calls:
+            if is_method(call, "backward"):
+                places: list[ast.AST] = [call]
+                function = self.script.scopes(call)[0]
+                if not self._loops_around(call) and isinstance(function, ast.FunctionDef):
+                    places = [
+                        to for to, name in self.script.calls if name.rpartition(".")[2] == function.name
+                    ]
+                for loops in map(self._loops_around, places):
+                    over_data = [loop for loop in loops if self.iterated(loop) is not None]
+                    found += (over_data or loops)[:1]
+        return list(dict.fromkeys(found))
+
+    def _loops_around(self, node: ast.AST) -> list[ast.For]:
+        """From the inside out, in the same function."""
+        (function, *_) = self.script.scopes(node)
+        within = itertools.takewhile(lambda one: one is not function, self.script.above(node))
+        return [one for one in within if isinstance(one, ast.For)]
+
+    @cached_property
+    def loaders(self) -> dict[str, ast.Call | None]:
+        """Expressions that are DataLoaders, with the call that makes each; None: made elsewhere.
+
+        Names are not told apart by their scope: a parameter is a loader if any call gives it one.
+        """
+        found: dict[str, ast.Call | None] = {}
+        while True:
+            pairs = [pair for pair in self._loaders_by_name(found) if pair[0] not in found]
+            if not pairs:
+                return found
+            found.update(pairs)
+
+    def _loaders_by_name(self, found: dict[str, ast.Call | None]) -> Iterator[tuple[str, ast.Call | None]]:
+        """What assignments, annotations, `return` and arguments say, with what is found so far."""
+        given: list[tuple[str, ast.expr]] = []
+        for node in ast.walk(self.script.tree):
+            if isinstance(node, ast.Assign):
+                given += [(ast.unparse(target), node.value) for target in node.targets]
+            elif isinstance(node, ast.Return) and node.value is not None:
+                given.append((f"{getattr(self.script.scopes(node)[0], 'name', '')}()", node.value))
+            elif isinstance(node, ast.arg) and node.annotation is not None:
+                yield from [(node.arg, None)] if ast.unparse(node.annotation).endswith("DataLoader") else []
+        for call, name in self.script.calls:
+            if name in self._functions:
+                given += zip(parameters(self._functions[name]), call.args, strict=False)
+                given += [(one.arg, one.value) for one in call.keywords if one.arg]
+        for name, value in given:
+            yield from ((name, made) for made in self._makers(value, found))
+
+    def _makers(self, node: ast.expr, found: dict[str, ast.Call | None]) -> list[ast.Call | None]:
+        """The call that makes the DataLoader that an expression is; none if it is no DataLoader."""
+        if isinstance(node, ast.Call) and is_call_of(self.script, node, "DataLoader"):
+            return [node]
+        name = f"{self.script.dotted(node.func)}()" if isinstance(node, ast.Call) else ast.unparse(node)
+        return [found[name]] if name in found else []
+
+    @cached_property
+    def _functions(self) -> dict[str, ast.FunctionDef]:
+        """The script's own functions by their names."""
+        return {node.name: node for node in ast.walk(self.script.tree) if isinstance(node, ast.FunctionDef)}
+
+    def iterated(self, loop: ast.For) -> ast.expr | None:
+        """The DataLoader that a loop goes over, perhaps through enumerate() or tqdm()."""
+        found = [
+            node
+            for node in ast.walk(loop.iter)
+            if isinstance(node, ast.Name | ast.Attribute) and ast.unparse(node) in self.loaders
+        ]
+        wrapped = is_call_of(self.script, loop.iter, "MpDeviceLoader") or any(
+            is_call_of(self.script, node, "MpDeviceLoader", "len", "range") for node in ast.walk(loop.iter)
+        )
+        return found[0] if len(found) == 1 and not wrapped else None
+
+    @cached_property
+    def ends_steps(self) -> bool:
+        """Whether anything in it ends a step."""
+        barrier = any(
+            name.endswith("optimizer_step") and any(one.arg == "barrier" for one in call.keywords)
+            for call, name in self.script.calls
+        )
+        return barrier or self.script.calls_any("MpDeviceLoader", *_ENDS_OF_A_STEP)
+
+    @cached_property
+    def parallel_model(self) -> bool:
+        """Whether DistributedDataParallel exchanges the gradients."""
+        return self.script.calls_any("DistributedDataParallel")
+
+    @cached_property
+    def exchanges(self) -> bool:
+        """Whether anything in it exchanges gradients."""
+        return (
+            self.parallel_model
+            or self.script.calls_any(*_EXCHANGES)
+            or "neuronx_distributed" in self.script.packages
+        )
+
+
+def parameters(scope: ast.AST) -> list[str]:
+    """Names of a function's parameters."""
+    if not isinstance(scope, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+        return []
+    return [one.arg for one in (*scope.args.posonlyargs, *scope.args.args, *scope.args.kwonlyargs)]
+
+
+def is_method(call: ast.Call, name: str) -> bool:
+    """Whether a call is one of ``something.name(...)``."""
+    return isinstance(call.func, ast.Attribute) and call.func.attr == name
+
+
+def is_cuda_call(call: ast.Call) -> bool:
+    """Whether a call is ``tensor.cuda(...)``."""
+    return is_method(call, "cuda")
+
+
+def is_call_of(script: Script, node: ast.AST, *names: str) -> bool:
+    """Whether a node calls something of one of these last names."""
+    return isinstance(node, ast.Call) and script.dotted(node.func).rpartition(".")[2] in names

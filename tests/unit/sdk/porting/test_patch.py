@@ -1,0 +1,148 @@
+"""The port as a diff: it applies, keeps what it does not change, and a ported script gets none."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from neuron_sim import names
+from windtunnel.errors import SourceError
+from windtunnel.porting.patch import diff, ported
+from windtunnel.porting.reading import read
+from windtunnel.porting.script import Script
+
+ROOT = Path(__file__).resolve().parents[4]
+SCRIPTS = ROOT / "tests/docker/scripts/from_cuda"
+BOTH = ["single_gpu.py", "ddp_amp.py"]
+
+
+def script(text: str) -> Script:
+    """A script of this text."""
+    return Script(Path("train.py"), text.encode())
+
+
+def changed(text: str) -> str:
+    """The text as ported."""
+    return ported(script(text)).text.decode()
+
+
+@pytest.mark.parametrize("name", BOTH)
+def test_the_diff_applies_and_nothing_is_left(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`git apply` takes it; of what it makes there is no diff and no remark; comments and blank lines stay."""
+    monkeypatch.chdir(tmp_path)
+    source = (SCRIPTS / name).read_text()
+    Path(name).write_text(source)
+    subprocess.run(["git", "apply", "-"], input=diff(Script(Path(name))).encode(), check=True)
+    after = Script(Path(name))
+    assert (diff(after), read(after)) == ("", [])
+    assert "cuda" not in after.text.decode().replace("cudnn", "")
+    comments = re.findall(r"#.*", source)
+    assert [one for one in comments if one not in after.text.decode()] == []
+
+
+@pytest.mark.parametrize("version", ["2.9", "2.7", "2.6", "2.1", "1.13"])
+@pytest.mark.parametrize("name", BOTH)
+def test_the_names_are_those_of_the_framework_version(name: str, version: str) -> None:
+    """Every name of torch_xla that the port brings exists in that version."""
+    (major, minor) = version.split(".")
+    known = {(one.module, one.name) for one in names.every() if one.in_version((int(major), int(minor)))}
+    modules = {"torch_xla": "torch_xla", "xm": "torch_xla.core.xla_model", "xr": "torch_xla.runtime",
+               "pl": "torch_xla.distributed.parallel_loader"}  # fmt: skip
+    text = "".join(
+        re.findall(r"^\+(?!import)(.*)", diff(Script(SCRIPTS / name), version), flags=re.MULTILINE)
+    )
+    used = {(modules[short], what) for short, what in re.findall(r"\b(torch_xla|xm|xr|pl)\.(\w+)\(", text)}
+    assert used and used <= known
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("x = x.cuda(0, non_blocking=True)", "x = x.to(torch_xla.device(), non_blocking=True)"),
+        ("device = 'cuda' if torch.cuda.is_available() else 'cpu'", 'device = "xla"'),
+        ("use = not args.cpu and torch.cuda.is_available()", "use = not args.cpu and True"),
+        ("x = torch.zeros(3, device='cuda')", "x = torch.zeros(3, device=torch_xla.device())"),
+        ("if fast:\n    torch.cuda.empty_cache()  # room", "if fast:\n    pass  # room"),
+        ("torch.load(f, map_location='cuda:0')", 'torch.load(f, map_location="cpu")'),
+        ("with torch.autocast('cuda', dtype=torch.float16, enabled=amp): pass",
+         'with torch.autocast("xla", dtype=torch.bfloat16, enabled=amp): pass'),
+        ("with torch.autocast(device_type='cpu', dtype=torch.float16): pass",
+         "with torch.autocast(device_type='cpu', dtype=torch.float16): pass"),
+        ("dist.init_process_group('nccl', device_id=torch.device('cuda:0'), timeout=t)",
+         'dist.init_process_group("xla", timeout=t)'),
+        ("model = torch.nn.parallel.DistributedDataParallel(model, output_device=0, device_ids=[0])",
+         "model = torch.nn.parallel.DistributedDataParallel(model, gradient_as_bucket_view=True)"),
+        ("parser.add_argument('--device', default='cuda', choices=['cuda', 'cpu'])",) * 2,
+        ("torch.cuda.manual_seed_all(1)", "xm.set_rng_state(1)"),
+        ("é = 'é'; x = x.cuda()", "é = 'é'; x = x.to(torch_xla.device())"),
+    ],
+)  # fmt: skip
+def test_single_edits(before: str, after: str) -> None:
+    """Each as a user would write it; what is not sure stays."""
+    lines = changed(f"import torch\n{before}\n").splitlines()
+    assert [line for line in lines if not line.startswith("import ")] == after.splitlines()
+
+
+def test_a_scaler_that_is_handed_on_stays_and_does_nothing() -> None:
+    """Its state may be in a checkpoint: switched off it is there, and the edits do not come again."""
+    text = "import torch\ns = torch.cuda.amp.GradScaler()\ns.scale(a + b).backward()\nsave(s.state_dict())\n"
+    after = changed(text)
+    assert 's = torch.amp.GradScaler("cpu", enabled=False)\n(a + b).backward()\nsave(s.state_dict())' in after
+    assert changed(after) == after
+    assert "GradScaler" not in changed(text.replace("save(s.state_dict())\n", ""))
+
+
+def test_names_that_a_script_has_for_something_else_are_not_taken() -> None:
+    """`pl` is often another library."""
+    loop = (
+        (SCRIPTS / "single_gpu.py")
+        .read_text()
+        .replace("import torch\n", "import torch\nimport polars as pl\n", 1)
+    )
+    after = changed(loop)
+    assert "import torch_xla.distributed.parallel_loader as xla_pl" in after
+    assert "in xla_pl.MpDeviceLoader(loader, device)" in after
+
+
+def test_what_is_not_sure_is_said_and_left() -> None:
+    """Data without length, and a loader made elsewhere."""
+    text = "import torch\nfor x in load():\n    loss = model(x.cuda())\n    loss.backward()\n    opt.step()\n"
+    kept = [finding.kind for finding in read(script(text)) if not finding.edits]
+    assert kept == ["step_without_end"]
+    assert "for x in load():" in changed(text)
+    streamed = (SCRIPTS / "single_gpu.py").read_text() + "more = load(streaming=True)\n"
+    assert "shuffle=True" in changed(streamed)
+
+
+def test_line_ends_and_a_last_line_without_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Windows' line ends stay, and the diff applies where the last line has none."""
+    monkeypatch.chdir(tmp_path)
+    Path("a.py").write_bytes(b"import torch\r\n\r\nmodel.cuda()")
+    subprocess.run(["git", "apply", "-"], input=diff(Script(Path("a.py"))).encode(), check=True)
+    assert (
+        Path("a.py").read_bytes() == b"import torch\r\nimport torch_xla\r\n\r\nmodel.to(torch_xla.device())"
+    )
+
+
+def test_another_encoding_is_refused() -> None:
+    """A diff in UTF-8 would not apply to it."""
+    text = "# -*- coding: latin-1 -*-\nimport torch\nx = 'é'.cuda()\n".encode("latin-1")
+    with pytest.raises(SourceError, match="needs UTF-8"):
+        diff(Script(Path("a.py"), text))
+
+
+def test_the_guide_shows_what_the_command_prints() -> None:
+    """The page's diffs, taken together, change the lines that `check --diff` changes, and no others."""
+    page = (ROOT / "docs/how_to/port_a_script.md").read_text()
+    shown = "".join(re.findall(r"```diff\n(.*?)```", page, flags=re.DOTALL))
+    printed = diff(Script(SCRIPTS / "single_gpu.py"))
+
+    def lines(text: str) -> list[str]:
+        return sorted(line for line in text.splitlines() if re.match(r"[+-](?![+-]{2} )", line))
+
+    assert lines(shown) == lines(printed)
