@@ -62,7 +62,6 @@ def test_what_a_bucket_does_not_have_is_said_as_aws_says_it(s3: Any) -> None:
         ("get_bucket_tagging", "NoSuchTagSet"),
         ("get_bucket_cors", "NoSuchCORSConfiguration"),
         ("get_bucket_lifecycle_configuration", "NoSuchLifecycleConfiguration"),
-        ("get_public_access_block", "NoSuchPublicAccessBlockConfiguration"),
         ("get_object_lock_configuration", "ObjectLockConfigurationNotFoundError"),
     ):
         assert code_of(getattr(s3, operation), Bucket="bucket") == code
@@ -70,10 +69,24 @@ def test_what_a_bucket_does_not_have_is_said_as_aws_says_it(s3: Any) -> None:
     assert "Status" not in s3.get_bucket_versioning(Bucket="bucket")
     assert "LoggingEnabled" not in s3.get_bucket_logging(Bucket="bucket")
     assert s3.get_bucket_request_payment(Bucket="bucket")["Payer"] == "BucketOwner"
+    (rule,) = s3.get_bucket_ownership_controls(Bucket="bucket")["OwnershipControls"]["Rules"]
+    assert rule == {"ObjectOwnership": "BucketOwnerEnforced"}
+    public = s3.get_public_access_block(Bucket="bucket")["PublicAccessBlockConfiguration"]
+    assert list(public.values()) == [True] * 4
     s3.put_object(Bucket="bucket", Key="k", Body=b"")
     for acl in (s3.get_bucket_acl(Bucket="bucket"), s3.get_object_acl(Bucket="bucket", Key="k")):
         (grant,) = acl["Grants"]
         assert (grant["Permission"], grant["Grantee"]["ID"]) == ("FULL_CONTROL", acl["Owner"]["ID"])
+
+
+def test_names_and_digests_that_s3_does_not_take(s3: Any) -> None:
+    """A bucket named like an IP address; a Content-MD5 that is no MD5."""
+    assert code_of(s3.create_bucket, Bucket="192.168.5.123") == "InvalidBucketName"
+    for md5 in ("", "YWJyYWNhZGFicmE="):
+        assert code_of(s3.put_object, Bucket="bucket", Key="k", Body=b"", ContentMD5=md5) == "InvalidDigest"
+    assert (
+        code_of(s3.put_object, Bucket="bucket", Key="k", Body=b"", ContentMD5="A" * 22 + "==") == "BadDigest"
+    )
 
 
 def test_tags(s3: Any) -> None:

@@ -11,6 +11,7 @@ import base64
 import hashlib
 import hmac
 import io
+import re
 import zlib
 from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Protocol
@@ -99,6 +100,7 @@ CHECKSUMS: Mapping[str, Callable[[], Digest]] = {
     "sha512": hashlib.sha512,
     "md5": lambda: hashlib.md5(usedforsecurity=False),
 }
+_MD5 = re.compile(r"[A-Za-z0-9+/]{22}==")
 CHECKSUM_HEADER = "x-amz-checksum-"
 MAX_BODY_BYTES = 5 << 30  # of one PUT; larger objects go in parts
 
@@ -131,6 +133,8 @@ class VerifiedReader(io.BufferedIOBase):
         self._content = hashlib.md5(usedforsecurity=False) if content_md5 is not None else None
         self._checked = False
         self.checksums: dict[str, str] = {}
+        if content_md5 is not None and not _MD5.fullmatch(content_md5):
+            raise ApiError("InvalidDigest", "The Content-MD5 you specified is not valid: 16 bytes in base64.")
         if length is not None and length > MAX_BODY_BYTES:
             raise _too_large()
 

@@ -28,10 +28,6 @@ _ABSENT: Mapping[str, tuple[str, str]] = {
         "NoSuchLifecycleConfiguration",
         "The lifecycle configuration does not exist",
     ),
-    "GetBucketOwnershipControls": (
-        "OwnershipControlsNotFoundError",
-        "The bucket ownership controls were not found",
-    ),
     "GetBucketPolicy": ("NoSuchBucketPolicy", "The bucket policy does not exist"),
     "GetBucketPolicyStatus": ("NoSuchBucketPolicy", "The bucket policy does not exist"),
     "GetBucketReplication": (
@@ -47,10 +43,20 @@ _ABSENT: Mapping[str, tuple[str, str]] = {
         "ObjectLockConfigurationNotFoundError",
         "Object Lock configuration does not exist for this bucket",
     ),
-    "GetPublicAccessBlock": (
-        "NoSuchPublicAccessBlockConfiguration",
-        "The public access block configuration was not found",
-    ),
+}
+# What a new bucket has, on AWS since April 2023: no ACLs, and nothing that is public.
+_NEW: Mapping[str, Mapping[str, object]] = {
+    "GetBucketOwnershipControls": {
+        "OwnershipControls": {"Rules": [{"ObjectOwnership": "BucketOwnerEnforced"}]}
+    },
+    "GetPublicAccessBlock": {
+        "PublicAccessBlockConfiguration": {
+            "BlockPublicAcls": True,
+            "IgnorePublicAcls": True,
+            "BlockPublicPolicy": True,
+            "RestrictPublicBuckets": True,
+        }
+    },
 }
 _EMPTY = (
     "GetBucketAccelerateConfiguration",
@@ -79,6 +85,7 @@ class BucketOperations:
             "GetBucketRequestPayment": self._payment,
             **dict.fromkeys(_ABSENT, self._absent),
             **dict.fromkeys(_EMPTY, self._empty),
+            **dict.fromkeys(_NEW, self._as_made),
         }
 
     def _list(self, call: Call, _body: VerifiedReader) -> Answer:
@@ -142,6 +149,10 @@ class BucketOperations:
         self._objects.folder(call.params["Bucket"])
         code, message = _ABSENT[call.operation]
         raise ApiError(code, message, 404, {"BucketName": call.params["Bucket"]})
+
+    def _as_made(self, call: Call, _body: VerifiedReader) -> Answer:
+        self._objects.folder(call.params["Bucket"])
+        return Answer(_NEW[call.operation])
 
     def _empty(self, call: Call, _body: VerifiedReader) -> Answer:
         self._objects.folder(call.params["Bucket"])

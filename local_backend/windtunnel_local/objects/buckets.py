@@ -14,6 +14,7 @@ from windtunnel_local.objects.errors import BucketNotEmpty, InvalidBucketName
 from windtunnel_local.objects.records import sync_folder
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
+_IP_ADDRESS = re.compile(r"\d+(\.\d+){3}")
 _GRAVE = ".deleted-"
 
 
@@ -32,7 +33,7 @@ def exists(root: Path, bucket: str) -> bool:
 
 def is_name(bucket: str) -> bool:
     """Whether S3 would take the name."""
-    return bool(_NAME.fullmatch(bucket)) and ".." not in bucket
+    return bool(_NAME.fullmatch(bucket)) and ".." not in bucket and not _IP_ADDRESS.fullmatch(bucket)
 
 
 def found(root: Path) -> Sequence[Bucket]:
@@ -46,7 +47,7 @@ def create(root: Path, bucket: str) -> None:
     if not is_name(bucket):
         raise InvalidBucketName(
             f"Bucket name {bucket!r} is not valid: 3 to 63 lower-case letters, digits, hyphens and dots, "
-            "starting and ending with a letter or a digit."
+            "starting and ending with a letter or a digit, and no IP address."
         )
     folder = root / bucket
     for part in ("blobs", "tmp", "uploads"):
