@@ -128,6 +128,7 @@ RULES = (
     Rule(
         "neuron_sim.launcher.train",
         (
+            "neuron_sim.diagnostics.log",
             "neuron_sim.launcher.missing",
             "neuron_sim.launcher.requirements",
             "neuron_sim.runtime.processes",

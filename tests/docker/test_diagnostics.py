@@ -46,7 +46,9 @@ def test_a_script_that_never_uses_the_device_is_told_in_its_log(
 ) -> None:
     """With torchrun while it runs, without at its end; and the job's diagnostics do not say that all is well."""
     job = estimator(session, "unported.py", distribution=distribution).fit(logs=False)
-    assert [line for line in job.logs() if "[windtunnel]" in line and said in line]
+    lines = [line for line in job.logs() if line.startswith("[windtunnel]")]
+    assert [line for line in lines if said in line]
+    assert [line for line in lines if "the job has no model" in line]  # it saved none
     assert "Nothing was found to change" not in job.diagnostics().to_text()
 
 

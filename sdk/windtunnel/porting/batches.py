@@ -60,6 +60,8 @@ def same_data(subject: Subject) -> Iterator[Finding]:
         names = subject.names
         edits: tuple[Edit, ...] = ()
         plain = call.args and not call.args[_SHUFFLE:] and all(one.arg for one in call.keywords)
+        # Written out a second time, a data set would be made twice, and perhaps not the same.
+        plain = plain and isinstance(call.args[0], ast.Name | ast.Attribute)
         if plain and _is_map_style(subject):
             edits = (*_sampler(subject, call, shuffle, name), *_epochs(subject, name, loop))
         yield Finding(

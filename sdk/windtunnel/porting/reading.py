@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from windtunnel.porting import batches, device, files, precision, processes, steps
+from windtunnel.porting import batches, device, files, logs, precision, processes, steps
 from windtunnel.porting.finding import Finding
 from windtunnel.porting.script import Script
 from windtunnel.porting.subject import Subject
@@ -20,6 +20,7 @@ _TOPICS = (
     steps.early_clips,
     steps.host_reads,
     files.saves,
+    logs.unheard,
 )
 _USE_A_CORE = {"torch_xla", "torch_neuronx", "optimum", "accelerate", "transformers"}
 

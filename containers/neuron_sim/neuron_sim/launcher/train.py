@@ -2,7 +2,7 @@
 
 It need not import torch to know its version (2 to 3 seconds, in a process that computes nothing),
 `requirements` says what is done about pins that cannot be had here, `missing` about packages that are not here,
-and a script that has ended without a NeuronCore is told so.
+and a script that has ended without a NeuronCore, or without a model, is told so.
 
 SIGTERM, which a stop and a spot interruption send, ends the toolkit and with it the container: the script is not
 told (aws/sagemaker-training-toolkit, issue 125). WINDTUNNEL_FORWARD_SIGTERM=1 tells it.
@@ -21,7 +21,10 @@ from pathlib import Path
 from typing import Any
 
 from neuron_sim import settings
+from neuron_sim.diagnostics import log
 from neuron_sim.runtime import processes
+
+_MODEL = Path("/opt/ml/model")
 
 
 def main() -> int | None:
@@ -43,17 +46,24 @@ def main() -> int | None:
 
 
 def with_last_word(run: Callable[..., Any]) -> Callable[..., Any]:
-    """Around the toolkit's run of the script, which raises when that fails: a core that ran has left its counters."""
+    """Around the toolkit's run of the script, which raises when that fails: says what the job has not come to.
+
+    A core that ran has left its counters; what is kept of the job is in SageMaker's folder for the model.
+    """
 
     @functools.wraps(run)
     def and_look(*arguments: Any, **keywords: Any) -> Any:
         result = run(*arguments, **keywords)
         counters = os.environ.get("WINDTUNNEL_COUNTERS_DIR")
         if counters and not any(Path(counters).glob("rank-*.jsonl")):
-            print(
-                "[windtunnel] warning: the script has ended and nothing ran on a NeuronCore, which trn1 would bill. "
-                "To train on them it imports torch_xla and moves its model to torch_xla.device().",
-                flush=True,
+            log.say(
+                "warning: the script has ended and nothing ran on a NeuronCore, which trn1 would bill. "
+                "To train on them it imports torch_xla and moves its model to torch_xla.device()."
+            )
+        if counters and _MODEL.is_dir() and not any(_MODEL.iterdir()) and settings.read().host == "algo-1":
+            log.say(
+                f"warning: the script has ended and left nothing in {_MODEL}, so the job has no model. Save it to "
+                "the folder that the environment variable SM_MODEL_DIR names."
             )
         return result
 

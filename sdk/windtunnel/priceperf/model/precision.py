@@ -31,7 +31,8 @@ AUTO_CAST = Precision(
     "auto-cast bf16",
     "bf16",
     1.0,
-    "the Neuron compiler's default (--auto-cast=matmult): fp32 matmuls run as bf16, storage stays fp32",
+    "--auto-cast=matmult (the Neuron compiler's default up to 2.26; later ones need the flag): fp32 matmuls run as "
+    "bf16, storage stays fp32",
 )
 FP32 = Precision(
     "fp32", "fp32", 1.0, "matmuls in full fp32: what PyTorch does on an A100 by default since 1.12"

@@ -79,6 +79,8 @@ def test_the_names_are_those_of_the_framework_version(name: str, version: str) -
          "model = torch.nn.parallel.DistributedDataParallel(model, gradient_as_bucket_view=True)"),
         ("parser.add_argument('--device', default='cuda', choices=['cuda', 'cpu'])",) * 2,
         ("torch.cuda.manual_seed_all(1)", "xm.set_rng_state(1)"),
+        ("x.cuda(); logging.basicConfig(level=20)",
+         "x.to(torch_xla.device()); logging.basicConfig(level=20, force=True)"),
         ("é = 'é'; x = x.cuda()", "é = 'é'; x = x.to(torch_xla.device())"),
     ],
 )  # fmt: skip
@@ -115,6 +117,8 @@ def test_what_is_not_sure_is_said_and_left() -> None:
     kept = [finding.kind for finding in read(script(text)) if not finding.edits]
     assert kept == ["step_without_end"]
     assert "for x in load():" in changed(text)
+    twice = (SCRIPTS / "single_gpu.py").read_text().replace("DataLoader(dataset,", "DataLoader(Made(7),")
+    assert "shuffle=True" in changed(twice) and "DistributedSampler(" not in changed(twice)
     streamed = (SCRIPTS / "single_gpu.py").read_text() + "more = load(streaming=True)\n"
     assert "shuffle=True" in changed(streamed)
 

@@ -58,6 +58,7 @@ def test_a_ported_loop_is_left_alone() -> None:
         ("    loss.b", "    torch.cuda.synchronize()\n    loss.b", 11, "xm.wait_device_ops() waits"),
         ("    loss.b", "    torch.cuda.memory_allocated()\n    loss.b", 11, "without a GPU it raises, or answers"),
         ("model(batch)", "torch.nn.DataParallel(model)(batch)", 10, "DataParallel finds no GPU"),
+        ("device =", "import logging; logging.basicConfig(level=20)\ndevice =", 6, "Add force=True"),
     ],
 )  # fmt: skip
 def test_each_mistake_is_found_at_its_line(old: str, new: str, line: int | None, words: str) -> None:

@@ -1,0 +1,34 @@
+"""The script's own log: lines that nobody will see."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from windtunnel.porting.finding import Edit, Finding
+from windtunnel.porting.script import keyword
+from windtunnel.porting.subject import Subject
+
+
+def unheard(subject: Subject) -> Iterator[Finding]:
+    """`logging.basicConfig` behind the import of torch_xla, which calls it itself."""
+    script = subject.script
+    if not (subject.cuda or subject.xla):
+        return
+    imported = [
+        node.lineno
+        for node in ast.walk(script.tree)
+        if isinstance(node, ast.Import | ast.ImportFrom) and "torch_xla" in ast.unparse(node)
+    ]
+    for call, name in script.calls:
+        later = min(imported, default=0) < call.lineno
+        if name != "logging.basicConfig" or keyword(call, "force") or not later:
+            continue
+        place = script.end_of_arguments(call) if call.keywords else None
+        yield Finding(
+            call.lineno,
+            "",
+            "logging.basicConfig changes nothing once torch_xla has been imported, which calls it itself: INFO lines "
+            "are lost. Add force=True.",
+            () if place is None else (Edit(place, place, ", force=True"),),
+        )
