@@ -52,7 +52,6 @@ def test_a_core_is_refused_while_its_process_lives_and_free_once_it_is_dead(star
         "lnc0-lnc0 Available:0": start("holding.py", now, NEURON_RT_VISIBLE_CORES="0"),
         "2 Available:1": start("holding.py", now),
     }
-    free = start("holding.py", now, NEURON_RT_NUM_CORES="1")
     absent = start("holding.py", now, NEURON_RT_VISIBLE_CORES="1,5-6")
     for requested, process in refused.items():
         output, _ = process.communicate(timeout=120)
@@ -61,6 +60,7 @@ def test_a_core_is_refused_while_its_process_lives_and_free_once_it_is_dead(star
         assert f"ERROR   NRT:nrt_allocate_neuron_cores               {text}" in output
         assert f"CoreBusyError: {text}. Process {pid} (" in output
         assert "holding.py" in output.partition("CoreBusyError")[2] and "holds NeuronCore 0." in output
+    free = start("holding.py", now, NEURON_RT_NUM_CORES="1")  # not before: it is the one that was available
     assert free.communicate(timeout=120) and free.returncode == 0
     output, _ = absent.communicate(timeout=120)
     assert absent.returncode == 1 and "names NeuronCore 5, but ml.trn1.2xlarge has cores 0 to 1" in output

@@ -119,9 +119,10 @@ def _library_advice(library: str) -> str:
     if package == "transformers" and "mask" in file:
         return (
             "transformers looks whether the attention mask is all ones, which helps on GPUs: train with transformers "
-            "4.48, which leaves that out on XLA (unless attn_implementation='sdpa' asks for it), or pass no "
-            "attention_mask where no batch is padded."
+            "4.48 and a mask, which leaves that out on XLA (unless attn_implementation='sdpa' asks for it)."
         )
+    if package == "transformers" and file.startswith("modeling_utils.py"):
+        return "Without an attention_mask transformers looks for padding among the tokens: pass one."
     return f"{package} does it, not the script: look for an argument of {package} that leaves it out."
 
 
