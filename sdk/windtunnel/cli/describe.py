@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from windtunnel.cli import output
 from windtunnel.cli.options import add_place, session_of
+from windtunnel.rendering.format import local_time
 from windtunnel.session.training_service import TERMINAL
 
 if TYPE_CHECKING:
@@ -42,6 +43,8 @@ def _describe(arguments: argparse.Namespace) -> None:
 
 
 def _what_became_of_it(description: Mapping[str, Any]) -> Iterator[Pair]:
+    from windtunnel.job.metric_series import final_metrics
+
     yield "Name", description["TrainingJobName"]
     yield "Status", output.Status.of(description)
     yield "FailureReason", output.one_line(description.get("FailureReason", ""))
@@ -50,15 +53,15 @@ def _what_became_of_it(description: Mapping[str, Any]) -> Iterator[Pair]:
         ("Started", "TrainingStartTime"),
         ("Ended", "TrainingEndTime"),
     ):
-        yield label, output.local_time(description[member]) if member in description else ""
+        yield label, local_time(description[member]) if member in description else ""
     for transition in description.get("SecondaryStatusTransitions", ()):
-        begun, message = output.local_time(transition["StartTime"]), transition.get("StatusMessage", "")
+        begun, message = local_time(transition["StartTime"]), transition.get("StatusMessage", "")
         yield f"  {transition['Status']}", f"{begun}  {output.one_line(message)}"
     for label, member in (("Training", "TrainingTimeInSeconds"), ("Billable", "BillableTimeInSeconds")):
         yield label, f"{description[member]:,} s" if member in description else ""
     yield "Model", description.get("ModelArtifacts", {}).get("S3ModelArtifacts", "")
-    for metric in description.get("FinalMetricDataList", ()):
-        yield f"Metric {metric['MetricName']}", f"{metric['Value']:.6g}"
+    for name, value in final_metrics(description).items():
+        yield f"Metric {name}", f"{value:.6g}"
 
 
 def _what_was_asked_for(description: Mapping[str, Any]) -> Iterator[Pair]:

@@ -121,11 +121,6 @@ def show_table(rows: Iterable[Sequence[str]], *, whole: bool = False) -> None:
         console.print(text, soft_wrap=whole, no_wrap=True, overflow="ignore" if whole else "ellipsis")
 
 
-def local_time(when: datetime) -> str:
-    """A moment on this machine's clock."""
-    return when.astimezone().strftime("%Y-%m-%d %H:%M:%S")
-
-
 def duration(seconds: float) -> str:
     """``1:02:03``, in whole seconds."""
     minutes, rest = divmod(max(0, int(seconds)), 60)

@@ -12,6 +12,7 @@ from typing import Any
 from windtunnel.cli import output
 from windtunnel.cli.options import add_place, count, session_of
 from windtunnel.errors import JobNotFound
+from windtunnel.rendering.format import local_time
 from windtunnel.session.training_service import TERMINAL
 
 _EVERY_JOB = 2**31
@@ -63,7 +64,7 @@ def _row(summary: Mapping[str, Any]) -> tuple[str, ...]:
     return (
         str(summary["TrainingJobName"]),
         output.Status.of(summary),
-        output.local_time(created),
+        local_time(created),
         output.duration((ended - created).total_seconds()),
         output.one_line(summary.get("FailureReason", ""), _REASON_WIDTH),
     )

@@ -39,7 +39,6 @@ def metric_series(service: TrainingService, description: Mapping[str, Any], *, l
     start, end = description["CreationTime"], description.get("TrainingEndTime") or now
     period = period_s(start, end, None if local else now - start)
     until = end + timedelta(seconds=period)
-    final = description.get("FinalMetricDataList", ())
     return MetricSeries(
         job,
         period,
@@ -50,8 +49,14 @@ def metric_series(service: TrainingService, description: Mapping[str, Any], *, l
             )
             for name in names
         },
-        {metric["MetricName"]: float(metric["Value"]) for metric in final},
+        final_metrics(description),
     )
+
+
+def final_metrics(description: Mapping[str, Any]) -> dict[str, float]:
+    """The last value of each metric of a described job."""
+    found = description.get("FinalMetricDataList", ())
+    return {metric["MetricName"]: float(metric["Value"]) for metric in found}
 
 
 def period_s(start: datetime, end: datetime, age: timedelta | None) -> int:

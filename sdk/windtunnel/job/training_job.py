@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from windtunnel.errors import ConfigurationError, Detached, JobNotFinished, TrainingJobFailed, WaitTimeout
 from windtunnel.job import downloads
 from windtunnel.job.log import LogFollower, StatusPrinter, last_of, print_lines, wants_logs
-from windtunnel.job.metric_series import metric_series
+from windtunnel.job.metric_series import final_metrics, metric_series
 from windtunnel.job.outcome import next_step, print_end, script_tail
 from windtunnel.local_paths import absolute
 from windtunnel.request.inputs import split_s3
@@ -242,8 +242,7 @@ class TrainingJob:
 
     def metrics(self) -> dict[str, float]:
         """Last value of each metric named in ``metric_definitions``."""
-        found = self.describe().get("FinalMetricDataList", [])
-        return {metric["MetricName"]: float(metric["Value"]) for metric in found}
+        return final_metrics(self.describe())
 
     def counters(self) -> dict[str, Any]:
         """What the simulated NeuronCores counted: ``windtunnel/counters.json`` of the job's output.

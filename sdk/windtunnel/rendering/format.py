@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from datetime import datetime
 
 _UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 MODELLED_DIGITS = 2
@@ -79,6 +80,11 @@ def quantity(value: float, unit: str) -> str:
         if value >= limit:
             return f"{significant(value / limit, 3)} {prefix}{unit}"
     return f"{value:,.0f} {unit}"
+
+
+def local_time(when: datetime) -> str:
+    """A moment on this machine's clock."""
+    return when.astimezone().strftime("%Y-%m-%d %H:%M:%S")
 
 
 def gibibytes(value: float) -> str:

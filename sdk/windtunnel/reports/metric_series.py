@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from windtunnel.rendering.document import Document, Row, Section
+from windtunnel.rendering.format import local_time
 from windtunnel.rendering.plots.chart import Chart
 from windtunnel.rendering.plots.style import FONT_SIZE, TITLE, Theme, frame
 from windtunnel.rendering.report import Report
@@ -48,11 +49,7 @@ class MetricSeries(Report):
         values = {name: {point.time: point.average for point in found} for name, found in self.points.items()}
         times = sorted({time for found in values.values() for time in found})
         rows = [
-            Row(
-                time.astimezone().strftime("%Y-%m-%d %H:%M:%S"),
-                tuple(_cell(values[name].get(time)) for name in names),
-            )
-            for time in times
+            Row(local_time(time), tuple(_cell(values[name].get(time)) for name in names)) for time in times
         ]
         if self.final:
             rows.append(Row("final", tuple(_cell(self.final.get(name)) for name in names), "total"))

@@ -167,15 +167,15 @@ def no_exchange(line: str, steps: int, cores: int) -> Finding:
     )
 
 
-def same_data(line: str, others: Sequence[int], batches: int) -> Finding:
-    """Cores do the same work."""
+def same_data(line: str, rank: int, others: Sequence[int], batches: int) -> Finding:
+    """Cores of the host of ``rank`` do the same work."""
     ranks = f"rank {others[0]}" if len(others) == 1 else f"{len(others)} other ranks"
     return Finding(
         "same_data",
         "warning",
         line,
-        f"{ranks} got the same first {batches} batches as rank 0: more cores train no faster, unless they share one "
-        "model's layers (tensor parallelism).",
+        f"{ranks} got the same first {batches} batches as rank {rank}: more cores train no faster, "
+        "unless they share one model's layers (tensor parallelism).",
         "Give the DataLoader sampler=DistributedSampler(dataset, num_replicas=xr.world_size(), "
         "rank=xr.global_ordinal()), and each epoch call its set_epoch(epoch).",
     )

@@ -65,6 +65,7 @@ class Watch(recorder.Listener):
         self._optimized: Counter[int] = Counter()
         self._optimizer_line = "?"
         self._trained_steps = 0
+        self._next_look = _TRAINING_STEPS
         self._has_exchanged = False
         self._same_data = SameData(self._shared, settings.identity().rank)
 
@@ -177,10 +178,17 @@ class Watch(recorder.Listener):
             return
         if not self._has_exchanged:
             self.findings.note(advice.no_exchange(self._optimizer_line, self._trained_steps, cores))
+        # Files are read: not at each step of a long job, and not once only, for another core may be late.
+        if self._trained_steps >= self._next_look:
+            self._next_look *= 2
+            self._note_same_data()
+
+    def _note_same_data(self) -> None:
         loader = self.loaders.latest
         if loader is not None and (others := self._same_data.others()):
             line = loader.made_at if loader.made_at != "?" else loader.iterated_at
-            self.findings.note(advice.same_data(line, others, same_data.FIRST))
+            rank = settings.identity().rank
+            self.findings.note(advice.same_data(line, rank, others, same_data.FIRST))
 
     def _note_input(self, record: dict[str, Any]) -> None:
         """Steps that compile are left out: the loader fills its queue meanwhile."""
