@@ -12,6 +12,8 @@ from windtunnel.local_paths import absolute
 HOME_VARIABLE = "WINDTUNNEL_HOME"
 IDLE_VARIABLE = "WINDTUNNEL_IDLE_SECONDS"
 LOCAL_CORES_VARIABLE = "WINDTUNNEL_LOCAL_CORES"
+REHEARSE_VARIABLE = "WINDTUNNEL_REHEARSE_STEPS"
+"""Of a job, not of this process: batches of a pass in a short rehearsal."""
 MAX_COST_VARIABLE = "WINDTUNNEL_MAX_COST"
 
 

@@ -28,6 +28,8 @@ class Settings:
     host: str
     shared_memory_mib: int
     collective_timeout_s: float
+    rehearsed_steps: int | None
+    """A short rehearsal: batches of a pass over a loader; None: all of them."""
 
     @property
     def instance(self) -> topology.Instance:
@@ -69,6 +71,7 @@ def read(environment: Mapping[str, str] = os.environ) -> Settings:
         tensorboard_dir=Path(tensorboard) if tensorboard else None,
         host=environment.get("SM_CURRENT_HOST") or os.uname().nodename,
         shared_memory_mib=_positive(environment, "WINDTUNNEL_SHARED_MEMORY_MIB") or 64,
+        rehearsed_steps=_positive(environment, "WINDTUNNEL_REHEARSE_STEPS"),
         collective_timeout_s=float(_positive(environment, "WINDTUNNEL_COLLECTIVE_TIMEOUT_SECONDS") or 1800),
     )
 

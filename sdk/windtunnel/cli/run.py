@@ -21,6 +21,7 @@ What follows -- are hyperparameters as the script takes them. --channel, --hp, -
 examples:
   windtunnel run train.py --channel train=data/train --hp epochs=3
   windtunnel run train.py --source-dir src --instance-type ml.trn1.32xlarge --local-cores 4
+  windtunnel run train.py --channel train=data --rehearse 16     (minutes, then the answer for the whole job)
   windtunnel run train.py -- --epochs 3 --lr 1e-3     (the same as --hp epochs=3 --hp lr=1e-3)
 """
 
@@ -43,6 +44,12 @@ def add_parser(commands: Any) -> None:
     run.add_argument("--max-cost", type=float, metavar="USD", help="on AWS, lower --max-run to keep this")
     run.add_argument("--output-path", metavar="s3://...", help="default: the session's bucket")
     run.add_argument("--role", help="IAM role; needed with --aws")
+    run.add_argument(
+        "--rehearse",
+        type=whole,
+        metavar="N",
+        help="end each pass over a loader after N batches, and print what the whole job would take and cost",
+    )
     run.add_argument("--no-wait", action="store_true", help="start the job and return")
     run.add_argument("--dry-run", action="store_true", help="print the request and start nothing")
     add_place(run)
@@ -74,14 +81,17 @@ def _run(arguments: argparse.Namespace) -> int:
 def _start(estimator: PyTorch, arguments: argparse.Namespace) -> int:
     inputs = pairs(arguments.channel, "--channel", "NAME=PATH") or None
     if arguments.dry_run:
-        print(estimator.fit(inputs, job_name=arguments.job_name, dry_run=True))
+        print(estimator.fit(inputs, job_name=arguments.job_name, dry_run=True, rehearse=arguments.rehearse))
         return 0
-    job = estimator.fit(inputs, wait=False, job_name=arguments.job_name)
+    job = estimator.fit(inputs, wait=False, job_name=arguments.job_name, rehearse=arguments.rehearse)
     print(f"Training job {job.name}", flush=True)
     if arguments.no_wait:
         place = " --aws" if arguments.aws else ""
         print(f"It goes on by itself. Follow it: windtunnel logs -f {job.name}{place}", file=sys.stderr)
     else:
         job.wait()
+        if arguments.rehearse:
+            print(job.report())
+            return 0
         print(f"What it would take and cost on Trainium: windtunnel report {job.name}")
     return 0

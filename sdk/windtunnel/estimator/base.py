@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 from windtunnel import settings
 from windtunnel.errors import ConfigurationError, SourceError, UnsupportedArgument
+from windtunnel.estimator.for_place import for_place
 from windtunnel.estimator.from_job import arguments_of
 from windtunnel.job.log import wants_logs
 from windtunnel.job.training_job import TrainingJob
@@ -81,6 +82,7 @@ class EstimatorBase(JobArguments):
         full_scale: FullScale | None = None,
         rehearsal: Rehearsal | None = None,
         prices: PriceBook | None = None,
+        rehearse: int | bool | None = None,
     ) -> TrainingRequest:
         """The request ``fit`` would send, checked. Uploads and starts nothing. Arguments as `fit`'s.
 
@@ -97,10 +99,8 @@ class EstimatorBase(JobArguments):
         check_kind("experiment_config", experiment_config, Mapping | None)
         name = job_name or job_name_from_base(self.base_job_name or base_name_from_image(image_uri))
         data = channels(inputs)
-        if not self.session.local and self.local_cores is not None:
-            raise UnsupportedArgument("local_cores= is for rehearsals; on AWS all cores are there.")
         request = build_request(
-            self._with_local_cores(),
+            for_place(self, self.session, rehearse),
             target=self.session.target(self.role),
             job_name=name,
             image_uri=image_uri,
@@ -139,6 +139,7 @@ class EstimatorBase(JobArguments):
         full_scale: FullScale | None = None,
         rehearsal: Rehearsal | None = None,
         prices: PriceBook | None = None,
+        rehearse: int | bool | None = None,
     ) -> TrainingJob: ...
 
     @overload
@@ -155,6 +156,7 @@ class EstimatorBase(JobArguments):
         full_scale: FullScale | None = None,
         rehearsal: Rehearsal | None = None,
         prices: PriceBook | None = None,
+        rehearse: int | bool | None = None,
     ) -> TrainingRequest: ...
 
     def fit(
@@ -170,6 +172,7 @@ class EstimatorBase(JobArguments):
         full_scale: FullScale | None = None,
         rehearsal: Rehearsal | None = None,
         prices: PriceBook | None = None,
+        rehearse: int | bool | None = None,
     ) -> TrainingJob | TrainingRequest:
         """Start a training job; with ``wait``, follow it to its end.
 
@@ -190,6 +193,9 @@ class EstimatorBase(JobArguments):
             rehearsal: what to model from: a job that ran here, its counters, the path of its counters.json,
                 or a Workload. Default: this estimator's latest job, if it ran here.
             prices: another price book than the built-in one with what `windtunnel prices refresh` has fetched.
+            rehearse: a short rehearsal, local sessions only: the first pass over each loader ends after so many
+                batches (True: 8), each later one after a batch. The report then is of the whole job, whose size
+                the loaders tell. Two NeuronCores take part, unless ``local_cores`` says otherwise.
 
         Raises:
             ConfigurationError: before anything is uploaded or started.
@@ -209,6 +215,7 @@ class EstimatorBase(JobArguments):
             full_scale=full_scale,
             rehearsal=rehearsal,
             prices=prices,
+            rehearse=rehearse,
         )
         if dry_run:
             request.try_packing()
@@ -287,15 +294,6 @@ class EstimatorBase(JobArguments):
         refuse_aws_only(self)
         if self.input_mode == "Pipe":
             raise UnsupportedArgument("input_mode='Pipe' is not rehearsed here. Use 'FastFile' or 'File'.")
-
-    def _with_local_cores(self) -> JobArguments:
-        """These arguments, with WINDTUNNEL_LOCAL_CORES as the default of ``local_cores``."""
-        values = {name: getattr(self, name) for name in ARGUMENT_NAMES}
-        if self.session.local and self.local_cores is None:
-            values["local_cores"] = settings.local_cores()
-        for kind in checks.instance_types(self):
-            checks.check_local_cores(values["local_cores"], kind)
-        return JobArguments(**values)
 
     def _with_model(self, data: dict[str, Channel]) -> dict[str, Channel]:
         """The channels, with ``model_uri`` as one more; local ones must be readable by the local backend."""

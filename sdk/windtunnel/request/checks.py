@@ -211,6 +211,12 @@ def check_local_cores(cores: object, instance_type: str) -> None:
     _check_range("local_cores", cores, 1, highest, f"(the NeuronCores of {instance_type})")
 
 
+def check_rehearse(rehearse: object) -> None:
+    """How many batches a short rehearsal takes."""
+    if rehearse is not None and not isinstance(rehearse, bool):
+        _check_range("rehearse", rehearse, 1, 100_000, "batches of each loader, or True")
+
+
 def check_offered(instance_type: str) -> None:
     """SageMaker must offer the instance for training jobs; a rehearsal takes any with NeuronCores."""
     known = CATALOG.get(instance_type)

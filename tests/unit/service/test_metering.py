@@ -207,6 +207,7 @@ def test_two_hosts(tmp_path: Path) -> None:
         "local_cores": None,
         "host_cpu": None,
         "parameters": None,
+        "input": None,
         "graphs": {
             "count": 2,
             "compile_seconds": 3.0,

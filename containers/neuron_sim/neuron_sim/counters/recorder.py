@@ -76,6 +76,8 @@ class Recorder:
         self._arithmetic: set[str] = set()
         self._samples = 0
         self.has_failed = False
+        self.has_trained = False
+        """Whether gradients were computed in the latest step."""
         self._process = os.getpid()
         self._ended = False
         self._last_end = time.perf_counter()
@@ -165,6 +167,7 @@ class Recorder:
             self._write_step(seconds)
             if self._trains:
                 self._quiet.step_ended(lambda: _XLAC._xla_wait_device_ops([]), seconds)
+        self.has_trained = self._trains
         self._reset()
 
     def _write_step(self, seconds: float) -> None:

@@ -49,6 +49,11 @@ def library_file(filename: str) -> str:
     return filename.removeprefix(_PACKAGES) if installed and "/" in filename.removeprefix(_PACKAGES) else ""
 
 
+def is_torchs(filename: str) -> bool:
+    """Whether a file is torch's, torch_xla's or the simulator's."""
+    return filename.startswith((*_TORCH, _OURS))
+
+
 def is_users(filename: str) -> bool:
     """Whether a file is the user's own, and neither a library's nor generated code."""
     return not filename.startswith((*_LIBRARIES, "<"))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from neuron_sim.rehearsal.passes import Pass
+
 _FEW = 3
 """With more sizes than this a loader's batches vary by design: not a ragged end."""
 
@@ -20,6 +22,9 @@ class Loader:
     """Whether it is one of torch_xla's, or within one."""
     first: list[int] = field(default_factory=list)
     """Digests of its first batches: see `same_data`."""
+    sequence_length: int | None = None
+    """Tokens of a sample, where the batches hold any."""
+    run: Pass = field(default_factory=Pass)
 
     def came(self, size: int, iterated_at: str) -> None:
         """Count a batch of ``size`` samples."""

@@ -9,10 +9,14 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
+import torch
+
 from neuron_sim.counters import script_lines, script_time
 from neuron_sim.counters.batches import samples_of
 from neuron_sim.diagnostics import same_data
 from neuron_sim.diagnostics.batch_sizes import Loader
+from neuron_sim.rehearsal.loader_facts import facts, sequence_length
+from neuron_sim.rehearsal.passes import Passes
 
 _INNER = ("_cpu_loader", "_loader", "dataloader", "base_dataloader")
 """Under these names wrappers (MpDeviceLoader, accelerate's loaders) keep the loader that they wrap."""
@@ -21,9 +25,12 @@ _INNER = ("_cpu_loader", "_loader", "dataloader", "base_dataloader")
 class Loaders:
     """Follows torch's DataLoader and torch_xla's loaders in the script's own thread."""
 
-    def __init__(self, tell: Callable[[Any, int, float], None]) -> None:
+    def __init__(self, tell: Callable[[Any, int, float], None], passes: Passes) -> None:
         """No loader has been made. ``tell``: of each batch that the loop took from a plain DataLoader."""
         self._tell = tell
+        self.passes = passes
+        self.all: list[Loader] = []
+        """Also of loaders that are gone."""
         self._loaders: weakref.WeakKeyDictionary[Any, Loader] = weakref.WeakKeyDictionary()
         self._came_from: weakref.WeakKeyDictionary[Any, Loader] = weakref.WeakKeyDictionary()
         self.latest: Loader | None = None
@@ -31,11 +38,17 @@ class Loaders:
         """Lines whose loader has raised an error that the loop did not see, and the error."""
 
     def _record(self, loader: Any) -> Loader:
+        inner = _innermost(loader)
         try:
-            return self._loaders.setdefault(_innermost(loader), Loader())
+            record = self._loaders.get(inner)
         except TypeError:
             # torch_xla takes any iterable. Not every one can be a weak key (a list), what wraps it can.
-            return self._loaders.setdefault(loader, Loader())
+            inner = loader
+            record = self._loaders.get(inner)
+        if record is None:
+            record = self._loaders[inner] = Loader()
+            self.all.append(record)
+        return record
 
     def came(self, loader: Any, samples: int, _waited_s: float) -> None:
         """torch_xla's loader has handed over a batch."""
@@ -48,13 +61,60 @@ class Loaders:
         record.came(size, script_lines.calling_line())
         self.latest = record
 
+    def around_next_item(self, next_item: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+        """Around `ParallelLoader.next_item`, which gives None where a pass has come to its end."""
+
+        @functools.wraps(next_item)
+        def counted_next_item(loader: Any, device: Any) -> Any:
+            record = self._record(loader)
+            if record.run.facts is None and record.made_at == "?":
+                record.run.facts = facts(loader._cpu_loader)
+            if self.passes.before(record.run, loader, evaluates=not torch.is_grad_enabled()):
+                return None
+            batch = next_item(loader, device)
+            (self.passes.end if batch is None else self.passes.came)(record.run)
+            return batch
+
+        return counted_next_item
+
+    def record(self) -> dict[str, Any] | None:
+        """What the script's loaders have shown; None: it went over none, and was not ended early."""
+        used = [loader for loader in self.all if loader.run.passes]
+        if not used and not self.passes.ended:
+            return None
+        return {
+            "kind": "loaders",
+            "rehearsed_steps": self.passes.steps,
+            "ended_early": self.passes.ended,
+            "loaders": [
+                {
+                    "line": loader.iterated_at,
+                    "batches": loader.run.facts and loader.run.facts.batches,
+                    "split": bool(loader.run.facts and loader.run.facts.split),
+                    "samples": loader.usual,
+                    "sequence_length": loader.sequence_length,
+                    "passes": loader.run.passes,
+                    "taken": loader.run.taken,
+                    "trains": loader.run.trains,
+                    "left": loader.run.left,
+                    "bound": loader.run.bound,
+                }
+                for loader in used
+            ],
+        }
+
+    def trained(self) -> None:
+        """Gradients are computed, from the latest batch."""
+        if self.latest is not None:
+            self.latest.run.trains = True
+
     def around_init(self, initialise: Callable[..., None]) -> Callable[..., None]:
         """Around `DataLoader.__init__`: the line that makes it."""
 
         @functools.wraps(initialise)
         def noted_init(loader: Any, *arguments: Any, **keywords: Any) -> None:
             initialise(loader, *arguments, **keywords)
-            self._loaders[loader] = Loader(made_at=script_lines.calling_line())
+            self._record(loader).made_at = script_lines.calling_line()
 
         return noted_init
 
@@ -65,7 +125,10 @@ class Loaders:
         def noted_iter(loader: Any) -> Any:
             iterator = make_iterator(loader)
             # The record and not the loader, which may be gone: `for batch in DataLoader(...)`.
-            self._came_from[iterator] = self._record(loader)
+            self._came_from[iterator] = record = self._record(loader)
+            record.run.facts = facts(loader)
+            if _is_waited_for():
+                record.run.owner = None  # workers that persist have one iterator for all passes
             return iterator
 
         return noted_iter
@@ -76,12 +139,19 @@ class Loaders:
         @functools.wraps(advance)
         def timed_next(iterator: Any) -> Any:
             record = self._came_from.get(iterator)
-            # In MpDeviceLoader's own thread, which reads ahead, nobody waits for this.
-            is_waited_for = threading.current_thread() is threading.main_thread()
+            is_waited_for = _is_waited_for()
+            if (
+                is_waited_for
+                and record is not None
+                and self.passes.before(record.run, iterator, evaluates=not torch.is_grad_enabled())
+            ):
+                raise StopIteration
             started = time.perf_counter()
             try:
                 batch = advance(iterator)
             except Exception as error:
+                if is_waited_for and record is not None and isinstance(error, StopIteration):
+                    self.passes.end(record.run)
                 if not is_waited_for and record is not None and not isinstance(error, StopIteration):
                     self.failed[record.made_at] = f"{type(error).__name__}: {_last_line(error)}"
                 raise
@@ -89,13 +159,20 @@ class Loaders:
             if record is not None:
                 if len(record.first) < same_data.FIRST:
                     record.first.append(same_data.digest(batch))
+                    record.sequence_length = sequence_length(batch)
                 if is_waited_for:
+                    self.passes.came(record.run)
                     samples = samples_of(batch)
                     self._tell(iterator, samples, waited_s)
                     self._note(record, samples)
             return batch
 
         return timed_next
+
+
+def _is_waited_for() -> bool:
+    """Whether the loop asks: in MpDeviceLoader's own thread, which reads ahead, nobody waits."""
+    return threading.current_thread() is threading.main_thread()
 
 
 def _last_line(error: Exception) -> str:

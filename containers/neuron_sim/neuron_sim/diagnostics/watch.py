@@ -21,6 +21,7 @@ from neuron_sim.diagnostics.host_training import training as host_training
 from neuron_sim.diagnostics.loaders import Loaders
 from neuron_sim.diagnostics.recompiles import Recompilations
 from neuron_sim.diagnostics.same_data import SameData
+from neuron_sim.rehearsal.passes import Passes
 
 _ITEM = "aten::_local_scalar_dense"
 """`.item()`'s own counter: no operation that XLA lacks."""
@@ -40,11 +41,11 @@ _INPUT_SECONDS = 0.5
 class Watch(recorder.Listener):
     """Told of loaders and readings as the table of hooks says, and of all else by the recorder."""
 
-    def __init__(self, counters_dir: Path | None) -> None:
+    def __init__(self, counters_dir: Path | None, passes: Passes) -> None:
         """Nothing has been seen. ``counters_dir``: a folder that the cores of this host share."""
         self._shared = counters_dir
         host_training.watch()
-        self.loaders = Loaders(recorder.counting.batch)
+        self.loaders = Loaders(recorder.counting.batch, passes)
         self.reads = HostReads()
         self._away = False
         self.begin()
@@ -121,6 +122,8 @@ class Watch(recorder.Listener):
 
     def close(self) -> None:
         """The script has ended: the final figures, and the summary."""
+        if (seen := self.loaders.record()) is not None:
+            recorder.counting.write(seen)
         self._note_fallbacks(Counter())
         if (unused := host_training.finding()) is not None:
             self.findings.note(unused, said=True)

@@ -33,12 +33,14 @@ from neuron_sim.device import (
     stochastic_rounding,
     world,
 )
+from neuron_sim.diagnostics import log
 from neuron_sim.diagnostics.host_reads import leads_to_host
 from neuron_sim.diagnostics.watch import Watch
 from neuron_sim.errors import refusal
 from neuron_sim.hooks.hook import Hook, install
 from neuron_sim.names import Version
 from neuron_sim.names.torch_xla_names import ONE_PROCESS_A_CORE
+from neuron_sim.rehearsal.passes import Passes
 from neuron_sim.runtime import lifetime, spawning
 from neuron_sim.runtime.event_files import EventFile
 from neuron_sim.runtime.usage import Publisher
@@ -50,6 +52,7 @@ class Parts:
     """Those who have something to remember between two calls."""
 
     recorder: recorder.Recorder
+    passes: Passes
     watch: Watch
     memory: memory.Guard
     publisher: Publisher
@@ -61,7 +64,8 @@ def become_core(current: Settings) -> None:
     malloc.share()
     memory_by_use.freeze()
     counting = recorder.start(current)
-    watch = Watch(current.counters_dir)
+    passes = Passes(current.rehearsed_steps, log.say)
+    watch = Watch(current.counters_dir, passes)
     guard = memory.Guard(current.instance, watch.note)
     publisher = Publisher(current.cores_dir, guard.usage)
     event_file = EventFile(current)
@@ -74,7 +78,7 @@ def become_core(current: Settings) -> None:
     eager.start(watch.note)
     auto_cast.start(lambda: install(products(), lifetime.claim), watch.note)
     stochastic_rounding.start(lambda: install(rounding(), lifetime.claim))
-    parts = Parts(counting, watch, guard, publisher, event_file)
+    parts = Parts(counting, passes, watch, guard, publisher, event_file)
     install([*table(parts), *names(current.framework_version)], lifetime.claim)
 
 
@@ -96,7 +100,13 @@ def _steps(on: Parts) -> Iterator[Hook]:
         "_XLAC:_xla_step_marker",
         is_device_use=True,
         before=(on.memory.before_sync,),
-        after=(on.recorder.step_ended, on.memory.after_sync, on.publisher.step_ended),
+        after=(
+            on.recorder.step_ended,
+            on.memory.after_sync,
+            on.publisher.step_ended,
+            # Last: it may end the script.
+            lambda: on.passes.step_ended(trains=on.recorder.has_trained),
+        ),
     )
     for name in ("_xla_sync_multi", "_xla_sync_live_tensors"):
         before, after = (on.memory.before_sync,), (on.memory.after_sync,)
@@ -112,10 +122,12 @@ def _steps(on: Parts) -> Iterator[Hook]:
 
 def _training(on: Parts) -> Iterator[Hook]:
     """Gradients and optimizers."""
-    yield Hook("torch.autograd:backward", around=(on.recorder.around_backward,))
+    yield Hook(
+        "torch.autograd:backward", before=(on.watch.loaders.trained,), around=(on.recorder.around_backward,)
+    )
     optimizer = "torch.optim.optimizer:register_optimizer_step"
     yield Hook(f"{optimizer}_pre_hook", told=(stochastic_rounding.before_step, memory_by_use.know))
-    stepped = (on.recorder.optimized, stochastic_rounding.after_step, on.watch.optimized)
+    stepped = (on.recorder.optimized, stochastic_rounding.after_step, on.watch.optimized, on.passes.optimized)
     yield Hook(f"{optimizer}_post_hook", told=stepped)
 
 
@@ -127,7 +139,7 @@ def _input(on: Parts) -> Iterator[Hook]:
     yield Hook("torch.utils.data.dataloader:_BaseDataLoaderIter.__next__", around=(loaders.around_next,))
     yield Hook(
         "torch_xla.distributed.parallel_loader:ParallelLoader.next_item",
-        around=(batches.telling(on.recorder.batch, loaders.came),),
+        around=(batches.telling(on.recorder.batch, loaders.came), loaders.around_next_item),
     )
 
 

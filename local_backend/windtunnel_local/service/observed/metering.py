@@ -15,7 +15,15 @@ from datetime import datetime
 from itertools import chain
 from pathlib import Path
 
-from windtunnel.priceperf.workload.counters import Counters, InstanceGroup, Program, Seconds, Steps
+from windtunnel.priceperf.workload.counters import (
+    Counters,
+    Input,
+    InstanceGroup,
+    Loader,
+    Program,
+    Seconds,
+    Steps,
+)
 from windtunnel_local.service.ground.billed_time import running_time
 from windtunnel_local.service.ground.job import Job
 from windtunnel_local.service.observed import diagnosing, working
@@ -47,6 +55,7 @@ class RankCounters:
     memory: Sequence[Record] = field(default=())
     findings: Sequence[Record] = field(default=())
     parameters: Sequence[Record] = field(default=())
+    loaders: Sequence[Record] = field(default=())
 
 
 def read_counters(*directories: Path) -> list[RankCounters]:
@@ -96,6 +105,7 @@ def measure(job: Job, ranks: Sequence[RankCounters], times: ContainerTimes, now:
         parameters=working.parameters(counting.parameters) if counting else None,
         train=_total([s for s in steps if s.get("optimizer")], graphs, world_size or 1),
         other=_total([s for s in steps if not s.get("optimizer")], graphs, world_size or 1),
+        input=_input(counting.loaders) if counting else None,
         graphs=diagnosing.graphs(graphs, counting.steps if counting else ()),
         device_memory_peak_bytes=max(peaks, default=0) or None,
         device_memory=diagnosing.device_memory(record for r in ranks for record in r.memory),
@@ -187,6 +197,38 @@ def _instance_groups(job: Job) -> tuple[InstanceGroup, ...] | None:
     )
 
 
+def _input(found: Sequence[Record]) -> Input | None:
+    """Of the last attempt that came to its end."""
+    if not found:
+        return None
+    record = found[-1]
+    listed = record.get("loaders")
+    loaders = [item for item in listed if isinstance(item, Mapping)] if isinstance(listed, list) else []
+    return Input(
+        rehearsed_steps=count(record, "rehearsed_steps") or None,
+        ended_early=bool(record.get("ended_early")),
+        loaders=tuple(_loader(item) for item in loaders),
+    )
+
+
+def _loader(item: Record) -> Loader:
+    def known(key: str) -> int | None:
+        return None if item.get(key) is None else count(item, key)
+
+    return Loader(
+        line=text(item, "line") or "?",
+        batches=known("batches"),
+        samples=count(item, "samples"),
+        split=bool(item.get("split")),
+        sequence_length=known("sequence_length"),
+        passes=count(item, "passes"),
+        taken=count(item, "taken"),
+        trains=bool(item.get("trains")),
+        left=bool(item.get("left")),
+        bound=known("bound"),
+    )
+
+
 def _total(steps: Sequence[Record], graphs: Mapping[str, Record], world_size: int) -> Steps | None:
     """Sums over steps. Work and collectives: of one core. Samples: of all ranks."""
     if not steps:
@@ -272,6 +314,7 @@ def _rank_counters(rank: int, program: tuple[str | None, int], found: Sequence[R
     memory: list[Record] = []
     findings: list[Record] = []
     parameters: list[Record] = []
+    loaders: list[Record] = []
     graphs: dict[str, Record] = {}
     for record in found:
         match record.get("kind"):
@@ -287,6 +330,8 @@ def _rank_counters(rank: int, program: tuple[str | None, int], found: Sequence[R
                 findings.append(record)
             case "parameters":
                 parameters.append(record)
+            case "loaders":
+                loaders.append(record)
             case "graph" if isinstance(record.get("graph"), str):
                 name = record["graph"]
                 compiled = number(record, "compile_seconds")
@@ -297,4 +342,4 @@ def _rank_counters(rank: int, program: tuple[str | None, int], found: Sequence[R
                 graphs[name] = {**record, **kept, "compile_seconds": compiled + before}
             case _:
                 pass  # a kind of a later simulator
-    return RankCounters(rank, program, starts, graphs, steps, ends, memory, findings, parameters)
+    return RankCounters(rank, program, starts, graphs, steps, ends, memory, findings, parameters, loaders)

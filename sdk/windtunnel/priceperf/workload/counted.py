@@ -22,7 +22,8 @@ from ..model.precision import GPU_PRECISIONS, Precision
 from ..model.step_time import StepTime
 from ..model.training_settings import DTYPE_BYTES, OPTIMIZER_BYTES, Training
 from .cluster import BatchRule, Cluster, Run
-from .counters import Collectives, Counters, Graphs, Steps, Work
+from .counters import Collectives, Counters, Graphs, Input, Steps, Work
+from .found_scale import found_scale
 from .full_scale import FullScale
 
 GRADIENT_BYTES = 4  # a rehearsal reduces gradients in fp32
@@ -59,6 +60,8 @@ class Counted:
     parameters: float | None
     graphs: int
     compiled: tuple[CompiledGraph, ...] | None = None
+    found: FullScale | str | None = None
+    """Of a short rehearsal: the size of the whole job, or why it cannot be told."""
 
     @property
     def state_bytes(self) -> float:
@@ -112,7 +115,9 @@ class Counted:
         return self.instance_count
 
     def full_scale(self) -> FullScale:
-        """Exactly what was rehearsed."""
+        """What a short rehearsal found; else exactly what was rehearsed."""
+        if isinstance(self.found, FullScale):
+            return self.found
         return FullScale(train_samples=max(1, self.samples), evaluation_samples=self.evaluation_samples)
 
     def batches(self, clusters: Sequence[Cluster], rule: BatchRule) -> tuple[float, ...]:
@@ -238,7 +243,12 @@ class Counted:
             parameters=_parameters(told, step),
             graphs=told.graphs.count,
             compiled=_compiled(told.graphs),
+            found=_found(told.input, world_size),
         )
+
+
+def _found(seen: Input | None, world_size: int) -> FullScale | str | None:
+    return None if seen is None or seen.rehearsed_steps is None else found_scale(seen, world_size)
 
 
 def _evaluation(other: Steps, world_size: int) -> tuple[StepWork | None, int]:

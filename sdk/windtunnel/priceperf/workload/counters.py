@@ -233,6 +233,47 @@ class InstanceGroup:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Loader:
+    """A loader that the script went over. Batches are those of one core.
+
+    Attributes:
+        line: of the script's loop over it.
+        batches: of a whole pass; None: the loader does not say.
+        samples: of a batch.
+        split: each core goes through a part of the data set of its own.
+        sequence_length: tokens of a sample; None: the batches hold none.
+        passes: how often the script began to go over it.
+        taken: batches that its loop got.
+        trains: gradients were computed from them.
+        left: the script left the latest pass before its end.
+        bound: batches after which a count of the script's own would end the loop; None: none was read.
+    """
+
+    line: Shown[str] = "?"
+    batches: int | None = None
+    samples: int = 0
+    split: bool = False
+    sequence_length: int | None = None
+    passes: int = 0
+    taken: int = 0
+    trains: bool = False
+    left: bool = False
+    bound: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Input:
+    """What the script's loaders showed. ``rehearsed_steps``: a short rehearsal's batches a pass; None: a whole run.
+
+    ``ended_early``: the short rehearsal ended the script before its own end.
+    """
+
+    rehearsed_steps: int | None = None
+    ended_early: bool = False
+    loaders: tuple[Loader, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
 class Spot:
     """What was simulated of managed spot training, and the saving that is assumed for it."""
 
@@ -262,6 +303,7 @@ class Counters:
     parameters: Parameters | None = None
     train: Steps | None = None
     other: Steps | None = None
+    input: Input | None = None
     graphs: Graphs
     device_memory_peak_bytes: Shown[int | None] = None
     device_memory: Shown[DeviceMemory | None] = None

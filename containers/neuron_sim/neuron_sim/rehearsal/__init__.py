@@ -1,0 +1,6 @@
+"""A short rehearsal: the script as it is, but each pass over a loader ends early.
+
+passes        where a pass ends, and when the script has shown enough (pure)
+loops         what the loop around a batch says of its own length (pure)
+loader_facts  what a loader says of itself
+"""
