@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import ast
 import difflib
-from collections.abc import Iterable
-from pathlib import Path
+from collections.abc import Iterable, Sequence
 
 from windtunnel.errors import SourceError
-from windtunnel.porting.finding import Edit, Removal
+from windtunnel.porting.finding import Edit, Finding, Removal
 from windtunnel.porting.names import Names
-from windtunnel.porting.reading import read
 from windtunnel.porting.script import Script
 
 _REPLACED = ("torch.cuda", "torch.amp")
 """Modules whose names the edits take out of use."""
 
 
-def diff(script: Script, version: str = "2.9", *, several: bool = True) -> str:
+def diff(script: Script, findings: Sequence[Finding], version: str = "2.9") -> str:
     """What is sure of the port, as `patch -p1` takes it; empty when there is nothing to change.
+
+    ``findings``: on the script, as `reading.read` gives them for this version of the framework.
 
     Raises:
         SourceError: the script is not in UTF-8, so that a diff on a terminal would not fit its bytes.
@@ -27,13 +27,13 @@ def diff(script: Script, version: str = "2.9", *, several: bool = True) -> str:
         raise SourceError(
             f"{script.path} is in {script.encoding}: --diff needs UTF-8. Convert it, and its first line."
         )
-    done = ported(script, version, several=several)
+    done = ported(script, findings, version)
     return "" if done.text == script.text else _unified(script, done)
 
 
-def ported(script: Script, version: str = "2.9", *, several: bool = True) -> Script:
+def ported(script: Script, findings: Sequence[Finding], version: str = "2.9") -> Script:
     """The script with all sure edits made, and their imports."""
-    edits = [edit for finding in read(script, version, several=several) for edit in finding.edits]
+    edits = [edit for finding in findings for edit in finding.edits]
     if not edits:
         return script
     edited = Script(script.path, apply(script, edits))
@@ -110,10 +110,7 @@ def _module(node: ast.Import | ast.ImportFrom) -> str:
 
 
 def _unified(script: Script, edited: Script) -> str:
-    path = script.path
-    if path.is_absolute() and path.is_relative_to(Path.cwd()):
-        path = path.relative_to(Path.cwd())
-    name = path.as_posix().lstrip("/")
+    name = script.name.lstrip("/")
     before, after = (one.text.decode().splitlines(keepends=True) for one in (script, edited))
     lines = difflib.unified_diff(before, after, f"a/{name}", f"b/{name}")
     return "".join(

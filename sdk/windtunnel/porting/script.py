@@ -36,6 +36,12 @@ class Script:
             raise SourceError(f"{path}: {error}. It cannot be imported.") from error
         self.parents = {child: node for node in ast.walk(self.tree) for child in ast.iter_child_nodes(node)}
 
+    @property
+    def name(self) -> str:
+        """Its path from here, where it lies below."""
+        below = self.path.is_absolute() and self.path.is_relative_to(Path.cwd())
+        return (self.path.relative_to(Path.cwd()) if below else self.path).as_posix()
+
     @cached_property
     def encoding(self) -> str:
         """As the script states it, else UTF-8."""

@@ -10,7 +10,7 @@ import pytest
 
 from neuron_sim import names
 from windtunnel.errors import SourceError
-from windtunnel.porting.patch import diff, ported
+from windtunnel.porting import patch
 from windtunnel.porting.reading import read
 from windtunnel.porting.script import Script
 
@@ -24,9 +24,15 @@ def script(text: str) -> Script:
     return Script(Path("train.py"), text.encode())
 
 
+def diff(of: Script, version: str = "2.9") -> str:
+    """As `check --diff` prints it."""
+    return patch.diff(of, read(of, version), version)
+
+
 def changed(text: str) -> str:
     """The text as ported."""
-    return ported(script(text)).text.decode()
+    of = script(text)
+    return patch.ported(of, read(of)).text.decode()
 
 
 @pytest.mark.parametrize("name", BOTH)

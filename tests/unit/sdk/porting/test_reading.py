@@ -70,7 +70,7 @@ def test_each_mistake_is_found_at_its_line(old: str, new: str, line: int | None,
         assert remarks == []
         return
     (remark,) = remarks
-    assert remark.startswith(f"line {line}: ") and words in remark
+    assert remark.startswith(f"{line}: ") and words in remark
 
 
 def test_saving_by_every_rank_and_by_one() -> None:
@@ -92,7 +92,7 @@ def test_a_script_that_has_the_device_and_never_names_it() -> None:
         "pl.MpDeviceLoader(loader, device)", "loader"
     )
     assert any(
-        remark.startswith("line 8: device_unused: the loop trains on the host's CPU") for remark in said(text)
+        remark.startswith("8: device_unused: the loop trains on the host's CPU") for remark in said(text)
     )
 
 
