@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from windtunnel.porting import batches, device, files, logs, precision, processes, steps
+from windtunnel.porting import batches, device, files, logs, precision, processes, reads, steps
 from windtunnel.porting.finding import Finding
 from windtunnel.porting.script import Script
 from windtunnel.porting.subject import Subject
@@ -16,9 +16,10 @@ _TOPICS = (
     precision.mixed_precision,
     batches.ends_of_steps,
     batches.same_data,
+    batches.last_batches,
     steps.no_exchange,
     steps.early_clips,
-    steps.host_reads,
+    reads.host_reads,
     files.saves,
     logs.unheard,
 )

@@ -12,6 +12,10 @@ from windtunnel.porting.names import Names
 from windtunnel.porting.script import Script, arguments, constant
 
 _CUDA = re.compile(r"cuda(:|$)")
+_RANK = re.compile(
+    r"rank|master|main_process|is_main|is_root|ordinal|primary|process_index|world_process_zero",
+    re.IGNORECASE,
+)
 _MANAGED = {
     "accelerate",
     "lightning",
@@ -141,6 +145,20 @@ class Subject:
                     found += (over_data or loops)[:1]
         return list(dict.fromkeys(found))
 
+    @cached_property
+    def steps(self) -> list[ast.For | ast.FunctionDef]:
+        """What runs once a step or more: those loops, and functions called there that compute gradients."""
+        called = {
+            name.rpartition(".")[2]
+            for call, name in self.script.calls
+            if any(loop in self.training_loops for loop in self._loops_around(call))
+        }
+        computing = (
+            self.script.scopes(call)[0] for call, _ in self.script.calls if is_method(call, "backward")
+        )
+        functions = [one for one in computing if isinstance(one, ast.FunctionDef) and one.name in called]
+        return list(dict.fromkeys([*self.training_loops, *functions]))
+
     def _loops_around(self, node: ast.AST) -> list[ast.For]:
         """From the inside out, in the same function."""
         (function, *_) = self.script.scopes(node)
@@ -230,6 +248,11 @@ def parameters(scope: ast.AST) -> list[str]:
     if not isinstance(scope, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
         return []
     return [one.arg for one in (*scope.args.posonlyargs, *scope.args.args, *scope.args.kwonlyargs)]
+
+
+def names_rank(text: str) -> bool:
+    """Whether an expression speaks of the rank of a process."""
+    return bool(_RANK.search(text))
 
 
 def is_method(call: ast.Call, name: str) -> bool:
