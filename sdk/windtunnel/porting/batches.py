@@ -129,9 +129,8 @@ def _sampler(subject: Subject, call: ast.Call, shuffle: ast.keyword | None, load
 def _before(script: Script, statement: ast.AST, line: str) -> Edit:
     """A line before a statement, as far in as that one."""
     assert isinstance(statement, ast.stmt)  # noqa: S101 - an assignment or a loop
-    place = script.start(statement)
-    indent = script.text[script.lines[statement.lineno - 1] : place].decode()
-    return Edit(place, place, f"{line}{script.newline}{indent}")
+    place, indent = script.start(statement), script.before(statement)
+    return Edit(place, place, f"{line}; " if indent.strip() else f"{line}{script.newline}{indent}")
 
 
 def _is_shared(subject: Subject) -> bool:

@@ -87,12 +87,19 @@ def test_the_names_are_those_of_the_framework_version(name: str, version: str) -
         ("torch.cuda.manual_seed_all(1)", "xm.set_rng_state(1)"),
         ("x.cuda(); logging.basicConfig(level=20)",
          "x.to(torch_xla.device()); logging.basicConfig(level=20, force=True)"),
+        ("d = 'cuda' if torch.cuda.is_available() and not args.cpu else 'cpu'",
+         "d = \"xla\" if True and not args.cpu else 'cpu'"),
+        ("class A:\n    d = torch.device('cuda')\n    def f(x): return x.cuda()",
+         "class A:\n    d = torch_xla.device()\n    def f(x): return x.to(torch_xla.device())"),
+        ("x = x.cuda()\nif fast:\n    d = torch.device('cuda')\ny = x.cuda()",
+         "x = x.to(torch_xla.device())\nif fast:\n    d = torch_xla.device()\ny = x.to(torch_xla.device())"),
         ("é = 'é'; x = x.cuda()", "é = 'é'; x = x.to(torch_xla.device())"),
     ],
 )  # fmt: skip
 def test_single_edits(before: str, after: str) -> None:
     """Each as a user would write it; what is not sure stays."""
     lines = changed(f"import torch\n{before}\n").splitlines()
+    assert '"xla"' not in after or any(line.startswith("import torch_xla") for line in lines)
     assert [line for line in lines if not line.startswith("import ")] == after.splitlines()
 
 
