@@ -19,7 +19,7 @@ from typing import Any
 from windtunnel.cli.script_options import add_script_arguments, estimator_of, hyperparameters_of
 from windtunnel.porting.finding import Finding
 from windtunnel.porting.patch import diff
-from windtunnel.porting.reading import of_its_imports, read
+from windtunnel.porting.reading import of_its_imports, own_modules, read
 from windtunnel.porting.script import Script
 
 
@@ -59,7 +59,9 @@ def _check(arguments: argparse.Namespace) -> int:
         print(line)
     print(f"The request for {request.name} is valid: {len(request.uploads)} upload(s).")
     print(f"Image: {estimator.training_image_uri()}")
-    print("Not checked: what the script does when it runs.")
+    modules = sorted({name for script in scripts for name in own_modules(script)})
+    imported = f", and what it imports from its directory ({', '.join(modules)})" if modules else ""
+    print(f"Not checked: what the script does when it runs{imported}.")
     return _summary([finding for found in findings.values() for finding in found if finding.sure])
 
 

@@ -39,7 +39,7 @@ def read(script: Script, version: str = "2.9", *, several: bool = True) -> list[
 def of_its_imports(script: Script, *, packed: bool) -> list[str]:
     """Remarks on what it imports. ``packed``: its directory goes into the container too, not it alone."""
     notes = []
-    beside = sorted(name for name in script.packages if is_module(script.path.parent, name))
+    beside = own_modules(script)
     if beside and not packed:
         notes.append(
             f"imports {', '.join(beside)} from its own directory, which does not go into the container "
@@ -50,6 +50,13 @@ def of_its_imports(script: Script, *, packed: bool) -> list[str]:
             "imports nothing that uses a NeuronCore (torch_xla, ...): it would train on the instance's CPU."
         )
     return notes
+
+
+def own_modules(script: Script) -> list[str]:
+    """What it imports from its own directory. These are not read: whether a module lacks something, as an exchange of
+    gradients, only the whole program tells.
+    """
+    return sorted(name for name in script.packages if is_module(script.path.parent, name))
 
 
 def is_module(folder: Path, name: str) -> bool:

@@ -99,7 +99,11 @@ def test_check(jobs: FakeService, capsys: pytest.CaptureFixture[str]) -> None:
     assert "note: imports helper from its own directory" in out
     assert "note: imports nothing that uses a NeuronCore" in out
     assert out.startswith("src/train.py:2: device_unused: .cuda() does not exist on Trainium")
-    assert "Not checked" in out and "ok" not in out
+    assert (
+        "Not checked: what the script does when it runs, and what it imports from its directory (helper)."
+        in out
+    )
+    assert "ok" not in out
     assert out.endswith("\n1 finding; with --diff, check prints the edits of 1.\n")
     assert cli.main(["check", "src/train.py", "--diff"]) == 0
     printed = capsys.readouterr()
