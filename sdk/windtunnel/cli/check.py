@@ -1,7 +1,8 @@
 """`windtunnel check SCRIPT`: what can be said about a script before it runs.
 
 The SDK's own checks (entry point, packing, limits, image), and a reading of the script's text (`porting`).
-What only shows when it runs, this cannot see, and says so.
+What only shows when it runs, this cannot see, and says so. Findings make the exit code 1, as linters have it;
+notes do not, as they depend on what a text does not tell. With --diff it is 0: a pipe into `patch` must not fail.
 """
 
 from __future__ import annotations
@@ -11,13 +12,14 @@ import json
 import re
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from windtunnel.cli.script_options import add_script_arguments, estimator_of, hyperparameters_of
 from windtunnel.porting.finding import Finding
 from windtunnel.porting.patch import diff
-from windtunnel.porting.reading import of_its_imports, read
+from windtunnel.porting.reading import of_its_imports, own_modules, read
 from windtunnel.porting.script import Script
 
 
@@ -26,7 +28,8 @@ def add_parser(commands: Any) -> None:
     check = commands.add_parser(
         "check",
         help="check a script and its arguments without starting anything",
-        description="Check a script and its arguments as `run` would, without starting anything.",
+        description="Check a script and its arguments as `run` would, without starting anything. "
+        "Exit code: 0 no findings, 1 findings, 2 the script or an argument is wrong; with --diff always 0, or 2.",
     )
     add_script_arguments(check)
     check.add_argument(
@@ -44,38 +47,49 @@ def _check(arguments: argparse.Namespace) -> int:
     request = estimator.request()
     trees = [upload.tree for upload in request.uploads if isinstance(upload, SourceUpload)]
     scripts = [Script(tree.entry_point) for tree in trees if tree.entry_point.suffix == ".py"]
+    version, several = arguments.framework_version, not arguments.no_torch_distributed
+    findings = {script: read(script, version, several=several) for script in scripts}
     if arguments.diff:
-        return _diff(scripts, arguments)
+        return _diff(findings, version)
     packed = arguments.source_dir is not None
     notes = [note for script in scripts for note in of_its_imports(script, packed=packed)]
-    findings = [finding for script in scripts for finding in _findings(script, arguments)]
-    notes += map(str, findings)
     if packed and estimator.session.local and not arguments.image_uri:
         notes += notes_on_requirements(Path(arguments.source_dir, "requirements.txt"))
-    print(f"ok: the request for {request.name} is valid ({len(request.uploads)} upload(s)).")
-    print(f"ok: image {estimator.training_image_uri()}")
-    for note in notes:
-        print(f"note: {note}")
-    if any(finding.edits for finding in findings):
-        print("To port it: windtunnel check with --diff prints the edits that are sure.")
-    print("Not checked: what the script does when it runs.")
-    return 0
+    for line in (*_lines(findings), *(f"note: {note}" for note in notes)):
+        print(line)
+    print(f"The request for {request.name} is valid: {len(request.uploads)} upload(s).")
+    print(f"Image: {estimator.training_image_uri()}")
+    modules = sorted({name for script in scripts for name in own_modules(script)})
+    imported = f", and what it imports from its directory ({', '.join(modules)})" if modules else ""
+    print(f"Not checked: what the script does when it runs{imported}.")
+    return _summary([finding for found in findings.values() for finding in found if finding.sure])
 
 
-def _findings(script: Script, arguments: argparse.Namespace) -> list[Finding]:
-    return read(script, arguments.framework_version, several=not arguments.no_torch_distributed)
+def _lines(findings: Mapping[Script, list[Finding]]) -> list[str]:
+    """Each finding as linters write it, so that an editor finds the place."""
+    return [f"{script.name}:{finding}" for script, found in findings.items() for finding in found]
 
 
-def _diff(scripts: list[Script], arguments: argparse.Namespace) -> int:
+def _summary(findings: list[Finding]) -> int:
+    """The last line, and the exit code that says the same to a CI job."""
+    if not findings:
+        print("ok: no findings.")
+        return 0
+    edits = sum(bool(finding.edits) for finding in findings)
+    port = f"; with --diff, check prints the edits of {edits}" if edits else ""
+    print(f"{len(findings)} finding{'s' * (len(findings) > 1)}{port}.")
+    return 1
+
+
+def _diff(findings: Mapping[Script, list[Finding]], version: str) -> int:
     """The diff on stdout alone, so that it can be piped into `patch -p1`."""
-    several = not arguments.no_torch_distributed
-    edits = "".join(diff(script, arguments.framework_version, several=several) for script in scripts)
+    edits = "".join(diff(script, found, version) for script, found in findings.items())
     print(edits, end="")
     if not edits:
         print("no edit of a port is sure, or none is left.", file=sys.stderr)
-    for finding in (finding for script in scripts for finding in _findings(script, arguments)):
-        if not finding.edits:
-            print(f"note: {finding}", file=sys.stderr)
+    left = {script: [finding for finding in found if not finding.edits] for script, found in findings.items()}
+    for line in _lines(left):
+        print(line, file=sys.stderr)
     return 0
 
 

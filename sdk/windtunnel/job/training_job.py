@@ -370,7 +370,7 @@ class TrainingJob:
     def _not_finished(self, what: str, description: dict[str, Any]) -> JobNotFinished:
         status = description["TrainingJobStatus"]
         if status not in TERMINAL:
-            advice = f"wait() for it first, or follow it with `windtunnel logs -f {self.name}`"
+            advice = f"not before it ends. Follow it with `windtunnel logs -f {self.name}`, or job.wait() in Python"
         elif what == "counters":
             advice = "only jobs that ran on the local backend and reached their script have them"
         else:

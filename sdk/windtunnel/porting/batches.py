@@ -6,11 +6,13 @@ import ast
 from collections.abc import Iterator
 
 from windtunnel.porting.finding import Edit, Finding
-from windtunnel.porting.script import Script, keyword
-from windtunnel.porting.subject import Subject, is_cuda_call, is_method, parameters
+from windtunnel.porting.script import Script, constant, keyword
+from windtunnel.porting.subject import Subject, is_call_of, is_cuda_call, is_method, parameters
 
 _SHUFFLE = 2
 """The place of shuffle among DataLoader's arguments; its sampler and batch_sampler follow."""
+_ONE, _NO = ast.Constant(1), ast.Constant(False)
+"""What batch_size and drop_last are unless they are given."""
 
 
 def ends_of_steps(subject: Subject) -> Iterator[Finding]:
@@ -73,6 +75,39 @@ def same_data(subject: Subject) -> Iterator[Finding]:
         )
 
 
+def last_batches(subject: Subject) -> Iterator[Finding]:
+    """Loaders of training loops whose last batch is smaller, unless the number of samples happens to fit."""
+    if subject.managed or not (subject.cuda or subject.xla) or not _is_map_style(subject):
+        return
+    plain = (call for call, _ in _trained_loaders(subject).values())
+    for call in dict.fromkeys((*plain, *_wrapped_loaders(subject))):
+        options = {one.arg: one.value for one in call.keywords}
+        size = call.args[1] if len(call.args) > 1 else options.get("batch_size", _ONE)
+        decided = {"batch_sampler", None} & set(options) or len(call.args) > _SHUFFLE + 2
+        drops = constant(options.get("drop_last", _NO)) is not False
+        if not decided and not drops and not (isinstance(size, ast.Constant) and size.value in (None, 1)):
+            yield Finding(
+                call.lineno,
+                "ragged_batch",
+                "unless batch_size divides the number of samples (of each core), the last batch is smaller: another "
+                "shape, and each shape is compiled by itself. Pass drop_last=True, or pad that batch.",
+                sure=False,
+            )
+
+
+def _wrapped_loaders(subject: Subject) -> Iterator[ast.Call]:
+    """Loaders of training loops that have been given to an MpDeviceLoader before the loop."""
+    iterated = {ast.unparse(node) for loop in subject.training_loops for node in ast.walk(loop.iter)}
+    for node in subject.script.walk(ast.Assign):
+        assert isinstance(node, ast.Assign)  # noqa: S101 - of the walk
+        wraps = is_call_of(subject.script, node.value, "MpDeviceLoader")
+        if wraps and {ast.unparse(target) for target in node.targets} & iterated:
+            for inner in ast.walk(node.value):
+                made = inner if isinstance(inner, ast.Call) else subject.loaders.get(ast.unparse(inner))
+                if made is not None and is_call_of(subject.script, made, "DataLoader"):
+                    yield made
+
+
 def _sampler(subject: Subject, call: ast.Call, shuffle: ast.keyword | None, loader: str) -> Iterator[Edit]:
     """A sampler made before the loader, and given to it; it shuffles where the loader did."""
     script, names = subject.script, subject.names
@@ -94,9 +129,8 @@ def _sampler(subject: Subject, call: ast.Call, shuffle: ast.keyword | None, load
 def _before(script: Script, statement: ast.AST, line: str) -> Edit:
     """A line before a statement, as far in as that one."""
     assert isinstance(statement, ast.stmt)  # noqa: S101 - an assignment or a loop
-    place = script.start(statement)
-    indent = script.text[script.lines[statement.lineno - 1] : place].decode()
-    return Edit(place, place, f"{line}{script.newline}{indent}")
+    place, indent = script.start(statement), script.before(statement)
+    return Edit(place, place, f"{line}; " if indent.strip() else f"{line}{script.newline}{indent}")
 
 
 def _is_shared(subject: Subject) -> bool:

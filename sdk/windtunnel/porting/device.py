@@ -79,7 +79,8 @@ def _devices(subject: Subject) -> Iterator[Finding]:
         parent = script.parents.get(node)
         if not subject.is_cuda_device(node) or subject.is_cuda_device(parent) or _is_dead(subject, node):
             continue
-        if isinstance(parent, ast.JoinedStr | ast.Expr | ast.Attribute) or _is_handled(subject, node):
+        word = isinstance(parent, ast.JoinedStr | ast.Expr | ast.Attribute)
+        if word or (isinstance(parent, ast.Dict) and node in parent.keys) or _is_handled(subject, node):
             continue
         assert isinstance(node, ast.expr)  # noqa: S101 - of the walk
         if isinstance(parent, ast.Compare):
@@ -130,6 +131,8 @@ def _device_there(subject: Subject, node: ast.expr, parent: ast.AST | None) -> s
     """What stands for CUDA's device in this place; empty where it is not sure that it is only a device."""
     if isinstance(parent, ast.Assign | ast.AnnAssign | ast.Return):
         return subject.names.device() if isinstance(node, ast.Call) else '"xla"'  # a string stays one
+    if isinstance(parent, ast.IfExp) and isinstance(subject.script.parents[parent], ast.Assign | ast.Return):
+        return '"xla"' if isinstance(node, ast.Constant) else subject.device_at(node)
     if isinstance(parent, ast.keyword):
         call = subject.script.parents[parent]
         is_device = (
@@ -160,7 +163,7 @@ def _moves(subject: Subject) -> Iterator[Finding]:
         if is_cuda_call(call) and script.dotted(call.func.value) != "torch":
             kept = [script.segment(one.value) for one in call.keywords if one.arg == "non_blocking"]
             given = ", ".join([device, *(f"non_blocking={value}" for value in kept)])
-            edit = Edit(script.end(call.func.value), script.end(call), f".to({given})")
+            edit = Edit(script.end(call.func) - len("cuda"), script.end(call), f"to({given})")
             yield Finding(
                 call.lineno,
                 _UNUSED,

@@ -3,16 +3,10 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from windtunnel.porting.finding import Edit, Finding
-from windtunnel.porting.subject import Subject
-
-_RANK = re.compile(
-    r"rank|master|main_process|is_main|is_root|ordinal|primary|process_index|world_process_zero",
-    re.IGNORECASE,
-)
+from windtunnel.porting.subject import Subject, names_rank
 
 
 def saves(subject: Subject) -> Iterator[Finding]:
@@ -52,7 +46,7 @@ def _is_on_the_host(subject: Subject, call: ast.Call) -> bool:
     path = " ".join(ast.unparse(one) for one in call.args[1:])
     if "state_dict" not in given + made:
         return True  # results, data, a list of losses
-    return "cpu" in given or "cpu" in made or bool(_RANK.search(path) or _RANK.search(made))
+    return "cpu" in given or "cpu" in made or names_rank(path) or names_rank(made)
 
 
 def _by_one_rank(subject: Subject, call: ast.Call) -> bool:
@@ -64,4 +58,4 @@ def _by_one_rank(subject: Subject, call: ast.Call) -> bool:
             leaves = isinstance(statement, ast.If) and isinstance(statement.body[-1], ast.Return)
             if leaves and statement.lineno < call.lineno:
                 tests.append(statement.test)
-    return any(_RANK.search(ast.unparse(test)) for test in tests)
+    return any(names_rank(ast.unparse(test)) for test in tests)

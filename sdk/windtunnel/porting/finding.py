@@ -31,12 +31,15 @@ class Finding:
         kind: the diagnostic that says the same of a script that runs (`device_unused`, ...); empty: it has none.
         text: the remark; empty where the edits alone say it.
         edits: what settles it; none where that is not sure.
+        sure: whether it is so; else it depends on what the text does not tell, as the length of the data.
     """
 
     line: int
     kind: str
     text: str
     edits: tuple[Edit | Removal, ...] = ()
+    sure: bool = True
 
     def __str__(self) -> str:
-        return f"line {self.line}: {self.kind + ': ' if self.kind else ''}{self.text}"
+        words = ("" if self.sure else "note", self.kind, self.text)
+        return f"{self.line}: {': '.join(filter(None, words))}"

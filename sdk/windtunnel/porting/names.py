@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from windtunnel.porting.script import Script
+import ast
+
+from windtunnel.porting.script import Script, constant
 
 MODULES = {
     "torch": "torch",
@@ -55,4 +57,7 @@ class Names:
                 lines.append(f"import {dotted}" + (f" as {name}" if name != dotted else ""))
         if edited.joins_group("xla") and BACKEND not in edited.imported_modules:
             lines.append(f'import {BACKEND}  # registers the backend "xla"')
+        named = any(constant(node) == "xla" for node in edited.walk(ast.Constant))
+        if named and not lines and "torch_xla" not in edited.packages:
+            lines.append("import torch_xla")  # without it torch knows no device "xla"
         return lines

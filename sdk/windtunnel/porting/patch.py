@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import ast
 import difflib
-from collections.abc import Iterable
-from pathlib import Path
+from collections.abc import Iterable, Sequence
 
 from windtunnel.errors import SourceError
-from windtunnel.porting.finding import Edit, Removal
+from windtunnel.porting.finding import Edit, Finding, Removal
 from windtunnel.porting.names import Names
-from windtunnel.porting.reading import read
-from windtunnel.porting.script import Script
+from windtunnel.porting.script import Script, brings_torch
 
 _REPLACED = ("torch.cuda", "torch.amp")
 """Modules whose names the edits take out of use."""
 
 
-def diff(script: Script, version: str = "2.9", *, several: bool = True) -> str:
+def diff(script: Script, findings: Sequence[Finding], version: str = "2.9") -> str:
     """What is sure of the port, as `patch -p1` takes it; empty when there is nothing to change.
+
+    ``findings``: on the script, as `reading.read` gives them for this version of the framework.
 
     Raises:
         SourceError: the script is not in UTF-8, so that a diff on a terminal would not fit its bytes.
@@ -27,13 +27,13 @@ def diff(script: Script, version: str = "2.9", *, several: bool = True) -> str:
         raise SourceError(
             f"{script.path} is in {script.encoding}: --diff needs UTF-8. Convert it, and its first line."
         )
-    done = ported(script, version, several=several)
+    done = ported(script, findings, version)
     return "" if done.text == script.text else _unified(script, done)
 
 
-def ported(script: Script, version: str = "2.9", *, several: bool = True) -> Script:
+def ported(script: Script, findings: Sequence[Finding], version: str = "2.9") -> Script:
     """The script with all sure edits made, and their imports."""
-    edits = [edit for finding in read(script, version, several=several) for edit in finding.edits]
+    edits = [edit for finding in findings for edit in finding.edits]
     if not edits:
         return script
     edited = Script(script.path, apply(script, edits))
@@ -60,13 +60,9 @@ def _removal(script: Script, statement: ast.stmt, removed: set[ast.stmt]) -> Edi
         for field in ("body", "orelse", "finalbody")
         if statement in (body := getattr(script.parents[statement], field, None) or [])
     )
-    start, end = script.start(statement), script.end(statement)
-    first, last = script.lines[statement.lineno - 1], script.lines[statement.end_lineno or 0]
-    rest = script.text[end:last].strip()
-    alone = not script.text[first:start].strip() and (not rest or rest.startswith(b"#"))
-    if not alone or (removed.issuperset(block) and statement is block[0]):
-        return Edit(start, end, "pass")
-    return Edit(first, last, "")
+    if not script.is_alone(statement) or (removed.issuperset(block) and statement is block[0]):
+        return Edit(script.start(statement), script.end(statement), "pass")
+    return Edit(script.lines[statement.lineno - 1], script.lines[statement.end_lineno or 0], "")
 
 
 def _without_unused_imports(edited: Script) -> bytes:
@@ -85,36 +81,40 @@ def _without_unused_imports(edited: Script) -> bytes:
 def _with_imports(script: Script, edited: Script, version: str) -> bytes:
     """With imports of what the edits use, behind the last import of torch's, else behind the last import."""
     names = Names(script, version)
-    imports = [node for node in edited.tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
-    if not imports:
-        return edited.text
-    torch = [node for node in imports if _module(node).partition(".")[0] == "torch"]
-    place = edited.lines[(torch or imports)[-1].end_lineno or 0]
+    imports = edited.first_imports
+    torch = [node for node in imports if brings_torch(node)]
     lines = names.missing_imports(edited)
     edits = []
     if names.sampler() in edited.used_names() - edited.bound_names():
         data = [
-            node for node in torch if isinstance(node, ast.ImportFrom) and node.module == "torch.utils.data"
+            node.names[-1]
+            for node in torch
+            if isinstance(node, ast.ImportFrom) and node.module == "torch.utils.data"
         ]
-        if data:
-            end = edited.end(data[0].names[-1])
-            edits.append(Edit(end, end, ", DistributedSampler"))
-        else:
+        if not data:
             lines.insert(0, "from torch.utils.data import DistributedSampler")
+        elif data[0].name != "*":  # which brings it
+            edits.append(Edit(edited.end(data[0]), edited.end(data[0]), ", DistributedSampler"))
+    place = _place_of_imports(edited, (torch or imports)[-1:])
     edits.append(Edit(place, place, "".join(line + edited.newline for line in lines)))
     return apply(edited, edits)
 
 
-def _module(node: ast.Import | ast.ImportFrom) -> str:
-    return node.module or "" if isinstance(node, ast.ImportFrom) else node.names[0].name
+def _place_of_imports(edited: Script, last: list[ast.Import | ast.ImportFrom]) -> int:
+    """Behind the last import, or before its line, if more stands there; at the top, if there is none."""
+    if last:
+        line = last[0].end_lineno if edited.is_alone(last[0]) else last[0].lineno - 1
+        return edited.lines[line or 0]
+    documented = ast.get_docstring(edited.tree, clean=False) is not None
+    first = edited.tree.body[documented]
+    decorators: list[ast.expr] = getattr(first, "decorator_list", [])
+    return edited.lines[min([first.lineno, *(node.lineno for node in decorators)]) - 1]
 
 
 def _unified(script: Script, edited: Script) -> str:
-    path = script.path
-    if path.is_absolute() and path.is_relative_to(Path.cwd()):
-        path = path.relative_to(Path.cwd())
-    name = path.as_posix().lstrip("/")
-    before, after = (one.text.decode().splitlines(keepends=True) for one in (script, edited))
+    name = script.name.lstrip("/")
+    # Of bytes, as those of a string also end at a form feed.
+    before, after = ([*map(bytes.decode, one.text.splitlines(keepends=True))] for one in (script, edited))
     lines = difflib.unified_diff(before, after, f"a/{name}", f"b/{name}")
     return "".join(
         line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines

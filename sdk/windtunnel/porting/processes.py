@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from windtunnel.porting.finding import Edit, Finding
-from windtunnel.porting.script import Script, arguments, constant, keyword
+from windtunnel.porting.script import Script, arguments, brings_torch, constant, keyword
 from windtunnel.porting.subject import Subject
 
 
@@ -74,18 +74,20 @@ def _no_group(subject: Subject) -> Iterator[Finding]:
         return
     if not subject.cuda and (not subject.xla or subject.exchanges):
         return
-    imports = [node for node in script.tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
-    if imports:
+    imports = script.first_imports
+    edits: tuple[Edit, ...] = ()
+    if any(map(brings_torch, imports)) and script.is_alone(imports[-1]):
         torch = subject.names.module("torch")
         place = script.lines[imports[-1].end_lineno or 0]
         line = f'{script.newline}{torch}.distributed.init_process_group("xla"){script.newline}'
-        yield Finding(
-            imports[-1].lineno,
-            "",
-            "no process group: with torchrun each NeuronCore has a process, which joins with "
-            'torch.distributed.init_process_group("xla").',
-            (Edit(place, place, line),),
-        )
+        edits = (Edit(place, place, line),)
+    yield Finding(
+        imports[-1].lineno if imports else 1,
+        "",
+        "no process group: with torchrun each NeuronCore has a process, which joins with "
+        'torch.distributed.init_process_group("xla").',
+        edits,
+    )
 
 
 def _wrappers(subject: Subject) -> Iterator[Finding]:
@@ -121,6 +123,6 @@ def without(script: Script, call: ast.Call, given: ast.keyword) -> Edit:
     """Takes a keyword argument out, with its comma."""
     before = [end for end in map(script.end, arguments(call)) if end <= script.start(given)]
     if before:
-        return Edit(max(before), script.end(given), "")
+        return Edit(script.behind(max(before), script.start(given)), script.end(given), "")
     after = [one for one in call.keywords if script.start(one) > script.start(given)]
     return Edit(script.start(given), script.start(after[0]) if after else script.end(given), "")

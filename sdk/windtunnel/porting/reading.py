@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from windtunnel.porting import batches, device, files, logs, precision, processes, steps
+from windtunnel.porting import batches, device, files, logs, precision, processes, reads, steps
 from windtunnel.porting.finding import Finding
 from windtunnel.porting.script import Script
 from windtunnel.porting.subject import Subject
@@ -16,9 +16,10 @@ _TOPICS = (
     precision.mixed_precision,
     batches.ends_of_steps,
     batches.same_data,
+    batches.last_batches,
     steps.no_exchange,
     steps.early_clips,
-    steps.host_reads,
+    reads.host_reads,
     files.saves,
     logs.unheard,
 )
@@ -38,7 +39,7 @@ def read(script: Script, version: str = "2.9", *, several: bool = True) -> list[
 def of_its_imports(script: Script, *, packed: bool) -> list[str]:
     """Remarks on what it imports. ``packed``: its directory goes into the container too, not it alone."""
     notes = []
-    beside = sorted(name for name in script.packages if is_module(script.path.parent, name))
+    beside = own_modules(script)
     if beside and not packed:
         notes.append(
             f"imports {', '.join(beside)} from its own directory, which does not go into the container "
@@ -49,6 +50,13 @@ def of_its_imports(script: Script, *, packed: bool) -> list[str]:
             "imports nothing that uses a NeuronCore (torch_xla, ...): it would train on the instance's CPU."
         )
     return notes
+
+
+def own_modules(script: Script) -> list[str]:
+    """What it imports from its own directory. These are not read: whether a module lacks something, as an exchange of
+    gradients, only the whole program tells.
+    """
+    return sorted(name for name in script.packages if is_module(script.path.parent, name))
 
 
 def is_module(folder: Path, name: str) -> bool:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import ast
+import codecs
 import io
+import itertools
+import re
 import sys
 import tokenize
 from collections.abc import Iterator
@@ -36,10 +39,17 @@ class Script:
             raise SourceError(f"{path}: {error}. It cannot be imported.") from error
         self.parents = {child: node for node in ast.walk(self.tree) for child in ast.iter_child_nodes(node)}
 
+    @property
+    def name(self) -> str:
+        """Its path from here, where it lies below."""
+        below = self.path.is_absolute() and self.path.is_relative_to(Path.cwd())
+        return (self.path.relative_to(Path.cwd()) if below else self.path).as_posix()
+
     @cached_property
     def encoding(self) -> str:
         """As the script states it, else UTF-8."""
-        return tokenize.detect_encoding(io.BytesIO(self.source).readline)[0]
+        stated = tokenize.detect_encoding(io.BytesIO(self.source).readline)[0]
+        return stated.removesuffix("-sig")  # so that the mark at the start stays in the text
 
     @cached_property
     def text(self) -> bytes:
@@ -49,15 +59,22 @@ class Script:
     @cached_property
     def lines(self) -> list[int]:
         """Where each line starts, and where the text ends."""
-        starts = [0]
-        for line in self.text.split(b"\n"):
-            starts.append(starts[-1] + len(line) + 1)
-        return [min(start, len(self.text)) for start in starts]
+        ends = itertools.accumulate(map(len, self.text.splitlines(keepends=True)))
+        return [len(codecs.BOM_UTF8) if self.text.startswith(codecs.BOM_UTF8) else 0, *ends]
 
     @cached_property
     def newline(self) -> str:
         """What ends its lines."""
         return "\r\n" if b"\r\n" in self.text else "\n"
+
+    def before(self, node: Placed) -> str:
+        """What stands before it on its line."""
+        return self.text[self.lines[node.lineno - 1] : self.start(node)].decode()
+
+    def is_alone(self, statement: ast.stmt) -> bool:
+        """Whether it has its lines to itself, but for a comment."""
+        rest = self.text[self.end(statement) : self.lines[statement.end_lineno or 0]].strip()
+        return not self.before(statement).strip() and (not rest or rest.startswith(b"#"))
 
     def start(self, node: Placed) -> int:
         """Offset in `text` of a node's first byte."""
@@ -70,7 +87,12 @@ class Script:
 
     def end_of_arguments(self, call: ast.Call) -> int:
         """Offset behind a call's last argument."""
-        return max(map(self.end, arguments(call)))
+        return self.behind(max(map(self.end, arguments(call))), self.end(call) - 1)
+
+    def behind(self, end: int, limit: int) -> int:
+        """Offset behind the parentheses that are closed between an argument's end and what follows it."""
+        between = re.sub(rb"#.*", lambda comment: b" " * len(comment[0]), self.text[end:limit])
+        return end + between.rfind(b")") + 1
 
     def segment(self, node: ast.expr) -> str:
         """A node's own text."""
@@ -91,6 +113,17 @@ class Script:
                 for alias in node.names:
                     found[alias.asname or alias.name] = f"{node.module}.{alias.name}"
         return found
+
+    @cached_property
+    def first_imports(self) -> list[ast.Import | ast.ImportFrom]:
+        """The module's own imports that bring torch before anything is defined or looped over; else all of them."""
+        begun = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.For, ast.While, ast.With)
+        head = itertools.takewhile(lambda node: not isinstance(node, begun), self.tree.body)
+        first, every = (
+            [node for node in nodes if isinstance(node, ast.Import | ast.ImportFrom)]
+            for nodes in (head, self.tree.body)
+        )
+        return first if any(map(brings_torch, first)) else every
 
     @cached_property
     def imported_modules(self) -> set[str]:
@@ -174,6 +207,12 @@ class Script:
     def calls_any(self, *endings: str) -> bool:
         """Whether it calls something whose dotted name ends so."""
         return any(name == end or name.endswith(f".{end}") for _, name in self.calls for end in endings)
+
+
+def brings_torch(node: ast.Import | ast.ImportFrom) -> bool:
+    """Whether something of the package torch is imported."""
+    names = [node.module or ""] if isinstance(node, ast.ImportFrom) else [alias.name for alias in node.names]
+    return any(name.partition(".")[0] == "torch" for name in names)
 
 
 def arguments(call: ast.Call) -> list[ast.expr]:

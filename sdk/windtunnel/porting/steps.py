@@ -1,4 +1,4 @@
-"""The optimizer's step: gradients that no core exchanges, and values that are fetched in each step."""
+"""The optimizer's step: gradients that no core exchanges, or that are clipped too soon."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from collections.abc import Iterator
 from windtunnel.porting.finding import Edit, Finding
 from windtunnel.porting.script import Script
 from windtunnel.porting.subject import Subject, is_method
-
-_FETCHES = ("item", "tolist", "cpu", "numpy")
 
 
 def no_exchange(subject: Subject) -> Iterator[Finding]:
@@ -67,71 +65,3 @@ def is_optimizer_step(script: Script, call: ast.Call) -> bool:
         and ".lr_scheduler" not in script.dotted(node.value.func)
         for node in script.walk(ast.Assign)
     )
-
-
-def host_reads(subject: Subject) -> Iterator[Finding]:
-    """`loss.item()` in each step of a training loop."""
-    script = subject.script
-    if subject.managed or not (subject.cuda or subject.xla):
-        return
-    for loop in subject.training_loops:
-        if not _names_a_device(script.scopes(loop)[0]):
-            continue  # a reference on the host
-        computed = _computed(loop)
-        said: set[int] = set()
-        for node in _each_step(loop):
-            how = _fetch(node, computed)
-            if how and isinstance(node, ast.Call) and node.lineno not in said:
-                said.add(node.lineno)
-                yield Finding(
-                    node.lineno,
-                    "host_read",
-                    f"{script.segment(node)} in each step: the host waits for the device. Do it in "
-                    "xm.add_step_closure(fn, args=(tensor,)), or only every N steps; keep sums on the device.",
-                )
-
-
-def _names_a_device(function: ast.AST) -> bool:
-    """Whether a function, or the module, has anything to do with a device."""
-    return any(
-        isinstance(node, ast.Name | ast.Attribute | ast.arg)
-        and ast.unparse(node).rpartition(".")[2].lower()
-        in ("device", "mpdeviceloader", "cuda", "to", "autocast")
-        for node in ast.walk(function)
-    )
-
-
-def _fetch(node: ast.AST, computed: set[str]) -> bool:
-    """Whether a value that the loop computes is fetched here."""
-    if not isinstance(node, ast.Call):
-        return False
-    if isinstance(node.func, ast.Attribute) and node.func.attr in _FETCHES and not node.args:
-        owner: ast.AST = node.func.value
-    elif isinstance(node.func, ast.Name) and node.func.id == "float" and node.args:
-        owner = node.args[0]
-    else:
-        return False
-    while isinstance(owner, ast.Attribute | ast.Call | ast.Subscript):
-        owner = owner.func if isinstance(owner, ast.Call) else owner.value
-    return isinstance(owner, ast.Name) and owner.id in computed
-
-
-def _computed(loop: ast.For) -> set[str]:
-    """Names on whose values `.backward()` is called in the loop: device tensors for certain."""
-    found = set()
-    for node in ast.walk(loop):
-        if (
-            isinstance(node, ast.Call)
-            and is_method(node, "backward")
-            and isinstance(node.func, ast.Attribute)
-        ):
-            found |= {part.id for part in ast.walk(node.func.value) if isinstance(part, ast.Name)}
-    return found
-
-
-def _each_step(node: ast.AST) -> Iterator[ast.AST]:
-    """What runs in every pass: no branches, no functions that are only defined."""
-    for child in ast.iter_child_nodes(node):
-        if not isinstance(child, ast.If | ast.IfExp | ast.FunctionDef | ast.Lambda):
-            yield child
-            yield from _each_step(child)

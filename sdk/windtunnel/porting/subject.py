@@ -12,6 +12,10 @@ from windtunnel.porting.names import Names
 from windtunnel.porting.script import Script, arguments, constant
 
 _CUDA = re.compile(r"cuda(:|$)")
+_RANK = re.compile(
+    r"rank|master|main_process|is_main|is_root|ordinal|primary|process_index|world_process_zero",
+    re.IGNORECASE,
+)
 _MANAGED = {
     "accelerate",
     "lightning",
@@ -46,7 +50,8 @@ class Subject:
         if isinstance(node, ast.JoinedStr):
             return bool(node.values) and self.is_cuda_device(node.values[0])
         if isinstance(node, ast.IfExp):
-            return self.is_cuda_device(node.body) or self.is_cuda_device(node.orelse)
+            more = isinstance(node.test, ast.BoolOp)  # as `torch.cuda.is_available() and not args.cpu`
+            return not more and (self.is_cuda_device(node.body) or self.is_cuda_device(node.orelse))
         if isinstance(node, ast.BinOp):
             return self.is_cuda_device(node.left)
         if isinstance(node, ast.Call):
@@ -93,24 +98,31 @@ class Subject:
         return self.is_cuda_device(node) or constant(node) == "xla"
 
     @cached_property
-    def _named_devices(self) -> set[tuple[str, ast.AST]]:
-        """Names that hold a device, with the function or module in which they get it."""
-        return {
-            (target.id, self.script.scopes(node)[0])
+    def _named_devices(self) -> list[tuple[str, ast.stmt]]:
+        """Names that hold a device, with the statements that give it to them."""
+        return [
+            (target.id, node)
             for node in self.script.walk(ast.Assign)
             if isinstance(node, ast.Assign) and self._is_device(node.value)
             for target in node.targets
             if isinstance(target, ast.Name)
-        }
+        ]
 
     def device_at(self, place: ast.AST) -> str:
         """The device as an expression: the script's own name for it, if it has one there."""
-        names = sorted({name for name, _ in self._named_devices})
-        for scope in self.script.scopes(place):
-            for name in names:
-                if (name, scope) in self._named_devices or name in parameters(scope):
+        here, *_ = scopes = self.script.scopes(place)
+        line = getattr(place, "lineno", 0)
+        for scope in scopes:
+            for name, made in self._named_devices:
+                # Of the same block or one around it; a class's names are not those of its methods.
+                around = self.script.parents[made] in (scope, *self.script.above(place))
+                visible = around and self.script.scopes(made)[0] is scope and not self._of_a_class(made)
+                if name in parameters(scope) or (visible and (scope is not here or made.lineno < line)):
                     return name
         return self.names.device()
+
+    def _of_a_class(self, node: ast.stmt) -> bool:
+        return isinstance(self.script.parents[node], ast.ClassDef)
 
     # --- training ---
 
@@ -140,6 +152,20 @@ class Subject:
                     over_data = [loop for loop in loops if self.iterated(loop) is not None]
                     found += (over_data or loops)[:1]
         return list(dict.fromkeys(found))
+
+    @cached_property
+    def steps(self) -> list[ast.For | ast.FunctionDef]:
+        """What runs once a step or more: those loops, and functions called there that compute gradients."""
+        called = {
+            name.rpartition(".")[2]
+            for call, name in self.script.calls
+            if any(loop in self.training_loops for loop in self._loops_around(call))
+        }
+        computing = (
+            self.script.scopes(call)[0] for call, _ in self.script.calls if is_method(call, "backward")
+        )
+        functions = [one for one in computing if isinstance(one, ast.FunctionDef) and one.name in called]
+        return list(dict.fromkeys([*self.training_loops, *functions]))
 
     def _loops_around(self, node: ast.AST) -> list[ast.For]:
         """From the inside out, in the same function."""
@@ -230,6 +256,11 @@ def parameters(scope: ast.AST) -> list[str]:
     if not isinstance(scope, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
         return []
     return [one.arg for one in (*scope.args.posonlyargs, *scope.args.args, *scope.args.kwonlyargs)]
+
+
+def names_rank(text: str) -> bool:
+    """Whether an expression speaks of the rank of a process."""
+    return bool(_RANK.search(text))
 
 
 def is_method(call: ast.Call, name: str) -> bool:

@@ -91,22 +91,28 @@ def test_a_job_that_waits_says_so(jobs: FakeService, capsys: pytest.CaptureFixtu
 
 
 def test_check(jobs: FakeService, capsys: pytest.CaptureFixture[str]) -> None:
-    """Says what is fine, what to look at, and what was not checked."""
+    """Findings first, their number last and in the exit code; notes and --diff leave it 0."""
     Path("src/helper.py").write_text("")
     Path("src/train.py").write_text("import helper\nmodel.cuda()\n")
-    assert cli.main(["check", "src/train.py"]) == 0
+    assert cli.main(["check", "src/train.py"]) == 1
     out = capsys.readouterr().out
-    assert "imports helper from its own directory" in out
-    assert "imports nothing that uses a NeuronCore" in out
-    assert "line 2: device_unused: .cuda() does not exist on Trainium" in out
-    assert "Not checked" in out and "--diff prints the edits" in out
+    assert "note: imports helper from its own directory" in out
+    assert "note: imports nothing that uses a NeuronCore" in out
+    assert out.startswith("src/train.py:2: device_unused: .cuda() does not exist on Trainium")
+    assert (
+        "Not checked: what the script does when it runs, and what it imports from its directory (helper)."
+        in out
+    )
+    assert "ok" not in out
+    assert out.endswith("\n1 finding; with --diff, check prints the edits of 1.\n")
     assert cli.main(["check", "src/train.py", "--diff"]) == 0
     printed = capsys.readouterr()
     assert "-model.cuda()\n" in printed.out and printed.out.startswith("--- a/src/train.py\n")
     assert printed.err == ""
     Path("src/train.py").write_text("import torch_xla, helper\n")
     assert cli.main(["check", "train.py", "--source-dir", "src"]) == 0
-    assert "note:" not in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "note:" not in out and out.endswith("\nok: no findings.\n")
     Path("src/requirements.txt").write_text(
         "Transformers[torch] == 4.21.0\ntorch_xla==2.9\ntorch>2\nseaborn==1\n"
     )

@@ -187,14 +187,16 @@ def test_what_is_no_archive_stays_as_it_is(
     assert "is not unpacked" in capsys.readouterr().err
 
 
-def test_download_before_there_is_anything(
-    jobs: FakeService, project: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(("command", "what"), [("download", "output"), ("diagnostics", "counters")])
+def test_a_result_before_there_is_one(
+    jobs: FakeService, project: Path, capsys: pytest.CaptureFixture[str], command: str, what: str
 ) -> None:
-    """Says to wait, and makes no folder."""
+    """Says which command follows the job until it ends, and makes no folder."""
     jobs.script = RUNS
     assert cli.main(RUN.split()) == 0
-    assert cli.main(["download", "j"]) == 1
-    assert "has no output (InProgress): wait() for it first" in capsys.readouterr().err
+    assert cli.main([command, "j"]) == 1
+    said = f"has no {what} (InProgress): not before it ends. Follow it with `windtunnel logs -f j`"
+    assert said in capsys.readouterr().err
     assert not (project / "j").exists()
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from neuron_sim import names
 from windtunnel.errors import SourceError
-from windtunnel.porting.patch import diff, ported
+from windtunnel.porting import patch
 from windtunnel.porting.reading import read
 from windtunnel.porting.script import Script
 
@@ -24,9 +24,15 @@ def script(text: str) -> Script:
     return Script(Path("train.py"), text.encode())
 
 
+def diff(of: Script, version: str = "2.9") -> str:
+    """As `check --diff` prints it."""
+    return patch.diff(of, read(of, version), version)
+
+
 def changed(text: str) -> str:
     """The text as ported."""
-    return ported(script(text)).text.decode()
+    of = script(text)
+    return patch.ported(of, read(of)).text.decode()
 
 
 @pytest.mark.parametrize("name", BOTH)
@@ -81,12 +87,19 @@ def test_the_names_are_those_of_the_framework_version(name: str, version: str) -
         ("torch.cuda.manual_seed_all(1)", "xm.set_rng_state(1)"),
         ("x.cuda(); logging.basicConfig(level=20)",
          "x.to(torch_xla.device()); logging.basicConfig(level=20, force=True)"),
+        ("d = 'cuda' if torch.cuda.is_available() and not args.cpu else 'cpu'",
+         "d = \"xla\" if True and not args.cpu else 'cpu'"),
+        ("class A:\n    d = torch.device('cuda')\n    def f(x): return x.cuda()",
+         "class A:\n    d = torch_xla.device()\n    def f(x): return x.to(torch_xla.device())"),
+        ("x = x.cuda()\nif fast:\n    d = torch.device('cuda')\ny = x.cuda()",
+         "x = x.to(torch_xla.device())\nif fast:\n    d = torch_xla.device()\ny = x.to(torch_xla.device())"),
         ("é = 'é'; x = x.cuda()", "é = 'é'; x = x.to(torch_xla.device())"),
     ],
 )  # fmt: skip
 def test_single_edits(before: str, after: str) -> None:
     """Each as a user would write it; what is not sure stays."""
     lines = changed(f"import torch\n{before}\n").splitlines()
+    assert '"xla"' not in after or any(line.startswith("import torch_xla") for line in lines)
     assert [line for line in lines if not line.startswith("import ")] == after.splitlines()
 
 
@@ -141,8 +154,8 @@ def test_another_encoding_is_refused() -> None:
 
 
 def test_the_guide_shows_what_the_command_prints() -> None:
-    """The page's diffs, taken together, change the lines that `check --diff` changes, and no others."""
-    page = (ROOT / "docs/how_to/port_a_script.md").read_text()
+    """Its first part's diffs, taken together, change the lines that `check --diff` changes, and no others."""
+    page = (ROOT / "docs/how_to/port_a_script.md").read_text().partition("\n## ")[0]
     shown = "".join(re.findall(r"```diff\n(.*?)```", page, flags=re.DOTALL))
     printed = diff(Script(SCRIPTS / "single_gpu.py"))
 

@@ -1,0 +1,175 @@
+"""Values of the device that the host reads in each step of a training loop."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterable, Iterator
+
+from windtunnel.porting.finding import Finding
+from windtunnel.porting.script import Script, constant
+from windtunnel.porting.subject import Subject, is_method, names_rank
+
+_FETCHES = {"item", "tolist", "cpu", "numpy"}
+_NUMBERS = {"float", "int", "print", "math.isnan", "math.isinf", "math.isfinite", "math.exp"}
+"""Functions that need the value of a tensor."""
+_QUESTIONS = {"torch.isnan", "torch.isinf", "torch.isfinite"}
+_ON_THE_HOST = {"shape", "size", "dim", "ndim", "numel", "nelement", "stride", "dtype", "device"}
+"""What a tensor knows without a look at the device."""
+
+
+def host_reads(subject: Subject) -> Iterator[Finding]:
+    """`loss.item()` and its like, where they run in every step."""
+    script = subject.script
+    if subject.managed or not (subject.cuda or subject.xla):
+        return
+    said: set[int] = set()
+    for step in subject.steps:
+        if not _names_a_device(script.scopes(step)[0] if isinstance(step, ast.For) else step):
+            continue  # a reference on the host
+        tensors = _Tensors(script, step)
+        for node in _each_step(step.body):
+            read = _read(script, node)
+            if read is None or read[0].lineno in said or not tensors.gave(read[1]):
+                continue
+            said.add(read[0].lineno)
+            yield Finding(
+                read[0].lineno,
+                "host_read",
+                f"{script.segment(read[0])} in each step: the host waits for the device. Do it in "
+                "xm.add_step_closure(fn, args=(tensor,)), or only every N steps; keep sums on the device.",
+            )
+
+
+def _names_a_device(function: ast.AST) -> bool:
+    """Whether a function, or the module, has anything to do with a device."""
+    return any(
+        isinstance(node, ast.Name | ast.Attribute | ast.arg)
+        and ast.unparse(node).rpartition(".")[2].lower()
+        in ("device", "mpdeviceloader", "cuda", "to", "autocast")
+        for node in ast.walk(function)
+    )
+
+
+def _read(script: Script, node: ast.AST) -> tuple[ast.expr, ast.expr] | None:
+    """What reads a value here, if it is a tensor's, and of what."""
+    if isinstance(node, ast.FormattedValue):
+        return (node.value, node.value) if isinstance(node.value, ast.Name) else None
+    if isinstance(node, ast.If | ast.IfExp | ast.While | ast.Assert):
+        asked = node.test.operand if isinstance(node.test, ast.UnaryOp) else node.test
+        if isinstance(asked, ast.Call) and (is_method(asked, "any") or is_method(asked, "all")):
+            asked = asked.func.value if isinstance(asked.func, ast.Attribute) else asked
+        question = isinstance(asked, ast.Call) and script.dotted(asked.func) in _QUESTIONS
+        return (asked, asked.args[0]) if question and isinstance(asked, ast.Call) and asked.args else None
+    if not isinstance(node, ast.Call):
+        return None
+    if isinstance(node.func, ast.Attribute) and (
+        (node.func.attr in _FETCHES and not node.args)
+        or (node.func.attr == "to" and constant(next(iter(node.args), None)) == "cpu")
+    ):
+        return node, node.func.value
+    if script.dotted(node.func) in _NUMBERS and len(node.args) == 1:
+        return node, node.args[0]
+    return None
+
+
+class _Tensors:
+    """Names that surely hold tensors of the device in a step: `.backward()` is called on them, the model that is
+    trained returns them, or they are computed from such.
+    """
+
+    def __init__(self, script: Script, step: ast.For | ast.FunctionDef) -> None:
+        self._script = script
+        self._models = {
+            ast.unparse(call.func.value)
+            for call, _ in script.calls
+            if is_method(call, "parameters") and isinstance(call.func, ast.Attribute)
+        }
+        assigned = list(_assignments(step))
+        self._assigned = {name for name, _ in assigned}
+        self._fetched: dict[str, int] = {}  # the line from which on the name holds a value of the host
+        for name, value in assigned:
+            if any(_read(script, part) for part in ast.walk(value)):
+                self._fetched.setdefault(name, value.lineno)
+        self._names: set[str] = set()
+        for node in ast.walk(step):
+            if isinstance(node, ast.Call) and is_method(node, "backward"):
+                self._names |= (
+                    self._sources(node.func.value) if isinstance(node.func, ast.Attribute) else set()
+                )
+        while found := {name for name, value in assigned if self.gave(value)} - self._names:
+            self._names |= found
+
+    def gave(self, node: ast.expr) -> bool:
+        """Whether an expression is computed from one of them, and still on the device."""
+        return any(
+            name in (self._names | self._models) and node.lineno <= self._fetched.get(name, sys.maxsize)
+            for name in self._sources(node)
+        )
+
+    def _sources(self, node: ast.AST) -> set[str]:
+        """Names that an expression is computed from, as far as it is a tensor if they are."""
+        if isinstance(node, ast.Name | ast.Attribute) and ast.unparse(node) in self._assigned:
+            return {ast.unparse(node)}
+        parts: list[ast.AST] = []
+        if isinstance(node, ast.Attribute | ast.Subscript | ast.NamedExpr):
+            parts = [] if isinstance(node, ast.Attribute) and node.attr in _ON_THE_HOST else [node.value]
+        elif isinstance(node, ast.BinOp):
+            parts = [node.left, node.right]
+        elif isinstance(node, ast.UnaryOp):
+            parts = [node.operand]
+        elif isinstance(node, ast.Compare):
+            parts = [node.left, *node.comparators]
+        elif isinstance(node, ast.Call) and _read(self._script, node) is None:
+            called = ast.unparse(node.func)
+            if called in self._models:
+                return {called}
+            if self._script.dotted(node.func).startswith("torch.") or is_method(node, "scale"):
+                parts = [*node.args]
+            elif isinstance(node.func, ast.Attribute) and node.func.attr not in _ON_THE_HOST:
+                parts = [node.func.value]
+        return {name for part in parts for name in self._sources(part)}
+
+
+def _assignments(step: ast.AST) -> Iterator[tuple[str, ast.expr]]:
+    for node in ast.walk(step):
+        if isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign | ast.NamedExpr) and node.value:
+            for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+                for one in target.elts if isinstance(target, ast.Tuple | ast.List) else [target]:
+                    if isinstance(one, ast.Name | ast.Attribute):
+                        yield ast.unparse(one), node.value
+
+
+def _each_step(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
+    """What runs in every pass, on one rank at least; nothing that stands behind a `continue`."""
+    for node in nodes:
+        yield node
+        yield from _each_step(_always(node))
+        if isinstance(node, ast.For | ast.While):
+            continue  # whose `continue` is its own
+        if isinstance(node, ast.stmt) and any(isinstance(part, ast.Continue) for part in ast.walk(node)):
+            return
+
+
+def _always(node: ast.AST) -> Iterable[ast.AST]:
+    """What is executed of it whenever it is."""
+    if isinstance(node, ast.If) and names_rank(ast.unparse(node.test)) and not _varies(node.test):
+        return [node.test, *node.body]
+    if isinstance(node, ast.If | ast.IfExp):
+        return [node.test]
+    if isinstance(node, ast.BoolOp):
+        return node.values[:1]
+    if isinstance(node, ast.Try):
+        return [*node.body, *node.finalbody]
+    if isinstance(node, ast.For):
+        return [node.iter, *node.body]
+    if isinstance(node, ast.Match):
+        return [node.subject]
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
+        return []
+    return ast.iter_child_nodes(node)
+
+
+def _varies(test: ast.expr) -> bool:
+    """Whether a test of the rank asks for more, as for every tenth step."""
+    return any(isinstance(node, ast.BoolOp | ast.BinOp) for node in ast.walk(test))
