@@ -15,8 +15,17 @@ def test_the_mlp_of_the_tutorial_trains_with_its_own_relu_as_with_torchs(torchru
     assert said["losses"][-1] < 0.8 * said["losses"][0]
     assert (said["difference"], said["again"]) == (0.0, False)
     assert "says torch.float32 of [2, 3]" in said["wrong_shape"]
+    assert "a tensor is on cpu, another on the device" in said["on_the_cpu"]
     assert "NotSimulatedError: custom_op.load(multicore=True)" in said["multicore"]
     assert "nowhere.cpp is no file" in said["no_source"]
+    assert "compute_srcs and shape_srcs need a C++ source each" in said["no_shape"]
+    # Each by itself: a library that is refused is no reason to refuse another, or to end the process.
+    assert "NEURON_LIBRARY names nowhere, which the compute sources do not define" in said["no_kernel"]
+    assert (
+        "Only a single TORCH_LIBRARY can be used to register the namespace tutorial"
+        in said["of_the_same_name"]
+    )
+    assert "built anew after this process had loaded it" in said["built_anew"]
     found = [json.loads(line) for line in (tmp_path / "rank-0.jsonl").read_text().splitlines()]
     operators = {record["cause"]: record for record in found if record.get("finding") == "custom_operator"}
     number = next(n for n, text in enumerate(SCRIPT.read_text().splitlines(), 1) if "# line: forward" in text)

@@ -98,7 +98,10 @@ def test_it_accepts_soon_and_keeps_its_files_to_itself(server: Process, home: Pa
 
 
 def test_jobs_reach_it_by_a_socket_that_asks_for_signatures(tmp_path: Path) -> None:
-    """Also in a home with a long name, and where a killed server has left its socket; only the owner can enter."""
+    """Also in a home with a long name, and where a killed server has left its socket; only the owner can enter.
+
+    A job may know it by an earlier server's port.
+    """
     home = tmp_path / ("long" * 30)
     path = home / "api" / "socket"
     for _ in range(2):
@@ -110,6 +113,10 @@ def test_jobs_reach_it_by_a_socket_that_asks_for_signatures(tmp_path: Path) -> N
             client.connect(f"/proc/self/fd/{folder}/{path.name}")
             client.sendall(b"GET / HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n\r\n" % port)
             assert client.recv(100).startswith(b"HTTP/1.1 403 ")
+        with socket.socket(socket.AF_UNIX) as client:
+            client.connect(f"/proc/self/fd/{folder}/{path.name}")
+            client.sendall(b"GET /health HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n\r\n" % (port + 1))
+            assert client.recv(100).startswith(b"HTTP/1.1 200 ")
         os.close(folder)
         server.popen.kill()
         server.end()

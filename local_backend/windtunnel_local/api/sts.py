@@ -96,7 +96,8 @@ def keys_of_jobs(secret_access_key: str) -> JobKeys:
     tokens = SessionTokens(secret_access_key)
 
     def keys(job: Job, until: datetime) -> Mapping[str, str]:
-        role = job.request["RoleArn"].rpartition("/")[2]
+        # SageMaker's pattern takes a slash at the end, too; a session without a role would be the home's user.
+        role = job.request["RoleArn"].rstrip("/").rpartition("/")[2]
         made = tokens.issue(Caller(role, "SageMaker", job.identity), until)
         return {
             "AWS_ACCESS_KEY_ID": made.access_key_id,

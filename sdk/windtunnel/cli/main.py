@@ -13,6 +13,7 @@ import re
 import sys
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 from windtunnel._version import __version__
@@ -61,6 +62,8 @@ _PASSED_ON = {
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit code."""
     given = list(sys.argv[1:] if argv is None else argv)
+    if sys.stdout is None:  # `windtunnel ps >&-`: nobody wants to see it
+        sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115  for as long as the process runs
     if given and given[0] in _PASSED_ON:
         # Everything behind these words belongs to the backend's own command line, also --help.
         return _backend_command(given)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import gzip
 import tarfile
 import zlib
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from windtunnel.errors import ConfigurationError, JobNotFinished
@@ -40,30 +40,42 @@ def refuse_what_exists(*targets: Path) -> None:
 
 
 def fetch(service: TrainingService, bucket: str, targets: Mapping[str, Path]) -> None:
-    """Download the objects, by key, each into its file. A download that does not succeed leaves no file."""
+    """Download the objects, by key, each into its file. A download that does not succeed leaves no file.
+
+    Raises:
+        JobNotFinished: there is no such object (any more).
+        ConfigurationError: a file cannot be written.
+    """
     for key, target in targets.items():
-        target.parent.mkdir(parents=True, exist_ok=True)
         pending = target.with_name(f".{target.name}.part")
         try:
+            target.parent.mkdir(parents=True, exist_ok=True)
             with pending.open("wb") as out:
                 if not service.get_object(bucket, key, out):
                     raise JobNotFinished(f"s3://{bucket}/{key} does not exist (any more). Run the job again.")
             pending.replace(target)
+        except OSError as error:
+            raise ConfigurationError(
+                f"{target} cannot be written ({error}). Name another directory, or make room."
+            ) from error
         finally:
-            pending.unlink(missing_ok=True)
+            with suppress(OSError):
+                pending.unlink()
 
 
 def unpack(archive: Path, folder: Path) -> None:
     """Unpack into the folder and remove the archive; members that would leave the folder are refused.
 
     Raises:
-        JobNotFinished: it is damaged, or has such a member; the archive stays.
+        JobNotFinished: it is damaged, has such a member, or there is no room for it; the archive stays.
     """
     try:
         with tarfile.open(archive) as tar:
             _extract(tar, folder)
-    except (tarfile.TarError, EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise JobNotFinished(f"{archive} is not unpacked, and stays as it is: {error}.") from error
+    except (tarfile.TarError, EOFError, zlib.error, OSError) as error:
+        raise JobNotFinished(
+            f"{archive} is not unpacked, and stays as it is: {error}. {folder} may hold a part of it."
+        ) from error
     archive.unlink()
 
 

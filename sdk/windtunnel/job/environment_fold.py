@@ -56,6 +56,6 @@ def _is_environment(lines: Sequence[str]) -> bool:
     place = texts.index(_BETWEEN)
     try:
         environment = json.loads("\n".join(texts[1:place]))
-    except ValueError:
+    except (ValueError, RecursionError):  # nested a thousand deep: no toolkit's
         return False
     return isinstance(environment, dict) and all(map(_VARIABLE.fullmatch, texts[place + 1 :]))

@@ -3,6 +3,7 @@
 custom_operator.py FOLDER
 """
 
+import shutil
 import sys
 from pathlib import Path
 
@@ -53,6 +54,15 @@ NEURON_LIBRARY(tutorial, m) {
   m.def("relu_backward", &of_two, "pass_back");
   m.def("halve", &of_halves, "halve");
 }
+"""
+
+BROKEN = """
+#include <torch/torch.h>
+#include "torchneuron/register.h"
+
+torch::Tensor of_one(torch::Tensor in) { return torch::zeros(in.sizes(), torch::kFloat); }
+
+NEURON_LIBRARY(broken, m) { m.def("one", &of_one, "nowhere"); }
 """
 
 
@@ -109,20 +119,39 @@ def refusal(function, *given, **named):
 folder = Path(sys.argv[1])
 (folder / "relu.cpp").write_text(COMPUTE)
 (folder / "shape.cpp").write_text(SHAPE)
+(folder / "broken.cpp").write_text(BROKEN)
+(folder / "empty.cpp").touch()
+no_kernel = refusal(
+    custom_op.load,
+    name="broken",
+    compute_srcs=[str(folder / "empty.cpp")],
+    shape_srcs=[str(folder / "broken.cpp")],
+    build_directory=str(folder),
+)
 sources = {"compute_srcs": [str(folder / "relu.cpp")], "shape_srcs": [str(folder / "shape.cpp")]}
 custom_op.load(name="relu", build_directory=str(folder), **sources)
 custom_op.load_library(str(folder / "librelu.so"))
 built = (folder / "librelu.so").stat().st_mtime_ns
 custom_op.load(name="relu", build_directory=str(folder), **sources)
+again = (folder / "librelu.so").stat().st_mtime_ns != built
+shutil.copy(folder / "librelu.so", folder / "copy.so")
+of_the_same_name = refusal(custom_op.load_library, str(folder / "copy.so"))
+(folder / "copy.so").replace(folder / "librelu.so")
+built_anew = refusal(custom_op.load_library, str(folder / "librelu.so"))
 
 device = torch_xla.device()
 mine, torchs = train(Relu.apply, device), train(torch.relu, device)
 say(
-    again=(folder / "librelu.so").stat().st_mtime_ns != built,
+    again=again,
+    no_kernel=no_kernel,
+    of_the_same_name=of_the_same_name,
+    built_anew=built_anew,
     losses=mine[0],
     torchs=torchs[0],
     difference=max((a - b).abs().max().item() for a, b in zip(mine[1], torchs[1])),
     wrong_shape=refusal(torch.ops.tutorial.halve, torch.ones(2, 3, device=device), 2.0),
+    on_the_cpu=refusal(torch.ops.tutorial.relu_backward, torch.ones(2, 3), torch.ones(2, 3, device=device)),
     multicore=refusal(custom_op.load, name="relu", multicore=True, **sources),
+    no_shape=refusal(custom_op.load, name="relu", compute_srcs=[str(folder / "empty.cpp")], shape_srcs=[]),
     no_source=refusal(custom_op.load, name="relu", compute_srcs=["nowhere.cpp"], shape_srcs=[]),
 )

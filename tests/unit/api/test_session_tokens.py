@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from dataclasses import replace
 from datetime import datetime, timedelta, timezone
+from pathlib import Path
 
 import pytest
 from botocore.auth import S3SigV4Auth, S3SigV4QueryAuth, SigV4Auth
@@ -14,9 +16,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.api.test_signatures import ENDPOINT, KEY, SECRET, now, signable
+from tests.unit.service.samples import job
 from windtunnel_local.api.callers import Caller, SessionTokens, TemporaryCredentials
 from windtunnel_local.api.errors import AuthFailure
 from windtunnel_local.api.sigv4 import UNSIGNED, Verifier, parse
+from windtunnel_local.api.sts import keys_of_jobs
 
 CALLER = Caller("Trainer", "me@home")
 EMPTY = hashlib.sha256(b"").hexdigest()
@@ -142,3 +146,16 @@ def test_secrets_stay_out_of_what_is_printed() -> None:
     assert made.access_key_id in shown
     assert made.secret_access_key not in shown
     assert made.session_token not in shown
+
+
+@pytest.mark.parametrize(
+    "arn", ["arn:aws:iam::123456789012:role/x/Trainer", "arn:aws:iam::123456789012:role/Trainer/"]
+)
+def test_the_code_of_a_job_is_its_role(arn: str, tmp_path: Path) -> None:
+    """Also where the ARN ends as only SageMaker takes it: never the home's own user."""
+    running = job(tmp_path)
+    running = replace(running, request={**running.request, "RoleArn": arn})
+    keys = keys_of_jobs(SECRET)(running, now() + timedelta(seconds=900))
+    grant = SessionTokens(SECRET).read(keys["AWS_SESSION_TOKEN"])
+    assert grant is not None
+    assert grant.caller == Caller("Trainer", "SageMaker", running.identity)

@@ -91,8 +91,12 @@ class CompileCache:
         self._text = wish.flags
         for text in self._flags.warnings:
             log_lines.warning(log_lines.WRAPPER, text)
-        if self._flags.arithmetic:
-            self._once(f"{' '.join(self._flags.arithmetic)}: its effect on results is not simulated.")
+        # Of a cast that was asked to be simulated, `device.auto_cast` says what is done.
+        told = settings.simulate_auto_cast()
+        cast = ("--auto-cast", "--auto_cast")
+        ignored = [flag for flag in self._flags.arithmetic if not (told and flag.startswith(cast))]
+        if ignored:
+            self._once(f"{' '.join(ignored)}: its effect on results is not simulated.")
 
     def _announce(self, where: cache_location.Location) -> None:
         if self._announced == where.url:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
+import os
 import re
 import subprocess
 import tempfile
@@ -25,7 +26,7 @@ _SIGNATURE = re.compile(
 """Functions of the documented types, as `nm` shows them: AWS's developer guide, "Kernel Function"."""
 _DEFINE = "inline bool neuron_sim::define(torch::Library& library, const char* op, const std::string& kernel)"
 PROBLEM = "neuron_library_problem"
-"""A function of the built library: the compute functions that it names and does not have."""
+"""A function of the built library: why it cannot be registered."""
 
 
 def library(
@@ -44,8 +45,13 @@ def library(
     for source in sources:
         if not source.is_file():
             raise CustomOperatorError(f"custom_op.load: {source} is no file. Give paths of C++ sources.")
-    made_of = [*extra_cflags, torch.__version__, *(source.read_text() for source in sources)]
-    key = hashlib.sha256("\0".join(made_of).encode()).hexdigest()
+    if not (compute_srcs and shape_srcs):
+        raise CustomOperatorError("custom_op.load: compute_srcs and shape_srcs need a C++ source each.")
+    made_of = [
+        *map(os.fsencode, (*extra_cflags, torch.__version__)),
+        *(each.read_bytes() for each in sources),
+    ]
+    key = hashlib.sha256(b"\0".join(made_of)).hexdigest()
     folder.mkdir(parents=True, exist_ok=True)
     target, stamp = folder / f"lib{name}.so", folder / f".lib{name}.so.sha256"
     with stamp.with_suffix(".lock").open("w") as lock:
@@ -95,7 +101,17 @@ def _compile(source: Path, target: Path, extra: Sequence[str]) -> Path:
     torch_headers = Path(torch.__file__).parent / "include"
     folders = [_OURS, torch_headers, torch_headers / "torch" / "csrc" / "api" / "include"]
     abi = f"-D_GLIBCXX_USE_CXX11_ABI={int(torch.compiled_with_cxx11_abi())}"
-    options = ["-c", "-O1", "-fPIC", "-std=c++17", abi, *(f"-I{folder}" for folder in folders), *extra]
+    # Else a variable of an inline function is one for all libraries that a process loads.
+    options = [
+        "-c",
+        "-O1",
+        "-fPIC",
+        "-std=c++17",
+        "-fno-gnu-unique",
+        abi,
+        *(f"-I{folder}" for folder in folders),
+        *extra,
+    ]
     _run("g++", *options, str(source), "-o", str(target))
     return target
 

@@ -21,6 +21,8 @@ _MOST_OPERATORS = 10
 """AWS Neuron documentation, "Neuron Custom C++ Operators Developer Guide": functions of a library."""
 
 _libraries: list[torch.library.Library] = []
+_loaded: dict[Path, int] = {}
+"""Libraries that were opened, and the inode of each: a new build has another."""
 _calls: Counter[tuple[str, str]] = Counter()
 _note: Callable[[Finding], None]
 
@@ -57,18 +59,22 @@ def load(
 def load_library(path: str) -> None:
     """`custom_op.load_library`: load what `load` has built. Idempotent."""
     before = _defined()
+    place = Path(path).absolute()
     try:
-        problem = getattr(ctypes.CDLL(str(Path(path).absolute())), build.PROBLEM)
+        problem = getattr(ctypes.CDLL(str(place)), build.PROBLEM)
+        made = place.stat().st_ino
     except (OSError, AttributeError) as error:
         raise CustomOperatorError(
             f"custom_op.load_library: {path} cannot be loaded ({error}). Build it here, with custom_op.load."
         ) from error
-    problem.restype = ctypes.c_char_p
-    if missing := problem().decode().split():
+    if _loaded.setdefault(place, made) != made:
         raise CustomOperatorError(
-            f"{path}: NEURON_LIBRARY names {', '.join(missing)}, which the compute sources do not define with "
-            "torch::Tensor, torch::Scalar, double or int64_t as arguments."
+            f"{path} was built anew after this process had loaded it, and a process keeps what it has loaded. "
+            "Start the script, or the notebook's kernel, again."
         )
+    problem.restype = ctypes.c_char_p
+    if reason := problem().decode().strip():
+        raise CustomOperatorError(f"{path}: {reason}")
     names = sorted(_defined() - before)
     if len(names) > _MOST_OPERATORS:
         raise CustomOperatorError(
@@ -78,7 +84,7 @@ def load_library(path: str) -> None:
         namespace, _, operator = name.partition("::")
         library = torch.library.Library(namespace, "IMPL")
         operators = getattr(torch.ops, namespace)
-        library.impl(operator, getattr(operators, f"shape_of_{operator}"), "Meta")
+        library.impl(operator, _on_meta(getattr(operators, f"shape_of_{operator}")), "Meta")
         library.impl(operator, _on_device(name, getattr(operators, operator)), "XLA")
         _libraries.append(library)
 
@@ -87,12 +93,22 @@ def _defined() -> set[str]:
     return set(torch._C._dispatch_get_registrations_for_dispatch_key("CPU"))
 
 
+def _on_meta(shape: Any) -> Callable[..., torch.Tensor]:
+    # What a shape function makes lies on the CPU.
+    return lambda *given: shape(*given).to("meta")
+
+
 def _on_device(name: str, operator: Any) -> Callable[..., torch.Tensor]:
     def run(*given: Any) -> torch.Tensor:
         line = script_lines.calling_line()
         _calls[name, line] += 1
         with script_time.aside():
             tensors = [value for value in given if isinstance(value, torch.Tensor)]
+            if elsewhere := [str(tensor.device) for tensor in tensors if tensor.device.type != "xla"]:
+                raise CustomOperatorError(
+                    f"{name}: a tensor is on {elsewhere[0]}, another on the device. Move all there: "
+                    "tensor.to(torch_xla.device())."
+                )
             shape = operator(*(_as(value, lambda tensor: tensor.to("meta")) for value in given))
             on_host = iter(to_host(tensors))
             result = operator(*(_as(value, lambda _: next(on_host)) for value in given))

@@ -187,6 +187,20 @@ def test_what_is_no_archive_stays_as_it_is(
     assert "is not unpacked" in capsys.readouterr().err
 
 
+def test_a_place_that_cannot_be_written_is_named(
+    job: FakeService, project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Also where an archive came and its files do not fit: it stays, and who unpacked it knows that it is not whole."""
+    stored(job, "model.tar.gz")
+    (project / "file").touch()
+    assert cli.main(["download", "j", "file"]) == 2
+    assert "file/model.tar.gz cannot be written" in capsys.readouterr().err
+    (project / "d").mkdir()
+    (project / "d" / "model").touch()
+    assert cli.main(["download", "j", "d", "-x", "--overwrite"]) == 1
+    assert f"{project / 'd' / 'model'} may hold a part of it" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(("command", "what"), [("download", "output"), ("diagnostics", "counters")])
 def test_a_result_before_there_is_one(
     jobs: FakeService, project: Path, capsys: pytest.CaptureFixture[str], command: str, what: str

@@ -102,6 +102,17 @@ def test_a_job_is_a_line_on_a_narrow_terminal_too(
     assert any(jobs.failure in line for line in printed(capsys, "describe", "j"))
 
 
+def test_nobody_need_look(
+    jobs: FakeService, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`windtunnel ps >&-`: Python has no stdout then."""
+    start(jobs)
+    monkeypatch.setattr(sys, "stdout", None)
+    assert cli.main(["ps"]) == 0
+    sys.stdout.close()
+    assert capsys.readouterr().err == ""
+
+
 def test_logs_of_a_job_that_failed_before_it_printed(
     jobs: FakeService, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -44,7 +44,7 @@ def test_what_is_not_surely_the_toolkits_is_shown(index: int) -> None:
     """A log that ends within the message, or has a line in it that is not the toolkit's, is shown as it is."""
     log = LOG[: 4 + len(ENVIRONMENT)]
     assert shown(log[:index]) == log[:index]
-    for other in ("a script", '"a": "script",'):
+    for other in ("a script", '"a": "script",', '"a": ' + "[" * 100_000):
         changed = [*log[:index], other, *log[index + 1 :]]
         assert shown(changed) == changed
 

@@ -1,6 +1,7 @@
 // NEURON_LIBRARY(name, m) { m.def("op", &shape_function, "kernel_function"); }
 // AWS Neuron documentation, "Neuron Custom C++ Operators Developer Guide".
 #pragma once
+#include <memory>
 #include <string>
 #include <torch/library.h>
 #include <torch/types.h>
@@ -24,7 +25,10 @@ class Library {
   template <class ShapeFunction>
   Library& def(const char* op, ShapeFunction shape, const char* kernel) {
     library_.def((std::string("shape_of_") + op).c_str(), torch::dispatch(c10::DispatchKey::Meta, shape));
-    if (!define(library_, op, kernel)) problem() += std::string(kernel) + " ";
+    if (!define(library_, op, kernel))
+      problem() += std::string("NEURON_LIBRARY names ") + kernel +
+          ", which the compute sources do not define with torch::Tensor, torch::Scalar, double or int64_t as "
+          "arguments. ";
     return *this;
   }
 
@@ -32,12 +36,21 @@ class Library {
   torch::Library& library_;
 };
 
+// Null if torch refuses it: another library has the name, two operators do.
+inline std::unique_ptr<torch::Library> register_library(const char* name, void (*define_all)(Library&)) try {
+  auto library = std::make_unique<torch::Library>(torch::Library::DEF, name, std::nullopt, __FILE__, __LINE__);
+  Library defined(*library);
+  define_all(defined);
+  return library;
+} catch (const c10::Error& error) {
+  problem() += error.what_without_backtrace();
+  return nullptr;
+}
+
 }  // namespace neuron_sim
 
-#define NEURON_LIBRARY(ns, m)                               \
-  static void neuron_library_of_##ns(neuron_sim::Library&); \
-  TORCH_LIBRARY(ns, library) {                              \
-    neuron_sim::Library defined(library);                   \
-    neuron_library_of_##ns(defined);                        \
-  }                                                         \
+#define NEURON_LIBRARY(ns, m)                                    \
+  static void neuron_library_of_##ns(neuron_sim::Library&);      \
+  static const std::unique_ptr<torch::Library> registered_##ns = \
+      neuron_sim::register_library(#ns, &neuron_library_of_##ns); \
   void neuron_library_of_##ns(neuron_sim::Library& m)
