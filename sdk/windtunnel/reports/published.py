@@ -168,7 +168,7 @@ def _predicted(predicted: Predictions) -> Section:
     bare = without_tracing().trn1.iterations_per_second
     notes = (
         "From a rehearsal of the example with BERT base's dimensions (batch 8 a core, 256 in all, sequence 128) on "
-        "2 simulated cores; tests/benchmarks/published_job.py repeats it. None of these figures is in the "
+        "2 simulated cores; tests/benchmarks/rehearsal.py repeats it. None of these figures is in the "
         "calibration of the steps.",
         f"On trn1 the host decides: tracing a step in Python took {tracing * 1e3:.0f} ms of the processor of the "
         f"rehearsal ({HOST_CPU}), and the NeuronCore's work is modelled with "

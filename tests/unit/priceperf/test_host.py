@@ -64,3 +64,12 @@ def test_impossible_hosts_are_refused() -> None:
     for arguments in ((-1.0, 0.0), (1.0, 1.1), (math.nan, 0.0), (1.0, math.nan)):
         with pytest.raises(InvalidInput):
             HostWork(*arguments)
+
+
+@given(st.floats(1e-4, 1), st.floats(1e-3, 0.1), st.floats(0.2, 20))
+def test_a_slower_machine_gives_the_same_answer(trace: float, reference: float, slowness: float) -> None:
+    """What slows tracing slows the reference work too; without one the seconds count as they are."""
+    own = HostWork.measured(trace, 0.0, reference)
+    other = HostWork.measured(trace * slowness, 0.0, reference * slowness)
+    assert other.trace_s == pytest.approx(own.trace_s)
+    assert HostWork.measured(trace, 0.0, None).trace_s == trace

@@ -190,6 +190,7 @@ def test_two_hosts(tmp_path: Path) -> None:
         "work": None,
         "trace_seconds": None,
         "least_trace_seconds": None,
+        "reference_seconds": None,
         "steps_with_host_reads": 0,
     }
     ledger = found["graphs"]["ledger"]

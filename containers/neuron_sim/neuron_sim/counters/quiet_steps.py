@@ -29,11 +29,14 @@ class QuietSteps:
         self._steps = 0
         self._mine: list[Path] = []
 
-    def step_ended(self, let_finish: Callable[[], None], seconds: float) -> None:
-        """A training step has ended that took so long: meet, if the next one is to be timed undisturbed."""
+    def step_ended(self, let_finish: Callable[[], None], seconds: float) -> bool:
+        """A training step has ended that took so long: meet, if the next one is to be timed undisturbed.
+
+        Whether it will be.
+        """
         self._steps += 1
         if self._folder is None or not (self._steps in FIRST or self._steps % EVERY == 0):
-            return
+            return False
         let_finish()
         try:
             met = self._meet(self._folder, min(seconds, _LONGEST_WAIT_S))
@@ -41,6 +44,7 @@ class QuietSteps:
             met = False
         if not met:
             self._folder = None
+        return met
 
     def _meet(self, folder: Path, at_most_s: float) -> bool:
         folder.mkdir(exist_ok=True)

@@ -19,7 +19,7 @@ import torch
 
 from neuron_sim import settings
 from neuron_sim.compiler import cache
-from neuron_sim.counters import parameters, records, script_time
+from neuron_sim.counters import host_reference, parameters, records, script_time
 from neuron_sim.counters.graphs import Graph, GraphLog, forget_settings
 from neuron_sim.counters.quiet_steps import QuietSteps
 from neuron_sim.counters.records import CollectiveKind, Records
@@ -83,6 +83,7 @@ class Recorder:
         self._last_end = time.perf_counter()
         self._held = parameters.Held()
         self._trace_s = 0.0
+        self._reference_s: float | None = None
         me = settings.identity()
         self._quiet = QuietSteps(current.counters_dir, me.local_rank, me.local_world_size)
         script_time.clock.begin()
@@ -166,7 +167,8 @@ class Recorder:
         with script_time.aside():
             self._write_step(seconds)
             if self._trains:
-                self._quiet.step_ended(lambda: _XLAC._xla_wait_device_ops([]), seconds)
+                is_quiet = self._quiet.step_ended(lambda: _XLAC._xla_wait_device_ops([]), seconds)
+                self._reference_s = host_reference.seconds() if is_quiet else None
         self.has_trained = self._trains
         self._reset()
 
@@ -193,6 +195,8 @@ class Recorder:
                 "trace_seconds": round(max(0.0, self._trace_s - self._compile_s), 6),
             }
             self._trace_s = 0.0
+            if self._reference_s is not None:
+                record["reference_seconds"] = round(self._reference_s, 6)
             if self._accessed:
                 record["accessed"] = dict(Counter(self._accessed))
             self.write(record)

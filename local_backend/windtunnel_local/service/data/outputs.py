@@ -21,6 +21,9 @@ from windtunnel_local.service.ground.job import Job
 from windtunnel_local.service.ground.job_paths import JobPaths
 from windtunnel_local.service.ground.ports import ObjectStore
 from windtunnel_local.service.ground.uris import join_s3, parse_s3
+from windtunnel_local.service.request import requests
+
+_COMPRESSED = 6
 
 
 def require_output_bucket(job: Job, objects: ObjectStore) -> None:
@@ -78,7 +81,9 @@ def _store_archive(
     archive = folders.scratch / name
     uri = output_uri(job, "output", name)
     try:
-        write_archive(archive, entries, folders, check)
+        # Of a short rehearsal nobody needs the model: packing BERT base would take a tenth of it.
+        level = 0 if requests.is_short_rehearsal(job) else _COMPRESSED
+        write_archive(archive, entries, folders, check, level)
         with Watched(io.FileIO(archive), check) as file:
             objects.put(*parse_s3(uri), file)
     finally:
@@ -116,14 +121,16 @@ def store_event_files(job: Job, folders: JobPaths, objects: ObjectStore, check: 
                 objects.put(*parse_s3(uri), file)
 
 
-def write_archive(archive: Path, entries: Sequence[Entry], folders: JobPaths, check: Check) -> None:
+def write_archive(
+    archive: Path, entries: Sequence[Entry], folders: JobPaths, check: Check, level: int
+) -> None:
     """A tar.gz that depends on names, contents, holes and permissions only: no times, no owners.
 
     What is packed is the job's own, also if something of the job still runs and swaps folders for links.
     """
     with (
         archive.open("wb") as raw,
-        gzip.GzipFile("", "wb", compresslevel=6, fileobj=raw, mtime=0) as packed,
+        gzip.GzipFile("", "wb", compresslevel=level, fileobj=raw, mtime=0) as packed,
         tarfile.open(mode="w|", fileobj=packed, format=tarfile.PAX_FORMAT) as tar,
     ):
         for entry in entries:

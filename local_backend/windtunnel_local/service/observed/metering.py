@@ -259,8 +259,13 @@ def _total(steps: Sequence[Record], graphs: Mapping[str, Record], world_size: in
         work=working.total(steps, graphs),
         trace_seconds=sum(number(step, "trace_seconds") for step in traced) if traced else None,
         least_trace_seconds=_least_trace(traced),
+        reference_seconds=min((s for s in map(_reference, steps) if s > 0), default=None),
         steps_with_host_reads=sum(bool(step.get("accessed")) for step in steps),
     )
+
+
+def _reference(step: Record) -> float:
+    return number(step, "reference_seconds")
 
 
 def _least_trace(steps: Sequence[Record]) -> float | None:

@@ -70,6 +70,11 @@ def reaches_aws(job: Job, default: bool) -> bool:
     return (default if said is None else said == "1") and not job.request.get("EnableNetworkIsolation")
 
 
+def is_short_rehearsal(job: Job) -> bool:
+    """Whether the simulator ends passes over loaders early."""
+    return bool(job.request.get("Environment", {}).get("WINDTUNNEL_REHEARSE_STEPS"))
+
+
 def cache_uri(job: Job) -> str | None:
     """The S3 cache that the environment of a job names, or None: NEURON_CC_FLAGS come before the variable."""
     environment = job.request.get("Environment", {})

@@ -22,6 +22,12 @@ HOST_SPEED = Assumed(1.0, 0.65, 1.6)
 laptops and CI machines lie within this."""
 
 
+REFERENCE_S = 0.0107
+"""Seconds of the simulator's reference work (`neuron_sim.counters.host_reference`) on the host for which `HOST_SPEED`
+holds. Inferred, not measured: tracing BERT base's step takes 13.3 and 13.8 times the reference (two rehearsals, one
+beside other work), and took 143 ms where AWS's published job was rehearsed (`published.bert_rehearsal`)."""
+
+
 @dataclass(frozen=True)
 class HostWork:
     """What the script's process does for one step.
@@ -45,6 +51,14 @@ class HostWork:
             raise InvalidInput(
                 f"the part of the steps that read values lies between 0 and 1, not {self.reads}"
             )
+
+    @classmethod
+    def measured(cls, trace_s: float, reads: float, reference_s: float | None) -> HostWork:
+        """As a rehearsal measured it; on a slower or busier machine both times are longer, and their ratio stays.
+
+        ``reference_s``: of the reference work there; None: not measured, and the seconds count as they are.
+        """
+        return cls(trace_s if not reference_s else trace_s * REFERENCE_S / reference_s, reads)
 
     def not_hidden_s(self, device_s: float, slowness: float = HOST_SPEED.value) -> float:
         """Seconds that tracing adds to a device's ``device_s``. ``slowness``: see `HOST_SPEED`."""

@@ -64,6 +64,8 @@ class PublishedJob:
 TRN1 = PublishedJob("ml.trn1.32xlarge", 24.725, 6.64, 0.984, 6033, 41.47, 2)
 P4D = PublishedJob("ml.p4d.24xlarge", 37.69, 5.44, 0.984, 6553, 68.6, 1)
 
+PUBLISHED_ON = date(2022, 10, 10)
+"""When trn1 came, at the prices of the table."""
 REDUCED_ON = date(2025, 6, 1)
 
 

@@ -17,11 +17,12 @@ from ..instances import instance_type
 from ..model.fixed_costs import TOKENISE_S
 from ..model.precision import AUTO_CAST, FP32, TF32, Precision
 from ..money.billing import cost_usd
-from ..money.comparison import Estimate, estimate
+from ..money.comparison import Estimate, estimate, ratio_width
+from ..money.prices import PriceBook
 from ..workload.cluster import Cluster, Run
 from ..workload.full_scale import FullScale
 from ..workload.workload import Workload
-from .bert_jobs import GLOBAL_BATCH, P4D, SEQUENCE_LENGTH, TRAIN_SAMPLES, TRN1, PublishedJob
+from .bert_jobs import GLOBAL_BATCH, P4D, PUBLISHED_ON, SEQUENCE_LENGTH, TRAIN_SAMPLES, TRN1, PublishedJob
 from .bert_rehearsal import COUNTERS
 
 EVALUATION_SAMPLES = 400_000
@@ -103,6 +104,17 @@ class Predictions:
     def cost_ratio(self) -> float:
         """Modelled cost on trn1 beside p4d's, at the published prices."""
         return self.trn1.cost_usd / self.p4d.cost_usd
+
+    @property
+    def saving_interval(self) -> tuple[float, float]:
+        """Low and high end of 1 - `cost_ratio`."""
+        book = PriceBook()
+        costs = [
+            (item.estimate, item.estimate.cost(book.price(item.job.instance_type, PUBLISHED_ON)))
+            for item in (self.trn1, self.p4d)
+        ]
+        down, up = ratio_width(*costs)
+        return 1 - self.cost_ratio * math.exp(up), 1 - self.cost_ratio / math.exp(down)
 
     @property
     def published_cost_ratio(self) -> float:

@@ -1,6 +1,6 @@
 """What a rehearsal of AWS's published BERT base job counted: the keys of counters.json that the model reads.
 
-Made by ``tests/benchmarks/published_job.py --counters FILE`` on 2026-11-21: the example's script with BERT base's
+Made by ``tests/benchmarks/rehearsal.py --counters FILE`` on 2026-11-21: the example's script with BERT base's
 dimensions and a table of 30,522 tokens, batch 8, sequence 128, AdamW, on 2 simulated cores.
 """
 

@@ -294,7 +294,8 @@ def _with_shapes(work: StepWork, counted: Work, steps: float) -> StepWork:
 def _host(part: Steps) -> HostWork | None:
     if part.least_trace_seconds is None:
         return None
-    return HostWork(part.least_trace_seconds, min(1.0, part.steps_with_host_reads / part.steps))
+    reads = min(1.0, part.steps_with_host_reads / part.steps)
+    return HostWork.measured(part.least_trace_seconds, reads, part.reference_seconds)
 
 
 def _collective(kind: str, counted: Collectives, steps: float, world_size: int) -> Collective:

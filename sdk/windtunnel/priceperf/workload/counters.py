@@ -93,6 +93,7 @@ class Steps:
     work: Work | None = None
     trace_seconds: Shown[float | None] = None
     least_trace_seconds: float | None = None
+    reference_seconds: float | None = None
     steps_with_host_reads: float = 0.0
 
 
