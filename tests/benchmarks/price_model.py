@@ -30,7 +30,8 @@ from windtunnel.priceperf import (
 )
 from windtunnel.priceperf.model.collectives import Collective
 from windtunnel.priceperf.model.precision import AUTO_CAST
-from windtunnel.priceperf.money.comparison import chosen_clusters, cost_on
+from windtunnel.priceperf.money.comparison import chosen_clusters
+from windtunnel.priceperf.money.estimate import cost_on
 
 OFFERINGS = (*CATALOG, "trn1.32xlarge", "p4d.24xlarge")
 NODES = (1, 2, 4, 8, 16, 32, 64, 128, 512, 1000)
@@ -62,7 +63,7 @@ def matrix() -> tuple[int, int]:
         for count in NODES:
             for name, cluster in chosen_clusters(OFFERINGS, count):
                 try:
-                    batch = workload.batches([cluster], "global")[0]
+                    batch = workload.batch(cluster, "rehearsed", cluster.count)
                     precision = workload.precisions(cluster.instance, AUTO_CAST)[0]
                     item = estimate(workload, Run(cluster, batch, precision), SIZE, name)
                 except InvalidInput:

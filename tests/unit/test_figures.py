@@ -12,7 +12,9 @@ import pytest
 
 from windtunnel.cli import main as cli
 from windtunnel.priceperf.calibration.calibrations import CALIBRATIONS
-from windtunnel.priceperf.published.bert_jobs_predicted import predictions
+from windtunnel.priceperf.published.bert_jobs_predicted import JOB, predictions
+from windtunnel.priceperf.published.bert_rehearsal import COUNTERS
+from windtunnel.reports.job.report import report_for_counters
 
 FAMILIES = ("trn1", "a100")
 
@@ -41,6 +43,8 @@ def test_the_first_page_has_these(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["report", "--published"]) == 0
     printed = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
     assert [line for line in excerpt.splitlines() if line not in printed] == []
+    (table,) = re.findall(r"```\n( +batch \(each\).*?)\n```", page, flags=re.DOTALL)
+    assert table in str(report_for_counters(COUNTERS, JOB))
 
 
 def test_the_page_on_figures_has_these(capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from windtunnel.cli import output
 from windtunnel.cli.options import (
+    add_batch,
     add_sizes,
     add_user_calibration,
+    batch_of,
     day,
     full_scale_of,
     user_calibration_of,
@@ -37,21 +39,16 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "job", metavar="COUNTERS.json|JOB", nargs="?", help="counters of a rehearsed job, or its name"
     )
-    output.add_arguments(parser)
+    output.add_arguments(parser, full=True)
     parser.add_argument(
         "--instances",
         nargs="+",
         metavar="TYPE[=N]",
-        help="instance types, each with its number if it has its own (default: ml.trn1.32xlarge "
-        "ml.p4d.24xlarge); ml.trn1.32xlarge is priced as SageMaker training, trn1.32xlarge as EC2",
+        help="instance types, each with its number if it has its own (default: the job's, "
+        "ml.trn1.32xlarge, ml.p4d.24xlarge); ml.trn1.32xlarge is priced as SageMaker training, trn1.32xlarge as EC2",
     )
     parser.add_argument("--nodes", type=whole, metavar="N", help="instances of each type")
-    parser.add_argument(
-        "--batch",
-        choices=("global", "per-device"),
-        default="global",
-        help="the same global batch on all, or the same samples on each worker (default global)",
-    )
+    add_batch(parser)
     parser.add_argument("--scaling", choices=("strong", "weak"), help="also a table over 1 to 64 instances")
     parser.add_argument(
         "--on", "--prices-on", type=day, metavar="DATE", help="only prices in force on that day (2025-06-01)"
@@ -89,7 +86,7 @@ def run_compare(args: argparse.Namespace) -> int:
             [_instance(text) for text in args.instances] if args.instances else None,
             full_scale_of(args),
             instance_count=args.nodes,
-            batch=args.batch.replace("-", "_"),
+            batch=batch_of(args),
             on=args.on,
             scaling=args.scaling,
             user_calibration=user_calibration_of(args),

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from windtunnel.priceperf import FullScale
+    from windtunnel.priceperf import BatchRule, FullScale
     from windtunnel.rehearsal import Rehearsal
     from windtunnel.session.session import Session
     from windtunnel.user_calibration import CalibrationStore
@@ -61,6 +61,36 @@ def user_calibration_of(args: argparse.Namespace) -> CalibrationStore | None:
     return None if args.no_user_calibration else STORED
 
 
+def add_batch(parser: argparse.ArgumentParser) -> None:
+    """``--batch`` and ``--batch-per-device``: which batch each instance gets."""
+    batch = parser.add_mutually_exclusive_group()
+    batch.add_argument(
+        "--batch",
+        metavar="N|RULE",
+        default="rehearsed",
+        help="the global batch on each instance, or a rule: rehearsed (default: NeuronCores keep the job's samples, "
+        "GPUs share its global batch), global (all have it), per-device (all workers have as many samples)",
+    )
+    batch.add_argument("--batch-per-device", type=count, metavar="N", help="samples of a step on each worker")
+
+
+def batch_of(args: argparse.Namespace) -> BatchRule:
+    """What they stand for.
+
+    Raises:
+        InvalidInput: neither a rule nor a number.
+    """
+    from windtunnel.priceperf import PerDevice
+    from windtunnel.priceperf.workload.cluster import checked_rule
+
+    if args.batch_per_device is not None:
+        return PerDevice(args.batch_per_device)
+    try:
+        return checked_rule(whole(args.batch))
+    except argparse.ArgumentTypeError:
+        return checked_rule(args.batch.replace("-", "_"))
+
+
 def add_sizes(parser: argparse.ArgumentParser) -> None:
     """Add the sizes of the real job."""
     size = parser.add_argument_group("the real job behind the rehearsed sample")
@@ -68,6 +98,9 @@ def add_sizes(parser: argparse.ArgumentParser) -> None:
     size.add_argument("--epochs", type=whole, metavar="E", help="epochs (default 1)")
     size.add_argument(
         "--evaluation-samples", type=whole, metavar="N", help="evaluated after each epoch (default 0)"
+    )
+    size.add_argument(
+        "--evaluation-not-split", action="store_true", help="each worker evaluates all of them (no sampler)"
     )
     size.add_argument("--dataset-gib", type=float, metavar="GIB", help="what each instance downloads")
     size.add_argument("--preparation-seconds", type=float, metavar="S", help="tokenising and the like")
@@ -94,6 +127,7 @@ def full_scale_of(args: argparse.Namespace) -> FullScale | None:
     given = {
         "epochs": args.epochs,
         "evaluation_samples": args.evaluation_samples,
+        "evaluation_split": False if args.evaluation_not_split else None,
         "dataset_gib": args.dataset_gib,
         "preparation_s": args.preparation_seconds,
         "tokenised_samples": args.tokenised_samples,

@@ -39,12 +39,14 @@ class Status(str):
         return _COLOURS.get(self.partition(" ")[0], "cyan")
 
 
-def add_arguments(parser: Any, *, charts: bool = True) -> None:
-    """``--json``, ``--html`` and, for reports with charts, ``--png``."""
+def add_arguments(parser: Any, *, charts: bool = True, full: bool = False) -> None:
+    """``--json``, ``--html``; for reports with charts ``--png``, for those with a first screen ``--full``."""
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument(
         "--html", type=Path, metavar="FILE", help="write one HTML file that loads nothing, charts inside"
     )
+    if full:
+        parser.add_argument("--full", action="store_true", help="all of it, not the answer alone")
     if charts:
         parser.add_argument(
             "--png", type=Path, metavar="FILE", help="write the charts (needs the extra `plot`)"
@@ -78,7 +80,14 @@ def show(report: Report, args: argparse.Namespace) -> int:
     elif all(path is None for path, _ in files):
         from rich.console import Console
 
-        Console(highlight=False).print(report)
+        from windtunnel.rendering.report import TEXT_WIDTH
+        from windtunnel.rendering.text import renderables
+
+        parts = renderables(report.document(), full=getattr(args, "full", False))
+        console = Console(highlight=False)
+        if not console.is_terminal:
+            console.width = max(console.width, TEXT_WIDTH)  # of a file or a pipe; rich would take 80
+        console.print(*parts, sep="\n")
     return 0
 
 

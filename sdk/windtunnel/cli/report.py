@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from windtunnel.cli import output
 from windtunnel.cli.options import (
+    add_batch,
     add_place,
     add_rehearsal,
     add_sizes,
     add_user_calibration,
+    batch_of,
     day,
     full_scale_of,
     rehearsal_of,
@@ -43,7 +45,7 @@ def add_parser(commands: Any) -> None:
     report.add_argument(
         "--inference", action="store_true", help="AWS's inference table, recomputed (= windtunnel inference)"
     )
-    output.add_arguments(report)
+    output.add_arguments(report, full=True)
     report.add_argument(
         "--instances",
         nargs="+",
@@ -56,6 +58,7 @@ def add_parser(commands: Any) -> None:
         metavar="DATE",
         help="price everything modelled at that day's prices (default: each day on which one changed)",
     )
+    add_batch(report)
     add_user_calibration(report)
     add_sizes(report)
     report.set_defaults(func=run_report)
@@ -92,6 +95,7 @@ def run_report(args: argparse.Namespace) -> int:
                 _job(args),
                 full_scale,
                 instances=args.instances or None,
+                batch=batch_of(args),
                 prices_on=args.prices_on,
                 rehearsal=None if args.rehearsal is None else rehearsal_of(args.rehearsal),
                 user_calibration=user_calibration_of(args),

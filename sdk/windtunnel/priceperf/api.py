@@ -21,6 +21,7 @@ from .model.intervals import RangeCheck
 from .model.precision import AUTO_CAST, BF16_AUTOCAST, FP32, TF32, Precision
 from .model.step_time import StepTime
 from .model.training_settings import Training
+from .money.answer import Answer, answers, by_offering
 from .money.billing import (
     billable_seconds,
     cost_per_million,
@@ -28,16 +29,18 @@ from .money.billing import (
     instance_seconds,
     spot_savings_percent,
 )
-from .money.comparison import Comparison, Cost, Estimate, Verdict, compare, estimate
+from .money.comparison import Comparison, compare
 from .money.decision import BreakEven, Decision, decisions
+from .money.estimate import Cost, Estimate, estimate
 from .money.finished_job import Flight, FlightCheck, check_flight, evidence_of
 from .money.offerings import OFFERINGS, Claim, Discount, Offering
 from .money.prices import Price, PriceBook
 from .money.scaling import Scaling, ScalingRow, scaling
 from .money.sensitivity import SensitivityRow, sensitivity
+from .money.verdict import Verdict
 from .published.bert_jobs import PublishedComparison, published_comparison
 from .published.inference import InferenceCost, InferenceTable, PublishedInference, published_inference
-from .workload.cluster import BATCH_RULES, BatchRule, Cluster, Run
+from .workload.cluster import BATCH_RULES, BatchRule, Cluster, PerDevice, Run
 from .workload.full_scale import FullScale
 from .workload.workload import CountedWorkload, DescribedWorkload, Workload
 
@@ -52,6 +55,7 @@ __all__ = [
     "NEURON_TYPES",
     "OFFERINGS",
     "TF32",
+    "Answer",
     "Architecture",
     "BatchRule",
     "BreakEven",
@@ -80,6 +84,7 @@ __all__ = [
     "InvalidInput",
     "NotCalibrated",
     "Offering",
+    "PerDevice",
     "Precision",
     "Price",
     "PriceBook",
@@ -98,7 +103,9 @@ __all__ = [
     "UnknownInstance",
     "Verdict",
     "Workload",
+    "answers",
     "billable_seconds",
+    "by_offering",
     "calibration_of",
     "check_flight",
     "compare",

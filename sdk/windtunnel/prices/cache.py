@@ -18,7 +18,7 @@ from windtunnel import settings
 from windtunnel.atomic_file import replace_whole
 from windtunnel.errors import ConfigurationError
 from windtunnel.priceperf import CATALOG, OFFERINGS, PriceBook, PricePerfError
-from windtunnel.priceperf.money.offerings import offering_of
+from windtunnel.priceperf.money.offerings import TRAINING_ON_DEMAND, offering_of
 from windtunnel.prices.aws_price_list import ListedPrice, NotListed, fetch, pricing_client
 
 SCHEMA = "windtunnel.prices/1"
@@ -61,12 +61,14 @@ def load(home: Path | None = None, *, today: date | None = None) -> LoadedPrices
     except ConfigurationError as error:
         return LoadedPrices(built_in, None, (f"{error} Until then the built-in prices serve.",))
     if not listed:
-        newest = max(price.effective_from for price in built_in.prices)
+        newest = max(
+            price.effective_from for price in built_in.prices if price.offering == TRAINING_ON_DEMAND
+        )
         return LoadedPrices(
             built_in,
             None,
             (
-                f"Prices: the built-in book, whose newest entry is of {newest}; nothing was fetched from AWS "
+                f"Prices: the built-in book, whose newest on-demand entry is of {newest}; nothing was fetched from AWS "
                 "(windtunnel prices refresh).",
             ),
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import textwrap
 from datetime import datetime
 
 _UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
@@ -11,6 +12,8 @@ MODELLED_DIGITS = 2
 """Significant digits of a modelled figure: its error is ten percent and more."""
 
 HOURS_FROM_S = 10_000
+NOTE_WIDTH = 94
+"""Columns that a note, or a line of a headline, has in a terminal of 100."""
 
 
 def significant(value: float, digits: int = MODELLED_DIGITS) -> str:
@@ -72,6 +75,16 @@ def difference(saving: float) -> str:
 def signed_percent(share: float) -> str:
     """A saving: 0.347 -> '+35 %', -0.2 -> '-20 %'; '<-999 %' where the number says nothing more."""
     return "<-999 %" if share < -9.99 else f"{round(share * 100):+,} %"
+
+
+def shortened(text: str, lines: int, width: int = NOTE_WIDTH) -> str:
+    """The text as it is, or cut to so many lines of that width, as a terminal of 100 columns shows a note."""
+    return " ".join(textwrap.wrap(text, width, max_lines=lines, placeholder=" ...", break_on_hyphens=False))
+
+
+def lines_of(text: str, width: int = NOTE_WIDTH) -> int:
+    """How many lines of that width it takes."""
+    return len(textwrap.wrap(text, width, break_on_hyphens=False))
 
 
 def quantity(value: float, unit: str) -> str:

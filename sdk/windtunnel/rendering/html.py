@@ -36,6 +36,7 @@ STYLE = """
 .wt tr.detail th{padding-left:1.2em}
 .wt tr.total>*,.wt tr.group>*{font-weight:600}
 .wt tr.group>*{padding-top:.7em}
+.wt .first li:first-child{font-weight:600}
 .wt ul{margin:.5em 0 0;padding-left:1.2em}.wt li{margin:.15em 0;overflow-wrap:anywhere}
 """
 STYLE += f".wt .head{{border-color:{HEADLINE}}}.wt .tag{{color:{TAG_INK}}}\n"
@@ -79,7 +80,7 @@ def section_html(section: Section, heading: str) -> str:
     """One section below a heading of that level."""
     subtitle = f'<span class="sub">{escape(section.subtitle)}</span>' if section.subtitle else ""
     parts = [
-        f'<section class="{section.kind}">'
+        f'<section class="{section.kind}{" first" if section.first else ""}">'
         f'<{heading} class="name"><span class="tag">{escape(section.title)}</span> {subtitle}</{heading}>'
     ]
     if section.rows:

@@ -82,11 +82,11 @@ class Report:
         """`to_dict` as indented JSON."""
         return json.dumps(self.to_dict(), indent=2, ensure_ascii=False)
 
-    def to_text(self, width: int = TEXT_WIDTH) -> str:
-        """The report as plain text of at most ``width`` columns."""
+    def to_text(self, width: int = TEXT_WIDTH, *, full: bool = False) -> str:
+        """The report as plain text of at most ``width`` columns: its first screen, or ``full``."""
         from windtunnel.rendering.text import as_text
 
-        return as_text(self.document(), width)
+        return as_text(self.document(), width, full=full)
 
     def __str__(self) -> str:
         """What ``print`` shows."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
@@ -18,20 +19,23 @@ _SEVERITIES = {"error": "bold red", "warning": "bold yellow"}
 """How a note begins that has one."""
 
 
-def renderables(document: Document) -> Iterator[RenderableType]:
-    """The parts of the report, in order."""
+def renderables(document: Document, *, full: bool = False) -> Iterator[RenderableType]:
+    """The parts of the report, in order; where it has a first screen, that alone unless ``full``."""
+    document = replace(document, more="") if full else document.first_screen
     body: list[RenderableType] = [Text(document.subtitle, style="dim")] if document.subtitle else []
     body += [Text(line, style="bold") for line in document.headline]
     yield Panel(Group(*body), title=Text(document.title), title_align="left", padding=(0, 1))
     for section in document.sections:
         yield Padding(_section(section), (1, 1, 0, 1))
+    if document.more:
+        yield Padding(Text(document.more, style="dim"), (0, 1))
 
 
-def as_text(document: Document, width: int = 100) -> str:
-    """The report as plain text of at most ``width`` columns."""
+def as_text(document: Document, width: int = 100, *, full: bool = False) -> str:
+    """The report as plain text of at most ``width`` columns; see `renderables`."""
     console = Console(width=width, no_color=True, force_terminal=False, highlight=False)
     with console.capture() as capture:
-        console.print(*renderables(document), sep="\n")
+        console.print(*renderables(document, full=full), sep="\n")
     return "\n".join(line.rstrip() for line in capture.get().splitlines()) + "\n"
 
 
@@ -42,7 +46,7 @@ def _section(section: Section) -> RenderableType:
     parts: list[RenderableType] = [title]
     if section.rows:
         parts.append(_table(section))
-    parts += [_note(note) for note in section.notes]
+    parts += [_note(note, bold=section.first and not index) for index, note in enumerate(section.notes)]
     return Group(*parts)
 
 
@@ -67,11 +71,11 @@ def _cells(row: Row, width: int) -> list[Text]:
     ]
 
 
-def _note(note: str) -> RenderableType:
+def _note(note: str, *, bold: bool) -> RenderableType:
     grid = Table.grid(padding=(0, 1, 0, 0))
     grid.add_column(width=1)
     grid.add_column()
-    text, word = Text(note), note.partition(":")[0]
+    text, word = Text(note, style="bold" if bold else ""), note.partition(":")[0]
     text.stylize(_SEVERITIES.get(word, ""), 0, len(word))
     grid.add_row("·", text)
     return grid

@@ -36,8 +36,7 @@ def report_for_job(
         job: anything with ``describe()`` and ``counters()``.
         full_scale: the real job behind the rehearsed sample; None: exactly what was rehearsed.
         instances: what to model; default: the job's own instance, ml.trn1.32xlarge, ml.p4d.24xlarge.
-        batch: which batch each instance gets (`windtunnel.priceperf.BatchRule`); ``"rehearsed"``: Neuron
-            instances keep the samples a core, GPUs get the global batch of the largest of them.
+        batch: which batch each instance gets (`windtunnel.priceperf.BatchRule`), or the global batch as a number.
         prices: another price book than the built-in one with what `windtunnel prices refresh` has fetched.
         prices_on: the day at whose prices everything modelled is priced; None: at each day on which a price
             changed. A bill of AWS keeps the prices of the day on which the job ran.

@@ -8,14 +8,13 @@ from datetime import date
 from typing import Any
 
 from windtunnel.priceperf import Price, PriceUnknown
-from windtunnel.priceperf.money.offerings import CLAIMS, EC2_ON_DEMAND, TRAINING_ON_DEMAND
+from windtunnel.priceperf.money.offerings import CLAIMS
 from windtunnel.prices.cache import LoadedPrices, Refreshed, load
 from windtunnel.rendering import format as fmt
 from windtunnel.rendering.document import Document, Row, Section
 from windtunnel.rendering.report import Report
 
 SCHEMA = "windtunnel.prices/1"
-_SHORT: dict[str, str] = {TRAINING_ON_DEMAND: "SageMaker", EC2_ON_DEMAND: "EC2"}
 _NEAREST = "Each the nearest earlier entry of its region: a later change may be unknown to the book."
 _MEANINGS = {
     "published": "AWS printed it",
@@ -39,30 +38,31 @@ class PricesReport(Report):
         sources = {
             source: index for index, source in enumerate(dict.fromkeys(p.source for p in self.prices), 1)
         }
-        rows = tuple(
-            Row(
-                price.instance_type,
-                (
-                    fmt.price(price.usd_per_hour),
-                    price.region,
-                    _SHORT.get(price.offering, price.offering),
-                    str(price.effective_from),
-                    f"{price.status} {sources[price.source]}",
-                ),
-            )
-            for price in self.prices
-        )
+        rows: list[Row] = []
+        for offering in dict.fromkeys(price.offering for price in self.prices):
+            rows.append(Row(offering, (), "group"))
+            rows += [
+                Row(
+                    price.instance_type,
+                    (
+                        fmt.price(price.usd_per_hour),
+                        price.region,
+                        str(price.effective_from),
+                        f"{price.status} {sources[price.source]}",
+                    ),
+                )
+                for price in self.prices
+                if price.offering == offering
+            ]
         statuses = dict.fromkeys(price.status for price in self.prices)
-        offerings = {price.offering for price in self.prices}
         table = Section(
             "Prices",
             "published",
             "US dollars an hour; the number behind the status is that of its source",
-            ("price", "region", "offering", "since", "status"),
-            rows,
+            ("price", "region", "since", "status"),
+            tuple(rows),
             (
                 *((_NEAREST,) if self.on else ()),
-                *(f"{short}: {name}." for name, short in _SHORT.items() if name in offerings),
                 *(f"{status}: {_MEANINGS[status]}." for status in statuses),
             ),
             label_header="instance",

@@ -16,6 +16,7 @@ from windtunnel.priceperf import (
     DescribedWorkload,
     FullScale,
     InvalidInput,
+    PerDevice,
     Run,
     Workload,
     compare,
@@ -184,14 +185,20 @@ def test_settings_of_gpus_are_theirs_alone() -> None:
 
 
 def test_batch_rules() -> None:
-    """Global: the same for all. Per device: the same a worker. Accumulation: the largest."""
+    """As described: each cluster accumulates its own, or all have the global batch; or so many, as stated."""
     job = llama(global_batch=None, gradient_accumulation=4)
-    assert [e.global_batch for e in compare(job, PAIR, SIZE).estimates] == [16, 16]
+    assert [e.global_batch for e in compare(job, PAIR, SIZE).estimates] == [16, 4]
     assert [e.global_batch for e in compare(job, PAIR, SIZE, batch="per_device").estimates] == [16, 4]
     assert compare(job, [(PAIR[0], 8)], SIZE).estimates[0].global_batch == 128
     wide = llama(global_batch=None, on_gpu={"tensor_parallel": 1, "zero": "full"})
-    assert [e.global_batch for e in compare(wide, PAIR, SIZE).estimates] == [8, 8]
-    with pytest.raises(InvalidInput, match="batch must be one of global, per_device"):
+    assert [e.global_batch for e in compare(wide, PAIR, SIZE).estimates] == [4, 8]
+    assert [e.global_batch for e in compare(wide, PAIR, SIZE, batch=256).estimates] == [256, 256]
+    assert [e.global_batch for e in compare(wide, PAIR, SIZE, batch=PerDevice(3)).estimates] == [12, 24]
+    with pytest.raises(InvalidInput, match="global batch is not described"):
+        compare(wide, PAIR, SIZE, batch="global")
+    with pytest.raises(InvalidInput, match="gradient_accumulation"):
+        compare(llama(), PAIR, SIZE, batch="per_device")
+    with pytest.raises(InvalidInput, match="batch must be one of rehearsed, global, per_device"):
         compare(job, PAIR, SIZE, batch="local")  # type: ignore[arg-type]
 
 

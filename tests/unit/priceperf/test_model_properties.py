@@ -104,7 +104,7 @@ def whole(workload: Workload, count: int) -> int:
 def modelled(workload: Workload, name: str, count: int, batch: float | None = None) -> Estimate:
     """The job on so many instances, with the workload's own batch where none is given."""
     cluster = Cluster(CATALOG[name], count)
-    size = workload.batches([cluster], "global")[0] if batch is None else batch
+    size = workload.batch(cluster, "rehearsed", cluster.count) if batch is None else batch
     precision = workload.precisions(cluster.instance, AUTO_CAST)[0]
     return estimate(workload, Run(cluster, size, precision), SIZE)
 
@@ -325,7 +325,7 @@ def test_what_all_prepare_alike_does_not_blur_the_answer() -> None:
         apart_low = 1 - wide.challenger_cost.high_usd / wide.baseline_cost.low_usd
         assert wide.saving_interval[0] > apart_low
     for item in unsure.estimates:
-        known = item.prepared_in(100.0)
+        known = item.taking("preparation", 100.0)
         assert (known.preparation.low_s, known.preparation.high_s) == (100.0, 100.0)
         rest = item.billable_s - item.preparation.seconds
         assert known.billable_s == pytest.approx(rest + 100.0, abs=1.0)

@@ -140,7 +140,7 @@ def test_a_file_that_is_no_description_is_refused(tmp_path: Path, files: tuple[s
 def test_the_report_sets_the_real_job_beside_the_prediction(counters: Any) -> None:
     """Bill, prediction, error, and whether the interval holds it; the modelled part follows."""
     report = report_for_job(DescribedJob(described()), FULL, rehearsal=counters())
-    text = report.to_text()
+    text = report.to_text(full=True)
     for needed in (
         "MEASURED ON AWS",
         "$41.43",
@@ -164,18 +164,22 @@ def test_the_report_sets_the_real_job_beside_the_prediction(counters: Any) -> No
 
 def test_sizes_that_were_not_stated_are_no_prediction(counters: Any) -> None:
     """A rehearsed sample beside a whole job, and a download of unknown size, are named as that."""
-    unstated = " ".join(report_for_job(DescribedJob(described()), rehearsal=counters()).to_text().split())
+    unstated = " ".join(
+        report_for_job(DescribedJob(described()), rehearsal=counters()).to_text(full=True).split()
+    )
     assert "The size of the job on AWS was not stated" in unstated
     assert "Downloading not stated 60 s - -" in unstated
     assert "--dataset-gib" in unstated
-    stated = " ".join(report_for_job(DescribedJob(described()), FULL, rehearsal=counters()).to_text().split())
+    stated = " ".join(
+        report_for_job(DescribedJob(described()), FULL, rehearsal=counters()).to_text(full=True).split()
+    )
     assert "not stated" not in stated
 
 
 @pytest.mark.parametrize("width", [80, 100])
 def test_the_report_keeps_to_its_width(counters: Any, width: int) -> None:
     """Also with the new table, of which no cell is broken at 80 columns."""
-    text = report_for_job(DescribedJob(described()), FULL, rehearsal=counters()).to_text(width)
+    text = report_for_job(DescribedJob(described()), FULL, rehearsal=counters()).to_text(width, full=True)
     assert max(map(len, text.splitlines())) <= width
     assert not [line for line in text.splitlines() if line.strip() in ("s", "evaluation")]
 
@@ -183,7 +187,7 @@ def test_the_report_keeps_to_its_width(counters: Any, width: int) -> None:
 def test_a_job_that_did_not_complete_is_not_judged(counters: Any) -> None:
     """Its seconds are not those of the whole job; its bill is shown all the same."""
     stopped = DescribedJob(described(TrainingJobStatus="Stopped"))
-    assert "ended as Stopped" in report_for_job(stopped, FULL, rehearsal=counters()).to_text()
+    assert "ended as Stopped" in report_for_job(stopped, FULL, rehearsal=counters()).to_text(full=True)
 
 
 def test_a_bucket_that_may_not_be_read_is_no_obstacle() -> None:
@@ -193,7 +197,7 @@ def test_a_bucket_that_may_not_be_read_is_no_obstacle() -> None:
         def counters(self) -> None:
             raise ServiceCallFailed("GetObject", "AccessDenied", "no")
 
-    assert "$41.43" in report_of(Closed(described())).to_text()
+    assert "$41.43" in report_of(Closed(described())).to_text(full=True)
     with pytest.raises(ServiceCallFailed):
         report_for_job(
             Closed(described(TrainingJobArn="arn:aws:sagemaker:us-east-1:000000000000:training-job/x"))
@@ -203,7 +207,7 @@ def test_a_bucket_that_may_not_be_read_is_no_obstacle() -> None:
 def test_a_warm_pool_is_on_the_bill() -> None:
     """What is kept after the job is charged too."""
     pool = {"Status": "Terminated", "ResourceRetainedBillableTimeInSeconds": 1800}
-    text = report_of(DescribedJob(described(WarmPoolStatus=pool))).to_text()
+    text = report_of(DescribedJob(described(WarmPoolStatus=pool))).to_text(full=True)
     assert "1,800 s x 1, billed too" in text
     assert f"${24.725 * (6033 + 1800) / 3600:,.2f}" in text
 

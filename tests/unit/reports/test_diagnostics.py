@@ -96,7 +96,7 @@ def test_all_forms_say_the_same(diagnosed: dict[str, Any]) -> None:
 def test_the_report_shows_the_worst(diagnosed: dict[str, Any]) -> None:
     """In the measured part, and in its JSON."""
     report = report_for_counters(diagnosed)
-    text = report.to_text()
+    text = report.to_text(full=True)
     assert text.index("WHAT TO CHANGE") < text.index("MODELLED")
     assert "c.py:1" in text
     assert report.to_dict()["diagnostics"][0]["severity"] == "error"
@@ -130,7 +130,7 @@ def test_counters_of_an_older_simulator_still_work(counters: Any) -> None:
     found = diagnostics_of(old)
     assert (list(found), found.graphs, found.device_memory, found.available) == ([], (), None, False)
     assert "run it again" in " ".join(found.to_text().split())
-    assert "WHAT TO CHANGE" not in report_for_counters(old).to_text()
+    assert "WHAT TO CHANGE" not in report_for_counters(old).to_text(full=True)
 
 
 def test_a_job_that_ran_nothing_on_the_device_is_not_told_that_all_is_well(counters: Any) -> None:

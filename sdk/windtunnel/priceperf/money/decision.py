@@ -21,7 +21,9 @@ from statistics import NormalDist
 
 from ..model.fixed_costs import FixedCost
 from ..model.intervals import COVERAGE
-from .comparison import Comparison, Cost, Estimate, ratio_width
+from .comparison import Comparison
+from .estimate import Cost, Estimate
+from .verdict import ratio_width
 
 CLEAR = 0.5 + COVERAGE / 2
 """From this probability on an answer is called clear: of two costs, the interval of their ratio then
@@ -54,6 +56,7 @@ class Decision:
     ``cheapest``: position of the lowest middle; None where nothing competes.
     ``probabilities``: of each to be the cheapest of those that compete.
     ``break_evens``: of each against the cheapest, of the cheapest against the next.
+    ``inside``: all that compete lie in the calibrated range. Outside it an interval is a guess.
     """
 
     on: date
@@ -61,6 +64,7 @@ class Decision:
     cheapest: int | None
     probabilities: tuple[float | None, ...]
     break_evens: tuple[BreakEven | None, ...]
+    inside: bool = True
 
     @property
     def probability(self) -> float | None:
@@ -69,9 +73,9 @@ class Decision:
 
     @property
     def clear(self) -> bool:
-        """Whether that is at least `CLEAR`, and there was something to choose from."""
+        """Whether that is at least `CLEAR`, from intervals that hold, and there was something to choose from."""
         several = sum(chance is not None for chance in self.probabilities) > 1
-        return several and (self.probability or 0.0) >= CLEAR
+        return several and self.inside and (self.probability or 0.0) >= CLEAR
 
 
 def decisions(comparison: Comparison) -> tuple[Decision, ...]:
@@ -87,7 +91,8 @@ def decide(on: date, estimates: Sequence[Estimate], costs: Sequence[Cost | None]
     for index in order if len(order) > 1 else ():
         against = order[1] if index == cheapest else order[0]
         evens[index] = _break_even(costs, estimates, index, against)
-    return Decision(on, tuple(costs), cheapest, chances, tuple(evens))
+    inside = all(estimates[index].range_check.inside for index in order)
+    return Decision(on, tuple(costs), cheapest, chances, tuple(evens), inside)
 
 
 def most_likely(
@@ -116,7 +121,10 @@ def _chances(rivals: Sequence[tuple[Estimate, Cost]]) -> tuple[float, ...]:
         return cheapest_probabilities([cost for _, cost in rivals])
     total = [0.0] * len(rivals)
     for weight, z in _SHARED:
-        costs = [item.prepared_in(_seconds(item.preparation, z)).cost(cost.price) for item, cost in rivals]
+        costs = [
+            item.taking("preparation", _seconds(item.preparation, z)).cost(cost.price)
+            for item, cost in rivals
+        ]
         for index, chance in enumerate(cheapest_probabilities(costs)):
             total[index] += weight * chance
     return tuple(total)

@@ -12,7 +12,7 @@ from ..errors import InvalidInput
 from ..model.fixed_costs import FixedCost
 from ..workload.workload import CountedWorkload
 from .billing import cost_usd
-from .comparison import Estimate
+from .estimate import Estimate
 from .prices import Price
 
 STARTING = ("Starting", "LaunchingMLInstances", "PreparingTrainingStack", "Pending")

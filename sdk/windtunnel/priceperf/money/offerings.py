@@ -13,14 +13,29 @@ from typing import Literal
 from ..errors import InvalidInput
 
 Offering = Literal[
-    "EC2 on-demand", "SageMaker training on-demand", "SageMaker savings plan", "SageMaker managed spot"
+    "EC2 on-demand",
+    "EC2 Capacity Block",
+    "SageMaker training on-demand",
+    "SageMaker savings plan",
+    "SageMaker managed spot",
 ]
 
 EC2_ON_DEMAND: Offering = "EC2 on-demand"
+CAPACITY_BLOCK: Offering = "EC2 Capacity Block"
+"""Capacity Blocks for ML: instances reserved for whole days, paid for in advance. AWS changes the fee every few
+months."""
 TRAINING_ON_DEMAND: Offering = "SageMaker training on-demand"
 SAVINGS_PLAN: Offering = "SageMaker savings plan"
 MANAGED_SPOT: Offering = "SageMaker managed spot"
-OFFERINGS: tuple[Offering, ...] = (EC2_ON_DEMAND, TRAINING_ON_DEMAND, SAVINGS_PLAN, MANAGED_SPOT)
+LISTED: tuple[Offering, ...] = (TRAINING_ON_DEMAND, EC2_ON_DEMAND, CAPACITY_BLOCK)
+"""What has list prices."""
+OFFERINGS: tuple[Offering, ...] = (
+    EC2_ON_DEMAND,
+    CAPACITY_BLOCK,
+    TRAINING_ON_DEMAND,
+    SAVINGS_PLAN,
+    MANAGED_SPOT,
+)
 
 
 @dataclass(frozen=True)
@@ -89,4 +104,4 @@ def offering_of(instance_type: str) -> Offering:
 def name_for(instance_type: str, offering: Offering) -> str:
     """The name under which an offering lists the instance: with ``ml.`` for SageMaker, without for EC2."""
     bare = instance_type.removeprefix("ml.")
-    return bare if offering == EC2_ON_DEMAND else f"ml.{bare}"
+    return bare if offering in (EC2_ON_DEMAND, CAPACITY_BLOCK) else f"ml.{bare}"

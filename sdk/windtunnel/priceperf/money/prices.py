@@ -18,7 +18,16 @@ from datetime import date
 from typing import Literal
 
 from ..errors import InvalidInput, PriceUnknown
-from .offerings import CLAIMS, EC2_ON_DEMAND, TRAINING_ON_DEMAND, Discount, Offering, name_for, offering_of
+from .offerings import (
+    CAPACITY_BLOCK,
+    CLAIMS,
+    EC2_ON_DEMAND,
+    TRAINING_ON_DEMAND,
+    Discount,
+    Offering,
+    name_for,
+    offering_of,
+)
 
 Status = Literal["published", "derived", "seen", "fetched", "assumed"]
 HOME_REGION = "us-east-1"
@@ -49,6 +58,7 @@ class Price:
 
 _TRAINING = TRAINING_ON_DEMAND
 _EC2 = EC2_ON_DEMAND
+_BLOCK = CAPACITY_BLOCK
 _BLOG = "AWS blog, price/performance table of trn1 against p4d"
 _BLOG_P4D = f"{_BLOG}; 37.688 elsewhere"
 _VANTAGE = "EC2 price list via Vantage data of 2025-11-30"
@@ -60,10 +70,15 @@ _SEEN = (
     "the training SKU was not seen directly"
 )
 
+_BLOCKS = "a stored copy of AWS's Capacity Blocks page, whose rates hold until 2025-01-01; AWS changes them"
+_COPY = "a third party's copy of AWS's Capacity Blocks page: check it before use"
+
 _P4D = date(2020, 11, 1)
 _LAUNCH = date(2022, 10, 10)
 _TRN1N = date(2023, 4, 1)
 _REDUCTION = date(2025, 6, 1)
+_AUTUMN_2024 = date(2024, 10, 1)
+_MAY_2026 = date(2026, 5, 1)
 
 BUILT_IN: tuple[Price, ...] = (
     Price("ml.trn1.2xlarge", 1.5453, "us-east-1", _TRAINING, _LAUNCH, "derived", _UPLIFT),
@@ -76,6 +91,11 @@ BUILT_IN: tuple[Price, ...] = (
     Price("trn1n.32xlarge", 24.78, "us-east-1", _EC2, _TRN1N, "published", _VANTAGE),
     Price("p4d.24xlarge", 32.7726, "us-east-1", _EC2, _P4D, "published", _OLD_LIST),
     Price("p4d.24xlarge", 21.957642, "us-east-1", _EC2, _REDUCTION, "published", f"{_VANTAGE} (-33.0 %)"),
+    Price("p4d.24xlarge", 14.75, "us-east-2", _BLOCK, _AUTUMN_2024, "seen", _BLOCKS),
+    Price("trn1.32xlarge", 15.49, "ap-southeast-4", _BLOCK, _AUTUMN_2024, "seen", _BLOCKS),
+    Price("p5.48xlarge", 39.33, "us-east-1", _BLOCK, _AUTUMN_2024, "seen", _BLOCKS),
+    Price("trn2.3xlarge", 2.235, "us-east-2", _BLOCK, _MAY_2026, "seen", _COPY),
+    Price("trn2.48xlarge", 35.7608, "us-east-2", _BLOCK, _MAY_2026, "seen", _COPY),
 )
 """``ml.`` names are SageMaker training prices, bare names EC2 prices."""
 

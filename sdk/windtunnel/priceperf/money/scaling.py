@@ -19,7 +19,7 @@ from ..model.precision import AUTO_CAST, Precision
 from ..workload.cluster import Cluster, Run
 from ..workload.full_scale import FullScale
 from ..workload.workload import Workload
-from .comparison import Cost, Estimate, cost_on, estimate
+from .estimate import Cost, Estimate, cost_on, estimate
 from .prices import PriceBook
 
 ScalingMode = Literal["strong", "weak"]
@@ -168,7 +168,7 @@ def _runs(
     for cluster in clusters:
         try:
             if first is None:
-                first = cluster, workload.batches([cluster], "global")[0]
+                first = cluster, workload.batch(cluster, "rehearsed", cluster.count)
         except InvalidInput as error:
             runs.append((None, str(error)))
             continue

@@ -10,8 +10,9 @@ from ..errors import InvalidInput
 from ..workload.cluster import Cluster, Run
 from ..workload.full_scale import FullScale
 from ..workload.workload import Workload
-from .comparison import Comparison, Cost, Estimate, cost_on, estimate
+from .comparison import Comparison
 from .decision import most_likely
+from .estimate import Cost, Estimate, cost_on, estimate
 from .offerings import CLAIMS, MANAGED_SPOT
 from .prices import PriceBook
 
@@ -47,8 +48,8 @@ def sensitivity(
 ) -> tuple[SensitivityRow, ...]:
     """Cost and winner for half and twice the batch and the instances, compile cache, price cuts, spot.
 
-    Other numbers of instances keep the global batch under the rule ``global``, and the samples a worker
-    under the others.
+    Other numbers of instances keep a global batch that is the same for all (``global``, a number), and the
+    samples a worker under the other rules.
 
     Args:
         workload: what was compared.
@@ -59,7 +60,7 @@ def sensitivity(
     """
     book = prices or PriceBook()
     size = full_scale or workload.full_scale()
-    grows = comparison.batch_rule != "global"
+    grows = not comparison.one_batch
 
     def again(item: Estimate, nodes: float = 1, batch: float = 1, job: FullScale = size) -> Estimate:
         count = item.instance_count * nodes

@@ -10,15 +10,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..instances import instance_type
 from ..model.fixed_costs import TOKENISE_S
 from ..model.precision import AUTO_CAST, FP32, TF32, Precision
 from ..money.billing import cost_usd
-from ..money.comparison import Estimate, estimate, ratio_width
+from ..money.estimate import Estimate, estimate
 from ..money.prices import PriceBook
+from ..money.verdict import ratio_width
 from ..workload.cluster import Cluster, Run
 from ..workload.full_scale import FullScale
 from ..workload.workload import Workload
@@ -29,6 +30,14 @@ EVALUATION_SAMPLES = 400_000
 DATASET_GIB = 1.6
 """Amazon Polarity as CSV; each instance downloads both parts."""
 TOKENISED = TRAIN_SAMPLES + EVALUATION_SAMPLES
+JOB = FullScale(
+    TRAIN_SAMPLES,
+    evaluation_samples=EVALUATION_SAMPLES,
+    dataset_gib=DATASET_GIB,
+    tokenised_samples=TOKENISED,
+    sequence_length=SEQUENCE_LENGTH,
+)
+"""What both jobs did."""
 
 
 @dataclass(frozen=True)
@@ -137,14 +146,9 @@ def predictions(counters: Mapping[str, Any] = COUNTERS) -> Predictions:
 
     def modelled(job: PublishedJob, precision: Precision, tokenise_s: float | None = None) -> Prediction:
         """``tokenise_s``: other than the fitted one."""
-        size = FullScale(
-            TRAIN_SAMPLES,
-            evaluation_samples=EVALUATION_SAMPLES,
-            dataset_gib=DATASET_GIB,
-            preparation_s=0.0 if tokenise_s is None else tokenise_s * TOKENISED,
-            tokenised_samples=TOKENISED if tokenise_s is None else 0,
-            sequence_length=SEQUENCE_LENGTH,
-        )
+        size = JOB
+        if tokenise_s is not None:
+            size = replace(JOB, preparation_s=tokenise_s * TOKENISED, tokenised_samples=0)
         run = Run(Cluster(instance_type(job.instance_type), 1), GLOBAL_BATCH, precision)
         taken = TOKENISE_S.value if tokenise_s is None else tokenise_s
         return Prediction(job, estimate(workload, run, size), taken)

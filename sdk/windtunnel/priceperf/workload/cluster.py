@@ -3,21 +3,77 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
-from ..errors import InvalidInput
+from ..errors import InvalidInput, quoted
 from ..instances import InstanceType
 from ..model.precision import Precision
 from .counters import MOST_INSTANCES
+from .full_scale import LARGEST
 
-BatchRule = Literal["global", "per_device", "rehearsed"]
-"""Which batch each instance gets.
 
-``global``: all the same samples of one step over all workers, those of the largest Neuron instance.
-``per_device``: all the same samples of one step on each worker.
-``rehearsed``: Neuron instances keep the samples a worker, GPUs get the largest Neuron instance's global batch.
+@dataclass(frozen=True)
+class PerDevice:
+    """So many samples of one step on each worker; of a model that is split, on each copy of it.
+
+    Raises:
+        InvalidInput: no whole number of 1 or more.
+    """
+
+    samples: int
+
+    def __post_init__(self) -> None:
+        """Check the number."""
+        _whole(self.samples, "a batch a device")
+
+    def __str__(self) -> str:
+        """``32 a device``."""
+        return f"{self.samples:,} a device"
+
+
+BatchRule = Literal["rehearsed", "global", "per_device"] | int | PerDevice
+"""Which batch an instance gets. It follows from the job and the instance alone, never from what stands beside it.
+
+The job's own global batch is that of the instance it asked for, with all its cores, or what its description states.
+
+``rehearsed``: Neuron instances keep the samples a worker. Others get the job's own global batch, or the samples a
+    worker on each of theirs if that is more.
+``global``: all get the job's own global batch.
+``per_device``: all get the same samples on each worker.
+A number: all get this global batch. `PerDevice`: all get so many on each worker.
 """
-BATCH_RULES: tuple[BatchRule, ...] = ("global", "per_device", "rehearsed")
+BATCH_RULES = ("rehearsed", "global", "per_device")
+
+
+def checked_rule(given: Any) -> BatchRule:
+    """A rule that was given as an argument.
+
+    Raises:
+        InvalidInput: it is none.
+    """
+    if isinstance(given, PerDevice) or (isinstance(given, str) and given in BATCH_RULES):
+        return given  # type: ignore[return-value]  # one of the names
+    if isinstance(given, str) or not isinstance(given, int | float):
+        raise InvalidInput(
+            f"batch must be one of {', '.join(BATCH_RULES)}, a global batch as 256, or PerDevice(32), not {given!r}"
+        )
+    return _whole(given, "batch")
+
+
+def stated_batch(rule: BatchRule, copies: int) -> float | None:
+    """The global batch that a rule states in numbers, for so many workers or copies of a model; None: it does not."""
+    if isinstance(rule, PerDevice):
+        return float(rule.samples * copies)
+    return None if isinstance(rule, str) else float(rule)
+
+
+def _whole(value: Any, what: str) -> int:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not (number and 1 <= value <= LARGEST and value == int(value)):
+        raise InvalidInput(
+            f"{what} must be a whole number of samples from 1 to {LARGEST:g}, not {quoted(value)}"
+        )
+    return int(value)
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -21,7 +21,7 @@ from ..model.intervals import RangeCheck
 from ..model.precision import GPU_PRECISIONS, Precision
 from ..model.step_time import StepTime
 from ..model.training_settings import DTYPE_BYTES, OPTIMIZER_BYTES, Training
-from .cluster import BatchRule, Cluster, Run
+from .cluster import BatchRule, Cluster, Run, stated_batch
 from .counters import Collectives, Counters, Graphs, Input, Steps, Work
 from .found_scale import found_scale
 from .full_scale import FullScale
@@ -120,20 +120,16 @@ class Counted:
             return self.found
         return FullScale(train_samples=max(1, self.samples), evaluation_samples=self.evaluation_samples)
 
-    def batches(self, clusters: Sequence[Cluster], rule: BatchRule) -> tuple[float, ...]:
-        """From the rehearsed samples a worker; the reference is the largest Neuron cluster."""
-        kept = [self.step.samples * cluster.workers for cluster in clusters]
-        neuron = [cluster.workers for cluster in clusters if cluster.instance.is_neuron]
-        own = Cluster(instance_type(self.instance_type), min(cluster.count for cluster in clusters))
-        reference = self.step.samples * max(neuron or [own.workers])
+    def batch(self, cluster: Cluster, rule: BatchRule, count: int) -> float:
+        """From the rehearsed samples a worker; the job's own batch is that of the instance that it asked for."""
+        stated = stated_batch(rule, cluster.workers)
+        if stated is not None:
+            return stated
+        kept = self.step.samples * cluster.workers
+        own = self.step.samples * Cluster(instance_type(self.instance_type), count).workers
         if rule == "global":
-            return (reference,) * len(kept)
-        if rule == "per_device":
-            return tuple(kept)
-        return tuple(
-            batch if cluster.instance.is_neuron else max(reference, cluster.workers)
-            for batch, cluster in zip(kept, clusters, strict=True)
-        )
+            return own
+        return kept if rule == "per_device" or cluster.instance.is_neuron else max(own, kept)
 
     def precisions(self, instance: InstanceType, on_trn1: Precision) -> tuple[Precision, ...]:
         """A rehearsed script is one for trn1; on a GPU its products run as one line of it says."""

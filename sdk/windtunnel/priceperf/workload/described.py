@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Literal, TypeVar, get_args
@@ -22,7 +22,7 @@ from ..model.memory_need import usual_attention, usual_recompute
 from ..model.precision import BF16_AUTOCAST, GPU_PRECISIONS, Precision
 from ..model.step_time import StepTime
 from ..model.training_settings import DTYPE_BYTES, Attention, Recompute, Training, ZeroStage
-from .cluster import BatchRule, Cluster, Run
+from .cluster import BatchRule, Cluster, PerDevice, Run, stated_batch
 from .full_scale import LARGEST, FullScale
 
 Optimizer = Literal["adamw", "lamb", "sgd"]
@@ -149,18 +149,26 @@ class Described:
             "a sample being one sequence"
         )
 
-    def batches(self, clusters: Sequence[Cluster], rule: BatchRule) -> tuple[float, ...]:
-        """As described; without a global batch the largest that one of the clusters accumulates to.
+    def batch(self, cluster: Cluster, rule: BatchRule, count: int) -> float:  # noqa: ARG002
+        """As described; without a global batch, what the cluster's copies of the model accumulate to.
 
-        The same samples a worker (``per_device``) are those of the largest Neuron cluster, or of the first.
+        Raises:
+            InvalidInput: the rule needs the other way to describe a batch, or the job cannot be split so.
         """
-        if rule != "per_device":
-            batch = self.global_batch or max(map(self._accumulated, clusters))
-            return (float(batch),) * len(clusters)
-        neuron = [cluster for cluster in clusters if cluster.instance.is_neuron]
-        reference = max(neuron, key=lambda cluster: cluster.workers) if neuron else clusters[0]
-        batch = self.global_batch or self._accumulated(reference)
-        return tuple(batch * cluster.workers / reference.workers for cluster in clusters)
+        copies = self.data_parallel(cluster) if isinstance(rule, PerDevice) else 1
+        stated = stated_batch(rule, copies)
+        if stated is not None:
+            return stated
+        if rule == "per_device" and self.global_batch is not None:
+            raise InvalidInput(
+                "batch 'per_device' of a job whose global_batch is described: describe it with gradient_accumulation, "
+                "or give the samples a worker: PerDevice(32), --batch-per-device 32"
+            )
+        if rule == "global" and self.global_batch is None:
+            raise InvalidInput(
+                "batch 'global' of a job whose global batch is not described: give global_batch, or a number: batch=256"
+            )
+        return float(self.global_batch or self._accumulated(cluster))
 
     def _accumulated(self, cluster: Cluster) -> int:
         """Sequences of all passes of all copies."""

@@ -21,6 +21,8 @@ class FullScale:
         dataset_gib: what an instance downloads, GiB; None: not known, then no download is counted.
         model_gib: what it uploads, GiB; None: 4 bytes a parameter, where the counters tell parameters.
         preparation_s: seconds of the job that train nothing (tokenising, ...), as you know them.
+        evaluation_split: the workers share the evaluation samples; False: each worker evaluates all of them, as a
+            loader without a sampler has it.
         tokenised_samples: text samples that the script tokenises itself, in one process, before it trains,
             where you do not know how long that takes.
         compile_cached: True when all graphs come from a compile cache.
@@ -39,6 +41,7 @@ class FullScale:
     compile_cached: bool = False
     sequence_length: int | None = None
     tokenised_samples: int = 0
+    evaluation_split: bool = True
 
     def __post_init__(self) -> None:
         """Check every number."""
@@ -58,6 +61,10 @@ class FullScale:
                 raise InvalidInput(
                     f"FullScale: {name} must be {least} or more{_limit(value)}, not {quoted(value)}"
                 )
+        if not isinstance(self.evaluation_split, bool):
+            raise InvalidInput(
+                f"FullScale: evaluation_split must be True or False, not {quoted(self.evaluation_split)}"
+            )
         for name in ("dataset_gib", "model_gib", "sequence_length"):
             value = getattr(self, name)
             if value is not None and not _within(value, 0):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Literal
 
 from ..instances import InstanceType
@@ -42,8 +42,8 @@ class Workload(ABC):
         """The job where the caller tells no size."""
 
     @abstractmethod
-    def batches(self, clusters: Sequence[Cluster], rule: BatchRule) -> tuple[float, ...]:
-        """The global batch of each cluster."""
+    def batch(self, cluster: Cluster, rule: BatchRule, count: int) -> float:
+        """The global batch on a cluster, whatever it is compared with. ``count``: instances of the job itself."""
 
     @abstractmethod
     def precisions(self, instance: InstanceType, on_trn1: Precision) -> tuple[Precision, ...]:
@@ -116,7 +116,7 @@ class Workload(ABC):
             sequence_length: tokens (or patches) of a sequence.
             global_batch: sequences of one optimizer step over all workers.
             gradient_accumulation: passes of one optimizer step on each worker, instead of ``global_batch``;
-                neither: 1. Of instances with one global batch, the one with the largest sets it.
+                neither: 1. The global batch of each instance then follows from its data-parallel workers.
             tensor_parallel: workers that share a layer.
             pipeline_parallel: stages of layers.
             dtype: of weights and activations in memory.

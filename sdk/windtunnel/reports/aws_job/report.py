@@ -90,7 +90,7 @@ class FlightReport(PricePerformance):
     def document(self) -> Document:
         """The report as sections: what was predicted and what it took follow the bill."""
         plain = super().document()
-        behind = sum(section.kind == "measured" for section in plain.sections)
+        behind = 1 + max(index for index, section in enumerate(plain.sections) if section.kind == "measured")
         table = prediction.section(self.flight, self.rehearsal)
         first = len(self.notes)
         return replace(
@@ -100,6 +100,10 @@ class FlightReport(PricePerformance):
             + plain.headline[first:],
             sections=(*plain.sections[:behind], table, *plain.sections[behind:]),
         )
+
+    @property
+    def _lines_above(self) -> int:
+        return super()._lines_above + 2 * len(prediction.headline(self.flight, self.full_scale is None))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data; ``flight`` has each figure with its prediction, error and interval."""

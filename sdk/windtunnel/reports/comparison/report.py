@@ -39,6 +39,7 @@ from windtunnel.reports.comparison.data import comparison_data, scaling_data
 from windtunnel.reports.comparison.scaling import scaling_section, scaling_title
 from windtunnel.reports.comparison.scaling_chart import scaling_charts
 from windtunnel.reports.comparison.subject import Subject, read
+from windtunnel.reports.modelled.answer import Screen, answer_data, answer_section, screen
 from windtunnel.reports.modelled.breakdown_chart import breakdown_chart
 from windtunnel.reports.modelled.cost_chart import cost_chart
 from windtunnel.reports.modelled.instances import default_instances
@@ -87,26 +88,34 @@ class ComparisonReport(Report):
 
     def document(self) -> Document:
         """The report as sections."""
+        first = answer_section(self.screen, self.comparison, 2 * len(self.notes))
         parts = compared.sections(
             self.comparison,
-            self.decisions,
             self.sensitivity,
             self.workload,
             self.full_scale,
+            self.prices,
             self.price_notes,
         )
         return Document(
             f"Windtunnel comparison: {self.title}",
-            "modelled, not measured; steps, times and costs have their intervals, every cost its price and date",
-            self.notes + compared.headline(self.comparison, self.decisions),
-            (*parts, *map(scaling_section, self.scalings)),
+            "modelled, not measured",
+            self.notes,
+            (first, *parts, *map(scaling_section, self.scalings)),
+            "The rest: --full, report.to_text(full=True)",
         )
+
+    @cached_property
+    def screen(self) -> Screen:
+        """The answer in words."""
+        return screen(self.comparison, self.workload, self.full_scale, self.prices)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
         return {
             "schema": SCHEMA,
             "title": self.title,
+            "answer": answer_data(self.screen, self.comparison),
             **comparison_data(
                 self.comparison, self.decisions, self.sensitivity, self.workload, self.full_scale
             ),
@@ -136,7 +145,7 @@ def compare(
     full_scale: FullScale | None = None,
     *,
     instance_count: int | None = None,
-    batch: BatchRule = "global",
+    batch: BatchRule = "rehearsed",
     prices: PriceBook | None = None,
     on: date | None = None,
     scaling: ScalingMode | None = None,
@@ -150,11 +159,11 @@ def compare(
     Args:
         job: a job that has run here, its counters, or a `Workload` (see `Workload.transformer`).
         instances: names, or pairs of a name and a number of instances; ``ml.trn1.32xlarge`` is priced as
-            SageMaker training, ``trn1.32xlarge`` as EC2. None: ml.trn1.32xlarge and ml.p4d.24xlarge.
+            SageMaker training, ``trn1.32xlarge`` as EC2. None: the job's own,
+            ml.trn1.32xlarge, ml.p4d.24xlarge.
         full_scale: the real job; None: exactly what was rehearsed. A described job needs it.
         instance_count: instances of each where ``instances`` names no number; None: as many as were rehearsed.
-        batch: ``global``: all get the same global batch, that of the largest Neuron instance; ``per_device``:
-            all workers get the same samples of a step.
+        batch: which batch each instance gets (`windtunnel.priceperf.BatchRule`), or the global batch as a number.
         prices: another price book than the built-in one with what `windtunnel prices refresh` has fetched.
         on: only prices in force on that day; None: each date from which prices hold.
         scaling: also a table of ``strong`` or ``weak`` scaling for each instance.

@@ -8,143 +8,43 @@ from statistics import mean
 from windtunnel.priceperf import (
     Comparison,
     Cost,
-    Decision,
     DescribedWorkload,
     Estimate,
     FullScale,
+    PriceBook,
     SensitivityRow,
     Workload,
 )
 from windtunnel.priceperf.model.intervals import COVERAGE
-from windtunnel.priceperf.money.decision import CLEAR, decide
 from windtunnel.priceperf.money.sensitivity import SPOT_DISCOUNT
 from windtunnel.rendering import format as fmt
 from windtunnel.rendering.document import Row, Section, Style
 from windtunnel.reports.modelled import sections as modelled_part
-from windtunnel.reports.modelled.labels import label, place
+from windtunnel.reports.modelled.cheapest import cheapest_sections, probability
+from windtunnel.reports.modelled.labels import label, place, rule_words
 
-BATCH_RULES = {
-    "global": "every instance gets the same global batch",
-    "per_device": "every worker gets the same samples of a step, so global batches differ",
-    "rehearsed": "Neuron instances keep the rehearsed samples a core, GPUs get the global batch of the largest",
-}
 _PARTS_BELOW = 0.005  # parts of a step under half a percent are left out of the table
-
-
-def headline(comparison: Comparison, decisions: Sequence[Decision]) -> tuple[str, ...]:
-    """The answer at each date, how probable it is, and where it would turn."""
-    lines = [*modelled_part.not_modelled(comparison)]
-    lines += [_unfit(item) for item in comparison.estimates if not item.fits]
-    small = next((i for i in comparison.estimates if modelled_part.assumed_s(i) > i.train_s), None)
-    if small is not None:
-        lines.append(
-            f"Mostly assumed: on {label(small)}, {fmt.modelled_seconds(modelled_part.assumed_s(small))} of "
-            f"assumed fixed costs (set-up, compile, ...) outweigh {fmt.modelled_seconds(small.train_s)} of "
-            "modelled steps. Who is cheapest hangs on them, and says nothing of a longer job."
-        )
-    if comparison.alternatives and decisions:  # else the settings are those of the description
-        ran = (f"{item.precision.name} on {label(item)}" for item in comparison.estimates)
-        lines.append(f"Products run as {', '.join(ran)}.")
-    for decision in decisions:
-        lines += _answer(comparison.estimates, decision)
-    if decisions:
-        lines += _otherwise(comparison, decisions[-1])
-    else:
-        lines.append("None of these instances has a price in the book: times only, and no answer.")
-    return tuple(lines)
 
 
 def sections(
     comparison: Comparison,
-    decisions: Sequence[Decision],
     changes: Sequence[SensitivityRow],
     workload: Workload,
     full_scale: FullScale,
+    book: PriceBook,
     price_notes: Sequence[str] = (),
 ) -> tuple[Section, ...]:
     """All sections of a comparison."""
     tokens = workload.tokens_per_sample or full_scale.sequence_length
-    parts = [_table(comparison, full_scale, tokens)]
-    parts += [_decision(comparison.estimates, decision) for decision in decisions]
-    if comparison.alternatives and (verdicts := modelled_part.main_verdicts(comparison)):
-        parts.append(modelled_part.verdict_section(verdicts))
-    parts.append(_sensitivity(comparison, changes))
+    parts = [
+        _table(comparison, workload, full_scale, tokens),
+        *cheapest_sections(comparison, book),
+        _sensitivity(comparison, changes),
+    ]
     return (*parts, _trust(comparison, workload), _assumptions(comparison, workload, price_notes))
 
 
-def probability(value: float | None) -> str:
-    """``86 %``; never 100 or 0, which no model can say."""
-    if value is None:
-        return "-"
-    return "over 99 %" if value > 0.99 else "under 1 %" if value < 0.01 else f"{round(value * 100)} %"
-
-
-def span(cost: Cost) -> str:
-    """Both ends of a cost."""
-    return fmt.interval(fmt.dollars(cost.low_usd), fmt.dollars(cost.high_usd))
-
-
-def _unfit(item: Estimate) -> str:
-    need = item.memory
-    assert need is not None  # noqa: S101 - the caller chose those with a memory
-    return (
-        f"DOES NOT FIT: {label(item)} would need {fmt.gibibytes(need.needed_bytes)} of a worker's "
-        f"{fmt.gibibytes(need.usable_bytes)} that tensors can use, "
-        f"{fmt.percent(need.needed_bytes / need.usable_bytes - 1)} too much. Its figures are of a job that cannot run."
-    )
-
-
-def _answer(estimates: Sequence[Estimate], decision: Decision) -> list[str]:
-    best = decision.cheapest
-    cost = None if best is None else decision.costs[best]
-    if best is None or cost is None:
-        return [f"At prices of {decision.on} there is no answer: none of these both fits and has a price."]
-    chance = decision.probability
-    if chance == 1 and decision.break_evens[best] is None:
-        return [
-            f"At prices of {decision.on} {label(estimates[best])} costs {fmt.dollars(cost.usd)} ({span(cost)})."
-        ]
-    sure = "" if decision.clear else f", too close to call (below {CLEAR:.0%})".replace("%", " %")
-    lines = [
-        f"At prices of {decision.on} {label(estimates[best])} is modelled cheapest: {fmt.dollars(cost.usd)} "
-        f"({span(cost)}), with probability {probability(chance)}{sure}."
-    ]
-    even = decision.break_evens[best]
-    if even is not None:
-        lines.append(
-            f"It stays so up to {fmt.dollars(even.usd_per_hour)} an hour "
-            f"({fmt.dollars(even.low_usd_per_hour)} to {fmt.dollars(even.high_usd_per_hour)}); its price is "
-            f"{fmt.price(cost.price.usd_per_hour)}. Then {label(estimates[even.against])} costs as much."
-        )
-    return lines
-
-
-def _otherwise(comparison: Comparison, decision: Decision) -> list[str]:
-    """Settings of the GPU script with which the answer would be another."""
-    lines = []
-    for precision in dict.fromkeys(item.precision for item in comparison.alternatives):
-        swapped = {item.name: item for item in comparison.alternatives if item.precision == precision}
-        estimates = [
-            swapped[item.name] if item.name in swapped and not item.instance.is_neuron else item
-            for item in comparison.estimates
-        ]
-        costs = [
-            None if cost is None else item.cost(cost.price)
-            for item, cost in zip(estimates, decision.costs, strict=True)
-        ]
-        other = decide(decision.on, estimates, costs)
-        if other.cheapest is None or (other.cheapest, other.clear) == (decision.cheapest, decision.clear):
-            continue
-        close = "" if other.clear else ", too close to call"
-        lines.append(
-            f"With the GPU script in {precision.name}, at prices of {decision.on}, "
-            f"{label(estimates[other.cheapest])} is modelled cheapest with probability "
-            f"{probability(other.probability)}{close}."
-        )
-    return lines
-
-
-def _table(comparison: Comparison, full_scale: FullScale, tokens: int | None) -> Section:
+def _table(comparison: Comparison, workload: Workload, full_scale: FullScale, tokens: int | None) -> Section:
     estimates = comparison.estimates
 
     def row(name: str, cell: Callable[[Estimate], str], style: Style = "normal") -> Row:
@@ -181,10 +81,14 @@ def _table(comparison: Comparison, full_scale: FullScale, tokens: int | None) ->
     return Section(
         "Modelled",
         "modelled",
-        f"{modelled_part.size_words(full_scale)}; {BATCH_RULES[comparison.batch_rule]}",
+        f"{modelled_part.size_words(full_scale)}; batch {_rule(comparison, workload)}",
         tuple(label(item) for item in estimates),
         tuple(rows),
     )
+
+
+def _rule(comparison: Comparison, workload: Workload) -> str:
+    return rule_words(comparison.batch_rule, described=isinstance(workload, DescribedWorkload))
 
 
 def _split_rows(row: Callable[[str, Callable[[Estimate], str]], Row]) -> list[Row]:
@@ -231,32 +135,6 @@ def _million_row(name: str, estimates: Sequence[Estimate], costs: Sequence[Cost 
     return Row(name, tuple(cells), "detail")
 
 
-def _decision(estimates: Sequence[Estimate], decision: Decision) -> Section:
-    rows = []
-    for index, item in enumerate(estimates):
-        cost, even = decision.costs[index], decision.break_evens[index]
-        if cost is None:
-            rows.append(Row(label(item), ("no price", "", "-", "-", "")))
-            continue
-        turn = "-" if even is None else (
-            f"{fmt.dollars(even.usd_per_hour)} "
-            f"({fmt.significant(even.low_usd_per_hour)}-{fmt.significant(even.high_usd_per_hour)})"
-        )  # fmt: skip
-        cells = (
-            fmt.dollars(cost.usd), span(cost),
-            probability(decision.probabilities[index]) if item.fits else "does not fit",
-            fmt.price(cost.price.usd_per_hour), turn,
-        )  # fmt: skip
-        rows.append(Row(label(item), cells, "total" if index == decision.cheapest else "normal"))
-    return Section(
-        "Who is cheapest",
-        "modelled",
-        f"at prices of {decision.on}",
-        ("cost", "interval", "probability", "$ an hour", "break-even"),
-        tuple(rows),
-    )
-
-
 def _sensitivity(comparison: Comparison, changes: Sequence[SensitivityRow]) -> Section:
     estimates = comparison.estimates
     alike = len({item.instance_count for item in estimates}) == 1
@@ -268,7 +146,9 @@ def _sensitivity(comparison: Comparison, changes: Sequence[SensitivityRow]) -> S
         text = change.change.replace("ml.", "")
         rows.append(Row(text, (*cells, winner, probability(change.probability))))
         notes += [f"{text}: not possible, {reason}." for reason in change.reasons]
-    kept = "the global batch" if comparison.batch_rule == "global" else "the samples a worker"
+    if not all(item.range_check.inside for item in estimates):
+        notes.append("None of this is a verdict: some of it lies outside the calibrated range.")
+    kept = "the global batch" if comparison.one_batch else "the samples a worker"
     low, middle, high = (f"{part * 100:.0f}" for part in SPOT_DISCOUNT)
     notes += [
         f"instances: they keep {kept}.",
@@ -316,7 +196,7 @@ def _assumptions(comparison: Comparison, workload: Workload, price_notes: Sequen
     shown = comparison.estimates
     meanings = dict.fromkeys(item.precision for item in shown)
     notes = [
-        f"Batch: {BATCH_RULES[comparison.batch_rule]}.",
+        f"Batch: {_rule(comparison, workload)}.",
         *_chosen(workload, shown),
         *(f"{item.name}: {item.meaning}." for item in meanings),
         *modelled_part.host_notes(workload),
@@ -348,8 +228,9 @@ def _chosen(workload: Workload, shown: Sequence[Estimate]) -> Iterator[str]:
     if not isinstance(workload, DescribedWorkload):
         return
     if workload.global_batch is None and workload.gradient_accumulation is None:
+        each = [f"{fmt.plain(item.global_batch)} on {label(item)}" for item in shown]
         yield (
-            f"Global batch not given: {fmt.plain(max(item.global_batch for item in shown))}, the fewest sequences "
+            f"Global batch not given: {', '.join(each)}, the fewest sequences "
             "that give each worker its microbatch. Gradients are then reduced after few passes: state the real one."
         )
     for name, basis in (
@@ -357,5 +238,5 @@ def _chosen(workload: Workload, shown: Sequence[Estimate]) -> Iterator[str]:
         ("attention", "what libraries do there"),
     ):
         if getattr(workload, name) == "auto":
-            each = (f"{getattr(i.training, name)} on {label(i)}" for i in shown if i.training is not None)
+            each = [f"{getattr(i.training, name)} on {label(i)}" for i in shown if i.training is not None]
             yield f"{name.capitalize()} not given: {', '.join(each)}, by {basis}."

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import date
+from functools import cached_property
 from typing import Any, Protocol
 
 from windtunnel.priceperf import (
@@ -33,6 +34,7 @@ from windtunnel.rendering.report import Report
 from windtunnel.reports.diagnostics import Diagnostics, for_report
 from windtunnel.reports.job import measured as measured_part
 from windtunnel.reports.modelled import sections as modelled_part
+from windtunnel.reports.modelled.answer import Screen, answer_data, answer_section, screen
 from windtunnel.reports.modelled.breakdown_chart import breakdown_chart
 from windtunnel.reports.modelled.cost_chart import cost_chart
 from windtunnel.reports.modelled.data import modelled
@@ -88,28 +90,43 @@ class PricePerformance(Report):
     def document(self) -> Document:
         """The report as sections."""
         facts = self.measured
-        sections: list[Section] = [measured_part.section(facts)]
+        sections: list[Section] = []
+        if self.comparison is not None and self.screen is not None:
+            sections.append(answer_section(self.screen, self.comparison, self._lines_above))
+        elif facts["where"] == "local":
+            failed = (f"It failed: {facts['failure_reason']}",) if "failure_reason" in facts else ()
+            notes = (*failed, f"No answer: {self.unavailable}")
+            sections.append(Section("The answer", "modelled", notes=notes, first=True))
+        if self.diagnostics is not None and (change := for_report(self.diagnostics)) is not None:
+            sections.append(change)
+        sections.append(measured_part.section(facts))
         bill = measured_part.bill(facts, self.prices)
         if bill is not None:
             sections.append(bill)
-        if self.diagnostics is not None and (change := for_report(self.diagnostics)) is not None:
-            sections.append(change)
-        headline = self.notes
         if self.comparison is not None and self.workload is not None:
-            headline += modelled_part.not_modelled(self.comparison)
-            headline += modelled_part.headline(self.comparison, self.full_scale)
-            sections += modelled_part.sections(self.comparison, self.workload, self.full_scale)
-        elif facts["where"] == "local":
-            sections.append(Section("Modelled", "modelled", notes=(f"Nothing: {self.unavailable}",)))
+            sections += modelled_part.sections(self.comparison, self.workload, self.full_scale, self.prices)
         if self.price_notes and (self.comparison is not None or bill is not None):
             sections.append(Section("Prices", "text", notes=self.price_notes))
         status = f", {facts['status']}" if "status" in facts else ""
         return Document(
             f"Windtunnel report: {facts.get('job', 'counters')}{status}",
             measured_part.subtitle(facts),
-            headline,
+            self.notes,
             tuple(sections),
+            f"The rest: windtunnel report {facts.get('job', 'JOB')} --full, report.to_text(full=True)",
         )
+
+    @cached_property
+    def screen(self) -> Screen | None:
+        """The answer in words; None where nothing is modelled."""
+        if self.comparison is None or self.workload is None:
+            return None
+        return screen(self.comparison, self.workload, self.full_scale, self.prices, self.diagnostics)
+
+    @property
+    def _lines_above(self) -> int:
+        """Of the first screen, in the frame: two of each note at most."""
+        return 2 * len(self.notes)
 
     def cost_line(self, instance_type: str | None) -> str | None:
         """What the job cost on AWS, or is modelled to cost at the newest prices, in a line; None: not known."""
@@ -124,9 +141,12 @@ class PricePerformance(Report):
         return None if cost is None else modelled_part.cost_line(cost, on)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data: ``measured``, ``modelled`` (None with ``unavailable`` saying why)."""
+        """Plain data: ``answer``, ``measured``, ``modelled`` (None with ``unavailable`` saying why)."""
         return {
             "schema": SCHEMA,
+            "answer": None
+            if self.screen is None or self.comparison is None
+            else answer_data(self.screen, self.comparison),
             "measured": self.measured,
             "modelled": None if self.comparison is None else modelled(self.comparison, self.full_scale),
             "unavailable": self.unavailable,

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from statistics import mean
 from typing import Any
 
-from windtunnel.priceperf import Comparison, Cost, Estimate, FullScale, Verdict
+from windtunnel.priceperf import Comparison, Cost, Estimate, FullScale, PerDevice, Verdict
 from windtunnel.reports.prices import price_data
 
 _DIGITS = 6
@@ -17,7 +17,7 @@ def modelled(comparison: Comparison, full_scale: FullScale | None) -> dict[str, 
     """Estimates, alternatives of precision, verdicts."""
     return {
         "full_scale": None if full_scale is None else asdict(full_scale),
-        "batch_rule": comparison.batch_rule,
+        "batch_rule": str(rule) if isinstance(rule := comparison.batch_rule, PerDevice) else rule,
         "estimates": [
             _estimate(item, _costs_of(comparison, index)) for index, item in enumerate(comparison.estimates)
         ],

@@ -19,9 +19,10 @@ def shown_beside(own: str, asked: Sequence[str] | None) -> tuple[str, ...]:
 
 
 def default_instances(workload: Workload) -> tuple[str, ...]:
-    """For a comparison that names none: the largest trn1 and p4d."""
-    own = workload.instance_type if isinstance(workload, CountedWorkload) else LARGEST_NEURON
-    return (_large_neuron(own), GPU)
+    """For a comparison that names none: as for a job; of a description, which names none, the largest trn1 and p4d."""
+    return shown_beside(
+        workload.instance_type if isinstance(workload, CountedWorkload) else LARGEST_NEURON, None
+    )
 
 
 def _large_neuron(own: str) -> str:

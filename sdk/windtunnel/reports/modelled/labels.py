@@ -4,7 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from windtunnel.priceperf import Estimate
+from windtunnel.priceperf import BatchRule, Estimate, PerDevice
+
+_RULES = {
+    "rehearsed": "as rehearsed on each NeuronCore; GPUs share the job's own, or get as many each",
+    "global": "all get the job's own global batch",
+    "per_device": "all get the same samples on each worker",
+}
+
+
+def rule_words(rule: BatchRule, *, described: bool = False) -> str:
+    """Which batch each instance gets, of a job that was rehearsed or ``described``."""
+    if described and isinstance(rule, str):
+        return "as described"
+    if isinstance(rule, PerDevice):
+        return f"{rule.samples:,} samples on each worker, as stated"
+    return (
+        _RULES[rule]
+        if isinstance(rule, str)
+        else f"{rule:,} samples on all workers of each together, as stated"
+    )
 
 
 def label(item: Estimate) -> str:

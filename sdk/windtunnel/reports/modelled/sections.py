@@ -15,9 +15,8 @@ from windtunnel.priceperf import (
     CountedWorkload,
     Estimate,
     FullScale,
-    Verdict,
+    PriceBook,
     Workload,
-    not_calibrated,
 )
 from windtunnel.priceperf.calibration.calibrations import VERSION_SPREAD
 from windtunnel.priceperf.model.engines import HOST_S
@@ -25,86 +24,21 @@ from windtunnel.priceperf.model.host_tracing import HOST_SPEED
 from windtunnel.priceperf.model.intervals import COVERAGE
 from windtunnel.rendering import format as fmt
 from windtunnel.rendering.document import Row, Section, Style
+from windtunnel.reports.modelled.cheapest import cheapest_sections
+from windtunnel.reports.modelled.labels import rule_words
 
 HEADLINE_PRECISIONS = (TF32, FP32)
 
 
 def sections(
-    comparison: Comparison, workload: CountedWorkload, full_scale: FullScale | None
+    comparison: Comparison, workload: CountedWorkload, full_scale: FullScale | None, book: PriceBook
 ) -> tuple[Section, ...]:
     """All sections of what is modelled."""
-    parts = [_time_and_cost(comparison, workload, full_scale)]
-    verdicts = main_verdicts(comparison)
-    if verdicts:
-        parts.append(verdict_section(verdicts))
-    return (*parts, _trust(comparison, workload), _assumptions(comparison, workload))
-
-
-def main_verdicts(comparison: Comparison) -> tuple[Verdict, ...]:
-    """The verdicts on the largest Neuron instance: the others get its global batch."""
-    challengers = {verdict.challenger for verdict in comparison.verdicts}
-    if not challengers:
-        return ()
-    main = max(challengers, key=lambda item: item.cores)
-    return tuple(verdict for verdict in comparison.verdicts if verdict.challenger == main)
-
-
-def headline(comparison: Comparison, full_scale: FullScale | None) -> tuple[str, ...]:
-    """The result, a sentence for each precision that a GPU script can have without other changes."""
-    verdicts = main_verdicts(comparison)
-    lines: list[str] = []
-    small = _too_small(verdicts)
-    if small is not None:
-        lines.append(
-            f"Too small a job to tell trn1 from p4d: on {_short(small.instance.name)}, "
-            f"{fmt.modelled_seconds(assumed_s(small))} of assumed fixed costs (set-up, compile, ...) outweigh "
-            f"{fmt.modelled_seconds(small.train_s)} of modelled steps."
-        )
-        if full_scale is None:
-            lines.append("Model the real job: report(full_scale=FullScale(train_samples=...)).")
-        return tuple(lines)
-    for baseline in dict.fromkeys(verdict.baseline for verdict in verdicts):
-        if baseline.precision in HEADLINE_PRECISIONS:
-            lines += [_line(verdict) for verdict in verdicts if verdict.baseline == baseline]
-    if not lines:
-        return ()
-    lines.insert(0, f"What {_short(verdicts[0].challenger.instance.name)} is modelled to cost:")
-    if len({verdict.winner for verdict in verdicts}) > 1:
-        lines.append("The answer depends on the GPU script's precision and on the date of the prices.")
-    if full_scale is None or not (full_scale.preparation_s or full_scale.tokenised_samples):
-        lines.append(
-            "Not in it: tokenising and other preparation, as none was stated. It can be most of a bill: "
-            "61-65 % of the billable time of AWS's own benchmark was not training steps."
-        )
-    return tuple(lines)
-
-
-def not_modelled(comparison: Comparison) -> tuple[str, ...]:
-    """A sentence for each instance that was asked for and has no calibration."""
-    return tuple(f"NOT MODELLED: {not_calibrated(instance)}" for instance in comparison.not_calibrated)
-
-
-def _too_small(verdicts: Sequence[Verdict]) -> Estimate | None:
-    """The first estimate whose assumed fixed costs outweigh its steps: such a job has no winner."""
-    estimates = (item for verdict in verdicts for item in (verdict.challenger, verdict.baseline))
-    return next((item for item in estimates if assumed_s(item) > item.train_s), None)
-
-
-def assumed_s(item: Estimate) -> float:
-    """Seconds of fixed costs that are assumed: all but preparation (the user's figure) and evaluation (modelled)."""
-    assumed = [cost for cost in item.fixed if cost.billed and cost.name not in ("preparation", "evaluation")]
-    return sum(cost.seconds for cost in assumed)
-
-
-def _line(verdict: Verdict) -> str:
-    low, high = verdict.saving_interval
-    answer = "too close to call" if verdict.winner is None else f"{_family(verdict)} is cheaper"
-    gpu = f"{_short(verdict.baseline.instance.name)} in {verdict.baseline.precision.name}"
-    difference = fmt.difference(verdict.saving)
-    word = "as" if difference.endswith("much") else "than"
     return (
-        f"{difference} {word} {gpu} at prices of {verdict.on}: {answer} "
-        f"({fmt.difference(high)} to {fmt.difference(low)})"
+        _time_and_cost(comparison, workload, full_scale),
+        *cheapest_sections(comparison, book),
+        _trust(comparison, workload),
+        _assumptions(comparison, workload),
     )
 
 
@@ -188,55 +122,6 @@ def cost_rows(title: str, costs: Sequence[Cost | None]) -> list[Row]:
     ]
 
 
-def verdict_section(verdicts: Sequence[Verdict]) -> Section:
-    rows: list[Row] = []
-    too_small = _too_small(verdicts) is not None
-    instances = dict.fromkeys(verdict.baseline.instance.name for verdict in verdicts)
-    previous = None
-    for name in instances:
-        if len(instances) > 1:
-            rows.append(Row(_short(name), (), "group"))
-        for verdict in (item for item in verdicts if item.baseline.instance.name == name):
-            label = "" if verdict.baseline == previous else verdict.baseline.precision.name
-            rows.append(_verdict_row(label, verdict, "too small" if too_small else _winner(verdict)))
-            previous = verdict.baseline
-    meanings = {verdict.baseline.precision.name: verdict.baseline.precision.meaning for verdict in verdicts}
-    against = " and ".join(_short(name) for name in instances)
-    return Section(
-        "Which is cheaper",
-        "modelled",
-        f"{_short(verdicts[0].challenger.instance.name)} against {against}",
-        ("prices of", "trn1", "GPU", "saving", "interval, %", "cheaper"),
-        tuple(rows),
-        (
-            *(f"{name}: {meaning}." for name, meaning in meanings.items()),
-            "too small: the costs compared are mostly assumed fixed costs. A minus means trn1 costs more."
-            if too_small
-            else "open: the interval of the saving holds both answers. A minus means trn1 costs more.",
-        ),
-        label_header="GPU script",
-    )
-
-
-def _winner(verdict: Verdict) -> str:
-    return _family(verdict) if verdict.winner else "open"
-
-
-def _verdict_row(label: str, verdict: Verdict, answer: str) -> Row:
-    low, high = verdict.saving_interval
-    return Row(
-        label,
-        (
-            str(verdict.on),
-            fmt.dollars(verdict.challenger_cost.usd),
-            fmt.dollars(verdict.baseline_cost.usd),
-            fmt.signed_percent(verdict.saving),
-            f"{fmt.signed_percent(low)} to {fmt.signed_percent(high)}".replace(" %", ""),
-            answer,
-        ),
-    )
-
-
 def _trust(comparison: Comparison, workload: CountedWorkload) -> Section:
     notes: list[str] = []
     for calibration in used_calibrations(comparison):
@@ -304,15 +189,9 @@ def _host_timed(workload: Workload) -> bool:
 
 def _assumptions(comparison: Comparison, workload: Workload) -> Section:
     shown = comparison.estimates
-    same = (
-        "global batch as the largest Neuron instance"
-        if comparison.batch_rule != "per_device"
-        else "samples a worker"
-    )
     neuron = [item for item in shown if item.instance.is_neuron]
     notes = [
-        "Batch: NeuronCores keep the rehearsed samples a core, on all cores of the instance; "
-        f"GPUs get the same {same}.",
+        f"Batch: {rule_words(comparison.batch_rule)}. All cores of an instance work.",
         *(f"Precision: {item.precision.meaning}." for item in neuron[:1]),
         "Step: compute and memory time add up, but for the part that overlaps (on trn1 "
         f"{fmt.percent(CALIBRATIONS['trn1'].constants.overlap)} of the shorter, on GPUs nothing); of the "
@@ -372,6 +251,7 @@ def size_words(full_scale: FullScale) -> str:
     text += "s" if full_scale.epochs > 1 else ""
     if full_scale.evaluation_samples:
         text += f", {full_scale.evaluation_samples:,} evaluated after each"
+        text += "" if full_scale.evaluation_split else " by each worker"
     return text
 
 
@@ -381,7 +261,3 @@ def span(ends: tuple[float, float], form: Callable[[float], str]) -> str:
 
 def _short(name: str) -> str:
     return name.removeprefix("ml.")
-
-
-def _family(verdict: Verdict) -> str:
-    return _short(verdict.winner or "").split(".")[0]

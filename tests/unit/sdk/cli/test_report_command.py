@@ -81,7 +81,7 @@ def test_compare_models_a_description(capsys: pytest.CaptureFixture[str]) -> Non
     assert (p4d["split"]["data_parallel"], p4d["split"]["zero"]) == (16, "full")
     assert [decision["on"] for decision in data["decisions"]] == ["2025-06-01"]
     assert [(table["mode"], len(table["rows"])) for table in data["scaling"]] == [("weak", 7)] * 2
-    assert run(*LLAMA, *more[:-1]) == 0
+    assert run(*LLAMA, *more[:-1], "--full") == 0
     text = capsys.readouterr().out
     assert "WHO IS CHEAPEST" in text
     assert "SCALING ON ML.P4D.24XLARGE" in text

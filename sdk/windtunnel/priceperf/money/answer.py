@@ -1,0 +1,120 @@
+"""Whether one can say which instance is cheapest, and if not, why.
+
+Compile time is modelled from few published figures and falls away once a cache holds the graphs, so it never
+decides: where it turns the answer, the answer is that of the costs without it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import Literal
+
+from .comparison import Comparison
+from .decision import Decision, decide
+from .estimate import Cost, Estimate, cost_on
+from .offerings import LISTED, Offering
+from .prices import PriceBook
+
+Obstacle = Literal["no price", "does not fit", "one instance", "assumed", "outside"]
+"""Why there is no answer.
+
+``no price``, ``does not fit``: none is left that has a price and runs. ``one instance``: only one is left.
+``assumed``: on one of those that compete assumed fixed costs outweigh the modelled steps.
+``outside``: one of them lies outside the calibrated range.
+"""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Who is cheapest at one day's prices. Positions are those of the estimates.
+
+    Attributes:
+        whole: from the bill as modelled, compile time included.
+        decided: what the answer is taken from: ``whole``, or the costs without compile time where that turns it.
+        obstacle: why there is no answer; None: there is one.
+        hindered: the estimates that are the obstacle.
+    """
+
+    whole: Decision
+    decided: Decision
+    obstacle: Obstacle | None
+    hindered: tuple[int, ...]
+
+    @property
+    def winner(self) -> int | None:
+        """The cheapest, whatever its probability; None where nothing can be said."""
+        return None if self.obstacle else self.decided.cheapest
+
+    @property
+    def leaning(self) -> int | None:
+        """Outside the calibrated range: the cheapest by the widened intervals. No answer."""
+        return self.decided.cheapest if self.obstacle == "outside" else None
+
+    @property
+    def probability(self) -> float | None:
+        """That it is."""
+        return None if self.winner is None else self.decided.probability
+
+    @property
+    def clear(self) -> bool:
+        """Whether it is no longer too close to call."""
+        return self.winner is not None and self.decided.clear
+
+    @property
+    def without_compile(self) -> bool:
+        """Whether compile time would have turned it, and was left out."""
+        return self.decided is not self.whole
+
+
+def answers(comparison: Comparison) -> tuple[Answer, ...]:
+    """One for each day of the comparison, oldest first; none where nothing has a price."""
+    return tuple(answer(on, comparison.estimates, costs) for on, costs in comparison.costs)
+
+
+def by_offering(
+    estimates: Sequence[Estimate], book: PriceBook, on: date
+) -> tuple[tuple[Offering, Answer], ...]:
+    """The answer at each offering that has list prices of at least two of the instances on that day."""
+    found = []
+    for offering in LISTED:
+        costs = [cost_on(item, book, on, offering) for item in estimates]
+        if sum(cost is not None for cost in costs) > 1:
+            found.append((offering, answer(on, estimates, costs)))
+    return tuple(found)
+
+
+def answer(on: date, estimates: Sequence[Estimate], costs: Sequence[Cost | None]) -> Answer:
+    """Who is cheapest of these, one cost an estimate."""
+    whole = decide(on, estimates, costs)
+    bare = [item.taking("compile", 0.0) for item in estimates]
+    left = [None if cost is None else item.cost(cost.price) for item, cost in zip(bare, costs, strict=True)]
+    without = decide(on, bare, left)
+    turned = (without.cheapest, without.clear) != (whole.cheapest, whole.clear)
+    obstacle, hindered = _obstacle(estimates, whole)
+    return Answer(whole, without if turned else whole, obstacle, hindered)
+
+
+def assumed_s(item: Estimate) -> float:
+    """Seconds of the fixed costs that are assumed: set-up and transfers.
+
+    Preparation is the user's figure, evaluation is modelled as steps are, compile time decides nothing.
+    """
+    modelled = ("preparation", "evaluation", "compile")
+    return sum(cost.seconds for cost in item.fixed if cost.billed and cost.name not in modelled)
+
+
+def _obstacle(estimates: Sequence[Estimate], decision: Decision) -> tuple[Obstacle | None, tuple[int, ...]]:
+    everyone = tuple(range(len(estimates)))
+    rivals = tuple(index for index in everyone if decision.probabilities[index] is not None)
+    if not rivals:
+        unfit = tuple(index for index in everyone if not estimates[index].fits)
+        return ("does not fit", unfit) if unfit else ("no price", everyone)
+    outside = tuple(index for index in rivals if not estimates[index].range_check.inside)
+    assumed = tuple(index for index in rivals if assumed_s(estimates[index]) > estimates[index].train_s)
+    if len(rivals) == 1:
+        return "one instance", rivals
+    if assumed:
+        return "assumed", assumed
+    return ("outside", outside) if outside else (None, ())

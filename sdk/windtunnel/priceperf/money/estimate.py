@@ -1,0 +1,220 @@
+"""One job on one kind of instance: time, billable seconds and cost, each with its interval."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from datetime import date
+
+from ..calibration.calibrations import Calibration, calibration_of
+from ..calibration.corrections import Correction, Corrections
+from ..errors import PriceUnknown
+from ..instances import GIB, InstanceType
+from ..model import fixed_costs
+from ..model.fixed_costs import FixedCost
+from ..model.intervals import RangeCheck
+from ..model.memory_need import MemoryNeed, memory_need
+from ..model.precision import Precision
+from ..model.step_time import StepTime
+from ..model.training_settings import Training
+from ..workload.cluster import Run
+from ..workload.full_scale import FullScale
+from ..workload.workload import Workload
+from .billing import billable_seconds, cost_per_million, cost_usd
+from .offerings import Offering
+from .prices import Price, PriceBook
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """One job on one kind of instance, modelled. Seconds; low and high are the ends of the interval."""
+
+    instance: InstanceType
+    instance_count: int
+    precision: Precision
+    global_batch: float
+    """Samples of one optimizer step over all workers."""
+    step: StepTime
+    steps: int
+    calibration: Calibration
+    range_check: RangeCheck
+    fixed: tuple[FixedCost, ...]
+    name: str
+    """Under which name it is priced: ``ml.trn1.32xlarge`` on SageMaker, ``trn1.32xlarge`` on EC2."""
+    training: Training | None = None
+    """The step as a description, split over the instances; None: only counts are known."""
+    correction: Correction | None = None
+    """The user's own, in ``step``, its interval and the evaluation; None: the model as it is."""
+
+    @property
+    def cores(self) -> int:
+        """Workers over all instances."""
+        return self.instance.core_count * self.instance_count
+
+    @property
+    def samples_per_core(self) -> float:
+        """Samples of one optimizer step on each worker, on average."""
+        return self.global_batch / self.cores
+
+    @property
+    def memory(self) -> MemoryNeed | None:
+        """What a worker needs of its memory; None: not known."""
+        return None if self.training is None else memory_need(self.training, self.instance)
+
+    @property
+    def fits(self) -> bool:
+        """False where it is known that the job needs more memory than a worker has."""
+        need = self.memory
+        return need is None or need.fits
+
+    @property
+    def samples_per_s(self) -> float:
+        """Throughput of the training steps."""
+        return self.global_batch / self.step.total_s
+
+    @property
+    def train_s(self) -> float:
+        """All training steps."""
+        return self.steps * self.step.total_s
+
+    @property
+    def step_interval_s(self) -> tuple[float, float]:
+        """Low and high end of one step's time."""
+        return (
+            self.step.total_s * math.exp(-self.range_check.log_fast),
+            self.step.total_s * math.exp(self.range_check.log_slow),
+        )
+
+    @property
+    def train_interval_s(self) -> tuple[float, float]:
+        """Low and high end of `train_s`."""
+        low, high = self.step_interval_s
+        return self.steps * low, self.steps * high
+
+    @property
+    def billable_s(self) -> int:
+        """Whole billable seconds of one instance: steps and the billed fixed costs."""
+        return billable_seconds(self.train_s + sum(item.seconds for item in self.fixed if item.billed))
+
+    @property
+    def billable_interval_s(self) -> tuple[int, int]:
+        """Low and high end of `billable_s`."""
+        billed = [item for item in self.fixed if item.billed]
+        low, high = self.train_interval_s
+        return (
+            billable_seconds(low + sum(item.low_s for item in billed)),
+            billable_seconds(high + sum(item.high_s for item in billed)),
+        )
+
+    def fixed_cost(self, name: str) -> FixedCost:
+        """The fixed cost of that name."""
+        return next(item for item in self.fixed if item.name == name)
+
+    @property
+    def preparation(self) -> FixedCost:
+        """What the script does before it trains."""
+        return self.fixed_cost("preparation")
+
+    def taking(self, name: str, seconds: float) -> Estimate:
+        """The same where the fixed cost of that name takes exactly so many seconds."""
+        known = replace(self.fixed_cost(name), seconds=seconds, low_s=seconds, high_s=seconds)
+        return replace(self, fixed=tuple(known if item.name == name else item for item in self.fixed))
+
+    def cost(self, price: Price) -> Cost:
+        """What it costs at a price."""
+        low, high = self.billable_interval_s
+        return Cost(
+            price,
+            cost_usd(price.usd_per_hour, self.billable_s, self.instance_count),
+            cost_usd(price.usd_per_hour, low, self.instance_count),
+            cost_usd(price.usd_per_hour, high, self.instance_count),
+        )
+
+    def cost_per_million(self, price: Price, tokens_per_sample: int = 1) -> Cost:
+        """US dollars of a million samples (or tokens) in training steps alone, without fixed costs."""
+        per_s = self.samples_per_s * tokens_per_sample
+        usd = cost_per_million(price.usd_per_hour * self.instance_count, per_s)
+        check = self.range_check
+        return Cost(price, usd, usd * math.exp(-check.log_fast), usd * math.exp(check.log_slow))
+
+
+@dataclass(frozen=True)
+class Cost:
+    """US dollars with their interval, inseparable from the price and its date."""
+
+    price: Price
+    usd: float
+    low_usd: float
+    high_usd: float
+
+
+def estimate(
+    workload: Workload,
+    run: Run,
+    full_scale: FullScale | None = None,
+    name: str | None = None,
+    corrections: Corrections | None = None,
+) -> Estimate:
+    """Model one job, run in one way.
+
+    Args:
+        workload: what one step is.
+        run: on which instances, with which batch, how products run.
+        full_scale: the real job; None: exactly what was rehearsed.
+        name: under which it is priced; None: the instance type's SageMaker name.
+        corrections: a user's own, by calibration. They are of the model from counts, so a description takes none.
+    """
+    size = full_scale or workload.full_scale()
+    instance, batch = run.instance, run.batch
+    calibration, training = calibration_of(instance), workload.description(run)
+    check, step = workload.range_check(run, size), workload.train_step(run)
+    correction = (corrections or {}).get(calibration.key) if training is None else None
+    if correction is not None:
+        check, step = correction.check(check, calibration), correction.step(step)
+    evaluation_s = 0.0
+    if size.evaluation_samples:
+        copies = run.cluster.workers if training is None else training.data_parallel
+        together = batch if size.evaluation_split else batch / copies
+        steps = math.ceil(size.evaluation_samples / together) * size.epochs
+        evaluation_s = (
+            steps * workload.evaluation_step(run).total_s * (correction.factor if correction else 1)
+        )
+    model_gib = size.model_gib
+    if model_gib is None and workload.weights is not None:
+        model_gib = workload.weights * 4 / GIB
+    fixed = (
+        fixed_costs.start(),
+        fixed_costs.transfer("download", size.dataset_gib),
+        fixed_costs.setup(),
+        fixed_costs.preparation(size.preparation_s, size.tokenised_samples),
+        workload.compilation(run, size),
+        fixed_costs.evaluation(evaluation_s, check.log_fast, check.log_slow),
+        fixed_costs.transfer("upload", model_gib),
+    )
+    return Estimate(
+        instance=instance,
+        instance_count=run.cluster.count,
+        precision=run.precision,
+        global_batch=batch,
+        step=step,
+        steps=math.ceil(size.train_samples / batch) * size.epochs,
+        calibration=calibration,
+        range_check=check,
+        fixed=fixed,
+        name=name or instance.name,
+        training=training,
+        correction=correction,
+    )
+
+
+def cost_on(
+    item: Estimate, book: PriceBook, on: date | None, offering: Offering | None = None
+) -> Cost | None:
+    """The cost at the price in force on a day (None: the newest); None where there is none.
+
+    ``offering``: what the hour is bought as, instead of what the name says.
+    """
+    try:
+        return item.cost(book.price(item.name, on, offering=offering))
+    except PriceUnknown:
+        return None

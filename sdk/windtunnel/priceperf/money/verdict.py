@@ -1,0 +1,80 @@
+"""One instance against another at one day's prices: what it saves, with an interval."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from datetime import date
+
+from .estimate import Cost, Estimate
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A challenger against a baseline at one day's prices. ``saving`` 0.4: 40 % cheaper; negative: dearer."""
+
+    on: date
+    challenger: Estimate
+    baseline: Estimate
+    challenger_cost: Cost
+    baseline_cost: Cost
+
+    @property
+    def saving(self) -> float:
+        """1 - challenger / baseline."""
+        return 1 - self.challenger_cost.usd / self.baseline_cost.usd
+
+    @property
+    def saving_interval(self) -> tuple[float, float]:
+        """Low and high end of the saving; see `ratio_width`."""
+        ratio = self.challenger_cost.usd / self.baseline_cost.usd
+        down, up = ratio_width((self.challenger, self.challenger_cost), (self.baseline, self.baseline_cost))
+        return 1 - ratio * math.exp(up), 1 - ratio / math.exp(down)
+
+    @property
+    def winner(self) -> str | None:
+        """The cheaper instance type.
+
+        None where the interval of the saving holds both answers, or one of them lies outside the calibrated range.
+        """
+        if not (self.challenger.range_check.inside and self.baseline.range_check.inside):
+            return None
+        low, high = self.saving_interval
+        if low > 0:
+            return self.challenger.instance.name
+        return self.baseline.instance.name if high < 0 else None
+
+
+def ratio_width(one: tuple[Estimate, Cost], other: tuple[Estimate, Cost]) -> tuple[float, float]:
+    """How far one cost / the other can lie below and above its middle, in logs.
+
+    The errors of the two are taken as independent, but for the time that the script prepares: that is the
+    same on both, whatever it is, and only moves the ratio together.
+    """
+    if not all(item.preparation.high_s > item.preparation.low_s for item, _ in (one, other)):
+        (_, first), (_, second) = one, other
+        return math.hypot(_down(first), _up(second)), math.hypot(_up(first), _down(second))
+
+    def prepared(end: str) -> tuple[Cost, Cost]:
+        first, second = (
+            item.taking("preparation", getattr(item.preparation, end)).cost(cost.price)
+            for item, cost in (one, other)
+        )
+        return first, second
+
+    first, second = prepared("seconds")
+    down, up = math.hypot(_down(first), _up(second)), math.hypot(_up(first), _down(second))
+    middle = math.log(first.usd / second.usd) if first.usd > 0 < second.usd else 0.0
+    for end in ("low_s", "high_s"):
+        first, second = prepared(end)
+        moved = math.log(first.usd / second.usd) - middle if first.usd > 0 < second.usd else 0.0
+        down, up = math.hypot(down, max(0.0, -moved)), math.hypot(up, max(0.0, moved))
+    return down, up
+
+
+def _up(cost: Cost) -> float:
+    return math.log(cost.high_usd / cost.usd) if cost.usd > 0 else 0.0
+
+
+def _down(cost: Cost) -> float:
+    return math.log(cost.usd / cost.low_usd) if cost.low_usd > 0 else 0.0

@@ -1,0 +1,374 @@
+"""The answer, as it is read first: the job, a line an instance, who is cheapest and why one may say so.
+
+At most `LINES` lines in a terminal of 100 columns, title and frame included; all else follows it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import date
+from typing import Any
+
+from windtunnel.priceperf import (
+    Answer,
+    Cluster,
+    Comparison,
+    Cost,
+    CountedWorkload,
+    Estimate,
+    FullScale,
+    InvalidInput,
+    Price,
+    PriceBook,
+    Run,
+    Workload,
+    answers,
+    by_offering,
+    not_calibrated,
+)
+from windtunnel.priceperf.model.intervals import COVERAGE
+from windtunnel.priceperf.money.answer import assumed_s
+from windtunnel.rendering import format as fmt
+from windtunnel.rendering.document import Document, Row, Section
+from windtunnel.rendering.text import as_text
+from windtunnel.reports.diagnostics import Diagnostics
+from windtunnel.reports.modelled.cheapest import otherwise, probability
+from windtunnel.reports.modelled.data import rounded
+from windtunnel.reports.modelled.dominates import dominating
+from windtunnel.reports.modelled.labels import label, place, rule_words
+from windtunnel.reports.modelled.sections import size_words, used_calibrations
+
+LINES = 25
+_TITLE = "The answer"
+_ROWS = 5
+_CHANGES = 2
+_LARGEST = "Most of it: "
+_BATCH_FACTORS = tuple(factor for power in range(1, 13) for factor in (2.0**power, 2.0**-power))
+_GIVE_SIZE = "Give the real job: full_scale=FullScale(train_samples=...), --full-scale-samples N."
+_MISSING_PRICE = (
+    "No answer: none of these has a price in the book (windtunnel prices), so there are times only."
+)
+
+
+@dataclass(frozen=True)
+class Screen:
+    """What the first screen says, in order.
+
+    Attributes:
+        job: its size.
+        order: positions of the estimates, the instance that the job asked for first.
+        on: the day of the prices, the newest compared; None: nothing has a price.
+        costs: of each estimate on that day.
+        answer: who is cheapest then; None without a price.
+        verdict: the winner with its probability, or why there is none and what would make one.
+        compiling: what compile time has to do with it; empty where nothing is compiled.
+        batch: which batch each instance has, and what of the asked instances is not in the table.
+        prices: offering, region and date.
+        change: what the rehearsal found to change, worst first.
+        largest: where it found less than two: what most of the bill is on the first instance.
+        trust: how far to trust it.
+    """
+
+    job: str
+    order: tuple[int, ...]
+    on: date | None
+    costs: tuple[Cost | None, ...]
+    answer: Answer | None
+    verdict: str
+    compiling: str
+    batch: str
+    prices: str
+    change: tuple[str, ...]
+    largest: tuple[str, ...]
+    trust: str
+
+
+def screen(
+    comparison: Comparison,
+    workload: Workload,
+    full_scale: FullScale | None,
+    book: PriceBook,
+    diagnostics: Diagnostics | None = None,
+) -> Screen:
+    """The answer in words. ``full_scale``: as the caller stated it; None: what the workload tells."""
+    estimates = comparison.estimates
+    own = workload.instance_type if isinstance(workload, CountedWorkload) else None
+    order = sorted(range(len(estimates)), key=lambda index: estimates[index].instance.name != own)
+    found = answers(comparison)
+    on, costs = comparison.costs[-1] if comparison.costs else (None, (None,) * len(estimates))
+    newest = found[-1] if found else None
+    changes = [str(item) for item in diagnostics or ()][:_CHANGES]
+    first = estimates[order[0]]
+    largest = dominating(first)[: _CHANGES - len(changes)] if first.fits else []
+    return Screen(
+        job=_job(workload, full_scale),
+        order=tuple(order),
+        on=on,
+        costs=costs,
+        answer=newest,
+        verdict=_verdict(comparison, newest, workload, full_scale),
+        compiling=_compiling(estimates, newest),
+        batch=" ".join(_batch(comparison)),
+        prices=" ".join((_prices(estimates, costs), *_bought_otherwise(estimates, newest, book))),
+        change=tuple(changes),
+        largest=tuple(largest),
+        trust=_trust(comparison, full_scale),
+    )
+
+
+def answer_section(shown: Screen, comparison: Comparison, lines_above: int = 0) -> Section:
+    """As a section. ``lines_above``: of what stands in the frame above it besides title and subtitle."""
+    most = max(2, _ROWS - lines_above // 2)
+    order = shown.order if len(shown.order) <= most else shown.order[: most - 1]
+    rows = [_row(comparison.estimates[index], shown, index) for index in order]
+    if len(order) < len(shown.order):
+        rows.append(Row(f"and {len(shown.order) - len(order):,} more"))
+    notes = {
+        shown.verdict: 4,
+        shown.compiling: 1,
+        shown.batch: 2,
+        shown.prices: 2,
+        **{f"To change: {text}": 2 for text in shown.change},
+        **{f"{_LARGEST}{text}": 2 for text in shown.largest},
+        f"Trust: {shown.trust}": 2,
+    }
+    columns = ("batch (each)", f"billable ({fmt.percent(COVERAGE)} interval)", "cost (interval)")
+    table = Section(_TITLE, "modelled", shown.job, columns, tuple(rows), first=True)
+    below_frame = as_text(Document("-", "-", (), (table,))).count("\n") + lines_above
+    return replace(table, notes=_fitted(notes, LINES - below_frame - 1))
+
+
+def _fitted(notes: Mapping[str, int], room: int) -> tuple[str, ...]:
+    """Each note cut to so many lines; where all together need more than there is room, the later to fewer."""
+    most = {text: min(limit, fmt.lines_of(text)) for text, limit in notes.items() if text}
+    for text in reversed(most):
+        while most[text] > 1 and sum(most.values()) > room:
+            most[text] -= 1
+    spare = [text for text in most if text.startswith(_LARGEST)]
+    while spare and sum(most.values()) > room:
+        del most[spare.pop()]
+    return tuple(fmt.shortened(text, limit) for text, limit in most.items())
+
+
+def answer_data(shown: Screen, comparison: Comparison) -> dict[str, Any]:
+    """The same for machines."""
+    found, estimates = shown.answer, comparison.estimates
+    winner = None if found is None else found.winner
+    chances = (None,) * len(estimates) if found is None else found.decided.probabilities
+    return {
+        **{
+            name: value
+            for name, value in asdict(shown).items()
+            if name in ("job", "verdict", "compiling", "batch", "prices", "change", "largest", "trust")
+        },
+        "prices_on": None if shown.on is None else shown.on.isoformat(),
+        "winner": None if winner is None else estimates[winner].name,
+        "probability": None if found is None else found.probability,
+        "clear": found is not None and found.clear,
+        "obstacle": "no price" if found is None else found.obstacle,
+        "leaning": None
+        if found is None or found.leaning is None
+        else {
+            "priced_as": estimates[found.leaning].name,
+            "probability": found.decided.probability,
+        },
+        "without_compile": found is not None and found.without_compile,
+        "instances": [
+            {
+                "priced_as": estimates[index].name,
+                "instance_count": estimates[index].instance_count,
+                "global_batch": estimates[index].global_batch,
+                "samples_per_worker": estimates[index].samples_per_core,
+                "billable_s": estimates[index].billable_s,
+                "billable_interval_s": list(estimates[index].billable_interval_s),
+                "usd": None if cost is None else rounded(cost.usd),
+                "interval_usd": None if cost is None else [rounded(cost.low_usd), rounded(cost.high_usd)],
+                "precision": estimates[index].precision.name,
+                "fits": estimates[index].fits,
+                "probability_cheapest": None if found is None or found.obstacle else chances[index],
+            }
+            for index in shown.order
+            for cost in (shown.costs[index],)
+        ],
+    }
+
+
+def _row(item: Estimate, shown: Screen, index: int) -> Row:
+    cost = shown.costs[index]
+    each = item.samples_per_core if item.training is None else item.global_batch / item.training.data_parallel
+    billable = _with_ends(item.billable_s, item.billable_interval_s, _time)
+    paid = "no price" if cost is None else _with_ends(cost.usd, (cost.low_usd, cost.high_usd), _usd)
+    cells = (
+        f"{_number(item.global_batch)} ({_number(each)})",
+        billable,
+        paid if item.fits else "does not fit",
+    )
+    won = shown.answer is not None and shown.answer.winner == index
+    name = (
+        label(item) if item.instance.is_neuron or item.training else f"{label(item)}, {item.precision.name}"
+    )
+    return Row(name, cells, "total" if won else "normal")
+
+
+def _with_ends(value: float, ends: tuple[float, float], form: Any) -> str:
+    low, high = ends
+    return f"{form(value)} ({fmt.interval(form(low), form(high))})"
+
+
+def _time(value: float) -> str:
+    return fmt.modelled_seconds(value) if value < 1e10 else f"{value / 3600:.1e} h"
+
+
+def _usd(value: float) -> str:
+    return fmt.dollars(value) if value < 1e7 else f"${value:.1e}"
+
+
+def _number(value: float) -> str:
+    return f"{value:,.4g}" if value < 1e4 else f"{value:,.0f}" if value < 1e7 else f"{value:.1e}"
+
+
+def _job(workload: Workload, full_scale: FullScale | None) -> str:
+    size = full_scale or workload.full_scale()
+    model = "" if workload.weights is None else f"{fmt.quantity(workload.weights, '')} parameters; "
+    rehearsed = isinstance(workload, CountedWorkload) and size.train_samples == workload.samples
+    return f"{model}{'exactly what was rehearsed: ' if rehearsed else ''}{size_words(size)}"
+
+
+def _verdict(
+    comparison: Comparison, found: Answer | None, workload: Workload, full_scale: FullScale | None
+) -> str:
+    if found is None:
+        return _MISSING_PRICE
+    estimates = comparison.estimates
+    if found.obstacle is not None:
+        return _obstacle(found, comparison, workload, full_scale)
+    best = found.winner
+    assert best is not None  # noqa: S101 - without an obstacle something competes
+    name, chance = label(estimates[best]), probability(found.probability)
+    text = f"{name} costs least, with {chance} probability."
+    if not found.clear:
+        text = f"Too close to call: {name} costs least with {chance} probability."
+    even, cost = found.decided.break_evens[best], found.decided.costs[best]
+    if even is not None and cost is not None:
+        text += f" It turns at {fmt.dollars(even.usd_per_hour)} an hour of {name}"
+        text += f" (now {fmt.price(cost.price.usd_per_hour)}), then to {label(estimates[even.against])}."
+    return " ".join((text, *otherwise(comparison, found)))
+
+
+def _obstacle(found: Answer, comparison: Comparison, workload: Workload, full_scale: FullScale | None) -> str:
+    estimates = comparison.estimates
+    names = ", ".join(label(estimates[index]) for index in found.hindered)
+    first = estimates[found.hindered[0]]
+    if found.obstacle == "outside":
+        return _outside(found, comparison, workload, full_scale or workload.full_scale())
+    if found.obstacle == "assumed":
+        more = f" {_GIVE_SIZE}" if full_scale is None else " A longer job has one."
+        return (
+            f"No verdict, too small a job: on {label(first)} {fmt.modelled_seconds(assumed_s(first))} of assumed "
+            f"set-up and transfers outweigh {fmt.modelled_seconds(first.train_s)} of modelled steps.{more}"
+        )
+    if found.obstacle == "does not fit":
+        need = first.memory
+        short = "" if need is None else (
+            f" ({fmt.gibibytes(need.needed_bytes)} of {fmt.gibibytes(need.usable_bytes)} a worker)"
+        )  # fmt: skip
+        return (
+            f"No answer: the job does not fit the memory of {names}{short}. More instances, more tensor or pipeline "
+            "parallelism, recomputation or a smaller microbatch may make it fit."
+        )
+    if found.obstacle == "no price":
+        return _MISSING_PRICE
+    return f"No winner: only {names} has a price here and runs. Name others: --instances TYPE TYPE."
+
+
+def _outside(found: Answer, comparison: Comparison, workload: Workload, size: FullScale) -> str:
+    estimates, leaning = comparison.estimates, found.leaning
+    assert leaning is not None  # noqa: S101 - something competes
+    reasons = dict.fromkeys(
+        reason for index in found.hindered for reason in estimates[index].range_check.outside
+    )
+    first, *others = reasons
+    more = f"; {len(others):,} more" if others else ""
+    lean = f"By the widened intervals {label(estimates[leaning])} would cost least with "
+    lean += f"{probability(found.decided.probability)} probability."
+    text = f"No verdict outside the calibrated range ({first}{more}): {_inside(comparison, workload, size)} {lean}"
+    return " ".join((text, *otherwise(comparison, found)))
+
+
+def _inside(comparison: Comparison, workload: Workload, size: FullScale) -> str:
+    """What would make a verdict: a batch with which all lie inside, if there is one."""
+    middle = max(item.global_batch for item in comparison.estimates)
+    for factor in _BATCH_FACTORS:
+        batch = round(middle * factor)
+        if batch >= 1 and all(_lies_inside(item, workload, size, batch) for item in comparison.estimates):
+            return f"it needs a global batch of {batch:,} (--batch {batch})."
+    return "it needs a published throughput near this, no batch does."
+
+
+def _lies_inside(item: Estimate, workload: Workload, size: FullScale, batch: int) -> bool:
+    run = Run(Cluster(item.instance, item.instance_count), batch, item.precision)
+    try:
+        return workload.range_check(run, size).inside
+    except InvalidInput:  # less than a sample for each worker
+        return False
+
+
+def _compiling(estimates: Sequence[Estimate], found: Answer | None) -> str:
+    compiled = [item for item in estimates if item.fixed_cost("compile").seconds > 0]
+    if not compiled:
+        return ""
+    longest = fmt.modelled_seconds(max(item.fixed_cost("compile").seconds for item in compiled))
+    names = ", ".join(dict.fromkeys(item.instance.name.removeprefix("ml.") for item in compiled))
+    if found is not None and found.without_compile:
+        return f"Decided without compile time: plus {longest} on {names} the first time; cached afterwards."
+    return f"In it: {longest} to compile on {names} the first time; cached afterwards."
+
+
+def _batch(comparison: Comparison) -> Iterator[str]:
+    described = any(item.training for item in comparison.estimates)
+    yield f"Batch: {rule_words(comparison.batch_rule, described=described)}."
+    for instance in comparison.not_calibrated:
+        yield f"NOT MODELLED: {not_calibrated(instance)}"
+
+
+def _prices(estimates: Sequence[Estimate], costs: Sequence[Cost | None]) -> str:
+    """Offering, region and date; those of the most instances first, the others by name."""
+    groups: dict[str, list[str]] = {}
+    for item, cost in zip(estimates, costs, strict=True):
+        if cost is not None:
+            groups.setdefault(_of(cost.price), []).append(place(item))
+    if not groups:
+        return ""
+    first, *rest = sorted(groups, key=lambda group: -len(groups[group]))
+    others = "".join(f"; {', '.join(dict.fromkeys(groups[group]))}: {group}" for group in rest)
+    return f"Prices: {first}{others}."
+
+
+def _bought_otherwise(estimates: Sequence[Estimate], found: Answer | None, book: PriceBook) -> Iterator[str]:
+    """Ways to buy the hour at which another instance than now would be the cheapest."""
+    now = None if found is None or found.obstacle not in (None, "outside") else found.decided.cheapest
+    if found is None or now is None:
+        return
+    for offering, other in by_offering(estimates, book, found.decided.on):
+        best = other.decided.cheapest
+        if best is None or other.decided.costs[now] is None:
+            continue
+        cost = other.decided.costs[best]
+        if cost is not None and estimates[best].instance != estimates[now].instance:
+            yield f"At {offering} prices of {cost.price.effective_from}: {label(estimates[best])}."
+
+
+def _of(price: Price) -> str:
+    words = price.offering.removeprefix("SageMaker training ")
+    return f"{words} {price.region} {price.effective_from}{', assumed' if price.status == 'assumed' else ''}"
+
+
+def _trust(comparison: Comparison, full_scale: FullScale | None) -> str:
+    errors = ", ".join(
+        f"{fmt.percent(item.mean_error)} on {item.label}" for item in used_calibrations(comparison)
+    )
+    text = f"published rows, predicted from the others, are off by {errors} on average; other jobs by more."
+    if full_scale is None or not (full_scale.preparation_s or full_scale.tokenised_samples):
+        text += " Preparation (tokenising) is not in it: none was stated."
+    return text

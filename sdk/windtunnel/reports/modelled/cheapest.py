@@ -1,0 +1,197 @@
+"""Who is cheapest: at each day's prices, at each way to buy the hour, and each Neuron instance against each GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import date
+
+from windtunnel.priceperf import (
+    Answer,
+    Comparison,
+    Cost,
+    Estimate,
+    PriceBook,
+    Verdict,
+    answers,
+    by_offering,
+)
+from windtunnel.priceperf.money.answer import answer, assumed_s
+from windtunnel.priceperf.money.offerings import CAPACITY_BLOCK
+from windtunnel.rendering import format as fmt
+from windtunnel.rendering.document import Row, Section
+from windtunnel.reports.modelled.labels import label
+
+
+def cheapest_sections(comparison: Comparison, book: PriceBook) -> Iterator[Section]:
+    """All of them, those that there is something for."""
+    for found in answers(comparison):
+        yield _decision(comparison.estimates, found)
+    if comparison.costs:
+        yield from _offerings(comparison, book, comparison.costs[-1][0])
+    if comparison.verdicts:
+        yield _verdicts(comparison.verdicts)
+
+
+def probability(value: float | None) -> str:
+    """``86 %``; never 100 or 0, which no model can say."""
+    if value is None:
+        return "-"
+    return "over 99 %" if value > 0.99 else "under 1 %" if value < 0.01 else f"{round(value * 100)} %"
+
+
+def span(cost: Cost) -> str:
+    """Both ends of a cost."""
+    return fmt.interval(fmt.dollars(cost.low_usd), fmt.dollars(cost.high_usd))
+
+
+def _decision(estimates: Sequence[Estimate], found: Answer) -> Section:
+    decision, rows = found.decided, []
+    for index, item in enumerate(estimates):
+        cost, even = decision.costs[index], decision.break_evens[index]
+        if cost is None:
+            rows.append(Row(label(item), ("no price", "", "-", "-", "")))
+            continue
+        turn = "-" if even is None else (
+            f"{fmt.dollars(even.usd_per_hour)} "
+            f"({fmt.significant(even.low_usd_per_hour)}-{fmt.significant(even.high_usd_per_hour)})"
+        )  # fmt: skip
+        cells = (
+            fmt.dollars(cost.usd), span(cost),
+            probability(None if found.obstacle else decision.probabilities[index]) if item.fits else "does not fit",
+            fmt.price(cost.price.usd_per_hour), turn,
+        )  # fmt: skip
+        rows.append(Row(label(item), cells, "total" if index == found.winner else "normal"))
+    return Section(
+        "Who is cheapest",
+        "modelled",
+        f"at prices of {decision.on}{', without compile time' if found.without_compile else ''}",
+        ("cost", "interval", "probability", "$ an hour", "break-even"),
+        tuple(rows),
+        (
+            "break-even: the price of an hour at which it costs as much as the cheapest, or the cheapest as the next.",
+        ),
+    )
+
+
+def _offerings(comparison: Comparison, book: PriceBook, on: date) -> Iterator[Section]:
+    """The same job at every list price; nothing where there is one kind of them."""
+    estimates, found = comparison.estimates, by_offering(comparison.estimates, book, on)
+    if len(found) < 2:
+        return
+    rows, notes = [], []
+    for offering, result in found:
+        costs = result.decided.costs
+        winner = result.winner
+        rows.append(
+            Row(
+                offering,
+                (
+                    *("no price" if cost is None else _bought(cost) for cost in costs),
+                    "-"
+                    if winner is None
+                    else f"{label(estimates[winner])}, {probability(result.probability)}",
+                ),
+            )
+        )
+        prices = dict.fromkeys(cost.price for cost in costs if cost is not None)
+        notes += [
+            f"{offering}, {price.instance_type.removeprefix('ml.')}: {price.region}, {price.status}, since "
+            f"{price.effective_from}: {price.source}."
+            for price in prices
+        ]
+    if any(offering == CAPACITY_BLOCK for offering, _ in found):
+        notes.append(
+            "A Capacity Block is reserved for whole days and paid for in advance: its costs here are those of the "
+            "seconds used."
+        )
+    yield Section(
+        "Ways to buy the hour",
+        "modelled",
+        f"list prices of {on}: the price of an hour, and the cost of the job",
+        (*(label(item) for item in estimates), "cheapest"),
+        tuple(rows),
+        tuple(notes),
+    )
+
+
+def _bought(cost: Cost) -> str:
+    return f"{fmt.price(cost.price.usd_per_hour)}: {fmt.dollars(cost.usd)}"
+
+
+def otherwise(comparison: Comparison, found: Answer) -> Iterator[str]:
+    """Settings of the GPU script with which the answer would be another."""
+    decided = found.decided
+    for precision in dict.fromkeys(item.precision for item in comparison.alternatives):
+        swapped = {item.name: item for item in comparison.alternatives if item.precision == precision}
+        estimates = [
+            item if item.instance.is_neuron else swapped.get(item.name, item) for item in comparison.estimates
+        ]
+        costs = [
+            None if cost is None else item.cost(cost.price)
+            for item, cost in zip(estimates, found.whole.costs, strict=True)
+        ]
+        other = answer(decided.on, estimates, costs).decided
+        if other.cheapest is None or (other.cheapest, other.clear) == (decided.cheapest, decided.clear):
+            continue
+        yield (
+            f"With the GPU script in {precision.name}: {label(estimates[other.cheapest])}, "
+            f"{probability(other.probability)}."
+        )
+
+
+def _verdicts(verdicts: Sequence[Verdict]) -> Section:
+    """Each Neuron instance against each GPU, with each setting of the GPU script, at each day's prices."""
+    rows: list[Row] = []
+    pairs = dict.fromkeys((label(verdict.challenger), label(verdict.baseline)) for verdict in verdicts)
+    for pair in pairs:
+        rows.append(Row(f"{pair[0]} against {pair[1]}", (), "group"))
+        previous = None
+        for verdict in verdicts:
+            if (label(verdict.challenger), label(verdict.baseline)) != pair:
+                continue
+            name = verdict.baseline.precision.name
+            rows.append(_verdict_row("" if name == previous else name, verdict))
+            previous = name
+    meanings = {verdict.baseline.precision.name: verdict.baseline.precision.meaning for verdict in verdicts}
+    return Section(
+        "Neuron instances against GPUs",
+        "modelled",
+        "the first costs so much less than the second; a minus: more",
+        ("prices of", "first", "second", "saving", "interval", "cheaper"),
+        tuple(rows),
+        (
+            *(f"{name}: {meaning}." for name, meaning in meanings.items()),
+            "open: the interval of the saving holds both answers. outside: of the calibrated range, so no verdict. too "
+            "small: assumed set-up and transfers outweigh the modelled steps, so no verdict.",
+        ),
+        label_header="GPU script",
+    )
+
+
+def _verdict_row(name: str, verdict: Verdict) -> Row:
+    low, high = verdict.saving_interval
+    return Row(
+        name,
+        (
+            str(verdict.on),
+            fmt.dollars(verdict.challenger_cost.usd),
+            fmt.dollars(verdict.baseline_cost.usd),
+            _saving(verdict.saving),
+            fmt.interval(_saving(low), _saving(high)),
+            _cheaper(verdict),
+        ),
+    )
+
+
+def _saving(value: float) -> str:
+    """Beyond twice the cost in times: a percentage says nothing there."""
+    return fmt.signed_percent(value) if value > -1 else f"{fmt.significant(1 - value)} times"
+
+
+def _cheaper(verdict: Verdict) -> str:
+    pair = (verdict.challenger, verdict.baseline)
+    if not all(item.range_check.inside for item in pair):
+        return "outside"
+    if any(assumed_s(item) > item.train_s for item in pair):
+        return "too small"
+    return "open" if verdict.winner is None else verdict.winner.removeprefix("ml.")

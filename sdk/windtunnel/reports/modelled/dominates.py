@@ -1,0 +1,57 @@
+"""What most of a bill is, in words, with what to do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from windtunnel.priceperf import Estimate
+from windtunnel.rendering import format as fmt
+from windtunnel.reports.modelled.labels import label
+
+_LEAST = 0.1
+"""A part below a tenth of the bill is not worth a line."""
+_STEPS: Mapping[str, str] = {
+    "compute": "what the chip is there for; more instances shorten it",
+    "memory not behind compute": "a larger batch a worker, or bf16 storage, moves fewer bytes a sample",
+    "tensor-parallel collectives": "less tensor parallelism sends less",
+    "transfers between stages": "fewer stages send less",
+    "gathered weights": "a larger microbatch gathers them less often",
+    "gradients": "gradient accumulation reduces them less often",
+    "pipeline bubble": "more passes a step make it smaller",
+    "optimizer": "a larger global batch runs it less often",
+    "host": "a fused optimizer, or a larger batch a core, records fewer operations a sample",
+    "stragglers": "fewer workers wait less for the slowest",
+}
+_FIXED: Mapping[str, str] = {
+    "download": "fewer or packed files, or FastFile",
+    "set-up": "a longer job, or a warm pool, pays it less often",
+    "preparation": "prepare the data once, outside the job",
+    "compile": "a compile cache holds the graphs afterwards",
+    "evaluation": "evaluate less, or share the samples among the workers",
+    "upload": "keep fewer checkpoints in the model's folder",
+}
+
+
+def dominating(item: Estimate) -> list[str]:
+    """A sentence each for the parts that are a tenth of the billable time or more, the largest first."""
+    if not item.billable_s:
+        return []
+    step = item.step.total_s
+    found = [
+        (
+            part * item.steps,
+            f"{name} takes {fmt.modelled_seconds(part)} of a step's {fmt.modelled_seconds(step)} on {label(item)}: "
+            f"{_STEPS[name]}.",
+        )
+        for name, part in item.step.parts.items()
+    ]
+    found += [
+        (
+            cost.seconds,
+            f"{cost.name} is {fmt.percent(cost.seconds / item.billable_s)} of the billable time on {label(item)}: "
+            f"{_FIXED[cost.name]}.",
+        )
+        for cost in item.fixed
+        if cost.billed
+    ]
+    return [words for seconds, words in sorted(found, reverse=True) if seconds >= _LEAST * item.billable_s]

@@ -1,0 +1,224 @@
+"""What is read first: at most 25 lines with the answer, in every form; all else comes after it."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import windtunnel
+from tests.unit.priceperf.test_answer import LONG, OTHERS, P4D, SMALL, TRN1, rehearsed, sizes, workloads
+from tests.unit.reports.test_job_report import FakeJob
+from windtunnel.cli import main as cli
+from windtunnel.priceperf import FullScale, PriceBook, compare
+from windtunnel.priceperf.published.bert_rehearsal import COUNTERS
+from windtunnel.rendering.document import Document
+from windtunnel.rendering.text import as_text
+from windtunnel.reports.diagnostics import diagnostics_of
+from windtunnel.reports.for_job import report_for_job
+from windtunnel.reports.job.report import report_for_counters
+from windtunnel.reports.modelled.answer import LINES, answer_section, screen
+
+PRINTABLE = "".join(map(chr, range(32, 127)))
+REVIEWS = FullScale(3_600_000, 1, 400_000, sequence_length=128)
+
+
+def first(comparison: Any, workload: Any, size: FullScale | None, found: Any = None, lines: int = 0) -> Any:
+    """The section of the answer."""
+    return answer_section(screen(comparison, workload, size, PriceBook(), found), comparison, lines)
+
+
+@given(
+    workload=workloads,
+    size=st.one_of(st.none(), sizes),
+    names=st.lists(st.sampled_from(OTHERS), min_size=1, max_size=7, unique=True),
+    count=st.integers(1, 1000),
+    texts=st.lists(st.text(PRINTABLE, max_size=600), max_size=4),
+    notes=st.lists(st.text(PRINTABLE, min_size=1, max_size=400), max_size=2),
+)
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_the_first_screen_has_25_lines_of_100_columns(
+    counters: Any, workload: Any, size: Any, names: Any, count: int, texts: Any, notes: Any
+) -> None:
+    """Whatever is compared, found in the script, or stands above it."""
+    entries = [{"kind": "k", "line": "t.py:1", "message": text, "advice": text} for text in texts]
+    found = diagnostics_of({**counters(), "diagnostics": entries})
+    comparison = compare(workload, names, size, instance_count=count)
+    section = first(comparison, workload, size, found, 2 * len(notes))
+    document = Document("x" * 60, "ml.trn1.32xlarge x 1", tuple(notes), (section,), "The rest: --full")
+    lines = as_text(document).splitlines()
+    assert len(lines) <= LINES
+    assert max(map(len, lines)) <= 100
+    assert section.title in document.sections[0].title and section.notes[-1].startswith("Trust: ")
+
+
+@pytest.mark.parametrize("size", [None, REVIEWS, LONG])
+def test_print_command_page_and_notebook_begin_with_it(counters: Any, size: FullScale | None) -> None:
+    """One document: the terminal shows its first part, HTML has the rest below."""
+    report = report_for_job(FakeJob(counters()), size)
+    text, full = str(report), report.to_text(full=True)
+    assert len(text.splitlines()) <= LINES and "MEASURED HERE" not in text
+    assert text.splitlines()[-1].endswith("--full, report.to_text(full=True)")
+    assert full.startswith("\n".join(text.splitlines()[:-1]))
+    for page in (report.to_html(), report._repr_html_()):
+        assert page.index("The answer") < page.index("Measured here") < page.index("Assumptions")
+    answer = json.loads(report.to_json())["answer"]
+    assert answer["instances"][0]["priced_as"] == TRN1
+    assert answer["verdict"].split()[0] in text and {"modelled", "measured"} <= set(report.to_dict())
+
+
+def test_the_instance_asked_for_stands_first(counters: Any) -> None:
+    """In the report and in a comparison that names none; then trn1.32xlarge, then p4d."""
+    asked = counters(instance_type=SMALL, instance_cores=2)
+    reports = (
+        report_for_counters(asked, REVIEWS),
+        windtunnel.compare(asked, None, REVIEWS),
+        windtunnel.compare(asked, [P4D, TRN1, SMALL], REVIEWS),
+    )
+    for report in reports:
+        labels = [row.label for row in report.document().sections[0].rows]
+        assert labels[0] == "trn1.2xlarge" and len(labels) == 3
+    assert [item["priced_as"] for item in reports[0].to_dict()["answer"]["instances"]] == [SMALL, TRN1, P4D]
+
+
+def test_a_small_job_gets_its_dollars_and_no_verdict(counters: Any) -> None:
+    """The first user's: what it costs, why nothing is said, what would make an answer."""
+    section = report_for_counters(counters(samples=32, steps=1)).document().sections[0]
+    assert all(re.match(r"\$[\d.]+ \(\$", row.cells[2]) for row in section.rows)
+    assert section.notes[0].startswith("No verdict, too small a job: on trn1.32xlarge")
+    assert "full_scale=FullScale(train_samples=...)" in section.notes[0]
+    assert {row.style for row in section.rows} == {"normal"}
+
+
+def test_outside_the_range_it_says_what_would_make_a_verdict() -> None:
+    """A larger batch where that does; else a published throughput. Never a winner."""
+    less = rehearsed(flops=1.5e12, samples=3.0)
+    section = first(compare(less, [TRN1, P4D], LONG), less, LONG)
+    batch = re.search(r"it needs a global batch of [\d,]+ \(--batch (\d+)\)", section.notes[0])
+    assert section.notes[0].startswith("No verdict outside the calibrated range (work of a step") and batch
+    assert all(e.range_check.inside for e in compare(less, [TRN1, P4D], LONG, batch=int(batch[1])).estimates)
+    other = rehearsed(parameters=1e6)
+    assert "no batch does" in first(compare(other, [TRN1, P4D], LONG), other, LONG).notes[0]
+
+
+def test_the_winner_has_its_probability_and_the_price_at_which_it_turns() -> None:
+    """Too close to call below 90 %; bold in the table; the break-even of the decision."""
+    job = rehearsed()
+    comparison = compare(job, [TRN1, P4D], LONG)
+    shown = screen(comparison, job, LONG, PriceBook())
+    found = shown.answer
+    assert found is not None and found.winner is not None
+    assert f"{round(100 * (found.probability or 0))} % probability" in shown.verdict or found.clear
+    assert shown.verdict.startswith("Too close to call: ") != found.clear
+    assert "It turns at $" in shown.verdict and "an hour of" in shown.verdict
+    assert [row.style for row in answer_section(shown, comparison).rows].index("total") == found.winner
+
+
+def test_compile_time_stands_beside_the_answer() -> None:
+    """It is named where it is in the bill, and said to have decided nothing where it would have."""
+    job, hours = rehearsed(compiled=1e12), rehearsed(compiled=1e16)
+    assert (
+        "In it: 200 s to compile on trn1.32xlarge the first time; cached afterwards."
+        in first(compare(job, [TRN1, P4D], LONG), job, LONG).notes
+    )
+    told = screen(compare(hours, [TRN1, P4D], LONG), hours, LONG, PriceBook()).compiling
+    comparison = compare(hours, [TRN1, P4D], LONG, on=compare(hours, [TRN1, P4D], LONG).costs[0][0])
+    told = screen(comparison, hours, LONG, PriceBook()).compiling
+    assert told.startswith("Decided without compile time: plus ") and "cached afterwards" in told
+
+
+def test_what_to_change_is_the_worst_found_or_what_most_of_the_bill_is(counters: Any) -> None:
+    """Two things: findings first, then parts of the bill."""
+    found = counters()
+    common = {"kind": "host_read", "advice": "Use a closure.", "count": 1, "seconds": 1.0}
+    found["diagnostics"] = [
+        {**common, "severity": "note", "line": "a.py:1", "message": "one."},
+        {**common, "severity": "error", "line": "b.py:2", "message": "two."},
+        {**common, "severity": "warning", "line": "c.py:3", "message": "three."},
+    ]
+    notes = report_for_counters(found, REVIEWS).document().sections[0].notes
+    assert [note for note in notes if note.startswith("To change")] == [
+        "To change: error: b.py:2: two. Use a closure.",
+        "To change: warning: c.py:3: three. Use a closure.",
+    ]
+    text = str(report_for_counters(COUNTERS, REVIEWS))
+    assert "host takes 76 ms of a step's 150 ms on trn1.32xlarge" in " ".join(text.split())
+
+
+def test_prices_have_region_and_date_in_a_line(counters: Any) -> None:
+    """Of each instance; the day asked for replaces the newest."""
+    (line,) = [
+        note for note in report_for_counters(counters(), REVIEWS).document().sections[0].notes
+        if note.startswith("Prices: ")
+    ]  # fmt: skip
+    assert "us-east-1 2022-10-10" in line and "p4d.24xlarge: on-demand us-west-2 2025-06-01" in line
+    dated = windtunnel.compare(counters(), None, REVIEWS, on=windtunnel_day()).screen.prices
+    assert dated.startswith("Prices: on-demand us-east-1 2022-10-10.")
+
+
+def windtunnel_day() -> Any:
+    """Before p4d's price fell."""
+    from datetime import date
+
+    return date(2024, 5, 1)
+
+
+def test_no_percentage_below_minus_hundred(counters: Any) -> None:
+    """What costs several times as much is told in times."""
+    text = report_for_counters(counters(instance_type=SMALL), FullScale(2_000)).to_text(full=True)
+    assert not re.search(r"-\d{3,} %", text) and " times" in text
+
+
+def test_a_job_without_counters_says_so_first() -> None:
+    """Why it failed, and why there is no answer."""
+    failed = FakeJob(None, TrainingJobStatus="Failed", FailureReason="ExecuteUserScriptError: no data")
+    text = str(report_for_job(failed))
+    assert len(text.splitlines()) <= LINES
+    assert "It failed: ExecuteUserScriptError: no data" in text
+    assert "No answer: the job left no counters." in text
+
+
+def test_ways_to_buy_the_hour_come_with_region_date_and_source(counters: Any) -> None:
+    """Capacity Blocks beside on-demand, in the full part; where they turn the answer, on the first screen."""
+    text = " ".join(windtunnel.compare(counters(), None, REVIEWS).to_text(full=True).split())
+    assert "EC2 Capacity Block $15.49: $" in text and "$14.75: $" in text
+    assert (
+        "EC2 Capacity Block, trn1.32xlarge: ap-southeast-4, seen, since 2024-10-01: a stored copy of" in text
+    )
+    assert "paid for in advance" in text
+
+
+def test_the_command_takes_batches_and_the_rest(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, counters: Any
+) -> None:
+    """25 lines, or all with --full; a number, so many a device, a rule."""
+    path = tmp_path / "counters.json"
+    path.write_text(json.dumps(counters()))
+
+    def run(*words: str) -> str:
+        assert cli.main(["compare", str(path), "--full-scale-samples", "3600000", *words]) == 0
+        return capsys.readouterr().out
+
+    assert len(run().splitlines()) <= LINES < len(run("--full").splitlines())
+    for words, batches in (
+        (("--batch", "512"), [512, 512]),
+        (("--batch-per-device", "32"), [1024, 256]),
+        (("--batch", "per-device"), [256, 64]),
+        (("--batch", "global"), [256, 256]),
+    ):
+        data = json.loads(run("--json", *words))
+        assert [item["global_batch"] for item in data["answer"]["instances"]] == batches
+    split, whole = (
+        json.loads(run("--json", "--evaluation-samples", "99999", *more))["full_scale"]["evaluation_split"]
+        for more in ((), ("--evaluation-not-split",))
+    )
+    assert (split, whole) == (True, False)
+    assert cli.main(["compare", str(path), "--batch", "large"]) == 2
+    assert (
+        "batch must be one of rehearsed, global, per_device, a global batch as 256" in capsys.readouterr().err
+    )
