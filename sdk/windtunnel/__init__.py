@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from windtunnel.job.training_job import TrainingJob as TrainingJob
     from windtunnel.priceperf import Architecture as Architecture
     from windtunnel.priceperf import FullScale as FullScale
+    from windtunnel.priceperf import PerDevice as PerDevice
     from windtunnel.priceperf import Workload as Workload
     from windtunnel.reports.comparison.report import ComparisonReport as ComparisonReport
     from windtunnel.reports.comparison.report import compare as compare
@@ -79,7 +80,7 @@ _NAMES = {
     ),
     "estimator.estimators": ("Estimator", "HuggingFace", "PyTorch"),
     "job.training_job": ("TrainingJob",),
-    "priceperf": ("Architecture", "FullScale", "Workload"),
+    "priceperf": ("Architecture", "FullScale", "PerDevice", "Workload"),
     "reports.comparison.report": ("ComparisonReport", "compare"),
     "reports.comparison.scaling": ("ScalingReport", "scaling"),
     "reports.diagnostics": ("Diagnostic", "Diagnostics"),

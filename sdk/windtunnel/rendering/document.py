@@ -25,6 +25,7 @@ class Section:
     """A titled table, or (without rows) titled notes. ``kind`` keeps measured and modelled apart.
 
     ``first``: it is on the first screen, where the terminal shows no more; its first note is what matters most.
+    Such sections come before all others.
     """
 
     title: str

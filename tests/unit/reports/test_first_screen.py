@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ import windtunnel
 from tests.unit.priceperf.test_answer import LONG, OTHERS, P4D, SMALL, TRN1, rehearsed, sizes, workloads
 from tests.unit.reports.test_job_report import FakeJob
 from windtunnel.cli import main as cli
-from windtunnel.priceperf import FullScale, PriceBook, compare
+from windtunnel.priceperf import FullScale, PriceBook, answers, by_offering, compare
 from windtunnel.priceperf.published.bert_rehearsal import COUNTERS
 from windtunnel.rendering.document import Document
 from windtunnel.rendering.text import as_text
@@ -67,6 +68,8 @@ def test_print_command_page_and_notebook_begin_with_it(counters: Any, size: Full
     assert full.startswith("\n".join(text.splitlines()[:-1]))
     for page in (report.to_html(), report._repr_html_()):
         assert page.index("The answer") < page.index("Measured here") < page.index("Assumptions")
+    page = report.to_html()
+    assert page.index("Trust: ") < page.find("<figure") or "<figure" not in page
     answer = json.loads(report.to_json())["answer"]
     assert answer["instances"][0]["priced_as"] == TRN1
     assert answer["verdict"].split()[0] in text and {"modelled", "measured"} <= set(report.to_dict())
@@ -126,7 +129,6 @@ def test_compile_time_stands_beside_the_answer() -> None:
         "In it: 200 s to compile on trn1.32xlarge the first time; cached afterwards."
         in first(compare(job, [TRN1, P4D], LONG), job, LONG).notes
     )
-    told = screen(compare(hours, [TRN1, P4D], LONG), hours, LONG, PriceBook()).compiling
     comparison = compare(hours, [TRN1, P4D], LONG, on=compare(hours, [TRN1, P4D], LONG).costs[0][0])
     told = screen(comparison, hours, LONG, PriceBook()).compiling
     assert told.startswith("Decided without compile time: plus ") and "cached afterwards" in told
@@ -157,15 +159,27 @@ def test_prices_have_region_and_date_in_a_line(counters: Any) -> None:
         if note.startswith("Prices: ")
     ]  # fmt: skip
     assert "us-east-1 2022-10-10" in line and "p4d.24xlarge: on-demand us-west-2 2025-06-01" in line
-    dated = windtunnel.compare(counters(), None, REVIEWS, on=windtunnel_day()).screen.prices
+    dated = windtunnel.compare(counters(), None, REVIEWS, on=before_the_reduction()).screen.prices
     assert dated.startswith("Prices: on-demand us-east-1 2022-10-10.")
 
 
-def windtunnel_day() -> Any:
+def before_the_reduction() -> date:
     """Before p4d's price fell."""
-    from datetime import date
-
     return date(2024, 5, 1)
+
+
+def test_capacity_blocks_that_turn_the_answer_are_on_the_first_screen() -> None:
+    """With their date; an offering without a price of today's cheapest turns nothing."""
+    job = rehearsed()
+    early = compare(job, [TRN1, P4D], LONG, on=before_the_reduction())
+    (decided,) = [found.decided for found in answers(early)]
+    blocks = dict(by_offering(early.estimates, PriceBook(), date(2024, 10, 1)))["EC2 Capacity Block"]
+    line = screen(compare(job, [TRN1, P4D], LONG, on=date(2024, 10, 1)), job, LONG, PriceBook()).prices
+    turned = blocks.decided.cheapest != decided.cheapest
+    assert ("At EC2 Capacity Block prices of 2024-10-01: p4d.24xlarge." in line) == turned
+    only = screen(compare(job, [SMALL, P4D], LONG), job, LONG, PriceBook())
+    if only.answer is not None and only.answer.decided.cheapest == 0:
+        assert "Capacity Block" not in only.prices
 
 
 def test_no_percentage_below_minus_hundred(counters: Any) -> None:

@@ -21,7 +21,7 @@ class Chart:
         caption: what to know when reading it.
         words: what a reader who does not see it must know.
         size_in: width and height, inches.
-        after: title of the section behind which it stands; "": behind the headline.
+        after: title of the section behind which it stands; "": behind what is read first.
         draw: draws on a matplotlib Figure or SubFigure.
     """
 

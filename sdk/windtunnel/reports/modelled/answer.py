@@ -320,7 +320,7 @@ def _compiling(estimates: Sequence[Estimate], found: Answer | None) -> str:
         return ""
     longest = fmt.modelled_seconds(max(item.fixed_cost("compile").seconds for item in compiled))
     names = ", ".join(dict.fromkeys(item.instance.name.removeprefix("ml.") for item in compiled))
-    if found is not None and found.without_compile:
+    if found is not None and found.without_compile and found.obstacle in (None, "outside"):
         return f"Decided without compile time: plus {longest} on {names} the first time; cached afterwards."
     return f"In it: {longest} to compile on {names} the first time; cached afterwards."
 

@@ -21,11 +21,15 @@ from windtunnel.rendering import format as fmt
 from windtunnel.rendering.document import Row, Section
 from windtunnel.reports.modelled.labels import label
 
+_BREAK_EVEN = (
+    "break-even: the price of an hour at which it costs as much as the cheapest, or the cheapest as the next."
+)
+
 
 def cheapest_sections(comparison: Comparison, book: PriceBook) -> Iterator[Section]:
     """All of them, those that there is something for."""
-    for found in answers(comparison):
-        yield _decision(comparison.estimates, found)
+    for index, found in enumerate(answers(comparison)):
+        yield _decision(comparison.estimates, found, explained=not index)
     if comparison.costs:
         yield from _offerings(comparison, book, comparison.costs[-1][0])
     if comparison.verdicts:
@@ -44,7 +48,7 @@ def span(cost: Cost) -> str:
     return fmt.interval(fmt.dollars(cost.low_usd), fmt.dollars(cost.high_usd))
 
 
-def _decision(estimates: Sequence[Estimate], found: Answer) -> Section:
+def _decision(estimates: Sequence[Estimate], found: Answer, *, explained: bool) -> Section:
     decision, rows = found.decided, []
     for index, item in enumerate(estimates):
         cost, even = decision.costs[index], decision.break_evens[index]
@@ -67,9 +71,7 @@ def _decision(estimates: Sequence[Estimate], found: Answer) -> Section:
         f"at prices of {decision.on}{', without compile time' if found.without_compile else ''}",
         ("cost", "interval", "probability", "$ an hour", "break-even"),
         tuple(rows),
-        (
-            "break-even: the price of an hour at which it costs as much as the cheapest, or the cheapest as the next.",
-        ),
+        (_BREAK_EVEN,) if explained else (),
     )
 
 
@@ -79,6 +81,7 @@ def _offerings(comparison: Comparison, book: PriceBook, on: date) -> Iterator[Se
     if len(found) < 2:
         return
     rows, notes = [], []
+    told = {cost.price for _, costs in comparison.costs for cost in costs if cost is not None}
     for offering, result in found:
         costs = result.decided.costs
         winner = result.winner
@@ -93,7 +96,7 @@ def _offerings(comparison: Comparison, book: PriceBook, on: date) -> Iterator[Se
                 ),
             )
         )
-        prices = dict.fromkeys(cost.price for cost in costs if cost is not None)
+        prices = dict.fromkeys(cost.price for cost in costs if cost is not None and cost.price not in told)
         notes += [
             f"{offering}, {price.instance_type.removeprefix('ml.')}: {price.region}, {price.status}, since "
             f"{price.effective_from}: {price.source}."
