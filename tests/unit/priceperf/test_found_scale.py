@@ -43,6 +43,15 @@ def test_every_sample_of_every_pass_is_in_it(
     assert found.evaluation_samples == evaluated * 5 * world
 
 
+def test_an_evaluation_without_a_sampler_is_repeated_on_each_core() -> None:
+    """Then its samples are those of one core, and each worker of the real job goes through all of them."""
+    for split, samples in ((True, 100), (False, 50)):
+        evaluation = Loader(line="train.py:20", batches=10, samples=5, passes=1, split=split)
+        found = scale(train(batches=10), evaluation)
+        assert isinstance(found, FullScale)
+        assert (found.evaluation_samples, found.evaluation_split) == (samples, split)
+
+
 def test_a_bound_of_the_script_ends_the_job() -> None:
     """AWS's own example: 2,000 steps of an epoch of 14,062."""
     found = scale(train(batches=14_062, bound=2_000))

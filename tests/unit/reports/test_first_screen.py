@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -96,6 +97,23 @@ def test_a_small_job_gets_its_dollars_and_no_verdict(counters: Any) -> None:
     assert section.notes[0].startswith("No verdict, too small a job: on trn1.32xlarge")
     assert "full_scale=FullScale(train_samples=...)" in section.notes[0]
     assert {row.style for row in section.rows} == {"normal"}
+
+
+def test_a_size_that_the_rehearsal_could_not_tell_is_asked_for() -> None:
+    """By name, with the reason, and without a winner; what it found is taken, what is stated comes first."""
+    open_ = replace(rehearsed(), found="the loader of train.py:9 does not tell its length")
+    shown = screen(compare(open_, [TRN1, P4D]), open_, None, PriceBook())
+    assert shown.verdict.startswith(
+        "No answer, as the size of the whole job is not known: the loader of train.py:9"
+    )
+    assert "FullScale(train_samples=...)" in shown.verdict
+    assert shown.answer is not None and shown.answer.winner is None
+    stated = screen(compare(open_, [TRN1, P4D], LONG), open_, LONG, PriceBook()).answer
+    assert stated is not None and stated.winner is not None
+    told = replace(rehearsed(), found=LONG)
+    seen = screen(compare(told, [TRN1, P4D]), told, None, PriceBook())
+    assert "as the script has it: 30,000,000 samples" in seen.job
+    assert seen.answer is not None and seen.answer.winner is not None
 
 
 def test_outside_the_range_it_says_what_would_make_a_verdict() -> None:

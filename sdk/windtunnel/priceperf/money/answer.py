@@ -7,7 +7,7 @@ decides: where it turns the answer, the answer is that of the costs without it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from typing import Literal
 
@@ -17,12 +17,13 @@ from .estimate import Cost, Estimate, cost_on
 from .offerings import LISTED, Offering
 from .prices import PriceBook
 
-Obstacle = Literal["no price", "does not fit", "one instance", "assumed", "outside"]
+Obstacle = Literal["no price", "does not fit", "one instance", "assumed", "outside", "size"]
 """Why there is no answer.
 
 ``no price``, ``does not fit``: none is left that has a price and runs. ``one instance``: only one is left.
 ``assumed``: on one of those that compete assumed fixed costs outweigh the modelled steps.
 ``outside``: one of them lies outside the calibrated range.
+``size``: how large the job is could not be told (`Answer.of_unknown_size`).
 """
 
 
@@ -41,6 +42,10 @@ class Answer:
     decided: Decision
     obstacle: Obstacle | None
     hindered: tuple[int, ...]
+
+    def of_unknown_size(self) -> Answer:
+        """The same where a rehearsal could not tell how large the whole job is: no answer."""
+        return replace(self, obstacle="size", hindered=())
 
     @property
     def winner(self) -> int | None:

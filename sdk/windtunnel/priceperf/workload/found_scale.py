@@ -30,6 +30,7 @@ def found_scale(seen: Input, world_size: int) -> FullScale | str:
         train_samples=max(1, samples // epochs),
         epochs=epochs,
         evaluation_samples=sum(_evaluated(loader, world_size) for loader in evaluated) // epochs,
+        evaluation_split=not evaluated or any(loader.split for loader in evaluated),
         sequence_length=max((loader.sequence_length or 0 for loader in trained), default=0) or None,
     )
 

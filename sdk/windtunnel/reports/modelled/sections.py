@@ -241,6 +241,8 @@ def host_notes(workload: Workload) -> tuple[str, ...]:
 
 def _job_text(workload: CountedWorkload, full_scale: FullScale | None) -> str:
     if full_scale is None:
+        if isinstance(workload.found, FullScale):
+            return f"as the script has it: {size_words(workload.found)}"
         return f"exactly what was rehearsed: {workload.samples:,} samples"
     return f"the real job: {size_words(full_scale)}"
 
