@@ -1,6 +1,6 @@
-"""Rehearses the training job for a Trainium instance on this machine, and prints its bill.
+"""Trains a BERT on two simulated NeuronCores, then says what BERT base would take and cost on Trainium.
 
-    python run.py              generated reviews, a small BERT: minutes on two CPU cores
+    python run.py              generated reviews, a small BERT, then BERT base in short: minutes on two CPU cores
     python run.py --real       Amazon Polarity, bert-base-uncased: needs the hub, and an hour
 
 Everything below is what one writes for SageMaker; only the import says windtunnel.
@@ -21,6 +21,7 @@ from typing import Any
 import prepare_data
 
 from windtunnel import FullScale, PyTorch, TrainingJob, __version__
+from windtunnel.priceperf.published.bert_jobs_predicted import predictions
 
 HERE = Path(__file__).resolve().parent
 AMAZON_POLARITY_REVIEWS = 3_600_000
@@ -42,6 +43,19 @@ REAL: dict[str, Any] = {
     "max_length": 128,
     "log_every": 10,
 }
+
+
+BASE: dict[str, Any] = {
+    **REAL,
+    "model_name": "small",  # built from its dimensions: time and cost need no weights
+    "vocab_size": 30_522,
+    "embedding_rows": 30_522,
+    "num_layers": 12,
+    "hidden_size": 768,
+    "num_heads": 12,
+    "dropout": 0.1,
+}
+"""BERT base with the batch and length of AWS's published job."""
 
 
 def make_estimator(
@@ -104,6 +118,33 @@ def _python_with_torch(model: str, val: Path) -> list[str]:
     ]  # fmt: skip
 
 
+def rehearse_base(data: prepare_data.Prepared) -> None:
+    """A few steps of BERT base, and the answer for AWS's published job, beside what AWS published."""
+    print("\nBERT base as in AWS's published job, rehearsed in short (some four minutes)", flush=True)
+    estimator = make_estimator(BASE, instance_type="ml.trn1.32xlarge")
+    job = estimator.fit({"train": str(data.train), "val": str(data.val)}, logs=False, rehearse=True)
+    whole = FullScale(
+        train_samples=AMAZON_POLARITY_REVIEWS,
+        evaluation_samples=AMAZON_POLARITY_HELD_OUT,
+        tokenised_samples=AMAZON_POLARITY_REVIEWS + AMAZON_POLARITY_HELD_OUT,
+        sequence_length=BASE["max_length"],
+    )
+    print(job.report(full_scale=whole))
+    found = predictions(job.counters())
+    print("\nAWS published for this job, at the prices of 2022; its p4d script ran in fp32:")
+    for item in (found.trn1, found.p4d):
+        name, (low, high) = item.job.instance_type.removeprefix("ml."), item.iterations_interval
+        print(
+            f"  {name:14} {item.job.iterations_per_second} iterations/s, ${item.job.recomputed_usd:.2f}; "
+            f"this rehearsal: {item.iterations_per_second:.2f} ({low:.2f} to {high:.2f}), ${item.cost_usd:.2f}"
+        )
+    low, high = found.saving_interval
+    print(
+        f"  trn1 costs {1 - found.published_cost_ratio:.0%} less; this rehearsal: {1 - found.cost_ratio:.0%} less "
+        f"({low:.0%} to {high:.0%})"
+    )
+
+
 def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(
@@ -134,17 +175,14 @@ def main() -> None:
     print(f"\nvalidation accuracy {accuracy:.3f}; model in {job.model_data}", flush=True)
     # The margin: a review that stands on the edge may fall to the other side when sums round differently.
     loads = verify(job, data.val, at_least=accuracy - 0.003)
-    print()
-    print(
-        job.report(
-            full_scale=FullScale(
-                train_samples=AMAZON_POLARITY_REVIEWS,
-                epochs=1,
-                evaluation_samples=AMAZON_POLARITY_HELD_OUT,
-                sequence_length=hyperparameters["max_length"],
+    if given.real:
+        print(
+            job.report(
+                full_scale=FullScale(AMAZON_POLARITY_REVIEWS, evaluation_samples=AMAZON_POLARITY_HELD_OUT)
             )
         )
-    )
+    else:
+        rehearse_base(data)
     if not loads:
         sys.exit("the model is not the same in plain PyTorch: see above")
     if accuracy < given.at_least:

@@ -32,7 +32,7 @@ def options_of_the_script() -> set[str]:
     }
 
 
-@pytest.mark.parametrize("hyperparameters", [run.SMALL, run.REAL])
+@pytest.mark.parametrize("hyperparameters", [run.SMALL, run.REAL, run.BASE])
 def test_every_hyperparameter_is_an_option_of_the_script(hyperparameters: dict[str, Any]) -> None:
     """An option misspelt would end the job on the instance, after its start was paid."""
     assert set(hyperparameters) <= options_of_the_script()
