@@ -8,7 +8,7 @@ from datetime import date
 import pytest
 
 import windtunnel
-from windtunnel.priceperf import CATALOG, InvalidInput
+from windtunnel.priceperf import CATALOG, InvalidInput, PriceBook
 
 SMALL = {"instances": ("trn1", "p4d"), "nodes": (1, 2, 4)}
 
@@ -122,7 +122,18 @@ def test_the_front_is_drawn() -> None:
     labels = axes.get_legend_handles_labels()[1]
     assert {"trn1.32xlarge", "p4d.24xlarge", "Pareto front"} <= set(labels)
     assert "<svg" in report.to_html()
-    unpriced = windtunnel.plan("Llama2-7B", ["p4de"], nodes=[1])
-    assert unpriced.charts() == ()
-    assert "no price in the book" in unpriced.to_text()
-    assert "NO PRICE" in windtunnel.plan("Llama2-7B", ["p4de"], nodes=[1], budget_usd=5).to_text()
+
+
+def test_what_has_no_price_is_said_and_keeps_no_budget() -> None:
+    """It is among the fastest, and in no cost; alone it has no chart."""
+    book = PriceBook([price for price in PriceBook().prices if "trn1" in price.instance_type])
+    free, limited = small(prices=book), small(prices=book, budget_usd=1e6)
+    for report in (free, limited):
+        (line,) = (line for line in report.document().headline if "NO PRICE" in line)
+        assert "ml.p4d.24xlarge (at best " in line
+    assert {plan.estimate.name for plan in free.plans.within} == {"ml.p4d.24xlarge", "ml.trn1.32xlarge"}
+    assert {plan.estimate.name for plan in limited.plans.within} == {"ml.trn1.32xlarge"}
+    alone = small(instances=["p4d"], prices=book, budget_usd=5)
+    assert alone.charts() == ()
+    assert "no price in the book" in alone.to_text()
+    assert alone.document().headline[0] == "NOTHING KEEPS $5."

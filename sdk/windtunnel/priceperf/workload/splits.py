@@ -7,7 +7,8 @@ Assumptions, all as the published rows have them:
 - a stage has as many layers as every other, and a step at least as many micro-batches as stages;
 - the global batch is a whole number of micro-batches on each copy of the model;
 - copies share the optimizer's state (ZeRO-1); on GPUs, where the model is not split, also weights and
-  gradients (FSDP, ZeRO-3) if that is faster or the only way to fit;
+  gradients (FSDP, ZeRO-3) if that is faster or the only way to fit. A single copy has nothing to share: on
+  NeuronCores it then keeps no fp32 weights (stochastic rounding);
 - with tensor parallelism the least recomputation is ``selective``, its libraries' default.
 """
 

@@ -34,6 +34,7 @@ def headline(found: Plans, assumed: Sequence[str]) -> tuple[str, ...]:
     missing = [place.name for place in found.places if place.reason]
     if missing:
         lines.append(f"NOT PLANNED FOR, reasons below: {', '.join(missing)}.")
+    lines += _unpriced(found)
     if assumed:
         lines.append(f"Not given, so assumed: {'; '.join(assumed)}.")
     return tuple(lines)
@@ -126,11 +127,8 @@ def _missed(found: Plans) -> Iterator[str]:
     best: dict[str, Plan] = {}
     if found.deadline_hours is not None:
         best["The fastest"] = min(found.plans, key=lambda plan: plan.hours)
-    if found.budget_usd is not None:
-        if found.plans[0].cost is None:
-            yield "NO PRICE: nothing that fits has one, so no plan can be held against the budget."
-        else:
-            best["The cheapest"] = found.plans[0]
+    if found.budget_usd is not None and found.plans[0].cost is not None:
+        best["The cheapest"] = found.plans[0]
     if found.nearest is not None and found.nearest.cost is not None:
         best["Nearest to both"] = found.nearest
     said: list[Plan] = []
@@ -138,6 +136,15 @@ def _missed(found: Plans) -> Iterator[str]:
         if plan not in said:
             said.append(plan)
             yield f"{what}: {labels.sentence(plan)}; {_over(found, plan)}."
+
+
+def _unpriced(found: Plans) -> Iterator[str]:
+    """What is left out of every cost, with how fast it would be."""
+    without = [plan for plan in found.plans if plan.cost is None]
+    fastest = {plan.estimate.name: plan for plan in reversed(without)}  # they are in order of time
+    if fastest:
+        words = ", ".join(f"{name} (at best {labels.hours(plan)} h)" for name, plan in fastest.items())
+        yield f"NO PRICE in the book, so no cost, and no place in a budget: {words}. See windtunnel prices."
 
 
 def _over(found: Plans, plan: Plan) -> str:
@@ -206,7 +213,7 @@ def _searched(found: Plans, notes: Sequence[str]) -> Section:
         "What was searched",
         "text",
         f"{found.candidates:,} ways to run it; {found.fitting:,} fit the memory",
-        ("ways", "fit", "an hour", "region, since, status of the price"),
+        ("ways", "fit", "an hour", "region, since, status"),
         tuple(_place(found, one) for one in found.places if one.candidates),
         (*reasons, *notes),
         label_header="instance",
