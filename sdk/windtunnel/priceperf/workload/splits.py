@@ -15,8 +15,8 @@ Assumptions, all as the published rows have them:
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import cache, lru_cache
+from dataclasses import dataclass
+from functools import cache, partial
 from typing import get_args
 
 from ..calibration.calibrations import calibration_of
@@ -106,10 +106,10 @@ def search(job: OpenSplit, cluster: Cluster) -> Searched:
     best: dict[tuple[int, int], tuple[float, Training]] = {}
     candidates = fitting = 0
     least: MemoryNeed | None = None
-    for plain, batches in _settings(job, cluster):
+    for with_microbatch, batches in _settings(job, cluster):
         candidates += len(batches)
         for microbatch in batches:
-            training = replace(plain, microbatch=microbatch)
+            training = with_microbatch(microbatch=microbatch)
             need = memory_need(training, cluster.instance)
             if not need.fits:  # a larger one does not fit either
                 least = need if least is None or need.needed_bytes < least.needed_bytes else least
@@ -123,7 +123,7 @@ def search(job: OpenSplit, cluster: Cluster) -> Searched:
     return Searched(tuple(found for _, found in ordered), candidates, fitting, least)
 
 
-def _settings(job: OpenSplit, cluster: Cluster) -> Iterator[tuple[Training, Sequence[int]]]:
+def _settings(job: OpenSplit, cluster: Cluster) -> Iterator[tuple[partial[Training], Sequence[int]]]:
     """All but the micro-batch, with the micro-batches to try, smallest first."""
     instance = cluster.instance
     attention = None
@@ -136,10 +136,10 @@ def _settings(job: OpenSplit, cluster: Cluster) -> Iterator[tuple[Training, Sequ
             if not batches:
                 continue
             for zero in _zero_stages(job, instance, copies, alone=tensor * stages == 1):
-                training = Training(
+                training = partial(
+                    Training,
                     architecture=job.architecture,
                     parameters=job.parameters,
-                    microbatch=batches[0],
                     global_batch=job.global_batch,
                     sequence_length=job.sequence_length,
                     data_parallel=copies,
@@ -148,9 +148,9 @@ def _settings(job: OpenSplit, cluster: Cluster) -> Iterator[tuple[Training, Sequ
                     gradient_bytes=_KEPT_IN_FP32 if instance.is_neuron and zero == "optimizer" else 2,
                     zero=zero,
                 )
-                attention = attention or usual_attention(training, instance)[0]
+                attention = attention or usual_attention(training(microbatch=batches[0]), instance)[0]
                 for recompute in _recomputations(job, tensor):
-                    yield replace(training, attention=attention, recompute=recompute), batches
+                    yield partial(training, attention=attention, recompute=recompute), batches
 
 
 def _tensor_degrees(job: OpenSplit, instance: InstanceType) -> list[int]:
@@ -162,7 +162,6 @@ def _tensor_degrees(job: OpenSplit, instance: InstanceType) -> list[int]:
     return [degree for degree in degrees if heads % degree == 0 and cores % degree == 0]
 
 
-@lru_cache(maxsize=4096)
 def _microbatches(job: OpenSplit, sequences: int, stages: int) -> tuple[int, ...]:
     """Of a copy's sequences; a step has at least as many as stages."""
     sizes = _fixed_or(job.microbatch, divisors(sequences))
