@@ -49,6 +49,8 @@ if TYPE_CHECKING:
     from windtunnel.reports.diagnostics import Diagnostic as Diagnostic
     from windtunnel.reports.diagnostics import Diagnostics as Diagnostics
     from windtunnel.reports.job.report import PricePerformance as PricePerformance
+    from windtunnel.reports.plan.report import PlanReport as PlanReport
+    from windtunnel.reports.plan.report import plan as plan
     from windtunnel.request.inputs import FileSystemInput as FileSystemInput
     from windtunnel.request.inputs import ShuffleConfig as ShuffleConfig
     from windtunnel.request.inputs import TrainingInput as TrainingInput
@@ -85,6 +87,7 @@ _NAMES = {
     "reports.comparison.scaling": ("ScalingReport", "scaling"),
     "reports.diagnostics": ("Diagnostic", "Diagnostics"),
     "reports.job.report": ("PricePerformance",),
+    "reports.plan.report": ("PlanReport", "plan"),
     "request.inputs": ("FileSystemInput", "ShuffleConfig", "TrainingInput"),
     "request.instance_groups": ("InstanceGroup",),
     "request.training_request": ("TrainingRequest",),

@@ -30,6 +30,7 @@ from windtunnel.cli import (
     inference,
     logs,
     metrics,
+    plan,
     prices,
     ps,
     report,
@@ -48,7 +49,7 @@ EXIT_USAGE = 2
 EXIT_DETACHED = 130
 
 COMMANDS = (
-    up, down, run, ps, describe, logs, metrics, top, stop, download, rm, env, check, report, diagnostics, compare,
+    up, down, run, ps, describe, logs, metrics, top, stop, download, rm, env, check, report, diagnostics, compare, plan,
     validate, calibrate, prices, inference, completion,
 )  # fmt: skip
 """In the order of --help. A command is a file with `add_parser` and an entry here."""

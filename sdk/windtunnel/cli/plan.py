@@ -1,0 +1,110 @@
+"""``windtunnel plan``: where and how to train a model, cheapest and fastest."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+from windtunnel.cli import output
+from windtunnel.cli.options import count, day
+from windtunnel.errors import ConfigurationError
+
+_UNITS = {"": 1, "k": 10**3, "m": 10**6, "b": 10**9, "t": 10**12}
+_HOURS = {"m": 1 / 60, "h": 1, "d": 24}
+
+
+def add_parser(commands: Any) -> None:
+    """Register the command."""
+    parser = commands.add_parser(
+        "plan",
+        help="search instances, their number and the split of a model that fit, by cost and by time",
+        epilog="Modelled figures carry an interval; costs carry their price and its date.",
+    )
+    output.add_arguments(parser)
+    parser.add_argument(
+        "--architecture", required=True, metavar="NAME", help="Llama-3.1-8B, GPT3-175B, BERT-Large, ..."
+    )
+    parser.add_argument(
+        "--instances",
+        nargs="+",
+        metavar="TYPE",
+        help="types or families, also with commas (default: trn1,p4d); trn1 is ml.trn1.32xlarge, priced as "
+        "SageMaker training; trn1.32xlarge is priced as EC2",
+    )
+    size = parser.add_argument_group("the job")
+    size.add_argument("--tokens", type=amount, metavar="N", help="of all steps: 15B, 300M (default 1B)")
+    size.add_argument("--samples", type=amount, metavar="N", help="sequences of all steps, instead of tokens")
+    size.add_argument("--steps", type=amount, metavar="N", help="optimizer steps, instead of tokens")
+    size.add_argument(
+        "--global-batch", type=count, metavar="N", help="sequences of an optimizer step (default 1024)"
+    )
+    size.add_argument("--sequence-length", type=count, metavar="N", help="tokens (default: the family's)")
+    size.add_argument("--parameters", type=amount, metavar="N", help="weights (default: the architecture's)")
+    limits = parser.add_argument_group("limits")
+    limits.add_argument("--deadline", type=hours, metavar="TIME", help="48h, 90m or 3d, start included")
+    limits.add_argument("--budget", type=float, metavar="USD", help="US dollars")
+    limits.add_argument(
+        "--nodes", type=count, nargs="+", metavar="N", help="instances to try (default 1 to 64)"
+    )
+    limits.add_argument("--on", "--prices-on", type=day, metavar="DATE", help="prices in force on that day")
+    fixed = parser.add_argument_group("fixed instead of searched")
+    fixed.add_argument("--tensor-parallel", type=count, metavar="N")
+    fixed.add_argument("--pipeline-parallel", type=count, metavar="N")
+    fixed.add_argument("--microbatch", type=count, metavar="N", help="sequences of a pass")
+    fixed.add_argument("--recompute", choices=("none", "selective", "full"))
+    fixed.add_argument("--zero", choices=("none", "optimizer", "full"), help="full: ZeRO-3, FSDP")
+    parser.set_defaults(func=run_plan)
+
+
+def run_plan(args: argparse.Namespace) -> int:
+    """Print the plans. Returns the exit code."""
+    from windtunnel.reports.plan.report import INSTANCES, plan
+
+    names = [name for text in args.instances or INSTANCES for name in text.split(",") if name]
+    given = (
+        "tokens", "samples", "steps", "global_batch", "sequence_length", "parameters", "nodes", "on",
+        "tensor_parallel", "pipeline_parallel", "microbatch", "recompute", "zero",
+    )  # fmt: skip
+    try:
+        report = plan(
+            args.architecture,
+            names,
+            deadline_hours=args.deadline,
+            budget_usd=args.budget,
+            **{name: getattr(args, name) for name in given},
+        )
+    except ValueError as error:
+        raise ConfigurationError(str(error)) from error
+    return output.show(report, args)
+
+
+def amount(text: str) -> int:
+    """``15B``, ``300M``, ``1e9`` or ``1_000_000`` as argparse wants it.
+
+    Raises:
+        ArgumentTypeError: it is none of these, or below 1.
+    """
+    found = re.fullmatch(r"([\d._]+(?:e\d+)?)([kmbt]?)", text.strip().lower())
+    try:
+        number = Decimal(found[1]) * _UNITS[found[2]] if found else Decimal(0)
+    except InvalidOperation:
+        number = Decimal(0)
+    if number < 1 or number != int(number):
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no whole amount; write it as 15B, 300M, 1e9 or 1_000_000"
+        )
+    return int(number)
+
+
+def hours(text: str) -> float:
+    """``48h``, ``90m`` or ``3d`` in hours, as argparse wants it; a number alone is hours.
+
+    Raises:
+        ArgumentTypeError: it is none of these.
+    """
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)([mhd]?)", text.strip().lower())
+    if found is None or float(found[1]) == 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is no time; write it as 48h, 90m or 3d")
+    return float(found[1]) * _HOURS[found[2] or "h"]

@@ -1,0 +1,274 @@
+"""On which instances, how many, and split how: every plan for a job that fits the memory, with time and cost.
+
+Of each cluster `splits` gives the fastest way for each pair of tensor and pipeline parallelism. On one
+cluster the fastest is the cheapest too, so no plan that could be best is lost.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date
+from functools import cached_property
+
+from ..calibration.calibrations import not_calibrated
+from ..errors import InvalidInput, UnknownInstance
+from ..instances import CATALOG, GIB, InstanceType, instance_type
+from ..model.fixed_costs import FixedCost
+from ..model.precision import AUTO_CAST
+from ..model.training_settings import Training
+from ..workload.cluster import Cluster, Run
+from ..workload.full_scale import FullScale
+from ..workload.splits import OpenSplit, Searched, search
+from ..workload.workload import Workload
+from .estimate import Cost, Estimate, cost_on, estimate
+from .prices import PriceBook
+
+MOST_NODES = 64
+"""Instances that a plan has at most, where nothing is said."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One way to run the job. ``cost``: None without a price."""
+
+    estimate: Estimate
+    cost: Cost | None
+
+    @property
+    def training(self) -> Training:
+        """How it is split."""
+        assert self.estimate.training is not None  # noqa: S101  a description always has one
+        return self.estimate.training
+
+    @property
+    def hours(self) -> float:
+        """From the request to the model: the start, which is not billed, and all that is."""
+        return (self.estimate.billable_s + self.start.seconds) / 3600
+
+    @property
+    def hours_interval(self) -> tuple[float, float]:
+        """Low and high end of `hours`."""
+        low, high = self.estimate.billable_interval_s
+        return (low + self.start.low_s) / 3600, (high + self.start.high_s) / 3600
+
+    @property
+    def start(self) -> FixedCost:
+        """Provisioning, which is not billed."""
+        return self.estimate.fixed_cost("start")
+
+    def most_samples(self, deadline_hours: float | None, budget_usd: float | None) -> float:
+        """Samples that whole steps train before the deadline and for the budget; what has no price keeps no budget."""
+        item, seconds = self.estimate, math.inf
+        if deadline_hours is not None:
+            seconds = deadline_hours * 3600 - self.start.seconds
+        if budget_usd is not None:
+            an_hour = math.inf if self.cost is None else self.cost.price.usd_per_hour * item.instance_count
+            seconds = min(seconds, budget_usd / an_hour * 3600)
+        steps = (seconds - (item.billable_s - item.train_s)) / item.step.total_s
+        return max(0.0, steps // 1 * item.global_batch)
+
+    def within(self, deadline_hours: float | None, budget_usd: float | None) -> bool:
+        """Whether the middle of its time and cost keeps both. What has no price keeps no budget."""
+        in_time = deadline_hours is None or self.hours <= deadline_hours
+        return in_time and (budget_usd is None or (self.cost is not None and self.cost.usd <= budget_usd))
+
+
+@dataclass(frozen=True)
+class Place:
+    """What the search found on one kind of instance. ``name``: as asked for; ``reason``: why there is no plan."""
+
+    name: str
+    instance: InstanceType | None
+    candidates: int = 0
+    fitting: int = 0
+    reason: str | None = None
+
+
+@dataclass(frozen=True)
+class Plans:
+    """All plans, cheapest first; those without a price last, fastest first."""
+
+    job: OpenSplit
+    size: FullScale
+    plans: tuple[Plan, ...]
+    places: tuple[Place, ...]
+    deadline_hours: float | None = None
+    budget_usd: float | None = None
+
+    @property
+    def candidates(self) -> int:
+        """Ways that were looked at."""
+        return sum(place.candidates for place in self.places)
+
+    @property
+    def fitting(self) -> int:
+        """Ways that fit the memory."""
+        return sum(place.fitting for place in self.places)
+
+    @cached_property
+    def within(self) -> tuple[Plan, ...]:
+        """Those that keep deadline and budget, cheapest first."""
+        return tuple(plan for plan in self.plans if plan.within(self.deadline_hours, self.budget_usd))
+
+    @property
+    def cheapest(self) -> tuple[Plan, ...]:
+        """Those of `within` that have a price."""
+        return tuple(plan for plan in self.within if plan.cost is not None)
+
+    @cached_property
+    def fastest(self) -> tuple[Plan, ...]:
+        """`within`, fastest first; of equals the cheaper."""
+        return tuple(sorted(self.within, key=lambda plan: plan.hours))
+
+    @cached_property
+    def pareto(self) -> tuple[Plan, ...]:
+        """Those of `within` that no other beats in both time and cost, cheapest first."""
+        return pareto(self.within)
+
+    @cached_property
+    def nearest(self) -> Plan | None:
+        """Where nothing keeps deadline and budget: what misses the one that it misses most by the least."""
+        if self.within or not self.plans:
+            return None
+        return min(self.plans, key=self._misses)
+
+    def _misses(self, plan: Plan) -> float:
+        late = plan.hours / self.deadline_hours if self.deadline_hours else 0.0
+        if self.budget_usd is None:
+            return late
+        return math.inf if plan.cost is None else max(late, plan.cost.usd / self.budget_usd)
+
+
+def pareto(plans: Iterable[Plan]) -> tuple[Plan, ...]:
+    """The front of time and cost, cheapest first; what has no price is not on it."""
+    front: list[Plan] = []
+    priced = [(plan.cost.usd, plan.hours, plan) for plan in plans if plan.cost is not None]
+    for _, hours, plan in sorted(priced, key=lambda item: item[:2]):
+        if not front or hours < front[-1].hours:
+            front.append(plan)
+    return tuple(front)
+
+
+def plans(
+    job: OpenSplit,
+    instances: Sequence[str],
+    size: FullScale,
+    *,
+    nodes: Sequence[int] | None = None,
+    deadline_hours: float | None = None,
+    budget_usd: float | None = None,
+    prices: PriceBook | None = None,
+    on: date | None = None,
+) -> Plans:
+    """Every plan that fits the memory. Nothing is random; the same arguments give the same plans.
+
+    Args:
+        job: what is trained, and what of its split is fixed.
+        instances: names as `instance_type` takes them, or a family (``trn1``: its largest type, as SageMaker
+            training). What cannot be modelled is named in `Plans.places`.
+        size: of the whole job.
+        nodes: numbers of instances to try; None: 1 to `MOST_NODES`.
+        deadline_hours: of the whole job, start included.
+        budget_usd: US dollars.
+        prices: another price book than the built-in one.
+        on: the day whose prices count; None: the newest.
+
+    Raises:
+        UnknownInstance, NotCalibrated: none of the instances can be modelled.
+        InvalidInput: no instances, numbers out of range.
+    """
+    for name, limit in (("deadline_hours", deadline_hours), ("budget_usd", budget_usd)):
+        if limit is not None and not (limit > 0 and math.isfinite(limit)):
+            raise InvalidInput(f"{name} must be above 0, not {limit}")
+    if not instances:
+        raise InvalidInput("name at least one instance type to plan for, as trn1 or ml.p4d.24xlarge")
+    book = prices or PriceBook()
+    counts = range(1, MOST_NODES + 1) if nodes is None else sorted(set(nodes))
+    if not counts:
+        raise InvalidInput("name at least one number of instances")
+    found: list[Plan] = []
+    places = []
+    for asked in dict.fromkeys(instances):
+        place, own = _placed(job, asked, counts, size, book, on)
+        places.append(place)
+        found += own
+    known = [place.instance for place in places if place.instance is not None]
+    if not any(instance.calibration for instance in known):
+        raise UnknownInstance(" ".join(place.reason or "" for place in places))
+    found.sort(key=lambda plan: (math.inf if plan.cost is None else plan.cost.usd, plan.hours))
+    return Plans(job, size, tuple(found), tuple(places), deadline_hours, budget_usd)
+
+
+def named_instance(asked: str) -> str:
+    """``trn1`` as ``ml.trn1.32xlarge``, the family's largest type; any other name as it is."""
+    family = [name for name in CATALOG if name.startswith(f"ml.{asked.removeprefix('ml.')}.")]
+    return max(family, key=lambda name: CATALOG[name].core_count, default=asked)
+
+
+def _placed(
+    job: OpenSplit, asked: str, counts: Sequence[int], size: FullScale, book: PriceBook, on: date | None
+) -> tuple[Place, list[Plan]]:
+    name = named_instance(asked)
+    try:
+        instance = instance_type(name)
+    except UnknownInstance as error:
+        return Place(asked, None, reason=str(error)), []
+    if not instance.calibration:
+        return Place(name, instance, reason=not_calibrated(instance)), []
+    results = [(cluster, search(job, cluster)) for cluster in (Cluster(instance, count) for count in counts)]
+    own = [
+        _plan(job, cluster, training, size, name, book, on)
+        for cluster, result in results
+        for _, training in result.best
+    ]
+    searched = [result for _, result in results]
+    candidates, fitting = sum(one.candidates for one in searched), sum(one.fitting for one in searched)
+    reason = None if own else _why_not(job, instance, counts, searched)
+    return Place(name, instance, candidates, fitting, reason), own
+
+
+def _plan(
+    job: OpenSplit,
+    cluster: Cluster,
+    training: Training,
+    size: FullScale,
+    name: str,
+    book: PriceBook,
+    on: date | None,
+) -> Plan:
+    workload = Workload.transformer(
+        job.architecture,
+        microbatch=int(training.microbatch),
+        sequence_length=job.sequence_length,
+        global_batch=job.global_batch,
+        tensor_parallel=training.tensor_parallel,
+        pipeline_parallel=training.pipeline_parallel,
+        recompute=training.recompute,
+        zero=training.zero,
+        attention=training.attention,
+        parameters=job.parameters,
+        gradient_bytes=training.gradient_bytes,
+    )
+    precision = workload.precisions(cluster.instance, AUTO_CAST)[0]
+    item = estimate(workload, Run(cluster, float(job.global_batch), precision), size, name)
+    return Plan(item, cost_on(item, book, on))
+
+
+def _why_not(
+    job: OpenSplit, instance: InstanceType, counts: Sequence[int], searched: Sequence[Searched]
+) -> str:
+    needs = [one.least for one in searched if one.least is not None]
+    tried = f"{counts[0]:,}" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,}"
+    if not needs:
+        return (
+            f"No split of {job.global_batch:,} sequences a step divides {tried} x {instance.name} "
+            f"({instance.core_count} {instance.core_name}s each): try another global batch, or fix less."
+        )
+    least = min(needs, key=lambda need: need.needed_bytes)
+    return (
+        f"Nothing fits {tried} x {instance.name}: at the least {least.needed_bytes / GIB:.1f} GiB of the "
+        f"{least.usable_bytes / GIB:.1f} GiB that tensors can use of a {instance.core_name}. Allow more instances, "
+        "or a shorter sequence."
+    )

@@ -1,0 +1,195 @@
+"""The ways to split a transformer's training over a cluster that a launcher would take, and the fastest of them.
+
+Assumptions, all as the published rows have them:
+
+- tensor parallelism divides the attention heads and stays inside an instance. On NeuronCores it has a degree that
+  a published row of the calibration has; on GPUs any that divides their number;
+- a stage has as many layers as every other, and a step at least as many micro-batches as stages;
+- the global batch is a whole number of micro-batches on each copy of the model;
+- copies share the optimizer's state (ZeRO-1); on GPUs, where the model is not split, also weights and
+  gradients (FSDP, ZeRO-3) if that is faster or the only way to fit. A single copy has nothing to share: on
+  NeuronCores it then keeps no fp32 weights (stochastic rounding);
+- with tensor parallelism the least recomputation is ``selective``, its libraries' default.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+from typing import get_args
+
+from ..calibration.calibrations import calibration_of
+from ..errors import InvalidInput, quoted
+from ..instances import InstanceType
+from ..model.architectures import Architecture
+from ..model.described_step import training_step
+from ..model.memory_need import MemoryNeed, memory_need, usual_attention
+from ..model.training_settings import Recompute, Training, ZeroStage
+from .cluster import Cluster
+from .full_scale import LARGEST
+
+_KEPT_IN_FP32 = 4
+"""Bytes a parameter in the reduction of gradients with ZeRO-1 on NeuronCores: NxD's standard mixed precision
+(Neuron 2.20) accumulates them in fp32."""
+
+
+@dataclass(frozen=True)
+class OpenSplit:
+    """A job whose split is open, but for what is not None. bf16, AdamW; batches in sequences.
+
+    Raises:
+        InvalidInput: a number out of range, or a fixed setting that no cluster can have.
+    """
+
+    architecture: Architecture
+    parameters: float
+    sequence_length: int
+    global_batch: int
+    tensor_parallel: int | None = None
+    pipeline_parallel: int | None = None
+    microbatch: int | None = None
+    recompute: Recompute | None = None
+    zero: ZeroStage | None = None
+
+    def __post_init__(self) -> None:
+        """Check every field, and what is fixed against the model."""
+        for name in ("sequence_length", "global_batch", "tensor_parallel", "pipeline_parallel", "microbatch"):
+            value = getattr(self, name)
+            if value is None and name not in ("sequence_length", "global_batch"):
+                continue
+            whole = isinstance(value, int) and not isinstance(value, bool)
+            if not (whole and 1 <= value <= LARGEST):
+                raise InvalidInput(
+                    f"{name} must be a whole number of 1 or more, at most {LARGEST:g}, not {quoted(value)}"
+                )
+        if not 1 <= self.parameters <= LARGEST:
+            raise InvalidInput(f"parameters must be 1 or more, at most {LARGEST:g}, not {self.parameters}")
+        for name, valid in (("recompute", get_args(Recompute)), ("zero", get_args(ZeroStage))):
+            if getattr(self, name) not in (None, *valid):
+                raise InvalidInput(f"{name} must be one of {', '.join(valid)}, not {getattr(self, name)!r}")
+        for name, whole_of, what in (
+            ("tensor_parallel", self.architecture.attention_heads, "attention heads"),
+            ("pipeline_parallel", self.architecture.layers, "layers"),
+            ("microbatch", self.global_batch, "sequences of the global batch"),
+        ):
+            fixed = getattr(self, name)
+            if fixed is not None and whole_of % fixed:
+                valid = tuple(map(str, divisors(whole_of)))
+                raise InvalidInput(
+                    f"{name} {fixed} does not divide the {whole_of:,} {what}; "
+                    f"{', '.join(valid[:12])}{', ...' if len(valid) > 12 else ''} do"
+                )
+
+
+@dataclass(frozen=True)
+class Searched:
+    """What a cluster offers: the fastest way for each pair of tensor and pipeline parallelism that fits.
+
+    ``best``: seconds of a step with its settings, fastest first. ``candidates``: how many ways there are,
+    ``fitting``: how many of them fit the memory. ``least``: the smallest need of those that do not.
+    """
+
+    best: tuple[tuple[float, Training], ...]
+    candidates: int
+    fitting: int
+    least: MemoryNeed | None
+
+
+def search(job: OpenSplit, cluster: Cluster) -> Searched:
+    """Model each way to run the job on a cluster. Deterministic; of equals the smaller micro-batch wins.
+
+    Raises:
+        NotCalibrated: no calibration models the instance.
+    """
+    constants = calibration_of(cluster.instance).constants
+    best: dict[tuple[int, int], tuple[float, Training]] = {}
+    candidates = fitting = 0
+    least: MemoryNeed | None = None
+    for with_microbatch, batches in _settings(job, cluster):
+        candidates += len(batches)
+        for microbatch in batches:
+            training = with_microbatch(microbatch=microbatch)
+            need = memory_need(training, cluster.instance)
+            if not need.fits:  # a larger one does not fit either
+                least = need if least is None or need.needed_bytes < least.needed_bytes else least
+                break
+            fitting += 1
+            seconds = training_step(training, cluster.instance, constants, cluster.count).total_s
+            split = training.tensor_parallel, training.pipeline_parallel
+            if split not in best or seconds < best[split][0]:
+                best[split] = seconds, training
+    ordered = sorted(best.items(), key=lambda item: (item[1][0], item[0]))
+    return Searched(tuple(found for _, found in ordered), candidates, fitting, least)
+
+
+def _settings(job: OpenSplit, cluster: Cluster) -> Iterator[tuple[partial[Training], Sequence[int]]]:
+    """All but the micro-batch, with the micro-batches to try, smallest first."""
+    instance = cluster.instance
+    attention = None
+    for tensor in _tensor_degrees(job, instance):
+        for stages in _fixed_or(job.pipeline_parallel, divisors(job.architecture.layers)):
+            copies, rest = divmod(cluster.workers, tensor * stages)
+            if rest or job.global_batch % copies:
+                continue
+            batches = _microbatches(job, job.global_batch // copies, stages)
+            if not batches:
+                continue
+            for zero in _zero_stages(job, instance, copies, alone=tensor * stages == 1):
+                training = partial(
+                    Training,
+                    architecture=job.architecture,
+                    parameters=job.parameters,
+                    global_batch=job.global_batch,
+                    sequence_length=job.sequence_length,
+                    data_parallel=copies,
+                    tensor_parallel=tensor,
+                    pipeline_parallel=stages,
+                    gradient_bytes=_KEPT_IN_FP32 if instance.is_neuron and zero == "optimizer" else 2,
+                    zero=zero,
+                )
+                attention = attention or usual_attention(training(microbatch=batches[0]), instance)[0]
+                for recompute in _recomputations(job, tensor):
+                    yield partial(training, attention=attention, recompute=recompute), batches
+
+
+def _tensor_degrees(job: OpenSplit, instance: InstanceType) -> list[int]:
+    usual: Sequence[int] = divisors(instance.core_count)
+    if instance.is_neuron:
+        usual = sorted({row.training.tensor_parallel for row in calibration_of(instance).rows})
+    degrees = _fixed_or(job.tensor_parallel, usual)
+    heads, cores = job.architecture.attention_heads, instance.core_count
+    return [degree for degree in degrees if heads % degree == 0 and cores % degree == 0]
+
+
+def _microbatches(job: OpenSplit, sequences: int, stages: int) -> tuple[int, ...]:
+    """Of a copy's sequences; a step has at least as many as stages."""
+    sizes = _fixed_or(job.microbatch, divisors(sequences))
+    return tuple(size for size in sizes if sequences % size == 0 and sequences // size >= stages)
+
+
+def _zero_stages(
+    job: OpenSplit, instance: InstanceType, copies: int, *, alone: bool
+) -> tuple[ZeroStage, ...]:
+    if job.zero is not None:
+        return (job.zero,)
+    if copies == 1:
+        return ("none",)
+    return ("optimizer", "full") if alone and not instance.is_neuron else ("optimizer",)
+
+
+def _recomputations(job: OpenSplit, tensor: int) -> tuple[Recompute, ...]:
+    if job.recompute is not None:
+        return (job.recompute,)
+    return ("selective", "full") if tensor > 1 else ("none", "full")
+
+
+def _fixed_or(fixed: int | None, free: Sequence[int]) -> Sequence[int]:
+    return free if fixed is None else (fixed,)
+
+
+@cache
+def divisors(number: int) -> tuple[int, ...]:
+    """All divisors, smallest first."""
+    small = [size for size in range(1, int(number**0.5) + 1) if number % size == 0]
+    return tuple(sorted({*small, *(number // size for size in small)}))

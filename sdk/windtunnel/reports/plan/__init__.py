@@ -1,0 +1,1 @@
+"""Where and how to train a model: plans by cost and by time."""

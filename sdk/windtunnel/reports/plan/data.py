@@ -1,0 +1,70 @@
+"""Plans as data for JSON: units in the names, reasons where there is no plan."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from windtunnel.priceperf.money.plan import Place, Plan, Plans
+from windtunnel.reports.modelled.data import cost_data, rounded
+
+
+def plans_data(found: Plans) -> dict[str, Any]:
+    """Everything that the report shows, and all plans; ``cheapest``, ``fastest`` and ``pareto`` are their numbers."""
+    number = {id(plan): index for index, plan in enumerate(found.plans)}
+    job = found.job
+    return {
+        "job": {
+            "parameters": rounded(job.parameters),
+            "sequence_length": job.sequence_length,
+            "global_batch": job.global_batch,
+            "train_samples": found.size.train_samples,
+            "fixed": {
+                name: value
+                for name in ("tensor_parallel", "pipeline_parallel", "microbatch", "recompute", "zero")
+                if (value := getattr(job, name)) is not None
+            },
+        },
+        "deadline_hours": found.deadline_hours,
+        "budget_usd": found.budget_usd,
+        "candidates": found.candidates,
+        "fitting": found.fitting,
+        "places": [_place(place) for place in found.places],
+        "plans": [_plan(plan, found) for plan in found.plans],
+        "cheapest": [number[id(plan)] for plan in found.cheapest],
+        "fastest": [number[id(plan)] for plan in found.fastest],
+        "pareto": [number[id(plan)] for plan in found.pareto],
+        "nearest": None if found.nearest is None else number[id(found.nearest)],
+    }
+
+
+def _place(place: Place) -> dict[str, Any]:
+    return {
+        "name": place.name,
+        "candidates": place.candidates,
+        "fitting": place.fitting,
+        "reason": place.reason,
+    }
+
+
+def _plan(plan: Plan, found: Plans) -> dict[str, Any]:
+    item, training, need = plan.estimate, plan.training, plan.estimate.memory
+    return {
+        "instance_type": item.instance.name,
+        "priced_as": item.name,
+        "instances": item.instance_count,
+        "tensor_parallel": training.tensor_parallel,
+        "pipeline_parallel": training.pipeline_parallel,
+        "data_parallel": training.data_parallel,
+        "microbatch": int(training.microbatch),
+        "microbatches": round(training.microbatches),
+        "recompute": training.recompute,
+        "attention": training.attention,
+        "zero": training.zero,
+        "memory_part": None if need is None else rounded(need.needed_bytes / need.usable_bytes),
+        "step_s": rounded(item.step.total_s),
+        "hours": rounded(plan.hours),
+        "hours_interval": [rounded(end) for end in plan.hours_interval],
+        "cost": None if plan.cost is None else cost_data(plan.cost),
+        "within_limits": plan.within(found.deadline_hours, found.budget_usd),
+        "outside_range": list(item.range_check.outside),
+    }

@@ -1,0 +1,79 @@
+"""What a plan is called, in tables, sentences and charts."""
+
+from __future__ import annotations
+
+from windtunnel.priceperf.money.plan import Plan
+from windtunnel.rendering import format as fmt
+from windtunnel.reports.modelled.labels import place
+
+
+def cluster(plan: Plan) -> str:
+    """``4 x trn1.32xlarge``; one priced on EC2 says so."""
+    return f"{plan.estimate.instance_count:,} x {place(plan.estimate)}"
+
+
+def short_cluster(plan: Plan) -> str:
+    """``4 x trn1.32xl``, for a table in a narrow terminal."""
+    return cluster(plan).replace("xlarge", "xl")
+
+
+def degrees(plan: Plan) -> str:
+    """``tp8 pp1 dp16``."""
+    training = plan.training
+    return f"tp{training.tensor_parallel} pp{training.pipeline_parallel} dp{training.data_parallel}"
+
+
+def passes(plan: Plan) -> str:
+    """``2x32``: sequences of a micro-batch, and how many of those a step has on each copy of the model."""
+    return f"{plan.training.microbatch:g}x{round(plan.training.microbatches):,}"
+
+
+def sharing(plan: Plan) -> str:
+    """What data-parallel workers share, as launchers name it."""
+    return {"none": "-", "optimizer": "ZeRO-1", "full": "FSDP"}[plan.training.zero]
+
+
+def hours(plan: Plan) -> str:
+    """``13 (11-14)``."""
+    low, high = plan.hours_interval
+    return f"{fmt.significant(plan.hours)} ({fmt.significant(low)}-{fmt.significant(high)})"
+
+
+def cost(plan: Plan) -> str:
+    """``$310 (280-350)``, ``$2.7k (2.2k-3.4k)``."""
+    found = plan.cost
+    if found is None:
+        return "no price"
+    return f"${_short(found.usd)} ({_short(found.low_usd)}-{_short(found.high_usd)})"
+
+
+def tokens(number: float) -> str:
+    """``15 billion tokens``."""
+    for unit, word in ((1e12, "trillion"), (1e9, "billion"), (1e6, "million")):
+        if number >= unit:
+            return f"{number / unit:.3g} {word} tokens"
+    return f"{number:,.0f} tokens"
+
+
+def limits(deadline_hours: float | None, budget_usd: float | None) -> str:
+    """``48 h and $2,000``."""
+    words = [f"{fmt.plain(deadline_hours)} h"] if deadline_hours is not None else []
+    words += [f"${fmt.plain(budget_usd)}"] if budget_usd is not None else []
+    return " and ".join(words)
+
+
+def _short(usd: float) -> str:
+    return f"{fmt.significant(usd / 1e3)}k" if usd >= 1e3 else fmt.significant(usd)
+
+
+def sentence(plan: Plan) -> str:
+    """The plan, its time and cost in words."""
+    training = plan.training
+    recompute = (
+        "nothing recomputed" if training.recompute == "none" else f"{training.recompute} recomputation"
+    )
+    shared = "" if training.zero == "none" else f", {sharing(plan)}"
+    return (
+        f"{cluster(plan)}, {degrees(plan)}, micro-batch {training.microbatch:g}, {recompute}{shared}: "
+        f"{cost(plan)} in {hours(plan)} h"
+    )

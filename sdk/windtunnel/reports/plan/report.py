@@ -1,0 +1,190 @@
+"""Where and how to train a model: every plan that fits, cheapest first, fastest first, and the front between.
+
+windtunnel.plan("Llama-3.1-8B", ["trn1", "p4d"], tokens=15e9, deadline_hours=48, budget_usd=2_000)
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
+
+from windtunnel.priceperf import Architecture, FullScale, InvalidInput, PriceBook
+from windtunnel.priceperf.errors import quoted
+from windtunnel.priceperf.model.training_settings import Recompute, ZeroStage
+from windtunnel.priceperf.money.plan import Plans, plans
+from windtunnel.priceperf.workload.described import known_architecture
+from windtunnel.priceperf.workload.full_scale import LARGEST
+from windtunnel.priceperf.workload.splits import OpenSplit
+from windtunnel.prices.cache import book_and_notes
+from windtunnel.rendering.document import Document
+from windtunnel.rendering.plots.chart import Chart
+from windtunnel.rendering.report import Report
+from windtunnel.reports.plan import labels
+from windtunnel.reports.plan.chart import plan_charts
+from windtunnel.reports.plan.data import plans_data
+from windtunnel.reports.plan.sections import FRONT, headline, sections
+
+SCHEMA = "windtunnel.plan/1"
+INSTANCES = ("trn1", "p4d")
+GLOBAL_BATCH = 1024
+"""Sequences of a step where nothing is said: what most published Llama and GPT-3 rows of trn1 have."""
+TOKENS = 10**9
+"""Of the job where nothing is said: cost and time of other sizes are in proportion, but for the fixed costs."""
+SEQUENCE_LENGTHS = {"encoder": 512, "decoder": 2048, "llama": 4096, "vision": 197}
+"""By family, where nothing is said: what BERT, GPT-3 and MPT, Llama 2 and ViT were trained with."""
+
+
+@dataclass(eq=False, repr=False)
+class PlanReport(Report):
+    """Plans for a job.
+
+    Attributes:
+        plans: all of them with times, costs, intervals; the front; what could not be planned, and why.
+        assumed: what was not given, in words.
+        price_notes: of which day the prices are.
+    """
+
+    title: str
+    plans: Plans
+    assumed: tuple[str, ...] = ()
+    size_assumed: bool = False
+    price_notes: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        """What was planned."""
+        return f"<PlanReport of {self.title}: {len(self.plans.plans):,} plans; print it to read it>"
+
+    def document(self) -> Document:
+        """The report as sections."""
+        job, samples = self.plans.job, self.plans.size.train_samples
+        return Document(
+            f"Windtunnel plan: {self.title}",
+            f"modelled, not measured; {labels.tokens(samples * job.sequence_length)} in steps of "
+            f"{job.global_batch:,} sequences of {job.sequence_length:,}, bf16, AdamW",
+            headline(self.plans, self.assumed),
+            sections(self.plans, size_assumed=self.size_assumed, price_notes=self.price_notes),
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            "schema": SCHEMA,
+            "title": self.title,
+            **plans_data(self.plans),
+            "assumed": list(self.assumed),
+            "price_notes": list(self.price_notes),
+        }
+
+    def charts(self) -> tuple[Chart, ...]:
+        """``pareto``: time against cost."""
+        return plan_charts(self.plans, FRONT if self.plans.pareto else "")
+
+    def _no_charts(self) -> str:
+        return "no plan has a price."
+
+
+def plan(
+    architecture: str | Architecture,
+    instances: Sequence[str] = INSTANCES,
+    *,
+    tokens: float | None = None,
+    samples: int | None = None,
+    steps: int | None = None,
+    global_batch: int | None = None,
+    sequence_length: int | None = None,
+    parameters: float | None = None,
+    deadline_hours: float | None = None,
+    budget_usd: float | None = None,
+    nodes: Sequence[int] | None = None,
+    tensor_parallel: int | None = None,
+    pipeline_parallel: int | None = None,
+    microbatch: int | None = None,
+    recompute: Recompute | None = None,
+    zero: ZeroStage | None = None,
+    prices: PriceBook | None = None,
+    on: date | None = None,
+) -> PlanReport:
+    """Search the splits, micro-batches, recomputation and numbers of instances that fit the memory.
+
+    Blocks for a second or two; idempotent. Trains in bf16 with AdamW. What is left None is searched, or assumed
+    and named in the report.
+
+    Args:
+        architecture: a name of `ARCHITECTURES`, or dimensions.
+        instances: types or families (``trn1`` is ml.trn1.32xlarge, its largest); ``ml.`` names and families are
+            priced as SageMaker training, others as EC2. What cannot be modelled is named in the report.
+        tokens: size of the whole job. None, and no other size: 1e9.
+        samples: the same in sequences.
+        steps: the same in optimizer steps.
+        global_batch: sequences of an optimizer step. None: 1,024.
+        sequence_length: tokens of a sequence. None: what models of the family were trained with.
+        parameters: trained weights. None: the architecture's.
+        deadline_hours: from the request to the model.
+        budget_usd: US dollars.
+        nodes: numbers of instances to try. None: 1 to 64.
+        tensor_parallel: workers that share a layer, fixed instead of searched; so are the next four.
+        pipeline_parallel: stages of layers.
+        microbatch: sequences of one pass.
+        recompute: ``none``, ``selective`` or ``full``.
+        zero: ``none``, ``optimizer`` (ZeRO-1) or ``full`` (ZeRO-3, FSDP).
+        prices: another price book than the built-in one with what `windtunnel prices refresh` has fetched.
+        on: prices in force on that day. None: the newest.
+
+    Raises:
+        UnknownInstance, NotCalibrated: none of the instances can be modelled.
+        InvalidInput: an argument out of its range, or more than one size.
+    """
+    model = known_architecture(architecture)
+    length = SEQUENCE_LENGTHS[model.family] if sequence_length is None else sequence_length
+    batch = GLOBAL_BATCH if global_batch is None else global_batch
+    job = OpenSplit(
+        model,
+        model.parameters if parameters is None else parameters,
+        length,
+        batch,
+        tensor_parallel,
+        pipeline_parallel,
+        microbatch,
+        recompute,
+        zero,
+    )
+    size_assumed = tokens is samples is steps is None
+    size = FullScale(
+        _samples(TOKENS if size_assumed else tokens, samples, steps, job),
+        compile_cached=True,
+        sequence_length=length,
+    )
+    book, price_notes = book_and_notes(prices, on)
+    found = plans(
+        job,
+        [instances] if isinstance(instances, str) else instances,
+        size,
+        nodes=nodes,
+        deadline_hours=deadline_hours,
+        budget_usd=budget_usd,
+        prices=book,
+        on=on,
+    )
+    assumed = [labels.tokens(TOKENS)] if size_assumed else []
+    assumed += [f"sequences of {length:,} tokens"] if sequence_length is None else []
+    assumed += [f"{batch:,} sequences a step"] if global_batch is None else []
+    title = (
+        architecture if isinstance(architecture, str) else f"{model.parameters / 1e9:.1f} B {model.family}"
+    )
+    return PlanReport(title, found, tuple(assumed), size_assumed, price_notes)
+
+
+def _samples(tokens: float | None, samples: int | None, steps: int | None, job: OpenSplit) -> int:
+    given = {"tokens": tokens, "samples": samples, "steps": steps}
+    (name, value), *more = ((name, value) for name, value in given.items() if value is not None)
+    if more:
+        raise InvalidInput(
+            f"give one size of the job, not {name} and {' and '.join(name for name, _ in more)}"
+        )
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 1 <= value <= LARGEST:
+        raise InvalidInput(f"{name} must be 1 or more, at most {LARGEST:g}, not {quoted(value)}")
+    sequences = {"tokens": value / job.sequence_length, "samples": value, "steps": value * job.global_batch}
+    return math.ceil(sequences[name])

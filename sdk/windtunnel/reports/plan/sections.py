@@ -1,0 +1,229 @@
+"""Plans as tables: cheapest first, fastest first, the front between them, and what was searched."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+
+from windtunnel.priceperf.model.intervals import COVERAGE
+from windtunnel.priceperf.money.plan import Place, Plan, Plans
+from windtunnel.rendering import format as fmt
+from windtunnel.rendering.document import Row, Section
+from windtunnel.reports.modelled.labels import place
+from windtunnel.reports.plan import labels
+
+SHOWN = 5
+FRONT = "Pareto front"
+_SEVERAL = 2
+_TIMES = 2
+"""From so many times a limit on, a miss is told as a ratio."""
+_READING = (
+    f"Intervals hold {fmt.percent(COVERAGE)} of left-out published rows. Hours run from the request to the model, with "
+    "about ten minutes of start. Graphs are taken as compiled ahead (neuron_parallel_compile): the compiler's time "
+    "is not in them.",
+    "batch: sequences of a micro-batch x micro-batches of a step on each copy of the model. Copies share the "
+    "optimizer's state (ZeRO-1); with FSDP also weights and gradients.",
+)
+_COLUMNS = ("tp/pp/dp", "batch", "recompute", "hours", "cost")
+
+
+def headline(found: Plans, assumed: Sequence[str]) -> tuple[str, ...]:
+    """The cheapest and the fastest, or what comes nearest; what could not be planned; what was assumed."""
+    lines = list(_best(found) if found.within else _missed(found))
+    missing = [place.name for place in found.places if place.reason]
+    if missing:
+        lines.append(f"NOT PLANNED FOR, reasons below: {', '.join(missing)}.")
+    lines += _unpriced(found)
+    if assumed:
+        lines.append(f"Not given, so assumed: {'; '.join(assumed)}.")
+    return tuple(lines)
+
+
+def sections(found: Plans, *, size_assumed: bool, price_notes: Sequence[str]) -> tuple[Section, ...]:
+    """Tables of what keeps the limits, and what was searched."""
+    tables = {
+        "Cheapest first": (_each(found.cheapest), shortlist(found.cheapest)),
+        "Fastest first": (_each(found.fastest), shortlist(found.fastest)),
+        FRONT: ("no other plan is both cheaper and faster", found.pareto),
+    }
+    if found.nearest is not None:
+        tables = {"Nearest": ("misses its limits by the least", [found.nearest])}
+    elif _clusters(found.within) == 1:
+        tables = {"Best first": (_each(found.fastest), shortlist(found.fastest))}
+    shown = [plan for _, plans in tables.values() for plan in plans]
+    notes = (
+        *_rivals(found),
+        *_limits(found, shown, size_assumed=size_assumed),
+        *_outside(shown),
+        *(_READING if shown else ()),
+        *price_notes,
+    )
+    return (
+        *(_table(title, about, plans) for title, (about, plans) in tables.items() if plans),
+        _searched(found, notes),
+    )
+
+
+def shortlist(plans: Sequence[Plan]) -> list[Plan]:
+    """The first few; where they are on several clusters, the best split of each."""
+    return list(islice(_best_of_each(plans) if _clusters(plans) >= _SEVERAL else plans, SHOWN))
+
+
+def _each(plans: Sequence[Plan]) -> str:
+    several = _clusters(plans)
+    return (
+        f"the best split of each of {several:,} clusters" if several >= _SEVERAL else "splits of one cluster"
+    )
+
+
+def _clusters(plans: Sequence[Plan]) -> int:
+    return len({labels.cluster(plan) for plan in plans})
+
+
+def _best_of_each(plans: Sequence[Plan]) -> Iterator[Plan]:
+    seen = set()
+    for plan in plans:
+        if labels.cluster(plan) not in seen:
+            seen.add(labels.cluster(plan))
+            yield plan
+
+
+def _table(title: str, subtitle: str, plans: Sequence[Plan]) -> Section:
+    return Section(title, "modelled", subtitle, _COLUMNS, tuple(map(_row, plans)), label_header="instances")
+
+
+def _row(plan: Plan) -> Row:
+    training = plan.training
+    return Row(
+        labels.short_cluster(plan),
+        (
+            f"{training.tensor_parallel}/{training.pipeline_parallel}/{training.data_parallel}",
+            labels.passes(plan),
+            f"FSDP, {training.recompute}" if training.zero == "full" else training.recompute,
+            labels.hours(plan),
+            labels.cost(plan),
+        ),
+    )
+
+
+def _best(found: Plans) -> Iterator[str]:
+    fastest = found.fastest[0]
+    cheapest = found.cheapest[0] if found.cheapest else None
+    if cheapest is fastest:
+        yield f"Cheapest and fastest: {labels.sentence(fastest)}."
+        return
+    if cheapest is not None:
+        yield f"Cheapest: {labels.sentence(cheapest)}."
+    yield f"Fastest: {labels.sentence(fastest)}."
+
+
+def _missed(found: Plans) -> Iterator[str]:
+    """By how much the best of each limit miss both."""
+    if not found.plans:
+        yield "NO PLAN: there is no way to run this job on what was asked for."
+        return
+    yield f"NOTHING KEEPS {labels.limits(found.deadline_hours, found.budget_usd)}."
+    best: dict[str, Plan] = {}
+    if found.deadline_hours is not None:
+        best["The fastest"] = min(found.plans, key=lambda plan: plan.hours)
+    if found.budget_usd is not None and found.plans[0].cost is not None:
+        best["The cheapest"] = found.plans[0]
+    if found.nearest is not None and found.nearest.cost is not None:
+        best["Nearest to both"] = found.nearest
+    said: list[Plan] = []
+    for what, plan in best.items():
+        if plan not in said:
+            said.append(plan)
+            yield f"{what}: {labels.sentence(plan)}; {_over(found, plan)}."
+
+
+def _unpriced(found: Plans) -> Iterator[str]:
+    """What is left out of every cost, with how fast it would be."""
+    without = [plan for plan in found.plans if plan.cost is None]
+    fastest = {plan.estimate.name: plan for plan in reversed(without)}  # they are in order of time
+    if fastest:
+        words = ", ".join(f"{name} (at best {labels.hours(plan)} h)" for name, plan in fastest.items())
+        yield f"NO PRICE in the book, so no cost, and no place in a budget: {words}. See windtunnel prices."
+
+
+def _over(found: Plans, plan: Plan) -> str:
+    ratios = {}
+    if found.deadline_hours is not None:
+        ratios["deadline"] = plan.hours / found.deadline_hours
+    if found.budget_usd is not None and plan.cost is not None:
+        ratios["budget"] = plan.cost.usd / found.budget_usd
+    words = [
+        f"{fmt.significant(ratio)} times the {limit}"
+        if ratio > _TIMES
+        else f"{fmt.percent(ratio - 1)} over the {limit}"
+        for limit, ratio in ratios.items()
+        if ratio > 1
+    ]
+    return " and ".join(words) or "within what it can be held against"
+
+
+def _rivals(found: Plans) -> Iterator[str]:
+    """How many clusters the order of the middles leaves undecided."""
+    if _clusters(found.cheapest) < _SEVERAL:
+        return
+    best, *others = _best_of_each(found.cheapest)
+    usd = 0.0 if best.cost is None else best.cost.usd
+    near = [plan for plan in others if plan.cost is not None and plan.cost.low_usd < usd]
+    if near:
+        yield (
+            f"TOO CLOSE TO CALL: at the low end of their intervals {len(near)} of {len(others)} other clusters cost "
+            "less than the cheapest."
+        )
+
+
+def _limits(found: Plans, shown: Sequence[Plan], *, size_assumed: bool) -> Iterator[str]:
+    deadline, budget = found.deadline_hours, found.budget_usd
+    if deadline is None and budget is None:
+        return
+    limits = labels.limits(deadline, budget)
+    yield f"{len(found.within):,} of {len(found.plans):,} plans keep {limits} with the middle of their interval."
+    if size_assumed and found.plans:
+        most = max(found.plans, key=lambda plan: plan.most_samples(deadline, budget))
+        trained = most.most_samples(deadline, budget) * found.job.sequence_length
+        if trained:
+            yield f"The most that {limits} train: {labels.tokens(trained)}, on {labels.cluster(most)}."
+    late = [plan for plan in shown if deadline is not None and plan.hours_interval[1] > deadline]
+    dear = [plan for plan in shown if budget is not None and plan.cost and plan.cost.high_usd > budget]
+    risky = dict.fromkeys(labels.cluster(plan) for plan in (*late, *dear) if plan in found.within)
+    if risky:
+        yield f"MAY MISS THEM at the high end of the interval: {', '.join(risky)}."
+
+
+def _outside(shown: Iterable[Plan]) -> Iterator[str]:
+    """Each instance once, with what of its plans lies outside."""
+    found: dict[str, dict[str, None]] = {}
+    for plan in shown:
+        for reason in plan.estimate.range_check.outside:
+            quantity = re.split(r" \d", reason)[0]
+            found.setdefault(place(plan.estimate), {})[quantity] = None
+    if found:
+        words = "; ".join(f"{name} ({', '.join(quantities)})" for name, quantities in found.items())
+        yield f"OUTSIDE THE CALIBRATED RANGE, interval widened: {words}."
+
+
+def _searched(found: Plans, notes: Sequence[str]) -> Section:
+    reasons = [one.reason for one in found.places if one.reason]
+    return Section(
+        "What was searched",
+        "text",
+        f"{found.candidates:,} ways to run it; {found.fitting:,} fit the memory",
+        ("ways", "fit", "an hour", "region, since, status"),
+        tuple(_place(found, one) for one in found.places if one.candidates),
+        (*reasons, *notes),
+        label_header="instance",
+    )
+
+
+def _place(found: Plans, one: Place) -> Row:
+    prices = [plan.cost.price for plan in found.plans if plan.cost and plan.estimate.name == one.name]
+    money = ("", "no price in the book") if one.fitting else ("", "")
+    if prices:
+        price = prices[0]
+        money = (fmt.price(price.usd_per_hour), f"{price.region}, {price.effective_from}, {price.status}")
+    return Row(one.name, (f"{one.candidates:,}", f"{one.fitting:,}", *money))

@@ -1,0 +1,139 @@
+"""`windtunnel.plan`: a model's name in, plans with their time and cost out."""
+
+from __future__ import annotations
+
+import json
+from datetime import date
+
+import pytest
+
+import windtunnel
+from windtunnel.priceperf import CATALOG, InvalidInput, PriceBook
+
+SMALL = {"instances": ("trn1", "p4d"), "nodes": (1, 2, 4)}
+
+
+def small(**more: object) -> windtunnel.PlanReport:
+    """A quick plan for Llama 2 7B."""
+    return windtunnel.plan("Llama2-7B", **{**SMALL, **more})  # type: ignore[arg-type]
+
+
+def test_the_best_come_first_and_what_was_assumed_is_said() -> None:
+    """Cheapest and fastest with intervals in the headline; sizes that nobody gave are named."""
+    report = small()
+    text = report.to_text()
+    cheapest, fastest = report.plans.cheapest[0], report.plans.fastest[0]
+    assert cheapest is not fastest
+    lines = report.document().headline
+    for line, plan in zip(lines, (cheapest, fastest), strict=False):
+        training = plan.training
+        assert f"{plan.estimate.instance_count} x {plan.estimate.name.removeprefix('ml.')}" in line
+        assert f"tp{training.tensor_parallel} pp{training.pipeline_parallel}" in line
+        assert "(" in line
+    assert "assumed: 1 billion tokens; sequences of 4,096 tokens; 1,024 sequences a step" in lines[-1]
+    for title in ("CHEAPEST FIRST", "FASTEST FIRST", "PARETO FRONT", "WHAT WAS SEARCHED"):
+        assert title in text
+    assert "us-east-1, 2022-10-10, published" in text
+    assert "assumed" not in small(tokens=1e9, sequence_length=4096, global_batch=1024).document().headline[-1]
+
+
+def test_tokens_samples_and_steps_are_one_size() -> None:
+    """The same job told in three ways has the same plans."""
+    sizes = ({"tokens": 4096 * 1024 * 50}, {"samples": 1024 * 50}, {"steps": 50})
+    first, *others = (small(**size).to_dict()["plans"] for size in sizes)
+    assert all(other == first for other in others)
+    with pytest.raises(InvalidInput, match="one size of the job, not tokens and steps"):
+        small(tokens=1e9, steps=4)
+    with pytest.raises(InvalidInput, match="tokens must be 1 or more"):
+        small(tokens=0)
+
+
+def test_limits_that_nothing_keeps_are_told_with_how_far() -> None:
+    """By how much the fastest misses the deadline, the cheapest the budget."""
+    lines = "\n".join(small(deadline_hours=1, budget_usd=10).document().headline)
+    assert "NOTHING KEEPS 1 h and $10." in lines
+    assert "times the deadline" in lines
+    assert "times the budget" in lines
+    kept = small(deadline_hours=48, budget_usd=2_000).to_text()
+    assert "keep 48 h and $2,000" in kept
+    assert "The most that 48 h and $2,000 train" in kept
+
+
+def test_a_plan_near_its_limit_says_that_it_may_miss() -> None:
+    """The middle keeps the deadline, the interval does not."""
+    free = small().plans.fastest[0]
+    assert "MAY MISS THEM" in small(deadline_hours=free.hours).to_text()
+    assert "MAY MISS THEM" not in small(deadline_hours=1000).to_text()
+
+
+def test_what_is_outside_the_calibrated_range_or_not_modelled_is_said() -> None:
+    """With the quantity, or the reason."""
+    plain = [name for name, entry in CATALOG.items() if not entry.calibration]
+    text = windtunnel.plan("GPT3-46B", ["trn1", "x9", *plain], nodes=(64,), sequence_length=128).to_text()
+    assert "OUTSIDE THE CALIBRATED RANGE" in text
+    assert "No figures for instance type 'x9'" in text
+    for name in plain:
+        assert f"{name} is not calibrated" in text.replace("\n   ", " ")
+
+
+def test_one_cluster_shows_its_splits() -> None:
+    """Not one row of the one cluster."""
+    report = windtunnel.plan("Llama2-70B", ["trn1"], nodes=[32])
+    first = report.document().sections[0]
+    assert first.title == "Best first"
+    assert len({row.cells[0] for row in first.rows}) == 5
+    assert "Cheapest and fastest" in report.document().headline[0]
+
+
+def test_as_data_every_plan_is_there() -> None:
+    """With its split, interval, price; lists are numbers of plans; nothing is lost in JSON."""
+    report = small(deadline_hours=48, budget_usd=2_000)
+    data = json.loads(report.to_json())
+    assert data["schema"] == "windtunnel.plan/1"
+    assert len(data["plans"]) == len(report.plans.plans)
+    best = data["plans"][data["cheapest"][0]]
+    assert best["hours_interval"][0] < best["hours"] < best["hours_interval"][1]
+    assert best["cost"]["price"]["region"]
+    assert best["within_limits"]
+    assert best["memory_part"] <= 1
+    assert {place["name"] for place in data["places"]} == {"ml.trn1.32xlarge", "ml.p4d.24xlarge"}
+    assert data["job"]["train_samples"] * 4096 >= 1e9
+
+
+def test_prices_are_those_of_the_day_asked_for() -> None:
+    """p4d was dearer before June 2025."""
+    dear, cheap = (
+        windtunnel.plan("Llama2-7B", ["p4d.24xlarge"], nodes=[1], on=day).plans.cheapest[0].cost
+        for day in (date(2024, 1, 1), date(2025, 7, 1))
+    )
+    assert dear is not None
+    assert cheap is not None
+    assert dear.usd > cheap.usd
+    assert dear.price.offering == "EC2 on-demand"
+
+
+def test_the_front_is_drawn() -> None:
+    """A chart with a mark for each plan, its words naming the front; none without prices."""
+    report = small(deadline_hours=48, budget_usd=2_000)
+    (chart,) = report.charts()
+    for plan in report.plans.pareto:
+        assert f"{plan.estimate.instance_count} x {plan.estimate.name.removeprefix('ml.')}" in chart.words
+    axes = report.plot("pareto").axes[0]
+    labels = axes.get_legend_handles_labels()[1]
+    assert {"trn1.32xlarge", "p4d.24xlarge", "Pareto front"} <= set(labels)
+    assert "<svg" in report.to_html()
+
+
+def test_what_has_no_price_is_said_and_keeps_no_budget() -> None:
+    """It is among the fastest, and in no cost; alone it has no chart."""
+    book = PriceBook([price for price in PriceBook().prices if "trn1" in price.instance_type])
+    free, limited = small(prices=book), small(prices=book, budget_usd=1e6)
+    for report in (free, limited):
+        (line,) = (line for line in report.document().headline if "NO PRICE" in line)
+        assert "ml.p4d.24xlarge (at best " in line
+    assert {plan.estimate.name for plan in free.plans.within} == {"ml.p4d.24xlarge", "ml.trn1.32xlarge"}
+    assert {plan.estimate.name for plan in limited.plans.within} == {"ml.trn1.32xlarge"}
+    alone = small(instances=["p4d"], prices=book, budget_usd=5)
+    assert alone.charts() == ()
+    assert "no price in the book" in alone.to_text()
+    assert alone.document().headline[0] == "NOTHING KEEPS $5."

@@ -1,0 +1,84 @@
+"""`windtunnel plan` on the command line."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+import pytest
+
+from windtunnel.cli import main as cli
+from windtunnel.cli.plan import amount, hours
+
+JOB = ("plan", "--architecture", "Llama-3.1-8B", "--nodes", "1", "2", "4")
+
+
+def test_plans_are_printed_and_written(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """As text, JSON, a page and a chart; instance types with commas or spaces."""
+    limits = ("--deadline", "2d", "--budget", "2000", "--tokens", "1B")
+    assert cli.main([*JOB, "--instances", "trn1,p4d", *limits]) == 0
+    assert "Cheapest: " in capsys.readouterr().out
+    assert cli.main([*JOB, "--instances", "trn1", "p4d", *limits, "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert data["deadline_hours"] == 48
+    assert data["budget_usd"] == 2000
+    assert {plan["instances"] for plan in data["plans"]} == {1, 2, 4}
+    page, chart = tmp_path / "plan.html", tmp_path / "plan.png"
+    assert cli.main([*JOB, "--html", str(page), "--png", str(chart)]) == 0
+    assert "Pareto front" in page.read_text()
+    assert chart.read_bytes().startswith(b"\x89PNG")
+
+
+def test_what_is_fixed_reaches_the_search(capsys: pytest.CaptureFixture[str]) -> None:
+    """Each flag by its own name."""
+    fixed = ("--tensor-parallel", "8", "--pipeline-parallel", "2", "--microbatch", "2", "--recompute", "full")
+    size = ("--steps", "100", "--global-batch", "512", "--sequence-length", "2048", "--zero", "optimizer")
+    assert cli.main([*JOB, "--instances", "trn1", *fixed, *size, "--parameters", "8.03B", "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert data["job"] == {
+        "parameters": 8.03e9,
+        "sequence_length": 2048,
+        "global_batch": 512,
+        "train_samples": 51_200,
+        "fixed": {
+            "tensor_parallel": 8,
+            "pipeline_parallel": 2,
+            "microbatch": 2,
+            "recompute": "full",
+            "zero": "optimizer",
+        },
+    }
+    assert {plan["tensor_parallel"] for plan in data["plans"]} == {8}
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (("--architecture", "GPT-9"), "architecture 'GPT-9' is not known. Known: BERT-Large"),
+        (("--instances", "x9"), "No figures for instance type 'x9'"),
+        (("--tensor-parallel", "7"), "does not divide the 32 attention heads"),
+        (("--budget", "-3"), "budget_usd must be above 0"),
+        (("--tokens", "1B", "--samples", "4"), "one size of the job, not tokens and samples"),
+    ],
+)
+def test_what_cannot_be_is_refused(
+    capsys: pytest.CaptureFixture[str], given: tuple[str, ...], said: str
+) -> None:
+    """In a line, with exit code 2."""
+    assert cli.main([*JOB, *given]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_amounts_and_times() -> None:
+    """As people write them."""
+    assert [amount(text) for text in ("15B", "300m", "1e9", "1_000", "1.5k")] == [
+        15 * 10**9, 300 * 10**6, 10**9, 1000, 1500,
+    ]  # fmt: skip
+    assert [hours(text) for text in ("48h", "90m", "3d", "1.5")] == [48, 1.5, 72, 1.5]
+    for text in ("x", "0", "-1", "1.5", "B", "1e", "1..2"):
+        with pytest.raises(argparse.ArgumentTypeError, match="write it as 15B"):
+            amount(text)
+    for text in ("x", "0h", "-1h", "h", "3w"):
+        with pytest.raises(argparse.ArgumentTypeError, match="write it as 48h"):
+            hours(text)
