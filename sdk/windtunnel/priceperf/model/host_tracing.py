@@ -22,6 +22,11 @@ HOST_SPEED = Assumed(1.0, 0.65, 1.6)
 laptops and CI machines lie within this."""
 
 
+PLAIN_TRACE_S_PER_LAYER = 0.012
+"""Seconds in which a plain script records a transformer's layer with its optimizer, where nobody rehearsed it: the
+143 ms that BERT base's 12 layers took here (`published.bert_rehearsal`)."""
+
+
 @dataclass(frozen=True)
 class HostWork:
     """What the script's process does for one step.
