@@ -90,6 +90,7 @@ def main() -> None:
     found = {key: fit(key) for key in fitting.PRIORS}
     write(found, {})
     widened = widenings(found)
+    write(found, widened)
     for key, values in checks().items():
         found[key].update(values)
     write(found, widened)

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from statistics import mean, median
 from typing import Any
 
@@ -34,7 +34,7 @@ VERSION_SPREAD = 0.07
 """The same configuration moves by this much between Neuron versions: the floor of any model's error."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Calibration:
     """The constants of one kind of accelerator with their honest errors (relative, of the throughput)."""
 
@@ -76,29 +76,37 @@ class Calibration:
         """Largest absolute leave-one-out error."""
         return max(map(abs, self.errors))
 
-    @property
+    @cached_property
     def counts_rows(self) -> tuple[PublishedRow, ...]:
         """The rows that are as a rehearsal would be: data-parallel, nothing recomputed, eager attention."""
-        return _counts_rows(self.rows)
+        return tuple(
+            row
+            for row in self.rows
+            if row.training.workers == row.training.data_parallel
+            and row.training.recompute == "none"
+            and row.training.attention == "eager"
+        )
 
-    @property
+    @cached_property
     def counts_errors(self) -> tuple[float, ...]:
         """The errors of `counts_rows` predicted from what a rehearsal counts; the A100's where there are none."""
         like = self._counted_like
-        return _counts_errors(like.rows, like.constants)
+        return tuple(_counts_error(row, like.constants) for row in like.counts_rows)
 
     @property
     def _counted_like(self) -> Calibration:
         return self if self.counts_rows else CALIBRATIONS["a100"]
 
-    @property
+    @cached_property
     def log_fast(self) -> float:
         """How much faster than modelled from counts a step may be, in logs: 0.2 is down to 1/1.22 of the time.
 
-        That of rows whose source was left out, and what counting instead of knowing the model adds.
+        That of rows whose source was left out, what counting instead of knowing the model adds, and on trn1 what
+        one Neuron version adds to the median of all.
         """
         like = self._counted_like
-        return math.hypot(width("source", self.key), _counting_width(like.rows, like.constants))
+        version = fitted()["widenings"]["neuron_version"] if self.is_neuron else 0.0
+        return math.hypot(width("source", self.key), version, _counting_width(like))
 
     @property
     def log_slow(self) -> float:
@@ -109,13 +117,20 @@ class Calibration:
         """`log_slow`; less where a rehearsal has measured how long the host traces a step."""
         return max(self.log_fast, math.log(self.traced_check if traced else self.outside_check))
 
-    @property
+    @cached_property
     def ranges(self) -> tuple[Range, ...]:
         """Where the data-parallel rows lie: parameters, FLOPs a step and core.
 
         The sequence length is that of `counts_rows`: the work of eager attention grows with its square.
         """
-        return _ranges(self.rows)
+        alone = [row.training for row in self.rows if row.training.workers == row.training.data_parallel]
+        eager = [float(row.training.sequence_length) for row in self.counts_rows or self.rows]
+        flops = [sum(step_work(training).flops.values()) for training in alone]
+        return (
+            Range.of("model size", "parameters", [training.parameters for training in alone]),
+            Range.of("sequence length", "tokens", eager),
+            Range.of("work of a step", "FLOP a core", flops),
+        )
 
 
 def check_range(
@@ -135,49 +150,20 @@ def check_range(
     return check_ranges(calibration.ranges, values, math.hypot(fast, extra), math.hypot(slow, extra))
 
 
-@cache
-def _counts_rows(rows: tuple[PublishedRow, ...]) -> tuple[PublishedRow, ...]:
-    return tuple(
-        row
-        for row in rows
-        if row.training.workers == row.training.data_parallel
-        and row.training.recompute == "none"
-        and row.training.attention == "eager"
-    )
+def _counts_error(row: PublishedRow, constants: Constants) -> float:
+    precision = AUTO_CAST if row.instance.is_neuron else TF32
+    time = step_time(step_work(row.training), row.instance, precision, constants, row.nodes)
+    return row.step_s / row.training.microbatches / time.total_s - 1
 
 
 @cache
-def _counts_errors(rows: tuple[PublishedRow, ...], constants: Constants) -> tuple[float, ...]:
-    errors = []
-    for row in _counts_rows(rows):
-        instance = row.instance
-        precision = AUTO_CAST if instance.is_neuron else TF32
-        time = step_time(step_work(row.training), instance, precision, constants, row.nodes)
-        errors.append(row.step_s / row.training.microbatches / time.total_s - 1)
-    return tuple(errors)
-
-
-@cache
-def _counting_width(rows: tuple[PublishedRow, ...], constants: Constants) -> float:
+def _counting_width(calibration: Calibration) -> float:
     """Log width of what predictions from counts differ by from those of the descriptions."""
     apart = [
-        abs(math.log((1 + counted) / (1 + relative_error(row, constants))))
-        for row, counted in zip(_counts_rows(rows), _counts_errors(rows, constants), strict=True)
+        abs(math.log((1 + counted) / (1 + relative_error(row, calibration.constants))))
+        for row, counted in zip(calibration.counts_rows, calibration.counts_errors, strict=True)
     ]
     return group_quantile([[value] for value in apart])
-
-
-@cache
-def _ranges(rows: tuple[PublishedRow, ...]) -> tuple[Range, ...]:
-    alone = [row.training for row in rows if row.training.workers == row.training.data_parallel]
-    eager = [float(row.training.sequence_length) for row in _counts_rows(rows) or rows]
-    return (
-        Range.of("model size", "parameters", [training.parameters for training in alone]),
-        Range.of("sequence length", "tokens", eager),
-        Range.of(
-            "work of a step", "FLOP a core", [sum(step_work(training).flops.values()) for training in alone]
-        ),
-    )
 
 
 LABELS: Mapping[str, str] = {"trn1": "trn1", "a100": "p4d (A100)", "h100": "p5 (H100)"}

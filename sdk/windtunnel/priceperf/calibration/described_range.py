@@ -11,7 +11,6 @@ from ..model.intervals import Range, RangeCheck, check_ranges
 from ..model.training_settings import Training
 from .calibrations import Calibration
 from .left_out import Group, Level, fitted, kind_of_run, width
-from .row_reader import PublishedRow
 
 _UNITS = {
     "model size": "parameters",
@@ -31,7 +30,7 @@ def widenings() -> dict[str, float]:
 
 def is_known(calibration: Calibration, training: Training) -> bool:
     """Whether a row of the calibration trained the same model."""
-    return training.architecture in _models(calibration.rows)
+    return training.architecture in _models(calibration)
 
 
 def description_check(
@@ -61,17 +60,17 @@ def description_check(
     extra += ["pipeline"] if training.pipeline_parallel > 1 else []
     log_width = math.hypot(base, *(widenings()[name] for name in extra))
     values = _quantities(training, instance_count)
-    return check_ranges(_ranges(calibration.rows), values, log_width, log_width)
+    return check_ranges(_ranges(calibration), values, log_width, log_width)
 
 
 @cache
-def _models(rows: tuple[PublishedRow, ...]) -> frozenset[object]:
-    return frozenset(row.training.architecture for row in rows)
+def _models(calibration: Calibration) -> frozenset[object]:
+    return frozenset(row.training.architecture for row in calibration.rows)
 
 
 @cache
-def _ranges(rows: tuple[PublishedRow, ...]) -> tuple[Range, ...]:
-    quantities = [_quantities(row.training, row.nodes) for row in rows]
+def _ranges(calibration: Calibration) -> tuple[Range, ...]:
+    quantities = [_quantities(row.training, row.nodes) for row in calibration.rows]
     return tuple(
         Range.of(name, unit, [values[name] for values in quantities]) for name, unit in _UNITS.items()
     )

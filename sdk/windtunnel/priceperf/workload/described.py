@@ -246,8 +246,12 @@ class Described:
         )
         per_layer = PLAIN_TRACE_S_PER_LAYER if neuron else LAUNCH_S_PER_LAYER
         layers = training.architecture.layers / training.pipeline_parallel
-        step_s, passes = self.train_step(run).total_s, training.microbatches
-        waits = max(0.0, per_layer * layers * HOST_SPEED.high - step_s / passes) * passes
+        host_s, passes = per_layer * layers * HOST_SPEED.high, training.microbatches
+        peak = run.instance.core_peak_flops(training.matmul_dtype) * training.workers * passes
+        if training_flops(training) / peak >= host_s:  # the device takes longer, whatever it reaches
+            return check
+        step_s = self.train_step(run).total_s
+        waits = max(0.0, host_s - step_s / passes) * passes
         return replace(check, log_slow=math.hypot(check.log_slow, math.log1p(waits / step_s)))
 
     def compilation(self, run: Run, full_scale: FullScale) -> fixed_costs.FixedCost:
