@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from pathlib import Path
 from statistics import mean
@@ -12,11 +13,12 @@ import pytest
 
 from windtunnel.cli import main as cli
 from windtunnel.priceperf.calibration.calibrations import CALIBRATIONS
+from windtunnel.priceperf.calibration.described_range import widenings
 from windtunnel.priceperf.published.bert_jobs_predicted import JOB, predictions
 from windtunnel.priceperf.published.bert_rehearsal import COUNTERS
 from windtunnel.reports.job.report import report_for_counters
 
-FAMILIES = ("trn1", "a100")
+KINDS = ("trn1", "a100", "a100_cluster", "h100")
 
 
 def text(page: str) -> str:
@@ -34,10 +36,14 @@ def validated(capsys: pytest.CaptureFixture[str]) -> tuple[Any, Any]:
 def test_the_first_page_has_these(capsys: pytest.CaptureFixture[str]) -> None:
     """Errors of the rows, and each line of the excerpt of `windtunnel report --published`."""
     page, (summary, _) = text("README.md"), validated(capsys)
-    errors = [summary[family]["leave_one_out"]["mean_percent"] for family in FAMILIES]
+    alone, source = (
+        [f"{summary[kind][part]['mean_percent']:.1f}" for kind in KINDS]
+        for part in ("leave_one_out", "leave_one_source_out")
+    )
     assert (
-        f"Each of {summary['rows']} published throughputs is predicted from the others with an error of "
-        f"{errors[0]:.1f} % (trn1) and {errors[1]:.1f} % (A100) on average."
+        f"Each of {summary['rows']} published throughputs is predicted from others, with its near-twins left out, with "
+        f"an error of {alone[0]} % (trn1), {alone[1]} % (one node of A100s), {alone[2]} % (many) and {alone[3]} % "
+        f"(H100) on average; with all of its source left out, {source[0]}, {source[1]}, {source[2]} and {source[3]} %."
     ) in page
     (excerpt,) = re.findall(r"```\n( THIS MODEL.*?)\n```", page, flags=re.DOTALL)
     assert cli.main(["report", "--published"]) == 0
@@ -51,23 +57,34 @@ def test_the_page_on_figures_has_these(capsys: pytest.CaptureFixture[str]) -> No
     """The table of errors is what the command prints."""
     page, (summary, constants) = text("docs/explanation/figures.md"), validated(capsys)
     assert f"each of the {summary['rows']} published throughputs" in page
-    fitted = [sum(item["fitted"] for item in constants[name].values()) for name in FAMILIES]
-    rows = [len(CALIBRATIONS[name].rows) for name in FAMILIES]
+    fitted = [sum(item["fitted"] for item in constants[name].values()) for name in CALIBRATIONS]
+    rows = [summary[kind]["in_sample"]["rows"] for kind in KINDS]
     assert f"| trn1 ({rows[0]} rows, {fitted[0]} fitted constants) |" in page
-    assert f"| p4d ({rows[1]} rows, {fitted[1]} fitted constants) |" in page
+    assert (
+        f"| one node of A100s ({rows[1]} rows, {fitted[1]} fitted constants for both) | many ({rows[2]} rows) |"
+        in page
+    )
+    assert f"| H100 ({rows[3]} rows, {fitted[2]} fitted constants) |" in page
     for label, part in (
         ("in sample", "in_sample"),
-        ("each row predicted from the others", "leave_one_out"),
+        ("each row predicted without it and its near-twins", "leave_one_out"),
         ("each family of models predicted from the other families", "leave_one_family_out"),
+        ("each source predicted from the other sources", "leave_one_source_out"),
     ):
         cells = [
             f"{errors['mean_percent']:.1f} / {errors['median_percent']:.1f} / {errors['max_percent']:.1f} %"
-            for errors in (summary["trn1"][part], summary["a100"][part])
+            for errors in (summary[kind][part] for kind in KINDS)
         ]
         assert f"| {label} | {' | '.join(cells)} |" in page
-    coverage = [f"{summary[family]['interval_coverage_percent']:.0f} %" for family in FAMILIES]
-    assert f"| left-out rows inside their 80 % interval | {' | '.join(coverage)} |" in page
-    counted = [mean(map(abs, CALIBRATIONS[name].counts_errors)) * 100 for name in FAMILIES]
+    for label, part in (
+        ("left-out rows inside their 80 % interval", "interval_coverage_percent"),
+        ("left-out families inside it", "interval_coverage_families_percent"),
+        ("left-out sources inside it", "interval_coverage_sources_percent"),
+    ):
+        assert f"| {label} | {' | '.join(f'{summary[kind][part]:.0f} %' for kind in KINDS)} |" in page
+    for width in widenings().values():
+        assert f"| {math.expm1(width) * 100:.0f} % |" in page
+    counted = [mean(map(abs, CALIBRATIONS[name].counts_errors)) * 100 for name in ("trn1", "a100")]
     assert "are off by {:.0f} % (trn1) and {:.0f} % (A100) on average".format(*counted) in page
     found = predictions()
     trn1, p4d = found.trn1, found.p4d

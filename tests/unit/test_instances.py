@@ -193,7 +193,7 @@ def test_a_report_names_its_memory_and_says_what_is_not_modelled(name: str, coun
 
 @every_type
 def test_a_comparison_models_it_or_says_why_not(name: str, counters: Counters) -> None:
-    """Counted and described; nothing is modelled with the constants of other chips."""
+    """Counted and described; with the constants of other chips where the entry says so."""
     size = FullScale(train_samples=1_000_000)
     described = Workload.transformer("bert-base", microbatch=8, sequence_length=128)
     for workload in (described, Workload.from_counters(counters())):

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from windtunnel.priceperf import CALIBRATIONS
+from windtunnel.priceperf import CALIBRATIONS, CATALOG
 from windtunnel.priceperf.calibration.accuracy import Errors, validate_built_in, validate_rows
 from windtunnel.priceperf.calibration.fitting import relative_error
 from windtunnel.priceperf.calibration.published_rows import rows_of
@@ -25,12 +25,12 @@ def test_the_built_in_rows_give_the_stated_errors() -> None:
     for summary in validation.summaries:
         calibration = CALIBRATIONS[summary.calibration]
         rows = [row for row in validation.rows if row.calibration == summary.calibration]
-        assert [row.left_out for row in rows] == pytest.approx(calibration.errors, abs=5e-4)
-        assert [row.family_left_out for row in rows] == pytest.approx(calibration.family_errors, abs=5e-4)
-        assert summary.left_out.mean == pytest.approx(calibration.mean_error, abs=1e-4)
+        assert [row.left_out for row in rows] == list(calibration.errors)
+        assert [row.family_left_out for row in rows] == list(calibration.family_errors)
+        assert [row.source_left_out for row in rows] == list(calibration.source_errors)
         assert summary.in_sample.mean <= summary.left_out.mean
-        assert 0.75 <= summary.coverage <= 0.90
         assert all(row.calibrated and row.step and row.low and row.high for row in rows)
+    assert sum(summary.left_out.rows for summary in validation.summaries) == len(validation.rows)
 
 
 def test_a_file_of_the_same_rows_gives_the_same_figures() -> None:
@@ -38,12 +38,12 @@ def test_a_file_of_the_same_rows_gives_the_same_figures() -> None:
     rows = [row for calibration in CALIBRATIONS.values() for row in calibration.rows]
     built_in, read = validate_built_in(), validate_rows(read_rows([cells(row) for row in rows]))
     for summary, other in zip(built_in.summaries, read.summaries, strict=True):
-        assert (summary.in_sample, summary.left_out) == (other.in_sample, other.left_out)
-        assert summary.family_left_out == other.family_left_out
+        assert summary.in_sample == other.in_sample
+        assert summary.left_out.mean == pytest.approx(other.left_out.mean)
 
 
 def test_an_unseen_row_is_predicted_by_the_shipped_constants() -> None:
-    """Its error left out is its error; a new model's interval is that of left-out families."""
+    """Its error left out is its error; the interval of a stranger is that of left-out sources."""
     (read,) = read_rows([LLAMA])
     assert read.row is not None
     validation = validate_rows([read])
@@ -56,7 +56,7 @@ def test_an_unseen_row_is_predicted_by_the_shipped_constants() -> None:
     assert check.high is not None
     assert check.low < check.predicted < check.high
     assert check.inside == (check.low <= 45 <= check.high)
-    assert validation.summaries[0].coverage in (0.0, 1.0)
+    assert validation.summaries[0].coverage in ((0.0,) * 3, (1.0,) * 3)
 
 
 def test_the_same_configuration_with_another_figure_is_noted() -> None:
@@ -101,7 +101,7 @@ def test_far_outside_the_range_the_interval_widens() -> None:
     assert math.log(far.high / far.low) > 2 * math.log(near.high / near.low)
 
 
-@pytest.mark.parametrize("instance", ["trn1.2xlarge", "trn1n.32xlarge", "p4d.24xlarge", "p4de.24xlarge"])
+@pytest.mark.parametrize("instance", sorted(CATALOG))
 def test_every_instance_type_can_be_validated(instance: str) -> None:
     """One instance with all its cores, BERT Large."""
     table = {"architecture": "BERT-Large", "instance_type": instance, "nodes": "1", "microbatch": "8",

@@ -162,13 +162,13 @@ def test_a_described_comparison_has_its_charts() -> None:
 
 
 def test_every_validated_row_is_a_point(validation: ValidationReport) -> None:
-    """x is published, y predicted without the row; trn1 and A100 have markers of their own."""
+    """x is published, y predicted without the row; trn1, A100 and H100 have markers of their own."""
     rows = validation.validation.rows
     scatter, errors = validation.plot().axes
     points = {
         (x, y)
         for line in scatter.lines
-        if line.get_marker() in MARKERS[:2]
+        if line.get_marker() in MARKERS[:3]
         for x, y in zip(line.get_xdata(), line.get_ydata(), strict=True)
     }
     assert points == {(row.published, predicted(row)) for row in rows}
@@ -178,10 +178,13 @@ def test_every_validated_row_is_a_point(validation: ValidationReport) -> None:
     shown = {
         (position, round(x, 9))
         for line in errors.lines
-        if line.get_marker() in MARKERS[:2]
+        if line.get_marker() in MARKERS[:3]
         for x, position in zip(line.get_xdata(), line.get_ydata(), strict=True)
     }
-    assert shown == {(position, round(100 * (row.left_out or 0), 9)) for position, row in enumerate(rows)}
+    assert shown == {
+        (position, round(max(-40.0, min(40.0, 100 * (row.left_out or 0))), 9))
+        for position, row in enumerate(rows)
+    }
 
 
 @pytest.mark.parametrize("theme", THEMES.values(), ids=list(THEMES))
@@ -296,21 +299,21 @@ def test_names_are_no_formulas(counters: Any) -> None:
 
 
 def test_a_long_table_is_drawn_by_its_largest_errors() -> None:
-    """Beyond 120 rows the panel of errors keeps the worst, and says so; the scatter keeps all."""
+    """Beyond 200 rows the panel of errors keeps the worst, and says so; the scatter keeps all."""
     row = {
         "architecture": "BERT-Large",
         "instance_type": "trn1.32xlarge",
         "microbatch": "16",
         "sequence_length": "128",
     }
-    table = [{**row, "config": f"row {n}", "sequences_per_second": f"{2000 + n}"} for n in range(150)]
+    table = [{**row, "config": f"row {n}", "sequences_per_second": f"{2000 + n}"} for n in range(230)]
     report = validated(table)
     scatter, errors = report.plot().axes
-    assert max(len(line.get_xdata()) for line in scatter.lines) == 150
+    assert max(len(line.get_xdata()) for line in scatter.lines) == 230
     labels = [label.get_text() for label in errors.get_yticklabels()]
     checked = sorted(report.validation.rows, key=lambda item: -abs(item.left_out or 0))
-    assert set(labels) == {item.config for item in checked[:120]}
-    assert "120 largest errors of 150" in report.charts()[1].caption
+    assert set(labels) == {item.config for item in checked[:200]}
+    assert "200 largest errors of 230" in report.charts()[1].caption
 
 
 def test_old_prices_stay_in_the_table(counters: Any) -> None:

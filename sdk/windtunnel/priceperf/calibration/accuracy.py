@@ -1,29 +1,28 @@
-"""The model held against published rows: each predicted, with its error and its interval.
+"""The model held against published rows: each predicted, with its errors and its interval.
 
-Three errors a row. *In sample*: the constants as shipped. *Left out*: constants fitted to
-all rows but this one (and others of exactly the same configuration). *Family left out*:
-constants fitted to the other families of models only. For a row that took no part in the
-calibration the first two are the same.
+Four errors a row. *In sample*: the constants as shipped. *Left out*, *family left out*, *source left out*: constants
+fitted without the row and what leaves with it (`left_out`). Whether a published figure lies inside is judged by
+an interval that other groups of rows have set. For a row that took no part in the calibration all four are the same.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, replace
 from statistics import mean, median
 
 from ..errors import PricePerfError
-from ..instances import instance_type
 from ..model.described_step import training_step
-from ..model.engines import Constants
-from ..model.intervals import measured_coverage
+from ..model.intervals import RangeCheck
 from ..model.step_time import StepTime
 from .calibrations import CALIBRATIONS, Calibration, calibration_of
 from .described_range import description_check, is_known
-from .fitting import fit, of_other_families, same_configuration, step_s
+from .fitting import same_configuration, step_s
+from .left_out import LEVELS, Group, Level, group_of, kind_of
+from .left_out import Errors as LeftOut
 from .row_reader import PublishedRow, ReadRow
+from .versions import log_speed
 
 P90 = 0.9
 
@@ -32,9 +31,10 @@ P90 = 0.9
 class RowCheck:
     """One row, predicted. Throughputs in sequences per second, errors relative to the published one.
 
-    ``reason`` is why there is no prediction (then all figures are None). ``low`` and ``high``:
-    the 80 % interval. ``inside``: whether the published figure lies in the interval around the
-    left-out prediction. ``calibrated``: the shipped constants were fitted to it, among others.
+    ``reason`` is why there is no prediction (then all figures are None). ``kind``: with which rows it is summed up
+    (`left_out.kind_of`). ``low`` and ``high``: the 80 % interval. ``inside``: whether the published figure lies in the
+    interval around the left-out prediction, ``covered`` the same for each of `left_out.LEVELS`. ``calibrated``:
+    the shipped constants were fitted to it, among others.
     """
 
     config: str
@@ -47,9 +47,12 @@ class RowCheck:
     error: float | None = None
     left_out: float | None = None
     family_left_out: float | None = None
+    source_left_out: float | None = None
     low: float | None = None
     high: float | None = None
     inside: bool | None = None
+    covered: tuple[bool, ...] = ()
+    kind: str | None = None
     calibrated: bool = False
     step: StepTime | None = None
     outside_range: tuple[str, ...] = ()
@@ -77,14 +80,19 @@ class Errors:
 
 @dataclass(frozen=True)
 class CalibrationSummary:
-    """The errors of one calibration's rows. ``coverage``: part of left-out rows inside their interval."""
+    """The errors of one kind of a calibration's rows (`left_out.kind_of`).
 
+    ``coverage``: part of the rows inside their interval, for each of `left_out.LEVELS`; of a file's rows one
+    figure, thrice.
+    """
+
+    kind: str
     calibration: str
     in_sample: Errors
     left_out: Errors
     family_left_out: Errors
-    coverage: float
-    family_coverage: float | None
+    source_left_out: Errors
+    coverage: tuple[float, float, float]
 
 
 @dataclass(frozen=True)
@@ -103,7 +111,17 @@ class Validation:
 
 def validate_built_in() -> Validation:
     """Every row of the calibration."""
-    checks = [_check(row, calibration) for calibration in CALIBRATIONS.values() for row in calibration.rows]
+    checks = [
+        _built_in(row, calibration, LeftOut(*errors))
+        for calibration in CALIBRATIONS.values()
+        for row, *errors in zip(
+            calibration.rows,
+            calibration.errors,
+            calibration.family_errors,
+            calibration.source_errors,
+            strict=True,
+        )
+    ]
     return _validation(checks, built_in=True)
 
 
@@ -111,40 +129,114 @@ def validate_rows(rows: Sequence[ReadRow]) -> Validation:
     """Rows of any table, with the constants of the built-in calibration."""
     checks = []
     for read in rows:
-        if read.row is None:
-            checks.append(
-                RowCheck(read.config, read.instance_type, None, None, read.published, reason=read.reason)
-            )
-            continue
-        try:
-            calibration = calibration_of(instance_type(read.row.instance_type))
-            checks.append(_check(read.row, calibration, read.notes))
-        except PricePerfError as error:
-            checks.append(
-                RowCheck(read.config, read.instance_type, None, None, read.published, reason=str(error))
-            )
+        reason = read.reason
+        if read.row is not None:
+            try:
+                checks.append(_of_file(read.row, read))
+                continue
+            except PricePerfError as error:
+                reason = str(error)
+        checks.append(RowCheck(read.config, read.instance_type, None, None, read.published, reason=reason))
     return _validation(checks, built_in=False)
 
 
-def _check(row: PublishedRow, calibration: Calibration, notes: tuple[str, ...] = ()) -> RowCheck:
-    twins = frozenset(index for index, other in enumerate(calibration.rows) if same_configuration(row, other))
-    time_s = step_s(row, calibration.constants)
-    predicted = row.training.global_batch / time_s
-    known = is_known(calibration, row.training)
-    check = description_check(calibration, row.training, row.nodes)
-    same = [other.published for other in calibration.rows if same_configuration(row, other)]
-    different = [f"{value:g}" for value in same if value is not None and value != row.published]
+def _built_in(row: PublishedRow, calibration: Calibration, errors: LeftOut) -> RowCheck:
+    predicted = row.training.global_batch / step_s(row, calibration.constants)
+    judged = [
+        _interval(row, calibration, level, but=group_of(row, level), lacks=row.lacks) for level in LEVELS
+    ]
+    covered = tuple(
+        abs(math.log1p(error)) <= check.log_slow for error, check in zip(errors, judged, strict=True)
+    )
+    found = _check(row, calibration, predicted, judged[0])
+    return replace(
+        found,
+        left_out=errors.alone,
+        family_left_out=errors.family,
+        source_left_out=errors.source,
+        inside=covered[0],
+        covered=covered,
+        calibrated=True,
+    )
+
+
+def _of_file(row: PublishedRow, read: ReadRow) -> RowCheck:
+    calibration = calibration_of(row.instance)
+    notes, lacks = [*read.notes], [*row.lacks]
+    speed = 0.0
+    if calibration.is_neuron:
+        lacks.append("neuron_version")
+        speed = log_speed(row.neuron_version) if row.neuron_version else 0.0
+        if not row.neuron_version:
+            notes.append("neuron_version not given: the median over versions is predicted")
+    predicted = row.training.global_batch / step_s(row, calibration.constants) * math.exp(speed)
+    level, why = _level(row, calibration)
+    twins = [
+        (other, error)
+        for other, error in zip(calibration.rows, calibration.errors, strict=True)
+        if same_configuration(row, other)
+    ]
+    different = [f"{twin.published:g}" for twin, _ in twins if twin.published != row.published]
     if different:
-        notes = (*notes, f"the same configuration is also published as {' and '.join(different)}")
-    if not known:
-        notes = (*notes, "a model that is not in the calibration: the interval is that of left-out families")
+        notes.append(f"the same configuration is also published as {' and '.join(different)}")
+    found = _check(
+        row, calibration, predicted, _interval(row, calibration, level, lacks=lacks), (*notes, why)
+    )
+    if row.published is None:
+        return found
+    left_out = found.error
+    if twins:  # the constants without it gave its twin this
+        published = row.published
+        twin, error = min(twins, key=lambda item: abs((item[0].published or 0.0) - published))
+        left_out = (twin.published or 0.0) * (1 + error) * math.exp(speed) / row.published - 1
+    inside = found.low is not None and found.high is not None and found.low <= row.published <= found.high
+    return replace(
+        found,
+        left_out=left_out,
+        family_left_out=found.error,
+        source_left_out=found.error,
+        inside=inside,
+        covered=(inside,) * len(LEVELS),
+        calibrated=bool(twins),
+    )
 
-    def error_with(constants: Constants) -> float | None:
-        if row.published is None:
-            return None
-        return row.training.global_batch / step_s(row, constants) / row.published - 1
 
-    left_out = error_with(_without(calibration.key, twins) if twins else calibration.constants)
+def _level(row: PublishedRow, calibration: Calibration) -> tuple[Level, str]:
+    """Which left-out rows it is like, and that as a note."""
+    rows = calibration.rows
+    if row.stack and any(group_of(row, "alone") == group_of(other, "alone") for other in rows):
+        return (
+            "alone",
+            f"the calibration has other rows of this model by {row.stack}: the interval is that of twins",
+        )
+    if row.stack and any(group_of(row, "source") == group_of(other, "source") for other in rows):
+        return "family", "a model that is not in the calibration: the interval is that of left-out families"
+    known = "a model that is in the calibration" if is_known(calibration, row.training) else (
+        "a model that is not in the calibration"
+    )  # fmt: skip
+    return "source", f"{known}, by software that is not told: the interval is that of left-out sources"
+
+
+def _interval(
+    row: PublishedRow,
+    calibration: Calibration,
+    level: Level,
+    *,
+    but: Group | None = None,
+    lacks: Sequence[str] = (),
+) -> RangeCheck:
+    return description_check(
+        calibration, row.training, row.instance, row.nodes, level=level, but=but, lacks=lacks
+    )
+
+
+def _check(
+    row: PublishedRow,
+    calibration: Calibration,
+    predicted: float,
+    check: RangeCheck,
+    notes: tuple[str, ...] = (),
+) -> RowCheck:
     return RowCheck(
         row.config,
         row.instance_type,
@@ -153,57 +245,40 @@ def _check(row: PublishedRow, calibration: Calibration, notes: tuple[str, ...] =
         row.published,
         row.published_range,
         predicted,
-        error_with(calibration.constants),
-        left_out,
-        error_with(_without_family(calibration.key, row.family)),
-        predicted * math.exp(-check.log_slow),
-        predicted * math.exp(check.log_fast),
-        None if left_out is None else abs(math.log1p(left_out)) <= check.log_slow,
-        bool(twins),
-        training_step(row.training, instance_type(row.instance_type), calibration.constants, row.nodes),
-        check.outside,
-        notes,
+        None if row.published is None else predicted / row.published - 1,
+        low=predicted * math.exp(-check.log_slow),
+        high=predicted * math.exp(check.log_fast),
+        kind=kind_of(row),
+        step=training_step(row.training, row.instance, calibration.constants, row.nodes),
+        outside_range=check.outside,
+        notes=notes,
     )
 
 
 def _validation(checks: Sequence[RowCheck], *, built_in: bool) -> Validation:
-    summaries = []
-    for key in CALIBRATIONS:
-        rows = [check for check in checks if check.calibration == key and check.error is not None]
-        if rows:
-            summaries.append(_summary(key, rows, built_in=built_in))
+    kinds = dict.fromkeys(check.kind for check in checks if check.error is not None)
+    summaries = [
+        _summary([check for check in checks if check.kind == kind and check.error is not None])
+        for kind in sorted(filter(None, kinds), key=_order)
+    ]
     return Validation(tuple(checks), tuple(summaries), built_in)
 
 
-def _summary(key: str, rows: Sequence[RowCheck], *, built_in: bool) -> CalibrationSummary:
-    def errors(part: Callable[[RowCheck], float | None]) -> list[float]:
-        return [error for row in rows if (error := part(row)) is not None]
+def _order(kind: str) -> tuple[int, str]:
+    return list(CALIBRATIONS).index(kind.removesuffix("_cluster")), kind
 
-    left_out, family_left_out = errors(lambda row: row.left_out), errors(lambda row: row.family_left_out)
-    # Of the calibration's own rows each is held against the interval that the others give.
-    coverage = measured_coverage(left_out) if built_in else sum(bool(row.inside) for row in rows) / len(rows)
+
+def _summary(rows: Sequence[RowCheck]) -> CalibrationSummary:
+    def errors(part: Callable[[RowCheck], float | None]) -> Errors:
+        return Errors.of([error for row in rows if (error := part(row)) is not None])
+
+    alone, family, source = (mean(float(row.covered[level]) for row in rows) for level in range(len(LEVELS)))
     return CalibrationSummary(
-        key,
-        Errors.of(errors(lambda row: row.error)),
-        Errors.of(left_out),
-        Errors.of(family_left_out),
-        coverage,
-        measured_coverage(family_left_out) if built_in else None,
+        rows[0].kind or "",
+        rows[0].calibration or "",
+        errors(lambda row: row.error),
+        errors(lambda row: row.left_out),
+        errors(lambda row: row.family_left_out),
+        errors(lambda row: row.source_left_out),
+        (alone, family, source),
     )
-
-
-@cache
-def _without(key: str, indices: frozenset[int]) -> Constants:
-    """Constants fitted without these rows of the calibration."""
-    calibration = CALIBRATIONS[key]
-    rows = [row for index, row in enumerate(calibration.rows) if index not in indices]
-    return fit(rows, key, calibration.constants)
-
-
-@cache
-def _without_family(key: str, name: str) -> Constants:
-    calibration = CALIBRATIONS[key]
-    rows = of_other_families(calibration.rows, name)
-    if len(rows) == len(calibration.rows):
-        return calibration.constants  # a family that has no rows in the calibration was never in it
-    return fit(rows, key)

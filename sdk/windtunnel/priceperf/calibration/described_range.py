@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable
 from functools import cache
 
-from ..model.intervals import Range, RangeCheck, check_ranges, half_width
+from ..instances import InstanceType
+from ..model.intervals import Range, RangeCheck, check_ranges
 from ..model.training_settings import Training
 from .calibrations import Calibration
-from .row_reader import PublishedRow
+from .left_out import Group, Level, fitted, kind_of_run, width
 
 _UNITS = {
     "model size": "parameters",
@@ -19,34 +22,55 @@ _UNITS = {
 }
 
 
+def widenings() -> dict[str, float]:
+    """By what a job lacks, the log width that its interval has beside that of its level; `widening` measures it."""
+    found: dict[str, float] = fitted()["widenings"]
+    return found
+
+
 def is_known(calibration: Calibration, training: Training) -> bool:
     """Whether a row of the calibration trained the same model."""
-    return training.architecture in _models(calibration.rows)
+    return training.architecture in _models(calibration)
 
 
-def description_check(calibration: Calibration, training: Training, instance_count: int) -> RangeCheck:
+def description_check(
+    calibration: Calibration,
+    training: Training,
+    instance: InstanceType,
+    instance_count: int,
+    *,
+    level: Level = "source",
+    but: Group | None = None,
+    lacks: Iterable[str] = (),
+) -> RangeCheck:
     """Compare a description with the range of all rows.
 
-    The interval is the quantile of left-out rows' errors; for a model that no row trained, of those left
-    out with all rows of their family of models.
+    Args:
+        calibration: of the instance.
+        training: the description.
+        instance: on which it runs.
+        instance_count: on how many.
+        level: which rows the job is like, see `left_out`.
+        but: a group of rows that takes no part in the width.
+        lacks: what had to be assumed, by the names of `widenings`.
     """
-    known = is_known(calibration, training)
-    width = _width(calibration.errors if known else calibration.family_errors)
+    base = width(level, kind_of_run(calibration.key, instance_count), but)
+    extra = [*lacks]
+    extra += ["specification"] if instance.from_specification else []
+    extra += ["pipeline"] if training.pipeline_parallel > 1 else []
+    log_width = math.hypot(base, *(widenings()[name] for name in extra))
     values = _quantities(training, instance_count)
-    return check_ranges(_ranges(calibration.rows), values, width, width)
-
-
-_width = cache(half_width)
+    return check_ranges(_ranges(calibration), values, log_width, log_width)
 
 
 @cache
-def _models(rows: tuple[PublishedRow, ...]) -> frozenset[object]:
-    return frozenset(row.training.architecture for row in rows)
+def _models(calibration: Calibration) -> frozenset[object]:
+    return frozenset(row.training.architecture for row in calibration.rows)
 
 
 @cache
-def _ranges(rows: tuple[PublishedRow, ...]) -> tuple[Range, ...]:
-    quantities = [_quantities(row.training, row.nodes) for row in rows]
+def _ranges(calibration: Calibration) -> tuple[Range, ...]:
+    quantities = [_quantities(row.training, row.nodes) for row in calibration.rows]
     return tuple(
         Range.of(name, unit, [values[name] for values in quantities]) for name, unit in _UNITS.items()
     )

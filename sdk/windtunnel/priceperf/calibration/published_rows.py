@@ -1,9 +1,11 @@
 """`published_rows.csv`: the published training throughputs that the constants are fitted to.
 
-BERT, GPT-3, Llama and ViT on trn1 are AWS's, medians over Neuron versions with the lowest and the highest. On
-eight A100-SXM4-40GB, which is what a p4d.24xlarge has: NVIDIA's BERT, with attention as products and a softmax,
-in mixed precision (fp32 storage, fp16 products) or TF32; MosaicML's MPT with FSDP, bf16 and FlashAttention.
-Throughputs are in sequences per second over all nodes.
+On trn1: BERT, GPT-3, Llama and ViT, which are AWS's, medians over Neuron versions with the lowest and the
+highest (`versions` has them one by one). On A100s: NVIDIA's BERT, with attention as products and a softmax, in
+mixed precision (fp32 storage, fp16 products) or TF32; MosaicML's MPT with FSDP, bf16 and FlashAttention, on one
+node and on many; NVIDIA's Megatron-LM of 2021 and 2022. On H100s: MosaicML's MPT, also with fp8; Llama by torchtitan
+and AXLearn. Throughputs are in sequences per second over all nodes. ``network_gbps`` is that of one node where it
+is not the instance type's; ``stack`` the software, which is what the rows of one source have in common.
 
 A new row is a line in that file; then run scripts/fit_calibrations.py.
 """
@@ -33,7 +35,8 @@ def rows_of(key: str) -> tuple[PublishedRow, ...]:
 def _rows() -> tuple[PublishedRow, ...]:
     found = []
     for read in read_rows(list(csv.DictReader(csv_text().splitlines()))):
-        if read.row is None or read.notes:  # nothing of the model's own data may be left to assumptions
+        # Nothing of the model's own data may be left to assumptions, but what a source does not say.
+        if read.row is None or set(read.row.lacks) - {"recompute"} or len(read.notes) > len(read.row.lacks):
             raise ValueError(f"published_rows.csv: {read.config}: {read.reason or read.notes}")
         found.append(read.row)
     return tuple(found)

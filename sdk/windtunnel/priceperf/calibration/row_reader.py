@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 from ..errors import InvalidInput, PricePerfError
@@ -27,6 +28,7 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
     "tensor_parallel": ("tp", "tensor_parallel_size"),
     "pipeline_parallel": ("pp", "pipeline_parallel_size"),
     "data_parallel": ("dp", "data_parallel_size"),
+    "pipeline_interleaving": ("interleaved", "virtual_pipeline"),
     "microbatch": ("micro_batch", "microbatch_size", "micro_batch_size", "batch_per_core"),
     "global_batch": ("globalbatch", "global_batch_size"),
     "sequence_length": ("seq_len", "sequence", "seq_length", "tokens"),
@@ -41,7 +43,13 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
     "kv_hidden_size": ("kv_hidden",),
     "vocabulary": ("vocab", "vocab_size", "vocabulary_size"),
     "family": ("model_family",),
+    "network_gbps": ("network", "interconnect_gbps"),
+    "neuron_version": ("neuron_sdk", "neuron_sdk_version"),
 }
+WIDENING = ("recompute", "attention", "network")
+"""Columns whose assumption widens an interval."""
+_CLUSTER_GBPS = 1600
+"""The network of one node of all published clusters of A100s that the calibration holds."""
 _UNKNOWN = ("", "unknown", "none given", "n/a", "na", "nan", "null", "-", "?")
 _LARGEST = 1e15
 """Beyond any batch, length or model; keeps what follows from overflowing."""
@@ -54,7 +62,9 @@ class PublishedRow:
     """One published throughput. Batches in sequences, throughput in sequences per second over all nodes.
 
     ``published``: None where only a prediction is wanted. ``published_range``: lowest and highest
-    over software versions, where several were published.
+    over software versions, where several were published. ``network_gbps``: of one node, where it is not the
+    instance type's. ``neuron_version``: None: not told, or a median over several. ``stack``: the software that
+    trained it, which is what rows of one source have in common. ``lacks``: what of `WIDENING` had to be assumed.
     """
 
     config: str
@@ -65,6 +75,24 @@ class PublishedRow:
     published: float | None
     published_range: tuple[float, float] | None
     source: str
+    network_gbps: float | None = None
+    neuron_version: str | None = None
+    stack: str = ""
+    lacks: tuple[str, ...] = ()
+
+    @property
+    def instance(self) -> InstanceType:
+        """Its type, on the network that the row ran on."""
+        return _on_network(self.instance_type, self.network_gbps)
+
+    @property
+    def calibration(self) -> str:
+        """Which calibration models it; empty: none."""
+        return self.instance.calibration or ""
+
+    def on_network(self, gbps: float) -> PublishedRow:
+        """The same on another network."""
+        return replace(self, network_gbps=gbps)
 
     @property
     def family(self) -> str:
@@ -153,6 +181,7 @@ def _published_row(
         ),
         zero=_zero(cells, config),
         mixed_precision=gpu and DTYPE_BYTES[matmul] < DTYPE_BYTES[storage],
+        interleaved=_integer(cells, "pipeline_interleaving", 1),
         head_part=MASKED_PART if gpu and model.is_masked else 1.0,
     )
     training = _with_attention(training, cells, config, instance, notes)
@@ -164,10 +193,33 @@ def _published_row(
         )
     low, high = _number(cells, "published_min"), _number(cells, "published_max")
     spread = (low, high) if low and high else None
+    network = _number(cells, "network_gbps")
+    if network is None and gpu and nodes > 1 and instance.network.value < _CLUSTER_GBPS:
+        network = _CLUSTER_GBPS
+        notes.append(
+            f"network_gbps not given: taken as {network:,}, as all published clusters of A100s have it "
+            f"({instance.name} has {instance.network.value:g})"
+        )
     row = PublishedRow(
-        config, name, instance.name, nodes, training, published, spread, cells.get("source", "")
+        config,
+        name,
+        instance.name,
+        nodes,
+        training,
+        published,
+        spread,
+        cells.get("source", ""),
+        network,
+        _version(cells),
+        cells.get("stack", ""),
+        tuple(name for name in WIDENING if any(note.startswith(name) for note in notes)),
     )
     return row, tuple(notes)
+
+
+@cache
+def _on_network(name: str, gbps: float | None) -> InstanceType:
+    return instance_type(name).with_network(gbps)
 
 
 def _instance(cells: Mapping[str, str]) -> InstanceType:
@@ -265,6 +317,11 @@ def _with_recompute(
         notes.append(f"recompute not given: taken as {text}, {why}")
     recompute: Any = text  # checked by Training, whose error lists the valid ones
     return replace(training, recompute=recompute)
+
+
+def _version(cells: Mapping[str, str]) -> str | None:
+    text = cells.get("neuron_version", "").lower()
+    return None if text in _UNKNOWN else text
 
 
 def _dtype(cells: Mapping[str, str], column: str, default: str) -> str:

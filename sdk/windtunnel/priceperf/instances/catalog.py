@@ -33,6 +33,7 @@ def _accelerator(name: str, entry: Mapping[str, Any]) -> Accelerator:
         memory_bandwidth=_figure(entry["memory_bandwidth"], entry),
         peaks={dtype: _figure(text, entry) for dtype, text in entry["peaks"].items()},
         calibration=entry["calibration"],
+        from_specification=entry.get("from_specification", False),
     )
 
 

@@ -7,7 +7,7 @@ business of the calibration.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from ..errors import InvalidInput
@@ -45,7 +45,9 @@ class Accelerator:
     peaks: Mapping[str, Figure]
     """By dtype."""
     calibration: str | None
-    """Which calibration models its steps; None: nothing published was fitted, so it is not modelled."""
+    """Which calibration models its steps; None: none does."""
+    from_specification: bool = False
+    """Nothing published was fitted: the parts of peaks that another accelerator reaches are taken for it."""
 
     @property
     def workers(self) -> int:
@@ -77,6 +79,11 @@ class InstanceType:
     def calibration(self) -> str | None:
         """Which calibration models its steps; None: none does."""
         return self.accelerator.calibration
+
+    @property
+    def from_specification(self) -> bool:
+        """Whether its calibration is another accelerator's; see `Accelerator.from_specification`."""
+        return self.accelerator.from_specification
 
     @property
     def core_count(self) -> int:
@@ -128,6 +135,12 @@ class InstanceType:
     def network_bandwidth(self) -> float:
         """Bytes per second of the whole instance to other instances."""
         return self.network.value * GIGA / BITS_PER_BYTE
+
+    def with_network(self, gbps: float | None) -> InstanceType:
+        """The same instance on another network of so many Gbps; None: its own."""
+        if gbps is None:
+            return self
+        return replace(self, network=Figure(gbps, "Gbps", "given", self.network.date))
 
     def same_chips_as(self, other: InstanceType) -> bool:
         """Whether it differs at most in how its accelerators are connected."""

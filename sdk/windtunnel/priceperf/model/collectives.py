@@ -4,7 +4,7 @@ Inside an instance a ring moves the payload over each core's links; between inst
 shards of all rings of an instance share its network. To that comes the latency of one hop
 for each member of the ring and each message: small messages, and many members, are bound
 by the hops. That the ring runs through all members, also over many instances, is what the
-published rows show (`calibration`).
+published rows of up to 512 workers show (`calibration`); see `hops` for more.
 """
 
 from __future__ import annotations
@@ -19,6 +19,10 @@ from .engines import Constants
 
 BUCKET_BYTES = 50e6
 """Gradients travel in buckets of this size (torch_xla's ALLREDUCE_GRADIENTS_BUCKET_SIZE_MB=50)."""
+
+RING_MEMBERS = 512
+"""The largest ring that published rows of trn1 show. That more members form several, joined by a tree, as
+NCCL's do, is an assumption."""
 
 
 class Kind(NamedTuple):
@@ -111,8 +115,16 @@ def collective_seconds(
     return (
         _ring(payload, group.local) / (instance.core_link_bandwidth * constants.link)
         + _ring(payload, group.instances) * group.sharing / (instance.network_bandwidth * constants.network)
-        + collective.count * passes * (group.members - 1) * constants.hop_s
+        + collective.count * passes * hops(group.members) * constants.hop_s
     )
+
+
+def hops(members: int) -> float:
+    """Steps of one pass through so many members: a ring up to `RING_MEMBERS`, beyond it a tree of rings.
+
+    Each doubling of the rings is one more step of the tree.
+    """
+    return min(members, RING_MEMBERS) - 1 + math.log2(max(1.0, members / RING_MEMBERS))
 
 
 def buckets(payload_bytes: float) -> float:

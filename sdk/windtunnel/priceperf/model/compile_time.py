@@ -14,6 +14,10 @@ Both come from AWS's own figures, not from measurements of ours:
   such graphs one after the other are its "about 40 minutes"). A quarter and four times that
   rate are the ends of the interval.
 
+- most 1,500 s for one graph: AWS's Llama-3 70B recipe says that the first compilation can add 25 minutes to a job
+  (awsome-distributed-training, neuronx-distributed), and the compiler takes repeated layers as modules. A third
+  and four times that are the ends.
+
 One large graph is thin ground, hence the wide interval. Outside of it: convolutional networks
 have been reported far slower (aws-neuron-sdk issue 646: more than 45 minutes for a small
 MaxViT), and single operators have multiplied compile times (issue 1210).
@@ -47,6 +51,8 @@ BASE = CompileTime(7.0, 2.0, 20.0)
 """Seconds of any graph."""
 PER_TFLOP = CompileTime(190.0, 47.5, 760.0)
 """Seconds a TFLOP of matrix products and convolutions in one execution of the graph."""
+MOST = CompileTime(1500.0, 500.0, 6000.0)
+"""Seconds beyond which no graph goes, however large."""
 NOTHING = CompileTime(0.0, 0.0, 0.0)
 
 
@@ -68,9 +74,9 @@ def of_graph(flops: float) -> CompileTime:
         raise InvalidInput(f"a graph has 0 FLOPs or more, not {flops}")
     size = flops / _FLOPS_PER_TFLOP
     return CompileTime(
-        BASE.seconds + size * PER_TFLOP.seconds,
-        BASE.low_s + size * PER_TFLOP.low_s,
-        BASE.high_s + size * PER_TFLOP.high_s,
+        min(MOST.seconds, BASE.seconds + size * PER_TFLOP.seconds),
+        min(MOST.low_s, BASE.low_s + size * PER_TFLOP.low_s),
+        min(MOST.high_s, BASE.high_s + size * PER_TFLOP.high_s),
     )
 
 

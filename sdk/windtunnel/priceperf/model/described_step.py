@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from ..errors import InvalidInput
 from ..instances import InstanceType
@@ -22,18 +23,22 @@ from .engines import (
     HEAD_PASSES,
     HIDDEN_PASSES,
     HOST_S,
+    LAUNCH_S_PER_LAYER,
     PARTITIONS,
     Constants,
     Product,
     bytes_s,
     products_s,
 )
+from .memory_need import crowding
 from .step_time import StepTime
 from .training_settings import DTYPE_BYTES, Training
 
 _WEIGHT_MOVES = 5
 """Of a weight in each microbatch: read forward and backward, its gradient written, and read and written
 again, by accumulation or by the copies of its reduction."""
+_GPU_WEIGHT_MOVES = 2
+"""A GPU's products read weights and write gradients while they compute; what is left is accumulation."""
 _FORWARD, _BACKWARD = 1, 2  # products of the same size
 _FLASH_FORWARD, _FLASH_BACKWARD = 2, 5  # products of a flash attention kernel; backward recomputes scores
 _CAUSAL = 0.5  # a flash attention kernel skips the upper half of the scores
@@ -59,24 +64,40 @@ def training_step(
     overlapped = constants.overlap * min(products, memory)
     tensor_parallel = _tensor_parallel_s(training, instance, constants)
     transfer = _transfer_s(training, instance, constants)
-    worked = products + memory - overlapped + tensor_parallel + transfer + HOST_S
+    crowded = constants.crowding * crowding(training, instance)
+    worked = (products + memory - overlapped) * (1 + crowded) + tensor_parallel + transfer
+    host = host_s(training, instance, worked)
+    worked += host
     gathered, reduced = _data_parallel_s(training, instance, constants, worked)
-    microbatch = worked + gathered
+    stages = training.pipeline_parallel
+    uneven = constants.pipeline * (stages - 1) / stages * worked
+    microbatch = worked + gathered + uneven
     n = training.microbatches
-    bubble = (training.pipeline_parallel - 1) * microbatch
+    bubble = (stages - 1) / training.interleaved * microbatch + n * uneven
     return StepTime(
         compute_s=n * products,
-        memory_s=n * memory,
+        memory_s=n * (memory + crowded * (products + memory - overlapped)),
         overlapped_s=n * overlapped,
         tensor_parallel_s=n * tensor_parallel,
         pipeline_transfer_s=n * transfer,
         bubble_s=bubble,
-        host_s=n * HOST_S,
+        host_s=n * host,
         weights_gathered_s=n * gathered,
         optimizer_s=_optimizer_s(training, instance, constants),
         gradients_s=reduced,
-        straggling_s=(n * microbatch + bubble) * constants.straggling * math.log2(count),
+        straggling_s=(n * (worked + gathered) + bubble) * constants.straggling * math.log2(count),
     )
+
+
+def host_s(training: Training, instance: InstanceType, worked_s: float) -> float:
+    """Seconds of a microbatch in which the device waits for its host.
+
+    A GPU's host launches ahead: it counts where launching the layers' kernels takes longer than they run.
+    """
+    if instance.is_neuron:
+        return HOST_S
+    launched = LAUNCH_S_PER_LAYER * training.architecture.layers / training.pipeline_parallel
+    return max(0.0, launched - worked_s)
 
 
 def throughput(
@@ -96,20 +117,37 @@ def training_flops(training: Training) -> float:
 
 def _products_s(training: Training, instance: InstanceType, constants: Constants) -> float:
     """The slowest stage: the last one, which also has the vocabulary head."""
-    seconds = products_s(training_products(training), instance, training.matmul_dtype, constants)
+    again = _again(training, constants)
+    products = training_products(training, again)
+    seconds = products_s(products, instance, training.matmul_dtype, constants)
     if training.attention == "flash":
-        passes = _FLASH_FORWARD * (1 if training.recompute == "none" else 2) + _FLASH_BACKWARD
+        passes = _FLASH_FORWARD * (1 + again.attention) + _FLASH_BACKWARD
         head_size = training.architecture.hidden_size / training.architecture.attention_heads
         flops = passes * 2 * head_size * _scores(training, instance) * _CAUSAL
-        seconds += flops / (instance.core_peak_flops(training.matmul_dtype) * constants.flash)
+        dtype = (
+            "bf16" if training.matmul_dtype == "fp8" else training.matmul_dtype
+        )  # attention stays in 16 bits
+        seconds += flops / (instance.core_peak_flops(dtype) * constants.flash)
     return seconds
 
 
-def training_products(training: Training) -> Iterator[Product]:
+class _Again(NamedTuple):
+    """Parts of a forward pass that the backward pass repeats: of a layer, and of its attention."""
+
+    layer: float = 0.0
+    attention: float = 0.0
+
+
+def _again(training: Training, constants: Constants) -> _Again:
+    part = constants.recomputed
+    return {"none": _Again(), "selective": _Again(0.0, 1.0), "full": _Again(part, part)}[training.recompute]
+
+
+def training_products(training: Training, again: _Again = _Again()) -> Iterator[Product]:  # noqa: B008
     """Products of one microbatch on one worker of the slowest stage, forward and backward."""
     model, tokens, tp = training.architecture, training.tokens, training.tensor_parallel
     layers = model.layers / training.pipeline_parallel
-    times = layers * (_FORWARD * (2 if training.recompute == "full" else 1) + _BACKWARD)
+    times = layers * (_FORWARD * (1 + again.layer) + _BACKWARD)
     hidden, ffn = model.hidden_size, model.ffn_hidden_size / tp
     yield Product(tokens, hidden, (hidden + 2 * model.kv_hidden_size) / tp, times)  # query, key, value
     yield Product(tokens, hidden / tp, hidden, times)
@@ -117,10 +155,11 @@ def training_products(training: Training) -> Iterator[Product]:
     yield Product(tokens, ffn, hidden, times)
     if model.vocabulary and training.head_part:
         rows = tokens * training.head_part
-        yield Product(rows, hidden, model.vocabulary / tp, _FORWARD + _BACKWARD)
+        in_16_bits = 2 if training.matmul_dtype == "fp8" else 1  # the head's precision is not lowered
+        yield Product(rows, hidden, model.vocabulary / tp, in_16_bits * (_FORWARD + _BACKWARD))
     if training.attention == "eager":
         length, head_size = training.sequence_length, hidden / model.attention_heads
-        forward = _FORWARD * (1 if training.recompute == "none" else 2)
+        forward = _FORWARD * (1 + again.attention)
         heads = training.microbatch * _worker_heads(training)
         # Scores, and their product with the values.
         yield Product(length, head_size, length, 2 * layers * heads * (forward + _BACKWARD), batched=True)
@@ -130,16 +169,18 @@ def _memory_s(training: Training, instance: InstanceType, constants: Constants) 
     """Element-wise work, and the weights and gradients of each microbatch."""
     model, tokens, tp = training.architecture, training.tokens, training.tensor_parallel
     layers = model.layers / training.pipeline_parallel
-    recomputed = 1 + (1 / 3 if training.recompute == "full" else 0)
+    again = _again(training, constants)
+    recomputed = 1 + again.layer / 3
     hidden = model.hidden_size / (tp if training.sequence_parallel else 1)
     per_token = HIDDEN_PASSES * hidden + FFN_PASSES * model.up_projections * model.ffn_hidden_size / tp
     elements = layers * tokens * per_token * recomputed
     elements += HEAD_PASSES * tokens * training.head_part * model.vocabulary / tp
     moved = elements * training.vector_bytes
     if training.attention == "eager":
-        again = 1 + (0 if training.recompute == "none" else 1 / 3)
-        moved += _scores(training, instance) * constants.eager_passes * again * training.score_bytes
-    weights = training.worker_parameters * _WEIGHT_MOVES * DTYPE_BYTES[training.storage_dtype]
+        passes = constants.eager_passes * (1 + again.attention / 3)
+        moved += _scores(training, instance) * passes * training.score_bytes
+    moves = _WEIGHT_MOVES if instance.is_neuron else _GPU_WEIGHT_MOVES
+    weights = training.worker_parameters * moves * DTYPE_BYTES[training.storage_dtype]
     return bytes_s(moved, instance, constants.vector) + bytes_s(weights, instance, constants.memory)
 
 
@@ -186,7 +227,8 @@ def _data_parallel_s(
     count = buckets(payload)
     hidden = constants.hidden_collectives * worked_s
     if training.zero == "full":
-        # Gathered before forward and before backward, reduced after it: three passes a microbatch.
+        # Layer by layer gathered before forward and before backward, reduced after it: three passes a microbatch.
+        count = training.architecture.layers / training.pipeline_parallel
         once = collective_seconds(Collective("all_gather", count, payload), instance, constants, group)
         return max(0.0, 3 * once - hidden), 0.0
     whole = collective_seconds(Collective("all_reduce", count, payload), instance, constants, group)

@@ -36,7 +36,11 @@ PARTITIONS = 128
 """A NeuronCore's memory has as many partitions: rows of attention scores are padded to a multiple of them."""
 
 HOST_S = 0.005
-"""What the host adds to a microbatch and cannot hide (loader, tracing, launching). Assumption."""
+"""What the host adds to a microbatch and cannot hide (loader, tracing). Assumption."""
+
+LAUNCH_S_PER_LAYER = 0.001
+"""Seconds eager PyTorch takes to launch the kernels of a layer, forward and backward: some 100 at 10 us.
+Assumption; a step cannot be shorter."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +59,11 @@ class Constants:
         overlap: part of the shorter of product time and memory time that runs behind the longer.
         hidden_collectives: part of a microbatch behind which gradients and gathered weights can travel.
         straggling: how much longer a step takes for each doubling of the instances.
+        pipeline: how much longer a microbatch takes in a pipeline of many stages than its own work: graphs for
+            forward and backward apart, waits between unequal stages.
+        recomputed: part of a forward pass that full recomputation costs. Under 1: what comes after the last
+            activation that is kept is not computed again, and products forward run better than backward.
+        crowding: how much longer arithmetic takes where state fills the memory (`memory_need.crowding`).
     """
 
     tensor: float
@@ -68,12 +77,15 @@ class Constants:
     overlap: float
     hidden_collectives: float
     straggling: float
+    pipeline: float = 0.0
+    recomputed: float = 1.0
+    crowding: float = 0.0
 
     def __post_init__(self) -> None:
         """Nothing runs above its peak."""
         for name in ("tensor", "vector", "memory", "flash", "link", "network"):
             check_efficiency(getattr(self, name), name)
-        for name in ("overlap", "hidden_collectives", "straggling"):
+        for name in ("overlap", "hidden_collectives", "straggling", "pipeline", "recomputed", "crowding"):
             if not 0 <= getattr(self, name) <= 1:
                 raise InvalidInput(f"{name} must lie between 0 and 1, not {getattr(self, name)}")
         for name in ("eager_passes", "hop_s"):
@@ -155,7 +167,12 @@ class Scores:
 
 
 def half_size_of(instance: InstanceType, dtype: str) -> float:
-    """`HALF_SIZE`, less where a dtype has a lower peak: filling takes as long, and weighs less."""
+    """`HALF_SIZE`, but in proportion to the peak where filling weighs more (fp8) or less.
+
+    fp32 weighs less: it runs beside the matrix engine. TF32 fills it as 16 bits do.
+    """
+    if dtype not in ("fp8", "fp32"):
+        return HALF_SIZE
     return HALF_SIZE * instance.core_peak_flops(dtype) / instance.core_peak_flops("bf16")
 
 

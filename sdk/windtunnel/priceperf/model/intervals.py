@@ -1,8 +1,8 @@
 """Prediction intervals from the errors of left-out rows, and what lies outside the calibrated range.
 
 Conformal: an interval is as wide as the quantile of left-out errors, so that at least
-`COVERAGE` of rows drawn like them lie inside. Widths are in logs: 0.2 is a factor of 1.22
-to either side.
+`COVERAGE` of rows drawn like them lie inside. `calibration.left_out` has the errors. Widths are in
+logs: 0.2 is a factor of 1.22 to either side.
 """
 
 from __future__ import annotations
@@ -18,20 +18,19 @@ WIDENING_PER_DOUBLING = 0.5
 """Outside the range, each factor of two adds half of the error again. Assumption."""
 
 
-def half_width(errors: Sequence[float], coverage: float = COVERAGE) -> float:
-    """Log half-width of an interval: the conformal quantile of these relative errors."""
-    ordered = sorted(abs(math.log1p(error)) for error in errors)
-    rank = min(len(ordered), math.ceil((len(ordered) + 1) * coverage))
-    return ordered[rank - 1]
+def group_quantile(groups: Sequence[Sequence[float]], coverage: float = COVERAGE) -> float:
+    """The conformal quantile of scores for a row of a group that is not among these.
 
-
-def measured_coverage(errors: Sequence[float], coverage: float = COVERAGE) -> float:
-    """The part of rows inside the interval that the errors of all the other rows give."""
-    inside = [
-        abs(math.log1p(error)) <= half_width([*errors[:index], *errors[index + 1 :]], coverage)
-        for index, error in enumerate(errors)
-    ]
-    return sum(inside) / len(inside)
+    Each group weighs one, shared by its scores; the group to come weighs one more. With too few groups for
+    ``coverage`` the largest score.
+    """
+    needed = coverage * (len(groups) + 1) - 1e-9
+    weight = found = 0.0
+    for score, part in sorted((score, 1 / len(group)) for group in groups for score in group):
+        weight, found = weight + part, score
+        if weight >= needed:
+            break
+    return found
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ SCORE_BYTES = 5
 """Bytes that eager attention keeps for each score (the same equation)."""
 STATE_BYTES = 16
 """Weight, gradient and fp32 optimizer state of one parameter in 16-bit training."""
-USABLE = 0.9
+USABLE = 0.92
 """Part of the memory that tensors can use; the rest goes to buffers and fragments. Assumption."""
 
 
@@ -50,6 +50,16 @@ def state_bytes(training: Training) -> float:
     """Weights, gradients and optimizer state of one worker."""
     shared = training.data_parallel if training.zero == "full" else 1
     return STATE_BYTES * training.worker_parameters / shared
+
+
+def crowding(training: Training, instance: InstanceType) -> float:
+    """0 where fully shared weights, gradients and optimizer state take up to half of the memory, 1 where all of it.
+
+    What is left has to hold gathered layers and activations in turn: the allocator frees, waits and starts again.
+    """
+    if training.zero != "full":
+        return 0.0
+    return min(1.0, max(0.0, 2 * state_bytes(training) / (instance.core_memory_gib * GIB) - 1))
 
 
 def needed_recompute(training: Training, instance: InstanceType) -> Recompute:

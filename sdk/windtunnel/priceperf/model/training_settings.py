@@ -5,6 +5,7 @@ What `windtunnel validate` predicts, and what jobs too large to rehearse are mod
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, get_args
@@ -16,7 +17,7 @@ Recompute = Literal["none", "selective", "full"]
 Attention = Literal["eager", "flash"]
 ZeroStage = Literal["none", "optimizer", "full"]
 
-DTYPE_BYTES: Mapping[str, int] = {"bf16": 2, "fp16": 2, "tf32": 4, "fp32": 4}
+DTYPE_BYTES: Mapping[str, int] = {"bf16": 2, "fp16": 2, "tf32": 4, "fp32": 4, "fp8": 1}
 
 OPTIMIZER_BYTES = 28
 """Adam in fp32: weight, gradient and two moments in; weight and two moments out. LAMB moves about the same."""
@@ -51,6 +52,7 @@ class Training:
         head_part: part of the positions for which the vocabulary head runs.
         moments: fp32 numbers that the optimizer keeps for each weight: 2 for Adam and LAMB, 1 for SGD with
             momentum.
+        interleaved: pieces of each pipeline stage that take turns; the bubble is so many times shorter.
 
     Raises:
         InvalidInput: a number out of range, a name that is none, or batches that do not divide.
@@ -73,11 +75,12 @@ class Training:
     mixed_precision: bool = False
     head_part: float = 1.0
     moments: int = 2
+    interleaved: int = 1
 
     def __post_init__(self) -> None:
         """Check every field."""
         for name in ("parameters", "global_batch", "sequence_length", "data_parallel",
-                     "tensor_parallel", "pipeline_parallel", "gradient_bytes"):  # fmt: skip
+                     "tensor_parallel", "pipeline_parallel", "gradient_bytes", "interleaved"):  # fmt: skip
             if not getattr(self, name) >= 1:
                 raise InvalidInput(f"{name} must be 1 or more, not {getattr(self, name)}")
         if not self.microbatch > 0:
@@ -108,8 +111,11 @@ class Training:
 
     @property
     def microbatches(self) -> float:
-        """Of one worker in one optimizer step; published batches do not always divide."""
-        return self.global_batch / (self.microbatch * self.data_parallel)
+        """Of one worker in one optimizer step. Where the batch does not divide, the last one is smaller, which a
+        worker without pipeline finishes the sooner; a pipeline gives it a whole slot, as launchers do.
+        """
+        exact = self.global_batch / (self.microbatch * self.data_parallel)
+        return float(math.ceil(exact - 1e-9)) if self.pipeline_parallel > 1 else exact
 
     @property
     def tokens(self) -> float:
@@ -130,10 +136,10 @@ class Training:
     def sequence_parallel(self) -> bool:
         """Whether norms and residuals are split over the tensor-parallel workers too.
 
-        It came together with recomputation (Korthikanti et al. 2022), and every published
-        tensor-parallel row with recomputation is from a library that has both.
+        It came together with selective recomputation (Korthikanti et al. 2022, table 5: full recomputation is
+        without it), and every published tensor-parallel row is from a library of which that is true.
         """
-        return self.tensor_parallel > 1 and self.recompute != "none"
+        return self.tensor_parallel > 1 and self.recompute == "selective"
 
     @property
     def vector_bytes(self) -> float:

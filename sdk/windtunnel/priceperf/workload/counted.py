@@ -169,7 +169,12 @@ class Counted:
             "work of a step": math.fsum(self.at(run.samples_per_worker, run.precision).flops.values()),
         }
         traced = self.step.host is not None
-        check = check_range(calibration_of(run.instance), values, traced=traced)
+        check = check_range(
+            calibration_of(run.instance),
+            values,
+            traced=traced,
+            from_specification=run.instance.from_specification,
+        )
         if not (traced and run.instance.is_neuron):
             return check
         middle = self.train_step(run).total_s

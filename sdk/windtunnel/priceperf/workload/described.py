@@ -17,6 +17,8 @@ from ..model.architectures import ARCHITECTURES, Architecture
 from ..model.architectures import architecture as architecture_named
 from ..model.compile_time import CompiledGraph
 from ..model.described_step import training_flops, training_step
+from ..model.engines import LAUNCH_S_PER_LAYER
+from ..model.host_tracing import HOST_SPEED, PLAIN_TRACE_S_PER_LAYER
 from ..model.intervals import RangeCheck
 from ..model.memory_need import usual_attention, usual_recompute
 from ..model.precision import BF16_AUTOCAST, GPU_PRECISIONS, Precision
@@ -231,6 +233,7 @@ class Described:
             memory_s=step.memory_s * third,
             overlapped_s=step.overlapped_s * third,
             gradients_s=0.0,
+            host_s=step.host_s * (1 if run.instance.is_neuron else third),
             tensor_parallel_s=step.tensor_parallel_s / 2,
             pipeline_transfer_s=step.pipeline_transfer_s / 2,
             weights_gathered_s=step.weights_gathered_s * third,
@@ -240,9 +243,24 @@ class Described:
         )
 
     def range_check(self, run: Run, full_scale: FullScale) -> RangeCheck:  # noqa: ARG002
-        """Against all rows; the interval is that of rows predicted from their descriptions."""
-        calibration = calibration_of(run.instance)
-        return description_check(calibration, self.description(run), run.cluster.count)
+        """Against all rows; the interval is that of rows whose source was left out.
+
+        Its slow end holds a plain script, whose host may be slower than the device.
+        """
+        training, neuron = self.description(run), run.instance.is_neuron
+        lacks = ("neuron_version",) if neuron else ()
+        check = description_check(
+            calibration_of(run.instance), training, run.instance, run.cluster.count, lacks=lacks
+        )
+        per_layer = PLAIN_TRACE_S_PER_LAYER if neuron else LAUNCH_S_PER_LAYER
+        layers = training.architecture.layers / training.pipeline_parallel
+        host_s, passes = per_layer * layers * HOST_SPEED.high, training.microbatches
+        peak = run.instance.core_peak_flops(training.matmul_dtype) * training.workers * passes
+        if training_flops(training) / peak >= host_s:  # the device takes longer, whatever it reaches
+            return check
+        step_s = self.train_step(run).total_s
+        waits = max(0.0, host_s - step_s / passes) * passes
+        return replace(check, log_slow=math.hypot(check.log_slow, math.log1p(waits / step_s)))
 
     def compilation(self, run: Run, full_scale: FullScale) -> fixed_costs.FixedCost:
         """One pass is a graph, and one of evaluation, whose products are a third."""

@@ -195,7 +195,8 @@ def _assumptions(comparison: Comparison, workload: Workload) -> Section:
         *(f"Precision: {item.precision.meaning}." for item in neuron[:1]),
         "Step: compute and memory time add up, but for the part that overlaps (on trn1 "
         f"{fmt.percent(CALIBRATIONS['trn1'].constants.overlap)} of the shorter, on GPUs nothing); of the "
-        "collectives counts what nothing hides (on trn1 nothing does, on GPUs half of the step). "
+        "collectives counts what nothing hides (on trn1 nothing does, on an A100 "
+        f"{fmt.percent(CALIBRATIONS['a100'].constants.hidden_collectives)} of the step). "
         f"The host takes {HOST_S * 1e3:g} ms that nothing hides.",
         *host_notes(workload),
         "Bytes, attention and sample length as rehearsed. Waiting for input is not modelled. "

@@ -15,7 +15,7 @@ from windtunnel.rendering.plots.style import FONT_SIZE, Theme, frame, plain
 
 GOAL = 0.10
 """The outer band: what the model aims at."""
-_MOST_ROWS = 120  # of the error panel: more would be no chart but a table, and there is one
+_MOST_ROWS = 200  # of the error panel: more would be no chart but a table, and there is one
 _BEYOND_PERCENT = 40.0  # errors of a file's rows may be any; the axis ends here and says so
 
 

@@ -150,7 +150,7 @@ def test_a_file_that_cannot_be_written_is_said(
 
 def test_unknown_instance_lists_the_known(capsys: pytest.CaptureFixture[str], counters_file: str) -> None:
     """A typo is answered with what there is."""
-    assert run("compare", counters_file, "--instances", "ml.p5.48xlarge") == 2
+    assert run("compare", counters_file, "--instances", "ml.p9.48xlarge") == 2
     assert "Known: ml.trn1.2xlarge" in capsys.readouterr().err
 
 

@@ -1,0 +1,120 @@
+"""Errors of rows that set nothing, and the widths of intervals that follow from them.
+
+A row is predicted three times by constants that never saw it: without its near-twins (the same model trained by
+the same software), without its family of models, and without its source (all that the same software trained).
+What a job has in common with the calibration decides which of the three it is like: a stranger is like a row
+whose source was left out.
+
+The width that judges a row is set by other groups only. It is the conformal quantile for a new group
+(hierarchical conformal prediction: each group weighs the same however many rows it has, and the group to come
+weighs as much as one), of errors as parts of their kind's usual error. Rows whose own interval is wider for what
+they lack (`widening`) set none. Groups of all calibrations count: the form of the model is one, and few groups
+make no quantile.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import defaultdict
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from statistics import mean
+from typing import Any, Literal, NamedTuple
+
+from ..instances import instance_type
+from ..model.intervals import group_quantile
+from .published_rows import rows_of
+from .row_reader import PublishedRow
+
+Level = Literal["alone", "family", "source"]
+"""What leaves together with a row: its near-twins, its family of models, its source."""
+LEVELS: tuple[Level, ...] = ("alone", "family", "source")
+_SHRINKAGE = 3.0
+"""A kind's usual error counts as many groups of the average of all kinds beside its own."""
+
+
+class Errors(NamedTuple):
+    """Relative errors of one row's throughput, one a level."""
+
+    alone: float
+    family: float
+    source: float
+
+
+class Group(NamedTuple):
+    """Rows that leave together. ``name`` is unique in its calibration and level."""
+
+    calibration: str
+    name: str
+
+
+def group_of(row: PublishedRow, level: Level) -> Group:
+    """With whom a row leaves."""
+    key = instance_type(row.instance_type).calibration or ""
+    names = {"alone": f"{row.stack}: {row.training.architecture}", "family": row.family, "source": row.stack}
+    return Group(key, names[level])
+
+
+def is_plain(row: PublishedRow) -> bool:
+    """Whether nothing of it widens its interval: only such rows set widths."""
+    return not row.lacks and row.training.pipeline_parallel == 1
+
+
+def kind_of(row: PublishedRow) -> str:
+    """Rows whose errors are told together: a calibration's, and of A100s one node apart from many."""
+    return kind_of_run(instance_type(row.instance_type).calibration or "", row.nodes)
+
+
+def kind_of_run(calibration: str, nodes: int) -> str:
+    """`kind_of` by its parts."""
+    return f"{calibration}_cluster" if calibration == "a100" and nodes > 1 else calibration
+
+
+@cache
+def fitted() -> Mapping[str, Any]:
+    """What `scripts/fit_calibrations.py` has written into `fitted.json`."""
+    found: dict[str, Any] = json.loads(files(__package__).joinpath("fitted.json").read_text(encoding="utf-8"))
+    return found
+
+
+def width(level: Level, kind: str, but: Group | None = None) -> float:
+    """Log half-width of the interval of a row of that kind and level; ``but``: a group that takes no part."""
+    return _width(level, kind, but)
+
+
+@cache
+def _width(level: Level, kind: str, but: Group | None) -> float:
+    groups = {(which, group): scores for (which, group), scores in _scores(level).items() if group != but}
+    usual = _usual(groups)
+    parts = [[score / usual[which] for score in scores] for (which, _), scores in groups.items()]
+    return group_quantile(parts) * usual[kind]
+
+
+def _usual(groups: Mapping[tuple[str, Group], list[float]]) -> Mapping[str, float]:
+    """The usual error of each kind, drawn towards that of all."""
+    means = {name: mean(scores) for name, scores in groups.items()}
+    of_all = mean(means.values())
+    result: defaultdict[str, float] = defaultdict(lambda: of_all)
+    for kind in {kind for kind, _ in means}:
+        own = [value for (which, _), value in means.items() if which == kind]
+        result[kind] = (_SHRINKAGE * of_all + math.fsum(own)) / (_SHRINKAGE + len(own))
+    return result
+
+
+@cache
+def _scores(level: Level) -> Mapping[tuple[str, Group], list[float]]:
+    found: defaultdict[tuple[str, Group], list[float]] = defaultdict(list)
+    for key, entry in fitted()["calibrations"].items():
+        for row in rows_of(key):
+            if row.config in entry["errors"] and is_plain(row):
+                error = getattr(Errors(*entry["errors"][row.config]), level)
+                found[kind_of(row), group_of(row, level)].append(abs(math.log1p(error)))
+    return found
+
+
+def forget() -> None:
+    """Read `fitted.json` again: it was written anew."""
+    for function in (fitted, _width, _scores):
+        function.cache_clear()

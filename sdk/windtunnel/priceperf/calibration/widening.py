@@ -1,0 +1,94 @@
+"""How much wider an interval is for what a job lacks, measured from published rows.
+
+Each is the conformal quantile of what the lack alone does to a prediction, or of the errors that it goes with;
+in logs, and added in quadrature to the width of the left-out rows (`described_range`).
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Mapping
+
+from ..model.engines import Constants
+from ..model.intervals import group_quantile
+from .fitting import relative_error, step_s
+from .left_out import Errors, kind_of, width
+from .published_rows import csv_text, rows_of
+from .row_reader import read_rows
+from .versions import figures, log_speed
+
+_OF_GPUS = {"a100": "h100", "h100": "a100"}
+
+
+def measured(
+    constants: Mapping[str, Constants], errors: Mapping[str, Mapping[str, Errors]]
+) -> dict[str, float]:
+    """Every widening by name.
+
+    Args:
+        constants: fitted ones, by calibration.
+        errors: of left-out rows, by calibration and row.
+    """
+    return {
+        "recompute": _quantile(_unstated("recompute", constants)),
+        "attention": _quantile(_unstated("attention", constants)),
+        "network": _quantile(_other_network(constants)),
+        "neuron_version": _quantile(_versions()),
+        "pipeline": _pipelines(errors),
+        "specification": _quantile(_other_accelerator(constants)),
+    }
+
+
+def _unstated(column: str, constants: Mapping[str, Constants]) -> Iterable[tuple[Hashable, float]]:
+    """What leaving a column empty does to the prediction of rows that state it."""
+    table = [line for line in csv.DictReader(csv_text().splitlines()) if line[column]]
+    for whole, lacking in zip(
+        read_rows(table), read_rows([{**line, column: ""} for line in table]), strict=True
+    ):
+        if whole.row is not None and lacking.row is not None:
+            fitted = constants[whole.row.calibration]
+            yield whole.row.stack, math.log(step_s(lacking.row, fitted) / step_s(whole.row, fitted))
+
+
+def _other_network(constants: Mapping[str, Constants]) -> Iterable[tuple[Hashable, float]]:
+    """What half of a network does to rows of many nodes: it is known no better than that."""
+    for key, fitted in constants.items():
+        for row in rows_of(key):
+            if row.nodes > 1:
+                slower = row.on_network(row.instance.network.value / 2)
+                yield (key, row.stack), math.log(step_s(slower, fitted) / step_s(row, fitted))
+
+
+def _versions() -> Iterable[tuple[Hashable, float]]:
+    """How far single versions lie from their configuration's median, their era taken off as other families have it."""
+    for figure in figures():
+        era = log_speed(".".join(map(str, figure.version)), but_family=figure.model_family)
+        yield figure.config, figure.log_ratio - era
+
+
+def _other_accelerator(constants: Mapping[str, Constants]) -> Iterable[tuple[Hashable, float]]:
+    """Errors of the rows of one GPU by the constants of another."""
+    for key, other in _OF_GPUS.items():
+        for row in rows_of(key):
+            yield (key, row.stack), math.log1p(relative_error(row, constants[other]))
+
+
+def _pipelines(errors: Mapping[str, Mapping[str, Errors]]) -> float:
+    """By how much left-out rows with pipelines are wider than all of their kind, in quadrature."""
+    rows = [row for key in errors for row in rows_of(key) if row.training.pipeline_parallel > 1]
+    found = [
+        (row.stack, math.log1p(errors[row.calibration][row.config].source) / width("source", kind_of(row)))
+        for row in rows
+    ]
+    times = _quantile(found)
+    typical = group_quantile([[width("source", kind_of(row))] for row in rows])
+    return typical * math.sqrt(max(0.0, times**2 - 1))
+
+
+def _quantile(scores: Iterable[tuple[Hashable, float]]) -> float:
+    groups: defaultdict[Hashable, list[float]] = defaultdict(list)
+    for name, score in scores:
+        groups[name].append(abs(score))
+    return group_quantile(list(groups.values()))
