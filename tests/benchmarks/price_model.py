@@ -5,7 +5,7 @@
 Prints one JSON object. ``matrix_s``: seconds to model every cell once, from nothing kept. ``compare_ms``:
 median of `windtunnel.compare` of one rehearsed job on trn1 and p4d with everything its report shows
 (decisions, break-even, sensitivity), ``compare_described_ms`` of a described one. The seven offerings are
-the five instance types of the catalog as SageMaker training, and the two largest of them as EC2.
+five instance types as SageMaker training, and two of them as EC2.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from collections.abc import Callable, Iterator
 import windtunnel
 from windtunnel.priceperf import (
     ARCHITECTURES,
-    CATALOG,
     CountedWorkload,
     FullScale,
     InvalidInput,
@@ -30,9 +29,13 @@ from windtunnel.priceperf import (
 )
 from windtunnel.priceperf.model.collectives import Collective
 from windtunnel.priceperf.model.precision import AUTO_CAST
-from windtunnel.priceperf.money.comparison import chosen_clusters, cost_on
+from windtunnel.priceperf.money.comparison import cost_on
+from windtunnel.priceperf.workload.cluster import chosen_clusters
 
-OFFERINGS = (*CATALOG, "trn1.32xlarge", "p4d.24xlarge")
+OFFERINGS = (
+    "ml.trn1.2xlarge", "ml.trn1.32xlarge", "ml.trn1n.32xlarge", "ml.p4d.24xlarge", "ml.p4de.24xlarge",
+    "trn1.32xlarge", "p4d.24xlarge",
+)  # fmt: skip
 NODES = (1, 2, 4, 8, 16, 32, 64, 128, 512, 1000)
 SIZE = FullScale(10_000_000, evaluation_samples=10_000)
 ROUNDS = 30

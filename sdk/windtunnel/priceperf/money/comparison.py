@@ -9,12 +9,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date
-from typing import Any
 
 from ..calibration.calibrations import Calibration, calibration_of
 from ..calibration.corrections import Correction, Corrections
 from ..errors import InvalidInput, PriceUnknown
-from ..instances import GIB, InstanceType, instance_type
+from ..instances import GIB, InstanceType
 from ..model import fixed_costs
 from ..model.fixed_costs import FixedCost
 from ..model.intervals import RangeCheck
@@ -22,7 +21,7 @@ from ..model.memory_need import MemoryNeed, memory_need
 from ..model.precision import AUTO_CAST, Precision
 from ..model.step_time import StepTime
 from ..model.training_settings import Training
-from ..workload.cluster import BATCH_RULES, BatchRule, Cluster, Run
+from ..workload.cluster import BATCH_RULES, BatchRule, Run, chosen_clusters
 from ..workload.full_scale import FullScale
 from ..workload.workload import Workload
 from .billing import billable_seconds, cost_per_million, cost_usd
@@ -121,10 +120,16 @@ class Estimate:
 
     def prepared_in(self, seconds: float) -> Estimate:
         """The same with a preparation of exactly so many seconds."""
-        known = replace(self.preparation, seconds=seconds, low_s=seconds, high_s=seconds)
-        return replace(
-            self, fixed=tuple(known if item.name == "preparation" else item for item in self.fixed)
-        )
+        return self._taking("preparation", seconds)
+
+    @property
+    def without_compilation(self) -> Estimate:
+        """The same with every graph from a compile cache: no answer may rest on a compiler's modelled time."""
+        return self._taking("compile", 0.0)
+
+    def _taking(self, name: str, seconds: float) -> Estimate:
+        known = replace(self.fixed_cost(name), seconds=seconds, low_s=seconds, high_s=seconds)
+        return replace(self, fixed=tuple(known if item.name == name else item for item in self.fixed))
 
     def cost(self, price: Price) -> Cost:
         """What it costs at a price."""
@@ -178,11 +183,25 @@ class Verdict:
 
     @property
     def winner(self) -> str | None:
-        """The cheaper instance type; None when the interval of the saving holds both answers."""
+        """The cheaper instance type; None when the interval of the saving holds both answers.
+
+        Also None where that hangs on the time to compile.
+        """
+        found = self._winner
+        return found if found == self._without_compilation._winner else None
+
+    @property
+    def _winner(self) -> str | None:
         low, high = self.saving_interval
         if low > 0:
             return self.challenger.instance.name
         return self.baseline.instance.name if high < 0 else None
+
+    @property
+    def _without_compilation(self) -> Verdict:
+        one, other = self.challenger.without_compilation, self.baseline.without_compilation
+        costs = one.cost(self.challenger_cost.price), other.cost(self.baseline_cost.price)
+        return Verdict(self.on, one, other, *costs)
 
 
 @dataclass(frozen=True)
@@ -252,29 +271,6 @@ def compare(
     costs, verdicts = _costs(shown, book, on), _verdicts(shown, others, book, on)
     missing = tuple(dict.fromkeys(c.instance for _, c in asked if not c.instance.calibration))
     return Comparison(tuple(shown), tuple(others), costs, verdicts, batch, missing)
-
-
-def chosen_clusters(
-    instances: Sequence[str | tuple[str, int]], count: int
-) -> tuple[tuple[str, Cluster], ...]:
-    """Names under which to price, and what they stand for; each once.
-
-    Raises:
-        UnknownInstance: an instance type without figures.
-        InvalidInput: no instances, or a count below 1.
-    """
-    if not instances:
-        raise InvalidInput("name at least one instance type to compare")
-    listed = [instances] if isinstance(instances, str) else instances
-    named = [(item, count) if isinstance(item, str) else _pair(item) for item in listed]
-    chosen = {(name, number): Cluster(instance_type(name), number) for name, number in named}
-    return tuple((name, cluster) for (name, _), cluster in chosen.items())
-
-
-def _pair(item: Sequence[Any]) -> tuple[str, int]:
-    if len(item) != 2:
-        raise InvalidInput(f"an instance is a name or a name with a number of instances, not {item!r}")
-    return item[0], item[1]
 
 
 def estimate(

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from functools import cache
 from statistics import NormalDist
@@ -54,6 +54,7 @@ class Decision:
     ``cheapest``: position of the lowest middle; None where nothing competes.
     ``probabilities``: of each to be the cheapest of those that compete.
     ``break_evens``: of each against the cheapest, of the cheapest against the next.
+    ``hangs_on_compiling``: with all graphs from a compile cache another would be the cheapest, or not clearly this.
     """
 
     on: date
@@ -61,6 +62,7 @@ class Decision:
     cheapest: int | None
     probabilities: tuple[float | None, ...]
     break_evens: tuple[BreakEven | None, ...]
+    hangs_on_compiling: bool = False
 
     @property
     def probability(self) -> float | None:
@@ -69,9 +71,9 @@ class Decision:
 
     @property
     def clear(self) -> bool:
-        """Whether that is at least `CLEAR`, and there was something to choose from."""
+        """Whether that is at least `CLEAR`, hangs on no compiler, and there was something to choose from."""
         several = sum(chance is not None for chance in self.probabilities) > 1
-        return several and (self.probability or 0.0) >= CLEAR
+        return several and (self.probability or 0.0) >= CLEAR and not self.hangs_on_compiling
 
 
 def decisions(comparison: Comparison) -> tuple[Decision, ...]:
@@ -87,7 +89,17 @@ def decide(on: date, estimates: Sequence[Estimate], costs: Sequence[Cost | None]
     for index in order if len(order) > 1 else ():
         against = order[1] if index == cheapest else order[0]
         evens[index] = _break_even(costs, estimates, index, against)
-    return Decision(on, tuple(costs), cheapest, chances, tuple(evens))
+    found = Decision(on, tuple(costs), cheapest, chances, tuple(evens))
+    return replace(found, hangs_on_compiling=found.clear and not _clear_without_compiling(found, estimates))
+
+
+def _clear_without_compiling(found: Decision, estimates: Sequence[Estimate]) -> bool:
+    bare = [item.without_compilation for item in estimates]
+    costs = [
+        None if cost is None else item.cost(cost.price) for item, cost in zip(bare, found.costs, strict=True)
+    ]
+    cheapest, chances = most_likely(bare, costs)
+    return cheapest == found.cheapest and cheapest is not None and (chances[cheapest] or 0.0) >= CLEAR
 
 
 def most_likely(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from ..errors import InvalidInput
-from ..instances import InstanceType
+from ..instances import InstanceType, instance_type
 from ..model.precision import Precision
 from .counters import MOST_INSTANCES
 
@@ -67,3 +68,26 @@ class Run:
     def samples_per_worker(self) -> float:
         """Samples of one optimizer step on each worker, on average."""
         return self.batch / self.cluster.workers
+
+
+def chosen_clusters(
+    instances: Sequence[str | tuple[str, int]], count: int
+) -> tuple[tuple[str, Cluster], ...]:
+    """Names under which to price, and what they stand for; each once.
+
+    Raises:
+        UnknownInstance: an instance type without figures.
+        InvalidInput: no instances, or a count below 1.
+    """
+    if not instances:
+        raise InvalidInput("name at least one instance type to compare")
+    listed = [instances] if isinstance(instances, str) else instances
+    named = [(item, count) if isinstance(item, str) else _pair(item) for item in listed]
+    chosen = {(name, number): Cluster(instance_type(name), number) for name, number in named}
+    return tuple((name, cluster) for (name, _), cluster in chosen.items())
+
+
+def _pair(item: Sequence[Any]) -> tuple[str, int]:
+    if len(item) != 2:
+        raise InvalidInput(f"an instance is a name or a name with a number of instances, not {item!r}")
+    return item[0], item[1]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import lru_cache
+from dataclasses import dataclass, fields, replace
+from functools import cached_property, lru_cache
 from typing import Any, Literal, TypeVar, get_args
 
 from ..calibration.calibrations import calibration_of
@@ -121,6 +121,14 @@ class Described:
             raise InvalidInput(f"on_gpu knows {', '.join(GPU_SETTINGS)}, not {', '.join(wrong)}")
         if self.on_gpu:
             self._on_gpus()  # its settings are checked now, not when they are first used
+
+    def __hash__(self) -> int:
+        """Computed once: one estimate looks its split up several times."""
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash(tuple(getattr(self, field.name) for field in fields(self)))
 
     def there(self: _Self, instance: InstanceType) -> _Self:
         """The job with the settings for that instance."""
