@@ -1,0 +1,80 @@
+"""What a table may say beside its configuration: Neuron version, network, software; and what each changes."""
+
+from __future__ import annotations
+
+import math
+from statistics import mean
+
+import pytest
+
+from windtunnel.priceperf.calibration.accuracy import RowCheck, validate_rows
+from windtunnel.priceperf.calibration.described_range import widenings
+from windtunnel.priceperf.calibration.published_rows import rows_of
+from windtunnel.priceperf.calibration.row_reader import read_rows
+from windtunnel.priceperf.calibration.versions import figures, log_speed
+
+from .test_row_reader import LLAMA, cells
+
+CLUSTER = {"architecture": "MPT-7b", "instance_type": "p4d.24xlarge", "nodes": "8", "microbatch": "2",
+           "sequence_length": "2048", "zero1": "full", "attention": "flash", "recompute": "full",
+           "sequences_per_second": "100"}  # fmt: skip
+
+
+def checked(**changed: str) -> RowCheck:
+    """The row of Llama on trn1 with other cells."""
+    (check,) = validate_rows(read_rows([{**LLAMA, **changed}])).rows
+    return check
+
+
+def width(check: RowCheck) -> float:
+    """Log width of its interval."""
+    assert check.low is not None
+    assert check.high is not None
+    return math.log(check.high / check.low)
+
+
+def test_eras_of_neuron_are_nearer_than_the_median_on_other_models() -> None:
+    """Each single figure, by the eras as the other families of models have them; older ones are slower."""
+    without = [abs(figure.log_ratio) for figure in figures()]
+    within = [
+        abs(figure.log_ratio - log_speed(".".join(map(str, figure.version)), figure.model_family))
+        for figure in figures()
+    ]
+    assert mean(within) < mean(without)
+    assert log_speed("2.3") < log_speed("2.10.0") < log_speed("2.21.0")
+
+
+def test_a_neuron_version_moves_the_prediction() -> None:
+    """Without one the median of all is predicted, and said; what is no version is refused."""
+    none, old, new = checked(), checked(neuron_version="2.4.0"), checked(neuron_version="2.22")
+    assert none.predicted and old.predicted and new.predicted
+    assert old.predicted < none.predicted < new.predicted
+    assert any("neuron_version not given" in note for note in none.notes)
+    assert not any("neuron_version" in note for note in new.notes)
+    assert "neuron_version must be a number as 2.21" in (checked(neuron_version="newest").reason or "")
+
+
+def test_a_network_that_is_not_given_is_assumed_and_widens() -> None:
+    """InfiniBand, as all published clusters of A100s have; p4d's own network is slower where gathers show."""
+    rows = [CLUSTER, {**CLUSTER, "network_gbps": "1600"}, {**CLUSTER, "network_gbps": "400"}]
+    unsaid, fast, slow = validate_rows(read_rows(rows)).rows
+    assert unsaid.predicted == fast.predicted
+    assert fast.predicted and slow.predicted and slow.predicted < fast.predicted
+    assert any("network_gbps not given: taken as 1,600" in note for note in unsaid.notes)
+    assert width(unsaid) > width(fast)
+
+
+@pytest.mark.parametrize("column", ["recompute", "attention"])
+def test_what_a_row_leaves_open_widens_its_interval(column: str) -> None:
+    """By what leaving it open does to rows that state it."""
+    row = next(row for row in rows_of("a100") if row.nodes == 1 and row.training.attention == "flash")
+    table = {**cells(row), "stack": "", "config": "a row"}
+    stated, open_ = validate_rows(read_rows([table, {**table, column: ""}])).rows
+    assert width(open_) == pytest.approx(2 * math.hypot(width(stated) / 2, widenings()[column]), rel=1e-6)
+
+
+def test_rows_of_known_software_have_the_narrower_interval() -> None:
+    """The same model by the same software is like a near-twin; by a stranger like a left-out source."""
+    row = next(row for row in rows_of("a100") if row.nodes == 1 and row.training.attention == "flash")
+    known, stranger = validate_rows(read_rows([cells(row), {**cells(row), "stack": ""}])).rows
+    assert width(known) < width(stranger)
