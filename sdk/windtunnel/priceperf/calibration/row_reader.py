@@ -148,17 +148,7 @@ def _published_row(
     instance = _instance(cells)
     model, name = _architecture(cells, notes)
     tensor, pipeline = _integer(cells, "tensor_parallel", 1), _integer(cells, "pipeline_parallel", 1)
-    nodes = _integer(cells, "nodes", 0)
-    if not nodes:
-        workers = _integer(cells, "accelerators", 0) or tensor * pipeline * _integer(
-            cells, "data_parallel", 1
-        )
-        nodes = math.ceil(workers / instance.core_count)
-        notes.append(f"nodes not given: taken as {nodes}")
-    data = _integer(cells, "data_parallel", 0)
-    if not data:
-        data = max(1, nodes * instance.core_count // (tensor * pipeline))
-        notes.append(f"data_parallel not given: taken as {data}")
+    nodes, data = _split(cells, instance, tensor * pipeline, notes)
     microbatch = _integer(cells, "microbatch", None)
     storage = _dtype(cells, "storage_dtype", "bf16")
     gpu = not instance.is_neuron
@@ -193,13 +183,7 @@ def _published_row(
         )
     low, high = _number(cells, "published_min"), _number(cells, "published_max")
     spread = (low, high) if low and high else None
-    network = _number(cells, "network_gbps")
-    if network is None and gpu and nodes > 1 and instance.network.value < _CLUSTER_GBPS:
-        network = _CLUSTER_GBPS
-        notes.append(
-            f"network_gbps not given: taken as {network:,}, as all published clusters of A100s have it "
-            f"({instance.name} has {instance.network.value:g})"
-        )
+    network = _network(cells, instance, nodes, notes)
     row = PublishedRow(
         config,
         name,
@@ -215,6 +199,31 @@ def _published_row(
         tuple(name for name in WIDENING if any(note.startswith(name) for note in notes)),
     )
     return row, tuple(notes)
+
+
+def _split(cells: Mapping[str, str], instance: InstanceType, copy: int, notes: list[str]) -> tuple[int, int]:
+    """Nodes, and data-parallel copies of ``copy`` workers each."""
+    nodes = _integer(cells, "nodes", 0)
+    if not nodes:
+        workers = _integer(cells, "accelerators", 0) or copy * _integer(cells, "data_parallel", 1)
+        nodes = math.ceil(workers / instance.core_count)
+        notes.append(f"nodes not given: taken as {nodes}")
+    data = _integer(cells, "data_parallel", 0)
+    if not data:
+        data = max(1, nodes * instance.core_count // copy)
+        notes.append(f"data_parallel not given: taken as {data}")
+    return nodes, data
+
+
+def _network(cells: Mapping[str, str], instance: InstanceType, nodes: int, notes: list[str]) -> float | None:
+    network = _number(cells, "network_gbps")
+    if network is None and not instance.is_neuron and nodes > 1 and instance.network.value < _CLUSTER_GBPS:
+        network = _CLUSTER_GBPS
+        notes.append(
+            f"network_gbps not given: taken as {network:,}, as all published clusters of A100s have it "
+            f"({instance.name} has {instance.network.value:g})"
+        )
+    return network
 
 
 @cache
