@@ -28,6 +28,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             if arguments.action == "contents":
                 return commands.image_contents(settings, as_json=arguments.json)
             return commands.image_status(settings, as_json=arguments.json)
+        if arguments.restore:
+            return commands.restore(settings)
         return commands.doctor(settings, as_json=arguments.json)
     except (WindtunnelError, OSError) as error:
         print(f"windtunnel: {error}", file=sys.stderr)  # noqa: T201  a command's message to its user
@@ -43,6 +45,9 @@ def _parser() -> argparse.ArgumentParser:
     image.add_argument("--json", action="store_true", help="one JSON document on stdout")
     doctor = commands_.add_parser("doctor", help="check what a job needs on this machine")
     doctor.add_argument("--json", action="store_true", help="one JSON document on stdout")
+    doctor.add_argument(
+        "--restore", action="store_true", help="put back the last sound copy of a damaged record of jobs"
+    )
     return parser
 
 

@@ -13,7 +13,7 @@ from windtunnel_local import app
 from windtunnel_local.api import codec
 from windtunnel_local.api_socket import api_socket, listen_at
 from windtunnel_local.credentials import load_or_create
-from windtunnel_local.doctor import examine
+from windtunnel_local.doctor import examine, restore_record
 from windtunnel_local.home import AlreadyRunning, Home
 from windtunnel_local.listening_port import listen_for
 from windtunnel_local.runner import runner_kind
@@ -149,6 +149,12 @@ def doctor(settings: Settings, *, as_json: bool) -> int:
             fix = f"\n     {check.fix}" if check.fix else ""
             print(f"{'ok  ' if check.ok else 'FAIL'} {check.name}: {check.detail}{fix}")  # noqa: T201
     return 0 if healthy else 1
+
+
+def restore(settings: Settings) -> int:
+    """Put back the last sound copy of a damaged record; exit code 1 where the record is sound or has no copy."""
+    print(restore_record(settings))  # noqa: T201  the command's output
+    return 0
 
 
 def _failed(error: RunnerError, *, as_json: bool) -> int:

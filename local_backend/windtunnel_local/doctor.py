@@ -11,6 +11,7 @@ from windtunnel_local.runner import runner_kind
 from windtunnel_local.runner.kind import Check
 from windtunnel_local.service.ground.errors import WindtunnelError
 from windtunnel_local.settings import Settings
+from windtunnel_local.store import sound_copy
 from windtunnel_local.store.opening import FILE, check_file
 
 _MIN_FREE_GIB = 5
@@ -40,6 +41,24 @@ def _record(settings: Settings) -> Check:
     except WindtunnelError as error:
         return Check("record", False, str(error))
     return Check("record", True, f"{path} is sound" if path.exists() else "no job yet")
+
+
+def restore_record(settings: Settings) -> str:
+    """Put back the last sound copy of a damaged record; what was done, in words.
+
+    Raises:
+        WindtunnelError: the record is sound, or no copy of it was made.
+    """
+    path = settings.home / FILE
+    try:
+        check_file(path, whole=True)
+    except WindtunnelError as error:
+        copied = sound_copy.copied_at(path)
+        if copied is None:
+            raise WindtunnelError(f"no copy of {path} was made. {error}") from error
+        aside = sound_copy.restore(path)
+        return f"{path} is as it was at {copied:%Y-%m-%d %H:%M:%S}; the damaged file is {aside}"
+    raise WindtunnelError(f"{path} is sound: nothing is restored")
 
 
 def _disk(settings: Settings) -> Check:

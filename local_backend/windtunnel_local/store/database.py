@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from windtunnel_local.service.ground.errors import StoreUnavailable, WindtunnelError
+from windtunnel_local.store import sound_copy
 from windtunnel_local.store.migrations import prepare
 from windtunnel_local.store.opening import check_file
 from windtunnel_local.store.reserve import Reserve, reserve_path
@@ -80,6 +81,10 @@ class Database:
                 self._idle.pop().close()
             self._searcher.close()
             self._writer.close()  # the last one folds the log in
+
+    def keep_sound_copy(self) -> None:
+        """Copy the file, which was found sound when it was opened: see `sound_copy`."""
+        sound_copy.keep(self._path)
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:

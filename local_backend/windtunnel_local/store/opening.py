@@ -8,6 +8,7 @@ from pathlib import Path
 
 from windtunnel_local.service.ground.errors import WindtunnelError
 from windtunnel_local.store.reserve import reserve_path
+from windtunnel_local.store.sound_copy import LARGEST_BYTES, copied_at
 
 FILE = "state.sqlite"
 """In the home."""
@@ -16,8 +17,6 @@ APPLICATION_ID = 0x57544E4C
 SCHEMA_VERSION = 2
 
 _MAGIC = b"SQLite format 3\0"
-_CHECKED_WHOLE_BYTES = 32 << 20
-"""About 0.1 s. A longer file is checked where it is read, and by `windtunnel doctor`."""
 _V1_TABLES = {"jobs", "tags", "log_streams", "log_events"}
 
 
@@ -38,15 +37,15 @@ def check_file(path: Path, *, whole: bool = False) -> None:
         raise WindtunnelError(f"{path} cannot be read: {error}.") from error
     if not head:
         if reserve_path(path).exists():
-            raise WindtunnelError(f"{path} is empty, and was not before. {_WAY_OUT}")
+            raise WindtunnelError(f"{path} is empty, and was not before. {_way_out(path)}")
         return
     if head != _MAGIC:
-        raise WindtunnelError(f"{path} is no SQLite file. {_WAY_OUT}")
+        raise WindtunnelError(f"{path} is no SQLite file. {_way_out(path)}")
     try:
         with closing(sqlite3.connect(path, isolation_level=None)) as db:
             _check(db, path, whole)
     except sqlite3.DatabaseError as error:
-        raise WindtunnelError(f"{path} is damaged: {error}. {_WAY_OUT}") from error
+        raise WindtunnelError(f"{path} is damaged: {error}. {_way_out(path)}") from error
 
 
 def _check(db: sqlite3.Connection, path: Path, whole: bool) -> None:
@@ -62,14 +61,23 @@ def _check(db: sqlite3.Connection, path: Path, whole: bool) -> None:
         )
     ours = application == APPLICATION_ID or (version == 1 and application == 0 and tables >= _V1_TABLES)
     if not ours or version == 0:
-        raise WindtunnelError(f"{path} is a database of another program. {_WAY_OUT}")
-    if whole or path.stat().st_size <= _CHECKED_WHOLE_BYTES:
+        raise WindtunnelError(f"{path} is a database of another program. {_way_out(path)}")
+    # About 0.1 s. A longer file is checked where it is read, and by `windtunnel doctor`.
+    if whole or path.stat().st_size <= LARGEST_BYTES:
         (found,) = db.execute("PRAGMA quick_check(1)").fetchone()
         if found != "ok":
-            raise WindtunnelError(f"{path} is damaged: {found.splitlines()[-1]}. {_WAY_OUT}")
+            raise WindtunnelError(f"{path} is damaged: {found.splitlines()[-1]}. {_way_out(path)}")
 
 
-_WAY_OUT = (
-    "Nothing was changed. Move it away (a new record begins empty) or put a sound copy in its place, or set"
-    " WINDTUNNEL_HOME to another folder."
-)
+def _way_out(path: Path) -> str:
+    copied = copied_at(path)
+    restored = (
+        ""
+        if copied is None
+        else f" `windtunnel doctor --restore` puts back the sound copy of {copied:%Y-%m-%d %H:%M:%S}; what came after"
+        " it is forgotten."
+    )
+    return (
+        f"Nothing was changed.{restored} Move it away (a new record begins empty) or put a sound copy in its place, or"
+        " set WINDTUNNEL_HOME to another folder."
+    )

@@ -36,6 +36,7 @@ class Upkeep:
 
     def _run(self) -> None:
         retry = False
+        self._db.keep_sound_copy()
         while not self._ended.is_set():
             self._db.wanted.wait(_RETRY_S if retry else None)
             self._db.wanted.clear()

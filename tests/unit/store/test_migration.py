@@ -19,7 +19,7 @@ from windtunnel_local.service.ground import lifecycle as events
 from windtunnel_local.service.ground.errors import WindtunnelError
 from windtunnel_local.service.ground.job import JobQuery
 from windtunnel_local.service.ground.lifecycle import advance
-from windtunnel_local.store import SqliteStore
+from windtunnel_local.store import SqliteStore, sound_copy
 from windtunnel_local.store.database import Database
 from windtunnel_local.store.opening import check_file
 from windtunnel_local.store.sqlite import Tables
@@ -272,3 +272,20 @@ def test_a_copy_taken_with_its_log_opens(tmp_path: Path) -> None:
     copied = SqliteStore(other / "state.sqlite")
     assert copied.get_job("a") is not None
     copied.close()
+
+
+def test_a_damaged_file_is_put_back_from_its_last_sound_copy(tmp_path: Path) -> None:
+    """With the jobs of that start; the damaged file is kept, and none of its log is replayed."""
+    path = tmp_path / "state.sqlite"
+    store = SqliteStore(path)
+    store.insert_job(named(tmp_path, "a"))
+    store.close()
+    SqliteStore(path).close()
+    path.write_bytes(b"SQLite format 3\0" + b"\xa5" * 8192)
+    with pytest.raises(WindtunnelError, match="doctor --restore"):
+        SqliteStore(path)
+    aside = sound_copy.restore(path)
+    assert aside.read_bytes().endswith(b"\xa5")
+    restored = SqliteStore(path)
+    assert restored.get_job("a") is not None
+    restored.close()
