@@ -73,3 +73,45 @@ def test_accumulation_takes_batches_until_the_optimizer_has_made_steps(torchrun,
 def test_a_list_is_as_long_as_it_is(torchrun, tmp_path):
     (train,), _, _, _ = loaders_of(torchrun, tmp_path, "list")
     assert (train["batches"], train["taken"]) == (60, STEPS)
+
+
+def test_passes_that_the_script_counts_are_no_steps(torchrun, tmp_path):
+    (train,), _, _, _ = loaders_of(torchrun, tmp_path, "while_epochs")
+    assert (train["passes"], train["bound"], train["bound_between"]) == (3, None, None)
+
+
+def test_limits_are_told_apart(torchrun, tmp_path):
+    """Of a pass, of all updates with accumulation, and one that is looked at between passes. A loss is none."""
+    (train,), _, _, _ = loaders_of(torchrun, tmp_path, "limits")
+    assert (train["passes"], train["bound_of_pass"]) == (3, 101)
+    assert (train["bound"], train["bound_between"]) == (350, 700)
+
+
+def test_a_loop_that_trains_and_evaluates_by_turns(torchrun, tmp_path):
+    """On one line, and on the training data too."""
+    (train,), others, _, _ = loaders_of(torchrun, tmp_path, "by_turns")
+    assert (train["batches"], train["passes"]) == (500, 3)
+    assert sorted((loader["batches"], loader["passes"]) for loader in others) == [(20, 3), (500, 3)]
+
+
+def test_a_loop_over_several_loaders_is_named(torchrun, tmp_path):
+    (train,), (other,), _, _ = loaders_of(torchrun, tmp_path, "zip")
+    assert train["wrapped"] == other["wrapped"] == "zip"
+
+
+def test_a_generator_hands_each_batch_to_the_loop_that_counts(torchrun, tmp_path):
+    (train,), _, seen, _ = loaders_of(torchrun, tmp_path, "generator")
+    assert seen["ended_early"]
+    assert (train["bound"], train["bound_between"]) == (300, None)
+
+
+def test_evaluation_within_training(torchrun, tmp_path):
+    (train,), (evaluated,), _, _ = loaders_of(torchrun, tmp_path, "inside")
+    assert (train["inside"], evaluated["inside"], evaluated["every"]) == (0, 2, 3)
+    assert evaluated["bound_of_pass"] == 11
+
+
+def test_workers_that_persist_are_not_read_by_the_pass_that_was_cut(torchrun, tmp_path):
+    (train,), _, _, launch = loaders_of(torchrun, tmp_path, "persistent")
+    assert (train["passes"], train["taken"]) == (3, STEPS + 2)
+    assert "Traceback" not in launch.output

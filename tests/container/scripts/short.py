@@ -25,9 +25,10 @@ class Stream(IterableDataset):
             yield (torch.randn(4),)
 
 
-def sampled(samples, batch, drop_last=False):
+def sampled(samples, batch, drop_last=False, **how):
     data = TensorDataset(torch.randn(samples, 4))
-    return DataLoader(data, batch, sampler=DistributedSampler(data, drop_last=drop_last), drop_last=drop_last)
+    sampler = DistributedSampler(data, drop_last=drop_last)
+    return DataLoader(data, batch, sampler=sampler, drop_last=drop_last, **how)
 
 
 def train(batch):
@@ -35,6 +36,29 @@ def train(batch):
     loss.backward()
     xm.optimizer_step(optimizer)
     optimizer.zero_grad()
+
+
+def evaluate(loader):
+    with torch.no_grad():
+        for number, (batch,) in enumerate(pl.MpDeviceLoader(loader, device)):
+            if number >= 10:
+                break
+            model(batch).sum()
+            xm.mark_step()
+
+
+def either(loader, trains):
+    for (batch,) in pl.MpDeviceLoader(loader, device):
+        if trains:
+            train(batch)
+        else:
+            model(batch).sum()
+
+
+def forever(loader):
+    while True:
+        for (batch,) in loader:
+            yield batch
 
 
 def epochs(loader, number, evaluation=None):
@@ -93,3 +117,49 @@ elif SHAPE == "accumulate":
 elif SHAPE == "list":
     for batch in pl.MpDeviceLoader([torch.randn(8, 4) for _ in range(60)], device):
         train(batch)
+elif SHAPE == "while_epochs":
+    epoch, loader = 0, sampled(8000, 8)
+    while epoch < 3:
+        for (batch,) in pl.MpDeviceLoader(loader, device):
+            train(batch)
+        epoch += 1
+elif SHAPE == "limits":
+    step, updates, seen, loader = 0, 0, 0.0, pl.MpDeviceLoader(sampled(8000, 8), device)
+    for _epoch in range(3):
+        for number, (batch,) in enumerate(loader):
+            if number >= 100 or updates >= 70 or seen > 9.0:
+                break
+            model(batch).square().mean().backward()
+            step, seen = step + 1, seen + 0.01
+            if step % 5 == 0:
+                xm.optimizer_step(optimizer)
+                optimizer.zero_grad()
+                updates += 1
+        if step >= 700:
+            break
+elif SHAPE == "by_turns":
+    loader, evaluation = sampled(8000, 8), sampled(400, 10)
+    for _epoch in range(3):
+        either(loader, True)
+        with torch.no_grad():
+            either(evaluation, False)
+            either(loader, False)
+elif SHAPE == "zip":
+    for (batch,), _ in zip(sampled(8000, 8), sampled(1600, 8)):
+        train(batch.to(device))
+        xm.mark_step()
+elif SHAPE == "generator":
+    step = 0
+    for batch in forever(pl.MpDeviceLoader(sampled(8000, 8), device)):
+        train(batch)
+        step += 1
+        if step >= 300:
+            break
+elif SHAPE == "inside":
+    loader, evaluation = sampled(8000, 8), sampled(400, 10)
+    for number, (batch,) in enumerate(pl.MpDeviceLoader(loader, device), 1):
+        train(batch)
+        if number % 3 == 0:
+            evaluate(evaluation)
+elif SHAPE == "persistent":
+    epochs(sampled(800, 8, num_workers=2, persistent_workers=True), 3)

@@ -18,8 +18,16 @@ def train(**values: Any) -> Loader:
     )
 
 
-def scale(*loaders: Loader, early: bool = False, world: int = 2) -> FullScale | str:
-    return found_scale(Input(rehearsed_steps=16, ended_early=early, loaders=loaders), world)
+def scale(
+    *loaders: Loader, early: bool = False, world: int = 2, workers: int | None = None
+) -> FullScale | str:
+    return found_scale(Input(rehearsed_steps=16, ended_early=early, loaders=loaders), world, workers)
+
+
+def size(*loaders: Loader, **how: Any) -> tuple[int, int, int]:
+    found = scale(*loaders, **how)
+    assert isinstance(found, FullScale), found
+    return found.train_samples, found.epochs, found.evaluation_samples
 
 
 @given(
@@ -61,10 +69,51 @@ def test_a_bound_of_the_script_ends_the_job() -> None:
 
 
 def test_a_script_that_leaves_its_loop_has_had_all_that_it_wanted() -> None:
-    """It counts steps itself, so that passes cut short do not change how many it makes."""
-    found = scale(train(batches=500, passes=85, taken=100, left=True))
-    assert isinstance(found, FullScale)
-    assert found.train_samples == 100 * 8 * 2
+    """In its first pass; what it does after passes that were cut short is another matter."""
+    assert size(train(batches=500, taken=10, left=True)) == (10 * 8 * 2, 1, 0)
+    assert isinstance(scale(train(batches=500, passes=85, taken=100, left=True)), str)
+
+
+def test_steps_that_a_script_counts_are_made_by_every_worker_of_the_whole_job() -> None:
+    """A data set is split among them; a number of steps is not, and neither is a loader without a sampler."""
+    loader = train(batches=14_062, bound=2_000)
+    assert size(loader, workers=32) == (min(2_000 * 8 * 32, 14_062 * 8 * 2), 1, 0)
+    assert size(train(batches=14_062, bound=100), workers=32) == (100 * 8 * 32, 1, 0)
+    assert size(train(batches=50, passes=3, split=False), workers=32) == (50 * 8 * 32, 3, 0)
+    # transformers' max_steps, and `while step < 2000:`, are not held up by the end of the data.
+    assert size(train(batches=50, passes=40, bound=2_000, decides=True), workers=32) == (2_000 * 8 * 32, 1, 0)
+
+
+def test_a_limit_within_each_pass_is_one_of_each_pass() -> None:
+    for limits in ({"bound_of_pass": 100}, {"left_after": 100}):
+        assert size(train(batches=500, passes=3, **limits)) == (100 * 8 * 2, 3, 0)
+    made_anew = (train(batches=500, bound=100) for _ in range(3))
+    assert size(*made_anew) == (100 * 8 * 2, 3, 0)
+    counted_on = (train(batches=500, bound=700 - 8 * done) for done in range(3))
+    assert size(*counted_on) == (700 * 8 * 2, 1, 0)
+
+
+def test_a_limit_that_is_read_between_passes_lets_each_pass_come_to_its_end() -> None:
+    assert size(train(batches=500, passes=10, bound_between=700)) == (1_000 * 8 * 2, 1, 0)
+
+
+def test_a_loop_that_trains_and_evaluates_by_turns_is_two() -> None:
+    evaluation = Loader(line="train.py:9", batches=20, samples=10, split=True, passes=3)
+    assert size(train(batches=500, passes=3), evaluation) == (500 * 8 * 2, 3, 20 * 10 * 2)
+
+
+def test_evaluation_within_training_is_repeated_as_often_as_training_goes_on() -> None:
+    evaluation = Loader(line="e.py:1", batches=20, samples=10, split=True, passes=2, inside=2, every=4.0)
+    assert size(train(batches=500), evaluation) == (500 * 8 * 2, 1, 125 * 20 * 10 * 2)
+    once = Loader(line="e.py:1", batches=20, samples=10, passes=1, inside=1)
+    assert "within one that trains" in str(scale(train(batches=500), once))
+
+
+def test_evaluation_after_passes_that_a_limit_ends_is_as_often_as_those() -> None:
+    """57 passes of a batch each were 300 steps of one pass of 500."""
+    evaluation = Loader(line="e.py:1", batches=20, samples=10, split=True, passes=57)
+    loader = train(batches=500, passes=57, bound=300)
+    assert size(loader, evaluation, early=True) == (300 * 8 * 2, 1, 20 * 10 * 2)
 
 
 def test_loaders_that_are_made_anew_for_each_pass_are_one() -> None:
@@ -78,6 +127,9 @@ def test_what_cannot_be_told_says_where() -> None:
         (scale(train(batches=None)), "train.py:9 does not tell its length"),
         (scale(train(batches=100, left=True), early=True), "train.py:9 does not tell how often"),
         (scale(early=True), "come from no loader"),
+        (scale(train(batches=100, wrapped="zip", bound=7)), "train.py:9 goes through zip()"),
+        (scale(train(batches=100, wrapped="islice")), "train.py:9 goes through islice()"),
+        (scale(train(batches=100), Loader(line="e.py:1", passes=1, taken=4)), "e.py:1 does not tell its"),
     ):
         assert isinstance(found, str) and said in found
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from neuron_sim.rehearsal.passes import Pass
+from neuron_sim.rehearsal.passes import LoaderFacts, Pass
 
 _FEW = 3
 """With more sizes than this a loader's batches vary by design: not a ragged end."""
@@ -24,7 +24,15 @@ class Loader:
     """Digests of its first batches: see `same_data`."""
     sequence_length: int | None = None
     """Tokens of a sample, where the batches hold any."""
+    facts: LoaderFacts | None = None
     run: Pass = field(default_factory=Pass)
+    without_gradients: Pass = field(default_factory=Pass)
+    """The passes of evaluation: some scripts evaluate on what they train on."""
+
+    @property
+    def runs(self) -> tuple[Pass, Pass]:
+        """All passes."""
+        return self.run, self.without_gradients
 
     def came(self, size: int, iterated_at: str) -> None:
         """Count a batch of ``size`` samples."""

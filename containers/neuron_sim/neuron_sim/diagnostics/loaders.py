@@ -16,7 +16,7 @@ from neuron_sim.counters.batches import samples_of
 from neuron_sim.diagnostics import same_data
 from neuron_sim.diagnostics.batch_sizes import Loader
 from neuron_sim.rehearsal.loader_facts import facts, sequence_length
-from neuron_sim.rehearsal.passes import Passes
+from neuron_sim.rehearsal.passes import Pass, Passes
 
 _INNER = ("_cpu_loader", "_loader", "dataloader", "base_dataloader")
 """Under these names wrappers (MpDeviceLoader, accelerate's loaders) keep the loader that they wrap."""
@@ -67,19 +67,21 @@ class Loaders:
         @functools.wraps(next_item)
         def counted_next_item(loader: Any, device: Any) -> Any:
             record = self._record(loader)
-            if record.run.facts is None and record.made_at == "?":
-                record.run.facts = facts(loader._cpu_loader)
-            if self.passes.before(record.run, loader, evaluates=not torch.is_grad_enabled()):
+            if record.facts is None and record.made_at == "?":
+                record.facts = facts(loader._cpu_loader)
+            run = _run(record)
+            if self.passes.before(run, loader, evaluates=not torch.is_grad_enabled()):
+                loader.close()  # its thread would read on, beside the next pass: workers that persist have one iterator
                 return None
             batch = next_item(loader, device)
-            (self.passes.end if batch is None else self.passes.came)(record.run)
+            (self.passes.end if batch is None else self.passes.came)(run)
             return batch
 
         return counted_next_item
 
     def record(self) -> dict[str, Any] | None:
         """What the script's loaders have shown; None: it went over none, and was not ended early."""
-        used = [loader for loader in self.all if loader.run.passes]
+        used = [(loader, run) for loader in self.all for run in loader.runs if run.passes]
         if not used and not self.passes.ended:
             return None
         return {
@@ -89,24 +91,20 @@ class Loaders:
             "loaders": [
                 {
                     "line": loader.iterated_at,
-                    "batches": loader.run.facts and loader.run.facts.batches,
-                    "split": bool(loader.run.facts and loader.run.facts.split),
+                    "batches": loader.facts and loader.facts.batches,
+                    "split": bool(loader.facts and loader.facts.split),
                     "samples": loader.usual,
                     "sequence_length": loader.sequence_length,
-                    "passes": loader.run.passes,
-                    "taken": loader.run.taken,
-                    "trains": loader.run.trains,
-                    "left": loader.run.left,
-                    "bound": loader.run.bound,
+                    **run.to_dict(),
                 }
-                for loader in used
+                for loader, run in used
             ],
         }
 
     def trained(self) -> None:
         """Gradients are computed, from the latest batch."""
         if self.latest is not None:
-            self.latest.run.trains = True
+            self.passes.trained(self.latest.run)
 
     def around_init(self, initialise: Callable[..., None]) -> Callable[..., None]:
         """Around `DataLoader.__init__`: the line that makes it."""
@@ -126,9 +124,10 @@ class Loaders:
             iterator = make_iterator(loader)
             # The record and not the loader, which may be gone: `for batch in DataLoader(...)`.
             self._came_from[iterator] = record = self._record(loader)
-            record.run.facts = facts(loader)
+            record.facts = facts(loader)
             if _is_waited_for():
-                record.run.owner = None  # workers that persist have one iterator for all passes
+                for run in record.runs:
+                    self.passes.anew(run)
             return iterator
 
         return noted_iter
@@ -140,18 +139,15 @@ class Loaders:
         def timed_next(iterator: Any) -> Any:
             record = self._came_from.get(iterator)
             is_waited_for = _is_waited_for()
-            if (
-                is_waited_for
-                and record is not None
-                and self.passes.before(record.run, iterator, evaluates=not torch.is_grad_enabled())
-            ):
+            run = None if record is None or not is_waited_for else _run(record)
+            if run is not None and self.passes.before(run, iterator, evaluates=not torch.is_grad_enabled()):
                 raise StopIteration
             started = time.perf_counter()
             try:
                 batch = advance(iterator)
             except Exception as error:
-                if is_waited_for and record is not None and isinstance(error, StopIteration):
-                    self.passes.end(record.run)
+                if run is not None and isinstance(error, StopIteration):
+                    self.passes.end(run)
                 if not is_waited_for and record is not None and not isinstance(error, StopIteration):
                     self.failed[record.made_at] = f"{type(error).__name__}: {_last_line(error)}"
                 raise
@@ -160,8 +156,8 @@ class Loaders:
                 if len(record.first) < same_data.FIRST:
                     record.first.append(same_data.digest(batch))
                     record.sequence_length = sequence_length(batch)
-                if is_waited_for:
-                    self.passes.came(record.run)
+                if run is not None:
+                    self.passes.came(run)
                     samples = samples_of(batch)
                     self._tell(iterator, samples, waited_s)
                     self._note(record, samples)
@@ -173,6 +169,10 @@ class Loaders:
 def _is_waited_for() -> bool:
     """Whether the loop asks: in MpDeviceLoader's own thread, which reads ahead, nobody waits."""
     return threading.current_thread() is threading.main_thread()
+
+
+def _run(record: Loader) -> Pass:
+    return record.run if torch.is_grad_enabled() else record.without_gradients
 
 
 def _last_line(error: Exception) -> str:

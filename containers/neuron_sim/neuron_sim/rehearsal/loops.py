@@ -2,7 +2,7 @@
 
 A loop over a loader may end by a count of the script's own: ``if step >= args.max_steps: break``, or
 ``while step < max_steps:`` around it. A short rehearsal never gets there, so the bound is read: names,
-attributes and arithmetic only, nothing that is called.
+attributes, arithmetic and ``len`` only, nothing else that is called.
 """
 
 from __future__ import annotations
@@ -10,17 +10,39 @@ from __future__ import annotations
 import ast
 import dis
 import functools
+import inspect
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from types import FrameType
+from types import CodeType, FrameType
+from typing import NamedTuple
 
 from neuron_sim.counters.script_lines import is_torchs, is_users
 
 _LOOPS = (ast.For, ast.While)
+_WRAPPERS = ("zip", "islice", "cycle", "chain", "takewhile", "repeat", "product")
+"""What may end a loop, or go on with it, other than as the loader has it."""
 _READABLE = (
     ast.Expression, ast.Name, ast.Attribute, ast.Constant, ast.BinOp, ast.operator, ast.Load, ast.UnaryOp, ast.unaryop,
 )  # fmt: skip
+
+
+class Count(NamedTuple):
+    """What a condition compares now. ``decides``: passes are repeated until it is met."""
+
+    value: int
+    limit: float
+    decides: bool
+
+
+class Loop(NamedTuple):
+    """A loop that is running: where, and through what of `_WRAPPERS`."""
+
+    frame: int
+    code: CodeType
+    first: int
+    last: int
+    wrapped: str | None
 
 
 def caller() -> FrameType | None:
@@ -38,45 +60,85 @@ def asks_by_itself(frame: FrameType | None) -> bool:
     return dis.opname[frame.f_code.co_code[frame.f_lasti]] != "FOR_ITER"
 
 
-def counts(frame: FrameType | None) -> dict[str, tuple[float, float]]:
+def around(frame: FrameType | None) -> Loop | None:
+    """The innermost loop of the script's that is running in this frame, or where a library was called from."""
+    while frame is not None and not is_users(frame.f_code.co_filename):
+        frame = frame.f_back
+    line = frame and _innermost(frame.f_code.co_filename, frame.f_lineno)
+    if frame is None or not line:
+        return None
+    return Loop(id(frame), frame.f_code, line.lineno, line.end_lineno or line.lineno, _wrapper(line))
+
+
+def is_within(loop: Loop | None, frame: FrameType | None) -> bool:
+    """Whether that loop is still running below this frame."""
+    while loop is not None and frame is not None:
+        if id(frame) == loop.frame and frame.f_code is loop.code:
+            return loop.first <= frame.f_lineno <= loop.last
+        frame = frame.f_back
+    return False
+
+
+def counts(frame: FrameType | None) -> dict[tuple[str, bool], Count]:
     """Of each bound of the loops that are running: what is compared with it now, and the bound.
 
-    By the condition as it is written. Of transformers' Trainer: its own ``max_steps``.
+    By the condition as it is written, and whether it is read after each batch: a loop around that over the
+    batches reads it after each pass. Of transformers' Trainer: ``max_steps``, where it was asked for.
     """
-    found: dict[str, tuple[float, float]] = {}
+    found: dict[tuple[str, bool], Count] = {}
+    is_inner = True
     while frame is not None:
         if frame.f_code.co_name == "_inner_training_loop" and "max_steps" in frame.f_locals:
-            state = getattr(frame.f_locals.get("self"), "state", None)
-            found["max_steps"] = (float(getattr(state, "global_step", 0)), float(frame.f_locals["max_steps"]))
+            trainer = frame.f_locals.get("self")
+            limit = getattr(getattr(trainer, "args", None), "max_steps", 0)
+            if limit > 0:
+                done = getattr(getattr(trainer, "state", None), "global_step", 0)
+                found["max_steps", True] = Count(done, limit, decides=True)
         elif is_users(frame.f_code.co_filename):
-            found.update(_counts_of(frame))
+            innermost = _innermost(frame.f_code.co_filename, frame.f_lineno)
+            for loop, text, count in _counts_of(frame):
+                found.setdefault((text, is_inner and loop is innermost), count)
+            # A generator hands each batch on to the loop of its caller.
+            is_inner = is_inner and (innermost is None or bool(frame.f_code.co_flags & inspect.CO_GENERATOR))
         frame = frame.f_back
     return found
 
 
-def _counts_of(frame: FrameType) -> Iterator[tuple[str, tuple[float, float]]]:
-    for test, leaves in _conditions(frame.f_code.co_filename, frame.f_lineno):
+def _counts_of(frame: FrameType) -> Iterator[tuple[ast.AST, str, Count]]:
+    for loop, test, leaves in _conditions(frame.f_code.co_filename, frame.f_lineno):
         left, right = test.left, test.comparators[0]
         # `step >= limit: break` and `while step < limit`: the count is on the smaller side while the loop runs.
         if isinstance(test.ops[0], ast.Lt | ast.LtE) == leaves:
             left, right = right, left
-        values = _value(left, frame), _value(right, frame)
-        if values[0] is not None and values[1] is not None and values[0] < values[1]:
-            yield ast.unparse(test), (values[0], values[1])
+        value, limit = _value(left, frame), _value(right, frame)
+        # What is no whole number is a loss or a time, and does not grow evenly.
+        if isinstance(value, int) and limit is not None and value < limit:
+            yield loop, ast.unparse(test), Count(value, limit, decides=not leaves)
+
+
+def _innermost(filename: str, line: int) -> ast.For | ast.While | None:
+    within = [loop for loop in _loops(filename) if loop.lineno <= line <= (loop.end_lineno or loop.lineno)]
+    return max(within, key=lambda loop: loop.lineno, default=None)
+
+
+def _wrapper(loop: ast.For | ast.While) -> str | None:
+    calls = ast.walk(loop.iter) if isinstance(loop, ast.For) else ()
+    names = (ast.unparse(call.func).rpartition(".")[2] for call in calls if isinstance(call, ast.Call))
+    return next((name for name in names if name in _WRAPPERS), None)
 
 
 @functools.lru_cache(maxsize=512)
-def _conditions(filename: str, line: int) -> tuple[tuple[ast.Compare, bool], ...]:
-    """Comparisons that end a loop around this line, and whether they do so when they hold."""
-    found: list[tuple[ast.Compare, bool]] = []
+def _conditions(filename: str, line: int) -> tuple[tuple[ast.AST, ast.Compare, bool], ...]:
+    """Loops around this line, comparisons that end them, and whether they do so when they hold."""
+    found: list[tuple[ast.AST, ast.Compare, bool]] = []
     for loop in _loops(filename):
         if not loop.lineno <= line <= (loop.end_lineno or loop.lineno):
             continue
         if isinstance(loop, ast.While):
-            found += ((test, False) for test in _comparisons(loop.test))
+            found += ((loop, test, False) for test in _comparisons(loop.test))
         for statement in _own_statements(loop):
             if isinstance(statement, ast.If) and isinstance(statement.body[-1], ast.Break | ast.Return):
-                found += ((test, True) for test in _comparisons(statement.test))
+                found += ((loop, test, True) for test in _comparisons(statement.test))
     return tuple(found)
 
 
@@ -109,12 +171,18 @@ def _comparisons(test: ast.expr) -> Iterator[ast.Compare]:
 
 
 def _value(expression: ast.expr, frame: FrameType) -> float | None:
-    """A number, where it can be had without calling anything of the script's."""
+    """A number, where it can be had without calling anything but ``len``."""
+    lengths = [node for node in ast.walk(expression) if isinstance(node, ast.Call)]
+    if any(ast.unparse(call.func) != "len" or call.keywords for call in lengths):
+        return None
+    unset = set(frame.f_code.co_varnames).difference(frame.f_locals)  # not the global of that name
+    if any(isinstance(node, ast.Name) and node.id in unset for node in ast.walk(expression)):
+        return None
     wanted = ast.Expression(expression)
-    if not all(isinstance(node, _READABLE) for node in ast.walk(wanted)):
+    if not all(isinstance(node, (*_READABLE, ast.Call)) for node in ast.walk(wanted)):
         return None
     try:
         value = eval(compile(wanted, "<bound>", "eval"), frame.f_globals, frame.f_locals)  # noqa: S307 - names only
     except Exception:  # noqa: BLE001 - a name that is not there yet, a property that fails: no bound
         return None
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else None

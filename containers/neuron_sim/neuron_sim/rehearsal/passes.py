@@ -11,6 +11,7 @@ import math
 import weakref
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from types import FrameType
 from typing import Any
 
 from neuron_sim.rehearsal import loops
@@ -37,10 +38,37 @@ class LoaderFacts:
 
 
 @dataclass
-class Pass:
-    """The passes over one loader."""
+class Growth:
+    """A count that the script compares with a limit. It is measured within the first pass, which is not cut so short.
 
-    facts: LoaderFacts | None = None
+    ``anew``: it begins again in each pass. ``decides``: see `loops.Count`.
+    """
+
+    batch: int
+    first: int
+    latest: int
+    decides: bool = False
+    anew: bool = False
+    end: float | None = None
+    """The batch with which the limit is reached."""
+
+    def read(self, record: Pass, count: loops.Count) -> None:
+        """What it is now. Only a change tells: it may grow once in several batches."""
+        if record.passes > 1:
+            self.anew = self.anew or (record.now > 0 and count.value < self.latest)
+        elif count.value < self.latest:
+            # What an earlier loop had left in the variable.
+            self.batch, self.first, self.latest = record.now, count.value, count.value
+        elif count.value > self.latest:
+            grown = (record.now - self.batch) / (count.value - self.first)
+            self.end = record.now + (count.limit - count.value) * grown
+            self.latest = count.value
+
+
+@dataclass
+class Pass:
+    """The passes over one loader, those for training or those without gradients."""
+
     passes: int = 0
     taken: int = 0
     trains: bool = False
@@ -50,11 +78,61 @@ class Pass:
     now: int = 0
     """Batches of the pass that is under way."""
     owner: weakref.ref[Any] | None = None
+    over: weakref.ref[Any] | None = None
+    """Of the pass before, which has come to its end."""
     optimized_before: int = 0
-    bounds: dict[str, tuple[int, float]] = field(default_factory=dict)
-    """By condition: the batch at which it was first read, and what it compared then."""
-    bound: int | None = None
-    """Batches of this core after which a condition of the script's ends the loop."""
+    left_after: int | None = None
+    """Batches of the first pass, where the script left it and then began another."""
+    wrapped: str | None = None
+    """What of itertools, or zip, the loop goes through: it may end or repeat what the loader gives."""
+    ends: dict[tuple[str, bool], Growth] = field(default_factory=dict)
+    """By condition of the script's, and whether it is read after each batch."""
+    inside: list[int] = field(default_factory=list)
+    """Where a pass began within a loop that trains: how many batches that loop had had by then."""
+    loop: loops.Loop | None = None
+
+    def bound(self, *, anew: bool = False, between: bool = False) -> int | None:
+        """Batches after which a condition ends the loop.
+
+        ``anew``: it counts within each pass. ``between``: it is read between passes only.
+        """
+        ends = [
+            growth.end
+            for (_, inner), growth in self.ends.items()
+            if growth.end is not None and growth.anew == anew and inner != between
+        ]
+        return math.ceil(min(ends) - 1e-9) if ends else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """As it is written down: see docs/reference/counters.md."""
+        return {
+            "passes": self.passes,
+            "taken": self.taken,
+            "trains": self.trains,
+            "left": self.left,
+            "left_after": self.left_after,
+            "bound": self.bound(),
+            "bound_of_pass": self.bound(anew=True),
+            "bound_between": self.bound(between=True),
+            "decides": self.decides,
+            "wrapped": self.wrapped,
+            "inside": len(self.inside),
+            "every": self.every,
+        }
+
+    @property
+    def every(self) -> float | None:
+        """Batches of training from one pass to the next, where that can be told."""
+        first, latest, more = self.inside[:1], self.inside[-1:], len(self.inside) - 1
+        if more > 0 and latest > first:
+            return (latest[0] - first[0]) / more
+        # Once, with the first batch: it may be for once, or again after more batches than were taken.
+        return float(first[0]) if first and more == 0 and first[0] > 1 else None
+
+    @property
+    def decides(self) -> bool:
+        """Whether the script goes on, over how many passes it may be, until a bound is reached."""
+        return any(growth.decides for growth in self.ends.values() if growth.end is not None)
 
 
 class Passes:
@@ -68,6 +146,7 @@ class Passes:
         self._trained = 0
         self._by_itself = 0
         self._is_cut = False
+        self._training: Pass | None = None
         self.ended = False
         """Whether the script was ended here, before its own end."""
 
@@ -76,11 +155,16 @@ class Passes:
 
         ``owner``: one object a pass. ``evaluates``: no gradients are recorded.
         """
-        if record.owner is None or record.owner() is not owner:
+        if record.over is not None and record.over() is owner:
+            return True  # transformers' Trainer asks on: what has come to its end begins no new pass
+        begins = record.owner is None or record.owner() is not owner
+        if begins:
             self._begin(record, owner)
         if self.steps is None:
             return False
         frame = loops.caller()
+        if begins:
+            self._place(record, frame)
         self._is_cut = not loops.asks_by_itself(frame)
         if not self._is_cut:
             return False
@@ -95,9 +179,17 @@ class Passes:
         record.now += 1
         record.taken += 1
 
+    def trained(self, record: Pass) -> None:
+        """Gradients are computed from its batch."""
+        record.trains, self._training = True, record
+
+    def anew(self, record: Pass) -> None:
+        """What has come to its end begins again: workers that persist have one iterator for all passes."""
+        record.over = record.owner = None
+
     def end(self, record: Pass) -> None:
         """The pass has come to its end."""
-        record.owner, record.left = None, False
+        record.over, record.owner, record.left = record.owner, None, False
 
     def optimized(self, *_: Any) -> None:
         """An optimizer has made a step."""
@@ -119,10 +211,24 @@ class Passes:
         raise SystemExit(0)
 
     def _begin(self, record: Pass, owner: Any) -> None:
+        if record.passes == 1 and record.left:
+            record.left_after = record.now
         record.owner = weakref.ref(owner)
         record.passes += 1
         record.now, record.left = 0, True
         record.optimized_before = self._optimized
+
+    def _place(self, record: Pass, frame: FrameType | None) -> None:
+        """Which loop goes over it, and within which loop that trains."""
+        record.loop = loops.around(frame)
+        record.wrapped = record.wrapped or (record.loop and record.loop.wrapped)
+        training = self._training
+        if training is None or training is record or not training.left:
+            return
+        is_running = training.owner is not None and training.owner() is not None
+        # A loop of a library's, as transformers' Trainer, leaves nothing but its iterator.
+        if is_running and (training.loop is None or loops.is_within(training.loop, frame)):
+            record.inside.append(training.taken)
 
     def _allowed(self, record: Pass, steps: int, *, evaluates: bool) -> int:
         if record.passes > 1:
@@ -134,12 +240,11 @@ class Passes:
         optimized = self._optimized - record.optimized_before
         return steps if optimized >= _OPTIMIZED else _MOST * steps
 
-    def _read_bounds(self, record: Pass, counts: Mapping[str, tuple[float, float]]) -> None:
+    def _read_bounds(self, record: Pass, counts: Mapping[tuple[str, bool], loops.Count]) -> None:
         """A count that grows from batch to batch, and the number that it runs up to, tell the last batch."""
-        ends = []
-        for condition, (count, limit) in counts.items():
-            first, started = record.bounds.setdefault(condition, (record.taken, count))
-            if record.taken > first and count > started:
-                ends.append(record.taken + (limit - count) * (record.taken - first) / (count - started))
-        if ends:
-            record.bound = math.ceil(min(ends) - 1e-9)
+        for condition, count in counts.items():
+            if record.passes == 1:
+                new = Growth(record.now, count.value, count.value, count.decides)
+                record.ends.setdefault(condition, new).read(record, count)
+            elif condition in record.ends:
+                record.ends[condition].read(record, count)

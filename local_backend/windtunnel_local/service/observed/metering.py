@@ -225,7 +225,14 @@ def _loader(item: Record) -> Loader:
         taken=count(item, "taken"),
         trains=bool(item.get("trains")),
         left=bool(item.get("left")),
+        left_after=known("left_after"),
         bound=known("bound"),
+        bound_of_pass=known("bound_of_pass"),
+        bound_between=known("bound_between"),
+        decides=bool(item.get("decides")),
+        wrapped=text(item, "wrapped") or None,
+        inside=count(item, "inside"),
+        every=None if item.get("every") is None else number(item, "every"),
     )
 
 

@@ -22,7 +22,7 @@ from ..model.precision import GPU_PRECISIONS, Precision
 from ..model.step_time import StepTime
 from ..model.training_settings import DTYPE_BYTES, OPTIMIZER_BYTES, Training
 from .cluster import BatchRule, Cluster, Run, stated_batch
-from .counters import Collectives, Counters, Graphs, Input, Steps, Work
+from .counters import Collectives, Counters, Graphs, Steps, Work
 from .found_scale import found_scale
 from .full_scale import FullScale
 
@@ -244,12 +244,15 @@ class Counted:
             parameters=_parameters(told, step),
             graphs=told.graphs.count,
             compiled=_compiled(told.graphs),
-            found=_found(told.input, world_size),
+            found=_found(told, world_size),
         )
 
 
-def _found(seen: Input | None, world_size: int) -> FullScale | str | None:
-    return None if seen is None or seen.rehearsed_steps is None else found_scale(seen, world_size)
+def _found(told: Counters, world_size: int) -> FullScale | str | None:
+    if told.input is None or told.input.rehearsed_steps is None:
+        return None
+    workers = Cluster(instance_type(told.instance_type), told.instance_count).workers
+    return found_scale(told.input, world_size, workers)
 
 
 def _evaluation(other: Steps, world_size: int) -> tuple[StepWork | None, int]:

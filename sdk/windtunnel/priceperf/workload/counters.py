@@ -247,7 +247,14 @@ class Loader:
         taken: batches that its loop got.
         trains: gradients were computed from them.
         left: the script left the latest pass before its end.
+        left_after: batches of the first pass, where the script left it before its end and then began another.
         bound: batches after which a count of the script's own would end the loop; None: none was read.
+        bound_of_pass: the same, of a count that begins again in each pass.
+        bound_between: the same, of a count that is only looked at between passes.
+        decides: the script goes over the loader until a bound is reached, as ``while step < max_steps`` does.
+        wrapped: ``zip``, or what of itertools the loop goes through; None: neither.
+        inside: passes that began within a loop that trains.
+        every: batches of that loop from one of these to the next; None: not known.
     """
 
     line: Shown[str] = "?"
@@ -259,7 +266,14 @@ class Loader:
     taken: int = 0
     trains: bool = False
     left: bool = False
+    left_after: int | None = None
     bound: int | None = None
+    bound_of_pass: int | None = None
+    bound_between: int | None = None
+    decides: bool = False
+    wrapped: str | None = None
+    inside: int = 0
+    every: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

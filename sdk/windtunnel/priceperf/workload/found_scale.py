@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -9,65 +10,128 @@ from .counters import Input, Loader
 from .full_scale import FullScale
 
 
-def found_scale(seen: Input, world_size: int) -> FullScale | str:
-    """The whole job, or why it cannot be told. ``world_size``: of the rehearsal, by which its loaders split."""
+def found_scale(seen: Input, world_size: int, workers: int | None = None) -> FullScale | str:
+    """The whole job, or why it cannot be told.
+
+    Args:
+        seen: what the loaders showed.
+        world_size: of the rehearsal, by which its loaders split.
+        workers: of the whole job; None: as many. Each of them makes the steps that a count of the script's asks
+            for, and goes over all of what is not split.
+    """
     loaders = _by_line(seen.loaders)
     trained = [loader for loader in loaders if loader.trains]
+    evaluated = [loader for loader in loaders if not loader.trains]
     if not trained:
         return "its training batches come from no loader"
-    sizes = []
-    for loader in trained:
-        batches = _batches(loader, ended_early=seen.ended_early)
-        if batches is None:
-            return _why(loader)
-        sizes.append(batches)
+    for loader in loaders:
+        why = _why(loader, ended_early=seen.ended_early)
+        if why is not None:
+            return why
+    workers = workers or world_size
+    sizes = [_samples(loader, world_size, workers, ended_early=seen.ended_early) for loader in trained]
     first = trained[0]
-    whole_passes = len(trained) == 1 and sizes[0] == (first.batches or 0) * first.passes
-    epochs = first.passes if whole_passes else 1
-    samples = sum(size * loader.samples for size, loader in zip(sizes, trained, strict=True)) * world_size
-    evaluated = [loader for loader in loaders if not loader.trains]
+    a_pass = _of_pass(first, world_size, workers)
+    real = 1.0 if a_pass is None else max(1.0, sizes[0] / a_pass)
+    epochs = first.passes if len(trained) == 1 and real == first.passes else 1
+    batches = sizes[0] / (first.samples * workers)
+    evaluation = sum(
+        _evaluated(loader, world_size) * _times(loader, first.passes, math.ceil(real), batches)
+        for loader in evaluated
+    )
     return FullScale(
-        train_samples=max(1, samples // epochs),
+        train_samples=max(1, sum(sizes) // epochs),
         epochs=epochs,
-        evaluation_samples=sum(_evaluated(loader, world_size) for loader in evaluated) // epochs,
+        evaluation_samples=round(evaluation / epochs),
         evaluation_split=not evaluated or any(loader.split for loader in evaluated),
         sequence_length=max((loader.sequence_length or 0 for loader in trained), default=0) or None,
     )
 
 
 def _by_line(loaders: Sequence[Loader]) -> list[Loader]:
-    """One for each loop: some scripts make the loader anew for each pass."""
-    found: dict[str, Loader] = {}
+    """One for each loop that trains, or evaluates: some scripts make the loader anew for each pass."""
+    found: dict[tuple[str, bool], Loader] = {}
     for loader in loaders:
-        before = found.get(loader.line)
-        if before is not None:
-            loader = replace(
-                loader,
-                passes=before.passes + loader.passes,
-                taken=before.taken + loader.taken,
-                trains=before.trains or loader.trains,
-                bound=loader.bound if before.bound is None else before.bound,
-            )
-        found[loader.line] = loader
+        place = loader.line, loader.trains
+        found[place] = _joined(found[place], loader) if place in found else loader
     return list(found.values())
 
 
-def _batches(loader: Loader, *, ended_early: bool) -> int | None:
-    """That a core would take in the whole job."""
-    if loader.left and not ended_early:
-        return loader.taken  # the script counts its batches itself, and has had all that it wanted
-    whole = None if loader.batches is None or ended_early else loader.batches * loader.passes
-    if loader.bound is None:
-        return whole
-    return loader.bound if whole is None else min(whole, loader.bound)
+def _joined(before: Loader, after: Loader) -> Loader:
+    """Two loaders of one loop. A count that goes on has less left in the second; one that began again, as much."""
+    bound, of_pass = before.bound, before.bound_of_pass
+    if bound is not None and after.bound is not None and after.bound >= bound:
+        bound, of_pass = None, bound
+    return replace(
+        before,
+        batches=after.batches,
+        passes=before.passes + after.passes,
+        taken=before.taken + after.taken,
+        left=after.left,
+        left_after=before.taken if before.left and before.passes == 1 else before.left_after,
+        bound=bound,
+        bound_of_pass=of_pass,
+        inside=before.inside + after.inside,
+        every=before.every if before.every is not None else after.every,
+    )
+
+
+def _why(loader: Loader, *, ended_early: bool) -> str | None:
+    """Why the size of a loop cannot be told, if so."""
+    total = loader.bound if loader.bound is not None else loader.bound_between
+    if loader.wrapped == "zip" or (loader.wrapped is not None and total is None):
+        return f"the loop of {loader.line} goes through {loader.wrapped}()"
+    if loader.inside and loader.every is None:
+        return f"the loop of {loader.line}, within one that trains, does not tell how often it runs"
+    if loader.trains and total is not None:
+        return None
+    if loader.trains and (ended_early or (loader.left and loader.passes > 1)):
+        # Passes that were cut short are more, or fewer, than the script would have made.
+        return f"the loop of {loader.line} does not tell how often it runs"
+    if loader.batches is None and not (loader.left and loader.passes == 1) and _limit(loader) is None:
+        return f"the loader of {loader.line} does not tell its length"
+    return None
+
+
+def _limit(loader: Loader) -> int | None:
+    """Batches after which the script leaves each pass, if it does."""
+    limits = [value for value in (loader.left_after, loader.bound_of_pass) if value is not None]
+    if loader.left and loader.passes == 1 and loader.bound is None:
+        limits.append(loader.taken)  # the script has had all that it wanted
+    return min(limits, default=None)
+
+
+def _of_pass(loader: Loader, world_size: int, workers: int) -> int | None:
+    """Samples that all workers take in one pass."""
+    limit = _limit(loader)
+    sizes = [] if limit is None else [limit * loader.samples * workers]
+    if loader.batches is not None:
+        sizes.append(loader.batches * loader.samples * (world_size if loader.split else workers))
+    return min(sizes, default=None)
+
+
+def _samples(loader: Loader, world_size: int, workers: int, *, ended_early: bool) -> int:
+    """That all workers take in the whole job."""
+    a_pass = _of_pass(loader, world_size, workers)
+    step = loader.samples * workers
+    sizes = [] if loader.bound is None else [loader.bound * step]
+    if loader.bound_between is not None:
+        whole = loader.bound_between * step
+        sizes.append(whole if a_pass is None else math.ceil(whole / a_pass) * a_pass)
+    if a_pass is not None and not (sizes and (ended_early or loader.decides or loader.wrapped)):
+        sizes.append(a_pass * loader.passes)
+    return min(sizes)
 
 
 def _evaluated(loader: Loader, world_size: int) -> int:
-    batches = loader.taken if loader.batches is None else loader.batches * loader.passes
+    """Samples of one pass. Where they are not split, those of one worker."""
+    sizes = (loader.batches, _limit(loader), loader.bound)
+    batches = min(size for size in sizes if size is not None)
     return batches * loader.samples * (world_size if loader.split else 1)
 
 
-def _why(loader: Loader) -> str:
-    if loader.batches is None:
-        return f"the loader of {loader.line} does not tell its length"
-    return f"the loop of {loader.line} does not tell how often it runs"
+def _times(loader: Loader, rehearsed: int, real: int, batches: float) -> float:
+    """Passes of an evaluation in the whole job, which goes ``real`` times over its training samples."""
+    after = loader.passes - loader.inside
+    scaled = after if after < rehearsed else after * real / rehearsed
+    return scaled + (batches // loader.every if loader.every else 0)
