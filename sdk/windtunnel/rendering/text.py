@@ -33,7 +33,7 @@ def renderables(document: Document, *, full: bool = False) -> Iterator[Renderabl
 
 def as_text(document: Document, width: int = 100, *, full: bool = False) -> str:
     """The report as plain text of at most ``width`` columns; see `renderables`."""
-    console = Console(width=width, no_color=True, force_terminal=False, highlight=False)
+    console = Console(width=width, no_color=True, force_terminal=False, force_jupyter=False, highlight=False)
     with console.capture() as capture:
         console.print(*renderables(document, full=full), sep="\n")
     return "\n".join(line.rstrip() for line in capture.get().splitlines()) + "\n"

@@ -239,7 +239,9 @@ def test_results_that_are_not_there_yet(local: LocalSession) -> None:
     """Model and counters of a running job: the message says to wait."""
     script(local, ("InProgress", "Training", "", {}))
     job = started(local)
-    with pytest.raises(JobNotFinished, match=r"has no model \(InProgress\): wait\(\)"):
+    with pytest.raises(
+        JobNotFinished, match=r"has no model \(InProgress\): not before it ends.*job\.wait\(\)"
+    ):
         _ = job.model_data
     with pytest.raises(JobNotFinished, match=r"has no counters \(InProgress\)"):
         job.counters()
