@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from windtunnel_local.runner.docker import DockerRunner, DockerSettings, Engine
+from windtunnel._version import __version__
+from windtunnel_local.runner.docker import DockerRunner, DockerSettings, Engine, blackhole, cut_off
 from windtunnel_local.runner.docker.base import ensure_base
 from windtunnel_local.runner.docker.containers import Containers
 from windtunnel_local.runner.host_network import HostNetwork
@@ -318,3 +319,32 @@ def test_a_backend_that_cannot_be_reached_fails_the_start(
         RunnerError, match=r"job cannot reach the backend from algo-1: .*WINDTUNNEL_AWS_IN_JOBS"
     ):
         run(runner, plan)
+
+
+def test_a_job_on_a_clouds_machine_does_not_reach_its_metadata_service(
+    base: str, runner: DockerRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The route is gone soon after the start, and the job has no right to bring it back."""
+    image = os.environ.get("WINDTUNNEL_IMAGE", f"windtunnel-training:{__version__}")
+    vendor = tmp_path / "sys_vendor"
+    assert not cut_off.is_of_a_cloud(vendor)
+    vendor.write_text("Amazon EC2\n")
+    assert cut_off.is_of_a_cloud(vendor)
+    monkeypatch.setattr(cut_off, "is_of_a_cloud", lambda: True)
+    again = Path(blackhole.__file__).read_text()
+    script = (
+        "import errno, socket, subprocess, sys, time\n"
+        "for attempt in range(100):\n"
+        "    try:\n"
+        "        socket.create_connection(('169.254.169.254', 80), timeout=0.1).close()\n"
+        "    except OSError as error:\n"
+        "        if error.errno == errno.EINVAL: break\n"
+        "    time.sleep(0.1)\n"
+        "else:\n"
+        "    sys.exit(1)\n"
+        f"undone = subprocess.run([sys.executable, '-c', {again!r}, '10.9.9.9'], stderr=subprocess.DEVNULL)\n"
+        "sys.exit(0 if undone.returncode else 2)\n"
+    )
+    plan = replace(container(base, ""), image=image, command=("python3", "-c", script), entrypoint=None)
+    runner.start(JobPlan("job", (plan,)))
+    assert runner.wait("job", HOST, 60).exit_code == 0

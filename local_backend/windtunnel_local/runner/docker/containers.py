@@ -16,7 +16,7 @@ from docker.errors import APIError, NotFound
 from docker.errors import ImageNotFound as EngineImageNotFound
 from docker.types import NetworkingConfig
 
-from windtunnel_local.runner.docker import create_arguments, engine_end, forwarding, shims
+from windtunnel_local.runner.docker import create_arguments, cut_off, engine_end, forwarding, shims
 from windtunnel_local.runner.docker.client import Engine, engine_errors, image_not_found
 from windtunnel_local.runner.docker.engine_time import engine_time
 from windtunnel_local.runner.docker.log_cursor import Cursor
@@ -77,6 +77,10 @@ class Containers:
         for container in plan.containers:
             if self.state(container.job, container.host).status == "created":
                 self._start(container, created[container.host])
+                if not container.isolated and cut_off.is_of_a_cloud():
+                    cut_off.cut_off(
+                        self._engine.client(), self.name(container.job, container.host), container.image
+                    )
             if container.forward is not None:
                 forwarding.forward(self._engine, self.name(container.job, container.host), container)
 
