@@ -164,8 +164,7 @@ class Containers:
                 _unless_gone(lambda c=container: api.remove_container(c["Id"], force=True, v=True))
                 if container["State"] == "created":  # or so says an engine that was killed meanwhile
                     shims.end(container["Id"])
-            for network in api.networks(filters=filters):
-                _unless_gone(lambda n=network: api.remove_network(n["Id"]))
+            self._networks.remove_own(filters)
 
     def jobs(self) -> set[str]:
         """As `Runner.jobs`."""
