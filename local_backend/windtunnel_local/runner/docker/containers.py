@@ -172,6 +172,18 @@ class Containers:
             found = self._engine.client().api.containers(all=True, filters=self._filters(None))
         return {container["Labels"][create_arguments.JOB_LABEL] for container in found}
 
+    def address(self, job: str, host: str) -> tuple[str, int] | None:
+        """As `Runner.address`."""
+        with engine_errors(f"look at {host} of job {job}"):
+            try:
+                found = self._engine.client().api.inspect_container(self.name(job, host))
+            except NotFound:
+                return None
+            bound = [
+                binding for at in (found["NetworkSettings"]["Ports"] or {}).values() for binding in at or ()
+            ]
+            return (bound[0]["HostIp"], int(bound[0]["HostPort"])) if bound else None
+
     # --- the pipes of containers that are followed ---
 
     def _hold(self, container: str) -> None:
