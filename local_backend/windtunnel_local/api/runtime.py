@@ -85,29 +85,31 @@ class Runtime:
                 f"The body has {len(body)} bytes; an endpoint takes {MAX_PAYLOAD_BYTES} at most, here as on AWS.",
                 400,
             )
-        async with AsyncExitStack() as stack:
-            endpoint = unquote(match["endpoint"])
-            target = await self._target(
-                endpoint, request.headers.get("x-amzn-sagemaker-target-variant"), stack
-            )
-            try:
-                return await self._asked(
-                    request, endpoint, target, body, match["operation"] == _STREAM, stack
-                )
-            except asyncio.TimeoutError:
-                raise self._model_error(
-                    endpoint, target, 0, _TIMED_OUT.format(variant=target.variant)
-                ) from None
-            except (OSError, _client_error()) as error:
-                raise ApiError(
-                    "ServiceUnavailable",
-                    _CONTAINER_GONE.format(variant=target.variant, endpoint=endpoint, error=error),
-                    503,
-                ) from error
-
-    async def _target(self, endpoint: str, variant: str | None, stack: AsyncExitStack) -> Target:
-        """An instance, taken until the stack is closed."""
+        endpoint = unquote(match["endpoint"])
         deadline = time.monotonic() + _READY_S
+        while True:
+            async with AsyncExitStack() as stack:
+                variant = request.headers.get("x-amzn-sagemaker-target-variant")
+                target = await self._target(endpoint, variant, deadline, stack)
+                try:
+                    return await self._asked(
+                        request, endpoint, target, body, match["operation"] == _STREAM, stack
+                    )
+                except asyncio.TimeoutError:
+                    message = _TIMED_OUT.format(variant=target.variant)
+                    raise self._model_error(endpoint, target, 0, message) from None
+                except (OSError, _client_error()) as error:
+                    if not _was_never_sent(error) or time.monotonic() > deadline:
+                        message = _CONTAINER_GONE.format(
+                            variant=target.variant, endpoint=endpoint, error=error
+                        )
+                        raise ApiError("ServiceUnavailable", message, 503) from error
+            await asyncio.sleep(_LOOK_S)  # its container has just ended: another instance takes the request
+
+    async def _target(
+        self, endpoint: str, variant: str | None, deadline: float, stack: AsyncExitStack
+    ) -> Target:
+        """An instance, taken until the stack is closed."""
         while True:
             try:
                 router = self._hosting.router(endpoint)
@@ -203,6 +205,13 @@ def _client_error() -> type[Exception]:
     import aiohttp
 
     return aiohttp.ClientError
+
+
+def _was_never_sent(error: Exception) -> bool:
+    """Whether no container has seen the request."""
+    import aiohttp
+
+    return isinstance(error, aiohttp.ClientConnectorError)
 
 
 def _passed_on(headers: Mapping[str, str], is_streamed: bool) -> dict[str, str]:
