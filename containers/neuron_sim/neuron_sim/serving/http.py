@@ -1,4 +1,4 @@
-"""SageMaker's two addresses, /ping and /invocations, on all of the container's addresses."""
+"""SageMaker's two addresses of a container: /ping and /invocations."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _KEEP_ALIVE_S = 75
 """Longer than clients keep an idle connection, so that none is closed under a request."""
 
 
-def server_of(pool: Pool, port: int) -> uvicorn.Server:
-    """The server, which does not listen yet."""
+def server_of(pool: Pool) -> uvicorn.Server:
+    """The server, which does not run yet."""
 
     async def ping(_: Request) -> Response:
         return Response(status_code=200 if pool.ready else 503)
@@ -36,8 +36,6 @@ def server_of(pool: Pool, port: int) -> uvicorn.Server:
     )
     config = uvicorn.Config(
         application,
-        host="0.0.0.0",  # noqa: S104 - the container's; which of them are reachable, the backend decides
-        port=port,
         lifespan="off",
         log_level="warning",
         access_log=False,

@@ -11,6 +11,7 @@ import contextlib
 import os
 import shutil
 import signal
+import socket
 import sys
 import tempfile
 from pathlib import Path
@@ -21,10 +22,12 @@ from neuron_sim.diagnostics import log
 from neuron_sim.runtime import processes
 from neuron_sim.serving.pool import ModelNotLoadedError, Pool
 
+_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+
 
 def main() -> int:
     """Serve the model until SIGTERM; the exit code. Blocks."""
-    for number in (signal.SIGTERM, signal.SIGINT):
+    for number in _SIGNALS:
         signal.signal(number, _end)
     serving = settings.serving()
     try:
@@ -77,19 +80,22 @@ def _requirements(code: Path) -> bool:
 
 async def _serve(serving: settings.Serving) -> int:
     pool = Pool(serving.workers, serving.timeout_s, serving.worker_environment())
-    kept = await pool.start()
-    # Imported while the workers import torch.
-    from neuron_sim.serving.http import server_of
+    with socket.create_server(("", serving.port)) as listener:
+        kept = await pool.start()
+        # Imported while the workers import torch.
+        from neuron_sim.serving.http import server_of
 
-    server = server_of(pool, serving.port)
-    served = asyncio.create_task(server.serve())
-    running: list[asyncio.Future[Any]] = [served, kept]
-    await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
-    if kept.done():
-        server.should_exit = server.force_exit = True
+        server = server_of(pool)
+        for number in _SIGNALS:
+            signal.signal(number, lambda *_: setattr(server, "should_exit", True))
+        served = asyncio.create_task(server.serve([listener]))
+        running: list[asyncio.Future[Any]] = [served, kept]
+        await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+        server.should_exit, server.force_exit = True, kept.done()
         await served
+    kept.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
         await kept
-    await served
     return 0
 
 
