@@ -19,13 +19,14 @@ def prefix() -> Iterator[list[str]]:
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory, prefix: list[str]) -> Iterator[Callable[[str], Place]]:
+def place(tmp_path_factory: pytest.TempPathFactory, prefix: list[str]) -> Iterator[Callable[..., Place]]:
     """Makes the place of a client by the name of its requirements; its backend ends with the module."""
     places: list[Place] = []
 
-    def make(client: str) -> Place:
+    def make(client: str, *, calls_containers: bool = False) -> Place:
+        # Ports of containers are this machine's: the server of a place without its network cannot call them.
         home: Path = tmp_path_factory.mktemp(client)
-        places.append(Place(home, environment(client), prefix))
+        places.append(Place(home, environment(client), [] if calls_containers else prefix))
         return places[-1]
 
     yield make

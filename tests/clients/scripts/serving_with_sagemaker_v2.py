@@ -1,0 +1,25 @@
+from sagemaker import Session
+from sagemaker.deserializers import JSONDeserializer
+from sagemaker.pytorch import PyTorchModel
+from sagemaker.serializers import JSONSerializer
+
+session = Session()
+model = PyTorchModel(
+    model_data=session.upload_data("model.tar.gz", key_prefix="models"),
+    role="MyRole",
+    source_dir="code",
+    entry_point="inference.py",
+    framework_version="1.12.0",
+    py_version="py38",
+    sagemaker_session=session,
+)
+predictor = model.deploy(
+    initial_instance_count=1,
+    instance_type="ml.c5.xlarge",
+    serializer=JSONSerializer(),
+    deserializer=JSONDeserializer(),
+)
+print(predictor.predict({"inputs": [[1, 2], [3, 4]]}))
+print(predictor.predict({"inputs": [[5, 6]]}))
+predictor.delete_model()
+predictor.delete_endpoint()

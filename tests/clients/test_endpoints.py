@@ -1,0 +1,53 @@
+"""AWS's own clients deploy a model here and ask it, unmodified."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from tests.clients.places import Place, Run
+
+pytestmark = [pytest.mark.docker, pytest.mark.timeout(1800)]
+
+ANSWERS = {
+    "sagemaker_v2": ("python", "serving_with_sagemaker_v2.py", r"{'sum': \[6, 14\]}\n{'sum': \[22\]}\n"),
+    "sagemaker_v3": ("python", "serving_with_sagemaker_v3.py", r"{'sum': \[6, 14\]}\n"),
+    "boto3": ("python", "serving_with_boto3.py", r"AllTraffic {'sum': \[6, 14\]}\n"),
+    "awscli": ("sh", "serving_with_aws_cli.sh", r'{"sum": \[6, 14\]}\n'),
+}
+
+LEFT = """
+import boto3, time
+sagemaker = boto3.client("sagemaker")
+until = time.monotonic() + 20
+while (left := sagemaker.list_endpoints()["Endpoints"]) and time.monotonic() < until:
+    time.sleep(0.1)
+print(left)
+"""
+
+
+@pytest.fixture(scope="module")
+def runs(place: Callable[..., Place]) -> Iterator[dict[str, tuple[Place, Run]]]:
+    """All clients at once: the SDKs look at an endpoint every 30 s."""
+    started = {}
+    for client, (program, script, _) in ANSWERS.items():
+        here = place(client, calls_containers=True)
+        here.run("python", "make_model.py")
+        started[client] = here, here.started(program, script)
+    yield started
+    for _, run in started.values():
+        run.process.kill()
+        run.process.wait()
+
+
+@pytest.mark.parametrize("client", ANSWERS)
+def test_a_model_is_deployed_asked_and_removed(runs: dict[str, tuple[Place, Run]], client: str) -> None:
+    """The answers are the handlers', and nothing is left."""
+    here, run = runs[client]
+    code, output = run.ended()
+    assert code == 0, output[-3000:]
+    assert re.search(ANSWERS[client][2], output), output[-3000:]
+    assert here.run(sys.executable, "-c", LEFT) == "[]\n"
