@@ -48,6 +48,10 @@ def run_prices(arguments: argparse.Namespace) -> int:
         raise ConfigurationError("refresh comes first: windtunnel prices refresh --instances TYPE ...")
     if arguments.action == "refresh":
         return _refresh(arguments)
+    if arguments.hosting:
+        raise ConfigurationError(
+            "--hosting goes with refresh; the list shows endpoints' prices that were fetched."
+        )
     from windtunnel.reports.prices import prices
 
     report = prices(on=arguments.on, instances=arguments.instances, regions=arguments.region)

@@ -57,7 +57,7 @@ def endpoint_cost(fleet: Fleet, region: str | None, book: PriceBook | None = Non
                 "asks AWS)",
             )
     if not found:
-        return EndpointCost(None, "by use: it has no instances")
+        return EndpointCost(None, "an amount that its configuration does not tell")
     total = sum(price.usd_per_hour * count for price, (_, count) in zip(found, fleet, strict=True))
     dated = {f"{price.status} price of {price.fetched_on or price.effective_from}" for price in found}
     return EndpointCost(total, f"{', '.join(sorted(dated))}, {found[0].region}")
