@@ -315,7 +315,7 @@ class PyTorchModel(Model):
         model_data, role, entry_point, image_uri, predictor_cls: as `Model`'s.
         framework_version: of PyTorch; with the instance type it chooses AWS's image.
         py_version: optional: each version has one image.
-        model_server_workers: processes that serve; default: the image's own, one a CPU.
+        model_server_workers: processes that serve; default: as many as the image chooses.
         older_image: where AWS has no image of ``framework_version`` for the instance, take its newest older one, and
             say so. Of our own.
         kwargs: as `Model`'s.
