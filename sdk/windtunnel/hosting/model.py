@@ -215,23 +215,25 @@ class Model:
             EndpointFailed: it did not come up; with reason, log tail and next step (with ``wait``).
         """
         _refuse({"accelerator_type": accelerator_type, **not_here})
-        if instance_type is None:
-            raise ConfigurationError("instance_type= is missing, e.g. 'ml.c5.xlarge'.")
-        hosting = Hosting(
-            instance_type,
-            initial_instance_count,
-            kms_key,
-            volume_size,
-            model_data_download_timeout,
-            container_startup_health_check_timeout,
-        )
-        hosting.check()
-        image = self.serving_image_uri(instance_type)
-        base = base_from_job_name(self.name) if self.name else base_name_from_image(image)
-        name = endpoint_name or job_name_from_base(base)
-        checks.check_job_name(name, "endpoint_name")
-        self._announce(name, instance_type, initial_instance_count)
+        startup = (model_data_download_timeout, container_startup_health_check_timeout)
+        hosting = Hosting(instance_type, initial_instance_count, kms_key, volume_size, *startup)
+        name = self._checked_name(endpoint_name, hosting)
+        self._announce(name, hosting)
         self._start(name, hosting, tags)
+        return self._predictor(name, serializer, deserializer, wait=wait)
+
+    def _checked_name(self, given: str | None, hosting: Hosting) -> str:
+        """The endpoint's name, once all that can be wrong with it and its instances is known to be right."""
+        hosting.check()
+        image = self.serving_image_uri(hosting.instance_type)
+        base = base_from_job_name(self.name) if self.name else base_name_from_image(image)
+        name = given or job_name_from_base(base)
+        checks.check_job_name(name, "endpoint_name")
+        return name
+
+    def _predictor(
+        self, name: str, serializer: AnySerializer | None, deserializer: AnyDeserializer | None, *, wait: bool
+    ) -> Any:
         if wait:
             Endpoint(name, self.session).wait()
         predictor = (self.predictor_cls or self._default_predictor)(name, self.session)
@@ -239,9 +241,10 @@ class Model:
         predictor.deserializer = deserializer or predictor.deserializer
         return predictor
 
-    def _announce(self, name: str, instance_type: str, count: int) -> None:
+    def _announce(self, name: str, hosting: Hosting) -> None:
         """What it will cost, before anything is sent."""
-        fleet, local = [(instance_type, count)], self.session.local
+        fleet = [(str(hosting.instance_type), hosting.initial_instance_count)]
+        local = self.session.local
         cost = endpoint_cost(fleet, None if local else self.session.region)
         sys.stdout.write(f"{running_line(name, fleet, cost, local=local)}\n")
         sys.stdout.flush()
@@ -359,9 +362,9 @@ class PyTorchModel(Model):
             python = python if version == self.framework_version else None
         return inference_images.pytorch_image(version, python, self.session.region, instance_type)
 
-    def _announce(self, name: str, instance_type: str, count: int) -> None:
-        super()._announce(name, instance_type, count)
-        asked = str(self.framework_version)
+    def _announce(self, name: str, hosting: Hosting) -> None:
+        super()._announce(name, hosting)
+        asked, instance_type = str(self.framework_version), str(hosting.instance_type)
         if self.image_uri is None and self._older_image:
             version = inference_images.known_or_older(asked, instance_type)
             if version != asked:

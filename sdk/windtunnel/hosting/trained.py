@@ -45,19 +45,13 @@ def model_of(
         JobNotFinished: it has stored no model.tar.gz.
         UnknownImage: nothing says which image serves it.
     """
-    data = description.get("ModelArtifacts", {}).get("S3ModelArtifacts")
-    name = description["TrainingJobName"]
-    if not data or not str(data).endswith(".tar.gz"):
-        raise JobNotFinished(
-            f"Training job {name} has no model.tar.gz ({description['TrainingJobStatus']}): a model is deployed from "
-            "one. Wait for the job to complete; disable_output_compression=True makes none."
-        )
+    data, name = _archive(description), description["TrainingJobName"]
     image = description["AlgorithmSpecification"].get("TrainingImage", "")
     found = _VERSION.search(image)
     given = {"role": role or description["RoleArn"], "session": session, **arguments}
     script = description.get("HyperParameters", {})
     if found is None and not (image_uri or framework_version) and "sagemaker_program" not in script:
-        return Model(image, str(data), entry_point=entry_point, source_dir=source_dir, **given)
+        return Model(image, data, entry_point=entry_point, source_dir=source_dir, **given)
     if entry_point is None:
         entry_point, source_dir = _own_code(script, name)
     if not (image_uri or framework_version) and (found is None or found["kind"] != "pytorch"):
@@ -66,7 +60,7 @@ def model_of(
             "framework_version= AWS's of that PyTorch."
         )
     return PyTorchModel(
-        str(data),
+        data,
         entry_point=entry_point,
         source_dir=source_dir,
         framework_version=framework_version or (found["version"] if found else None),
@@ -92,6 +86,16 @@ def deploy(
     to_create = {name: value for name, value in arguments.items() if name not in DEPLOY_ARGUMENTS}
     to_create.setdefault("name", to_create.pop("model_name", None) or name)
     return create_model(**to_create).deploy(count, instance_type, **{"endpoint_name": name, **to_deploy})
+
+
+def _archive(description: Mapping[str, Any]) -> str:
+    data = str(description.get("ModelArtifacts", {}).get("S3ModelArtifacts", ""))
+    if not data.endswith(".tar.gz"):
+        raise JobNotFinished(
+            f"Training job {description['TrainingJobName']} has no model.tar.gz ({description['TrainingJobStatus']}): "
+            "a model is deployed from one. Wait for the job to complete; disable_output_compression=True makes none."
+        )
+    return data
 
 
 def _own_code(hyperparameters: Mapping[str, str], job: str) -> tuple[str, str]:

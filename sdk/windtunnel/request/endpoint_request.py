@@ -24,7 +24,7 @@ STARTUP_S = (60, 3600)
 class Hosting:
     """Where an endpoint runs. Names are `Model.deploy`'s; volume in GB, times in seconds, None: AWS's default."""
 
-    instance_type: str
+    instance_type: str | None
     initial_instance_count: int
     kms_key: str | None = None
     volume_size: int | None = None

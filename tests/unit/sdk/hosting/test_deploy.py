@@ -15,6 +15,7 @@ from tests.unit.sdk.fake_service import FakeService
 from windtunnel import (
     ConfigurationError,
     EndpointFailed,
+    EndpointNotFound,
     InputError,
     JSONDeserializer,
     JSONSerializer,
@@ -28,6 +29,7 @@ from windtunnel import (
     TrainingJob,
     UnknownImage,
     UnsupportedArgument,
+    WaitTimeout,
 )
 from windtunnel.hosting.cost import endpoint_cost, running_line
 from windtunnel.hosting.endpoint import Endpoint
@@ -115,14 +117,39 @@ def test_what_is_sent(code: Path, aws: AwsSession, service: FakeService, endpoin
     }
     assert service.encrypted["bkt", "m/model.tar.gz"] == "k"
     assert predictor.predict({"inputs": "good"}) == {"label": 1}
-    assert endpoints.asked == [
-        {
-            "EndpointName": "e",
-            "ContentType": "application/json",
-            "Accept": "application/json",
-            "Body": '{"inputs": "good"}',
-        }
-    ]
+
+
+def test_what_is_asked(local: LocalSession, endpoints: FakeEndpoints, code: Path) -> None:
+    """Types of question and answer from the serializers; what is given by the call goes along, or instead."""
+    model(local).deploy(1, "ml.c5.xlarge", endpoint_name="e")
+    predictor = Predictor("e", local, JSONSerializer(), JSONDeserializer())
+    predictor.predict({"a": 1})
+    predictor.predict(
+        [2], {"Accept": "text/csv"}, target_variant="blue", inference_id="i", custom_attributes="trace=1"
+    )
+    first = {"EndpointName": "e", "ContentType": "application/json", "Accept": "application/json"}
+    assert endpoints.asked[0] == {**first, "Body": '{"a": 1}'}
+    more = {"TargetVariant": "blue", "InferenceId": "i", "CustomAttributes": "trace=1"}
+    assert endpoints.asked[1] == {**first, "Accept": "text/csv", **more, "Body": "[2]"}
+    with pytest.raises(EndpointNotFound, match="windtunnel endpoints"):
+        Predictor("other", local).predict(b"")
+
+
+def test_who_waits_no_longer(
+    code: Path, local: LocalSession, endpoints: FakeEndpoints, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a timeout, or Ctrl-C, the endpoint goes on, and it is said how to end it."""
+    endpoints.script = ("Creating",)
+    model(local).deploy(1, "ml.c5.xlarge", endpoint_name="e", wait=False)
+    with pytest.raises(WaitTimeout, match=r"still Creating after 0 s .* rm --endpoint e"):
+        Endpoint("e", local).wait(timeout=0)
+
+    def interrupted(_: str) -> dict[str, Any]:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(endpoints, "describe", interrupted)
+    with pytest.raises(KeyboardInterrupt, match=r"goes on, and is billed .* rm --endpoint e"):
+        Endpoint("e", local).wait()
 
 
 def test_names_and_serializers_by_default(code: Path, local: LocalSession, endpoints: FakeEndpoints) -> None:
@@ -220,7 +247,7 @@ def test_a_hostile_or_missing_archive_stores_nothing(
 @pytest.mark.parametrize(
     ("arguments", "error", "said"),
     [
-        ({}, ConfigurationError, "instance_type= is missing"),
+        ({}, ConfigurationError, "instance_type=None is no SageMaker instance type"),
         ({"instance_type": "c5"}, ConfigurationError, "no SageMaker instance type"),
         (
             {"instance_type": "ml.c5.xlarge", "initial_instance_count": 0},

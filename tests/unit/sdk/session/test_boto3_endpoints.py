@@ -76,18 +76,23 @@ def described(status: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def test_deploy_ask_and_delete_as_boto3_sends_them(boto: Stubbed, project: Path) -> None:
-    """The whole sequence of calls, each valid by botocore's model of the service."""
-    (project / "inference.py").write_text("def model_fn(folder): ...\n")
+def agree_on_the_archive(s3: Stubber) -> None:
+    """The bucket, what the job stored, and what is stored with the code in it."""
     packed = io.BytesIO()
     tarfile.open(fileobj=packed, mode="w:gz").close()
-    s3, sagemaker, runtime = boto.on("s3"), boto.on("sagemaker"), boto.on("sagemaker-runtime")
     s3.add_response("head_bucket", {}, {"Bucket": "bkt"})
     s3.add_response(
         "get_object", {"Body": body(packed.getvalue())}, {"Bucket": "models", "Key": "j/model.tar.gz"}
     )
     stored = {"Bucket": "bkt", "Key": "m/model.tar.gz", "Body": ANY, "ServerSideEncryption": "aws:kms"}
     s3.add_response("put_object", {}, stored)
+
+
+def test_deploy_ask_and_delete_as_boto3_sends_them(boto: Stubbed, project: Path) -> None:
+    """The whole sequence of calls, each valid by botocore's model of the service."""
+    (project / "inference.py").write_text("def model_fn(folder): ...\n")
+    sagemaker, runtime = boto.on("sagemaker"), boto.on("sagemaker-runtime")
+    agree_on_the_archive(boto.on("s3"))
     container = {"Image": ANY, "Environment": ANY, "ModelDataUrl": "s3://bkt/m/model.tar.gz"}
     wanted: dict[str, Any] = {"ModelName": "m", "PrimaryContainer": container, "ExecutionRoleArn": ROLE}
     sagemaker.add_response("create_model", {"ModelArn": f"{ARN}:model/m"}, wanted)
