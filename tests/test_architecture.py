@@ -122,6 +122,7 @@ RULES = (
             "anyio",
             "botocore",
             "cbor2",
+            "aiohttp",  # requests to endpoints' containers
         ),
     ),
     # The composition root and its commands see everything of the backend.

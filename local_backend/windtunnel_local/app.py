@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from time import monotonic
 
-from windtunnel_local.api import Api, Services, cloudwatch, iam, logs, sagemaker, sts
+from windtunnel_local.api import Api, Services, cloudwatch, hosting, iam, logs, sagemaker, sts
 from windtunnel_local.api.dispatch import local_hosts
+from windtunnel_local.api.runtime import Runtime
 from windtunnel_local.api.s3 import S3
 from windtunnel_local.api.sigv4 import Verifier
 from windtunnel_local.api_socket import api_socket
@@ -18,7 +19,8 @@ from windtunnel_local.runner import runner_kind
 from windtunnel_local.runner.sources import containers_folder, image_contents
 from windtunnel_local.service.ground.config import ServiceConfig
 from windtunnel_local.service.ground.containers import Forward
-from windtunnel_local.service.ground.ports import Clock, Runner
+from windtunnel_local.service.ground.ports import Clock, Ports, Runner
+from windtunnel_local.service.hosting.hosting import HostingService
 from windtunnel_local.service.observed.cloudwatch_metrics import MetricsService
 from windtunnel_local.service.observed.logs import LogsService
 from windtunnel_local.service.training_jobs import TrainingJobService
@@ -50,13 +52,24 @@ class Application:
 
     api: Api
     jobs: TrainingJobService
+    endpoints: HostingService
     store: SqliteStore
     objects: FileObjects
     runner: Runner
 
+    def resume(self) -> None:
+        """Adopt what an earlier server left. Call once, before serving."""
+        self.jobs.resume()
+        self.endpoints.resume()
+
+    def busy(self) -> bool:
+        """Whether any job or endpoint runs."""
+        return self.jobs.busy() or self.endpoints.busy()
+
     def close(self) -> None:
-        """Let go of running jobs (their containers stay, the next server adopts them) and close all files."""
+        """Let go of running jobs and endpoints (the next server adopts their containers), close all files."""
         self.jobs.shutdown()
+        self.endpoints.shutdown()
         self.objects.close()
         self.store.close()
 
@@ -69,7 +82,7 @@ def build(
     runner: Runner | None = None,
     clock: Clock | None = None,
 ) -> Application:
-    """Wire a backend that will be reached at ``port``; nothing runs before `TrainingJobService.resume`.
+    """Wire a backend that will be reached at ``port``; nothing runs before `Application.resume`.
 
     ``runner`` and ``clock`` take the place of the real ones.
     """
@@ -104,20 +117,25 @@ def build(
         spot_discount=settings.spot.discount,
     )
     secret = credentials.secret_access_key
-    jobs = TrainingJobService(store, runner, objects, clock, config, sts.keys_of_jobs(secret))
+    ports = Ports(store, runner, objects, clock, config, sts.keys_of_jobs(secret))
+    jobs = TrainingJobService(ports)
+    endpoints = HostingService(ports)
     services = Services(
         rpc={
-            "sagemaker": sagemaker.operations(jobs),
+            "sagemaker": {**sagemaker.operations(jobs, endpoints), **hosting.operations(endpoints)},
             "logs": logs.operations(LogsService(store, config)),
             "monitoring": cloudwatch.operations(MetricsService(store)),
             "sts": sts.operations(credentials.account_id, credentials.access_key_id, secret, clock.now),
             "iam": iam.operations(credentials.account_id),
         },
         s3=S3(objects, credentials.account_id, credentials.region),
+        runtime=Runtime(endpoints, credentials.account_id, credentials.region),
     )
     verifier = Verifier(credentials.access_key_id, secret, clock.now, jobs.goes_on)
     health = {"version": version(), "pid": os.getpid()}
-    return Application(Api(services, verifier, local_hosts(port), health), jobs, store, objects, runner)
+    return Application(
+        Api(services, verifier, local_hosts(port), health), jobs, endpoints, store, objects, runner
+    )
 
 
 def _spare_memory_bytes() -> int:

@@ -55,13 +55,17 @@ def _serve(settings: Settings, home: Home) -> None:
         threading.Thread(target=_settle_in, args=(application,), name="settle-in", daemon=True).start()
 
     def is_idle() -> bool:
-        return application.api.idle_s > settings.idle_s and not (application.jobs.busy() or home.kept())
+        return application.api.idle_s > settings.idle_s and not (application.busy() or home.kept())
 
     try:
-        application.jobs.resume()
-        Server(application.api, is_idle=is_idle, accepting=accepting, leaving=home.remove_note).run(
-            [socket, for_jobs]
-        )
+        application.resume()
+        Server(
+            application.api,
+            is_idle=is_idle,
+            accepting=accepting,
+            leaving=home.remove_note,
+            ended=application.api.services.runtime.close,
+        ).run([socket, for_jobs])
     finally:
         home.remove_note()
         application.close()

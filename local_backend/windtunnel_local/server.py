@@ -7,7 +7,7 @@ import contextlib
 import logging
 import signal
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 
 import uvicorn
 from starlette.types import ASGIApp
@@ -32,7 +32,7 @@ class Server(uvicorn.Server):
     """Serves one application on one socket until SIGTERM, SIGINT or idleness.
 
     ``accepting`` runs once connections are accepted, ``leaving`` before they no longer are.
-    ``is_idle`` is asked ten times a second. None of them may block.
+    ``is_idle`` is asked ten times a second. None of them may block. ``ended`` runs last, in the same event loop.
     """
 
     def __init__(
@@ -42,6 +42,7 @@ class Server(uvicorn.Server):
         is_idle: Callable[[], bool],
         accepting: Callable[[], None],
         leaving: Callable[[], None],
+        ended: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         config = uvicorn.Config(
             app,
@@ -65,6 +66,7 @@ class Server(uvicorn.Server):
         self._is_idle = is_idle
         self._accepting = accepting
         self._leaving = leaving
+        self._ended = ended
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start accepting, then say so."""
@@ -89,6 +91,8 @@ class Server(uvicorn.Server):
         """Remove the note first: a client that reads it must find the server."""
         self._leaving()
         await super().shutdown(sockets)
+        if self._ended is not None:
+            await self._ended()
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:

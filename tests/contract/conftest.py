@@ -15,6 +15,7 @@ import boto3
 import pytest
 from botocore.config import Config
 
+from tests.fakes.model_server import serve
 from tests.fakes.runner import FakeContainer, FakeRunner, Image
 from windtunnel_local import app
 from windtunnel_local.credentials import Credentials, load_or_create
@@ -67,7 +68,9 @@ class Backend:
 
 
 def train(container: FakeContainer) -> int:
-    """What jobs run: prints, waits for an end where it is told to, and leaves a model."""
+    """What jobs run: prints, waits for an end where it is told to, and leaves a model. An endpoint's serves."""
+    if container.plan.command == ("serve",):
+        return serve(container)
     values = container.plan.environment
     for number in range(int(values.get("LINES", "3"))):
         container.print(f"line {number}")
@@ -97,8 +100,14 @@ def serving(home: Path) -> Iterator[Backend]:
         port = socket.getsockname()[1]
         application = app.build(settings, credentials, port, runner=runner, clock=clock)
         accepting = threading.Event()
-        server = Server(application.api, is_idle=lambda: False, accepting=accepting.set, leaving=lambda: None)
-        application.jobs.resume()
+        server = Server(
+            application.api,
+            is_idle=lambda: False,
+            accepting=accepting.set,
+            leaving=lambda: None,
+            ended=application.api.services.runtime.close,
+        )
+        application.resume()
         thread = threading.Thread(target=server.run, args=([socket],))
         thread.start()
         assert accepting.wait(_PATIENCE_S)

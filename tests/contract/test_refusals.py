@@ -150,9 +150,13 @@ def test_unknown_targets_and_services_are_said(backend: Backend) -> None:
 
 
 def test_what_else_is_signed_as_sagemaker_is_said(backend: Backend) -> None:
-    """Endpoints' runtime names no operation in its target: what is served is said, not what the header is."""
-    with pytest.raises(ClientError, match=r"not serve what else .* It serves AddTags, CreateTrainingJob"):
-        backend.client("sagemaker-runtime").invoke_endpoint(EndpointName="e", Body=b"")
+    """Such a call names no operation in its target: what is served is said, not what the header is."""
+    with pytest.raises(ClientError, match=r"not serve what else .* It serves AddTags, CreateEndpoint"):
+        backend.client("sagemaker-featurestore-runtime").get_record(
+            FeatureGroupName="f", RecordIdentifierValueAsString="1"
+        )
+    with pytest.raises(ClientError, match="It serves InvokeEndpoint and InvokeEndpointWithResponseStream"):
+        backend.client("sagemaker-runtime").invoke_endpoint_async(EndpointName="e", InputLocation="s3://b/k")
 
 
 def test_a_body_over_the_limit_is_refused(backend: Backend) -> None:

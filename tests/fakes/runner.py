@@ -41,6 +41,8 @@ class FakeContainer:
         self.terminated = threading.Event()
         self.killed = threading.Event()
         self.signals: list[str] = []
+        self.address: tuple[str, int] | None = None
+        """Where it answers, set by a script that serves."""
         self.changed = threading.Condition()
         self._clock = clock
 
@@ -122,6 +124,7 @@ class FakeRunner(Runner):
     name = "fake"
     read_only_mounts = True
     keeps_containers = True
+    serves = True
 
     def __init__(self, clock: Clock, script: Script, **images: Image) -> None:
         """``script``: what every host runs."""
@@ -233,6 +236,13 @@ class FakeRunner(Runner):
         for container in gone:
             container.killed.set()
             container.finish(137)
+
+    def address(self, job: str, host: str) -> tuple[str, int] | None:
+        """Where its script has said that it answers."""
+        self._check()
+        with self._lock:
+            found = self.containers.get((job, host))
+        return None if found is None else found.address
 
     def retain(self, plan: JobPlan, until: datetime) -> bool:
         """Containers that have ended, and are not lost, are as if their next process was not started yet."""

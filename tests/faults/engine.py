@@ -150,8 +150,10 @@ class PrivateEngine:
                 self.client().ping()
                 return
             except (DockerException, requests.RequestException, OSError):
-                if time.monotonic() > deadline:
-                    raise AssertionError((self.folder / "dockerd.log").read_text()[-4000:]) from None
+                ended = self._daemon.poll() if self._daemon is not None else None
+                if ended is not None or time.monotonic() > deadline:
+                    log = (self.folder / "dockerd.log").read_text()[-4000:]
+                    raise AssertionError(f"dockerd does not answer; exit code: {ended}; {log}") from None
                 time.sleep(0.02)
 
     def kill(self) -> None:

@@ -76,7 +76,7 @@ def main(home: Path) -> None:
             sys.stdin.read()
             server.should_exit = True
 
-        application.jobs.resume()
+        application.resume()
         threading.Thread(target=leave, daemon=True).start()
         try:
             server.run([socket])

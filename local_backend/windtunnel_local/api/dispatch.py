@@ -1,6 +1,7 @@
 """The one ASGI application: who may ask, what is asked, who answers.
 
     Host allow-list ─▶ /health, or SigV4 ─▶ scope's service ─▶ sagemaker, logs (X-Amz-Target)
+                                                             ├▶ SageMaker Runtime (method, path)
                                                              ├▶ sts, iam (Action)
                                                              ├▶ cloudwatch (CBOR by path, and both of these)
                                                              └▶ s3 (method, path, query)
@@ -29,12 +30,15 @@ from windtunnel_local.api.body import BodyPipe
 from windtunnel_local.api.errors import ApiError, Protocol
 from windtunnel_local.api.respond import CBOR_PROTOCOL, error_response
 from windtunnel_local.api.rpc import Operations, answer_cbor, answer_json, answer_query
+from windtunnel_local.api.runtime import MAX_PAYLOAD_BYTES, PREFIX, Runtime
 from windtunnel_local.api.s3 import S3
 from windtunnel_local.api.sagemaker import LOOKUPS
 from windtunnel_local.api.sigv4 import Claim, Signable, Verifier, parse, query_pairs
 from windtunnel_local.service.ground.errors import ServiceError
 
 MAX_BODY_BYTES = 4 << 20
+_MOST_TO_ENDPOINTS = MAX_PAYLOAD_BYTES + (1 << 20)
+"""A little more than an endpoint takes, so that the answer can say how much was sent."""
 _DRAIN_BYTES = 4 << 20
 _DRAIN_S = 5.0
 MAX_HEAD_BYTES = 32 << 10  # S3 allows 8 KiB; a session token and a presigned query come to it
@@ -50,6 +54,7 @@ class Services:
 
     rpc: Mapping[str, Operations]
     s3: S3
+    runtime: Runtime
 
     @property
     def names(self) -> list[str]:
@@ -135,8 +140,12 @@ class Api:
         services = self.services
         if claim.service == "s3":
             return await self._s3(claim, signable, request)
-        body = await _whole_body(request)
+        # SageMaker Runtime signs as sagemaker does.
+        is_runtime = claim.service == "sagemaker" and signable.path.startswith(PREFIX)
+        body = await _whole_body(request, _MOST_TO_ENDPOINTS if is_runtime else MAX_BODY_BYTES)
         self._verifier.check(claim, signable, hashlib.sha256(body).hexdigest())
+        if is_runtime:
+            return await services.runtime.answer(request, signable.path.decode("latin-1"), body)
         operations = services.rpc.get(claim.service)
         if operations is None:
             raise ApiError(
@@ -267,16 +276,14 @@ def _form(body: bytes, query: bytes) -> bytes:
     return body or b"&".join(parts)
 
 
-async def _whole_body(request: Request) -> bytes:
+async def _whole_body(request: Request, limit: int) -> bytes:
     parts: list[bytes] = []
     length = 0
     async for part in request.stream():
         parts.append(part)
         length += len(part)
-        if length > MAX_BODY_BYTES:
-            raise ApiError(
-                "RequestEntityTooLargeException", f"The body is larger than {MAX_BODY_BYTES} bytes.", 413
-            )
+        if length > limit:
+            raise ApiError("RequestEntityTooLargeException", f"The body is larger than {limit} bytes.", 413)
     return b"".join(parts)
 
 

@@ -13,10 +13,10 @@ Protocol = Literal["json", "cbor", "query", "s3"]
 
 
 class ApiError(Exception):
-    """An error of AWS's. ``details``: further elements of S3's error document."""
+    """An error of AWS's. ``details``: further members of its document, where the protocol has such (S3, JSON)."""
 
     def __init__(
-        self, code: str, message: str, status: int = 400, details: Mapping[str, str] | None = None
+        self, code: str, message: str, status: int = 400, details: Mapping[str, str | int] | None = None
     ) -> None:
         super().__init__(message)
         self.code = code

@@ -47,7 +47,8 @@ def error_response(error: Exception, protocol: Protocol, request_id: str, *, hea
     message = printable(message, _KEPT)  # it may repeat what was sent, and XML cannot hold all of that
     details = error.details if isinstance(error, (ApiError, objects.ConditionFailed)) else {}
     if protocol == "json":
-        document = json.dumps({"__type": code, "message": message}, ensure_ascii=False)
+        members = {"__type": code, "message": message, **({"Message": message, **details} if details else {})}
+        document = json.dumps(members, ensure_ascii=False)
         body, media, headers = document.encode(errors="replace"), JSON_TYPE, {"x-amzn-errortype": code}
     elif protocol == "cbor":
         body, media = cbor.dumped({"__type": code, "message": message}), cbor.CBOR_TYPE
@@ -77,11 +78,16 @@ def _described(error: Exception, protocol: Protocol) -> tuple[str, int, str]:
 
 
 def _xml(
-    protocol: Protocol, code: str, status: int, message: str, request_id: str, details: Mapping[str, str]
+    protocol: Protocol,
+    code: str,
+    status: int,
+    message: str,
+    request_id: str,
+    details: Mapping[str, str | int],
 ) -> bytes:
     fields = {"Code": code, "Message": message, **details}
     inner = "".join(
-        f"<{name}>{xmlcodec.text(printable(value, _KEPT))}</{name}>" for name, value in fields.items()
+        f"<{name}>{xmlcodec.text(printable(str(value), _KEPT))}</{name}>" for name, value in fields.items()
     )
     if protocol == "s3":
         document = f"<Error>{inner}<RequestId>{request_id}</RequestId></Error>"

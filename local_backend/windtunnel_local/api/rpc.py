@@ -30,11 +30,11 @@ def answer_json(service: str, operations: Operations, target: str | None, body: 
     prefix, _, name = (target or "").partition(".")
     metadata = codec.service_model(service).metadata
     if target is None:
-        # sagemaker-runtime, -metrics and -featurestore-runtime sign as sagemaker, and are REST.
+        # sagemaker-metrics and -featurestore-runtime sign as sagemaker, and are REST, as sagemaker-runtime is.
         raise ApiError(
             "UnknownOperationException",
             f"A call of {service} names its operation in X-Amz-Target, and this one names none: Windtunnel does "
-            f"not serve what else there is below {service} on AWS (such as endpoints and their runtime). "
+            f"not serve what else there is below {service} on AWS (such as feature stores). "
             f"It serves {', '.join(sorted(operations))}. For everything else use a session with AWS itself.",
             404,
         )

@@ -1,4 +1,4 @@
-"""SageMaker's training jobs: the wire's members to the service's arguments, and nothing more."""
+"""SageMaker's training jobs, and the tags of all it has: the wire's members to the service's arguments."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from typing import Any
 
 from windtunnel_local.api.rpc import Input, Operations, Output
 from windtunnel_local.api.search import query_of
+from windtunnel_local.service.answers import tag_list
 from windtunnel_local.service.ground.errors import ValidationFailed
 from windtunnel_local.service.ground.job import JobQuery
+from windtunnel_local.service.hosting.hosting import HostingService
 from windtunnel_local.service.training_jobs import TrainingJobService
 
 _QUERY: Mapping[str, str] = {
@@ -26,12 +28,12 @@ _QUERY: Mapping[str, str] = {
 }
 
 
-LOOKUPS = frozenset({"DescribeTrainingJob", "ListTrainingJobs", "ListTags"})
+LOOKUPS = frozenset({"DescribeTrainingJob", "ListTrainingJobs", "ListTags", "DescribeEndpoint"})
 """Operations that take less time than it takes to wake a thread for them."""
 
 
-def operations(jobs: TrainingJobService) -> Operations:
-    """The operations of SageMaker that are served."""
+def operations(jobs: TrainingJobService, hosting: HostingService) -> Operations:
+    """The operations on training jobs and on tags."""
 
     def stop(request: Input) -> Output:
         jobs.stop(request["TrainingJobName"])
@@ -46,8 +48,27 @@ def operations(jobs: TrainingJobService) -> Operations:
             return {"TrainingJobSummaries": []}
         return jobs.list(_query(request))
 
+    def add_tags(request: Input) -> Output:
+        arn, added = request["ResourceArn"], request["Tags"]
+        if hosting.owns(arn):
+            hosting.change_tags(arn, {tag["Key"]: tag["Value"] for tag in added})
+            return {"Tags": tag_list(hosting.tags(arn))}
+        return {"Tags": jobs.add_tags(arn, added)}
+
+    def list_tags(request: Input) -> Output:
+        if (
+            "NextToken" in request
+        ):  # a page holds at least 50 tags, and nothing has more: there is no next page
+            raise ValidationFailed("The NextToken is not valid: all tags come in one page.")
+        arn = request["ResourceArn"]
+        return {"Tags": tag_list(hosting.tags(arn)) if hosting.owns(arn) else jobs.list_tags(arn)}
+
     def delete_tags(request: Input) -> Output:
-        jobs.delete_tags(request["ResourceArn"], request["TagKeys"])
+        arn, keys = request["ResourceArn"], request["TagKeys"]
+        if hosting.owns(arn):
+            hosting.change_tags(arn, {}, keys)
+        else:
+            jobs.delete_tags(arn, keys)
         return {}
 
     return {
@@ -58,8 +79,8 @@ def operations(jobs: TrainingJobService) -> Operations:
         "StopTrainingJob": stop,
         "UpdateTrainingJob": lambda request: {"TrainingJobArn": jobs.update(request)},
         "DeleteTrainingJob": delete,
-        "AddTags": lambda request: {"Tags": jobs.add_tags(request["ResourceArn"], request["Tags"])},
-        "ListTags": lambda request: {"Tags": _tags(jobs, request)},
+        "AddTags": add_tags,
+        "ListTags": list_tags,
         "DeleteTags": delete_tags,
     }
 
@@ -72,9 +93,3 @@ def _query(request: Input) -> JobQuery:
         )
     arguments: dict[str, Any] = {_QUERY[member]: value for member, value in request.items()}
     return JobQuery(**arguments)
-
-
-def _tags(jobs: TrainingJobService, request: Input) -> list[dict[str, str]]:
-    if "NextToken" in request:  # a page holds at least 50 tags, and no job has more: there is no next page
-        raise ValidationFailed("The NextToken is not valid: all tags come in one page.")
-    return jobs.list_tags(request["ResourceArn"])

@@ -6,6 +6,7 @@ import logging
 import threading
 
 from windtunnel_local.service.data.trees import remove_tree
+from windtunnel_local.service.ground import hosting
 from windtunnel_local.service.ground.errors import RunnerError, RunnerUnavailable
 from windtunnel_local.service.ground.job import Job
 from windtunnel_local.service.ground.lifecycle import StopRequested
@@ -152,6 +153,8 @@ class Supervisor:
         try:
             folders = {path.name for path in ports.config.jobs.glob("*")}
             for name in sorted(ports.runner.jobs() | folders):
+                if hosting.is_instance(name):  # an endpoint's, which looks after them itself
+                    continue
                 with self._lock:  # no job of this name can start meanwhile
                     slots = {job.slot for job in ports.store.unfinished_jobs()} | self._pools.slots()
                     if self._left or name in self._runs or name in slots:

@@ -11,18 +11,9 @@ from typing import Any, TypeAlias
 
 from windtunnel_local.service import answers
 from windtunnel_local.service.ground import lifecycle, warm_pool_states
-from windtunnel_local.service.ground.config import ServiceConfig
 from windtunnel_local.service.ground.errors import IllegalTransition, JobInUse, JobNotFound, ValidationFailed
 from windtunnel_local.service.ground.job import Job, JobQuery
-from windtunnel_local.service.ground.ports import (
-    Clock,
-    JobKeys,
-    ObjectStore,
-    Ports,
-    Runner,
-    Store,
-    no_keys,
-)
+from windtunnel_local.service.ground.ports import Ports
 from windtunnel_local.service.ground.search_query import SearchQuery, contains_count
 from windtunnel_local.service.request import updates, validation
 from windtunnel_local.service.request.keep_alive import check_keep_alive
@@ -40,18 +31,10 @@ class TrainingJobService:
     No call waits for a job, except `delete`, which may wait for a clean-up of a second.
     """
 
-    def __init__(
-        self,
-        store: Store,
-        runner: Runner,
-        objects: ObjectStore,
-        clock: Clock,
-        config: ServiceConfig,
-        job_keys: JobKeys = no_keys,
-    ) -> None:
+    def __init__(self, ports: Ports) -> None:
         """Nothing runs until `resume` or `create`."""
-        self._ports = Ports(store, runner, objects, clock, config, job_keys)
-        self._records = JobRecords(store, clock)
+        self._ports = ports
+        self._records = JobRecords(ports.store, ports.clock)
         self._supervisor = Supervisor(self._ports, self._records)
 
     # --- the server's life ---

@@ -22,6 +22,8 @@ _STREAM = (
     " FROM log_streams"
 )
 _LAST = "ifnull(last_event_ms, 0)"
+_JOBS = "name >= '0'"
+"""True of jobs' streams: those of endpoints begin with a slash, which comes right before the 0."""
 _EVENTS = (
     "SELECT sequence, timestamp_ms, ingestion_ms, message FROM log_events"
     " WHERE stream = ? AND sequence >= ? AND sequence < ?"
@@ -41,8 +43,8 @@ class LogTable:
 
     # --- streams ---
 
-    def open_log_stream(self, job: str, host: str, name: str, created_ms: int) -> None:
-        """Create the stream if it is not there. Idempotent."""
+    def open_log_stream(self, job: str | None, host: str, name: str, created_ms: int) -> None:
+        """Create the stream if it is not there. Idempotent. ``job``: None for an endpoint's, which stays."""
         with self.database.transaction() as db:
             db.execute(
                 "INSERT INTO log_streams (name, job, host, created_ms) VALUES (?, ?, ?, ?)"
@@ -58,8 +60,8 @@ class LogTable:
     def log_streams(
         self, prefix: str, after: str | None = None, limit: int | None = None, descending: bool = False
     ) -> Sequence[LogStream]:
-        """Streams whose name starts with ``prefix``, by name, behind the name ``after``."""
-        low, high, sign = prefix, prefix + _LAST_CHARACTER, ">="
+        """Streams whose name starts with ``prefix``, by name, behind the name ``after``; "": all of jobs."""
+        low, high, sign = prefix or "0", prefix + _LAST_CHARACTER, ">="
         if after is not None and descending:
             high = min(high, after)
         elif after is not None and after >= low:
@@ -73,32 +75,32 @@ class LogTable:
     def latest_log_streams(
         self, after: tuple[int, str] | None, limit: int, descending: bool
     ) -> Sequence[LogStream]:
-        """Streams by time of their last event (0: none) and name, behind the pair ``after``."""
+        """Jobs' streams by time of their last event (0: none) and name, behind the pair ``after``."""
         sign, direction = ("<", "DESC") if descending else (">", "ASC")
         # Not as a comparison of rows: of an expression, SQLite would not use the index for it.
         behind = f" AND {_LAST} {sign}= ? AND ({_LAST} {sign} ? OR name {sign} ?)" if after else ""
         rows = self.database.read(
-            f"{_STREAM} INDEXED BY log_streams_by_last_event WHERE name IS NOT NULL{behind}"
+            f"{_STREAM} INDEXED BY log_streams_by_last_event WHERE {_JOBS}{behind}"
             f" ORDER BY {_LAST} {direction}, name {direction} LIMIT ?",
             (*((after[0], *after) if after else ()), limit),
         )
         return [LogStream(*row) for row in rows]
 
     def log_streams_begun(self, after: tuple[int, str], before_ms: int, limit: int) -> Sequence[LogStream]:
-        """Streams by time of their first event and name: behind the pair ``after``, begun before ``before_ms``."""
+        """Jobs' streams by time of first event and name: behind the pair ``after``, begun before ``before_ms``."""
         rows = self.database.read(
             f"{_STREAM} INDEXED BY log_streams_by_first_event"
-            " WHERE (first_event_ms, name) > (?, ?) AND first_event_ms < ?"
+            f" WHERE (first_event_ms, name) > (?, ?) AND first_event_ms < ? AND {_JOBS}"
             " ORDER BY first_event_ms, name LIMIT ?",
             (*after, before_ms, limit),
         )
         return [LogStream(*row) for row in rows]
 
     def log_streams_across(self, moment_ms: int) -> Sequence[LogStream]:
-        """Streams with an event before the moment and one at or after it."""
+        """Jobs' streams with an event before the moment and one at or after it."""
         rows = self.database.read(
             f"{_STREAM} INDEXED BY log_streams_by_first_event"
-            " WHERE first_event_ms < ? AND last_event_ms >= ? ORDER BY first_event_ms, name",
+            f" WHERE first_event_ms < ? AND last_event_ms >= ? AND {_JOBS} ORDER BY first_event_ms, name",
             (moment_ms, moment_ms),
         )
         return [LogStream(*row) for row in rows]

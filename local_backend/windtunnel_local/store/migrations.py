@@ -34,6 +34,8 @@ def prepare(db: sqlite3.Connection, path: Path) -> None:
             _create(db)
         elif version == 1:
             _from_1(db)
+        elif version == 2:  # which knew nothing but jobs
+            _create(db, "CREATE TABLE resources")
         db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
         db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         db.execute("COMMIT")
@@ -46,11 +48,13 @@ def prepare(db: sqlite3.Connection, path: Path) -> None:
         _rewrite(db)
 
 
-def _create(db: sqlite3.Connection) -> None:
+def _create(db: sqlite3.Connection, wanted: str = "") -> None:
+    """Run the schema's statements, or those with ``wanted`` in them."""
     for statement in _statements(
         resources.files("windtunnel_local.store").joinpath("schema.sql").read_text()
     ):
-        db.execute(statement)
+        if wanted in statement:
+            db.execute(statement)
 
 
 def _from_1(db: sqlite3.Connection) -> None:

@@ -36,7 +36,22 @@ CREATE TABLE tags (
     PRIMARY KEY (arn, key)
 ) WITHOUT ROWID;
 
--- A stream whose job was deleted has neither job nor name; its lines are removed bit by bit.
+-- Models, endpoint configurations and endpoints: a few hundred at most, so lists are made by walking a kind.
+CREATE TABLE resources (
+    kind         TEXT    NOT NULL,
+    name         TEXT    NOT NULL,
+    arn          TEXT    NOT NULL,
+    created_us   INTEGER NOT NULL,
+    modified_us  INTEGER NOT NULL,
+    status       TEXT,
+    request      TEXT    NOT NULL,   -- JSON: what it was made of, without Tags
+    record       TEXT    NOT NULL,   -- JSON: what has become of it
+    tags         TEXT    NOT NULL,   -- JSON
+    PRIMARY KEY (kind, name)
+) WITHOUT ROWID;
+
+-- A stream whose job was deleted has neither job nor name; its lines are removed bit by bit. One of an endpoint
+-- has no job, and a name that begins with a slash.
 CREATE TABLE log_streams (
     id                 INTEGER PRIMARY KEY,
     name               TEXT    UNIQUE,

@@ -8,11 +8,12 @@ from windtunnel_local.store.database import Database
 from windtunnel_local.store.jobs import JobTable
 from windtunnel_local.store.logs import LogTable
 from windtunnel_local.store.metrics import MetricTable
+from windtunnel_local.store.resources import ResourceTable
 from windtunnel_local.store.searching import add_functions
 from windtunnel_local.store.upkeep import Upkeep
 
 
-class Tables(JobTable, LogTable, MetricTable):
+class Tables(JobTable, ResourceTable, LogTable, MetricTable):
     """All tables of an open file; see `service.ground.ports.Store`. Safe from several threads."""
 
 

@@ -55,7 +55,7 @@ class Upkeep:
 
 def remove_lines(database: Database, limit: int) -> bool:
     """Remove up to ``limit`` lines of a deleted stream, or the stream once it is empty; whether there was one."""
-    if not (rows := database.read("SELECT id FROM log_streams WHERE job IS NULL LIMIT 1")):
+    if not (rows := database.read("SELECT id FROM log_streams WHERE job IS NULL AND name IS NULL LIMIT 1")):
         return False
     stream = rows[0][0]
     with database.transaction() as db:

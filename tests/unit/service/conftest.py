@@ -15,6 +15,7 @@ from tests.fakes.runner import FakeContainer, FakeRunner, Image
 from tests.unit.service.samples import config
 from windtunnel_local.service.ground.config import Pace
 from windtunnel_local.service.ground.job import Job
+from windtunnel_local.service.ground.ports import Ports
 from windtunnel_local.service.training_jobs import TrainingJobService
 from windtunnel_local.store import SqliteStore
 
@@ -56,11 +57,13 @@ class World:
         """A new server on what there is."""
         self.fuse = fuse or Fuse(None)
         self.service = TrainingJobService(
-            Mortal(self.store, self.fuse),
-            Mortal(self.runner, self.fuse),
-            Mortal(self.objects, self.fuse),
-            self.clock,
-            self.config,
+            Ports(
+                Mortal(self.store, self.fuse),
+                Mortal(self.runner, self.fuse),
+                Mortal(self.objects, self.fuse),
+                self.clock,
+                self.config,
+            )
         )
         self.services.append(self.service)
         return self.service

@@ -1,4 +1,4 @@
-"""Every member of CreateTrainingJobRequest in botocore's model is honoured, kept, or refused by name."""
+"""Every member of a request in botocore's model is honoured, kept, or refused by name."""
 
 from __future__ import annotations
 
@@ -13,11 +13,14 @@ import pytest
 from tests.unit.service.samples import channel, job, request
 from windtunnel_local.service.answers import described
 from windtunnel_local.service.ground.errors import ValidationFailed
-from windtunnel_local.service.request.members import HONOURED, KEPT, REFUSED, check_members, refused
+from windtunnel_local.service.hosting.hosting_members import ENDPOINT, ENDPOINT_CONFIG
+from windtunnel_local.service.hosting.hosting_members import MODEL as HOSTED_MODEL
+from windtunnel_local.service.request.members import Members
+from windtunnel_local.service.request.training_members import TRAINING_JOB
 
 HOME = pathlib.Path("/home")
 Path = tuple[str, ...]
-SERVED = HONOURED | frozenset(KEPT)
+SERVED = TRAINING_JOB.honoured | frozenset(TRAINING_JOB.kept)
 
 
 def leaves(shape: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
@@ -81,13 +84,28 @@ def test_the_model_is_walked() -> None:
     assert len(PATHS) > 100
 
 
-@pytest.mark.parametrize("path", PATHS)
-def test_no_member_goes_unseen(path: str) -> None:
+TABLES = {
+    "CreateTrainingJob": TRAINING_JOB,
+    "CreateModel": HOSTED_MODEL,
+    "CreateEndpointConfig": ENDPOINT_CONFIG,
+    "CreateEndpoint": ENDPOINT,
+    "UpdateEndpoint": ENDPOINT,
+}
+
+
+def paths_of(operation: str) -> list[str]:
+    """Every member of its request."""
+    return [".".join(path) for path, _ in leaves(MODEL.operation_model(operation).input_shape)]
+
+
+@pytest.mark.parametrize(
+    ("operation", "path"), [(operation, path) for operation in TABLES for path in paths_of(operation)]
+)
+def test_no_member_goes_unseen(operation: str, path: str) -> None:
     """A member that a new botocore brings fails here until somebody has decided what it means."""
-    served, reason = path in SERVED, refused(path)
-    assert served or reason, f"{path} is neither honoured, kept nor refused: see members.py"
-    assert not (served and reason)
-    assert not (path in HONOURED and path in KEPT)
+    table: Members = TABLES[operation]
+    honoured, kept, refused = path in table.honoured, path in table.kept, bool(table.refused_by(path))
+    assert honoured + kept + refused == 1, f"{path} must be honoured, kept or refused, and one of them"
 
 
 @pytest.mark.parametrize("path", [path for path in PATHS if path not in SERVED])
@@ -99,21 +117,23 @@ def test_what_is_not_served_is_refused_by_name_and_reason(path: str) -> None:
     leaf = [sample(shape)] if is_list(parts) else sample(shape)
     asked = merged(copy.deepcopy(base), nested(parts, leaf))
     with pytest.raises(ValidationFailed) as error:
-        check_members(asked)
+        TRAINING_JOB.check(asked)
     text = str(error.value)
-    known = refused(path)
+    known = TRAINING_JOB.refused_by(path)
     assert known.rpartition(".")[2] in text
-    assert text.endswith(f"is not supported: {REFUSED[known]}.")
+    assert text.endswith(f"is not supported: {TRAINING_JOB.refused[known]}.")
     empty: tuple[Any, ...] = (None, False, 0, "", [], {})
     for nothing in empty:
-        check_members(merged(copy.deepcopy(base), nested(parts, nothing)))
+        TRAINING_JOB.check(merged(copy.deepcopy(base), nested(parts, nothing)))
 
 
 def test_the_tables_name_what_exists() -> None:
     """No entry outlives its member."""
-    assert set(PATHS) >= SERVED
-    for known in REFUSED:
-        assert any(path == known or path.startswith(f"{known}.") for path in PATHS), known
+    for operation, table in TABLES.items():
+        paths = {path for other, of in TABLES.items() if of is table for path in paths_of(other)}
+        assert paths >= table.honoured | frozenset(table.kept), operation
+        for known in table.refused:
+            assert any(path == known or path.startswith(f"{known}.") for path in paths), known
 
 
 def test_describe_shows_what_was_served() -> None:
@@ -153,8 +173,8 @@ def test_what_no_table_knows_is_refused() -> None:
         {"ResourceConfig": {"SomethingNew": "x"}},
     ):
         with pytest.raises(ValidationFailed, match=r"SomethingNew.* is not supported: this backend"):
-            check_members({**request(), **unknown})
+            TRAINING_JOB.check({**request(), **unknown})
     dotted = channel("a.b", "s3://b/1")
     dotted["SomethingNew"] = 1
     with pytest.raises(ValidationFailed, match=r"^InputDataConfig\[a\.b\]\.SomethingNew is not"):
-        check_members(request(InputDataConfig=[dotted]))
+        TRAINING_JOB.check(request(InputDataConfig=[dotted]))

@@ -20,6 +20,7 @@ from windtunnel_local.service.ground.errors import (
     ValidationFailed,
 )
 from windtunnel_local.service.ground.job import Job, JobQuery
+from windtunnel_local.service.ground.ports import Ports
 from windtunnel_local.service.supervisor import Supervisor
 from windtunnel_local.service.training_jobs import TrainingJobService
 
@@ -83,7 +84,7 @@ def test_keys_go_to_one_job_and_end_with_it(world: World) -> None:
         return {"AWS_ACCESS_KEY_ID": "of the job"}
 
     world.service = TrainingJobService(
-        world.store, world.runner, world.objects, world.clock, world.config, keys
+        Ports(world.store, world.runner, world.objects, world.clock, world.config, keys)
     )
     world.services.append(world.service)
     world.service.create(request("other"))

@@ -17,6 +17,7 @@ from tests.fakes.clock import START
 from tests.unit.store.samples import batch, named, schema_1
 from windtunnel_local.service.ground import lifecycle as events
 from windtunnel_local.service.ground.errors import WindtunnelError
+from windtunnel_local.service.ground.hosting import Resource
 from windtunnel_local.service.ground.job import JobQuery
 from windtunnel_local.service.ground.lifecycle import advance
 from windtunnel_local.store import SqliteStore, sound_copy
@@ -56,6 +57,20 @@ def test_a_record_of_schema_1_is_brought_up_to_date(tmp_path: Path) -> None:
     assert store.database.read("PRAGMA foreign_key_check") == []
     assert store.database.read("PRAGMA auto_vacuum") == [(2,)]
     store.close()
+
+
+def test_a_record_of_schema_2_takes_models_too(tmp_path: Path) -> None:
+    """It had no table of them; its jobs stay."""
+    path = tmp_path / "state.sqlite"
+    job = named(tmp_path, "a")
+    with closing(SqliteStore(path)) as store:
+        store.insert_job(job)
+    with closing(sqlite3.connect(path)) as db:
+        db.executescript("DROP TABLE resources; PRAGMA user_version = 2")
+    model = Resource("model", "m", "arn:m", START, START, {"ModelName": "m"})
+    with closing(SqliteStore(path)) as store:
+        store.insert_resource(model)
+        assert (store.get_job("a"), store.get_resource("model", "m")) == (job, model)
 
 
 def test_a_migration_that_fails_changes_nothing(tmp_path: Path) -> None:

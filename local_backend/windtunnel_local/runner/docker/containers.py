@@ -164,14 +164,25 @@ class Containers:
                 _unless_gone(lambda c=container: api.remove_container(c["Id"], force=True, v=True))
                 if container["State"] == "created":  # or so says an engine that was killed meanwhile
                     shims.end(container["Id"])
-            for network in api.networks(filters=filters):
-                _unless_gone(lambda n=network: api.remove_network(n["Id"]))
+            self._networks.remove_own(filters)
 
     def jobs(self) -> set[str]:
         """As `Runner.jobs`."""
         with engine_errors("list containers"):
             found = self._engine.client().api.containers(all=True, filters=self._filters(None))
         return {container["Labels"][create_arguments.JOB_LABEL] for container in found}
+
+    def address(self, job: str, host: str) -> tuple[str, int] | None:
+        """As `Runner.address`."""
+        with engine_errors(f"look at {host} of job {job}"):
+            try:
+                found = self._engine.client().api.inspect_container(self.name(job, host))
+            except NotFound:
+                return None
+            bound = [
+                binding for at in (found["NetworkSettings"]["Ports"] or {}).values() for binding in at or ()
+            ]
+            return (bound[0]["HostIp"], int(bound[0]["HostPort"])) if bound else None
 
     # --- the pipes of containers that are followed ---
 

@@ -92,6 +92,7 @@ def container_arguments(plan: ContainerPlan, names: Names, network: HostNetwork)
         "hostname": plan.host,
         "environment": environment(plan, network),
         "user": plan.user,
+        "ports": [plan.port] if plan.port is not None else None,
         **kept_containers.arguments(plan),
         "labels": {**plan.labels, **kept_containers.labels(plan), **names.labels(plan.job, plan.host)},
     }
@@ -120,6 +121,8 @@ def host_arguments(plan: ContainerPlan, network: HostNetwork, own_network: str |
         "security_opt": ["no-new-privileges"],
         "log_config": LogConfig(type=LogConfig.types.JSON, config={"max-size": _LOG_LIMIT}),
     }
+    if plan.port is not None:
+        arguments["port_bindings"] = {plan.port: ("127.0.0.1",)}  # at a port of this machine that is free
     if plan.memory_bytes is not None:
         # Equal: no swap. A job that is too large shall fail as it would on the instance, not crawl.
         arguments |= {"mem_limit": plan.memory_bytes, "memswap_limit": plan.memory_bytes}

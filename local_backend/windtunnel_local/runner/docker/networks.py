@@ -16,7 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from docker.errors import APIError
+from docker.errors import APIError, NotFound
 
 from windtunnel_local.runner.docker import create_arguments
 from windtunnel_local.runner.docker.client import Engine, engine_errors
@@ -57,7 +57,23 @@ class Networks:
         with suppress(RunnerError), engine_errors("remove the network of this home's jobs"):
             for network in self._named(self._names.shared_network):
                 with suppress(APIError):  # the next server of the home removes it, when it leaves
-                    self._engine.client().api.remove_network(network)
+                    self._remove(network)
+
+    def remove_own(self, filters: Mapping[str, Any]) -> None:
+        """Remove a job's own networks, by labels. Idempotent. Docker's errors are the caller's."""
+        for network in self._engine.client().api.networks(filters=filters):
+            with suppress(NotFound):
+                self._remove(network["Id"])
+
+    def _remove(self, network: str) -> None:
+        """Remove one. An engine that was killed may hold containers for connected that are gone: it lets them go."""
+        api = self._engine.client().api
+        for container, endpoint in api.inspect_network(network)["Containers"].items():
+            try:
+                api.inspect_container(container)
+            except NotFound:
+                api.disconnect_container_from_network(endpoint["Name"], network, force=True)
+        api.remove_network(network)
 
     def _remove_abandoned(self) -> None:
         """Remove networks of homes that are gone: an engine has addresses for thirty or so."""
@@ -65,7 +81,7 @@ class Networks:
         for network in api.networks(filters={"label": [create_arguments.HOME_LABEL]}):
             if not Path(network["Labels"][create_arguments.HOME_LABEL]).exists():
                 with suppress(APIError):  # in use, or gone meanwhile
-                    api.remove_network(network["Id"])
+                    self._remove(network["Id"])
 
     def _ensure(self, name: str, labels: Mapping[str, str], arguments: Mapping[str, Any]) -> str:
         found = self._named(name)

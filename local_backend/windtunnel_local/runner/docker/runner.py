@@ -40,6 +40,7 @@ class DockerRunner(Runner):
     name = "docker"
     read_only_mounts = True
     keeps_containers = True
+    serves = True
 
     def __init__(self, settings: DockerSettings, engine: Engine | None = None) -> None:
         """Connects at the first call, not here. ``engine``: None: the one that DOCKER_HOST names."""
@@ -164,6 +165,10 @@ class DockerRunner(Runner):
     def jobs(self) -> set[str]:
         """See the port."""
         return self._containers.jobs()
+
+    def address(self, job: str, host: str) -> tuple[str, int] | None:
+        """See the port."""
+        return self._containers.address(job, host)
 
     def retain(self, plan: JobPlan, until: datetime) -> bool:
         """See the port. What the job has added to the image's files is removed; if it has changed or removed

@@ -77,6 +77,10 @@ class ServiceConfig:
         """The folders of one job."""
         return JobPaths(self.jobs / job)
 
+    def arn(self, kind: str, name: str) -> str:
+        """The ARN of something of this backend's SageMaker; ``kind``: as ARNs have it."""
+        return f"arn:aws:sagemaker:{self.region}:{self.account_id}:{kind}/{name}"
+
     def job_arn(self, name: str) -> str:
         """The ARN of a job of this backend."""
-        return f"arn:aws:sagemaker:{self.region}:{self.account_id}:training-job/{name}"
+        return self.arn("training-job", name)

@@ -60,6 +60,8 @@ class ContainerPlan:
     """No traffic in or out, but for calls between the hosts of the job's own network."""
     forward: Forward | None = None
     """Set only where the job is not isolated."""
+    port: int | None = None
+    """At which it is called, from this machine alone: see `Runner.address`."""
     labels: Mapping[str, str] = field(default_factory=dict)
     keeper: Keeper | None = None
     """Set: the container is kept when its process has ended, until `Runner.remove`."""

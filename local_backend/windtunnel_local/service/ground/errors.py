@@ -6,6 +6,8 @@ WindtunnelError
 │   ├── JobNotFound          ValidationException "Requested resource not found."
 │   ├── JobExists            ResourceInUse: the name is taken
 │   ├── JobInUse             ResourceInUse: the job cannot be deleted yet
+│   ├── ResourceNotFound     ValidationException "Could not find ..."
+│   ├── ResourceExists       ValidationException "Cannot create already existing ..."
 │   ├── LogsNotFound         ResourceNotFoundException
 │   ├── InvalidParameter     InvalidParameterException (the logs service's word for a bad request)
 │   └── StoreUnavailable     ServiceUnavailable: the record cannot be written, in most cases for a full disk
@@ -59,6 +61,28 @@ class JobInUse(ServiceError):
     """The job cannot be deleted yet."""
 
     code = "ResourceInUse"
+
+
+_WORDS = {"endpoint-config": "endpoint configuration"}
+"""What AWS's texts call what an ARN calls otherwise."""
+
+
+class ResourceNotFound(ServiceError):
+    """No such model, endpoint configuration or endpoint. SDKs look for these words of AWS's."""
+
+    code = "ValidationException"
+
+    def __init__(self, kind: str, arn: str) -> None:
+        super().__init__(f'Could not find {_WORDS.get(kind, kind)} "{arn}".')
+
+
+class ResourceExists(ServiceError):
+    """The name is taken. SDKs look for these words of AWS's."""
+
+    code = "ValidationException"
+
+    def __init__(self, kind: str, arn: str) -> None:
+        super().__init__(f'Cannot create already existing {_WORDS.get(kind, kind)} "{arn}".')
 
 
 class LogsNotFound(ServiceError):

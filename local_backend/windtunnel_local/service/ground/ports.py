@@ -15,6 +15,7 @@ from typing import BinaryIO, Protocol
 
 from windtunnel_local.service.ground.config import ServiceConfig
 from windtunnel_local.service.ground.containers import ContainerState, JobPlan, LogBatch
+from windtunnel_local.service.ground.hosting import Kind, Resource, ResourceQuery
 from windtunnel_local.service.ground.job import Job, JobQuery, JobSummary
 from windtunnel_local.service.ground.search_query import SearchQuery
 
@@ -51,6 +52,8 @@ class Runner(Protocol):
     """Whether a job cannot write to what is mounted read-only."""
     keeps_containers: bool = False
     """Whether a plan may have a keeper; then what is said below of a host's container means its process."""
+    serves: bool = False
+    """Whether a plan may have a port to be called at: see `address`."""
 
     def ensure_image(self, image: str, progress: Progress) -> None:
         """Make sure the image is there; build ours when it is missing. Idempotent.
@@ -113,6 +116,10 @@ class Runner(Protocol):
         """Names of this home's jobs that have a container in any state."""
         ...
 
+    def address(self, job: str, host: str) -> tuple[str, int] | None:  # noqa: ARG002  of a runner that serves none
+        """Where the port of a running container is reached from this machine; None: nowhere now."""
+        return None
+
 
 # --- the record of jobs ----------------------------------------------------
 
@@ -132,7 +139,8 @@ class LogStream:
     """One host's stream: ``<job>/algo-1-<unix seconds>``."""
 
     name: str
-    job: str
+    job: str | None
+    """None: it is an endpoint's."""
     host: str
     created_ms: int
     first_event_ms: int | None
@@ -195,12 +203,32 @@ class Store(Protocol):
         """Tags in order of their keys."""
         ...
 
+    def insert_resource(self, resource: Resource) -> None:
+        """Record a new one; raises ``ResourceExists``."""
+        ...
+
+    def get_resource(self, kind: Kind, name: str) -> Resource | None:
+        """The record, or None."""
+        ...
+
+    def update_resource(self, resource: Resource) -> None:
+        """Replace what may change: status, record, tags, the time. Raises ``ResourceNotFound``."""
+        ...
+
+    def delete_resource(self, kind: Kind, name: str) -> bool:
+        """Whether there was one."""
+        ...
+
+    def list_resources(self, query: ResourceQuery) -> tuple[Sequence[Resource], str | None]:
+        """One page and the token of the next (None at the end)."""
+        ...
+
     def created_ms(self) -> int:
         """When this record was made."""
         ...
 
-    def open_log_stream(self, job: str, host: str, name: str, created_ms: int) -> None:
-        """Create the stream if it is not there. Idempotent."""
+    def open_log_stream(self, job: str | None, host: str, name: str, created_ms: int) -> None:
+        """Create the stream if it is not there. Idempotent. ``job``: None for an endpoint's, which stays."""
         ...
 
     def append_log(self, stream: str, batch: LogBatch, ingestion_ms: int) -> None:
@@ -224,15 +252,15 @@ class Store(Protocol):
     def latest_log_streams(
         self, after: tuple[int, str] | None, limit: int, descending: bool
     ) -> Sequence[LogStream]:
-        """Streams by time of their last event (0: none) and name, behind the pair ``after``."""
+        """Jobs' streams by time of their last event (0: none) and name, behind the pair ``after``."""
         ...
 
     def log_streams_begun(self, after: tuple[int, str], before_ms: int, limit: int) -> Sequence[LogStream]:
-        """Streams by time of their first event and name: behind the pair ``after``, begun before ``before_ms``."""
+        """Jobs' streams by time of first event and name: behind the pair ``after``, begun before ``before_ms``."""
         ...
 
     def log_streams_across(self, moment_ms: int) -> Sequence[LogStream]:
-        """Streams with an event before the moment and one at or after it."""
+        """Jobs' streams with an event before the moment and one at or after it."""
         ...
 
     def read_log(

@@ -1,4 +1,4 @@
-"""The logs' side of CloudWatch's API, free of HTTP: the streams of training jobs.
+"""The logs' side of CloudWatch's API, free of HTTP: the streams of training jobs, and those of each endpoint.
 
 Answers are dicts in the shape of AWS's responses. Timestamps are Unix milliseconds.
 """
@@ -11,6 +11,7 @@ from typing import Any
 
 from windtunnel_local.service.ground.config import ServiceConfig
 from windtunnel_local.service.ground.errors import InvalidParameter, LogsNotFound
+from windtunnel_local.service.ground.hosting import LOG_GROUPS, stored_stream
 from windtunnel_local.service.ground.ports import LogEvent, LogStream, Store
 from windtunnel_local.service.observed import log_tokens
 from windtunnel_local.service.observed.filter_pattern import compile_pattern
@@ -35,7 +36,7 @@ class LogsService:
     def describe_log_groups(
         self, prefix: str | None = None, pattern: str | None = None, names: Sequence[str] | None = None
     ) -> dict[str, Any]:
-        """The one group, if it is asked for; it is there before the first job is.
+        """The groups that are asked for; that of jobs is there before the first job is.
 
         ``pattern``: a part of the name, in any case; ``names``: of the groups wanted.
 
@@ -46,12 +47,16 @@ class LogsService:
             raise InvalidParameter(
                 "LogGroup name prefix and LogGroup name pattern are mutually exclusive parameters."
             )
-        wanted = (
-            GROUP.startswith(prefix or "")
-            and (pattern or "").lower() in GROUP.lower()
-            and (names is None or GROUP in names)
-        )
-        return {"logGroups": [self._described_group()] if wanted else []}
+        streams = self._store.log_streams(LOG_GROUPS)
+        groups = sorted({GROUP, *(stream.name.partition(":")[0] for stream in streams)})
+        wanted = [
+            group
+            for group in groups
+            if group.startswith(prefix or "")
+            and (pattern or "").lower() in group.lower()
+            and (names is None or group in names)
+        ]
+        return {"logGroups": [self._described_group(group) for group in wanted]}
 
     def describe_log_streams(
         self,
@@ -65,20 +70,28 @@ class LogsService:
         """One page of streams, and nextToken if there are more.
 
         Raises:
-            LogsNotFound: another group than that of training jobs.
+            LogsNotFound: no such group.
             InvalidParameter: a token of another list, or a prefix with LastEventTime.
         """
-        _require_group(group)
+        space = self._space(group)
         if order_by == "LastEventTime" and prefix:
             raise InvalidParameter("Cannot order by LastEventTime with a logStreamNamePrefix.")
 
         last = None if token is None else log_tokens.stream_position(token, order_by, descending)
-        if order_by == "LastEventTime":
+        if order_by == "LastEventTime" and not space:
             streams = self._store.latest_log_streams(last, limit + 1, descending)
+        elif order_by == "LastEventTime":  # an endpoint has few
+
+            def key(stream: LogStream) -> tuple[int, str]:
+                return stream.last_event_ms or 0, stream.name
+
+            streams = sorted(self._store.log_streams(space), key=key, reverse=descending)
+            if last is not None:
+                streams = [s for s in streams if (key(s) < last if descending else key(s) > last)]
         else:
-            streams = self._store.log_streams(prefix or "", last and last[1], limit + 1, descending)
+            streams = self._store.log_streams(space + (prefix or ""), last and last[1], limit + 1, descending)
         page = streams[:limit]
-        answer: dict[str, Any] = {"logStreams": [self._describe(stream) for stream in page]}
+        answer: dict[str, Any] = {"logStreams": [self._describe(group, stream) for stream in page]}
         if len(streams) > len(page):
             answer["nextToken"] = log_tokens.encode(
                 [order_by, descending, page[-1].last_event_ms or 0, page[-1].name]
@@ -104,7 +117,7 @@ class LogsService:
             LogsNotFound: no such group or stream.
             InvalidParameter: not one of our tokens.
         """
-        _require_group(group)
+        stream = self._space(group) + stream
         found = self._stream(stream)
         most = min(limit or MAX_EVENTS, MAX_EVENTS)
         window = (start_ms, end_ms)
@@ -146,14 +159,16 @@ class LogsService:
             InvalidParameter: names and a prefix together, a pattern that is not supported, or not
                 one of our tokens.
         """
-        _require_group(group)
+        space = self._space(group)
         if streams and prefix:
             raise InvalidParameter("Give logStreamNames or logStreamNamePrefix, not both.")
         matches = compile_pattern(pattern)
         chosen: Sequence[LogStream] | None = None
-        if streams or prefix:
+        if streams or prefix or space:
             chosen = (
-                [self._stream(n) for n in set(streams)] if streams else self._store.log_streams(prefix or "")
+                [self._stream(space + name) for name in set(streams)]
+                if streams
+                else self._store.log_streams(space + (prefix or ""))
             )
         position = None if token is None else log_tokens.filter_position(token)
         past_end = None if end_ms is None else end_ms + 1
@@ -171,8 +186,23 @@ class LogsService:
                 answer["nextToken"] = merged.before(name, event).encode()
                 break
             if matching:
-                events.append({"logStreamName": name, **_event(event), "eventId": _event_id(name, event)})
+                events.append(
+                    {"logStreamName": name[len(space) :], **_event(event), "eventId": _event_id(name, event)}
+                )
         return answer
+
+    def _space(self, group: str) -> str:
+        """What the names of a group's streams begin with in the store: nothing for those of jobs.
+
+        Raises:
+            LogsNotFound: no such group.
+        """
+        space = stored_stream(group, "")
+        if group == GROUP:
+            return ""
+        if not group.startswith(LOG_GROUPS) or not self._store.log_streams(space, limit=1):
+            raise LogsNotFound("The specified log group does not exist.")
+        return space
 
     def _stream(self, name: str) -> LogStream:
         stream = self._store.log_stream(name)
@@ -180,10 +210,13 @@ class LogsService:
             raise LogsNotFound("The specified log stream does not exist.")
         return stream
 
-    def _described_group(self) -> dict[str, Any]:
-        arn = f"arn:aws:logs:{self._config.region}:{self._config.account_id}:log-group:{GROUP}"
+    def _arn(self, group: str) -> str:
+        return f"arn:aws:logs:{self._config.region}:{self._config.account_id}:log-group:{group}"
+
+    def _described_group(self, group: str) -> dict[str, Any]:
+        arn = self._arn(group)
         return {
-            "logGroupName": GROUP,
+            "logGroupName": group,
             "creationTime": self._store.created_ms(),
             "metricFilterCount": 0,
             "arn": f"{arn}:*",
@@ -191,23 +224,18 @@ class LogsService:
             "logGroupClass": "STANDARD",
         }
 
-    def _describe(self, stream: LogStream) -> dict[str, Any]:
+    def _describe(self, group: str, stream: LogStream) -> dict[str, Any]:
+        name = stream.name if group == GROUP else stream.name.removeprefix(stored_stream(group, ""))
         described = {
-            "logStreamName": stream.name,
+            "logStreamName": name,
             "creationTime": stream.created_ms,
             "firstEventTimestamp": stream.first_event_ms,
             "lastEventTimestamp": stream.last_event_ms,
             "lastIngestionTime": stream.last_ingestion_ms,
-            "arn": f"arn:aws:logs:{self._config.region}:{self._config.account_id}:log-group:{GROUP}"
-            f":log-stream:{stream.name}",
+            "arn": f"{self._arn(group)}:log-stream:{name}",
             "storedBytes": 0,  # as on AWS since 2019
         }
         return {member: value for member, value in described.items() if value is not None}
-
-
-def _require_group(group: str) -> None:
-    if group != GROUP:
-        raise LogsNotFound("The specified log group does not exist.")
 
 
 def _event(event: LogEvent) -> dict[str, Any]:

@@ -13,6 +13,10 @@ _NEURON_IMAGE = re.compile(
     + r"(?:[a-z0-9._/-]+/)?(?P<repository>(?:huggingface-)?pytorch-training-neuronx?)"
     + r"(?::(?P<tag>[^/@]+))?(?:@sha256:[0-9a-f]{64})?"
 )
+_INFERENCE_IMAGE = re.compile(
+    _REGISTRY.replace("neuron/", "(?:neuron|deep-learning-containers)/")
+    + r"(?:[a-z0-9._/-]+/)?(?:huggingface-)?pytorch-inference(?:-neuronx?)?(?::[^/@]+)?(?:@sha256:[0-9a-f]{64})?"
+)
 _PYTORCH = re.compile(r"\d+\.\d+")
 _TRANSFORMERS = re.compile(r"-transformers(\d+(?:\.\d+)*)")
 
@@ -39,6 +43,11 @@ def neuron_image(training_image: str) -> NeuronImage | None:
     return NeuronImage(
         image["repository"], tag, pytorch[0] if pytorch else None, transformers[1] if transformers else None
     )
+
+
+def is_inference_image(image: str) -> bool:
+    """Whether a name is that of one of AWS's PyTorch or Hugging Face inference images: on CPU, GPU or Neuron."""
+    return _INFERENCE_IMAGE.fullmatch(image) is not None
 
 
 def substitution(training_image: str, local_image: str, contents: str | None) -> list[str]:

@@ -110,7 +110,7 @@ def _plan_host(job: Job, host: str, config: ServiceConfig, input_mounts: Mounts)
     )
     if is_kept(job):
         target, folder = job_paths.KEEPER, config.paths(job.slot).keeper(host)
-        plan = replace(plan, keeper=Keeper(str(folder), target, _shared_environment(config)))
+        plan = replace(plan, keeper=Keeper(str(folder), target, shared_environment(config)))
     return replace(plan, entrypoint=entrypoint) if entrypoint else plan
 
 
@@ -124,7 +124,7 @@ def has_taken_over(job: Job) -> bool:
     return job.slot.partition(".")[0] != job.name
 
 
-def _shared_environment(config: ServiceConfig) -> dict[str, str]:
+def shared_environment(config: ServiceConfig) -> dict[str, str]:
     """What all jobs of a backend have, unless they set it otherwise."""
     return {
         "AWS_REGION": config.region,
@@ -161,7 +161,7 @@ def _environment(job: Job, host: str, config: ServiceConfig) -> dict[str, str]:
         fixed["WINDTUNNEL_FRAMEWORK_VERSION"] = version
     if is_kept(job):
         fixed["SAGEMAKER_MANAGED_WARMPOOL_CACHE_DIRECTORY"] = job_paths.WARM_POOL_CACHE
-    return {**_shared_environment(config), **job.request.get("Environment", {}), **fixed}
+    return {**shared_environment(config), **job.request.get("Environment", {}), **fixed}
 
 
 def _mounts(job: Job, host: str, config: ServiceConfig) -> tuple[Mount, ...]:

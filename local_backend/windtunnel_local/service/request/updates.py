@@ -8,7 +8,7 @@ from typing import Any
 
 from windtunnel_local.service.ground.errors import ValidationFailed
 from windtunnel_local.service.ground.job import Job
-from windtunnel_local.service.request.members import REFUSED
+from windtunnel_local.service.request.training_members import REFUSED
 
 _KEPT_POOLS = ("InUse", "Available")
 

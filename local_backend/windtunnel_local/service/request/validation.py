@@ -16,8 +16,8 @@ from windtunnel_local.service.ground import job_paths
 from windtunnel_local.service.ground.errors import ValidationFailed
 from windtunnel_local.service.ground.uris import parse_s3
 from windtunnel_local.service.request.channels import check_channels
-from windtunnel_local.service.request.members import check_members
 from windtunnel_local.service.request.requests import AWS_IN_JOBS, DEFAULT_MAX_RUNTIME_S
+from windtunnel_local.service.request.training_members import TRAINING_JOB
 
 Request = Mapping[str, Any]
 
@@ -36,7 +36,7 @@ def validate(request: Request) -> None:
         ValidationFailed: says which member, what was given and what is valid.
     """
     _name(request["TrainingJobName"])
-    check_members(request)
+    TRAINING_JOB.check(request)
     _algorithm(request.get("AlgorithmSpecification", {}))
     _resources(request.get("ResourceConfig", {}))
     _stopping_condition(request.get("StoppingCondition", {}), bool(request.get("EnableManagedSpotTraining")))

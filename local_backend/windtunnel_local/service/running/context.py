@@ -13,7 +13,7 @@ from windtunnel_local.service.ground.lifecycle import Event
 from windtunnel_local.service.ground.ports import Ports
 from windtunnel_local.service.observed.live_usage import LiveUsage
 from windtunnel_local.service.observed.metric_collector import MetricCollector
-from windtunnel_local.service.running.host_follower import HostFollower
+from windtunnel_local.service.running.host_follower import HostFollower, followed
 from windtunnel_local.service.running.job_records import JobRecords, Overtaken
 from windtunnel_local.service.running.limits import exceeded
 from windtunnel_local.service.running.queue import Queue
@@ -105,7 +105,10 @@ class Run:
     def follow(self, job: Job, hosts: Sequence[str]) -> list[HostFollower]:
         """Follow the hosts that have a container. Idempotent."""
         if not self.followers:
-            followers = [HostFollower(self.ports, job, host, self.woken.set) for host in hosts]
+            config = self.ports.config
+            followers = [
+                HostFollower(self.ports, followed(job, host, config), self.woken.set) for host in hosts
+            ]
             for follower in followers:
                 follower.start()
             self.followers = followers

@@ -5,8 +5,10 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 
-from windtunnel_local.service.ground.containers import ContainerState, LogBatch
+from windtunnel_local.service.ground.config import ServiceConfig
+from windtunnel_local.service.ground.containers import ContainerState, LogBatch, LogLine
 from windtunnel_local.service.ground.errors import RunnerError, RunnerUnavailable, StoreUnavailable
 from windtunnel_local.service.ground.job import Job
 from windtunnel_local.service.ground.ports import Ports
@@ -23,6 +25,37 @@ _NOTHING_READ = ""
 """The cursor stored with what the backend itself says first; the container's output starts behind it."""
 
 
+@dataclass(frozen=True)
+class Followed:
+    """Whose output goes where. ``name``: of its job or endpoint; ``slot``: for the runner.
+
+    ``job``: None if its stream is no job's. ``preface``: what the backend itself says first. ``begins``: the cursor
+    at which the output begins that is its own.
+    """
+
+    name: str
+    slot: str
+    host: str
+    stream: str
+    job: str | None = None
+    preface: tuple[LogLine, ...] = ()
+    begins: str | None = None
+
+
+def followed(job: Job, host: str, config: ServiceConfig) -> Followed:
+    """One host of a job."""
+    first = job.lifecycle.count("Downloading") <= 1
+    return Followed(
+        job.name,
+        job.slot,
+        host,
+        job.stream(host),
+        job.name,
+        plan.log_preface(job, host, config) + spot.preface(job, host),
+        job.warm_pool.begins.get(host) if job.warm_pool and first else None,
+    )
+
+
 class HostFollower:
     """Two threads for one host: one stores its output, one waits for its end.
 
@@ -30,9 +63,9 @@ class HostFollower:
     after a crash neither loses nor repeats a line.
     """
 
-    def __init__(self, ports: Ports, job: Job, host: str, wake: Callable[[], None]) -> None:
+    def __init__(self, ports: Ports, followed: Followed, wake: Callable[[], None]) -> None:
         """Nothing runs yet. ``wake`` is called whenever something of note has happened."""
-        self.host = host
+        self.host = followed.host
         self.exit: ContainerState | None = None
         """Set when the container has ended."""
         self.error: Exception | None = None
@@ -42,12 +75,10 @@ class HostFollower:
         self.stalled = False
         """Whether the output waits for the store to take it, or for the engine to come back."""
         self._ports = ports
-        self._job = job.name
-        self._slot = job.slot
-        self._stream = job.stream(host)
-        self._preface = plan.log_preface(job, host, ports.config) + spot.preface(job, host)
-        first = job.lifecycle.count("Downloading") <= 1
-        self._begins = job.warm_pool.begins.get(host) if job.warm_pool and first else None
+        self._followed = followed
+        self._name = followed.name
+        self._slot = followed.slot
+        self._stream = followed.stream
         self._wake = wake
         self._leaving = threading.Event()
         self._storing = threading.Lock()
@@ -56,12 +87,12 @@ class HostFollower:
     def start(self) -> None:
         """Open the log stream and start the threads."""
         store, now_ms = self._ports.store, self._ports.now_ms()
-        store.open_log_stream(self._job, self.host, self._stream, now_ms)
-        if self._preface and store.log_cursor(self._stream) is None:
-            store.append_log(self._stream, LogBatch(self._preface, _NOTHING_READ), now_ms)
+        store.open_log_stream(self._followed.job, self.host, self._stream, now_ms)
+        if self._followed.preface and store.log_cursor(self._stream) is None:
+            store.append_log(self._stream, LogBatch(self._followed.preface, _NOTHING_READ), now_ms)
         for work in (self._store_output, self._await_end):
             # Daemons: a runner may block in `logs` for as long as a script is silent.
-            name = f"{self._job}/{self.host}{work.__name__}"
+            name = f"{self._name}/{self.host}{work.__name__}"
             threading.Thread(target=self._guard, args=(work,), name=name, daemon=True).start()
 
     def leave(self) -> None:
@@ -88,12 +119,12 @@ class HostFollower:
                 break
             except StoreUnavailable as error:  # the lines wait in the engine until there is room
                 if not self.stalled:
-                    _log.warning("The output of %s of job %s waits: %s", self.host, self._job, error)
+                    _log.warning("The output of %s of %s waits: %s", self.host, self._name, error)
                 self.stalled = True
                 self._leaving.wait(self._ports.config.pace.stalled_s)
             except RunnerUnavailable as error:  # its containers run on, or it says why not once it is back
                 if not self.stalled:
-                    _log.warning("%s of job %s is out of sight: %s", self.host, self._job, error)
+                    _log.warning("%s of %s is out of sight: %s", self.host, self._name, error)
                 self.stalled = True
                 self._leaving.wait(self._ports.config.pace.stalled_s)
             except Exception as error:  # noqa: BLE001 - logged, and kept for `raise_errors`
@@ -101,7 +132,7 @@ class HostFollower:
                     break
                 failures = 1 if self.batches != before else failures + 1
                 before = self.batches
-                _log.warning("Following %s of job %s: %s", self.host, self._job, error, exc_info=True)
+                _log.warning("Following %s of %s: %s", self.host, self._name, error, exc_info=True)
                 if failures >= _ATTEMPTS:
                     self.error = error
                     break
@@ -109,7 +140,7 @@ class HostFollower:
         self._wake()
 
     def _store_output(self) -> None:
-        cursor = self._ports.store.log_cursor(self._stream) or self._begins
+        cursor = self._ports.store.log_cursor(self._stream) or self._followed.begins
         for batch in self._ports.runner.logs(self._slot, self.host, cursor):
             with self._storing:
                 if self._leaving.is_set():

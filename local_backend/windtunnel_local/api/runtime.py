@@ -1,0 +1,269 @@
+"""SageMaker Runtime: requests to endpoints, handed to the container that answers and back. REST, unlike the rest.
+
+Limits are AWS's: https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_runtime_InvokeEndpoint.html
+"""
+
+from __future__ import annotations
+
+import asyncio
+import binascii
+import io
+import json
+import re
+import struct
+import time
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+
+from windtunnel_local.api.errors import ApiError
+from windtunnel_local.service.ground.errors import ResourceNotFound, ServiceError
+from windtunnel_local.service.ground.hosting import LOG_GROUPS
+from windtunnel_local.service.hosting.hosting import HostingService
+from windtunnel_local.service.hosting.router import Target
+
+if TYPE_CHECKING:
+    import aiohttp
+
+PREFIX = b"/endpoints/"
+"""What its paths begin with. S3 is told apart by its signature."""
+MAX_PAYLOAD_BYTES = 6 << 20
+"""Of a request and of an answer."""
+TIMEOUT_S = 60.0
+"""For an answer as a whole; a streamed one has `_STREAM_S`."""
+_STREAM_S = 8 * 60.0
+_READY_S = 10.0
+"""How long a request waits where no instance is ready right now, as after a restart."""
+_LOOK_S = 0.05
+_LARGE_BYTES = 1 << 20
+"""From here on a body is sent in pieces: in one, it would hold all other requests up."""
+_PATH = re.compile(r"/endpoints/(?P<endpoint>[^/]+)/(?P<operation>[a-z-]+)")
+_PLAIN, _STREAM = "invocations", "invocations-response-stream"
+_SHOWN_CHARACTERS = 2048
+_CONTAINER_GONE = (
+    "The connection to the container {variant} of endpoint {endpoint} broke off: {error}. Try again."
+)
+_TIMED_OUT = (
+    "Your invocation timed out while waiting for a response from container {variant}. Review the latency metrics for"
+    " each container in Amazon CloudWatch, resolve the issue, and try again."
+)
+
+
+class Runtime:
+    """Answers `InvokeEndpoint` and `InvokeEndpointWithResponseStream`; for one event loop."""
+
+    def __init__(self, hosting: HostingService, account_id: str, region: str) -> None:
+        """Connects at the first request."""
+        self._hosting = hosting
+        self._account_id = account_id
+        self._region = region
+        self._session: aiohttp.ClientSession | None = None
+
+    async def close(self) -> None:
+        """Close the connections to containers. Idempotent."""
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
+
+    async def answer(self, request: Request, path: str, body: bytes) -> Response:
+        """Answer a request whose signature is good. Raises ``ApiError``."""
+        match = _PATH.fullmatch(path)
+        if match is None or request.method != "POST" or match["operation"] not in (_PLAIN, _STREAM):
+            raise ApiError(
+                "UnknownOperationException",
+                f"Windtunnel does not serve {request.method} {path[:200]!r} of sagemaker-runtime. It serves"
+                " InvokeEndpoint and InvokeEndpointWithResponseStream.",
+                404,
+            )
+        if len(body) > MAX_PAYLOAD_BYTES:
+            raise ApiError(
+                "ValidationError",
+                f"The body has {len(body)} bytes; an endpoint takes {MAX_PAYLOAD_BYTES} at most, here as on AWS.",
+                400,
+            )
+        endpoint = unquote(match["endpoint"])
+        deadline = time.monotonic() + _READY_S
+        while True:
+            async with AsyncExitStack() as stack:
+                variant = request.headers.get("x-amzn-sagemaker-target-variant")
+                target = await self._target(endpoint, variant, deadline, stack)
+                try:
+                    return await self._asked(
+                        request, endpoint, target, body, match["operation"] == _STREAM, stack
+                    )
+                except asyncio.TimeoutError:
+                    message = _TIMED_OUT.format(variant=target.variant)
+                    raise self._model_error(endpoint, target, 0, message) from None
+                except (OSError, _client_error()) as error:
+                    if not _was_never_sent(error) or time.monotonic() > deadline:
+                        message = _CONTAINER_GONE.format(
+                            variant=target.variant, endpoint=endpoint, error=error
+                        )
+                        raise ApiError("ServiceUnavailable", message, 503) from error
+            await asyncio.sleep(_LOOK_S)  # its container has just ended: another instance takes the request
+
+    async def _target(
+        self, endpoint: str, variant: str | None, deadline: float, stack: AsyncExitStack
+    ) -> Target:
+        """An instance, taken until the stack is closed."""
+        while True:
+            try:
+                router = self._hosting.router(endpoint)
+                target = stack.enter_context(router.taken(variant))
+                if target is not None:
+                    return target
+                status = self._hosting.status(endpoint)
+            except ResourceNotFound:
+                raise ApiError(
+                    "ValidationError", f"Endpoint {endpoint} of account {self._account_id} not found.", 400
+                ) from None
+            except ServiceError as error:
+                raise ApiError("ValidationError", str(error), 400) from None
+            if status not in ("InService", "Updating"):
+                raise ApiError(
+                    "ValidationError",
+                    f"Endpoint {endpoint} of account {self._account_id} is {status}. It can be invoked when it is"
+                    " InService.",
+                    400,
+                )
+            if time.monotonic() > deadline:
+                raise ApiError(
+                    "ServiceUnavailable",
+                    f"No instance of endpoint {endpoint} is ready to answer now: one that has ended is being"
+                    " replaced. Try again in some seconds.",
+                    503,
+                )
+            await asyncio.sleep(_LOOK_S)
+
+    async def _asked(
+        self,
+        request: Request,
+        endpoint: str,
+        target: Target,
+        body: bytes,
+        is_streamed: bool,
+        stack: AsyncExitStack,
+    ) -> Response:
+        import aiohttp
+
+        if self._session is None:
+            # Identity: the bytes that the container sends are the client's.
+            connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=4)
+            self._session = aiohttp.ClientSession(
+                connector=connector,
+                auto_decompress=False,
+                skip_auto_headers=("Accept-Encoding", "User-Agent"),
+            )
+        host, port = target.address
+        asked = self._session.post(
+            f"http://{host}:{port}/invocations",
+            data=body if len(body) < _LARGE_BYTES else io.BytesIO(body),
+            headers=_passed_on(request.headers, is_streamed),
+            timeout=aiohttp.ClientTimeout(total=_STREAM_S if is_streamed else TIMEOUT_S),
+            allow_redirects=False,
+        )
+        answer = await stack.enter_async_context(asked)
+        headers = _answered(answer.headers, target, is_streamed)
+        if is_streamed and answer.ok:
+            kept = stack.pop_all()
+            return StreamingResponse(
+                _events(answer.content, kept), 200, headers, "application/vnd.amazon.eventstream"
+            )
+        data = await _read(answer.content)
+        if data is None:
+            raise self._model_error(
+                endpoint, target, answer.status, f"the answer is larger than {MAX_PAYLOAD_BYTES} bytes"
+            )
+        if not answer.ok:
+            raise self._model_error(endpoint, target, answer.status, data.decode(errors="replace"))
+        return Response(data, 200, headers)
+
+    def _model_error(self, endpoint: str, target: Target, status: int, message: str) -> ApiError:
+        """AWS's words for an answer of the container's that is none."""
+        group = LOG_GROUPS + endpoint
+        arn = f"arn:aws:logs:{self._region}:{self._account_id}:log-group:{group}"
+        kind = "client" if 400 <= status < 500 else "server"
+        return ApiError(
+            "ModelError",
+            f"Received {kind} error ({status}) from {target.variant} with message"
+            f' "{message[:_SHOWN_CHARACTERS]}". See {group} in CloudWatch (windtunnel endpoint-logs {endpoint}) in'
+            f" account {self._account_id} for more information.",
+            424,
+            {
+                "OriginalStatusCode": status,
+                "OriginalMessage": message[:_SHOWN_CHARACTERS],
+                "LogStreamArn": arn,
+            },
+        )
+
+
+def _client_error() -> type[Exception]:
+    import aiohttp
+
+    return aiohttp.ClientError
+
+
+def _was_never_sent(error: Exception) -> bool:
+    """Whether no container has seen the request."""
+    import aiohttp
+
+    return isinstance(error, aiohttp.ClientConnectorError)
+
+
+def _passed_on(headers: Mapping[str, str], is_streamed: bool) -> dict[str, str]:
+    """Those of the request that a container gets."""
+    accept = "x-amzn-sagemaker-accept" if is_streamed else "accept"
+    found = {"Content-Type": headers.get("content-type", "application/octet-stream")}
+    if headers.get(accept, "*/*") != "*/*":
+        found["Accept"] = headers[accept]
+    found |= {name: value for name, value in headers.items() if name.startswith("x-amzn-sagemaker-")}
+    return found
+
+
+def _answered(headers: Mapping[str, str], target: Target, is_streamed: bool) -> dict[str, str]:
+    """Those of the container's answer that the client gets."""
+    kind = "X-Amzn-SageMaker-Content-Type" if is_streamed else "Content-Type"
+    found = {"x-Amzn-Invoked-Production-Variant": target.variant}
+    if "content-type" in headers:
+        found[kind] = headers["content-type"]
+    if "x-amzn-sagemaker-custom-attributes" in headers:
+        found["X-Amzn-SageMaker-Custom-Attributes"] = headers["x-amzn-sagemaker-custom-attributes"]
+    return found
+
+
+async def _read(content: Any) -> bytes | None:
+    """All of it; None: it is too large."""
+    parts: list[bytes] = []
+    size = 0
+    async for part in content.iter_any():
+        parts.append(part)
+        size += len(part)
+        if size > MAX_PAYLOAD_BYTES:
+            return None
+    return b"".join(parts)
+
+
+async def _events(content: Any, kept: AsyncExitStack) -> AsyncIterator[bytes]:
+    """The container's bytes as PayloadPart events, as they come."""
+    async with kept:
+        try:
+            async for part in content.iter_any():
+                yield _event({":message-type": "event", ":event-type": "PayloadPart"}, part)
+        except (OSError, asyncio.TimeoutError, _client_error()) as error:
+            document = json.dumps({"Message": str(error), "ErrorCode": "StreamBroken"}).encode()
+            yield _event({":message-type": "exception", ":exception-type": "ModelStreamError"}, document)
+
+
+def _event(headers: Mapping[str, str], payload: bytes) -> bytes:
+    """A message of `application/vnd.amazon.eventstream`: lengths, their CRC, headers, payload, CRC of all."""
+    packed = b"".join(
+        struct.pack(">B", len(name)) + name.encode() + struct.pack(">BH", 7, len(value)) + value.encode()
+        for name, value in headers.items()
+    )
+    prelude = struct.pack(">II", 16 + len(packed) + len(payload), len(packed))
+    message = prelude + struct.pack(">I", binascii.crc32(prelude)) + packed + payload
+    return message + struct.pack(">I", binascii.crc32(message))

@@ -1,0 +1,11 @@
+"""Endpoints: from their request to containers that answer, and who is asked which request.
+
+hosting            SageMaker's operations on models, endpoint configurations and endpoints
+endpoint_run       a thread for each endpoint: instances come, are replaced, and go
+instance_run       a thread for each instance, from its model's download to its container's end
+router             which instance gets a request
+records            an endpoint's record, changed by one thread at a time
+serving_plan       an instance as the container that runs it
+model_files        /opt/ml/model
+accepted           what a request may ask for here
+"""

@@ -1,0 +1,98 @@
+"""What a model and its endpoint may be here, beyond what botocore's model and the tables of members say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from windtunnel_local.service.ground.errors import NoSuchBucket, NoSuchKey, ValidationFailed
+from windtunnel_local.service.ground.hosting import Resource, Variant
+from windtunnel_local.service.ground.ports import ObjectStore
+from windtunnel_local.service.ground.uris import parse_s3
+from windtunnel_local.service.hosting.hosting_members import ENDPOINT_CONFIG, MODEL
+
+_STARTUP_S = 480
+"""AWS gives a container eight minutes to answer a ping, unless the variant says otherwise."""
+
+
+def check_model(request: Mapping[str, Any], objects: ObjectStore) -> None:
+    """Raise ``ValidationFailed`` if a CreateModel request asks for what there is not."""
+    MODEL.check(request)
+    container = container_of(request)
+    if container.get("Mode", "SingleModel") != "SingleModel":
+        raise ValidationFailed(
+            "Windtunnel does not serve several models (Mode MultiModel); make an endpoint for each."
+        )
+    if "Image" not in container:
+        raise ValidationFailed("The container needs an Image.")
+    uri = model_uri(container)
+    if uri is None:
+        return
+    try:
+        bucket, key = parse_s3(uri)
+        found = (
+            bool(objects.list(bucket, key, limit=1))
+            if uri.endswith("/")
+            else objects.path(bucket, key).exists()
+        )
+    except ValueError as error:
+        raise ValidationFailed(f"ModelDataUrl: {error}") from None
+    except (NoSuchBucket, NoSuchKey):
+        found = False
+    if not found:
+        raise ValidationFailed(f"Could not find model data at {uri}.")
+
+
+def container_of(request: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The one container of a CreateModel request; raises ``ValidationFailed``."""
+    containers: Sequence[Mapping[str, Any]] = request.get("Containers") or ()
+    primary = request.get("PrimaryContainer")
+    if (primary is None) == (len(containers) == 0):
+        raise ValidationFailed("Give PrimaryContainer, or Containers with one container.")
+    if len(containers) > 1:
+        raise ValidationFailed(
+            "Windtunnel does not serve inference pipelines (several Containers); put the steps into one container."
+        )
+    return containers[0] if primary is None else primary
+
+
+def model_uri(container: Mapping[str, Any]) -> str | None:
+    """Where the model's data are; None: it has none."""
+    source = container.get("ModelDataSource", {}).get("S3DataSource")
+    uri: str | None = container.get("ModelDataUrl") if source is None else source["S3Uri"]
+    return uri
+
+
+def check_config(request: Mapping[str, Any]) -> None:
+    """Raise ``ValidationFailed`` if a CreateEndpointConfig request asks for what there is not."""
+    ENDPOINT_CONFIG.check(request)
+    variants: Sequence[Mapping[str, Any]] = request["ProductionVariants"]
+    for variant in variants:
+        if "ModelName" not in variant:
+            raise ValidationFailed(
+                f"The variant {variant['VariantName']} needs a ModelName: inference components are not served."
+            )
+        if "InstanceType" not in variant:
+            raise ValidationFailed(f"The variant {variant['VariantName']} needs an InstanceType.")
+    names = [variant["VariantName"] for variant in variants]
+    if len(set(names)) < len(names):
+        raise ValidationFailed(f"Variant names must differ; given: {', '.join(names)}.")
+    if not any(_weight(variant) > 0 for variant in variants):
+        raise ValidationFailed("The weights of all variants are 0: one at least must be more.")
+
+
+def variant_of(described: Mapping[str, Any], model: Resource) -> Variant:
+    """A production variant with what its model says now."""
+    return Variant(
+        described["VariantName"],
+        model.name,
+        container_of(model.request),
+        described["InstanceType"],
+        int(described.get("InitialInstanceCount", 1)),
+        _weight(described),
+        int(described.get("ContainerStartupHealthCheckTimeoutInSeconds", _STARTUP_S)),
+    )
+
+
+def _weight(variant: Mapping[str, Any]) -> float:
+    return float(variant.get("InitialVariantWeight", 1.0))

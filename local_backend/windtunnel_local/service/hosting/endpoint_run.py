@@ -1,0 +1,224 @@
+"""One endpoint: its instances come, are replaced when they end, and go."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import replace
+
+from windtunnel_local.service.data.trees import remove_tree
+from windtunnel_local.service.ground.errors import ResourceNotFound, RunnerError, StoreUnavailable
+from windtunnel_local.service.ground.hosting import EndpointState, Fleet, Instance
+from windtunnel_local.service.ground.ports import Ports
+from windtunnel_local.service.hosting.instance_run import InstanceRun
+from windtunnel_local.service.hosting.records import Records, decoded
+from windtunnel_local.service.hosting.router import Router
+from windtunnel_local.service.hosting.serving_plan import HOST
+
+_log = logging.getLogger(__name__)
+
+MAX_FAILURE_CHARACTERS = 1024
+_DRAIN_S = 60.0
+"""How long an instance that is not wanted any more may still answer what it was asked."""
+_LONGEST_PAUSE_S = 30.0
+_STEADY_S = 60.0
+_LEAVE_PATIENCE_S = 5.0
+
+
+class EndpointRun:
+    """A thread that makes an endpoint what its record wants it to be."""
+
+    def __init__(self, name: str, ports: Ports, records: Records) -> None:
+        """Runs at once, from wherever the record stands."""
+        self.router = Router()
+        self.gone = threading.Event()
+        """Set when the endpoint is deleted."""
+        self._name = name
+        self._ports = ports
+        self._records = records
+        self._runs: dict[int, InstanceRun] = {}
+        self._draining: dict[int, float] = {}
+        """By number, when an instance that is not wanted has to go."""
+        self._failures = 0
+        self._next_try = 0.0
+        self._woken = threading.Event()
+        self._leaving = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=f"endpoint {name}", daemon=True)
+        self._thread.start()
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it has instances."""
+        return bool(self._runs) and not self.gone.is_set()
+
+    def wake(self) -> None:
+        """Look at the record now: it has changed."""
+        self._woken.set()
+
+    def leave(self) -> None:
+        """Let go of the endpoint; its containers run on. Does not block."""
+        self._leaving.set()
+        self._woken.set()
+        for run in list(self._runs.values()):
+            run.leave()
+
+    def join(self) -> None:
+        """Wait for the thread, some seconds at most."""
+        self._thread.join(_LEAVE_PATIENCE_S)
+
+    def _run(self) -> None:
+        while not self._leaving.is_set():
+            try:
+                if self._step():
+                    self.gone.set()
+                    return
+            except ResourceNotFound:
+                self.gone.set()
+                return
+            except (RunnerError, StoreUnavailable) as error:
+                _log.warning("Endpoint %s waits: %s", self._name, error)
+                self._leaving.wait(self._ports.config.pace.retry_s)
+            except Exception as error:  # noqa: BLE001 - an endpoint whose thread gave up would never end
+                if self._leaving.is_set():  # a store that is closed while leaving is no news
+                    return
+                _log.warning("Endpoint %s waits", self._name, exc_info=error)
+                self._leaving.wait(self._ports.config.pace.retry_s)
+            self._woken.wait(self._ports.config.pace.tick_s)
+            self._woken.clear()
+
+    def _step(self) -> bool:
+        """One look at the record and at the instances; whether the endpoint is gone."""
+        endpoint = self._records.get("endpoint", self._name)
+        state = decoded(endpoint.record)
+        if endpoint.status in ("Deleting", "Failed"):
+            self.router.serve((), {})
+            self._remove(state.instances)
+            if endpoint.status == "Deleting":
+                return self._ports.store.delete_resource("endpoint", self._name)
+            if state.instances:
+                self._records.set(self._name, lambda now: replace(now, instances=()))
+            return False
+        state = self._staffed(state, str(endpoint.created))
+        for instance in state.instances:
+            variant = state.variant(instance)
+            if instance.number not in self._runs and variant is not None:
+                self._runs[instance.number] = InstanceRun(self._ports, instance, variant, self._woken.set)
+        state = self._settled(endpoint.status or "", state)
+        self._serve(state)
+        self._remove_unwanted(state)
+        return False
+
+    def _staffed(self, state: EndpointState, created: str) -> EndpointState:
+        """With as many instances as each variant wants."""
+        missing = [
+            (fleet, variant)
+            for fleet in state.fleets
+            for variant in fleet.variants
+            for _ in range(variant.count - len(state.of(fleet, variant.name)))
+        ]
+        if not missing or time.monotonic() < self._next_try:
+            return state
+
+        def added(now: EndpointState) -> EndpointState:
+            new = tuple(
+                Instance(self._name, created, now.made + i, variant.name, fleet.generation)
+                for i, (fleet, variant) in enumerate(missing, 1)
+            )
+            return replace(now, instances=now.instances + new, made=now.made + len(new))
+
+        return self._records.set(self._name, added)
+
+    def _settled(self, status: str, state: EndpointState) -> EndpointState:
+        """After what the instances have come to: all are ready, or one has failed."""
+        latest = state.fleets[-1]
+        runs = [self._runs[i.number] for i in state.instances if i.number in self._runs]
+        failed = [run for run in runs if run.error is not None]
+        lost_new = [run for run in failed if run.instance.generation == latest.generation]
+        if status != "InService" and lost_new and not lost_new[0].instance.ready:
+            return self._failed(state, lost_new[0].error or "")
+        if failed:
+            self._replace(failed)
+            state = self._records.set(
+                self._name, lambda now: now.without([r.instance.number for r in failed])
+            )
+        ready = {run.instance.number for run in runs if run.target is not None}
+        new = [i.number for i in state.instances if i.number in ready and not i.ready]
+        is_complete = all(
+            sum(i.number in ready for i in state.of(latest, variant.name)) >= variant.count
+            for variant in latest.variants
+        )
+        becomes_ready = status in ("Creating", "Updating") and is_complete
+        if not new and not becomes_ready:
+            return state
+
+        def changed(now: EndpointState) -> EndpointState:
+            instances = tuple(replace(i, ready=i.ready or i.number in new) for i in now.instances)
+            if not becomes_ready or now.fleets[-1] != latest:
+                return replace(now, instances=instances)
+            return replace(now, fleet=latest, following=None, instances=instances, failure_reason=None)
+
+        for number in new:
+            self._runs[number].instance = replace(self._runs[number].instance, ready=True)
+        return self._records.set(self._name, changed, "InService" if becomes_ready else None)
+
+    def _failed(self, state: EndpointState, reason: str) -> EndpointState:
+        """An endpoint that comes up fails as a whole; one that is updated goes on as it was."""
+        reason = reason[:MAX_FAILURE_CHARACTERS]
+        _log.warning("Endpoint %s: %s", self._name, reason)
+        if state.following is None:
+            return self._records.set(self._name, lambda now: replace(now, failure_reason=reason), "Failed")
+        return self._records.set(
+            self._name, lambda now: replace(now, following=None, failure_reason=reason), "InService"
+        )
+
+    def _replace(self, failed: Iterable[InstanceRun]) -> None:
+        """Remove what is left of instances that have ended; the more end at once, the later others come."""
+        for run in failed:
+            _log.warning("Endpoint %s replaces %s: %s", self._name, run.instance.id, run.error)
+            self._remove([run.instance])
+        now = time.monotonic()
+        self._failures = 0 if now > self._next_try + _STEADY_S else self._failures + 1
+        self._next_try = now + (min(2.0 ** (self._failures - 1), _LONGEST_PAUSE_S) if self._failures else 0.0)
+
+    def _serve(self, state: EndpointState) -> None:
+        """Requests go to the ready instances of the current fleet."""
+        fleet: Fleet = state.fleet
+        runs = [self._runs[i.number] for i in state.of(fleet) if i.number in self._runs]
+        targets = [run.target for run in runs if run.target is not None]
+        self.router.serve(targets, {variant.name: variant.weight for variant in fleet.variants})
+
+    def _remove_unwanted(self, state: EndpointState) -> None:
+        """Instances of a fleet that was replaced, or above a variant's count, go when they have nothing to do."""
+        wanted = {
+            i.number
+            for fleet in state.fleets
+            for variant in fleet.variants
+            for i in state.of(fleet, variant.name)[: variant.count]
+        }
+        now = time.monotonic()
+        unwanted = [i for i in state.instances if i.number not in wanted]
+        for instance in unwanted:
+            self._draining.setdefault(instance.number, now + _DRAIN_S)
+        idle = [
+            i for i in unwanted if not self.router.busy(i.slot) or now > self._draining.get(i.number, now)
+        ]
+        if idle:
+            self._remove(idle)
+            self._records.set(self._name, lambda before: before.without([i.number for i in idle]))
+
+    def _remove(self, instances: Iterable[Instance]) -> None:
+        """Containers and folders. Raises ``RunnerError``: then it is done again."""
+        for instance in instances:
+            run = self._runs.pop(instance.number, None)
+            if run is not None:
+                run.leave()
+                run.join()
+            self._draining.pop(instance.number, None)
+            self._ports.runner.terminate(instance.slot, HOST)
+            with suppress(RunnerError):
+                self._ports.runner.wait(instance.slot, HOST, 1.0)
+            self._ports.runner.remove(instance.slot)
+            remove_tree(self._ports.config.jobs / instance.slot)

@@ -1,0 +1,336 @@
+"""SageMaker's operations on models, endpoint configurations and endpoints, free of HTTP.
+
+Answers are dicts in the shape of AWS's responses, with `datetime` for timestamps.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from windtunnel_local.service.data.trees import remove_tree
+from windtunnel_local.service.ground import hosting
+from windtunnel_local.service.ground.errors import ResourceNotFound, RunnerError, ValidationFailed
+from windtunnel_local.service.ground.hosting import EndpointState, Fleet, Kind, Resource, ResourceQuery
+from windtunnel_local.service.ground.ports import Ports
+from windtunnel_local.service.hosting import accepted, serving_plan
+from windtunnel_local.service.hosting.endpoint_run import EndpointRun
+from windtunnel_local.service.hosting.hosting_members import ENDPOINT
+from windtunnel_local.service.hosting.records import Records, decoded, encoded
+from windtunnel_local.service.hosting.router import Router
+
+_log = logging.getLogger(__name__)
+
+_PREFIX: Mapping[Kind, str] = {"model": "Model", "endpoint-config": "EndpointConfig", "endpoint": "Endpoint"}
+"""What the wire's members begin with."""
+_LISTS: Mapping[Kind, str] = {
+    "model": "Models",
+    "endpoint-config": "EndpointConfigs",
+    "endpoint": "Endpoints",
+}
+
+
+class HostingService:
+    """Safe from several threads. No call waits for a container."""
+
+    def __init__(self, ports: Ports) -> None:
+        """Nothing runs until `resume` or `create_endpoint`."""
+        self._ports = ports
+        self._records = Records(ports.store, ports.clock, ports.config)
+        self._lock = threading.Lock()
+        self._runs: dict[str, EndpointRun] = {}
+        self._left = False
+
+    # --- the server's life ---
+
+    def resume(self) -> None:
+        """Adopt the endpoints that an earlier server left, and remove containers of none. Call once."""
+        names, slots = [], set()
+        for endpoint in self._all("endpoint"):
+            names.append(endpoint.name)
+            slots |= {instance.slot for instance in decoded(endpoint.record).instances}
+        for name in names:
+            self._start(name)
+        threading.Thread(target=self._sweep, args=(slots,), name="endpoints-sweep", daemon=True).start()
+
+    def busy(self) -> bool:
+        """Whether any endpoint runs: a server that nobody calls stays for it."""
+        with self._lock:
+            return any(run.is_running for run in self._runs.values())
+
+    def shutdown(self) -> None:
+        """Let go of all endpoints within seconds; their containers run on. Idempotent."""
+        with self._lock:
+            self._left = True
+            runs = list(self._runs.values())
+        for run in runs:
+            run.leave()
+        for run in runs:
+            run.join()
+
+    # --- models and configurations ---
+
+    def create_model(self, request: Mapping[str, Any]) -> str:
+        """Returns the ARN. Raises ``ValidationFailed``, ``ResourceExists``."""
+        accepted.check_model(request, self._ports.objects)
+        return self._create("model", request)
+
+    def create_config(self, request: Mapping[str, Any]) -> str:
+        """Returns the ARN. Raises ``ValidationFailed``, ``ResourceExists``, ``ResourceNotFound``: of a model."""
+        accepted.check_config(request)
+        for variant in request["ProductionVariants"]:
+            self._records.get("model", variant["ModelName"])
+        return self._create("endpoint-config", request)
+
+    def describe(self, kind: Kind, name: str) -> dict[str, Any]:
+        """DescribeModel's or DescribeEndpointConfig's answer; raises ``ResourceNotFound``."""
+        found = self._records.get(kind, name)
+        return {**found.request, f"{_PREFIX[kind]}Arn": found.arn, "CreationTime": found.created}
+
+    def delete(self, kind: Kind, name: str) -> None:
+        """Of a model or a configuration; endpoints made of it go on. Raises ``ResourceNotFound``."""
+        if not self._ports.store.delete_resource(kind, name):
+            raise ResourceNotFound(kind, self._ports.config.arn(kind, name))
+
+    def list(self, query: ResourceQuery) -> dict[str, Any]:
+        """One page; raises ``ValidationFailed`` for a token of another list."""
+        found, token = self._ports.store.list_resources(query)
+        answer: dict[str, Any] = {_LISTS[query.kind]: [_summary(resource) for resource in found]}
+        return answer if token is None else {**answer, "NextToken": token}
+
+    # --- endpoints ---
+
+    def create_endpoint(self, request: Mapping[str, Any]) -> str:
+        """Returns the ARN; the endpoint is Creating. Raises ``ValidationFailed``, ``ResourceExists``,
+        ``ResourceNotFound``: of its configuration or a model.
+        """
+        ENDPOINT.check(request)
+        if not self._ports.runner.serves:
+            raise ValidationFailed(
+                f"The runner {self._ports.runner.name} serves no endpoints: they need Docker. Start the backend with"
+                " WINDTUNNEL_RUNNER=docker."
+            )
+        state = EndpointState(self._fleet(request["EndpointConfigName"], 1))
+        arn = self._create("endpoint", request, "Creating", encoded(state))
+        self._start(request["EndpointName"])
+        return arn
+
+    def describe_endpoint(self, name: str) -> dict[str, Any]:
+        """DescribeEndpoint's answer; raises ``ResourceNotFound``."""
+        endpoint = self._records.get("endpoint", name)
+        state = decoded(endpoint.record)
+        answer = {
+            "EndpointName": name,
+            "EndpointArn": endpoint.arn,
+            "EndpointConfigName": state.fleet.config,
+            "EndpointStatus": endpoint.status,
+            "CreationTime": endpoint.created,
+            "LastModifiedTime": endpoint.modified,
+            "ProductionVariants": [self._variant(endpoint, state, v) for v in state.fleet.variants],
+        }
+        return answer if state.failure_reason is None else {**answer, "FailureReason": state.failure_reason}
+
+    def update_endpoint(self, request: Mapping[str, Any]) -> str:
+        """Another configuration; the present one serves until that is ready. Returns the ARN.
+
+        Raises:
+            ResourceNotFound: no such endpoint, configuration or model.
+            ValidationFailed: the endpoint is on its way from one state to another.
+        """
+        ENDPOINT.check(request)
+        name, config = request["EndpointName"], request["EndpointConfigName"]
+
+        def changed(endpoint: Resource) -> Resource:
+            _require_settled(endpoint, "InService", "Failed")
+            state = decoded(endpoint.record)
+            # One that no instance bears: those of an update that has failed may still be there.
+            following = self._fleet(config, state.fleet.generation + state.made + 1)
+            if request.get("RetainAllVariantProperties"):
+                following = _retaining(following, state.fleet)
+            if endpoint.status == "Failed":  # nothing of it runs: it comes up anew
+                fresh = EndpointState(following, made=state.made)
+                return replace(endpoint, status="Creating", record=encoded(fresh))
+            after = replace(state, following=following, failure_reason=None)
+            return replace(endpoint, status="Updating", record=encoded(after))
+
+        return self._amend(name, changed)
+
+    def update_weights(self, request: Mapping[str, Any]) -> str:
+        """UpdateEndpointWeightsAndCapacities; returns the ARN. Raises as `update_endpoint`."""
+        wanted = {change["VariantName"]: change for change in request["DesiredWeightsAndCapacities"]}
+
+        def changed(endpoint: Resource) -> Resource:
+            _require_settled(endpoint, "InService")
+            state = decoded(endpoint.record)
+            known = [variant.name for variant in state.fleet.variants]
+            if unknown := wanted.keys() - set(known):
+                raise ValidationFailed(
+                    f"Variants {', '.join(sorted(unknown))} not found. This endpoint has {', '.join(known)}."
+                )
+            variants = tuple(
+                replace(
+                    variant,
+                    weight=float(wanted.get(variant.name, {}).get("DesiredWeight", variant.weight)),
+                    count=int(wanted.get(variant.name, {}).get("DesiredInstanceCount", variant.count)),
+                )
+                for variant in state.fleet.variants
+            )
+            after = replace(state, fleet=replace(state.fleet, variants=variants))
+            return replace(endpoint, status="Updating", record=encoded(after))
+
+        return self._amend(request["EndpointName"], changed)
+
+    def delete_endpoint(self, name: str) -> None:
+        """Its containers go soon; raises ``ResourceNotFound``."""
+        self._amend(name, lambda endpoint: replace(endpoint, status="Deleting"))
+
+    def router(self, name: str) -> Router:
+        """Who answers the requests to an endpoint; raises ``ResourceNotFound``: also where it is not in service."""
+        with self._lock:
+            run = self._runs.get(name)
+        if run is None or run.gone.is_set():
+            raise ResourceNotFound("endpoint", self._ports.config.arn("endpoint", name))
+        return run.router
+
+    def status(self, name: str) -> str:
+        """EndpointStatus; raises ``ResourceNotFound``."""
+        return self._records.get("endpoint", name).status or ""
+
+    # --- tags ---
+
+    def owns(self, arn: str) -> bool:
+        """Whether an ARN is of one of these kinds."""
+        return arn.rpartition(":")[2].partition("/")[0] in _PREFIX
+
+    def tags(self, arn: str) -> Mapping[str, str]:
+        """By key; raises ``ResourceNotFound``."""
+        return self._records.get(*_named(arn)).tags
+
+    def change_tags(
+        self, arn: str, added: Mapping[str, str], removed: Sequence[str] = ()
+    ) -> Mapping[str, str]:
+        """Add or overwrite, and remove; returns all. Raises ``ResourceNotFound``."""
+
+        def changed(resource: Resource) -> Resource:
+            kept = {key: value for key, value in resource.tags.items() if key not in removed}
+            return replace(resource, tags={**kept, **added})
+
+        return self._records.amend(*_named(arn), changed).tags
+
+    # --- parts ---
+
+    def _create(
+        self,
+        kind: Kind,
+        request: Mapping[str, Any],
+        status: str | None = None,
+        record: Mapping[str, Any] | None = None,
+    ) -> str:
+        name, now = request[f"{_PREFIX[kind]}Name"], self._ports.clock.now()
+        members = {member: value for member, value in request.items() if member != "Tags"}
+        tags = {tag["Key"]: tag["Value"] for tag in request.get("Tags", ())}
+        arn = self._ports.config.arn(kind, name)
+        self._ports.store.insert_resource(
+            Resource(kind, name, arn, now, now, members, status, record or {}, tags)
+        )
+        return arn
+
+    def _amend(self, name: str, change: Any) -> str:
+        arn = self._records.amend("endpoint", name, change).arn
+        self._start(name)
+        with self._lock:
+            run = self._runs.get(name)
+        if run is not None:
+            run.wake()
+        return arn
+
+    def _start(self, name: str) -> None:
+        with self._lock:
+            if self._left:
+                return
+            self._runs = {known: run for known, run in self._runs.items() if not run.gone.is_set()}
+            if name not in self._runs:
+                self._runs[name] = EndpointRun(name, self._ports, self._records)
+
+    def _fleet(self, config: str, generation: int) -> Fleet:
+        described = self._records.get("endpoint-config", config).request["ProductionVariants"]
+        models = [self._records.get("model", variant["ModelName"]) for variant in described]
+        variants = tuple(accepted.variant_of(*pair) for pair in zip(described, models, strict=True))
+        return Fleet(config, generation, variants)
+
+    def _variant(self, endpoint: Resource, state: EndpointState, variant: hosting.Variant) -> dict[str, Any]:
+        image = variant.container["Image"]
+        return {
+            "VariantName": variant.name,
+            "DeployedImages": [
+                {
+                    "SpecifiedImage": image,
+                    "ResolvedImage": serving_plan.local_image(image, self._ports.config),
+                    "ResolutionTime": endpoint.created,
+                }
+            ],
+            "CurrentWeight": variant.weight,
+            "DesiredWeight": variant.weight,
+            "CurrentInstanceCount": sum(i.ready for i in state.of(state.fleet, variant.name)),
+            "DesiredInstanceCount": variant.count,
+        }
+
+    def _all(self, kind: Kind) -> Sequence[Resource]:
+        return self._ports.store.list_resources(ResourceQuery(kind, limit=1 << 31))[0]
+
+    def _sweep(self, slots: set[str]) -> None:
+        """Remove what earlier servers left of instances that nobody remembers."""
+        try:
+            folders = {path.name for path in self._ports.config.jobs.glob("*")}
+            for slot in self._ports.runner.jobs() | folders:
+                if hosting.is_instance(slot) and slot not in slots and not self._is_new(slot):
+                    self._ports.runner.remove(slot)
+                    remove_tree(self._ports.config.jobs / slot)
+        except RunnerError as error:
+            _log.warning("Containers of endpoints that are gone are not removed yet: %s", error)
+
+    def _is_new(self, slot: str) -> bool:
+        return any(
+            slot == i.slot for endpoint in self._all("endpoint") for i in decoded(endpoint.record).instances
+        )
+
+
+def _retaining(fleet: Fleet, before: Fleet) -> Fleet:
+    """With the counts and weights of variants of the same name."""
+    known = {variant.name: variant for variant in before.variants}
+    return replace(
+        fleet,
+        variants=tuple(
+            replace(v, count=known[v.name].count, weight=known[v.name].weight) if v.name in known else v
+            for v in fleet.variants
+        ),
+    )
+
+
+def _require_settled(endpoint: Resource, *statuses: str) -> None:
+    if endpoint.status not in statuses:
+        raise ValidationFailed(
+            f'Cannot update in-progress endpoint "{endpoint.arn}".'
+            if endpoint.status in ("Creating", "Updating", "Deleting")
+            else f'Cannot update endpoint "{endpoint.arn}" in status {endpoint.status}.'
+        )
+
+
+def _named(arn: str) -> tuple[Kind, str]:
+    kind, _, name = arn.rpartition(":")[2].partition("/")
+    return kind, name  # type: ignore[return-value]  # `owns` was asked
+
+
+def _summary(resource: Resource) -> dict[str, Any]:
+    prefix = _PREFIX[resource.kind]
+    summary = {
+        f"{prefix}Name": resource.name,
+        f"{prefix}Arn": resource.arn,
+        "CreationTime": resource.created,
+    }
+    if resource.kind == "endpoint":
+        summary |= {"LastModifiedTime": resource.modified, "EndpointStatus": resource.status}
+    return summary

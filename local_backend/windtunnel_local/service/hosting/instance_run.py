@@ -1,0 +1,178 @@
+"""One instance of an endpoint, from its model's download until its container has ended."""
+
+from __future__ import annotations
+
+import http.client
+import logging
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+
+from windtunnel_local.service.data.trees import remove_tree
+from windtunnel_local.service.ground.errors import (
+    InputError,
+    RunnerError,
+    RunnerUnavailable,
+    StoreUnavailable,
+)
+from windtunnel_local.service.ground.hosting import LOG_GROUPS, Instance, Variant, stored_stream
+from windtunnel_local.service.ground.ports import Ports
+from windtunnel_local.service.hosting import serving_plan
+from windtunnel_local.service.hosting.model_files import provide_model
+from windtunnel_local.service.hosting.router import Target
+from windtunnel_local.service.running.host_follower import Followed, HostFollower
+
+_log = logging.getLogger(__name__)
+
+_PING_S = 2.0
+"""AWS's limit for the answer to a ping."""
+_PING_EVERY_S = 0.1
+_PATIENCE_S = 5.0
+_TAIL_LINES = 5
+_HOST = serving_plan.HOST
+
+
+class _Left(Exception):
+    """The server leaves, or the instance is not wanted any more."""
+
+
+class InstanceRun:
+    """A thread that starts the instance, or adopts the one that runs, and watches it."""
+
+    def __init__(self, ports: Ports, instance: Instance, variant: Variant, wake: Callable[[], None]) -> None:
+        """Runs at once. ``wake`` is called when `target` or `error` has changed."""
+        self.instance = instance
+        self.variant = variant
+        self.target: Target | None = None
+        """Set while it answers."""
+        self.error: str | None = None
+        """Why it will not answer any more."""
+        self._ports = ports
+        self._wake = wake
+        self._leaving = threading.Event()
+        self._follower: HostFollower | None = None
+        name = f"endpoint {instance.endpoint} {instance.id}"
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._thread.start()
+
+    def leave(self) -> None:
+        """Stop watching; the container runs on. Does not block."""
+        self._leaving.set()
+        if self._follower is not None:
+            self._follower.leave()
+
+    def join(self) -> None:
+        """Wait for the thread, some seconds at most."""
+        self._thread.join(_PATIENCE_S)
+
+    def _run(self) -> None:
+        try:
+            self._await_engine(self._start)
+            self._await_ping()
+            self._wake()
+            self._await_end()
+        except _Left:
+            return
+        except (InputError, RunnerError, StoreUnavailable) as error:
+            self.error = str(error)
+        except Exception as error:  # noqa: BLE001 - logged, and the endpoint's reason
+            if self._leaving.is_set():  # a store that is closed while leaving is no news
+                return
+            _log.error("Endpoint %s, %s", self.instance.endpoint, self.instance.id, exc_info=error)
+            self.error = f"InternalServerError: {error}"
+        self.target = None
+        self._wake()
+
+    def _check(self, _line: str = "") -> None:
+        if self._leaving.is_set():
+            raise _Left
+
+    def _await_engine(self, work: Callable[[], None]) -> None:
+        """An instance that was ready once waits for an engine that is away; a new one fails."""
+        while True:
+            self._check()
+            try:
+                return work()
+            except RunnerUnavailable:
+                if not self.instance.ready:
+                    raise
+                self._leaving.wait(self._ports.config.pace.retry_s)
+
+    def _start(self) -> None:
+        ports, slot = self._ports, self.instance.slot
+        state = ports.runner.state(slot, _HOST)
+        if state.status in ("absent", "created"):
+            folders = ports.config.paths(slot)
+            remove_tree(folders.root)
+            for folder in (folders.model(_HOST), folders.home(_HOST), folders.counters(_HOST)):
+                folder.mkdir(parents=True)
+            provide_model(self.variant.container, folders.model(_HOST), ports.objects, self._check)
+            plan = serving_plan.plan(self.instance, self.variant, ports.config)
+            ports.runner.ensure_image(plan.containers[0].image, self._check)
+            self._check()
+            ports.runner.start(plan)
+        group = LOG_GROUPS + self.instance.endpoint
+        followed = Followed(
+            f"endpoint {self.instance.endpoint}", slot, _HOST, stored_stream(group, self.instance.stream)
+        )
+        if self._follower is None:
+            self._follower = HostFollower(ports, followed, self._wake)
+            self._follower.start()
+
+    def _await_ping(self) -> None:
+        deadline = time.monotonic() + self.variant.timeout_s
+        while True:
+            self._check()
+            with suppress(RunnerUnavailable):
+                self._raise_end()
+                address = self._ports.runner.address(self.instance.slot, _HOST)
+                if address is not None and _pings(address):
+                    self.target = Target(
+                        self.instance.slot, self.instance.variant, self.instance.stream, address
+                    )
+                    return
+            if time.monotonic() > deadline:
+                raise RunnerError(
+                    f"The container for production variant {self.variant.name} did not pass the ping health check"
+                    f" within {self.variant.timeout_s} s. Please check CloudWatch logs for this endpoint."
+                    f"{self._tail()}"
+                )
+            self._leaving.wait(_PING_EVERY_S)
+
+    def _await_end(self) -> None:
+        while True:
+            self._check()
+            self._raise_end()
+            self._leaving.wait(self._ports.config.pace.tick_s)
+
+    def _raise_end(self) -> None:
+        follower = self._follower
+        if follower is None or follower.exit is None:
+            return
+        deadline = time.monotonic() + _PATIENCE_S
+        while not follower.drained and time.monotonic() < deadline:  # the last lines say why
+            self._leaving.wait(_PING_EVERY_S)
+            self._check()
+        killed = ", killed for memory" if follower.exit.oom_killed else ""
+        raise RunnerError(
+            f"The container for production variant {self.variant.name} has ended (exit code"
+            f" {follower.exit.exit_code}{killed}). Please check CloudWatch logs for this endpoint.{self._tail()}"
+        )
+
+    def _tail(self) -> str:
+        """The last lines of the log, which in most cases say why."""
+        stream = stored_stream(LOG_GROUPS + self.instance.endpoint, self.instance.stream)
+        events = self._ports.store.read_log_before(stream, 1 << 62, _TAIL_LINES)
+        return " Its last lines: " + " | ".join(event.message for event in events) if events else ""
+
+
+def _pings(address: tuple[str, int]) -> bool:
+    connection = http.client.HTTPConnection(*address, timeout=_PING_S)
+    try:
+        connection.request("GET", "/ping")
+        return connection.getresponse().status == http.client.OK
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        connection.close()

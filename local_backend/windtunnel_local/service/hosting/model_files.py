@@ -1,0 +1,72 @@
+"""``/opt/ml/model``: the model's archive, unpacked on this machine, or its objects as they are."""
+
+from __future__ import annotations
+
+import shutil
+import tarfile
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from windtunnel_local.service.data.copying import Check, copy_file
+from windtunnel_local.service.ground.errors import InputError, NoSuchBucket, NoSuchKey
+from windtunnel_local.service.ground.ports import ObjectStore
+from windtunnel_local.service.ground.uris import parse_s3
+from windtunnel_local.service.hosting.accepted import model_uri
+
+
+def provide_model(container: Mapping[str, Any], target: Path, objects: ObjectStore, check: Check) -> None:
+    """Fill ``target`` with a container's model. Blocks; ``check`` is called on the way, and raises to abandon it.
+
+    Raises:
+        InputError: names the archive, the member and the reason.
+    """
+    uri = model_uri(container)
+    if uri is None:
+        return
+    bucket, key = parse_s3(uri)
+    try:
+        if container.get("ModelDataSource", {}).get("S3DataSource", {}).get("CompressionType") == "None":
+            for info in objects.list(bucket, key):
+                if not info.key.endswith("/"):
+                    name = info.key[len(key) :].lstrip("/") or Path(info.key).name
+                    copy_file(objects.path(bucket, info.key), _inside(target, name, uri), uri, check)
+        else:
+            _unpack(objects.path(bucket, key), target, uri, check)
+    except (NoSuchBucket, NoSuchKey) as error:
+        raise InputError(f"Could not find model data at {uri}.") from error
+
+
+def _inside(target: Path, name: str, uri: str) -> Path:
+    path = (target / name).resolve()
+    if not path.is_relative_to(target.resolve()):
+        raise InputError(
+            f"The model data at {uri} are refused: the key {name!r} leads out of the model's folder."
+        )
+    return path
+
+
+def _unpack(archive: Path, target: Path, uri: str, check: Check) -> None:
+    """What leads out of the folder is refused, also by links; devices, owners and special bits are too."""
+    left = shutil.disk_usage(target).free
+    try:
+        with tarfile.open(archive, mode="r|*") as tar:
+            for member in tar:
+                check()
+                left -= member.size
+                if left < 0:
+                    raise InputError(
+                        f"The model archive {uri} is refused: with {member.name!r} it is larger, unpacked, than what"
+                        " is free on the disk of WINDTUNNEL_HOME."
+                    )
+                tar.extract(member, target, filter="data")
+    except tarfile.FilterError as error:
+        raise InputError(
+            f"The model archive {uri} is refused: {error}. Build it from files inside one folder."
+        ) from error
+    except (tarfile.TarError, zlib.error, EOFError, OSError, ValueError) as error:
+        raise InputError(
+            f"The model archive {uri} cannot be unpacked ({error}). It must be a model.tar.gz, as a training job"
+            " leaves it."
+        ) from error

@@ -1,0 +1,76 @@
+"""Which instance gets a request: by the variants' weights, then the one that has least to do."""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from windtunnel_local.service.ground.errors import ValidationFailed
+
+
+@dataclass(frozen=True)
+class Target:
+    """An instance that answers. ``key``: its slot; ``stream``: of its log."""
+
+    key: str
+    variant: str
+    stream: str
+    address: tuple[str, int]
+
+
+class Router:
+    """The instances in service of one endpoint. Safe from several threads."""
+
+    def __init__(self) -> None:
+        """Nothing is in service."""
+        self._lock = threading.Lock()
+        self._targets: dict[str, Target] = {}
+        self._weights: Mapping[str, float] = {}
+        self._busy: Counter[str] = Counter()
+
+    def serve(self, targets: Sequence[Target], weights: Mapping[str, float]) -> None:
+        """From now on these instances, and these weights of variants."""
+        with self._lock:
+            self._targets = {target.key: target for target in targets}
+            self._weights = weights
+
+    def busy(self, key: str) -> int:
+        """Requests that an instance has not answered yet."""
+        with self._lock:
+            return self._busy[key]
+
+    @contextmanager
+    def taken(self, variant: str | None = None) -> Iterator[Target | None]:
+        """An instance for one request, of ``variant`` if that is given; None: none is ready now.
+
+        Raises:
+            ValidationFailed: there is no such variant.
+        """
+        with self._lock:
+            target = self._choose(variant)
+            if target is not None:
+                self._busy[target.key] += 1
+        try:
+            yield target
+        finally:
+            if target is not None:
+                with self._lock:
+                    self._busy[target.key] -= 1
+                    self._busy += Counter()  # forgets those at 0
+
+    def _choose(self, variant: str | None) -> Target | None:
+        if variant is not None and variant not in self._weights:
+            raise ValidationFailed(
+                f"Variant {variant} not found. This endpoint has {', '.join(sorted(self._weights)) or 'none yet'}."
+            )
+        ready = [t for t in self._targets.values() if variant in (None, t.variant)]
+        names = sorted({t.variant for t in ready})
+        weights = [1.0 if variant is not None else self._weights.get(name, 0.0) for name in names]
+        if sum(weights) <= 0:
+            return None
+        chosen = random.choices(names, weights)[0]  # noqa: S311 - a share of traffic, no secret
+        return min((t for t in ready if t.variant == chosen), key=lambda t: self._busy[t.key])

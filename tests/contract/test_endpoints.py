@@ -1,0 +1,376 @@
+"""Models, endpoint configurations and endpoints over the wire, and the requests to them."""
+
+from __future__ import annotations
+
+import io
+import tarfile
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from tests.contract.conftest import LOCAL_IMAGE, Backend, serving, wait_for
+
+BUCKET = "models"
+ROLE = "arn:aws:iam::000000000000:role/r"
+KEY = "model.tar.gz"
+
+
+class Deployed:
+    """A backend with a model in S3, and short words for what tests do."""
+
+    def __init__(self, backend: Backend) -> None:
+        self.backend = backend
+        self.sagemaker = backend.client("sagemaker")
+        self.runtime = backend.client("sagemaker-runtime")
+        self.s3 = backend.client("s3")
+        self.s3.create_bucket(Bucket=BUCKET)
+        self.put(("weights.txt", b"1 2 3"), ("code/inference.py", b"x = 1"))
+
+    def put(self, *files: tuple[str, bytes], links: tuple[tuple[str, str], ...] = ()) -> None:
+        """Store a model.tar.gz."""
+        packed = io.BytesIO()
+        with tarfile.open(fileobj=packed, mode="w:gz") as tar:
+            for name, data in files:
+                info = tarfile.TarInfo(name)
+                info.size = len(data)
+                tar.addfile(info, io.BytesIO(data))
+            for name, target in links:
+                info = tarfile.TarInfo(name)
+                info.type, info.linkname = tarfile.SYMTYPE, target
+                tar.addfile(info)
+        self.s3.put_object(Bucket=BUCKET, Key=KEY, Body=packed.getvalue())
+
+    def model(self, name: str, **environment: str) -> None:
+        """CreateModel."""
+        container = {"Image": LOCAL_IMAGE, "ModelDataUrl": f"s3://{BUCKET}/{KEY}", "Environment": environment}
+        self.sagemaker.create_model(ModelName=name, PrimaryContainer=container, ExecutionRoleArn=ROLE)
+
+    def config(self, name: str, *variants: tuple[str, str, float], count: int = 1, **more: Any) -> None:
+        """CreateEndpointConfig of variants: name, model, weight."""
+        self.sagemaker.create_endpoint_config(
+            EndpointConfigName=name,
+            ProductionVariants=[
+                {
+                    "VariantName": variant,
+                    "ModelName": model,
+                    "InitialInstanceCount": count,
+                    "InstanceType": "ml.c5.xlarge",
+                    "InitialVariantWeight": weight,
+                    **more,
+                }
+                for variant, model, weight in variants
+            ],
+        )
+
+    def endpoint(self, name: str = "e", status: str = "InService", **environment: str) -> dict[str, Any]:
+        """An endpoint with a model and a configuration of its name, once it has the status."""
+        self.model(name, **environment)
+        self.config(name, ("AllTraffic", name, 1))
+        self.sagemaker.create_endpoint(EndpointName=name, EndpointConfigName=name)
+        return self.reaches(name, status)
+
+    def reaches(self, name: str, status: str) -> dict[str, Any]:
+        """Wait for a status."""
+
+        def look() -> dict[str, Any] | None:
+            described: dict[str, Any] = self.sagemaker.describe_endpoint(EndpointName=name)
+            return described if described["EndpointStatus"] == status else None
+
+        found: dict[str, Any] = wait_for(look)
+        return found
+
+    def ask(self, body: str | bytes = "hello", name: str = "e", **arguments: Any) -> bytes:
+        """InvokeEndpoint's answer."""
+        answer = self.runtime.invoke_endpoint(EndpointName=name, Body=body, **arguments)
+        data: bytes = answer["Body"].read()
+        return data
+
+
+@pytest.fixture
+def deployed(backend: Backend) -> Deployed:
+    """For one test."""
+    return Deployed(backend)
+
+
+def test_from_model_to_answer_and_back(deployed: Deployed) -> None:
+    """The life of an endpoint, by the calls that SDK v2 makes."""
+    described = deployed.endpoint(TAG="a:")
+    (variant,) = described["ProductionVariants"]
+    assert (variant["VariantName"], variant["CurrentInstanceCount"], variant["CurrentWeight"]) == (
+        "AllTraffic",
+        1,
+        1.0,
+    )
+    answer = deployed.runtime.invoke_endpoint(
+        EndpointName="e",
+        Body=b"hello",
+        ContentType="text/csv",
+        Accept="application/json",
+        CustomAttributes="c=1",
+    )
+    assert answer["Body"].read() == b"a:hello"
+    assert answer["ContentType"] == "application/json"
+    assert answer["InvokedProductionVariant"] == "AllTraffic"
+    assert answer["CustomAttributes"] == "c=1"
+
+    (slot,) = deployed.backend.runner.jobs()
+    container = deployed.backend.runner.container(slot)
+    assert container.path("/opt/ml/model/weights.txt").read_text() == "1 2 3"
+    assert container.path("/opt/ml/model/code/inference.py").is_file()
+    folder = container.path("/opt/ml/model")
+
+    deployed.sagemaker.delete_endpoint_config(EndpointConfigName="e")
+    deployed.sagemaker.delete_model(ModelName="e")
+    assert deployed.ask() == b"a:hello", "an endpoint outlives what it was made of"
+    deployed.sagemaker.delete_endpoint(EndpointName="e")
+    with pytest.raises(
+        ClientError, match=r'Could not find endpoint "arn:aws:sagemaker:us-east-1:.*:endpoint/e"'
+    ):
+        wait_for(lambda: deployed.sagemaker.describe_endpoint(EndpointName="e") and None)
+    assert deployed.backend.runner.jobs() == set()
+    assert not folder.exists()
+    with pytest.raises(ClientError, match=r"Endpoint e of account \d+ not found"):
+        deployed.ask()
+
+
+def test_words_that_clients_match(deployed: Deployed) -> None:
+    """SDKs look for these of AWS's."""
+    deployed.endpoint()
+    with pytest.raises(ClientError, match="Cannot create already existing model"):
+        deployed.model("e")
+    with pytest.raises(ClientError, match="Cannot create already existing endpoint configuration"):
+        deployed.config("e", ("a", "e", 1))
+    with pytest.raises(ClientError, match="Cannot create already existing endpoint"):
+        deployed.sagemaker.create_endpoint(EndpointName="e", EndpointConfigName="e")
+    for call in (
+        lambda: deployed.sagemaker.describe_model(ModelName="x"),
+        lambda: deployed.sagemaker.delete_model(ModelName="x"),
+        lambda: deployed.config("x", ("a", "x", 1)),
+        lambda: deployed.sagemaker.describe_endpoint_config(EndpointConfigName="x"),
+        lambda: deployed.sagemaker.create_endpoint(EndpointName="y", EndpointConfigName="x"),
+        lambda: deployed.sagemaker.delete_endpoint(EndpointName="x"),
+        lambda: deployed.sagemaker.update_endpoint(EndpointName="x", EndpointConfigName="e"),
+    ):
+        with pytest.raises(ClientError, match=r"\(ValidationException\).*Could not find"):
+            call()
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"Mode": "MultiModel"}, "several models"),
+        ({"ModelDataUrl": f"s3://{BUCKET}/other"}, "Could not find model data"),
+        ({"ModelDataUrl": "s3://no-such-bucket/x"}, "Could not find model data"),
+    ],
+)
+def test_refused_models(deployed: Deployed, change: dict[str, str], words: str) -> None:
+    """With what would be right."""
+    container = {"Image": LOCAL_IMAGE, "ModelDataUrl": f"s3://{BUCKET}/{KEY}", **change}
+    with pytest.raises(ClientError, match=words):
+        deployed.sagemaker.create_model(ModelName="m", PrimaryContainer=container, ExecutionRoleArn=ROLE)
+
+
+def test_a_model_that_does_not_come_up(deployed: Deployed) -> None:
+    """The last lines of its log are the reason; nothing of it is left, and it can be deleted."""
+    reason = deployed.endpoint(status="Failed", FAIL="3")["FailureReason"]
+    assert "exit code 3" in reason
+    assert "model_fn: no such file" in reason
+    wait_for(lambda: not deployed.backend.runner.jobs())
+    with pytest.raises(ClientError, match="is Failed"):
+        deployed.ask()
+    deployed.sagemaker.delete_endpoint(EndpointName="e")
+    wait_for(lambda: not deployed.sagemaker.list_endpoints()["Endpoints"])
+
+
+def test_a_model_that_never_answers_a_ping(deployed: Deployed) -> None:
+    """It has the time that its variant gives it."""
+    deployed.model("m", SLOW="1")
+    deployed.config("c", ("a", "m", 1), ContainerStartupHealthCheckTimeoutInSeconds=60)
+    deployed.sagemaker.create_endpoint(EndpointName="e", EndpointConfigName="c")
+    wait_for(lambda: deployed.backend.runner.jobs())
+    with pytest.raises(ClientError, match="is Creating"):
+        deployed.ask()
+    with pytest.raises(ClientError, match="Cannot update in-progress endpoint"):
+        deployed.sagemaker.update_endpoint(EndpointName="e", EndpointConfigName="c")
+    deployed.sagemaker.delete_endpoint(EndpointName="e")
+    wait_for(lambda: not deployed.backend.runner.jobs())
+
+
+@pytest.mark.parametrize(
+    ("files", "links"),
+    [
+        ((("../out", b"x"),), ()),
+        ((), (("link", "../../../etc/passwd"),)),
+        ((), (("link", "/etc/passwd"),)),
+    ],
+)
+def test_an_archive_that_leads_out(
+    deployed: Deployed, files: tuple[tuple[str, bytes], ...], links: tuple[tuple[str, str], ...]
+) -> None:
+    """It is refused, by name."""
+    deployed.put(*files, links=links)
+    reason = deployed.endpoint(status="Failed")["FailureReason"]
+    assert f"s3://{BUCKET}/{KEY} is refused" in reason
+
+
+def test_an_answer_that_is_none(deployed: Deployed) -> None:
+    """A container's own status and words come back in AWS's shape; then it goes on."""
+    deployed.endpoint()
+    for status in (400, 500):
+        with pytest.raises(ClientError) as caught:
+            deployed.ask(f"status {status}")
+        answer = caught.value.response
+        assert answer["Error"]["Code"] == "ModelError"
+        assert answer["ResponseMetadata"]["HTTPStatusCode"] == 424
+        assert answer["OriginalStatusCode"] == status
+        assert answer["OriginalMessage"] == "it went wrong"
+        assert answer["LogStreamArn"].endswith("/aws/sagemaker/Endpoints/e")
+    with pytest.raises(ClientError, match="larger than 6291456 bytes"):
+        deployed.ask(f"large {7 << 20}")
+    with pytest.raises(ClientError, match="6291456 at most"):
+        deployed.ask(b"x" * (6 << 20 | 1))
+    assert len(deployed.ask(b"x" * (6 << 20))) == 6 << 20
+
+
+def test_an_answer_in_parts(deployed: Deployed) -> None:
+    """They come as events, as the container sends them."""
+    deployed.endpoint()
+    answer = deployed.runtime.invoke_endpoint_with_response_stream(EndpointName="e", Body=b"parts 5")
+    parts = [event["PayloadPart"]["Bytes"] for event in answer["Body"]]
+    assert b"".join(parts) == b"0,1,2,3,4,"
+    assert len(parts) > 1
+    assert answer["InvokedProductionVariant"] == "AllTraffic"
+
+
+def test_a_container_that_ends_is_replaced(deployed: Deployed) -> None:
+    """By itself; requests meanwhile wait for the next one, and none hangs."""
+    deployed.endpoint()
+    (slot,) = deployed.backend.runner.jobs()
+    deployed.backend.runner.container(slot).finish(137)
+    deployed.backend.runner.container(slot).killed.set()
+    wait_for(lambda: deployed.backend.runner.jobs() - {slot})
+    assert deployed.ask() == b"hello"
+    assert deployed.reaches("e", "InService")["ProductionVariants"][0]["DesiredInstanceCount"] == 1
+
+
+def test_an_update_under_load_loses_nothing(deployed: Deployed) -> None:
+    """The old one answers until the new one is ready, and what it was asked to the end."""
+    deployed.endpoint(TAG="old:")
+    deployed.model("new", TAG="new:")
+    deployed.config("new", ("AllTraffic", "new", 1))
+    over = threading.Event()
+
+    def ask() -> list[bytes]:
+        answers = []
+        while not over.is_set():
+            answers.append(deployed.ask("sleep 0.02"))
+        return answers
+
+    with ThreadPoolExecutor() as pool:
+        asking = [pool.submit(ask) for _ in range(4)]
+        deployed.sagemaker.update_endpoint(EndpointName="e", EndpointConfigName="new")
+        assert deployed.sagemaker.describe_endpoint(EndpointName="e")["EndpointStatus"] == "Updating"
+        described = deployed.reaches("e", "InService")
+        wait_for(lambda: len(deployed.backend.runner.jobs()) == 1)
+        over.set()
+        answers = [answer for future in asking for answer in future.result(30)]
+    assert described["EndpointConfigName"] == "new"
+    assert {answer.partition(b":")[0] for answer in answers} == {b"old", b"new"}
+    assert deployed.ask() == b"new:hello"
+
+
+def test_an_update_that_fails_changes_nothing(deployed: Deployed) -> None:
+    """The old one goes on, and the reason is there."""
+    deployed.endpoint(TAG="old:")
+    deployed.model("bad", FAIL="1")
+    deployed.config("bad", ("AllTraffic", "bad", 1))
+    deployed.sagemaker.update_endpoint(EndpointName="e", EndpointConfigName="bad")
+    described = deployed.reaches("e", "InService")
+    assert described["EndpointConfigName"] == "e"
+    assert "exit code 1" in described["FailureReason"]
+    assert deployed.ask() == b"old:hello"
+
+
+def test_variants_share_by_weight(deployed: Deployed) -> None:
+    """A request may name one; weights and counts can be changed."""
+    for name in ("a", "b"):
+        deployed.model(name, TAG=f"{name}:")
+    deployed.config("c", ("a", "a", 3), ("b", "b", 1))
+    deployed.sagemaker.create_endpoint(EndpointName="e", EndpointConfigName="c")
+    deployed.reaches("e", "InService")
+    answers = [deployed.ask() for _ in range(200)]
+    assert 20 < answers.count(b"b:hello") < 90, "3 to 1, within 5 standard deviations"
+    assert deployed.ask(TargetVariant="b") == b"b:hello"
+    with pytest.raises(ClientError, match="Variant x not found"):
+        deployed.ask(TargetVariant="x")
+    deployed.sagemaker.update_endpoint_weights_and_capacities(
+        EndpointName="e",
+        DesiredWeightsAndCapacities=[
+            {"VariantName": "a", "DesiredWeight": 0},
+            {"VariantName": "b", "DesiredInstanceCount": 2},
+        ],
+    )
+    described = {v["VariantName"]: v for v in deployed.reaches("e", "InService")["ProductionVariants"]}
+    assert described["b"]["CurrentInstanceCount"] == 2
+    assert {deployed.ask() for _ in range(20)} == {b"b:hello"}
+
+
+def test_another_server_adopts(tmp_path: Path) -> None:
+    """What was InService is again; its containers have run on."""
+    with serving(tmp_path / "home") as first:
+        deployed = Deployed(first)
+        deployed.endpoint(TAG="a:")
+        runner = first.runner
+        slots = runner.jobs()
+        first.application.endpoints.shutdown()
+        assert runner.jobs() == slots
+    # The fake engine of the first server has ended with it: the instance is replaced.
+    with serving(tmp_path / "home") as second:
+        again = Deployed(second)
+        again.reaches("e", "InService")
+        assert again.ask() == b"a:hello"
+
+
+def test_lists_and_tags(deployed: Deployed) -> None:
+    """In pages, filtered, in both orders."""
+    for number in range(5):
+        deployed.model(f"m-{number}")
+    pages = deployed.sagemaker.get_paginator("list_models").paginate(
+        SortBy="Name", SortOrder="Ascending", PaginationConfig={"PageSize": 2}
+    )
+    assert [m["ModelName"] for page in pages for m in page["Models"]] == [f"m-{i}" for i in range(5)]
+    (found,) = deployed.sagemaker.list_models(NameContains="3")["Models"]
+    newest = deployed.sagemaker.list_models(MaxResults=1)["Models"]
+    assert [m["ModelName"] for m in newest] == ["m-4"]
+    arn = found["ModelArn"]
+    deployed.sagemaker.add_tags(
+        ResourceArn=arn, Tags=[{"Key": "k", "Value": "v"}, {"Key": "l", "Value": "w"}]
+    )
+    deployed.sagemaker.delete_tags(ResourceArn=arn, TagKeys=["l"])
+    assert deployed.sagemaker.list_tags(ResourceArn=arn)["Tags"] == [{"Key": "k", "Value": "v"}]
+
+
+def test_logs_have_a_group_of_their_own(deployed: Deployed) -> None:
+    """One an endpoint, one stream an instance; those of training jobs do not show them."""
+    deployed.endpoint(TAG="t")
+    logs = deployed.backend.client("logs")
+    group = "/aws/sagemaker/Endpoints/e"
+    (stream,) = wait_for(
+        lambda: logs.describe_log_streams(logGroupName=group, orderBy="LastEventTime")["logStreams"]
+    )
+    assert stream["logStreamName"].startswith("AllTraffic/i-")
+    events = logs.get_log_events(
+        logGroupName=group, logStreamName=stream["logStreamName"], startFromHead=True
+    )
+    assert [event["message"] for event in events["events"]] == ["serving t"]
+    (event,) = logs.filter_log_events(logGroupName=group, filterPattern="serving")["events"]
+    assert event["logStreamName"] == stream["logStreamName"]
+    jobs = "/aws/sagemaker/TrainingJobs"
+    assert logs.describe_log_streams(logGroupName=jobs)["logStreams"] == []
+    assert logs.describe_log_streams(logGroupName=jobs, orderBy="LastEventTime")["logStreams"] == []
+    assert logs.filter_log_events(logGroupName=jobs)["events"] == []
+    assert {g["logGroupName"] for g in logs.describe_log_groups()["logGroups"]} == {group, jobs}

@@ -1,0 +1,82 @@
+"""A serving container made of threads: /ping and /invocations, as SageMaker's contract has them."""
+
+from __future__ import annotations
+
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from tests.fakes.runner import FakeContainer
+
+
+def serve(container: FakeContainer) -> int:
+    """Answers until SIGTERM. The model's Environment says how.
+
+    FAIL: exits at once with this code. SLOW: never answers a ping. Otherwise a request's body is what it says to do:
+    ``sleep S``, ``status N``, ``large N`` (bytes), ``parts N`` (one each 10 ms); any other comes back behind TAG.
+    """
+    values = container.plan.environment
+    container.print(f"serving {values.get('TAG', '')}")
+    if "FAIL" in values:
+        container.print("model_fn: no such file")
+        return int(values["FAIL"])
+    if "SLOW" in values:
+        return container.sleep_until(container.terminated)
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+        def do_GET(self) -> None:
+            self._answer(200, b"")
+
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["content-length"]))
+            word, _, rest = body.decode(errors="replace").partition(" ")
+            if word == "parts":
+                self.send_response(200)
+                self.send_header("content-type", "text/plain")
+                self.send_header("transfer-encoding", "chunked")
+                self.end_headers()
+                for number in range(int(rest)):
+                    self.wfile.write(b"%x\r\n%s\r\n" % (len(f"{number},"), f"{number},".encode()))
+                    self.wfile.flush()
+                    time.sleep(0.01)
+                self.wfile.write(b"0\r\n\r\n")
+            elif word == "status":
+                self._answer(int(rest), b"it went wrong")
+            elif word == "large":
+                self._answer(200, b"x" * int(rest))
+            else:
+                if word == "sleep":
+                    time.sleep(float(rest))
+                self._answer(200, values.get("TAG", "").encode() + body)
+
+        def _answer(self, status: int, body: bytes) -> None:
+            self.send_response(status)
+            self.send_header("content-type", self.headers.get("accept", "*/*").replace("*/*", "text/plain"))
+            self.send_header("content-length", str(len(body)))
+            if attributes := self.headers.get("x-amzn-sagemaker-custom-attributes"):
+                self.send_header("x-amzn-sagemaker-custom-attributes", attributes)
+            self.end_headers()
+            self.wfile.write(body)
+
+    class Quiet(ThreadingHTTPServer):
+        def handle_error(self, *_: object) -> None:
+            """Whoever asked has gone: no news."""
+
+    with Quiet(("127.0.0.1", 0), Handler) as server:
+        server.daemon_threads = True
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        container.address = ("127.0.0.1", server.server_address[1])
+        try:
+            while not (container.terminated.wait(0.005) or container.killed.is_set()):
+                pass
+        finally:
+            container.address = None
+            server.shutdown()
+            thread.join()
+    return 0
