@@ -118,8 +118,8 @@ class Endpoint:
                 return
             time.sleep(self.session.log_poll_s if poll is None else poll)
 
-    def _read(self, tokens: dict[str, str | None]) -> Iterator[str]:
-        """What has come since the last call. ``tokens``: where each stream was left."""
+    def _read(self, tokens: dict[str, str | None], since: datetime | None = None) -> Iterator[str]:
+        """What has come since the last call. ``tokens``: where each stream was left; ``since``: no line before."""
         service = self.session.endpoints
         for stream in service.log_streams(self.name):
             tokens.setdefault(stream, None)
@@ -129,7 +129,8 @@ class Endpoint:
                 before = tokens[stream]
                 lines, tokens[stream] = service.read_log(self.name, stream, before)
                 for line in lines:
-                    yield prefix + line.text.rstrip("\n")
+                    if since is None or line.timestamp_ms >= int(since.timestamp() * 1000):
+                        yield prefix + line.text.rstrip("\n")
                 if tokens[stream] == before or (before is None and not lines):
                     break
 
@@ -164,11 +165,13 @@ class Endpoint:
                 service.delete_model(name)
 
     def _failure(self, description: dict[str, Any]) -> EndpointFailed:
+        # The log of an earlier endpoint of this name stays.
+        lines = self._read({}, description["CreationTime"])
         return EndpointFailed(
             self.name,
             description.get("FailureReason")
             or f"its status is {description['EndpointStatus']}; none was given",
-            log_tail=list(self.logs(last=_TAIL_LINES)),
+            log_tail=list(deque(lines, maxlen=_TAIL_LINES)),
             logs_location=self.session.describe_endpoint_logs(self.name),
             next_step="correct what the reason and the log name; `windtunnel rm --endpoint "
             f"{self.name}` frees the name; deploy() again.",

@@ -44,6 +44,7 @@ class FakeEndpoints:
         self.asked: list[dict[str, Any]] = []
         self.answer = Answer(b'{"label": 1}', "application/json")
         self.printed: dict[str, dict[str, list[str]]] = {}
+        self.printed_at_ms = int(CREATED.timestamp() * 1000)
 
     def _add(self, kind: str, what: dict[str, dict[str, Any]], name: str, request: dict[str, Any]) -> None:
         self.calls.append(f"Create{kind}")
@@ -140,4 +141,6 @@ class FakeEndpoints:
         """Two lines a page."""
         start = int(token or 0)
         lines = self.printed[endpoint][stream][start : start + 2]
-        return [LogLine(start + i, line) for i, line in enumerate(lines)], str(start + len(lines))
+        return [LogLine(self.printed_at_ms + start + i, line) for i, line in enumerate(lines)], str(
+            start + len(lines)
+        )
