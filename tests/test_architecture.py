@@ -142,6 +142,22 @@ RULES = (
             "sagemaker_pytorch_container",
         ),
     ),
+    # Handlers are called by AWS's toolkit, in processes apart from the server's.
+    Rule(
+        "neuron_sim.serving",
+        (
+            "neuron_sim.diagnostics.log",
+            "neuron_sim.launcher.missing",
+            "neuron_sim.launcher.requirements",
+            "neuron_sim.runtime.processes",
+            "neuron_sim.settings",
+            "sagemaker_training",
+            "sagemaker_pytorch_serving_container",
+            "starlette",
+            "uvicorn",
+            "torch",
+        ),
+    ),
     Rule("neuron_sim.warm", ("neuron_sim", "torch", "sagemaker_training", "sagemaker_pytorch_container")),
     # The simulator is installed in the image on its own.
     Rule("neuron_sim", ("neuron_sim", "torch", "torch_xla", "_XLAC", "numpy", "tensorboard")),

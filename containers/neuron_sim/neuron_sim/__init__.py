@@ -20,6 +20,7 @@ device kind, counters of what ran, and the tools around it.
     runtime/      which process holds which core, and what it does there
     inference/    torch_neuronx.trace
     launcher/     torchrun whose workers are forked from one warm process
+    serving/      models behind HTTP: the command `serve`
     tools/        neuron-ls, neuron-monitor, neuron-top, neuron_parallel_compile
     warm/         a container that is kept for the next job
 """

@@ -185,6 +185,45 @@ def compiler_wish(environment: Mapping[str, str] = os.environ) -> CompilerWish:
     )
 
 
+@dataclass(frozen=True)
+class Serving:
+    """What SageMaker tells the container of an endpoint. AWS's toolkit reads for itself which file has the handlers
+    (SAGEMAKER_PROGRAM) and what it answers in by default (SAGEMAKER_DEFAULT_INVOCATIONS_ACCEPT).
+    """
+
+    port: int
+    workers: int
+    timeout_s: int
+    """What handlers may take for one request."""
+    model_dir: Path
+    code_dir: Path
+    log_level: int
+
+    def worker_environment(self, environment: Mapping[str, str] = os.environ) -> dict[str, str]:
+        """For a process that imports the handlers."""
+        path = os.pathsep.join(filter(None, [str(self.code_dir), environment.get("PYTHONPATH")]))
+        return {**environment, "SM_MODEL_DIR": str(self.model_dir), "PYTHONPATH": path}
+
+
+def serving(environment: Mapping[str, str] = os.environ) -> Serving:
+    """Read SageMaker's variables of an endpoint.
+
+    Raises:
+        NeuronSimError: a value is not what its name asks for.
+    """
+    model_dir = Path(environment.get("SM_MODEL_DIR") or "/opt/ml/model")
+    # On SageMaker it may be the address in S3 of what the model's archive already has in its folder `code`.
+    submitted = Path(environment.get("SAGEMAKER_SUBMIT_DIRECTORY") or model_dir / "code")
+    return Serving(
+        port=_positive(environment, "SAGEMAKER_BIND_TO_PORT") or 8080,
+        workers=_positive(environment, "SAGEMAKER_MODEL_SERVER_WORKERS") or 1,
+        timeout_s=_positive(environment, "SAGEMAKER_MODEL_SERVER_TIMEOUT") or 60,
+        model_dir=model_dir,
+        code_dir=submitted if submitted.is_dir() else model_dir / "code",
+        log_level=_positive(environment, "SAGEMAKER_CONTAINER_LOG_LEVEL") or 20,
+    )
+
+
 def strict_requirements(environment: Mapping[str, str] = os.environ) -> bool:
     """Whether requirements.txt is installed as it is, or the job fails."""
     return environment.get("WINDTUNNEL_STRICT_REQUIREMENTS", "") not in ("", "0")

@@ -1,8 +1,7 @@
-"""Conditions of reads, copies and writes, and byte ranges."""
+"""Conditions of reads, copies and writes."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from datetime import datetime, timezone
 from email.utils import parsedate_to_datetime
@@ -13,7 +12,6 @@ from windtunnel_local.service.ground.ports import ObjectInfo
 
 _SOURCE = "x-amz-copy-source-"
 _NOT_HELD = "At least one of the pre-conditions you specified did not hold."
-_DIGITS = re.compile("[0-9]+")
 _UNSERVED = ("x-amz-if-match-last-modified-time", "x-amz-if-match-size")
 
 
@@ -59,30 +57,6 @@ def guard(headers: Mapping[str, str]) -> Guard:
     if absent is not None and match is not None:
         raise ApiError("InvalidRequest", "A write has If-Match or If-None-Match, not both.")
     return Guard(absent=absent is not None, etag=match.strip().strip('"') if match is not None else None)
-
-
-def byte_range(header: str | None, size: int) -> tuple[int, int] | None:
-    """First byte and length of a ``Range``; None: the whole object (no, or an unusable header).
-
-    Raises:
-        ApiError: InvalidRange: nothing of the object lies in it.
-    """
-    unit, _, spec = (header or "").partition("=")
-    first, dash, last = spec.strip().partition("-")
-    if unit.strip() != "bytes" or not (
-        dash and _DIGITS.fullmatch(first + last) and max(len(first), len(last)) < 19
-    ):
-        return None  # also several ranges: S3 sends the whole object then
-    if first:
-        start, end = int(first), min(int(last), size - 1) if last else size - 1
-        if last and int(last) < start:
-            return None
-    else:
-        start, end = max(size - int(last), 0), size - 1
-    if start > end:
-        details = {"RangeRequested": header or "", "ActualObjectSize": str(size)}
-        raise ApiError("InvalidRange", "The requested range is not satisfiable", 416, details)
-    return start, end - start + 1
 
 
 def _failed(condition: str) -> ApiError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, BinaryIO, cast
 
-from windtunnel_local.api import s3_checksums, s3_conditions, s3_headers, s3_tags, xmlcodec
+from windtunnel_local.api import s3_checksums, s3_conditions, s3_headers, s3_ranges, s3_tags, xmlcodec
 from windtunnel_local.api.body import CHECKSUM_HEADER, CHECKSUMS, MAX_BODY_BYTES, VerifiedReader
 from windtunnel_local.api.errors import ApiError
 from windtunnel_local.api.s3_answer import Answer
@@ -179,7 +179,7 @@ class _Limited:
 
 def _source_range(header: str | None, size: int) -> tuple[int, int]:
     """First byte and length of what is copied. Raises ``ApiError``."""
-    span = s3_conditions.byte_range(header, size)
+    span = s3_ranges.byte_range(header, size)
     if header is not None and (span is None or int(header.rpartition("-")[2] or size) >= size):
         raise ApiError(
             "InvalidArgument",

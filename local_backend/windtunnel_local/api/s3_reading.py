@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from windtunnel_local.api import s3_checksums, s3_conditions, s3_headers
+from windtunnel_local.api import s3_checksums, s3_conditions, s3_headers, s3_ranges
 from windtunnel_local.api.errors import ApiError
 from windtunnel_local.api.s3_answer import Answer, Slice
 from windtunnel_local.api.s3_routes import Call
@@ -94,7 +94,7 @@ def _span(objects: FileObjects, call: Call, record: Record) -> _Span:
     number = call.params.get("PartNumber")
     wanted = call.headers.get("range")
     if number is None:
-        span = s3_conditions.byte_range(wanted, record.size)
+        span = s3_ranges.byte_range(wanted, record.size)
         return _Span(*span, True, {}) if span else _Span(0, record.size, False, {})
     if wanted is not None:
         raise ApiError("InvalidRequest", "Cannot specify both Range header and partNumber query parameter.")

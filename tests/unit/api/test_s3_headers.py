@@ -8,8 +8,9 @@ import pytest
 
 from windtunnel_local.api import xmlcodec
 from windtunnel_local.api.errors import ApiError
-from windtunnel_local.api.s3_conditions import byte_range, check_conditions, guard
+from windtunnel_local.api.s3_conditions import check_conditions, guard
 from windtunnel_local.api.s3_headers import described, kept, refuse_unserved
+from windtunnel_local.api.s3_ranges import byte_range
 from windtunnel_local.api.s3_routes import understood, virtual_bucket
 from windtunnel_local.api.s3_tags import from_header
 from windtunnel_local.api.sigv4 import Signable

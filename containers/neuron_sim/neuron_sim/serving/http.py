@@ -1,0 +1,46 @@
+"""SageMaker's two addresses of a container: /ping and /invocations."""
+
+from __future__ import annotations
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from neuron_sim.serving.frames import Head
+from neuron_sim.serving.pool import Pool
+
+_GRACE_S = 5
+"""After SIGTERM: how long requests in progress may take."""
+_KEEP_ALIVE_S = 75
+"""Longer than clients keep an idle connection, so that none is closed under a request."""
+
+
+def server_of(pool: Pool) -> uvicorn.Server:
+    """The server, which does not run yet."""
+
+    async def ping(_: Request) -> Response:
+        return Response(status_code=200 if pool.ready else 503)
+
+    async def invocations(request: Request) -> Response:
+        try:
+            sent = await request.body()
+        except ClientDisconnect:
+            return Response(status_code=400)  # nobody reads it
+        head, body = await pool.ask(Head(dict(request.headers)), sent)
+        return Response(bytes(body), head.status, head.headers)
+
+    application = Starlette(
+        routes=[Route("/ping", ping), Route("/invocations", invocations, methods=["POST"])]
+    )
+    config = uvicorn.Config(
+        application,
+        lifespan="off",
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        timeout_keep_alive=_KEEP_ALIVE_S,
+        timeout_graceful_shutdown=_GRACE_S,
+    )
+    return uvicorn.Server(config)
