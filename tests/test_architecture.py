@@ -73,10 +73,14 @@ RULES = (
             "matplotlib",
         ),
     ),
-    Rule("windtunnel.job", _sdk("request", "session", "reports")),
+    Rule(
+        "windtunnel.hosting",
+        (*_sdk("request", "session", "prices", "rendering.format"), "numpy"),
+    ),
+    Rule("windtunnel.job", _sdk("request", "session", "reports", "hosting")),
     Rule(
         "windtunnel.estimator",
-        _sdk("request", "session", "job", "budget", "prices", "rehearsal", "user_calibration"),
+        _sdk("request", "session", "hosting", "job", "budget", "prices", "rehearsal", "user_calibration"),
     ),
     # Reads a script's text; knows no job and no session.
     Rule("windtunnel.porting", ("windtunnel.errors", "windtunnel.local_paths")),

@@ -23,10 +23,13 @@ if TYPE_CHECKING:
     from windtunnel.errors import BudgetWarning as BudgetWarning
     from windtunnel.errors import ConfigurationError as ConfigurationError
     from windtunnel.errors import Detached as Detached
+    from windtunnel.errors import EndpointFailed as EndpointFailed
+    from windtunnel.errors import EndpointNotFound as EndpointNotFound
     from windtunnel.errors import InputError as InputError
     from windtunnel.errors import JobNotFinished as JobNotFinished
     from windtunnel.errors import JobNotFound as JobNotFound
     from windtunnel.errors import PricesUnavailable as PricesUnavailable
+    from windtunnel.errors import RunFailed as RunFailed
     from windtunnel.errors import ServiceCallFailed as ServiceCallFailed
     from windtunnel.errors import SourceError as SourceError
     from windtunnel.errors import TrainingJobFailed as TrainingJobFailed
@@ -37,6 +40,18 @@ if TYPE_CHECKING:
     from windtunnel.estimator.estimators import Estimator as Estimator
     from windtunnel.estimator.estimators import HuggingFace as HuggingFace
     from windtunnel.estimator.estimators import PyTorch as PyTorch
+    from windtunnel.hosting.deserializers import BytesDeserializer as BytesDeserializer
+    from windtunnel.hosting.deserializers import CSVDeserializer as CSVDeserializer
+    from windtunnel.hosting.deserializers import JSONDeserializer as JSONDeserializer
+    from windtunnel.hosting.deserializers import NumpyDeserializer as NumpyDeserializer
+    from windtunnel.hosting.deserializers import StringDeserializer as StringDeserializer
+    from windtunnel.hosting.model import Model as Model
+    from windtunnel.hosting.model import PyTorchModel as PyTorchModel
+    from windtunnel.hosting.predictor import Predictor as Predictor
+    from windtunnel.hosting.serializers import CSVSerializer as CSVSerializer
+    from windtunnel.hosting.serializers import IdentitySerializer as IdentitySerializer
+    from windtunnel.hosting.serializers import JSONSerializer as JSONSerializer
+    from windtunnel.hosting.serializers import NumpySerializer as NumpySerializer
     from windtunnel.job.training_job import TrainingJob as TrainingJob
     from windtunnel.priceperf import Architecture as Architecture
     from windtunnel.priceperf import FullScale as FullScale
@@ -68,10 +83,13 @@ _NAMES = {
         "BudgetWarning",
         "ConfigurationError",
         "Detached",
+        "EndpointFailed",
+        "EndpointNotFound",
         "InputError",
         "JobNotFinished",
         "JobNotFound",
         "PricesUnavailable",
+        "RunFailed",
         "ServiceCallFailed",
         "SourceError",
         "TrainingJobFailed",
@@ -81,6 +99,16 @@ _NAMES = {
         "WindtunnelError",
     ),
     "estimator.estimators": ("Estimator", "HuggingFace", "PyTorch"),
+    "hosting.deserializers": (
+        "BytesDeserializer",
+        "CSVDeserializer",
+        "JSONDeserializer",
+        "NumpyDeserializer",
+        "StringDeserializer",
+    ),
+    "hosting.model": ("Model", "PyTorchModel"),
+    "hosting.predictor": ("Predictor",),
+    "hosting.serializers": ("CSVSerializer", "IdentitySerializer", "JSONSerializer", "NumpySerializer"),
     "job.training_job": ("TrainingJob",),
     "priceperf": ("Architecture", "FullScale", "PerDevice", "Workload"),
     "reports.comparison.report": ("ComparisonReport", "compare"),

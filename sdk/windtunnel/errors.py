@@ -9,11 +9,14 @@
     │   └── UnknownImage           no training image for these versions or this region
     ├── BackendError               the local backend does not start or does not answer
     ├── ServiceCallFailed          SageMaker, S3, CloudWatch Logs, STS or IAM refused a call
-    │   └── JobNotFound            no training job of that name
+    │   ├── JobNotFound            no training job of that name
+    │   └── EndpointNotFound       no endpoint of that name
     ├── PricesUnavailable          AWS's price list could not be asked
     ├── JobNotFinished             asked for a result that the job does not have (yet)
-    ├── WaitTimeout                the job still runs when the time to wait is over (also a TimeoutError)
-    └── TrainingJobFailed          the job ran and failed; carries reason, log tail, next step
+    ├── WaitTimeout                job or endpoint is not there yet when the time to wait is over (also a TimeoutError)
+    └── RunFailed                  something ran and failed; carries reason, log tail, next step
+        ├── TrainingJobFailed      a training job
+        └── EndpointFailed         an endpoint did not come up
 
     KeyboardInterrupt
     └── Detached                   Ctrl-C while following a job: the job goes on
@@ -87,6 +90,15 @@ class JobNotFound(ServiceCallFailed):
         self.args = (f"No training job {name!r} {where}. `windtunnel ps` lists the jobs there are.",)
 
 
+class EndpointNotFound(ServiceCallFailed):
+    """There is no endpoint of that name in this session."""
+
+    def __init__(self, operation: str, name: str, *, where: str) -> None:
+        super().__init__(operation, "ValidationException", f'Could not find endpoint "{name}".')
+        self.name = name
+        self.args = (f"No endpoint {name!r} {where}. `windtunnel endpoints` lists those there are.",)
+
+
 class PricesUnavailable(WindtunnelError):
     """AWS's price list could not be asked: no network, no credentials, no permission. Nothing was changed."""
 
@@ -96,19 +108,21 @@ class JobNotFinished(WindtunnelError):
 
 
 class WaitTimeout(WindtunnelError, TimeoutError):
-    """The job still runs after the time given to ``wait``. The job goes on."""
+    """Job or endpoint needs longer than the time given to ``wait``. It goes on."""
 
 
-class TrainingJobFailed(WindtunnelError):
-    """A training job ended as Failed.
+class RunFailed(WindtunnelError):
+    """A training job or an endpoint has the status Failed.
 
     Attributes:
-        name: of the job.
+        name: of the job or endpoint.
         reason: SageMaker's FailureReason.
-        log_tail: the last lines the job printed, oldest first.
+        log_tail: the last lines it printed, oldest first.
         logs_location: where the whole log is.
         next_step: what to do next.
     """
+
+    _what = "Run"
 
     def __init__(
         self, name: str, reason: str, *, log_tail: Sequence[str], logs_location: str, next_step: str
@@ -118,9 +132,9 @@ class TrainingJobFailed(WindtunnelError):
         self.log_tail = tuple(log_tail)
         self.logs_location = logs_location
         self.next_step = next_step
-        tail = "\n".join(f"    {_clipped(line)}" for line in self.log_tail) or "    (the job printed nothing)"
+        tail = "\n".join(f"    {_clipped(line)}" for line in self.log_tail) or "    (it printed nothing)"
         super().__init__(
-            f"Training job {name} failed.\n"
+            f"{self._what} {name} failed.\n"
             f"  Reason: {reason}\n"
             f"  Last lines of its log:\n{tail}\n"
             f"  Logs: {logs_location}\n"
@@ -129,7 +143,20 @@ class TrainingJobFailed(WindtunnelError):
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickle through the keyword arguments, so that the error crosses process pools."""
-        return _rebuild_failed, (self.name, self.reason, self.log_tail, self.logs_location, self.next_step)
+        parts = (self.name, self.reason, self.log_tail, self.logs_location, self.next_step)
+        return _rebuild_failed, (type(self), *parts)
+
+
+class TrainingJobFailed(RunFailed):
+    """A training job ended as Failed."""
+
+    _what = "Training job"
+
+
+class EndpointFailed(RunFailed):
+    """An endpoint did not come up: its container failed, or was not healthy in time."""
+
+    _what = "Endpoint"
 
 
 def _clipped(line: str) -> str:
@@ -139,8 +166,10 @@ def _clipped(line: str) -> str:
     return f"{line[:_LONGEST_LINE]}... ({len(line)} characters)"
 
 
-def _rebuild_failed(name: str, reason: str, tail: Sequence[str], where: str, step: str) -> TrainingJobFailed:
-    return TrainingJobFailed(name, reason, log_tail=tail, logs_location=where, next_step=step)
+def _rebuild_failed(
+    kind: type[RunFailed], name: str, reason: str, tail: Sequence[str], where: str, step: str
+) -> RunFailed:
+    return kind(name, reason, log_tail=tail, logs_location=where, next_step=step)
 
 
 class Detached(KeyboardInterrupt):

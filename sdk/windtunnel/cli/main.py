@@ -26,8 +26,11 @@ from windtunnel.cli import (
     diagnostics,
     down,
     download,
+    endpoint_logs,
+    endpoints,
     env,
     inference,
+    invoke,
     logs,
     metrics,
     plan,
@@ -49,8 +52,8 @@ EXIT_USAGE = 2
 EXIT_DETACHED = 130
 
 COMMANDS = (
-    up, down, run, ps, describe, logs, metrics, top, stop, download, rm, env, check, report, diagnostics, compare, plan,
-    validate, calibrate, prices, inference, completion,
+    up, down, run, ps, describe, logs, metrics, top, stop, download, rm, endpoints, invoke, endpoint_logs, env,
+    check, report, diagnostics, compare, plan, validate, calibrate, prices, inference, completion,
 )  # fmt: skip
 """In the order of --help. A command is a file with `add_parser` and an entry here."""
 

@@ -17,7 +17,13 @@ if TYPE_CHECKING:
     from windtunnel.rendering.report import Report
 
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-_COLOURS = {"Completed": "green", "Failed": "red", "Stopped": "yellow", "Stopping": "yellow"}
+_COLOURS = {
+    "Completed": "green",
+    "InService": "green",
+    "Failed": "red",
+    "Stopped": "yellow",
+    "Stopping": "yellow",
+}
 
 
 class Status(str):

@@ -13,6 +13,7 @@ _EPILOG = """\
 windtunnel prices --on 2023-01-01                          what was in force that day
 windtunnel prices refresh                                  ask AWS (pricing:GetProducts; free of charge)
 windtunnel prices refresh --region us-east-1 us-west-2 --instances ml.trn1.32xlarge p4d.24xlarge
+windtunnel prices refresh --hosting --instances ml.c5.xlarge      what an endpoint costs
 
 With ml. an instance is SageMaker training on-demand, without it EC2 on-demand. Reports use the built-in
 prices and what was fetched, each from its date on; what is fetched never changes an earlier day.
@@ -34,6 +35,9 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--on", type=day, metavar="DATE", help="only what is in force that day (2023-01-31)")
     parser.add_argument("--instances", nargs="+", metavar="TYPE", help="default: all that are modelled")
     parser.add_argument("--region", nargs="+", metavar="REGION", help="default: all; for refresh us-east-1")
+    parser.add_argument(
+        "--hosting", action="store_true", help="with refresh: prices of endpoints; needs --instances"
+    )
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(func=run_prices)
 
@@ -44,6 +48,10 @@ def run_prices(arguments: argparse.Namespace) -> int:
         raise ConfigurationError("refresh comes first: windtunnel prices refresh --instances TYPE ...")
     if arguments.action == "refresh":
         return _refresh(arguments)
+    if arguments.hosting:
+        raise ConfigurationError(
+            "--hosting goes with refresh; the list shows endpoints' prices that were fetched."
+        )
     from windtunnel.reports.prices import prices
 
     report = prices(on=arguments.on, instances=arguments.instances, regions=arguments.region)
@@ -61,11 +69,16 @@ def _refresh(arguments: argparse.Namespace) -> int:
         raise ConfigurationError(
             "refresh asks for today's prices and takes no --on; AWS's list has no other."
         )
+    from windtunnel.priceperf.money.offerings import HOSTING_ON_DEMAND
     from windtunnel.prices import cache
     from windtunnel.reports.prices import refreshed_data, refreshed_lines
 
+    if arguments.hosting and not all(name.startswith("ml.") for name in arguments.instances or ("",)):
+        raise ConfigurationError("--hosting needs --instances with types of endpoints, e.g. ml.c5.xlarge.")
     done = cache.refresh(
-        arguments.region or cache.DEFAULT_REGIONS, arguments.instances or cache.DEFAULT_INSTANCES
+        arguments.region or cache.DEFAULT_REGIONS,
+        arguments.instances or cache.DEFAULT_INSTANCES,
+        offering=HOSTING_ON_DEMAND if arguments.hosting else None,
     )
     if arguments.json:
         print(json.dumps(refreshed_data(done), indent=2))

@@ -1,4 +1,4 @@
-"""``windtunnel rm``: delete jobs that have ended."""
+"""``windtunnel rm``: delete jobs that have ended, or endpoints."""
 
 from __future__ import annotations
 
@@ -18,11 +18,13 @@ def add_parser(commands: Any) -> None:
     """Register the command."""
     remove = commands.add_parser(
         "rm",
-        help="delete jobs that have ended: record, tags, metrics, log",
+        help="delete jobs that have ended (record, tags, metrics, log), or endpoints",
         description="Delete jobs that have ended: record, tags, metrics and (but on AWS) log. What they stored in S3 "
-        "stays. A job that runs is left alone.",
+        "stays. A job that runs is left alone. With --endpoint: endpoints, whatever they do, with their configurations "
+        "and models.",
     )
-    remove.add_argument("names", metavar="JOB", nargs="+", help="the jobs' names")
+    remove.add_argument("names", metavar="NAME", nargs="+", help="the jobs' names")
+    remove.add_argument("--endpoint", action="store_true", help="the names are those of endpoints")
     add_place(remove)
     remove.set_defaults(func=_remove)
 
@@ -33,7 +35,10 @@ def _remove(arguments: argparse.Namespace) -> int:
     failed = 0
     for name in dict.fromkeys(arguments.names):
         try:
-            _delete(name, session, place)
+            if arguments.endpoint:
+                _delete_endpoint(name, session)
+            else:
+                _delete(name, session, place)
         except WindtunnelError as error:
             complain(error)
             failed = 1
@@ -53,3 +58,9 @@ def _delete(name: str, session: Session, place: str) -> None:
             f"{name} is not deleted: it has not ended ({status}). {end}; then delete it."
         )
     job.delete()
+
+
+def _delete_endpoint(name: str, session: Session) -> None:
+    from windtunnel.hosting.endpoint import Endpoint
+
+    Endpoint(name, session).delete(models=True)

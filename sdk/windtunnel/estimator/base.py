@@ -31,6 +31,7 @@ from windtunnel.session.resolve import resolve_session
 from windtunnel.session.session import Session
 
 if TYPE_CHECKING:
+    from windtunnel.hosting.model import Model
     from windtunnel.priceperf import FullScale, PriceBook
     from windtunnel.rehearsal import Rehearsal
 
@@ -238,6 +239,18 @@ class EstimatorBase(JobArguments):
     def model_data(self) -> str:
         """``s3://`` URI of the latest job's model.tar.gz."""
         return self._latest().model_data
+
+    def create_model(self, role: str | None = None, **arguments: Any) -> Model:
+        """The model that serves what the latest job made; sends nothing. Arguments: `TrainingJob.create_model`'s."""
+        return self._latest().create_model(role=role or self.role, **arguments)
+
+    def deploy(
+        self, initial_instance_count: int = 1, instance_type: str | None = None, **arguments: Any
+    ) -> Any:
+        """Have the latest job's model answer; returns a `Predictor`. Arguments: as `TrainingJob.deploy`'s."""
+        return self._latest().deploy(
+            initial_instance_count, instance_type, **{"role": self.role, **arguments}
+        )
 
     def logs(self) -> None:
         """Follow the latest job's log to its end."""

@@ -7,6 +7,7 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
+from windtunnel.request.build import base_from_job_name
 from windtunnel.request.instance_groups import from_request
 
 
@@ -67,9 +68,3 @@ def code_arguments(hyperparameters: Mapping[str, str]) -> dict[str, Any]:
         "distribution": distribution if enabled else None,
         "hyperparameters": {key: value for key, value in values.items() if not key.startswith("sagemaker_")},
     }
-
-
-def base_from_job_name(name: str) -> str:
-    """``base-2026-01-31-12-00-00-123`` -> ``base``; another name as it is."""
-    parts = name.rsplit("-", 7)
-    return parts[0] if len(parts) == 8 and all(part.isdigit() for part in parts[1:]) else name

@@ -27,6 +27,7 @@ from windtunnel.session.session import Session
 from windtunnel.session.training_service import TERMINAL
 
 if TYPE_CHECKING:
+    from windtunnel.hosting.model import Model
     from windtunnel.priceperf import FullScale
     from windtunnel.reports.diagnostics import Diagnostics
     from windtunnel.reports.job.report import PricePerformance
@@ -301,6 +302,25 @@ class TrainingJob:
         from windtunnel.reports.for_job import report_for_job
 
         return report_for_job(self, full_scale=full_scale, prices_on=prices_on, **more)
+
+    def create_model(self, **arguments: Any) -> Model:
+        """The model that serves what the job made; sends nothing. Arguments: those of `hosting.trained.model_of`.
+
+        Raises:
+            JobNotFinished: the job has stored no model.tar.gz.
+            ConfigurationError: what `Model` or `PyTorchModel` refuses.
+        """
+        from windtunnel.hosting.trained import model_of
+
+        return model_of(self.describe(), self.session, **arguments)
+
+    def deploy(
+        self, initial_instance_count: int = 1, instance_type: str | None = None, **arguments: Any
+    ) -> Any:
+        """Have the job's model answer; returns a `Predictor`. Arguments: those of `create_model` and `Model.deploy`."""
+        from windtunnel.hosting.trained import deploy
+
+        return deploy(self.create_model, self.name, initial_instance_count, instance_type, arguments)
 
     def _output_document(self, description: dict[str, Any], name: str) -> dict[str, Any] | None:
         """A JSON document of Windtunnel's own beside the job's output; None when there is none."""

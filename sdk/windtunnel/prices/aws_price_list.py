@@ -17,7 +17,12 @@ from typing import Any
 from windtunnel import settings
 from windtunnel.errors import ConfigurationError, PricesUnavailable
 from windtunnel.priceperf import Offering, Price
-from windtunnel.priceperf.money.offerings import EC2_ON_DEMAND, offering_of
+from windtunnel.priceperf.money.offerings import (
+    EC2_ON_DEMAND,
+    HOSTING_ON_DEMAND,
+    TRAINING_ON_DEMAND,
+    offering_of,
+)
 
 API_REGION = "us-east-1"
 ENDPOINT = f"https://api.pricing.{API_REGION}.amazonaws.com"
@@ -34,6 +39,8 @@ _EC2_ATTRIBUTES = {
     "capacitystatus": "Used",
 }
 _EC2_IF_GIVEN = {"marketoption": "OnDemand", "operation": "RunInstances"}
+# How the products of SageMaker name what an instance is for: their component, and their usage type's beginning.
+_SAGEMAKER = {TRAINING_ON_DEMAND: ("Training", "Train(ing)?"), HOSTING_ON_DEMAND: ("Hosting", "Host(ing)?")}
 
 
 @dataclass(frozen=True)
@@ -116,14 +123,16 @@ def pricing_client(boto_session: Any = None) -> Any:
         raise PricesUnavailable(f"AWS's price list cannot be asked: {error}. {_ADVICE}") from error
 
 
-def fetch(client: Any, instance_type: str, region: str, now: datetime) -> ListedPrice | NotListed:
-    """Ask AWS for one instance in one region: SageMaker training with ``ml.``, else EC2. Blocks; no retries
-    besides botocore's.
+def fetch(
+    client: Any, instance_type: str, region: str, now: datetime, offering: Offering | None = None
+) -> ListedPrice | NotListed:
+    """Ask AWS for one instance in one region: SageMaker training with ``ml.``, else EC2, unless ``offering`` says
+    otherwise. Blocks; no retries besides botocore's.
 
     Raises:
         PricesUnavailable: AWS refused, or was not reached.
     """
-    offering = offering_of(instance_type)
+    offering = offering or offering_of(instance_type)
     products: list[Mapping[str, Any]] = []
     for filters in _queries(instance_type, region, offering):
         products = [
@@ -140,9 +149,10 @@ def _queries(name: str, region: str, offering: Offering) -> Iterator[dict[str, s
     if offering == EC2_ON_DEMAND:
         yield {"instanceType": name, "regionCode": region, **_EC2_ATTRIBUTES}
         return
-    yield {"instanceName": name, "regionCode": region, "component": "Training"}
+    component, _ = _SAGEMAKER[offering]
+    yield {"instanceName": name, "regionCode": region, "component": component}
     # Older products have no instanceName; their instanceType names what it is for.
-    yield {"instanceType": f"{name}-Training", "regionCode": region}
+    yield {"instanceType": f"{name}-{component}", "regionCode": region}
 
 
 def _products(client: Any, offering: Offering, filters: Mapping[str, str]) -> list[Mapping[str, Any]]:
@@ -195,11 +205,12 @@ def _is_wanted(attributes: Mapping[str, Any], name: str, region: str, offering: 
         return all(attributes.get(key) == value for key, value in needed.items()) and all(
             attributes.get(key, value) == value for key, value in _EC2_IF_GIVEN.items()
         )
-    if attributes.get("component", "Training") != "Training":
+    component, prefix = _SAGEMAKER[offering]
+    if attributes.get("component", component) != component:
         return False
     # Training plans, clusters and warm pools have usage types of their own.
-    usage = str(attributes.get("usagetype", f"Train:{name}"))
-    return re.fullmatch(rf"([A-Z0-9]+-)?Train(ing)?:{re.escape(name)}", usage) is not None
+    usage = attributes.get("usagetype")
+    return usage is None or bool(re.fullmatch(rf"([A-Z0-9]+-)?{prefix}:{re.escape(name)}", str(usage)))
 
 
 def _read(

@@ -17,8 +17,8 @@ from typing import Any
 from windtunnel import settings
 from windtunnel.atomic_file import replace_whole
 from windtunnel.errors import ConfigurationError
-from windtunnel.priceperf import CATALOG, OFFERINGS, PriceBook, PricePerfError
-from windtunnel.priceperf.money.offerings import TRAINING_ON_DEMAND, offering_of
+from windtunnel.priceperf import CATALOG, OFFERINGS, Offering, PriceBook, PricePerfError
+from windtunnel.priceperf.money.offerings import HOSTING_ON_DEMAND, TRAINING_ON_DEMAND, offering_of
 from windtunnel.prices.aws_price_list import ListedPrice, NotListed, fetch, pricing_client
 
 SCHEMA = "windtunnel.prices/1"
@@ -92,6 +92,7 @@ def refresh(
     home: Path | None = None,
     boto_session: Any = None,
     client: Any = None,
+    offering: Offering | None = None,
 ) -> Refreshed:
     """Ask AWS for today's prices and keep them beside the earlier ones. Blocks: a call or two a price.
 
@@ -103,6 +104,7 @@ def refresh(
         home: state directory; default WINDTUNNEL_HOME or ~/.windtunnel.
         boto_session: whose credentials ask; default: AWS's usual chain.
         client: replaces the boto3 client (tests).
+        offering: "SageMaker hosting on-demand" for what endpoints cost.
 
     Raises:
         PricesUnavailable: AWS refused or was not reached.
@@ -112,7 +114,9 @@ def refresh(
     before = PriceBook().adding(item.price() for item in _read(path))
     asked = client or pricing_client(boto_session)
     now = _now()
-    found = [fetch(asked, name, region, now) for name in dict.fromkeys(instances) for region in regions]
+    found = [
+        fetch(asked, name, region, now, offering) for name in dict.fromkeys(instances) for region in regions
+    ]
     fetched = tuple(item for item in found if isinstance(item, ListedPrice))
     if fetched:
         _add(path, fetched)
@@ -181,7 +185,9 @@ def _check(entry: ListedPrice) -> None:
             raise ValueError(f"{name} {value!r:.80}")
     if entry.offering not in OFFERINGS:
         raise ValueError(f"offering {entry.offering!r}")
-    if entry.offering != offering_of(entry.instance_type):
+    usual = offering_of(entry.instance_type)
+    hosting = usual == TRAINING_ON_DEMAND and entry.offering == HOSTING_ON_DEMAND
+    if entry.offering != usual and not hosting:
         raise ValueError(f"offering {entry.offering!r} of {entry.instance_type}")
     price = entry.price()
     if price.fetched_on is not None and price.effective_from > price.fetched_on:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import date
-from typing import Any
+from typing import Any, cast
 
-from windtunnel.priceperf import Price, PriceUnknown
+from windtunnel.priceperf import Offering, Price, PriceUnknown
 from windtunnel.priceperf.money.offerings import CLAIMS
 from windtunnel.prices.cache import LoadedPrices, Refreshed, load
 from windtunnel.rendering import format as fmt
@@ -116,8 +116,8 @@ def prices(
         if (not instances or price.instance_type in instances) and (not regions or price.region in regions)
     ]
     if on is not None:
-        found = dict.fromkeys((price.instance_type, price.region) for price in chosen)
-        chosen = [price for name, region in found if (price := _in_force(loaded, name, on, region))]
+        found = dict.fromkeys((price.instance_type, price.region, price.offering) for price in chosen)
+        chosen = [price for name, place, way in found if (price := _in_force(loaded, name, on, place, way))]
     if not chosen:
         oldest = min(price.effective_from for price in loaded.book.prices)
         names = ", ".join(sorted({price.instance_type for price in loaded.book.prices}))
@@ -131,9 +131,9 @@ def prices(
     return PricesReport(tuple(chosen), loaded, on)
 
 
-def _in_force(loaded: LoadedPrices, name: str, on: date, region: str) -> Price | None:
+def _in_force(loaded: LoadedPrices, name: str, on: date, region: str, offering: str) -> Price | None:
     try:
-        return loaded.book.price(name, on, region)
+        return loaded.book.price(name, on, region, cast("Offering", offering))
     except PriceUnknown:
         return None
 
@@ -174,7 +174,9 @@ def refreshed_data(done: Refreshed) -> dict[str, Any]:
 
 def _before(price: Price, done: Refreshed) -> str:
     try:
-        old = done.before.price(price.instance_type, price.fetched_on, price.region)
+        old = done.before.price(
+            price.instance_type, price.fetched_on, price.region, cast("Offering", price.offering)
+        )
     except PriceUnknown:
         return "new in the book"
     if old.usd_per_hour == price.usd_per_hour:

@@ -38,6 +38,12 @@ def job_name_from_base(base: str, clock: Callable[[], float] = time.time) -> str
     return f"{base[: 63 - len(stamp) - 1].rstrip('-')}-{stamp}"
 
 
+def base_from_job_name(name: str) -> str:
+    """``base-2026-01-31-12-00-00-123`` -> ``base``; another name as it is."""
+    parts = name.rsplit("-", 7)
+    return parts[0] if len(parts) == 8 and all(part.isdigit() for part in parts[1:]) else name
+
+
 def base_name_from_image(image_uri: str) -> str:
     """The repository's last part: ``.../pytorch-training:2.9.0`` -> ``pytorch-training``."""
     name = image_uri.rpartition("/")[2].partition("@")[0].partition(":")[0]

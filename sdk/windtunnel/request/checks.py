@@ -30,10 +30,10 @@ MAX_METRICS = 40
 MAX_TAGS = 50
 MAX_GROUPS = 5
 
-_INSTANCE_TYPE = re.compile(r"ml\.[a-z][a-z0-9\-]*\.(\d+)?(nano|micro|small|medium|large|xlarge|metal)")
+INSTANCE_TYPE = re.compile(r"ml\.[a-z][a-z0-9\-]*\.(\d+)?(nano|micro|small|medium|large|xlarge|metal)")
 _BASE_NAME = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9-]*")
 _ENVIRONMENT_KEY = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
-# Numbers within limits, which `_check_range` and `check_max_cost` name.
+# Numbers within limits, which `check_range` and `check_max_cost` name.
 _RANGED = frozenset(
     {
         "instance_count",
@@ -53,12 +53,12 @@ def is_trainium(instance_type: str | None) -> bool:
     return instance_type in NEURON_TYPES
 
 
-def check_job_name(name: str) -> None:
-    """Letters, digits and hyphens, at most 63, no hyphen at either end."""
-    check_kind("job_name", name, str)
+def check_job_name(name: str, argument: str = "job_name") -> None:
+    """Letters, digits and hyphens, at most 63, no hyphen at either end; so for models and endpoints, too."""
+    check_kind(argument, name, str)
     if not JOB_NAME.fullmatch(name):
         raise ConfigurationError(
-            f"job_name={name!r} ({len(name)} characters): up to 63 letters, digits and hyphens, "
+            f"{argument}={name!r} ({len(name)} characters): up to 63 letters, digits and hyphens, "
             "beginning and ending with a letter or digit."
         )
 
@@ -75,7 +75,7 @@ def check_arguments(arguments: JobArguments) -> None:
     _check_times(arguments)
     check_max_cost("max_cost", arguments.max_cost)
     check_environment(arguments.environment or {})
-    _check_range("volume_size", arguments.volume_size, 1, 16_384, "GB")
+    check_range("volume_size", arguments.volume_size, 1, 16_384, "GB")
     if arguments.input_mode not in _INPUT_MODES:
         raise ConfigurationError(f"input_mode={arguments.input_mode!r}: one of {', '.join(_INPUT_MODES)}.")
     if (arguments.subnets is None) != (arguments.security_group_ids is None):
@@ -92,7 +92,7 @@ def check_arguments(arguments: JobArguments) -> None:
             raise ConfigurationError(
                 f"{name}={uri!r}: an s3://<bucket>/<prefix> is needed, locally too. {instead}"
             )
-    _check_tags(arguments.tags or [])
+    check_tags(arguments.tags or [])
     if arguments.base_job_name and not _BASE_NAME.fullmatch(arguments.base_job_name):
         raise ConfigurationError(
             f"base_job_name={arguments.base_job_name!r}: letters, digits and hyphens, beginning with a letter "
@@ -126,7 +126,7 @@ def check_hyperparameters(encoded: Mapping[str, str]) -> None:
             )
 
 
-def check_environment(environment: Mapping[str, str]) -> None:
+def check_environment(environment: Mapping[str, str], longest: int = MAX_ENVIRONMENT_TEXT) -> None:
     """Number, names and lengths of environment variables."""
     if len(environment) > MAX_ENVIRONMENT:
         raise ConfigurationError(f"environment: {len(environment)} variables, at most {MAX_ENVIRONMENT}.")
@@ -142,10 +142,9 @@ def check_environment(environment: Mapping[str, str]) -> None:
                 f"environment[{key!r}]={value!r}: a variable cannot hold a null character."
             )
         for what, text in (("name", key), ("value", value)):
-            if len(text) > MAX_ENVIRONMENT_TEXT:
+            if len(text) > longest:
                 raise ConfigurationError(
-                    f"environment {key[:40]!r}: its {what} has {len(text)} characters, "
-                    f"at most {MAX_ENVIRONMENT_TEXT}."
+                    f"environment {key[:40]!r}: its {what} has {len(text)} characters, at most {longest}."
                 )
 
 
@@ -208,13 +207,13 @@ def check_local_cores(cores: object, instance_type: str) -> None:
         return
     known = CATALOG.get(instance_type)
     highest = known.core_count if known is not None else None
-    _check_range("local_cores", cores, 1, highest, f"(the NeuronCores of {instance_type})")
+    check_range("local_cores", cores, 1, highest, f"(the NeuronCores of {instance_type})")
 
 
 def check_rehearse(rehearse: object) -> None:
     """How many batches a short rehearsal takes."""
     if rehearse is not None and not isinstance(rehearse, bool):
-        _check_range("rehearse", rehearse, 1, 100_000, "batches of each loader, or True")
+        check_range("rehearse", rehearse, 1, 100_000, "batches of each loader, or True")
 
 
 def check_offered(instance_type: str) -> None:
@@ -260,7 +259,7 @@ def _check_instances(arguments: JobArguments) -> None:
             "e.g. instance_type='ml.trn1.2xlarge', instance_count=1. Or give instance_groups=."
         )
     _check_instance_type(kind)
-    _check_range("instance_count", arguments.instance_count, 1, None, "")
+    check_range("instance_count", arguments.instance_count, 1, None, "")
 
 
 def _check_groups(arguments: JobArguments) -> None:
@@ -282,7 +281,7 @@ def _check_groups(arguments: JobArguments) -> None:
         check_kind("instance_group_name", group.instance_group_name, str)
         check_kind("instance_type", group.instance_type, str)
         _check_instance_type(group.instance_type)
-        _check_range(f"instance_count of {group.instance_group_name!r}", group.instance_count, 1, None, "")
+        check_range(f"instance_count of {group.instance_group_name!r}", group.instance_count, 1, None, "")
         names.append(group.instance_group_name)
     if len(set(names)) < len(names):
         raise ConfigurationError(f"instance_groups: the names {', '.join(names)} must differ. Rename one.")
@@ -294,7 +293,7 @@ def _check_instance_type(kind: str) -> None:
             f"instance_type={kind!r}: Windtunnel runs locally by default. Name the instance to rehearse, "
             "e.g. 'ml.trn1.2xlarge'."
         )
-    if not _INSTANCE_TYPE.fullmatch(kind):
+    if not INSTANCE_TYPE.fullmatch(kind):
         raise ConfigurationError(
             f"instance_type={kind!r} is no SageMaker instance type (ml.<family>.<size>)."
             f"{did_you_mean(kind, NEURON_TYPES)} Trainium: {', '.join(NEURON_TYPES)}."
@@ -305,12 +304,12 @@ def _check_instance_type(kind: str) -> None:
 
 
 def _check_times(arguments: JobArguments) -> None:
-    _check_range("max_run", arguments.max_run, 1, MAX_RUN_S, "s (28 days)")
+    check_range("max_run", arguments.max_run, 1, MAX_RUN_S, "s (28 days)")
     if arguments.keep_alive_period_in_seconds is not None:
         period = arguments.keep_alive_period_in_seconds
-        _check_range("keep_alive_period_in_seconds", period, 0, MAX_KEEP_ALIVE_S, "s")
+        check_range("keep_alive_period_in_seconds", period, 0, MAX_KEEP_ALIVE_S, "s")
     if arguments.max_retry_attempts is not None:
-        _check_range("max_retry_attempts", arguments.max_retry_attempts, 1, 30, "")
+        check_range("max_retry_attempts", arguments.max_retry_attempts, 1, 30, "")
     too_short = arguments.max_wait is None or arguments.max_wait < arguments.max_run
     if arguments.use_spot_instances and too_short:
         raise ConfigurationError(
@@ -324,7 +323,8 @@ def _check_times(arguments: JobArguments) -> None:
         )
 
 
-def _check_tags(tags: Tags) -> None:
+def check_tags(tags: Tags) -> None:
+    """At most 50, each of a key and a value."""
     if len(tags) > MAX_TAGS:
         raise ConfigurationError(f"tags: {len(tags)} given, at most {MAX_TAGS}.")
     wrong = [tag for tag in tag_list(tags) or [] if set(tag) != {"Key", "Value"}]
@@ -332,7 +332,8 @@ def _check_tags(tags: Tags) -> None:
         raise ConfigurationError(f"tags: {wrong[0]!r} needs exactly the keys 'Key' and 'Value'.")
 
 
-def _check_range(name: str, value: object, low: int, high: int | None, unit: str) -> None:
+def check_range(name: str, value: object, low: int, high: int | None, unit: str) -> None:
+    """A whole number within limits; ``high`` None: no upper one."""
     fits = isinstance(value, int) and not isinstance(value, bool)
     if fits and isinstance(value, int) and low <= value and (high is None or value <= high):
         return

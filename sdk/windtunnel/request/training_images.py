@@ -11,6 +11,7 @@ Read on 2026-11-20 from
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from windtunnel.errors import UnknownImage
@@ -62,8 +63,8 @@ HUGGING_FACE = (
     _hugging_face("4.55.4", "2.8.0", "py310", "2.26.0", "22.04"),
 )
 
-_MAIN_REGISTRY = "763104351884"
-_REGISTRIES = {
+MAIN_REGISTRY = "763104351884"
+REGISTRIES = {
     **dict.fromkeys(
         (
             "ap-northeast-1",
@@ -78,7 +79,7 @@ _REGISTRIES = {
             "us-east-2",
             "us-west-2",
         ),
-        _MAIN_REGISTRY,
+        MAIN_REGISTRY,
     ),
     "ap-south-2": "772153158452",
     "ap-southeast-4": "457447274322",
@@ -94,6 +95,7 @@ _REGISTRIES = {
     "us-gov-east-1": "446045086412",
     "us-gov-west-1": "442386744353",
 }
+"""AWS's registry of Neuron images in each region that has one."""
 
 
 def pytorch_image(framework_version: str, py_version: str | None, region: str) -> str:
@@ -102,7 +104,7 @@ def pytorch_image(framework_version: str, py_version: str | None, region: str) -
     Raises:
         UnknownImage: lists the versions, Python versions or regions there are.
     """
-    found = [image for image in PYTORCH if _matches(image.pytorch, framework_version)]
+    found = [image for image in PYTORCH if matches(image.pytorch, framework_version)]
     if not found:
         known = ", ".join(image.pytorch for image in PYTORCH)
         raise UnknownImage(
@@ -123,8 +125,7 @@ def hugging_face_image(
     found = [
         image
         for image in HUGGING_FACE
-        if _matches(str(image.transformers), transformers_version)
-        and _matches(image.pytorch, pytorch_version)
+        if matches(str(image.transformers), transformers_version) and matches(image.pytorch, pytorch_version)
     ]
     if not found:
         known = ", ".join(f"{image.transformers} with {image.pytorch}" for image in HUGGING_FACE)
@@ -135,7 +136,7 @@ def hugging_face_image(
     return _uri(_with_python(found, py_version, f"transformers {found[-1].transformers}"), region)
 
 
-def _matches(version: str, asked: str) -> bool:
+def matches(version: str, asked: str) -> bool:
     """A version is found by its full number or by major.minor."""
     return asked in (version, version.rpartition(".")[0])
 
@@ -150,12 +151,21 @@ def _with_python(found: list[TrainingImage], py_version: str | None, what: str) 
 
 
 def _uri(image: TrainingImage, region: str) -> str:
-    registry = _REGISTRIES.get(region)
+    return registry_uri(image.repository, image.tag, region, "Neuron training images", REGISTRIES)
+
+
+def registry_uri(repository: str, tag: str, region: str, what: str, registries: Mapping[str, str]) -> str:
+    """The URI of an image of AWS's in a region. ``what``: for the error.
+
+    Raises:
+        UnknownImage: lists the regions there are.
+    """
+    registry = registries.get(region)
     if registry is None:
-        known = ", ".join(sorted(_REGISTRIES))
+        known = ", ".join(sorted(registries))
         raise UnknownImage(
-            f"AWS publishes no Neuron training images in region {region!r}. Regions that have them: {known}. "
+            f"AWS publishes no {what} in region {region!r}. Regions that have them: {known}. "
             "Another image: image_uri=."
         )
     suffix = "amazonaws.com.cn" if region.startswith("cn-") else "amazonaws.com"
-    return f"{registry}.dkr.ecr.{region}.{suffix}/{image.repository}:{image.tag}"
+    return f"{registry}.dkr.ecr.{region}.{suffix}/{repository}:{tag}"

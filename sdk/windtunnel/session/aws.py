@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from windtunnel.errors import ConfigurationError, ServiceCallFailed
+from windtunnel.session.boto3_endpoints import BotoEndpoints
 from windtunnel.session.boto3_service import BotoService
+from windtunnel.session.endpoint_service import LOG_GROUP, EndpointService
 from windtunnel.session.session import Session
 from windtunnel.session.training_service import TrainingService
 
@@ -17,7 +19,7 @@ class AwsSession(Session):
     Args:
         boto_session: a ``boto3.Session``; default: AWS's usual chain of credentials.
         default_bucket: replaces the default bucket ``sagemaker-<region>-<account>``.
-        service: replaces boto3 (tests).
+        service, endpoints: replace boto3 (tests).
     """
 
     local = False
@@ -32,11 +34,14 @@ class AwsSession(Session):
         *,
         default_bucket: str | None = None,
         service: TrainingService | None = None,
+        endpoints: EndpointService | None = None,
     ) -> None:
         self._boto_session = boto_session
         self._bucket = default_bucket
         self._account: str | None = None
-        self.service: TrainingService = service or BotoService(self._connect, local=False)
+        calls = BotoService(self._connect, local=False)
+        self.service: TrainingService = service or calls
+        self.endpoints: EndpointService = endpoints or BotoEndpoints(calls)
 
     @property
     def boto_session(self) -> Any:
@@ -88,6 +93,10 @@ class AwsSession(Session):
     def describe_logs(self, job: str) -> str:
         """The CloudWatch group and prefix."""
         return f"CloudWatch Logs, group /aws/sagemaker/TrainingJobs, streams {job}/ ({self.region})"
+
+    def describe_endpoint_logs(self, endpoint: str) -> str:
+        """The CloudWatch group."""
+        return f"CloudWatch Logs, group {LOG_GROUP}/{endpoint} ({self.region})"
 
     def _connect(self) -> tuple[Any, Mapping[str, Any]]:
         from botocore.config import Config

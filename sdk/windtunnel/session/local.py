@@ -11,7 +11,9 @@ from typing import Any
 from windtunnel import settings
 from windtunnel.local_paths import absolute
 from windtunnel.session.background_thread import in_background
+from windtunnel.session.boto3_endpoints import BotoEndpoints
 from windtunnel.session.boto3_service import BotoService
+from windtunnel.session.endpoint_service import EndpointService
 from windtunnel.session.local_server import Backend, Credentials
 from windtunnel.session.session import Session as AnySession
 from windtunnel.session.training_service import TrainingService
@@ -38,7 +40,7 @@ class LocalSession(AnySession):
         home: state directory; default WINDTUNNEL_HOME or ~/.windtunnel.
         default_bucket: replaces the default bucket ``windtunnel-<region>-<account>``.
         backend: how the backend is found and started.
-        service: replaces boto3 (tests).
+        service, endpoints: replace boto3 (tests).
     """
 
     local = True
@@ -54,12 +56,15 @@ class LocalSession(AnySession):
         default_bucket: str | None = None,
         backend: Backend | None = None,
         service: TrainingService | None = None,
+        endpoints: EndpointService | None = None,
     ) -> None:
         self.backend = backend or Backend(absolute(home) if home else settings.home())
         self._bucket = default_bucket
         self._warming: Callable[[], None] | None = None
         self._lock = threading.Lock()
-        self.service: TrainingService = service or BotoService(self._connect, local=True)
+        calls = BotoService(self._connect, local=True)
+        self.service: TrainingService = service or calls
+        self.endpoints: EndpointService = endpoints or BotoEndpoints(calls)
 
     @property
     def home(self) -> Path:
@@ -95,6 +100,10 @@ class LocalSession(AnySession):
     def describe_logs(self, job: str) -> str:
         """The command that prints them."""
         return f"windtunnel logs {job}   (backend's own log: {self.backend.log_path})"
+
+    def describe_endpoint_logs(self, endpoint: str) -> str:
+        """The command that prints them."""
+        return f"windtunnel endpoint-logs {endpoint}   (backend's own log: {self.backend.log_path})"
 
     def endpoint(self) -> str:
         """URL of the backend, started if needed: for ``boto3.client(..., endpoint_url=...)``."""

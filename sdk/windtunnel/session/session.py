@@ -10,6 +10,7 @@ from windtunnel.errors import ConfigurationError
 from windtunnel.local_paths import absolute, reading
 from windtunnel.request.source_archive import packed
 from windtunnel.request.training_request import PathUpload, SourceUpload, Target, TrainingRequest
+from windtunnel.session.endpoint_service import EndpointService
 from windtunnel.session.training_service import TrainingService
 
 
@@ -28,6 +29,7 @@ class Session(ABC):
     """Seconds by which the log may lag behind a terminal status."""
 
     service: TrainingService
+    endpoints: EndpointService
 
     def pause_s(self, passed_s: float) -> float:
         """Seconds until the next look at a job: few at first, so that a short job's end is seen soon; then more."""
@@ -58,6 +60,10 @@ class Session(ABC):
     @abstractmethod
     def describe_logs(self, job: str) -> str:
         """Where a person finds the whole log of a job."""
+
+    @abstractmethod
+    def describe_endpoint_logs(self, endpoint: str) -> str:
+        """Where a person finds the whole log of an endpoint."""
 
     def warm_up(self) -> None:
         """Get ready in the background, so that the first call is quick. Returns at once; idempotent."""

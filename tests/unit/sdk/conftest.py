@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.unit.sdk.fake_endpoints import FakeEndpoints
 from tests.unit.sdk.fake_service import FakeService
 from windtunnel.session.aws import AwsSession
 from windtunnel.session.local import LocalSession
@@ -46,16 +47,22 @@ def service() -> FakeService:
 
 
 @pytest.fixture
-def local(service: FakeService, tmp_path: Path) -> LocalSession:
+def endpoints() -> FakeEndpoints:
+    """A service whose endpoints come up."""
+    return FakeEndpoints()
+
+
+@pytest.fixture
+def local(service: FakeService, endpoints: FakeEndpoints, tmp_path: Path) -> LocalSession:
     """A local session that looks without pausing."""
-    session = LocalSession(tmp_path / "home", service=service)
+    session = LocalSession(tmp_path / "home", service=service, endpoints=endpoints)
     session.log_poll_s = session.least_poll_s = session.describe_poll_s = 0.0
     return session
 
 
 @pytest.fixture
-def aws(service: FakeService) -> AwsSession:
+def aws(service: FakeService, endpoints: FakeEndpoints) -> AwsSession:
     """An AWS session that looks without pausing."""
-    session = AwsSession(BotoSession(), default_bucket="bkt", service=service)
+    session = AwsSession(BotoSession(), default_bucket="bkt", service=service, endpoints=endpoints)
     session.log_poll_s = session.least_poll_s = session.describe_poll_s = session.settle_s = 0.0
     return session

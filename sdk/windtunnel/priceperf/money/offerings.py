@@ -16,6 +16,7 @@ Offering = Literal[
     "EC2 on-demand",
     "EC2 Capacity Block",
     "SageMaker training on-demand",
+    "SageMaker hosting on-demand",
     "SageMaker savings plan",
     "SageMaker managed spot",
 ]
@@ -25,14 +26,17 @@ CAPACITY_BLOCK: Offering = "EC2 Capacity Block"
 """Capacity Blocks for ML: instances reserved for whole days, paid for in advance. AWS changes the fee every few
 months."""
 TRAINING_ON_DEMAND: Offering = "SageMaker training on-demand"
+HOSTING_ON_DEMAND: Offering = "SageMaker hosting on-demand"
+"""An instance of a real-time endpoint, from InService on until it is deleted."""
 SAVINGS_PLAN: Offering = "SageMaker savings plan"
 MANAGED_SPOT: Offering = "SageMaker managed spot"
 LISTED: tuple[Offering, ...] = (TRAINING_ON_DEMAND, EC2_ON_DEMAND, CAPACITY_BLOCK)
-"""What has list prices."""
+"""What has list prices, of the ways to buy an hour of training."""
 OFFERINGS: tuple[Offering, ...] = (
     EC2_ON_DEMAND,
     CAPACITY_BLOCK,
     TRAINING_ON_DEMAND,
+    HOSTING_ON_DEMAND,
     SAVINGS_PLAN,
     MANAGED_SPOT,
 )

@@ -88,6 +88,9 @@ def test_without_network_the_command_fails_and_the_book_serves(
     [
         (["--instances", TRN1, "refresh"], 2, "refresh comes first"),
         (["refresh", "--on", "2023-01-01"], 2, "takes no --on"),
+        (["refresh", "--hosting"], 2, "needs --instances"),
+        (["refresh", "--hosting", "--instances", "trn1.32xlarge"], 2, "e.g. ml.c5.xlarge"),
+        (["--hosting"], 2, "goes with refresh"),
         (["--on", "2010-01-01"], 1, "Nothing in the book for 2010-01-01"),
         (["--instances", "ml.p5.48xlarge"], 1, "windtunnel prices refresh --instances"),
     ],

@@ -15,8 +15,10 @@ import pytest
 from tests.fakes.price_list import ec2, served, training
 from windtunnel.errors import ConfigurationError, PricesUnavailable
 from windtunnel.priceperf import PriceBook
+from windtunnel.priceperf.money.offerings import HOSTING_ON_DEMAND
 from windtunnel.priceperf.money.prices import BUILT_IN
 from windtunnel.prices import aws_price_list, cache
+from windtunnel.reports.prices import prices
 from windtunnel.session.client_environment import SAVED
 
 TRN1, P4D = "ml.trn1.32xlarge", "ml.p4d.24xlarge"
@@ -71,6 +73,31 @@ def test_a_refresh_brings_dated_prices_of_both_offerings(aws: list[dict[str, Any
     stored = json.loads((tmp_path / "home" / "prices.json").read_text())
     assert stored["prices"][0]["effective_date"] == "2026-11-01T00:00:00Z"
     assert stored["prices"][0]["fetched_at"] == "2026-11-21T12:00:00Z"
+
+
+def test_an_hour_of_an_endpoint_is_another_price(aws: list[dict[str, Any]]) -> None:
+    """Asked for by its own name, kept beside that of training, and neither is taken for the other."""
+    hosting = {"component": "Hosting", "usagetype": f"USE1-Host:{TRN1}"}
+    aws += [
+        training(TRN1, "23.5000000000"),
+        training(TRN1, "26.0000000000", attributes=hosting),
+        training(TRN1, "1.0", attributes={**hosting, "usagetype": f"USE1-AsyncInf:{TRN1}"}),
+    ]
+    before = PriceBook().price(TRN1).usd_per_hour
+    done = cache.refresh(instances=[TRN1], offering=HOSTING_ON_DEMAND)
+    assert [(item.offering, item.usd_per_hour) for item in done.fetched] == [
+        (HOSTING_ON_DEMAND, "26.0000000000")
+    ]
+    book = cache.load().book
+    assert book.price(TRN1).usd_per_hour == before
+    assert book.price(TRN1, offering=HOSTING_ON_DEMAND).usd_per_hour == 26.0
+    cache.refresh(instances=[TRN1])
+    assert cache.load().book.price(TRN1).usd_per_hour == 23.5
+    shown = prices(on=NOW.date(), instances=[TRN1]).prices
+    assert {price.offering: price.usd_per_hour for price in shown} == {
+        "SageMaker training on-demand": 23.5,
+        HOSTING_ON_DEMAND: 26.0,
+    }
 
 
 def test_the_past_stays(aws: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch) -> None:

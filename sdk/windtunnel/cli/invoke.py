@@ -1,0 +1,65 @@
+"""``windtunnel invoke``: ask an endpoint."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+from windtunnel.cli.options import add_place, session_of
+from windtunnel.errors import ConfigurationError
+from windtunnel.local_paths import reading
+
+_JSON = "application/json"
+
+
+def add_parser(commands: Any) -> None:
+    """Register the command."""
+    invoke = commands.add_parser(
+        "invoke",
+        help="ask an endpoint, and print its answer",
+        description="Ask an endpoint, and print its answer as it comes.",
+    )
+    invoke.add_argument("name", help="the endpoint's name")
+    question = invoke.add_mutually_exclusive_group(required=True)
+    question.add_argument("--json", metavar="JSON", help="the question, sent as application/json")
+    question.add_argument("--file", type=Path, metavar="PATH", help="a file that is sent as it is")
+    invoke.add_argument("--content-type", metavar="TYPE", help=f"of the question; default: {_JSON}")
+    invoke.add_argument("--accept", metavar="TYPE", help=f"of the answer; default: {_JSON}")
+    add_place(invoke)
+    invoke.set_defaults(func=_invoke)
+
+
+def _invoke(arguments: argparse.Namespace) -> None:
+    answer = session_of(arguments).endpoints.invoke(
+        {
+            "EndpointName": arguments.name,
+            "ContentType": arguments.content_type or _JSON,
+            "Accept": arguments.accept or _JSON,
+            "Body": _question(arguments),
+        }
+    )
+    if not sys.stdout.isatty():  # to a file or a pipe: nothing but the answer
+        sys.stdout.flush()
+        sys.stdout.buffer.write(answer.body)
+        return
+    from windtunnel.cli.output import printable
+
+    print(printable(answer.body.decode(errors="replace")))
+
+
+def _question(arguments: argparse.Namespace) -> bytes:
+    if arguments.file is not None:
+        with reading(arguments.file, ConfigurationError):
+            return bytes(arguments.file.read_bytes())
+    import json
+
+    try:
+        json.loads(arguments.json)
+    except ValueError as error:
+        raise ConfigurationError(
+            f"--json {arguments.json!r:.80} is no JSON: {error}. In a shell, put it into single quotes: "
+            '--json \'{"inputs": "a text"}\''
+        ) from error
+    return str(arguments.json).encode()

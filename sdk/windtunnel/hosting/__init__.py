@@ -1,0 +1,1 @@
+"""A model that answers: models, endpoints, and asking them."""

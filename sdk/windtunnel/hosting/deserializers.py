@@ -1,0 +1,118 @@
+"""What becomes of an answer. Names and results are those of SageMaker SDK v2; numpy is imported when it is used."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import IO, Any, Protocol
+
+from windtunnel.errors import WindtunnelError
+
+
+class AnyDeserializer(Protocol):
+    """What a `Predictor` needs of one: ours, SDK v2's, or your own."""
+
+    @property
+    def ACCEPT(self) -> Sequence[str] | str:  # noqa: N802 - SDK v2's name
+        """The MIME types that it can read."""
+        ...
+
+    def deserialize(self, stream: Any, content_type: str) -> Any:
+        """The answer, from a readable binary file and its MIME type."""
+        ...
+
+
+class Deserializer(ABC):
+    """MIME types that are asked for, which may be changed: ``accept``."""
+
+    def __init__(self, accept: str | Sequence[str] = "*/*") -> None:
+        self.accept = accept
+
+    @property
+    def ACCEPT(self) -> Sequence[str]:  # noqa: N802 - SDK v2's name
+        """The MIME types that the model is asked for."""
+        return (self.accept,) if isinstance(self.accept, str) else self.accept
+
+    def deserialize(self, stream: IO[bytes], content_type: str) -> Any:
+        """The answer. Reads the stream to its end and closes it.
+
+        Raises:
+            WindtunnelError: the answer is not what its MIME type says, or of one that is not read here.
+        """
+        with stream:
+            body = stream.read()
+        try:
+            return self._read(body, content_type.partition(";")[0].strip())
+        except ValueError as error:
+            raise WindtunnelError(
+                f"{type(self).__name__}: an answer of {content_type!r} with {len(body)} bytes cannot be read: {error}. "
+                f"It begins with {body[:80]!r}. Use another deserializer, or correct the model's output_fn."
+            ) from error
+
+    @abstractmethod
+    def _read(self, body: bytes, kind: str) -> Any:
+        """What the bytes are; a ValueError says why they are nothing."""
+
+
+class BytesDeserializer(Deserializer):
+    """Gives the bytes as they are."""
+
+    def _read(self, body: bytes, kind: str) -> bytes:  # noqa: ARG002
+        return body
+
+
+class StringDeserializer(Deserializer):
+    """Gives text."""
+
+    def __init__(self, encoding: str = "UTF-8", accept: str | Sequence[str] = "application/json") -> None:
+        super().__init__(accept)
+        self.encoding = encoding
+
+    def _read(self, body: bytes, kind: str) -> str:  # noqa: ARG002
+        return body.decode(self.encoding)
+
+
+class CSVDeserializer(Deserializer):
+    """Gives a list of rows, each a list of texts."""
+
+    def __init__(self, encoding: str = "utf-8", accept: str | Sequence[str] = "text/csv") -> None:
+        super().__init__(accept)
+        self.encoding = encoding
+
+    def _read(self, body: bytes, kind: str) -> list[list[str]]:  # noqa: ARG002
+        return list(csv.reader(body.decode(self.encoding).splitlines()))
+
+
+class JSONDeserializer(Deserializer):
+    """Gives what the JSON says."""
+
+    def __init__(self, accept: str | Sequence[str] = "application/json") -> None:
+        super().__init__(accept)
+
+    def _read(self, body: bytes, kind: str) -> Any:  # noqa: ARG002
+        return json.loads(body)
+
+
+class NumpyDeserializer(Deserializer):
+    """Gives an array, from .npy, .npz, JSON or CSV. Needs numpy."""
+
+    def __init__(
+        self, dtype: Any = None, accept: str | Sequence[str] = "application/x-npy", allow_pickle: bool = False
+    ) -> None:
+        super().__init__(accept)
+        self.dtype = dtype
+        self.allow_pickle = allow_pickle
+
+    def _read(self, body: bytes, kind: str) -> Any:
+        import numpy as np
+
+        if kind == "text/csv":
+            return np.genfromtxt(io.StringIO(body.decode()), delimiter=",", dtype=self.dtype)
+        if kind == "application/json":
+            return np.array(json.loads(body), dtype=self.dtype)
+        if kind in ("application/x-npy", "application/x-npz"):
+            return np.load(io.BytesIO(body), allow_pickle=self.allow_pickle)
+        raise ValueError("only application/x-npy, application/x-npz, application/json and text/csv are read")

@@ -1,0 +1,199 @@
+"""An endpoint that exists: its state, its log, its end. Any process can do it that knows the name."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections import deque
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import datetime, timezone
+from typing import Any, TextIO
+
+from windtunnel.errors import EndpointFailed, EndpointNotFound, ServiceCallFailed, WaitTimeout
+from windtunnel.hosting.cost import EndpointCost, endpoint_cost
+from windtunnel.session.resolve import resolve_session
+from windtunnel.session.session import Session
+
+CHANGING = frozenset({"Creating", "Updating", "SystemUpdating", "RollingBack"})
+"""Statuses that pass by themselves."""
+SERVES = "InService"
+_TAIL_LINES = 20
+_MARK_EVERY_S = 5.0
+
+
+class Endpoint:
+    """One endpoint of a session. Making one asks nothing."""
+
+    def __init__(self, name: str, session: Session | None = None) -> None:
+        self.name = name
+        self.session = resolve_session(session)
+
+    def describe(self) -> dict[str, Any]:
+        """DescribeEndpoint's answer.
+
+        Raises:
+            EndpointNotFound: there is none of that name.
+        """
+        return self.session.endpoints.describe(self.name)
+
+    def config(self) -> dict[str, Any]:
+        """DescribeEndpointConfig's answer: what was asked for; empty when it is deleted already.
+
+        Raises:
+            EndpointNotFound: there is no such endpoint.
+        """
+        name = self.describe()["EndpointConfigName"]
+        with _unless_missing():
+            return self.session.endpoints.describe_config(name)
+        return {}
+
+    def wait(self, timeout: float | None = None, out: TextIO | None = None) -> None:
+        """Block until the endpoint serves, showing its status; looks each 0.2 s here, each 5 s on AWS.
+
+        Args:
+            timeout: seconds to wait at most.
+            out: where to print; default ``sys.stdout``.
+
+        Raises:
+            EndpointFailed: with reason, log tail and next step.
+            WaitTimeout: the time is over; the endpoint goes on.
+        """
+        stream = out or sys.stdout
+        try:
+            description = self._follow(timeout, stream)
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt(
+                f"interrupted; endpoint {self.name} goes on, and is billed on AWS once it is InService. "
+                f"`windtunnel endpoints` shows it, `windtunnel rm --endpoint {self.name}` deletes it."
+            ) from None
+        if description["EndpointStatus"] != SERVES:
+            raise self._failure(description)
+
+    def _follow(self, timeout: float | None, out: TextIO) -> dict[str, Any]:
+        """Look until the status stays; returns the last description."""
+        begun = marked = time.monotonic()
+        shown = ""
+        while True:
+            description = self.describe()
+            status, now = str(description["EndpointStatus"]), time.monotonic()
+            if status != shown:
+                out.write(f"{chr(10) if shown else ''}{status}")
+                shown, marked = status, now
+            elif now - marked >= _MARK_EVERY_S:
+                out.write("-")
+                marked = now
+            out.flush()
+            if status not in CHANGING:
+                out.write(f" after {now - begun:.1f} s\n")
+                return description
+            if timeout is not None and now - begun > timeout:
+                out.write("\n")
+                raise WaitTimeout(
+                    f"Endpoint {self.name} is still {status} after {timeout:g} s and goes on: wait() again, or "
+                    f"delete it: windtunnel rm --endpoint {self.name}"
+                )
+            time.sleep(self.session.describe_poll_s)
+
+    def logs(
+        self, follow: bool = False, poll: float | None = None, *, last: int | None = None
+    ) -> Iterator[str]:
+        """The lines of its containers' logs; with several containers each after its stream's name in brackets.
+
+        Args:
+            follow: go on until it is deleted or has failed; else end with the last line there is now.
+            poll: seconds between two looks; default: the session's ``log_poll_s``.
+            last: of the lines there are now, only so many.
+        """
+        tokens: dict[str, str | None] = {}
+        now = self._read(tokens)
+        yield from now if last is None else deque(now, maxlen=last)
+        while follow:
+            try:  # asked before reading: all lines are there once it has ended
+                over = self.describe()["EndpointStatus"] in ("Failed", "Deleting")
+            except EndpointNotFound:
+                over = True
+            yield from self._read(tokens)
+            if over:
+                return
+            time.sleep(self.session.log_poll_s if poll is None else poll)
+
+    def _read(self, tokens: dict[str, str | None], since: datetime | None = None) -> Iterator[str]:
+        """What has come since the last call. ``tokens``: where each stream was left; ``since``: no line before."""
+        service = self.session.endpoints
+        for stream in service.log_streams(self.name):
+            tokens.setdefault(stream, None)
+        for stream in sorted(tokens):
+            prefix = f"[{stream}] " if len(tokens) > 1 else ""
+            while True:
+                before = tokens[stream]
+                lines, tokens[stream] = service.read_log(self.name, stream, before)
+                for line in lines:
+                    if since is None or line.timestamp_ms >= int(since.timestamp() * 1000):
+                        yield prefix + line.text.rstrip("\n")
+                if tokens[stream] == before or (before is None and not lines):
+                    break
+
+    def instances_and_cost(self) -> tuple[list[tuple[str, int]], EndpointCost]:
+        """Its instance types, how many of each run (or are asked for), and what they cost on AWS."""
+        running = {one["VariantName"]: one for one in self.describe().get("ProductionVariants", ())}
+        fleet = [
+            (
+                variant["InstanceType"],
+                running.get(variant["VariantName"], {}).get("CurrentInstanceCount")
+                or variant.get("InitialInstanceCount", 1),
+            )
+            for variant in self.config().get("ProductionVariants", ())
+            if "InstanceType" in variant
+        ]
+        return fleet, endpoint_cost(fleet, None if self.session.local else self.session.region)
+
+    def delete(self, *, config: bool = True, models: bool = False) -> None:
+        """Delete it, with its configuration and, if told to, its models. Returns when that is accepted.
+
+        Raises:
+            EndpointNotFound: there is none of that name.
+            ServiceCallFailed: refused; nothing else is deleted then.
+        """
+        service = self.session.endpoints
+        described = self.config()  # afterwards nothing tells it
+        service.delete(self.name)
+        if config and described:
+            service.delete_config(described["EndpointConfigName"])
+        for name in models_of(described) if models else ():
+            with _unless_missing():
+                service.delete_model(name)
+
+    def _failure(self, description: dict[str, Any]) -> EndpointFailed:
+        # The log of an earlier endpoint of this name stays.
+        lines = self._read({}, description["CreationTime"])
+        return EndpointFailed(
+            self.name,
+            description.get("FailureReason")
+            or f"its status is {description['EndpointStatus']}; none was given",
+            log_tail=list(deque(lines, maxlen=_TAIL_LINES)),
+            logs_location=self.session.describe_endpoint_logs(self.name),
+            next_step="correct what the reason and the log name; `windtunnel rm --endpoint "
+            f"{self.name}` frees the name; deploy() again.",
+        )
+
+
+def models_of(config: Mapping[str, Any]) -> list[str]:
+    """The models of an endpoint's configuration."""
+    return [one["ModelName"] for one in config.get("ProductionVariants", ()) if "ModelName" in one]
+
+
+def age_s(description: Mapping[str, Any]) -> float:
+    """Seconds since an endpoint was created."""
+    created: datetime = description["CreationTime"]
+    return (datetime.now(timezone.utc) - created).total_seconds()
+
+
+@contextmanager
+def _unless_missing() -> Iterator[None]:
+    """What is deleted already needs no deleting."""
+    try:
+        yield
+    except ServiceCallFailed as error:
+        if "Could not find" not in error.service_message:
+            raise

@@ -1,0 +1,390 @@
+"""Models, and `deploy`: names, positions and meanings are SageMaker SDK v2's.
+
+    Model          any image that answers /ping and /invocations
+    PyTorchModel   a script with model_fn in AWS's PyTorch inference image
+
+A notebook written for ``sagemaker.pytorch.PyTorchModel`` needs only its import changed.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from typing import Any
+
+from windtunnel.errors import ConfigurationError, UnsupportedArgument, did_you_mean
+from windtunnel.hosting import model_data as archives
+from windtunnel.hosting.cost import endpoint_cost, running_line
+from windtunnel.hosting.deserializers import AnyDeserializer, NumpyDeserializer
+from windtunnel.hosting.endpoint import Endpoint
+from windtunnel.hosting.predictor import Predictor
+from windtunnel.hosting.serializers import AnySerializer, NumpySerializer
+from windtunnel.request import checks, inference_images
+from windtunnel.request.argument_types import check_kind
+from windtunnel.request.arguments import AnyPath, Tags
+from windtunnel.request.build import base_from_job_name, base_name_from_image, job_name_from_base
+from windtunnel.request.endpoint_request import (
+    CODE_IN_CONTAINER,
+    Hosting,
+    config_request,
+    endpoint_request,
+    model_request,
+)
+from windtunnel.request.inputs import split_s3
+from windtunnel.session.resolve import resolve_session
+
+DEPLOY_ARGUMENTS = (
+    "serializer", "deserializer", "endpoint_name", "tags", "kms_key", "wait", "volume_size",
+    "model_data_download_timeout", "container_startup_health_check_timeout",
+)  # fmt: skip
+"""Of `Model.deploy`, behind number and type of its instances."""
+_REFUSED: Mapping[str, str] = {
+    "accelerator_type": "Elastic Inference has ended: choose an instance_type= with a chip of its own",
+    "data_capture_config": "create the configuration with boto3",
+    "async_inference_config": "create the configuration with boto3",
+    "serverless_inference_config": "name an instance_type=",
+    "update_endpoint": "deploy to another name, or call update_endpoint with boto3",
+    "explainer_config": "create the configuration with boto3",
+    "git_config": "clone the repository and give source_dir= its path",
+    "image_config": "create the model with boto3",
+}
+
+
+class Model:
+    """A model that can be deployed. SDK v2's ``sagemaker.model.Model``. Making one starts nothing.
+
+    Args:
+        image_uri: the image that serves.
+        model_data: model.tar.gz: an ``s3://`` URI, or a path of this machine. It may come from anywhere: with
+            ``entry_point`` it is unpacked and packed again, and one that would leave its folder is refused.
+        role: IAM role that the containers have, by name or ARN; locally none is needed.
+        predictor_cls: called with endpoint name and session, makes what `deploy` returns; default: `Predictor`.
+        env: variables of the container.
+        name: of the model; default: made from the image's name and the time.
+        vpc_config, enable_network_isolation: sent as they are.
+        sagemaker_session, session: where it runs; default: this machine.
+        model_kms_key: encrypts the archive that is uploaded.
+        entry_point: the script with model_fn, at the root of ``source_dir``; packed into ``code/`` of model.tar.gz.
+        source_dir: its directory, which takes the place of the ``code/`` there is, or a tarball in S3.
+        dependencies: files and directories beside the script.
+        code_location: ``s3://`` prefix for the new archive; default: the session's bucket.
+        container_log_level: of Python's logging.
+    """
+
+    _toolkit = False
+    """Whether the image has SageMaker's inference toolkit, which reads SAGEMAKER_... also without a script."""
+
+    def __init__(
+        self,
+        image_uri: str | None = None,
+        model_data: str | None = None,
+        role: str | None = None,
+        predictor_cls: Callable[..., Any] | None = None,
+        env: Mapping[str, str] | None = None,
+        name: str | None = None,
+        vpc_config: Mapping[str, Any] | None = None,
+        sagemaker_session: Any = None,
+        enable_network_isolation: bool | None = None,
+        model_kms_key: str | None = None,
+        image_config: Any = None,
+        source_dir: AnyPath | None = None,
+        code_location: str | None = None,
+        entry_point: AnyPath | None = None,
+        container_log_level: int = logging.INFO,
+        dependencies: Sequence[AnyPath] | None = None,
+        git_config: Any = None,
+        *,
+        session: Any = None,
+    ) -> None:
+        _refuse({"image_config": image_config, "git_config": git_config})
+        for argument, value in (("image_uri", image_uri), ("model_data", model_data), ("name", name)):
+            check_kind(argument, value, str | None)
+        if name is not None:
+            checks.check_job_name(name, "name")
+        if code_location is not None:
+            split_s3(code_location)
+        self.image_uri = image_uri
+        self.model_data = model_data
+        self.role = role
+        self.predictor_cls = predictor_cls
+        self.env = dict(env or {})
+        self.name = name
+        self.vpc_config = vpc_config
+        self.session = self.sagemaker_session = resolve_session(session, sagemaker_session)
+        self.enable_network_isolation = enable_network_isolation
+        self.model_kms_key = model_kms_key
+        self.code_location = code_location
+        self.container_log_level = container_log_level
+        self.endpoint_name: str | None = None
+        self._code = archives.serving_code(entry_point, source_dir, list(dependencies or ()))
+        if self._code is not None and model_data is None:
+            raise ConfigurationError("model_data= is missing: the script is packed into model.tar.gz.")
+        self._created = False
+
+    def serving_image_uri(self, instance_type: str | None) -> str:  # noqa: ARG002 - a subclass needs it
+        """The image given."""
+        if not self.image_uri:
+            raise ConfigurationError("image_uri= is missing: name the image that serves the model.")
+        return self.image_uri
+
+    def create(self, instance_type: str | None = None, tags: Tags | None = None) -> None:
+        """Store the model's archive with its code, and CreateModel; once for each object. Blocks.
+
+        Where a model of that name exists, that one is used as it is, which is said, as SDK v2 does.
+
+        Args:
+            instance_type: what it will run on: chooses the image, where that is not given.
+            tags: of the model.
+
+        Raises:
+            ConfigurationError: before anything is sent.
+            ServiceCallFailed: S3 or SageMaker refused.
+        """
+        self._create(instance_type, tags)
+
+    def _create(self, instance_type: str | None, tags: Tags | None) -> bool:
+        """Whether a model was made now."""
+        if self._created:
+            return False
+        image = self.serving_image_uri(instance_type)
+        name = self.name or job_name_from_base(base_name_from_image(image))
+        request = model_request(
+            name,
+            self.session.resolve_role(self.role),
+            image,
+            self._place(name),
+            self._environment(),
+            tags=tags,
+            vpc_config=self.vpc_config,
+            enable_network_isolation=self.enable_network_isolation,
+        )
+        if self.model_data is not None:
+            bucket, key = self._target(name)
+            archives.store(self.session, self.model_data, self._code, bucket, key, self.model_kms_key)
+        is_new = self.session.endpoints.create_model(request)
+        if not is_new:
+            sys.stdout.write(
+                f"Model {name} exists already and is used as it is: its image, data and code may be others. "
+                "Leave out name=, or delete_model() first.\n"
+            )
+        self.name, self._created = name, True
+        return is_new
+
+    def deploy(
+        self,
+        initial_instance_count: int = 1,
+        instance_type: str | None = None,
+        serializer: AnySerializer | None = None,
+        deserializer: AnyDeserializer | None = None,
+        accelerator_type: str | None = None,
+        endpoint_name: str | None = None,
+        tags: Tags | None = None,
+        kms_key: str | None = None,
+        wait: bool = True,
+        *,
+        volume_size: int | None = None,
+        model_data_download_timeout: int | None = None,
+        container_startup_health_check_timeout: int | None = None,
+        **not_here: Any,
+    ) -> Any:
+        """Have the model answer: CreateModel, CreateEndpointConfig, CreateEndpoint; returns a `Predictor`.
+
+        On AWS the endpoint is billed by the second, asked or not, until `Predictor.delete_endpoint`: what that is
+        an hour and a day is printed first. If one of the three is refused, what the others made is deleted.
+
+        Args:
+            initial_instance_count: instances.
+            instance_type: of SageMaker, e.g. ``ml.c5.xlarge``.
+            serializer: of the predictor, instead of its own.
+            deserializer: likewise.
+            accelerator_type: refused.
+            endpoint_name: default: made from the model's name and the time. Its configuration has the same name.
+            tags: of model, configuration and endpoint.
+            kms_key: encrypts the instances' storage.
+            wait: block until it serves.
+            volume_size: GB of storage of an instance.
+            model_data_download_timeout: seconds, 60 to 3,600.
+            container_startup_health_check_timeout: seconds that it may take to answer /ping, 60 to 3,600.
+            not_here: arguments of SDK v2 that are not supported, refused by name.
+
+        Raises:
+            ConfigurationError: before anything is sent.
+            ServiceCallFailed: S3 or SageMaker refused, e.g. a name that is taken.
+            EndpointFailed: it did not come up; with reason, log tail and next step (with ``wait``).
+        """
+        _refuse({"accelerator_type": accelerator_type, **not_here})
+        startup = (model_data_download_timeout, container_startup_health_check_timeout)
+        hosting = Hosting(instance_type, initial_instance_count, kms_key, volume_size, *startup)
+        name = self._checked_name(endpoint_name, hosting)
+        self._announce(name, hosting)
+        self._start(name, hosting, tags)
+        return self._predictor(name, serializer, deserializer, wait=wait)
+
+    def _checked_name(self, given: str | None, hosting: Hosting) -> str:
+        """The endpoint's name, once all that can be wrong with it and its instances is known to be right."""
+        hosting.check()
+        image = self.serving_image_uri(hosting.instance_type)
+        base = base_from_job_name(self.name) if self.name else base_name_from_image(image)
+        name = given or job_name_from_base(base)
+        checks.check_job_name(name, "endpoint_name")
+        return name
+
+    def _predictor(
+        self, name: str, serializer: AnySerializer | None, deserializer: AnyDeserializer | None, *, wait: bool
+    ) -> Any:
+        if wait:
+            Endpoint(name, self.session).wait()
+        predictor = (self.predictor_cls or self._default_predictor)(name, self.session)
+        predictor.serializer = serializer or predictor.serializer
+        predictor.deserializer = deserializer or predictor.deserializer
+        return predictor
+
+    def _announce(self, name: str, hosting: Hosting) -> None:
+        """What it will cost, before anything is sent."""
+        fleet = [(str(hosting.instance_type), hosting.initial_instance_count)]
+        local = self.session.local
+        cost = endpoint_cost(fleet, None if local else self.session.region)
+        sys.stdout.write(f"{running_line(name, fleet, cost, local=local)}\n")
+        sys.stdout.flush()
+
+    def _start(self, name: str, hosting: Hosting, tags: Tags | None) -> None:
+        """The three calls; if one is refused, what the others made is deleted."""
+        service = self.session.endpoints
+        self.session.warm_up()
+        with ExitStack() as undo:
+            if self._create(hosting.instance_type, tags):
+                undo.callback(self.delete_model)
+            service.create_config(config_request(name, str(self.name), hosting, tags))
+            undo.callback(service.delete_config, name)
+            service.create(endpoint_request(name, name, tags))
+            undo.pop_all()
+        self.endpoint_name = name
+
+    def delete_model(self) -> None:
+        """DeleteModel. What is in S3 stays.
+
+        Raises:
+            ConfigurationError: nothing was created yet.
+        """
+        if self.name is None:
+            raise ConfigurationError("There is no model yet: create() or deploy() makes one.")
+        self.session.endpoints.delete_model(self.name)
+        self._created = False
+
+    def _default_predictor(self, name: str, session: Any) -> Predictor:
+        return Predictor(name, session)
+
+    def _target(self, name: str) -> tuple[str, str]:
+        """Bucket and key of the archive that is packed."""
+        bucket, prefix = (
+            split_s3(self.code_location) if self.code_location else (self.session.default_bucket(), "")
+        )
+        return bucket, "/".join(part for part in (prefix.strip("/"), name, archives.ARCHIVE) if part)
+
+    def _place(self, name: str) -> str | None:
+        """The URI that the container's archive has, or will have."""
+        if self.model_data is None or (self._code is None and self.model_data.startswith("s3://")):
+            return self.model_data
+        return "s3://{}/{}".format(*self._target(name))
+
+    def _environment(self) -> dict[str, str]:
+        found = dict(self.env)
+        if self._code is not None:
+            found |= {
+                "SAGEMAKER_PROGRAM": self._code.script,
+                "SAGEMAKER_SUBMIT_DIRECTORY": CODE_IN_CONTAINER,
+            }
+        if self._code is not None or self._toolkit:
+            found |= {
+                "SAGEMAKER_CONTAINER_LOG_LEVEL": str(self.container_log_level),
+                "SAGEMAKER_REGION": self.session.region,
+            }
+        return found
+
+
+class PyTorchModel(Model):
+    """A PyTorch model, served by a script with model_fn. SDK v2's ``sagemaker.pytorch.PyTorchModel``.
+
+        model = PyTorchModel(model_data=job.model_data, entry_point="inference.py", source_dir="code",
+                             framework_version="2.6")
+        predictor = model.deploy(1, "ml.c5.xlarge", JSONSerializer(), JSONDeserializer())
+
+    Give ``framework_version`` or ``image_uri``. Without serializer and deserializer the predictor sends and reads
+    .npy, as SDK v2's does. Further arguments: see `Model`.
+
+    Args:
+        model_data, role, entry_point, image_uri, predictor_cls: as `Model`'s.
+        framework_version: of PyTorch; with the instance type it chooses AWS's image.
+        py_version: optional: each version has one image.
+        model_server_workers: processes that serve; default: as many as the image chooses.
+        older_image: where AWS has no image of ``framework_version`` for the instance, take its newest older one, and
+            say so. Of our own.
+        kwargs: as `Model`'s.
+    """
+
+    _toolkit = True
+
+    def __init__(
+        self,
+        model_data: str,
+        role: str | None = None,
+        entry_point: AnyPath | None = None,
+        framework_version: str | None = None,
+        py_version: str | None = None,
+        image_uri: str | None = None,
+        predictor_cls: Callable[..., Any] | None = None,
+        model_server_workers: int | None = None,
+        *,
+        older_image: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        if framework_version is None and image_uri is None:
+            raise ConfigurationError("framework_version= is missing, e.g. '2.6'. Or give image_uri=.")
+        if model_server_workers is not None:
+            checks.check_range("model_server_workers", model_server_workers, 1, None, "")
+        super().__init__(image_uri, model_data, role, predictor_cls, entry_point=entry_point, **kwargs)
+        self.framework_version = framework_version
+        self.py_version = py_version
+        self.model_server_workers = model_server_workers
+        self._older_image = older_image
+
+    def serving_image_uri(self, instance_type: str | None) -> str:
+        """``image_uri``, or AWS's inference image of ``framework_version`` for the instance in the session's region."""
+        if self.image_uri:
+            return self.image_uri
+        if instance_type is None:
+            raise ConfigurationError("instance_type= is missing: it chooses the image. Or give image_uri=.")
+        version, python = str(self.framework_version), self.py_version
+        if self._older_image:
+            version = inference_images.known_or_older(version, instance_type)
+            python = python if version == self.framework_version else None
+        return inference_images.pytorch_image(version, python, self.session.region, instance_type)
+
+    def _announce(self, name: str, hosting: Hosting) -> None:
+        super()._announce(name, hosting)
+        asked, instance_type = str(self.framework_version), str(hosting.instance_type)
+        if self.image_uri is None and self._older_image:
+            version = inference_images.known_or_older(asked, instance_type)
+            if version != asked:
+                sys.stdout.write(
+                    f"AWS has no inference image of PyTorch {asked} for {instance_type}: that of {version} serves it.\n"
+                )
+
+    def _default_predictor(self, name: str, session: Any) -> Predictor:
+        return Predictor(name, session, NumpySerializer(), NumpyDeserializer())
+
+    def _environment(self) -> dict[str, str]:
+        found = super()._environment()
+        if self.model_server_workers is not None:
+            found["SAGEMAKER_MODEL_SERVER_WORKERS"] = str(self.model_server_workers)
+        return found
+
+
+def _refuse(given: Mapping[str, Any]) -> None:
+    for name, value in given.items():
+        if name not in _REFUSED:
+            raise TypeError(f"deploy() has no argument {name!r}.{did_you_mean(name, DEPLOY_ARGUMENTS)}")
+        if value is not None and value is not False:
+            raise UnsupportedArgument(f"{name}= is not supported: {_REFUSED[name]}.")

@@ -1,0 +1,110 @@
+"""From a training job's record to the model that serves what it made."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from windtunnel.errors import JobNotFinished, SourceError, UnknownImage
+from windtunnel.hosting.model import DEPLOY_ARGUMENTS, Model, PyTorchModel
+from windtunnel.request.arguments import AnyPath
+from windtunnel.request.build import base_from_job_name, job_name_from_base
+from windtunnel.session.session import Session
+
+_VERSION = re.compile(
+    r"(?:^|/)(?P<kind>pytorch|huggingface-pytorch)-training[\w-]*:(?P<version>\d+\.\d+(?:\.\d+)?)-"
+)
+
+
+def model_of(
+    description: Mapping[str, Any],
+    session: Session,
+    *,
+    entry_point: AnyPath | None = None,
+    source_dir: AnyPath | None = None,
+    framework_version: str | None = None,
+    image_uri: str | None = None,
+    role: str | None = None,
+    **arguments: Any,
+) -> Model:
+    """A `PyTorchModel` of a job that ran a script, else a `Model` of the job's own image.
+
+    Args:
+        description: DescribeTrainingJob's answer.
+        session: where the job is.
+        entry_point: the script with model_fn; default: the job's own.
+        source_dir: its directory; default, without ``entry_point``: the job's code.
+        framework_version: of PyTorch; default: that of the job's image.
+        image_uri: the image that serves; default: AWS's for that version, of a job of one's own image that image.
+        role: default: the job's.
+        arguments: of `PyTorchModel` or `Model`.
+
+    Raises:
+        JobNotFinished: it has stored no model.tar.gz.
+        UnknownImage: nothing says which image serves it.
+    """
+    data, name = _archive(description), description["TrainingJobName"]
+    image = description["AlgorithmSpecification"].get("TrainingImage", "")
+    found = _VERSION.search(image)
+    given = {"role": role or description["RoleArn"], "session": session, **arguments}
+    script = description.get("HyperParameters", {})
+    if found is None and not (image_uri or framework_version) and "sagemaker_program" not in script:
+        return Model(image, data, entry_point=entry_point, source_dir=source_dir, **given)
+    if entry_point is None:
+        entry_point, source_dir = _own_code(script, name)
+    if not (image_uri or framework_version) and (found is None or found["kind"] != "pytorch"):
+        raise UnknownImage(
+            f"Training job {name} ran {image!r}: name the image that serves its model with image_uri=, or with "
+            "framework_version= AWS's of that PyTorch."
+        )
+    return PyTorchModel(
+        data,
+        entry_point=entry_point,
+        source_dir=source_dir,
+        framework_version=framework_version or (found["version"] if found else None),
+        image_uri=image_uri,
+        older_image=framework_version is None,
+        **given,
+    )
+
+
+def deploy(
+    create_model: Callable[..., Model],
+    job: str,
+    count: int,
+    instance_type: str | None,
+    arguments: Mapping[str, Any],
+) -> Any:
+    """`Model.deploy` of what ``create_model`` makes, each with its own part of the arguments.
+
+    Model and endpoint are named after the job, as SDK v2 does; ``model_name`` names the model.
+    """
+    name = job_name_from_base(base_from_job_name(job))
+    to_deploy = {name: value for name, value in arguments.items() if name in DEPLOY_ARGUMENTS}
+    to_create = {name: value for name, value in arguments.items() if name not in DEPLOY_ARGUMENTS}
+    to_create.setdefault("name", to_create.pop("model_name", None) or name)
+    return create_model(**to_create).deploy(count, instance_type, **{"endpoint_name": name, **to_deploy})
+
+
+def _archive(description: Mapping[str, Any]) -> str:
+    data = str(description.get("ModelArtifacts", {}).get("S3ModelArtifacts", ""))
+    if not data.endswith(".tar.gz"):
+        raise JobNotFinished(
+            f"Training job {description['TrainingJobName']} has no model.tar.gz ({description['TrainingJobStatus']}): "
+            "a model is deployed from one. Wait for the job to complete; disable_output_compression=True makes none."
+        )
+    return data
+
+
+def _own_code(hyperparameters: Mapping[str, str], job: str) -> tuple[str, str]:
+    """Script and tarball of a job, as SDK v2 takes them where none are named."""
+    script = json.loads(hyperparameters.get("sagemaker_program", "null"))
+    tarball = json.loads(hyperparameters.get("sagemaker_submit_directory", "null"))
+    if not script or not str(tarball).startswith("s3://"):
+        raise SourceError(
+            f"entry_point is missing, and training job {job} has no code in S3 to take it from: name the script with "
+            "model_fn, e.g. entry_point='inference.py', source_dir='code'."
+        )
+    return str(script), str(tarball)

@@ -1,0 +1,160 @@
+"""boto3 as all ports use it: the clients, one call with errors in our words, pages, log streams."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from windtunnel.errors import BackendError, ServiceCallFailed
+from windtunnel.session.training_service import LogLine
+
+_FAILURE_KEPT_S = 0.5
+_RUNTIME = "sagemaker-runtime"
+_RUNTIME_READ_TIMEOUT_S = 80
+"""A model may take 60 s for an answer (API reference, InvokeEndpoint); SDK v2 waits for 80, too."""
+_RUNTIME_CONNECTIONS = 50
+
+
+class BotoCalls:
+    """boto3 clients, each made once, when first needed or by `warm_up`.
+
+    Args:
+        connect: gives the keyword arguments of every client (endpoint_url, config, ...) and the boto3
+            session. Called again after the connection was lost.
+        local: the other side is the local backend.
+    """
+
+    def __init__(self, connect: Callable[[], tuple[Any, Mapping[str, Any]]], *, local: bool) -> None:
+        self._connect = connect
+        self._local = local
+        self._lock = threading.RLock()
+        self._clients: dict[str, Any] = {}
+        self._connection: tuple[Any, Mapping[str, Any]] | None = None
+        self._failed: tuple[float, Exception] | None = None
+
+    def client(self, service: str) -> Any:
+        """The boto3 client of a service. Takes 0.02 to 0.2 s the first time; thread-safe."""
+        with self._lock:
+            if service not in self._clients:
+                if self._connection is None:
+                    self._connection = self._connected()
+                session, keywords = self._connection
+                if service == _RUNTIME:
+                    keywords = _for_invocations(keywords)
+                self._clients[service] = session.client(service, **keywords)
+            return self._clients[service]
+
+    def _connected(self) -> tuple[Any, Mapping[str, Any]]:
+        # Who waited for the warm-up thread gets its error, instead of waiting for the same failure again.
+        if self._failed is not None and time.monotonic() - self._failed[0] < _FAILURE_KEPT_S:
+            raise self._failed[1]
+        try:
+            return self._connect()
+        except BackendError as error:
+            self._failed = (time.monotonic(), error)
+            raise
+
+    @property
+    def where(self) -> str:
+        """For messages: what is asked."""
+        return "on the local backend" if self._local else "in this account and region"
+
+    def forget_connection(self) -> None:
+        """Make new clients for the next call: the other side has moved."""
+        with self._lock:
+            for client in self._clients.values():
+                client.close()
+            self._clients.clear()
+            self._connection = None
+
+    close = forget_connection
+
+    def warm_up(self, services: Sequence[str] = ("sagemaker", "s3", "logs")) -> None:
+        """Make clients ahead of their first use."""
+        for service in services:
+            self.client(service)
+
+    def pages(self, service: str, method: str, members: Mapping[str, Any], token: str) -> Iterator[Any]:
+        """All pages of a listing. ``token``: the member that continues it, in answer and question."""
+        more: dict[str, str] = {}
+        while True:
+            page = self.call(service, method, {**members, **more})
+            yield page
+            if not page.get(token):
+                return
+            more = {token: page[token]}
+
+    def streams(self, group: str, prefix: str | None) -> list[str]:
+        """DescribeLogStreams: the streams of a group whose names begin so, in order; none without the group."""
+        members = {"logGroupName": group, **({"logStreamNamePrefix": prefix} if prefix else {})}
+        try:
+            pages = list(self.pages("logs", "describe_log_streams", members, "nextToken"))
+        except ServiceCallFailed as error:
+            if error.code == "ResourceNotFoundException":  # the group appears with its first stream
+                return []
+            raise
+        return sorted(stream["logStreamName"] for page in pages for stream in page["logStreams"])
+
+    def events(self, group: str, stream: str, token: str | None) -> tuple[Sequence[LogLine], str | None]:
+        """GetLogEvents from the head, one page."""
+        members = {"logGroupName": group, "logStreamName": stream, "startFromHead": True}
+        if token is not None:
+            members["nextToken"] = token
+        page = self.call("logs", "get_log_events", members)
+        lines = [LogLine(event["timestamp"], event["message"]) for event in page["events"]]
+        return lines, page.get("nextForwardToken", token)
+
+    def call(self, service: str, method: str, members: Mapping[str, Any], *, repeat: bool = True) -> Any:
+        """One call. A local backend that went away is started again and asked once more.
+
+        ``repeat=False``: the call changes something, so it is repeated only if it surely never arrived.
+        """
+        from botocore.exceptions import (
+            BotoCoreError,
+            ClientError,
+            ConnectionClosedError,
+            EndpointConnectionError,
+            ReadTimeoutError,
+        )
+
+        def attempt() -> Any:
+            return getattr(self.client(service), method)(**members)
+
+        lost: tuple[type[Exception], ...] = (EndpointConnectionError,)
+        if repeat:
+            lost = (EndpointConnectionError, ConnectionClosedError, ReadTimeoutError)
+        try:
+            try:
+                return attempt()
+            except lost:
+                if not self._local:
+                    raise
+                self.forget_connection()
+                _rewind(members)
+                return attempt()
+        except ClientError as error:
+            said = error.response.get("Error", {})
+            raise ServiceCallFailed(
+                error.operation_name, str(said.get("Code", "Unknown")), str(said.get("Message", error))
+            ) from error
+        except BotoCoreError as error:
+            if self._local and isinstance(error, (EndpointConnectionError, ConnectionClosedError)):
+                raise BackendError(f"The local backend does not answer: {error}") from error
+            raise ServiceCallFailed(method, type(error).__name__, str(error)) from error
+
+
+def _for_invocations(keywords: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The keywords of a client that waits for a model, in many threads at once."""
+    from botocore.config import Config
+
+    own = Config(read_timeout=_RUNTIME_READ_TIMEOUT_S, max_pool_connections=_RUNTIME_CONNECTIONS)
+    given = keywords.get("config")
+    return {**keywords, "config": own if given is None else given.merge(own)}
+
+
+def _rewind(members: Mapping[str, Any]) -> None:
+    body = members.get("Body")
+    if body is not None and hasattr(body, "seek"):
+        body.seek(0)

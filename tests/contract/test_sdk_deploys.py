@@ -1,0 +1,70 @@
+"""Windtunnel's own SDK deploys to the backend: a model with its code, an answer, the log, the end."""
+
+from __future__ import annotations
+
+import io
+import tarfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.contract.conftest import LOCAL_IMAGE, Backend, wait_for
+from windtunnel import EndpointFailed, EndpointNotFound, Model, ServiceCallFailed
+from windtunnel.hosting.endpoint import Endpoint
+from windtunnel.session.boto3_endpoints import BotoEndpoints
+from windtunnel.session.boto3_service import BotoService
+from windtunnel.session.local import LocalSession
+
+
+@pytest.fixture
+def session(backend: Backend, tmp_path: Path) -> LocalSession:
+    """The SDK's session over the test's server."""
+
+    class Ours:
+        def client(self, service: str, **keywords: Any) -> Any:
+            keywords.pop("config", None)
+            return backend.client(service, **keywords)
+
+    calls = BotoService(lambda: (Ours(), {}), local=True)
+    return LocalSession(tmp_path / "other", service=calls, endpoints=BotoEndpoints(calls))
+
+
+def model(session: LocalSession, folder: Path, **more: Any) -> Model:
+    """A model with a script, from an archive of this machine."""
+    (folder / "inference.py").write_text("def model_fn(folder): ...\n")
+    data = b"1 2 3"
+    with tarfile.open(folder / "model.tar.gz", "w:gz") as tar:
+        info = tarfile.TarInfo("weights.txt")
+        info.size = len(data)
+        tar.addfile(info, io.BytesIO(data))
+    given: dict[str, Any] = {"entry_point": str(folder / "inference.py"), **more}
+    return Model(LOCAL_IMAGE, str(folder / "model.tar.gz"), session=session, **given)
+
+
+def test_deploy_ask_and_delete(
+    session: LocalSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """All that the SDK asks is served as it expects it."""
+    predictor = model(session, tmp_path, env={"TAG": "a:"}).deploy(1, "ml.c5.xlarge", endpoint_name="e")
+    assert "InService after" in capsys.readouterr().out
+    assert predictor.predict(b"hello").startswith(b"a:")
+    fleet, _ = Endpoint("e", session).instances_and_cost()
+    assert fleet == [("ml.c5.xlarge", 1)]
+    assert [one["EndpointName"] for one in session.endpoints.list_all()] == ["e"]
+    assert list(Endpoint("e", session).logs())
+    with pytest.raises(ServiceCallFailed, match="already existing"):
+        model(session, tmp_path).deploy(1, "ml.c5.xlarge", endpoint_name="e")
+    predictor.delete_endpoint()
+    predictor.delete_model()
+    wait_for(lambda: not session.endpoints.list_all())
+    with pytest.raises(EndpointNotFound):
+        predictor.predict(b"hello")
+
+
+def test_one_that_does_not_come_up(session: LocalSession, tmp_path: Path) -> None:
+    """The SDK has the backend's reason and the container's words."""
+    with pytest.raises(EndpointFailed) as failed:
+        model(session, tmp_path, env={"FAIL": "3"}).deploy(1, "ml.c5.xlarge", endpoint_name="e")
+    assert "model_fn: no such file" in failed.value.log_tail
+    assert failed.value.reason and "rm --endpoint e" in failed.value.next_step

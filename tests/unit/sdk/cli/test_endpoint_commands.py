@@ -1,0 +1,112 @@
+"""`windtunnel endpoints`, `invoke`, `endpoint-logs`, `rm --endpoint`: an endpoint from the terminal."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.unit.sdk.fake_endpoints import FakeEndpoints
+from tests.unit.sdk.fake_service import FakeService
+from windtunnel import Model
+from windtunnel.cli import main as cli
+from windtunnel.session.local import LocalSession
+
+
+@pytest.fixture
+def endpoint(
+    jobs: FakeService, local: LocalSession, endpoints: FakeEndpoints, capsys: pytest.CaptureFixture[str]
+) -> FakeEndpoints:
+    """An endpoint ``e`` that serves, on two instances."""
+    Model("mine:1", name="m", session=local).deploy(1, "ml.c5.xlarge", endpoint_name="e")
+    capsys.readouterr()
+    return endpoints
+
+
+def test_endpoints_and_their_bill(
+    endpoint: FakeEndpoints, capsys: pytest.CaptureFixture[str], project: Path
+) -> None:
+    """Name, state, instances and dollars; a price that is not known is no 0."""
+    assert cli.main(["endpoints"]) == 0
+    captured = capsys.readouterr()
+    header, row = captured.out.splitlines()
+    assert header.split()[:2] == ["NAME", "STATUS"]
+    assert row.split()[:5] == ["e", "InService", "2", "x", "ml.c5.xlarge"] and row.split()[-1] == "?"
+    assert "Here they cost nothing" in captured.err
+    listed = {
+        "instance_type": "ml.c5.xlarge", "region": "us-east-1", "offering": "SageMaker hosting on-demand",
+        "usd_per_hour": "0.25", "effective_date": "2025-01-01", "fetched_at": "2025-01-02T00:00:00Z", "sku": "S",
+        "description": "",
+    }  # fmt: skip
+    (project / "home").mkdir(exist_ok=True)
+    prices = {"schema": "windtunnel.prices/1", "prices": [listed]}
+    (project / "home" / "prices.json").write_text(json.dumps(prices))
+    assert cli.main(["endpoints"]) == 0
+    day, so_far = capsys.readouterr().out.splitlines()[1].split()[-2:]
+    assert day == "12.00" and float(so_far.replace(",", "")) > 12
+    assert cli.main(["endpoints", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)[0]["EndpointStatus"] == "InService"
+
+
+def test_none(jobs: FakeService, capsys: pytest.CaptureFixture[str]) -> None:
+    """Said on stderr."""
+    assert cli.main(["endpoints"]) == 0
+    assert capsys.readouterr() == ("", "No endpoints.\n")
+
+
+def test_a_failed_one_has_its_reason(endpoint: FakeEndpoints, capsys: pytest.CaptureFixture[str]) -> None:
+    """And one whose configuration is gone is listed all the same; neither has cost anything so far."""
+    endpoint.script, endpoint.failure = ("Failed",), "no\n\x1b[2J ping"
+    endpoint.configs.clear()
+    assert cli.main(["endpoints"]) == 0
+    assert capsys.readouterr().out.splitlines()[1].endswith("?        no \\x1b[2J ping")
+
+
+def test_invoke(endpoint: FakeEndpoints, capsys: pytest.CaptureFixture[str], project: Path) -> None:
+    """JSON from the line, or a file as it is; the answer and nothing else on stdout."""
+    assert cli.main(["invoke", "e", "--json", '{"inputs": "good"}']) == 0
+    assert capsys.readouterr().out == '{"label": 1}'
+    (project / "cat.png").write_bytes(b"\x89PNG")
+    line = ["invoke", "e", "--file", "cat.png", "--content-type", "image/png", "--accept", "text/csv"]
+    assert cli.main(line) == 0
+    assert endpoint.asked == [
+        {
+            "EndpointName": "e",
+            "ContentType": "application/json",
+            "Accept": "application/json",
+            "Body": b'{"inputs": "good"}',
+        },
+        {"EndpointName": "e", "ContentType": "image/png", "Accept": "text/csv", "Body": b"\x89PNG"},
+    ]
+
+
+def test_wrong_questions(endpoint: FakeEndpoints, capsys: pytest.CaptureFixture[str]) -> None:
+    """What is no JSON, no file or no endpoint is said, and nothing is sent."""
+    assert cli.main(["invoke", "e", "--json", "{inputs: 1}"]) == 2
+    assert "is no JSON" in capsys.readouterr().err
+    assert cli.main(["invoke", "e", "--file", "nope"]) == 2
+    assert "nope cannot be read" in capsys.readouterr().err
+    assert cli.main(["invoke", "nope", "--json", "1"]) == 1
+    assert "windtunnel endpoints" in capsys.readouterr().err
+    assert endpoint.asked == []
+
+
+def test_logs(endpoint: FakeEndpoints, capsys: pytest.CaptureFixture[str]) -> None:
+    """What it printed, or why there is nothing."""
+    assert cli.main(["endpoint-logs", "e"]) == 0
+    assert capsys.readouterr() == ("", "windtunnel: e has no log (yet): it is InService.\n")
+    endpoint.printed["e"] = {"AllTraffic/i-1": ["a", "b", "c"]}
+    assert cli.main(["endpoint-logs", "e", "-n", "2"]) == 0
+    assert capsys.readouterr().out == "b\nc\n"
+    assert cli.main(["endpoint-logs", "nope"]) == 1
+
+
+def test_rm(endpoint: FakeEndpoints, capsys: pytest.CaptureFixture[str]) -> None:
+    """Endpoint, configuration and model; a job of that name is none of its business, nor the other way round."""
+    assert cli.main(["rm", "e"]) == 1
+    assert "No training job 'e'" in capsys.readouterr().err
+    assert cli.main(["rm", "--endpoint", "e", "nope"]) == 1
+    captured = capsys.readouterr()
+    assert captured.out == "e is deleted.\n" and "No endpoint 'nope'" in captured.err
+    assert (endpoint.models, endpoint.configs, endpoint.endpoints) == ({}, {}, {})

@@ -1,0 +1,221 @@
+"""boto3 behind the port of endpoints: a whole deploy as real clients send it, and AWS's refusals in our words."""
+
+from __future__ import annotations
+
+import io
+import tarfile
+from collections.abc import Iterator
+from contextlib import ExitStack
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+from botocore.exceptions import ConnectionClosedError, ReadTimeoutError
+from botocore.response import StreamingBody
+from botocore.stub import ANY, Stubber
+
+from windtunnel import EndpointNotFound, JSONDeserializer, JSONSerializer, PyTorchModel, ServiceCallFailed
+from windtunnel.session.aws import AwsSession
+from windtunnel.session.boto3_calls import BotoCalls
+from windtunnel.session.boto3_endpoints import BotoEndpoints
+
+KEYS = {"aws_access_key_id": "a", "aws_secret_access_key": "s", "region_name": "eu-west-1"}
+ROLE = "arn:aws:iam::123456789012:role/serving"
+ARN = "arn:aws:sagemaker:eu-west-1:123456789012"
+TIMES = {"CreationTime": datetime.now(timezone.utc), "LastModifiedTime": datetime.now(timezone.utc)}
+
+
+class Stubbed:
+    """A boto3 session whose real clients answer what was agreed, in that order, and check each request."""
+
+    region_name = "eu-west-1"
+
+    def __init__(self) -> None:
+        self.stubs: dict[str, Stubber] = {}
+        self.configs: dict[str, Any] = {}
+        self._clients: dict[str, Any] = {}
+
+    def on(self, service: str) -> Stubber:
+        """The stub of a service."""
+        if service not in self.stubs:
+            self._clients[service] = boto3.client(service, **KEYS)
+            self.stubs[service] = Stubber(self._clients[service])
+        return self.stubs[service]
+
+    def client(self, service: str, **keywords: Any) -> Any:
+        """The stubbed client."""
+        self.configs[service] = keywords.get("config")
+        self.on(service)
+        return self._clients[service]
+
+
+@pytest.fixture
+def boto() -> Iterator[Stubbed]:
+    """All that was agreed is asked."""
+    stubbed = Stubbed()
+    for service in ("sagemaker", "sagemaker-runtime", "s3", "logs"):
+        stubbed.on(service)
+    with ExitStack() as active:
+        for stub in stubbed.stubs.values():
+            active.enter_context(stub)
+        yield stubbed
+    for stub in stubbed.stubs.values():
+        stub.assert_no_pending_responses()
+
+
+def body(data: bytes) -> StreamingBody:
+    return StreamingBody(io.BytesIO(data), len(data))
+
+
+def described(status: str) -> dict[str, Any]:
+    return {
+        "EndpointName": "e", "EndpointArn": f"{ARN}:endpoint/e", "EndpointConfigName": "e", "EndpointStatus": status,
+        **TIMES,
+    }  # fmt: skip
+
+
+def agree_on_the_archive(s3: Stubber) -> None:
+    """The bucket, what the job stored, and what is stored with the code in it."""
+    packed = io.BytesIO()
+    tarfile.open(fileobj=packed, mode="w:gz").close()
+    s3.add_response("head_bucket", {}, {"Bucket": "bkt"})
+    s3.add_response(
+        "get_object", {"Body": body(packed.getvalue())}, {"Bucket": "models", "Key": "j/model.tar.gz"}
+    )
+    stored = {"Bucket": "bkt", "Key": "m/model.tar.gz", "Body": ANY, "ServerSideEncryption": "aws:kms"}
+    s3.add_response("put_object", {}, stored)
+
+
+def test_deploy_ask_and_delete_as_boto3_sends_them(boto: Stubbed, project: Path) -> None:
+    """The whole sequence of calls, each valid by botocore's model of the service."""
+    (project / "inference.py").write_text("def model_fn(folder): ...\n")
+    sagemaker, runtime = boto.on("sagemaker"), boto.on("sagemaker-runtime")
+    agree_on_the_archive(boto.on("s3"))
+    container = {"Image": ANY, "Environment": ANY, "ModelDataUrl": "s3://bkt/m/model.tar.gz"}
+    wanted: dict[str, Any] = {"ModelName": "m", "PrimaryContainer": container, "ExecutionRoleArn": ROLE}
+    sagemaker.add_response("create_model", {"ModelArn": f"{ARN}:model/m"}, wanted)
+    variant = {
+        "VariantName": "AllTraffic", "ModelName": "m", "InitialInstanceCount": 1, "InstanceType": "ml.c5.xlarge",
+        "InitialVariantWeight": 1,
+    }  # fmt: skip
+    config = {"EndpointConfigName": "e", "ProductionVariants": [variant]}
+    sagemaker.add_response(
+        "create_endpoint_config", {"EndpointConfigArn": f"{ARN}:endpoint-config/e"}, config
+    )
+    named = {"EndpointName": "e"}
+    sagemaker.add_response(
+        "create_endpoint", {"EndpointArn": f"{ARN}:endpoint/e"}, {**named, "EndpointConfigName": "e"}
+    )
+    for status in ("Creating", "InService"):
+        sagemaker.add_response("describe_endpoint", described(status), named)
+    session = AwsSession(boto, default_bucket="bkt")
+    session.describe_poll_s = 0
+    predictor = PyTorchModel(
+        "s3://models/j/model.tar.gz", ROLE, "inference.py", "2.6", name="m", session=session
+    ).deploy(1, "ml.c5.xlarge", JSONSerializer(), JSONDeserializer(), endpoint_name="e")
+    asked = {**named, "ContentType": "application/json", "Accept": "application/json", "Body": "[1]"}
+    runtime.add_response("invoke_endpoint", {"Body": body(b"[2]"), "ContentType": "application/json"}, asked)
+    assert predictor.predict([1]) == [2]
+    answer = {
+        **config,
+        "EndpointConfigArn": f"{ARN}:endpoint-config/e",
+        "CreationTime": TIMES["CreationTime"],
+    }
+    for _ in range(2):
+        sagemaker.add_response("describe_endpoint", described("InService"), named)
+        sagemaker.add_response("describe_endpoint_config", answer, {"EndpointConfigName": "e"})
+    sagemaker.add_response("delete_endpoint", {}, named)
+    sagemaker.add_response("delete_endpoint_config", {}, {"EndpointConfigName": "e"})
+    predictor.delete_endpoint()
+    sagemaker.add_response("delete_model", {}, {"ModelName": "m"})
+    predictor.delete_model()
+    assert boto.configs["sagemaker-runtime"].read_timeout == 80
+
+
+def endpoints(boto: Stubbed) -> BotoEndpoints:
+    return BotoEndpoints(BotoCalls(lambda: (boto, {}), local=False))
+
+
+def test_a_missing_endpoint(boto: Stubbed) -> None:
+    """By AWS's words, of whichever call; what is missing behind an endpoint is another matter."""
+    stub, runtime = boto.on("sagemaker"), boto.on("sagemaker-runtime")
+    for method in ("describe_endpoint", "delete_endpoint"):
+        stub.add_client_error(method, "ValidationException", f'Could not find endpoint "{ARN}:endpoint/e".')
+    with pytest.raises(EndpointNotFound, match="No endpoint 'e' in this account and region"):
+        endpoints(boto).describe("e")
+    with pytest.raises(EndpointNotFound):
+        endpoints(boto).delete("e")
+    said = "Endpoint e of account 123456789012 not found."
+    runtime.add_client_error("invoke_endpoint", "ValidationError", said)
+    with pytest.raises(EndpointNotFound):
+        endpoints(boto).invoke({"EndpointName": "e", "Body": b""})
+    runtime.add_client_error(
+        "invoke_endpoint", "ModelError", "Received server error (500) from primary: not found"
+    )
+    with pytest.raises(ServiceCallFailed, match="ModelError") as failed:
+        endpoints(boto).invoke({"EndpointName": "e", "Body": b""})
+    assert not isinstance(failed.value, EndpointNotFound)
+
+
+def test_a_model_that_exists(boto: Stubbed) -> None:
+    """No error; any other refusal is one."""
+    stub = boto.on("sagemaker")
+    stub.add_client_error(
+        "create_model", "ValidationException", f'Cannot create already existing model "{ARN}:model/m".'
+    )
+    assert endpoints(boto).create_model({"ModelName": "m"}) is False
+    stub.add_client_error("create_model", "ValidationException", "Could not access model data")
+    with pytest.raises(ServiceCallFailed, match="Could not access"):
+        endpoints(boto).create_model({"ModelName": "m"})
+
+
+def test_all_pages_and_logs(boto: Stubbed) -> None:
+    """All endpoints; the group of an endpoint's log has its name, and none yet is no error."""
+    summary = {
+        "EndpointName": "e",
+        "EndpointArn": f"{ARN}:endpoint/e",
+        "EndpointStatus": "InService",
+        **TIMES,
+    }
+    first = {"SortBy": "CreationTime", "SortOrder": "Descending", "MaxResults": 100}
+    stub, logs = boto.on("sagemaker"), boto.on("logs")
+    stub.add_response("list_endpoints", {"Endpoints": [summary], "NextToken": "t"}, first)
+    stub.add_response("list_endpoints", {"Endpoints": [summary]}, {**first, "NextToken": "t"})
+    assert len(endpoints(boto).list_all()) == 2
+    group = {"logGroupName": "/aws/sagemaker/Endpoints/e"}
+    logs.add_response("describe_log_streams", {"logStreams": [{"logStreamName": "AllTraffic/i-1"}]}, group)
+    assert endpoints(boto).log_streams("e") == ["AllTraffic/i-1"]
+    logs.add_client_error("describe_log_streams", "ResourceNotFoundException", "none")
+    assert endpoints(boto).log_streams("e") == []
+
+
+def test_a_question_is_asked_once() -> None:
+    """When its answer is lost, locally too: the model may have done what it was asked. A broken answer is an error."""
+
+    class Lost:
+        def __init__(self, answer: Any) -> None:
+            self.calls, self.answer = 0, answer
+
+        def client(self, _: str, **__: Any) -> Any:
+            return self
+
+        def close(self) -> None: ...
+
+        def invoke_endpoint(self, **_: Any) -> Any:
+            self.calls += 1
+            if isinstance(self.answer, Exception):
+                raise self.answer
+            return {"Body": self.answer}
+
+    class Breaks(io.BytesIO):
+        def read(self, *_: Any) -> bytes:
+            raise ReadTimeoutError(endpoint_url="http://127.0.0.1:1")
+
+    for answer in (ConnectionClosedError(endpoint_url="http://127.0.0.1:1"), Breaks()):
+        lost = Lost(answer)
+        service = BotoEndpoints(BotoCalls(lambda lost=lost: (lost, {}), local=False))  # type: ignore[misc]
+        with pytest.raises(ServiceCallFailed):
+            service.invoke({"EndpointName": "e", "Body": b""})
+        assert lost.calls == 1
