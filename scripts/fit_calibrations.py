@@ -49,13 +49,9 @@ def fit(key: str) -> dict[str, Any]:
 
 
 def widenings(found: dict[str, Any]) -> dict[str, float]:
-    """What `widening.measured` says of these constants and errors."""
+    """What `widening.measured` says of these constants."""
     constants = {key: Constants(**entry["constants"]) for key, entry in found.items()}
-    errors = {
-        key: {config: left_out.Errors(*values) for config, values in entry["errors"].items()}
-        for key, entry in found.items()
-    }
-    return {name: round(value, 4) for name, value in widening.measured(constants, errors).items()}
+    return {name: round(value, 4) for name, value in widening.measured(constants).items()}
 
 
 def checks() -> dict[str, dict[str, float]]:
@@ -86,9 +82,8 @@ def write(found: dict[str, Any], widened: dict[str, float]) -> None:
 
 
 def main() -> None:
-    """Fit and write; then what needs the written constants and errors: widenings, checks."""
+    """Fit and write; then what needs the written file: checks."""
     found = {key: fit(key) for key in fitting.PRIORS}
-    write(found, {})
     widened = widenings(found)
     write(found, widened)
     for key, values in checks().items():

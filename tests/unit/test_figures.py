@@ -82,6 +82,9 @@ def test_the_page_on_figures_has_these(capsys: pytest.CaptureFixture[str]) -> No
         ("left-out sources inside it", "interval_coverage_sources_percent"),
     ):
         assert f"| {label} | {' | '.join(f'{summary[kind][part]:.0f} %' for kind in KINDS)} |" in page
+    levels = ("leave_one_out", "leave_one_family_out", "leave_one_source_out")
+    groups = [" / ".join(str(summary[kind][level]["groups"]) for level in levels) for kind in KINDS]
+    assert f"| groups of near-twins / families / sources | {' | '.join(groups)} |" in page
     for width in widenings().values():
         assert f"| {math.expm1(width) * 100:.0f} % |" in page
     counted = [mean(map(abs, CALIBRATIONS[name].counts_errors)) * 100 for name in ("trn1", "a100")]

@@ -69,7 +69,7 @@ def test_a_description_is_predicted_as_the_published_rows_are() -> None:
     item = estimate(job, run, SIZE)
     expected = training_step(training, cluster.instance, CALIBRATIONS["trn1"].constants, row.nodes)
     assert item.step.total_s == pytest.approx(expected.total_s)
-    (check,) = validate_rows(read_rows([{**cells(row), "stack": ""}])).rows
+    (check,) = validate_rows(read_rows([{**cells(row), "stack": "", "config": "a job"}])).rows
     assert check.low is not None
     assert training.global_batch / item.step_interval_s[1] == pytest.approx(check.low)
 

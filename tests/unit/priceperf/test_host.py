@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 
 from tests.fakes.published_work import benchmark_work
 from windtunnel.priceperf import AUTO_CAST, FP32, InvalidInput, calibration_of, instance_type
+from windtunnel.priceperf.calibration.published_rows import rows_of
 from windtunnel.priceperf.model.counted_step import step_time
+from windtunnel.priceperf.model.described_step import training_step
 from windtunnel.priceperf.model.engines import HOST_S
 from windtunnel.priceperf.model.host_tracing import HostWork
 from windtunnel.priceperf.model.step_time import StepTime
@@ -73,3 +75,12 @@ def test_a_slower_machine_gives_the_same_answer(trace: float, reference: float, 
     other = HostWork.measured(trace * slowness, 0.0, reference * slowness)
     assert other.trace_s == pytest.approx(own.trace_s)
     assert HostWork.measured(trace, 0.0, None).trace_s == trace
+
+
+def test_a_stage_of_a_pipeline_runs_six_graphs_a_micro_batch() -> None:
+    """The host adds its part to each, on NeuronCores; without a pipeline there is one graph."""
+    constants = calibration_of(instance_type("trn1.32xlarge")).constants
+    for row in rows_of("trn1"):
+        graphs = 6 if row.training.pipeline_parallel > 1 else 1
+        step = training_step(row.training, row.instance, constants, row.nodes)
+        assert step.host_s == pytest.approx(row.training.microbatches * graphs * HOST_S)

@@ -172,3 +172,22 @@ def test_whatever_a_cell_holds_the_row_is_answered(replaced: dict[str, str]) -> 
         assert check.reason
     else:
         assert 0 < check.predicted < float("inf")
+
+
+@pytest.mark.parametrize(
+    ("replaced", "recompute"),
+    [
+        ({}, "selective"),
+        ({"stack": "NeMo Megatron for Neuron"}, "full"),
+        ({"neuron_version": "2.13.1"}, "full"),
+        ({"neuron_version": "2.14"}, "selective"),
+        ({"stack": "NeMo Megatron for Neuron", "recompute": "selective"}, "selective"),
+        ({"stack": "NeMo Megatron for Neuron", "architecture": "GPT3-23B"}, "selective"),
+    ],
+)
+def test_llama_by_nemo_recomputes_whole_layers(replaced: dict[str, str], recompute: str) -> None:
+    """Where nothing else is stated; before Neuron 2.14 nothing but NeMo trained Llama."""
+    (read,) = read_rows([{**LLAMA, "recompute": "", **replaced}])
+    assert read.row is not None
+    assert read.row.training.recompute == recompute
+    assert ("recompute" in read.row.lacks) == ("recompute" not in replaced)

@@ -7,11 +7,14 @@ from statistics import mean
 
 import pytest
 
+from windtunnel.priceperf import CALIBRATIONS
 from windtunnel.priceperf.calibration.accuracy import RowCheck, validate_rows
 from windtunnel.priceperf.calibration.described_range import widenings
+from windtunnel.priceperf.calibration.fitting import step_s
 from windtunnel.priceperf.calibration.published_rows import rows_of
 from windtunnel.priceperf.calibration.row_reader import read_rows
-from windtunnel.priceperf.calibration.versions import figures, log_speed
+from windtunnel.priceperf.calibration.versions import figures, log_speed, log_speed_of_row
+from windtunnel.priceperf.model.described_step import training_step
 
 from .test_row_reader import LLAMA, cells
 
@@ -44,8 +47,21 @@ def test_eras_of_neuron_are_nearer_than_the_median_on_other_models() -> None:
     assert log_speed("2.3") < log_speed("2.10.0") < log_speed("2.21.0")
 
 
+def test_a_row_is_fitted_at_the_speed_of_its_versions() -> None:
+    """Llama 3.1 was published from 2.20 on alone; BERT in two eras; a row that is not in the file has no version."""
+    newest = log_speed("2.21", but_family="llama")
+    assert log_speed_of_row("Llama3.1-70B 32n tp32pp8", None) == pytest.approx(newest)
+    assert 0 < log_speed_of_row("BERT-L ph1 bf16 16n LAMB gbs1M", None) < newest
+    assert log_speed_of_row("another", None) == 0
+    assert log_speed_of_row("another", "2.4") == log_speed("2.4")
+    row = next(row for row in rows_of("trn1") if row.config == "Llama3.1-70B 32n tp32pp8")
+    constants = CALIBRATIONS["trn1"].constants
+    usual = training_step(row.training, row.instance, constants, row.nodes).total_s
+    assert step_s(row, constants) == pytest.approx(usual / math.exp(newest))
+
+
 def test_a_neuron_version_moves_the_prediction() -> None:
-    """Without one the median of all is predicted, and said; what is no version is refused."""
+    """Without one the usual speed is predicted, and said; what is no version is refused."""
     none, old, new = checked(), checked(neuron_version="2.4.0"), checked(neuron_version="2.22")
     assert none.predicted and old.predicted and new.predicted
     assert old.predicted < none.predicted < new.predicted

@@ -22,7 +22,7 @@ from .fitting import same_configuration, step_s
 from .left_out import LEVELS, Group, Level, group_of, kind_of
 from .left_out import Errors as LeftOut
 from .row_reader import PublishedRow, ReadRow
-from .versions import log_speed
+from .versions import log_speed_of_row
 
 P90 = 0.9
 
@@ -33,8 +33,8 @@ class RowCheck:
 
     ``reason`` is why there is no prediction (then all figures are None). ``kind``: with which rows it is summed up
     (`left_out.kind_of`). ``low`` and ``high``: the 80 % interval. ``inside``: whether the published figure lies in the
-    interval around the left-out prediction, ``covered`` the same for each of `left_out.LEVELS`. ``calibrated``:
-    the shipped constants were fitted to it, among others.
+    interval around the left-out prediction, ``covered`` the same for each of `left_out.LEVELS`. ``groups``: with
+    whom it left at each. ``calibrated``: the shipped constants were fitted to it, among others.
     """
 
     config: str
@@ -52,6 +52,7 @@ class RowCheck:
     high: float | None = None
     inside: bool | None = None
     covered: tuple[bool, ...] = ()
+    groups: tuple[Group, ...] = ()
     kind: str | None = None
     calibrated: bool = False
     step: StepTime | None = None
@@ -83,7 +84,8 @@ class CalibrationSummary:
     """The errors of one kind of a calibration's rows (`left_out.kind_of`).
 
     ``coverage``: part of the rows inside their interval, for each of `left_out.LEVELS`; of a file's rows one
-    figure, thrice.
+    figure, thrice. ``groups``: how many left at each; rows of a group err alike, so of few groups coverage says
+    little. Of a file's rows 0.
     """
 
     kind: str
@@ -93,6 +95,7 @@ class CalibrationSummary:
     family_left_out: Errors
     source_left_out: Errors
     coverage: tuple[float, float, float]
+    groups: tuple[int, int, int]
 
 
 @dataclass(frozen=True)
@@ -156,6 +159,7 @@ def _built_in(row: PublishedRow, calibration: Calibration, errors: LeftOut) -> R
         source_left_out=errors.source,
         inside=covered[0],
         covered=covered,
+        groups=tuple(group_of(row, level) for level in LEVELS),
         calibrated=True,
     )
 
@@ -163,13 +167,11 @@ def _built_in(row: PublishedRow, calibration: Calibration, errors: LeftOut) -> R
 def _of_file(row: PublishedRow, read: ReadRow) -> RowCheck:
     calibration = calibration_of(row.instance)
     notes, lacks = [*read.notes], [*row.lacks]
-    speed = 0.0
     if calibration.is_neuron:
         lacks.append("neuron_version")
-        speed = log_speed(row.neuron_version) if row.neuron_version else 0.0
         if not row.neuron_version:
-            notes.append("neuron_version not given: the median over versions is predicted")
-    predicted = row.training.global_batch / step_s(row, calibration.constants) * math.exp(speed)
+            notes.append("neuron_version not given: the usual one is predicted")
+    predicted = row.training.global_batch / step_s(row, calibration.constants)
     level, why = _level(row, calibration)
     twins = [
         (other, error)
@@ -188,7 +190,8 @@ def _of_file(row: PublishedRow, read: ReadRow) -> RowCheck:
     if twins:  # the constants without it gave its twin this
         published = row.published
         twin, error = min(twins, key=lambda item: abs((item[0].published or 0.0) - published))
-        left_out = (twin.published or 0.0) * (1 + error) * math.exp(speed) / row.published - 1
+        newer = _log_speed(row) - _log_speed(twin)
+        left_out = (twin.published or 0.0) * (1 + error) * math.exp(newer) / row.published - 1
     inside = found.low is not None and found.high is not None and found.low <= row.published <= found.high
     return replace(
         found,
@@ -215,6 +218,10 @@ def _level(row: PublishedRow, calibration: Calibration) -> tuple[Level, str]:
         "a model that is not in the calibration"
     )  # fmt: skip
     return "source", f"{known}, by software that is not told: the interval is that of left-out sources"
+
+
+def _log_speed(row: PublishedRow) -> float:
+    return log_speed_of_row(row.config, row.neuron_version)
 
 
 def _interval(
@@ -273,6 +280,7 @@ def _summary(rows: Sequence[RowCheck]) -> CalibrationSummary:
         return Errors.of([error for row in rows if (error := part(row)) is not None])
 
     alone, family, source = (mean(float(row.covered[level]) for row in rows) for level in range(len(LEVELS)))
+    left = [len({row.groups[level] for row in rows if row.groups}) for level in range(len(LEVELS))]
     return CalibrationSummary(
         rows[0].kind or "",
         rows[0].calibration or "",
@@ -281,4 +289,5 @@ def _summary(rows: Sequence[RowCheck]) -> CalibrationSummary:
         errors(lambda row: row.family_left_out),
         errors(lambda row: row.source_left_out),
         (alone, family, source),
+        (left[0], left[1], left[2]),
     )

@@ -29,6 +29,7 @@ from .fitting import relative_error
 from .left_out import Errors, fitted, width
 from .published_rows import rows_of
 from .row_reader import PublishedRow
+from .versions import log_speed_of_row
 
 VERSION_SPREAD = 0.07
 """The same configuration moves by this much between Neuron versions: the floor of any model's error."""
@@ -153,7 +154,8 @@ def check_range(
 def _counts_error(row: PublishedRow, constants: Constants) -> float:
     precision = AUTO_CAST if row.instance.is_neuron else TF32
     time = step_time(step_work(row.training), row.instance, precision, constants, row.nodes)
-    return row.step_s / row.training.microbatches / time.total_s - 1
+    speed = math.exp(log_speed_of_row(row.config, row.neuron_version))
+    return row.step_s / row.training.microbatches / time.total_s * speed - 1
 
 
 @cache

@@ -57,7 +57,6 @@ def description_check(
     base = width(level, kind_of_run(calibration.key, instance_count), but)
     extra = [*lacks]
     extra += ["specification"] if instance.from_specification else []
-    extra += ["pipeline"] if training.pipeline_parallel > 1 else []
     log_width = math.hypot(base, *(widenings()[name] for name in extra))
     values = _quantities(training, instance_count)
     return check_ranges(_ranges(calibration), values, log_width, log_width)

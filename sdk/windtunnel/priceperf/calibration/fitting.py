@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from ..model.described_step import training_step
 from ..model.engines import Constants
 from .row_reader import PublishedRow
+from .versions import log_speed_of_row
 
 ROW_ERROR = 0.08
 """Expected error of one row (log): the rows' own spread of 7 %, and what the model leaves out."""
@@ -91,8 +92,9 @@ other (``overlap`` 0)."""
 
 
 def step_s(row: PublishedRow, constants: Constants) -> float:
-    """The model's time of one optimizer step of the row."""
-    return training_step(row.training, row.instance, constants, row.nodes).total_s
+    """The model's time of one optimizer step of the row, on the Neuron versions that it ran on."""
+    usual = training_step(row.training, row.instance, constants, row.nodes).total_s
+    return usual * math.exp(-log_speed_of_row(row.config, row.neuron_version))
 
 
 def relative_error(row: PublishedRow, constants: Constants) -> float:

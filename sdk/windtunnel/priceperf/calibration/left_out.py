@@ -57,11 +57,6 @@ def group_of(row: PublishedRow, level: Level) -> Group:
     return Group(key, names[level])
 
 
-def is_plain(row: PublishedRow) -> bool:
-    """Whether nothing of it widens its interval: only such rows set widths."""
-    return not row.lacks and row.training.pipeline_parallel == 1
-
-
 def kind_of(row: PublishedRow) -> str:
     """Rows whose errors are told together: a calibration's, and of A100s one node apart from many."""
     return kind_of_run(instance_type(row.instance_type).calibration or "", row.nodes)
@@ -108,7 +103,7 @@ def _scores(level: Level) -> Mapping[tuple[str, Group], list[float]]:
     found: defaultdict[tuple[str, Group], list[float]] = defaultdict(list)
     for key, entry in fitted()["calibrations"].items():
         for row in rows_of(key):
-            if row.config in entry["errors"] and is_plain(row):
+            if row.config in entry["errors"] and not row.lacks:
                 error = getattr(Errors(*entry["errors"][row.config]), level)
                 found[kind_of(row), group_of(row, level)].append(abs(math.log1p(error)))
     return found

@@ -1,9 +1,10 @@
-"""How much faster or slower a Neuron version is than the median of all.
+"""How much faster or slower a Neuron version is than the usual one.
 
 `published_versions.csv` has what AWS's pages printed for the calibration's configurations, version by version.
 Single versions differ by chance as much as by progress: a factor for each, predicted from the other families of
 models, was farther off than none. Three eras were nearer, so these are told apart: the first releases, those
-until 2.19, and from 2.20 on.
+until 2.19, and from 2.20 on. Only what one configuration reached in two eras tells them apart. So a row that was
+published in one era alone, as Llama 3.1 was in the last, counts as that era's.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from importlib.resources import files
 from statistics import mean
 from typing import NamedTuple
 
-from ..errors import InvalidInput
+from .neuron_software import parsed_version
 from .published_rows import rows_of
 
 _ERAS = ((2, 0), (2, 6), (2, 20))
@@ -35,7 +36,7 @@ class VersionFigure(NamedTuple):
 
 
 def log_speed(version: str, but_family: str | None = None) -> float:
-    """Log of the throughput of a Neuron version's era beside the median over versions.
+    """Log of the throughput of a Neuron version's era beside that of the usual one.
 
     Args:
         version: as ``2.21`` or ``2.21.0``.
@@ -44,25 +45,39 @@ def log_speed(version: str, but_family: str | None = None) -> float:
     Raises:
         InvalidInput: no version.
     """
-    era = _era(parsed(version))
-    by_config: defaultdict[str, list[float]] = defaultdict(list)
-    for figure in figures():
-        if _era(figure.version) == era and figure.model_family != but_family:
-            by_config[figure.config].append(figure.log_ratio)
-    means = [mean(ratios) for ratios in by_config.values()]
-    return math.fsum(means) / (len(means) + _SHRINKAGE)
+    return _speeds(but_family)[_era(parsed_version(version))]
 
 
-def parsed(version: str) -> tuple[int, int]:
-    """Its first two numbers.
+@cache
+def log_speed_of_row(config: str, version: str | None) -> float:
+    """That of the version that a row ran on; without one, of those that its figure is the median of.
 
-    Raises:
-        InvalidInput: it has none.
+    A row of the calibration does not help to tell what its own versions changed. 0 where nothing is known.
     """
-    parts = version.lower().removeprefix("neuron").strip().lstrip("v").split(".")
-    if len(parts) < 2 or not all(part.isdigit() for part in parts[:2]):
-        raise InvalidInput(f"neuron_version must be a number as 2.21 or 2.21.0, not {version!r}")
-    return int(parts[0]), int(parts[1])
+    if version is not None:
+        return log_speed(version)
+    own = [figure for figure in figures() if figure.config == config]
+    return mean(_speeds(figure.model_family)[_era(figure.version)] for figure in own) if own else 0.0
+
+
+@cache
+def _speeds(but_family: str | None) -> tuple[float, ...]:
+    """Log throughput of each era; their mean over the calibration's configurations is 0."""
+    found = [figure for figure in figures() if figure.model_family != but_family]
+    by_config: defaultdict[str, defaultdict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for figure in found:
+        by_config[figure.config][_era(figure.version)].append(figure.log_ratio)
+    speeds = [0.0]
+    for era in range(1, len(_ERAS)):
+        steps = [
+            mean(eras[era]) - mean(eras[era - 1])
+            for eras in by_config.values()
+            if era in eras and era - 1 in eras
+        ]
+        speeds.append(speeds[-1] + math.fsum(steps) / (len(steps) + _SHRINKAGE))
+    usual = mean(mean(speeds[_era(figure.version)] for figure in figures() if figure.config == config)
+                 for config in {figure.config: None for figure in figures()})  # fmt: skip
+    return tuple(speed - usual for speed in speeds)
 
 
 @cache
@@ -74,7 +89,7 @@ def figures() -> tuple[VersionFigure, ...]:
     for line in csv.DictReader(text.splitlines()):
         row = rows[line["config"]]
         ratio = math.log(float(line["sequences_per_second"]) / (row.published or 1.0))
-        found.append(VersionFigure(row.config, row.family, parsed(line["neuron_version"]), ratio))
+        found.append(VersionFigure(row.config, row.family, parsed_version(line["neuron_version"]), ratio))
     return tuple(found)
 
 

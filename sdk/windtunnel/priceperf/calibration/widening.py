@@ -14,29 +14,20 @@ from collections.abc import Hashable, Iterable, Mapping
 from ..model.engines import Constants
 from ..model.intervals import group_quantile
 from .fitting import relative_error, step_s
-from .left_out import Errors, kind_of, width
 from .published_rows import csv_text, rows_of
 from .row_reader import read_rows
-from .versions import figures, log_speed
+from .versions import figures, log_speed, log_speed_of_row
 
 _OF_GPUS = {"a100": "h100", "h100": "a100"}
 
 
-def measured(
-    constants: Mapping[str, Constants], errors: Mapping[str, Mapping[str, Errors]]
-) -> dict[str, float]:
-    """Every widening by name.
-
-    Args:
-        constants: fitted ones, by calibration.
-        errors: of left-out rows, by calibration and row.
-    """
+def measured(constants: Mapping[str, Constants]) -> dict[str, float]:
+    """Every widening by name, from the fitted constants of each calibration."""
     return {
         "recompute": _quantile(_unstated("recompute", constants)),
         "attention": _quantile(_unstated("attention", constants)),
         "network": _quantile(_other_network(constants)),
         "neuron_version": _quantile(_versions()),
-        "pipeline": _pipelines(errors),
         "specification": _quantile(_other_accelerator(constants)),
     }
 
@@ -62,10 +53,10 @@ def _other_network(constants: Mapping[str, Constants]) -> Iterable[tuple[Hashabl
 
 
 def _versions() -> Iterable[tuple[Hashable, float]]:
-    """How far single versions lie from their configuration's median, their era taken off as other families have it."""
+    """How far single versions lie from their configuration's median, their eras taken off as other families have it."""
     for figure in figures():
         era = log_speed(".".join(map(str, figure.version)), but_family=figure.model_family)
-        yield figure.config, figure.log_ratio - era
+        yield figure.config, figure.log_ratio - (era - log_speed_of_row(figure.config, None))
 
 
 def _other_accelerator(constants: Mapping[str, Constants]) -> Iterable[tuple[Hashable, float]]:
@@ -73,18 +64,6 @@ def _other_accelerator(constants: Mapping[str, Constants]) -> Iterable[tuple[Has
     for key, other in _OF_GPUS.items():
         for row in rows_of(key):
             yield (key, row.stack), math.log1p(relative_error(row, constants[other]))
-
-
-def _pipelines(errors: Mapping[str, Mapping[str, Errors]]) -> float:
-    """By how much left-out rows with pipelines are wider than all of their kind, in quadrature."""
-    rows = [row for key in errors for row in rows_of(key) if row.training.pipeline_parallel > 1]
-    found = [
-        (row.stack, math.log1p(errors[row.calibration][row.config].source) / width("source", kind_of(row)))
-        for row in rows
-    ]
-    times = _quantile(found)
-    typical = group_quantile([[width("source", kind_of(row))] for row in rows])
-    return typical * math.sqrt(max(0.0, times**2 - 1))
 
 
 def _quantile(scores: Iterable[tuple[Hashable, float]]) -> float:

@@ -25,6 +25,7 @@ from .engines import (
     HOST_S,
     LAUNCH_S_PER_LAYER,
     PARTITIONS,
+    PIPELINE_GRAPHS,
     Constants,
     Product,
     bytes_s,
@@ -95,7 +96,7 @@ def host_s(training: Training, instance: InstanceType, worked_s: float) -> float
     A GPU's host launches ahead: it counts where launching the layers' kernels takes longer than they run.
     """
     if instance.is_neuron:
-        return HOST_S
+        return HOST_S * (PIPELINE_GRAPHS if training.pipeline_parallel > 1 else 1)
     launched = LAUNCH_S_PER_LAYER * training.architecture.layers / training.pipeline_parallel
     return max(0.0, launched - worked_s)
 

@@ -36,7 +36,11 @@ PARTITIONS = 128
 """A NeuronCore's memory has as many partitions: rows of attention scores are padded to a multiple of them."""
 
 HOST_S = 0.005
-"""What the host adds to a microbatch and cannot hide (loader, tracing). Assumption."""
+"""What the host adds to each graph of a microbatch and cannot hide (loader, tracing). Assumption."""
+
+PIPELINE_GRAPHS = 6
+"""Graphs of a microbatch in a stage of a pipeline on NeuronCores: to receive, compute and send, forward and backward,
+each run by itself (neuronx-distributed's 1F1B schedule). Without a pipeline forward and backward are one graph."""
 
 LAUNCH_S_PER_LAYER = 0.001
 """Seconds eager PyTorch takes to launch the kernels of a layer, forward and backward: some 100 at 10 us.

@@ -171,9 +171,10 @@ def _coverage(item: CalibrationSummary, validation: Validation) -> str:
     alone, family, source = map(_percent, item.coverage)
     if not validation.built_in:
         return f"{_label(item)}: {alone} of the published figures lie inside their {COVERAGE:.0%} interval."
+    rows, families, sources = item.groups
     return (
-        f"{_label(item)}: inside an {COVERAGE:.0%} interval that other rows have set lie {alone} of the left-out rows, "
-        f"{family} of left-out families and {source} of left-out sources."
+        f"{_label(item)}: inside an {COVERAGE:.0%} interval that other rows have set lie {alone} of the rows left out "
+        f"in {rows} groups of near-twins, {family} in {families} families and {source} in {sources} sources."
     )
 
 
@@ -290,9 +291,11 @@ def _summary_data(summary: CalibrationSummary) -> dict[str, Any]:
                 "median_percent": _in_percent(errors.median),
                 "p90_percent": _in_percent(errors.p90),
                 "max_percent": _in_percent(errors.largest),
-                **({} if coverage is None else {"coverage_percent": _in_percent(coverage)}),
+                **({} if coverage is None else {"coverage_percent": _in_percent(coverage), "groups": groups}),
             }
-            for (name, errors), coverage in zip(_error_parts(summary), (None, *summary.coverage), strict=True)
+            for (name, errors), coverage, groups in zip(
+                _error_parts(summary), (None, *summary.coverage), (0, *summary.groups), strict=True
+            )
         },
         "interval_coverage_percent": _in_percent(summary.coverage[0]),
         "interval_coverage_families_percent": _in_percent(summary.coverage[1]),

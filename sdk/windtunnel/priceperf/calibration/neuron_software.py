@@ -1,0 +1,35 @@
+"""What a published row of NeuronCores tells of the software that trained it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ..errors import InvalidInput
+
+_NXD_LLAMA = (2, 14)
+"""The Neuron version with which neuronx-distributed came to train Llama (AWS's release notes)."""
+
+
+def parsed_version(version: str) -> tuple[int, int]:
+    """The first two numbers of a Neuron version.
+
+    Raises:
+        InvalidInput: it has none.
+    """
+    parts = version.lower().removeprefix("neuron").strip().lstrip("v").split(".")
+    if len(parts) < 2 or not all(part.isdigit() for part in parts[:2]):
+        raise InvalidInput(f"neuron_version must be a number as 2.21 or 2.21.0, not {version!r}")
+    return int(parts[0]), int(parts[1])
+
+
+def llama_by_nemo(cells: Mapping[str, str], version: str | None) -> bool:
+    """Whether NeMo Megatron trained this Llama: the row says so, or Neuron had no other library for it yet.
+
+    Its scripts recompute whole layers of Llama, at every version (aws-neuron/neuronx-nemo-megatron,
+    test_llama.sh); those of neuronx-distributed recompute attention alone.
+
+    Raises:
+        InvalidInput: the version is none.
+    """
+    said = any("nemo" in cells.get(column, "").lower() for column in ("config", "stack", "source"))
+    return said or (version is not None and parsed_version(version) < _NXD_LLAMA)
