@@ -138,18 +138,22 @@ class Backend:
 
     def _client(self, service: str) -> Any:
         if service not in self._clients:
-            note = json.loads((self.home / "backend.json").read_text())
-            keys = json.loads((self.home / "credentials.json").read_text())
-            self._clients[service] = _SESSION.client(
-                service,
-                endpoint_url=note["endpoint"],
-                aws_access_key_id=keys["access_key_id"],
-                aws_secret_access_key=keys["secret_access_key"],
-                config=Config(
-                    retries={"total_max_attempts": 1},
-                    connect_timeout=5,
-                    read_timeout=20,
-                    s3={"addressing_style": "path"},
-                ),
-            )
+            self._clients[service] = self.new_client(service)
         return self._clients[service]
+
+    def new_client(self, service: str) -> Any:
+        """Of the server that has left its note; asks once. Raises ``OSError`` while there is none."""
+        note = json.loads((self.home / "backend.json").read_text())
+        keys = json.loads((self.home / "credentials.json").read_text())
+        return _SESSION.client(
+            service,
+            endpoint_url=note["endpoint"],
+            aws_access_key_id=keys["access_key_id"],
+            aws_secret_access_key=keys["secret_access_key"],
+            config=Config(
+                retries={"total_max_attempts": 1},
+                connect_timeout=5,
+                read_timeout=20,
+                s3={"addressing_style": "path"},
+            ),
+        )

@@ -10,6 +10,7 @@ Needs root, `dockerd` and `unshare`. The only import of docker in this folder.
 
 from __future__ import annotations
 
+import ctypes
 import io
 import json
 import os
@@ -20,8 +21,8 @@ import subprocess
 import tarfile
 import tempfile
 import time
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -33,6 +34,7 @@ BASE = "windtunnel-base:bookworm"
 _PATIENCE_S = 60.0
 _NAMESPACES = ("--net", "--mount", "--pid", "--fork", "--kill-child=KILL", "--mount-proc")
 _HOLDER = ("docker-init", "--", "sleep", "infinity")
+_CLONE_NEWNET = 0x40000000
 _CGROUPS = Path("/sys/fs/cgroup")
 
 
@@ -108,6 +110,17 @@ class PrivateEngine:
             [*self._enter(), *command], check=True, stdout=subprocess.PIPE, text=True, timeout=_PATIENCE_S
         )
         return done.stdout
+
+    @contextmanager
+    def network(self) -> Iterator[None]:
+        """Put this thread, and what it starts, into the engine's network, where containers' ports are."""
+        theirs = Path(f"/proc/{self._init}/ns/net")
+        with Path("/proc/thread-self/ns/net").open("rb") as ours, theirs.open("rb") as its:
+            _set_network(its.fileno())
+            try:
+                yield
+            finally:
+                _set_network(ours.fileno())
 
     def layer_mounts(self) -> list[str]:
         """Where containers' layers are mounted."""
@@ -227,6 +240,12 @@ class PrivateEngine:
         if self._runtime is not None:
             flags += [f"--add-runtime=test={self._runtime}", "--default-runtime=test"]
         return [*(f"--{name}={value}" for name, value in options.items()), *flags]
+
+
+def _set_network(descriptor: int) -> None:
+    """As `os.setns` of Python 3.12."""
+    if ctypes.CDLL(None, use_errno=True).setns(descriptor, _CLONE_NEWNET) != 0:
+        raise OSError(ctypes.get_errno(), "setns")
 
 
 def _child(pid: int, name: str) -> int:

@@ -1,0 +1,216 @@
+"""Rounds of the fault test of an endpoint: clients that ask all the time, one SIGKILL, and how it goes on."""
+
+from __future__ import annotations
+
+import io
+import random
+import shutil
+import tarfile
+import tempfile
+import threading
+import time
+from collections import Counter
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from botocore.exceptions import ClientError
+
+from tests.faults.backend import Backend
+from tests.faults.engine import PrivateEngine
+
+KINDS = ("server", "container", "engine", "engine with live-restore")
+NAME, BUCKET, IMAGE = "e", "models", "windtunnel-faults-serve:test"
+_CLIENTS = 4
+_PATIENCE_S = 60.0
+_BEFORE_S, _AFTER_S = 0.5, 1.0
+_IN_AWS_SHAPE = ("ServiceUnavailable", "ModelError", "InternalFailure")
+SERVE = r"""#!/usr/bin/python3
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+import signal, sys, time
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    wbufsize = -1
+    def log_message(self, *_): pass
+    def do_GET(self): self.answer(b"")
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers["content-length"]))
+        time.sleep(0.02)
+        self.answer(body)
+    def answer(self, body):
+        self.send_response(200)
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+ThreadingHTTPServer(("0.0.0.0", 8080), Handler).serve_forever()
+"""
+
+
+@dataclass
+class Round:
+    """What one round showed. ``recovery_s``: from the kill until the endpoint answered again."""
+
+    kind: str
+    answered: int
+    failed: Counter[str]
+    slowest_s: float
+    recovery_s: float
+    faults: list[str]
+
+
+class Asking:
+    """Clients that ask one question after the other, and note what they get. `stop` them."""
+
+    def __init__(self, client: Any) -> None:
+        self.answered = 0
+        self.failed: Counter[str] = Counter()
+        self.slowest_s = 0.0
+        self.wrong: list[str] = []
+        self._client = client
+        self._over = threading.Event()
+        self._lock = threading.Lock()
+        self._threads = [threading.Thread(target=self._ask, args=(n,)) for n in range(_CLIENTS)]
+        for thread in self._threads:
+            thread.start()
+
+    def stop(self) -> None:
+        """After the requests under way. One that hangs is a fault."""
+        self._over.set()
+        for thread in self._threads:
+            thread.join(_PATIENCE_S)
+            if thread.is_alive():
+                self.wrong.append("a request hangs")
+
+    def _ask(self, number: int) -> None:
+        count = 0
+        while not self._over.is_set():
+            count += 1
+            body, begun, failure = f"{number} {count}".encode(), time.monotonic(), None
+            try:
+                answer = self._client.invoke_endpoint(EndpointName=NAME, Body=body)["Body"].read()
+                if answer != body:
+                    self.wrong.append(f"asked {body!r}, answered {answer!r}")
+            except ClientError as error:
+                failure = error.response["Error"]["Code"]
+                if failure not in _IN_AWS_SHAPE:
+                    self.wrong.append(str(error))
+            except Exception as error:  # noqa: BLE001 - the server is away: its caller says whether it may be
+                failure = type(error).__name__
+                self._over.wait(0.02)
+            with self._lock:
+                self.slowest_s = max(self.slowest_s, time.monotonic() - begun)
+                self.answered += failure is None
+                self.failed.update([failure] if failure else [])
+
+
+@dataclass
+class EndpointStage(AbstractContextManager["EndpointStage"]):
+    """An engine, a server and an endpoint on it, in the engine's network. `close` leaves nothing, or says what."""
+
+    rng: random.Random
+    folder: Path = field(default_factory=lambda: Path(tempfile.mkdtemp(prefix="windtunnel-faults-")))
+
+    def __post_init__(self) -> None:
+        """Bring the endpoint into service."""
+        self._stack = ExitStack()
+        self._stack.callback(shutil.rmtree, self.folder, ignore_errors=True)
+        try:
+            self.engine = PrivateEngine(live_restore=True)
+            self._stack.callback(self.engine.close)
+            self.engine.start()
+            self.engine.load_base()
+            self.engine.make_image(IMAGE, {"/usr/local/bin/serve": SERVE})
+            self._stack.enter_context(self.engine.network())
+            self.backend = Backend(self.folder / "home", self.engine)
+            self.backend.start()
+            self._stack.callback(self.backend.stop)
+            self._deploy()
+        except BaseException:
+            self._stack.close()
+            raise
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """End all of it."""
+        self._stack.close()
+
+    def play(self, kind: str) -> Round:
+        """One round. Blocks: some seconds."""
+        asking = Asking(self.backend.new_client("sagemaker-runtime"))
+        try:
+            time.sleep(self.rng.uniform(0.1, _BEFORE_S))
+            begun = time.monotonic()
+            self._kill(kind)
+            self._await_answer()
+            recovery_s = time.monotonic() - begun
+            time.sleep(_AFTER_S)
+        finally:
+            asking.stop()
+        faults = list(asking.wrong)
+        status = self.backend.call("sagemaker", "describe_endpoint", EndpointName=NAME)["EndpointStatus"]
+        if status != "InService":
+            faults.append(f"it is {status}")
+        if kind != "server" and (lost := asking.failed.keys() - set(_IN_AWS_SHAPE)):
+            faults.append(f"the server answered with nothing: {', '.join(lost)}")
+        return Round(kind, asking.answered, asking.failed, asking.slowest_s, recovery_s, faults)
+
+    def left(self) -> list[str]:
+        """What is there when the endpoint is deleted, and should not be."""
+        self.backend.call("sagemaker", "delete_endpoint", EndpointName=NAME)
+        deadline = time.monotonic() + _PATIENCE_S
+        while self.backend.call("sagemaker", "list_endpoints")["Endpoints"] and time.monotonic() < deadline:
+            time.sleep(0.1)
+        containers = [str(c["Names"]) for c in self.engine.client().api.containers(all=True)]
+        return containers + [str(path) for path in self.backend.home.glob("jobs/*")]
+
+    def _deploy(self) -> None:
+        packed = io.BytesIO()
+        with tarfile.open(fileobj=packed, mode="w:gz") as archive:
+            archive.addfile(tarfile.TarInfo("weights"))
+        call = self.backend.call
+        call("s3", "create_bucket", Bucket=BUCKET)
+        call("s3", "put_object", Bucket=BUCKET, Key="model.tar.gz", Body=packed.getvalue())
+        container = {"Image": IMAGE, "ModelDataUrl": f"s3://{BUCKET}/model.tar.gz"}
+        role = "arn:aws:iam::000000000000:role/r"
+        call("sagemaker", "create_model", ModelName=NAME, PrimaryContainer=container, ExecutionRoleArn=role)
+        variant = {
+            "VariantName": "AllTraffic",
+            "ModelName": NAME,
+            "InstanceType": "ml.c5.large",
+            "InitialInstanceCount": 1,
+        }
+        call("sagemaker", "create_endpoint_config", EndpointConfigName=NAME, ProductionVariants=[variant])
+        call("sagemaker", "create_endpoint", EndpointName=NAME, EndpointConfigName=NAME)
+        self._await_answer()
+
+    def _kill(self, kind: str) -> None:
+        """SIGKILL, and start what was killed again."""
+        if kind == "container":
+            (container,) = self.engine.client().api.containers()
+            self.engine.client().api.kill(container["Id"], "SIGKILL")
+        elif kind == "server":
+            self.backend.kill()
+            time.sleep(self.rng.uniform(0, 0.5))
+            self.backend.start()
+        else:
+            self.engine.kill()
+            time.sleep(self.rng.uniform(0, 1.0))
+            self.engine.start(live_restore=kind == "engine with live-restore")
+
+    def _await_answer(self) -> None:
+        deadline = time.monotonic() + _PATIENCE_S
+        while True:
+            try:
+                self.backend.call("sagemaker-runtime", "invoke_endpoint", EndpointName=NAME, Body=b"again")
+            except ClientError as error:
+                if time.monotonic() > deadline:
+                    raise AssertionError(self.backend.output()[-4000:]) from error
+                time.sleep(0.05)
+            else:
+                return
