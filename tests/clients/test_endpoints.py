@@ -1,4 +1,4 @@
-"""AWS's own clients deploy a model here and ask it, unmodified."""
+"""AWS's own clients deploy a model here and ask it, unmodified. Its handlers: code/inference.py."""
 
 from __future__ import annotations
 

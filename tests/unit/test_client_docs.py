@@ -30,7 +30,7 @@ def test_every_program_is_one_that_the_tests_run(page: Path) -> None:
 def test_every_program_is_on_a_page() -> None:
     """What the tests show is told, too."""
     told = "".join(page.read_text() for page in PAGES)
-    for script in SCRIPTS.glob("with_*"):
+    for script in (*SCRIPTS.glob("with_*"), *SCRIPTS.glob("serving_with_*")):
         assert script.read_text() in told, script.name
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from windtunnel.priceperf.instances import NEURON_TYPES
 from windtunnel_local.service.ground import job_paths
 from windtunnel_local.service.ground.config import ServiceConfig
 from windtunnel_local.service.ground.containers import ContainerPlan, JobPlan, Mount
@@ -30,9 +31,10 @@ def plan(instance: Instance, variant: Variant, config: ServiceConfig) -> JobPlan
         **variant.container.get("Environment", {}),
         "SM_MODEL_DIR": _MODEL,
         "SAGEMAKER_BIND_TO_PORT": str(PORT),
-        "WINDTUNNEL_INSTANCE_TYPE": variant.instance_type,
         "WINDTUNNEL_COUNTERS_DIR": job_paths.COUNTERS,
     }
+    if variant.instance_type in NEURON_TYPES:
+        environment["WINDTUNNEL_INSTANCE_TYPE"] = variant.instance_type
     container = ContainerPlan(
         job=instance.slot,
         host=HOST,

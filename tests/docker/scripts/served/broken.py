@@ -1,0 +1,5 @@
+"""Has no model."""
+
+
+def model_fn(model_dir):
+    raise FileNotFoundError(f"no weights in {model_dir}")
