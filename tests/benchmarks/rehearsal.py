@@ -24,27 +24,14 @@ EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "bert_amazon_polari
 sys.path.insert(0, str(EXAMPLE))
 
 import prepare_data  # noqa: E402 - of the example
+import run  # noqa: E402
 from own_home import leave  # noqa: E402
 
 from windtunnel import LocalSession, PyTorch  # noqa: E402
 from windtunnel.priceperf import CountedWorkload  # noqa: E402
 from windtunnel.priceperf.published.bert_jobs_predicted import predictions  # noqa: E402
 
-BATCH = 8
-BERT_BASE = {
-    "model_name": "small",
-    "vocab_size": 30_522,
-    "embedding_rows": 30_522,
-    "num_layers": 12,
-    "hidden_size": 768,
-    "num_heads": 12,
-    "dropout": 0.1,
-    "epochs": 1,
-    "batch_size": BATCH,
-    "learning_rate": 5e-5,
-    "max_length": 128,
-    "log_every": 1_000_000,
-}
+JOB = {**run.BASE, "log_every": 1_000_000}
 WHOLE = (3_600_000, 400_000)
 
 
@@ -112,7 +99,7 @@ def rehearse(batches: int) -> tuple[dict[str, Any], float]:
                 instance_type="ml.trn1.32xlarge",
                 instance_count=1,
                 distribution={"torch_distributed": {"enabled": True}},
-                hyperparameters=BERT_BASE,
+                hyperparameters=JOB,
                 session=session,
             )
             started = time.monotonic()

@@ -12,17 +12,8 @@ import sys
 
 _NEW_ROUTE, _DESTINATION = 24, 1  # linux/rtnetlink.h: RTM_NEWROUTE, RTA_DST
 _FLAGS = 0x1 | 0x4 | 0x100 | 0x400  # request, acknowledge, replace, create
-_ROUTE = (
-    socket.AF_INET,
-    32,
-    0,
-    0,
-    254,
-    4,
-    0,
-    6,
-    0,
-)  # of one address, in the main table, static, RTN_BLACKHOLE
+# Of one IPv4 address (32 bits), in the main table (254), static (4), for all scopes (0), RTN_BLACKHOLE (6).
+_ROUTE = (socket.AF_INET, 32, 0, 0, 254, 4, 0, 6, 0)
 
 
 def main(address: str) -> None:
