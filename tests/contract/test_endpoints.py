@@ -13,6 +13,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from tests.contract.conftest import LOCAL_IMAGE, Backend, serving, wait_for
+from tests.fakes.model_server import serve
 
 BUCKET = "models"
 ROLE = "arn:aws:iam::000000000000:role/r"
@@ -293,6 +294,22 @@ def test_an_update_that_fails_changes_nothing(deployed: Deployed) -> None:
     assert described["EndpointConfigName"] == "e"
     assert "exit code 1" in described["FailureReason"]
     assert deployed.ask() == b"old:hello"
+
+
+def test_an_instance_more_that_fails_takes_nothing_along(deployed: Deployed) -> None:
+    """Those there are go on; the reason is there, and another one is tried."""
+    deployed.endpoint(TAG="a:")
+    (first,) = deployed.backend.runner.jobs()
+    deployed.backend.runner.script = lambda _: 7
+    more = [{"VariantName": "AllTraffic", "DesiredInstanceCount": 2}]
+    deployed.sagemaker.update_endpoint_weights_and_capacities(
+        EndpointName="e", DesiredWeightsAndCapacities=more
+    )
+    described = deployed.reaches("e", "InService")
+    assert "exit code 7" in described["FailureReason"]
+    assert (first in deployed.backend.runner.jobs(), deployed.ask()) == (True, b"a:hello")
+    deployed.backend.runner.script = serve
+    wait_for(lambda: deployed.reaches("e", "InService")["ProductionVariants"][0]["CurrentInstanceCount"] == 2)
 
 
 def test_variants_share_by_weight(deployed: Deployed) -> None:

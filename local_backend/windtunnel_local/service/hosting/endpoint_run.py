@@ -138,7 +138,7 @@ class EndpointRun:
         failed = [run for run in runs if run.error is not None]
         lost_new = [run for run in failed if run.instance.generation == latest.generation]
         if status != "InService" and lost_new and not lost_new[0].instance.ready:
-            return self._failed(state, lost_new[0].error or "")
+            return self._failed(status, lost_new[0].error or "")
         if failed:
             self._replace(failed)
             state = self._records.set(
@@ -164,14 +164,14 @@ class EndpointRun:
             self._runs[number].instance = replace(self._runs[number].instance, ready=True)
         return self._records.set(self._name, changed, "InService" if becomes_ready else None)
 
-    def _failed(self, state: EndpointState, reason: str) -> EndpointState:
+    def _failed(self, status: str, reason: str) -> EndpointState:
         """An endpoint that comes up fails as a whole; one that is updated goes on as it was."""
         reason = reason[:MAX_FAILURE_CHARACTERS]
         _log.warning("Endpoint %s: %s", self._name, reason)
-        if state.following is None:
-            return self._records.set(self._name, lambda now: replace(now, failure_reason=reason), "Failed")
         return self._records.set(
-            self._name, lambda now: replace(now, following=None, failure_reason=reason), "InService"
+            self._name,
+            lambda now: replace(now, following=None, failure_reason=reason),
+            "Failed" if status == "Creating" else "InService",
         )
 
     def _replace(self, failed: Iterable[InstanceRun]) -> None:
