@@ -9,7 +9,7 @@ from time import monotonic
 
 from windtunnel_local.api import Api, Services, cloudwatch, hosting, iam, logs, sagemaker, sts
 from windtunnel_local.api.dispatch import local_hosts
-from windtunnel_local.api.runtime import Runtime
+from windtunnel_local.api.invocations import Runtime
 from windtunnel_local.api.s3 import S3
 from windtunnel_local.api.sigv4 import Verifier
 from windtunnel_local.api_socket import api_socket

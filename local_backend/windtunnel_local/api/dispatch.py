@@ -28,9 +28,9 @@ from starlette.types import Message, Receive, Scope, Send
 from windtunnel_local.api import callers, s3_answer, s3_body, s3_routes
 from windtunnel_local.api.body import BodyPipe
 from windtunnel_local.api.errors import ApiError, Protocol
+from windtunnel_local.api.invocations import MAX_PAYLOAD_BYTES, PREFIX, Runtime
 from windtunnel_local.api.respond import CBOR_PROTOCOL, error_response
 from windtunnel_local.api.rpc import Operations, answer_cbor, answer_json, answer_query
-from windtunnel_local.api.runtime import MAX_PAYLOAD_BYTES, PREFIX, Runtime
 from windtunnel_local.api.s3 import S3
 from windtunnel_local.api.sagemaker import LOOKUPS
 from windtunnel_local.api.sigv4 import Claim, Signable, Verifier, parse, query_pairs

@@ -1,7 +1,7 @@
 """The report of `neuron_parallel_compile --command analyze`: which operations the compiler supports.
 
 Form: AWS Neuron documentation, "Analyze for Training Tutorial". The percentage is of HLO
-instructions. What is unsupported is what `support` knows: the documented refusals.
+instructions. What is unsupported is what `unsupported` knows: the documented refusals.
 """
 
 from __future__ import annotations
