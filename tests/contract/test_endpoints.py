@@ -237,6 +237,55 @@ def test_an_answer_that_is_none(deployed: Deployed) -> None:
     assert len(deployed.ask(b"x" * (6 << 20))) == 6 << 20
 
 
+@pytest.mark.parametrize(
+    ("member", "value"),
+    [("TargetModel", "m"), ("SessionId", "NEW_SESSION"), ("CustomAttributes", "x" * 1025)],
+)
+def test_what_would_be_without_effect_is_refused(deployed: Deployed, member: str, value: str) -> None:
+    """By its name."""
+    deployed.endpoint()
+    with pytest.raises(ClientError, match=rf"ValidationError.*{member}"):
+        deployed.ask(**{member: value})
+
+
+def test_a_header_that_is_none(deployed: Deployed) -> None:
+    """The model's doing, and said so."""
+    deployed.endpoint()
+    with pytest.raises(ClientError, match=r"ModelError.*content-type"):
+        deployed.ask("kind \u00e4")
+
+
+def test_limits_of_a_fleet_and_of_tags(deployed: Deployed) -> None:
+    """No endpoint without traffic, none with more containers than a machine runs; AWS's number of tags."""
+    arn = deployed.endpoint()["EndpointArn"]
+    for change in ({"DesiredWeight": 0}, {"DesiredInstanceCount": 0}, {"DesiredInstanceCount": 200}):
+        with pytest.raises(ClientError, match=r"One variant at least|200 instances"):
+            deployed.sagemaker.update_endpoint_weights_and_capacities(
+                EndpointName="e", DesiredWeightsAndCapacities=[{"VariantName": "AllTraffic", **change}]
+            )
+    tags = [{"Key": f"k{number}", "Value": "v"} for number in range(26)]
+    deployed.sagemaker.add_tags(ResourceArn=arn, Tags=tags)
+    with pytest.raises(ClientError, match="50 are the most"):
+        deployed.sagemaker.add_tags(ResourceArn=arn, Tags=[{**tag, "Key": f"m{tag['Key']}"} for tag in tags])
+
+
+def test_a_name_can_be_taken_at_once(deployed: Deployed) -> None:
+    """As soon as the endpoint of that name is gone."""
+    deployed.endpoint()
+    for _ in range(5):
+        deployed.sagemaker.delete_endpoint(EndpointName="e")
+
+        def taken() -> bool:
+            try:
+                deployed.sagemaker.create_endpoint(EndpointName="e", EndpointConfigName="e")
+            except ClientError:
+                return False
+            return True
+
+        wait_for(taken)
+        deployed.reaches("e", "InService")
+
+
 def test_an_answer_in_parts(deployed: Deployed) -> None:
     """They come as events, as the container sends them."""
     deployed.endpoint()

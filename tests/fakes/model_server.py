@@ -13,7 +13,8 @@ def serve(container: FakeContainer) -> int:
     """Answers until SIGTERM. The model's Environment says how.
 
     FAIL: exits at once with this code. SLOW: never answers a ping. Otherwise a request's body is what it says to do:
-    ``sleep S``, ``status N``, ``large N`` (bytes), ``parts N`` (one each 10 ms); any other comes back behind TAG.
+    ``sleep S``, ``status N``, ``large N`` (bytes), ``kind TEXT`` (content type), ``parts N`` (one each 10 ms); any
+    other comes back behind TAG.
     """
     values = container.plan.environment
     container.print(f"serving {values.get('TAG', '')}")
@@ -47,6 +48,9 @@ def serve(container: FakeContainer) -> int:
                 self.wfile.write(b"0\r\n\r\n")
             elif word == "status":
                 self._answer(int(rest), b"it went wrong")
+            elif word == "kind":
+                kind = f"HTTP/1.1 200 OK\r\ncontent-type: {rest}\r\ncontent-length: 0\r\n\r\n"
+                self.wfile.write(kind.encode())
             elif word == "large":
                 self._answer(200, b"x" * int(rest))
             else:

@@ -14,6 +14,7 @@ import struct
 import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
@@ -36,8 +37,8 @@ MAX_PAYLOAD_BYTES = 6 << 20
 TIMEOUT_S = 60.0
 """For an answer as a whole; a streamed one has `_STREAM_S`."""
 _STREAM_S = 8 * 60.0
-_READY_S = 10.0
-"""How long a request waits where no instance is ready right now, as after a restart."""
+_READY_S = 30.0
+"""How long a request waits where no instance is ready right now, as after a restart: less than clients wait."""
 _LOOK_S = 0.05
 _LARGE_BYTES = 1 << 20
 """From here on a body is sent in pieces: in one, it would hold all other requests up."""
@@ -45,12 +46,31 @@ _PATH = re.compile(r"/endpoints/(?P<endpoint>[^/]+)/(?P<operation>[a-z-]+)")
 _PLAIN, _STREAM = "invocations", "invocations-response-stream"
 _SHOWN_CHARACTERS = 2048
 _CONTAINER_GONE = (
-    "The connection to the container {variant} of endpoint {endpoint} broke off: {error}. Try again."
+    "The connection to the container of variant {variant} broke off before it had answered: {error}. Its log may say"
+    " why (windtunnel endpoint-logs {endpoint})."
 )
 _TIMED_OUT = (
-    "Your invocation timed out while waiting for a response from container {variant}. Review the latency metrics for"
-    " each container in Amazon CloudWatch, resolve the issue, and try again."
+    "Your invocation timed out while waiting for a response from container {variant}. It may have waited behind"
+    " others: a worker answers one request at a time, and there is one unless SAGEMAKER_MODEL_SERVER_WORKERS in the"
+    " model's Environment says otherwise."
 )
+_TOO_LARGE = (
+    f"the answer is larger than {MAX_PAYLOAD_BYTES} bytes, the most that InvokeEndpoint returns; make it smaller, or"
+    " have it read by InvokeEndpointWithResponseStream"
+)
+_MAX_ATTRIBUTES = 1024
+"""Characters of CustomAttributes."""
+_REFUSED: Mapping[str, str] = {
+    "target-model": "TargetModel: endpoints of several models are not served",
+    "target-container-hostname": "TargetContainerHostname: an endpoint here has one container",
+    "inference-component": "InferenceComponentName: inference components are not served",
+    "enable-explanations": "EnableExplanations: explanations are not served",
+    "session-id": "SessionId: requests of a session are not kept together",
+    "prefix-aware-id": "PrefixAwareId: requests are not looked into",
+}
+"""Headers, and the members that they are."""
+_OURS = "x-amzn-sagemaker-"
+_ATTRIBUTES = "X-Amzn-SageMaker-Custom-Attributes"
 
 
 class Runtime:
@@ -85,6 +105,7 @@ class Runtime:
                 f"The body has {len(body)} bytes; an endpoint takes {MAX_PAYLOAD_BYTES} at most, here as on AWS.",
                 400,
             )
+        _check_members(request.headers)
         endpoint = unquote(match["endpoint"])
         deadline = time.monotonic() + _READY_S
         while True:
@@ -167,7 +188,10 @@ class Runtime:
             allow_redirects=False,
         )
         answer = await stack.enter_async_context(asked)
-        headers = _answered(answer.headers, target, is_streamed)
+        try:
+            headers = _answered(answer.headers, target, is_streamed)
+        except ValueError as error:
+            raise self._model_error(endpoint, target, answer.status, str(error)) from None
         if is_streamed and answer.ok:
             kept = stack.pop_all()
             return StreamingResponse(
@@ -175,9 +199,7 @@ class Runtime:
             )
         data = await _read(answer.content)
         if data is None:
-            raise self._model_error(
-                endpoint, target, answer.status, f"the answer is larger than {MAX_PAYLOAD_BYTES} bytes"
-            )
+            raise self._model_error(endpoint, target, answer.status, _TOO_LARGE)
         if not answer.ok:
             raise self._model_error(endpoint, target, answer.status, data.decode(errors="replace"))
         return Response(data, 200, headers)
@@ -186,7 +208,7 @@ class Runtime:
         """AWS's words for an answer of the container's that is none."""
         group = LOG_GROUPS + endpoint
         arn = f"arn:aws:logs:{self._region}:{self._account_id}:log-group:{group}"
-        kind = "client" if 400 <= status < 500 else "server"
+        kind = "client" if 400 <= status < 500 else "model" if status == HTTPStatus.OK else "server"
         return ApiError(
             "ModelError",
             f"Received {kind} error ({status}) from {target.variant} with message"
@@ -214,24 +236,35 @@ def _was_never_sent(error: Exception) -> bool:
     return isinstance(error, aiohttp.ClientConnectorError)
 
 
+def _check_members(headers: Mapping[str, str]) -> None:
+    """Raise ``ApiError`` for a member that would be without effect."""
+    for name, why in _REFUSED.items():
+        if _OURS + name in headers:
+            raise ApiError("ValidationError", f"Not supported here: {why}; leave it out.", 400)
+    if len(headers.get(f"{_OURS}custom-attributes", "")) > _MAX_ATTRIBUTES:
+        raise ApiError("ValidationError", f"CustomAttributes may have {_MAX_ATTRIBUTES} characters.", 400)
+
+
 def _passed_on(headers: Mapping[str, str], is_streamed: bool) -> dict[str, str]:
     """Those of the request that a container gets."""
     accept = "x-amzn-sagemaker-accept" if is_streamed else "accept"
     found = {"Content-Type": headers.get("content-type", "application/octet-stream")}
     if headers.get(accept, "*/*") != "*/*":
         found["Accept"] = headers[accept]
-    found |= {name: value for name, value in headers.items() if name.startswith("x-amzn-sagemaker-")}
+    found |= {name: value for name, value in headers.items() if name.startswith(_OURS)}
     return found
 
 
 def _answered(headers: Mapping[str, str], target: Target, is_streamed: bool) -> dict[str, str]:
-    """Those of the container's answer that the client gets."""
+    """Those of the container's answer that the client gets. Raises ``ValueError``: one is no header."""
     kind = "X-Amzn-SageMaker-Content-Type" if is_streamed else "Content-Type"
     found = {"x-Amzn-Invoked-Production-Variant": target.variant}
-    if "content-type" in headers:
-        found[kind] = headers["content-type"]
-    if "x-amzn-sagemaker-custom-attributes" in headers:
-        found["X-Amzn-SageMaker-Custom-Attributes"] = headers["x-amzn-sagemaker-custom-attributes"]
+    for theirs, name in (("content-type", kind), (f"{_OURS}custom-attributes", _ATTRIBUTES)):
+        if theirs in headers:
+            value = headers[theirs]
+            if not (value.isascii() and value.isprintable()):
+                raise ValueError(f"its header {theirs} is {value!a}: HTTP takes printable ASCII")
+            found[name] = value
     return found
 
 

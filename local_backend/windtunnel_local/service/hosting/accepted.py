@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from windtunnel_local.service.ground.errors import NoSuchBucket, NoSuchKey, ValidationFailed
-from windtunnel_local.service.ground.hosting import Resource, Variant
+from windtunnel_local.service.ground.hosting import Fleet, Resource, Variant
 from windtunnel_local.service.ground.ports import ObjectStore
 from windtunnel_local.service.ground.uris import parse_s3
 from windtunnel_local.service.hosting.hosting_members import ENDPOINT_CONFIG, MODEL
 
+_MOST_INSTANCES = 32
 _STARTUP_S = 480
 """AWS gives a container eight minutes to answer a ping, unless the variant says otherwise."""
 
@@ -79,6 +80,16 @@ def check_config(request: Mapping[str, Any]) -> None:
         raise ValidationFailed(f"Variant names must differ; given: {', '.join(names)}.")
     if not any(_weight(variant) > 0 for variant in variants):
         raise ValidationFailed("The weights of all variants are 0: one at least must be more.")
+
+
+def check_count(fleet: Fleet) -> None:
+    """Raise ``ValidationFailed`` if an endpoint has more instances than a machine runs containers for."""
+    count = sum(variant.count for variant in fleet.variants)
+    if count > _MOST_INSTANCES:
+        raise ValidationFailed(
+            f"The endpoint would have {count} instances. Each is a container of this machine: {_MOST_INSTANCES} are"
+            " the most. Ask for fewer here."
+        )
 
 
 def variant_of(described: Mapping[str, Any], model: Resource) -> Variant:

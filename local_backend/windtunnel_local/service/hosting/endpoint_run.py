@@ -73,7 +73,6 @@ class EndpointRun:
         while not self._leaving.is_set():
             try:
                 if self._step():
-                    self.gone.set()
                     return
             except ResourceNotFound:
                 self.gone.set()
@@ -97,6 +96,7 @@ class EndpointRun:
             self.router.serve((), {})
             self._remove(state.instances)
             if endpoint.status == "Deleting":
+                self.gone.set()  # before the name is free: who takes it then starts a run of its own
                 return self._ports.store.delete_resource("endpoint", self._name)
             if state.instances:
                 self._records.set(self._name, lambda now: replace(now, instances=()))

@@ -26,6 +26,7 @@ _log = logging.getLogger(__name__)
 
 _PREFIX: Mapping[Kind, str] = {"model": "Model", "endpoint-config": "EndpointConfig", "endpoint": "Endpoint"}
 """What the wire's members begin with."""
+_MAX_TAGS = 50
 _LISTS: Mapping[Kind, str] = {
     "model": "Models",
     "endpoint-config": "EndpointConfigs",
@@ -178,7 +179,10 @@ class HostingService:
                 )
                 for variant in state.fleet.variants
             )
+            if not any(variant.weight > 0 and variant.count > 0 for variant in variants):
+                raise ValidationFailed("One variant at least must have an instance and a weight above 0.")
             after = replace(state, fleet=replace(state.fleet, variants=variants))
+            accepted.check_count(after.fleet)
             return replace(endpoint, status="Updating", record=encoded(after))
 
         return self._amend(request["EndpointName"], changed)
@@ -212,11 +216,14 @@ class HostingService:
     def change_tags(
         self, arn: str, added: Mapping[str, str], removed: Sequence[str] = ()
     ) -> Mapping[str, str]:
-        """Add or overwrite, and remove; returns all. Raises ``ResourceNotFound``."""
+        """Add or overwrite, and remove; returns all. Raises ``ResourceNotFound``, ``ValidationFailed``: too many."""
 
         def changed(resource: Resource) -> Resource:
             kept = {key: value for key, value in resource.tags.items() if key not in removed}
-            return replace(resource, tags={**kept, **added})
+            tags = {**kept, **added}
+            if len(tags) > _MAX_TAGS:
+                raise ValidationFailed(f"It would have {len(tags)} tags; {_MAX_TAGS} are the most.")
+            return replace(resource, tags=tags)
 
         return self._records.amend(*_named(arn), changed).tags
 
@@ -259,7 +266,9 @@ class HostingService:
         described = self._records.get("endpoint-config", config).request["ProductionVariants"]
         models = [self._records.get("model", variant["ModelName"]) for variant in described]
         variants = tuple(accepted.variant_of(*pair) for pair in zip(described, models, strict=True))
-        return Fleet(config, generation, variants)
+        fleet = Fleet(config, generation, variants)
+        accepted.check_count(fleet)
+        return fleet
 
     def _variant(self, endpoint: Resource, state: EndpointState, variant: hosting.Variant) -> dict[str, Any]:
         image = variant.container["Image"]

@@ -154,10 +154,11 @@ class InstanceRun:
         while not follower.drained and time.monotonic() < deadline:  # the last lines say why
             self._leaving.wait(_PING_EVERY_S)
             self._check()
+        how = "was removed" if follower.exit.exit_code is None else f"exit code {follower.exit.exit_code}"
         killed = ", killed for memory" if follower.exit.oom_killed else ""
         raise RunnerError(
-            f"The container for production variant {self.variant.name} has ended (exit code"
-            f" {follower.exit.exit_code}{killed}). Please check CloudWatch logs for this endpoint.{self._tail()}"
+            f"The container for production variant {self.variant.name} has ended ({how}{killed}). Please check"
+            f" CloudWatch logs for this endpoint.{self._tail()}"
         )
 
     def _tail(self) -> str:
