@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import shutil
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime, timezone
 from io import BytesIO
 from pathlib import Path
@@ -75,7 +76,11 @@ class FakeObjects:
         files = (p for p in (self._root / bucket).iterdir() if not p.name.startswith("."))
         found = {unquote(path.name): path for path in files}
         keys = sorted((k for k in found if k.startswith(prefix) and k > after), key=str.encode)
-        return [self._info(key, found[key]) for key in keys[:limit]]
+        infos = []
+        for key in keys[:limit]:
+            with suppress(FileNotFoundError):  # deleted since
+                infos.append(self._info(key, found[key]))
+        return infos
 
     def delete(self, bucket: str, key: str) -> None:
         """Remove it."""
