@@ -265,7 +265,7 @@ def test_limits_of_a_fleet_and_of_tags(deployed: Deployed) -> None:
             )
     tags = [{"Key": f"k{number}", "Value": "v"} for number in range(26)]
     deployed.sagemaker.add_tags(ResourceArn=arn, Tags=tags)
-    with pytest.raises(ClientError, match="50 are the most"):
+    with pytest.raises(ClientError, match="at most 50"):
         deployed.sagemaker.add_tags(ResourceArn=arn, Tags=[{**tag, "Key": f"m{tag['Key']}"} for tag in tags])
 
 
@@ -385,8 +385,8 @@ def test_variants_share_by_weight(deployed: Deployed) -> None:
     assert {deployed.ask() for _ in range(20)} == {b"b:hello"}
 
 
-def test_another_server_adopts(tmp_path: Path) -> None:
-    """What was InService is again; its containers have run on."""
+def test_another_server_goes_on(tmp_path: Path) -> None:
+    """What was InService is again, though the engine of this test has ended with the first server."""
     with serving(tmp_path / "home") as first:
         deployed = Deployed(first)
         deployed.endpoint(TAG="a:")
@@ -394,7 +394,6 @@ def test_another_server_adopts(tmp_path: Path) -> None:
         slots = runner.jobs()
         first.application.endpoints.shutdown()
         assert runner.jobs() == slots
-    # The fake engine of the first server has ended with it: the instance is replaced.
     with serving(tmp_path / "home") as second:
         again = Deployed(second)
         again.reaches("e", "InService")

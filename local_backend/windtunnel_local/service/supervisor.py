@@ -6,11 +6,11 @@ import logging
 import threading
 
 from windtunnel_local.service.data.trees import remove_tree
-from windtunnel_local.service.ground import hosting
 from windtunnel_local.service.ground.errors import RunnerError, RunnerUnavailable
 from windtunnel_local.service.ground.job import Job
 from windtunnel_local.service.ground.lifecycle import StopRequested
 from windtunnel_local.service.ground.ports import Ports
+from windtunnel_local.service.hosting.records import instance_slots
 from windtunnel_local.service.job_run import JobRun
 from windtunnel_local.service.running.context import Run
 from windtunnel_local.service.running.job_records import JobRecords
@@ -144,7 +144,7 @@ class Supervisor:
             pause_s = min(2 * pause_s, _LONGEST_SWEEP_PAUSE_S)
 
     def _remove_leftovers(self) -> bool:
-        """Remove containers and folders of jobs that have ended, or that nobody remembers.
+        """Remove containers and folders of jobs that have ended, and of jobs and endpoints that nobody remembers.
 
         Returns:
             Whether that is done with; False: some are left, in general because there is no engine now.
@@ -153,11 +153,9 @@ class Supervisor:
         try:
             folders = {path.name for path in ports.config.jobs.glob("*")}
             for name in sorted(ports.runner.jobs() | folders):
-                if hosting.is_instance(name):  # an endpoint's, which looks after them itself
-                    continue
                 with self._lock:  # no job of this name can start meanwhile
                     slots = {job.slot for job in ports.store.unfinished_jobs()} | self._pools.slots()
-                    if self._left or name in self._runs or name in slots:
+                    if self._left or name in self._runs or name in slots | instance_slots(ports.store):
                         continue
                     try:  # in this order: a runner may keep its records in the folder
                         ports.runner.remove(name)

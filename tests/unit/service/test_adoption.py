@@ -13,6 +13,8 @@ from tests.unit.service.conftest import World, succeed, wait_for
 from tests.unit.service.samples import channel, request
 from windtunnel_local.service.ground.billed_time import training_seconds
 from windtunnel_local.service.ground.errors import JobNotFound, RunnerError
+from windtunnel_local.service.ground.hosting import EndpointState, Fleet, Instance, Resource, Variant
+from windtunnel_local.service.hosting.records import encoded
 
 LINES = [f"line {i}" for i in range(8)]
 
@@ -181,6 +183,23 @@ def test_leftovers_of_finished_jobs_go(world: World) -> None:
     world.runner.start(world.runner.plans[0])
     world.crash_and_serve()
     wait_for(lambda: world.runner.jobs() == set() and not folder.exists())
+
+
+def test_instances_of_endpoints_stay_while_their_record_does(world: World) -> None:
+    """Those of an endpoint that nobody remembers go as leftovers of jobs do."""
+    variant = Variant("v", "m", {}, "ml.c5.large", 1, 1.0, 1)
+    kept = Instance("kept", "", 1, "v", 1)
+    state = EndpointState(Fleet("c", 1, (variant,)), instances=(kept,), made=1)
+    now = world.clock.now()
+    world.store.insert_resource(
+        Resource("endpoint", "kept", "arn:e", now, now, {}, "InService", encoded(state))
+    )
+    folders = {slot: world.config.jobs / slot for slot in (kept.slot, Instance("gone", "", 1, "v", 1).slot)}
+    for folder in folders.values():
+        folder.mkdir(parents=True)
+    world.crash_and_serve()
+    wait_for(lambda: not folders["endpoint_gone.1"].exists())
+    assert folders[kept.slot].exists()
 
 
 def test_a_leftover_that_stays_keeps_no_other(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

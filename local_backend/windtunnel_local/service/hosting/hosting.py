@@ -5,28 +5,24 @@ Answers are dicts in the shape of AWS's responses, with `datetime` for timestamp
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from windtunnel_local.service.data.trees import remove_tree
 from windtunnel_local.service.ground import hosting
-from windtunnel_local.service.ground.errors import ResourceNotFound, RunnerError, ValidationFailed
+from windtunnel_local.service.ground.errors import ResourceNotFound, ValidationFailed
 from windtunnel_local.service.ground.hosting import EndpointState, Fleet, Kind, Resource, ResourceQuery
 from windtunnel_local.service.ground.ports import Ports
 from windtunnel_local.service.hosting import accepted, serving_plan
 from windtunnel_local.service.hosting.endpoint_run import EndpointRun
 from windtunnel_local.service.hosting.hosting_members import ENDPOINT
-from windtunnel_local.service.hosting.records import Records, decoded, encoded
+from windtunnel_local.service.hosting.records import ALL_ENDPOINTS, Records, decoded, encoded
 from windtunnel_local.service.hosting.router import Router
-
-_log = logging.getLogger(__name__)
+from windtunnel_local.service.request import validation
 
 _PREFIX: Mapping[Kind, str] = {"model": "Model", "endpoint-config": "EndpointConfig", "endpoint": "Endpoint"}
 """What the wire's members begin with."""
-_MAX_TAGS = 50
 _LISTS: Mapping[Kind, str] = {
     "model": "Models",
     "endpoint-config": "EndpointConfigs",
@@ -48,14 +44,9 @@ class HostingService:
     # --- the server's life ---
 
     def resume(self) -> None:
-        """Adopt the endpoints that an earlier server left, and remove containers of none. Call once."""
-        names, slots = [], set()
-        for endpoint in self._all("endpoint"):
-            names.append(endpoint.name)
-            slots |= {instance.slot for instance in decoded(endpoint.record).instances}
-        for name in names:
-            self._start(name)
-        threading.Thread(target=self._sweep, args=(slots,), name="endpoints-sweep", daemon=True).start()
+        """Adopt the endpoints that an earlier server left. Call once."""
+        for endpoint in self._ports.store.list_resources(ALL_ENDPOINTS)[0]:
+            self._start(endpoint.name)
 
     def busy(self) -> bool:
         """Whether any endpoint runs: a server that nobody calls stays for it."""
@@ -221,8 +212,7 @@ class HostingService:
         def changed(resource: Resource) -> Resource:
             kept = {key: value for key, value in resource.tags.items() if key not in removed}
             tags = {**kept, **added}
-            if len(tags) > _MAX_TAGS:
-                raise ValidationFailed(f"It would have {len(tags)} tags; {_MAX_TAGS} are the most.")
+            validation.tags([{"Key": key, "Value": value} for key, value in tags.items()])
             return replace(resource, tags=tags)
 
         return self._records.amend(*_named(arn), changed).tags
@@ -238,6 +228,7 @@ class HostingService:
     ) -> str:
         name, now = request[f"{_PREFIX[kind]}Name"], self._ports.clock.now()
         members = {member: value for member, value in request.items() if member != "Tags"}
+        validation.tags(request.get("Tags", ()))
         tags = {tag["Key"]: tag["Value"] for tag in request.get("Tags", ())}
         arn = self._ports.config.arn(kind, name)
         self._ports.store.insert_resource(
@@ -286,25 +277,6 @@ class HostingService:
             "CurrentInstanceCount": sum(i.ready for i in state.of(state.fleet, variant.name)),
             "DesiredInstanceCount": variant.count,
         }
-
-    def _all(self, kind: Kind) -> Sequence[Resource]:
-        return self._ports.store.list_resources(ResourceQuery(kind, limit=1 << 31))[0]
-
-    def _sweep(self, slots: set[str]) -> None:
-        """Remove what earlier servers left of instances that nobody remembers."""
-        try:
-            folders = {path.name for path in self._ports.config.jobs.glob("*")}
-            for slot in self._ports.runner.jobs() | folders:
-                if hosting.is_instance(slot) and slot not in slots and not self._is_new(slot):
-                    self._ports.runner.remove(slot)
-                    remove_tree(self._ports.config.jobs / slot)
-        except RunnerError as error:
-            _log.warning("Containers of endpoints that are gone are not removed yet: %s", error)
-
-    def _is_new(self, slot: str) -> bool:
-        return any(
-            slot == i.slot for endpoint in self._all("endpoint") for i in decoded(endpoint.record).instances
-        )
 
 
 def _retaining(fleet: Fleet, before: Fleet) -> Fleet:

@@ -16,9 +16,12 @@ from windtunnel_local.service.ground.hosting import (
     Instance,
     Kind,
     Resource,
+    ResourceQuery,
     Variant,
 )
 from windtunnel_local.service.ground.ports import Clock, Store
+
+ALL_ENDPOINTS = ResourceQuery("endpoint", limit=1 << 31)
 
 
 class Records:
@@ -62,6 +65,12 @@ class Records:
             return replace(endpoint, record=record, status=now)
 
         return decoded(self.amend("endpoint", name, changed).record)
+
+
+def instance_slots(store: Store) -> set[str]:
+    """Of all instances there should be; each is recorded before its container is made."""
+    endpoints, _ = store.list_resources(ALL_ENDPOINTS)
+    return {instance.slot for endpoint in endpoints for instance in decoded(endpoint.record).instances}
 
 
 def encoded(state: EndpointState) -> dict[str, Any]:
