@@ -2,32 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from windtunnel_local.api.rpc import Input, Operations, Output
+from windtunnel_local.api.sagemaker import LISTED
 from windtunnel_local.service.ground.hosting import Kind, ResourceQuery
 from windtunnel_local.service.hosting.hosting import HostingService
-
-_QUERY: Mapping[str, str] = {
-    "NameContains": "name_contains",
-    "StatusEquals": "status",
-    "CreationTimeAfter": "created_after",
-    "CreationTimeBefore": "created_before",
-    "LastModifiedTimeAfter": "modified_after",
-    "LastModifiedTimeBefore": "modified_before",
-    "SortBy": "sort_by",
-    "SortOrder": "sort_order",
-    "MaxResults": "limit",
-    "NextToken": "token",
-}
 
 
 def operations(hosting: HostingService) -> Operations:
     """The operations of SageMaker on what is deployed."""
 
     def listed(kind: Kind, request: Input) -> Output:
-        arguments: dict[str, Any] = {_QUERY[member]: value for member, value in request.items()}
+        arguments: dict[str, Any] = {LISTED[member]: value for member, value in request.items()}
         return hosting.list(ResourceQuery(kind, **arguments))
 
     def delete(kind: Kind, name: str) -> Output:

@@ -34,7 +34,7 @@ PREFIX = b"/endpoints/"
 """What its paths begin with. S3 is told apart by its signature."""
 MAX_PAYLOAD_BYTES = 6 << 20
 """Of a request and of an answer."""
-TIMEOUT_S = 60.0
+_TIMEOUT_S = 60.0
 """For an answer as a whole; a streamed one has `_STREAM_S`."""
 _STREAM_S = 8 * 60.0
 _READY_S = 30.0
@@ -184,7 +184,7 @@ class Runtime:
             f"http://{host}:{port}/invocations",
             data=body if len(body) < _LARGE_BYTES else io.BytesIO(body),
             headers=_passed_on(request.headers, is_streamed),
-            timeout=aiohttp.ClientTimeout(total=_STREAM_S if is_streamed else TIMEOUT_S),
+            timeout=aiohttp.ClientTimeout(total=_STREAM_S if is_streamed else _TIMEOUT_S),
             allow_redirects=False,
         )
         answer = await stack.enter_async_context(asked)

@@ -13,19 +13,20 @@ from windtunnel_local.service.ground.job import JobQuery
 from windtunnel_local.service.hosting.hosting import HostingService
 from windtunnel_local.service.training_jobs import TrainingJobService
 
-_QUERY: Mapping[str, str] = {
+LISTED: Mapping[str, str] = {
     "NameContains": "name_contains",
     "StatusEquals": "status",
     "CreationTimeAfter": "created_after",
     "CreationTimeBefore": "created_before",
     "LastModifiedTimeAfter": "modified_after",
     "LastModifiedTimeBefore": "modified_before",
-    "WarmPoolStatusEquals": "warm_pool_status",
     "SortBy": "sort_by",
     "SortOrder": "sort_order",
     "MaxResults": "limit",
     "NextToken": "token",
 }
+"""Members of every List operation, and the fields of `ListQuery` that they are."""
+_QUERY: Mapping[str, str] = {**LISTED, "WarmPoolStatusEquals": "warm_pool_status"}
 
 
 LOOKUPS = frozenset({"DescribeTrainingJob", "ListTrainingJobs", "ListTags", "DescribeEndpoint"})

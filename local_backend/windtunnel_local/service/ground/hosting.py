@@ -8,6 +8,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Literal
 
+from windtunnel_local.service.ground.list_query import ListQuery
+
 Kind = Literal["model", "endpoint-config", "endpoint"]
 """As in ARNs."""
 EndpointStatus = Literal["Creating", "InService", "Updating", "Failed", "Deleting"]
@@ -15,7 +17,7 @@ EndpointStatus = Literal["Creating", "InService", "Updating", "Failed", "Deletin
 LOG_GROUPS = "/aws/sagemaker/Endpoints/"
 """What the name of each endpoint's log group begins with."""
 _SLOTS = "endpoint_"
-"""What an instance's slot begins with; no job's name has a "_"."""
+"""What an instance's slot begins with; no job's name has a "_", so none is taken for one."""
 
 
 @dataclass(frozen=True)
@@ -34,20 +36,10 @@ class Resource:
 
 
 @dataclass(frozen=True)
-class ResourceQuery:
-    """A list of one kind, as the wire asks for it. Times are bounds of creation and of the last change."""
+class ResourceQuery(ListQuery):
+    """A list of one kind."""
 
     kind: Kind
-    name_contains: str | None = None
-    status: str | None = None
-    created_after: datetime | None = None
-    created_before: datetime | None = None
-    modified_after: datetime | None = None
-    modified_before: datetime | None = None
-    sort_by: Literal["Name", "CreationTime", "Status"] = "CreationTime"
-    sort_order: Literal["Ascending", "Descending"] = "Descending"
-    limit: int = 10
-    token: str | None = None
 
 
 @dataclass(frozen=True)
@@ -134,11 +126,6 @@ class EndpointState:
     def without(self, numbers: Sequence[int]) -> EndpointState:
         """As it is when these instances are gone."""
         return replace(self, instances=tuple(i for i in self.instances if i.number not in numbers))
-
-
-def is_instance(slot: str) -> bool:
-    """Whether a slot of the runner is an endpoint's, not a job's."""
-    return slot.startswith(_SLOTS)
 
 
 def stored_stream(group: str, stream: str) -> str:

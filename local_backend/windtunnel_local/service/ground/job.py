@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
+from windtunnel_local.service.ground.list_query import ListQuery
+
 Status = Literal["InProgress", "Completed", "Failed", "Stopping", "Stopped"]
 SecondaryStatus = Literal[
     "Starting",
@@ -189,18 +191,8 @@ class JobSummary:
     warm_pool_status: str | None
 
 
-@dataclass(frozen=True)
-class JobQuery:
-    """ListTrainingJobs: filters, order and page."""
+@dataclass(frozen=True, kw_only=True)
+class JobQuery(ListQuery):
+    """ListTrainingJobs."""
 
-    name_contains: str | None = None
-    status: str | None = None
-    created_after: datetime | None = None
-    created_before: datetime | None = None
-    modified_after: datetime | None = None
-    modified_before: datetime | None = None
     warm_pool_status: str | None = None
-    sort_by: Literal["Name", "CreationTime", "Status"] = "CreationTime"
-    sort_order: Literal["Ascending", "Descending"] = "Descending"
-    limit: int = 10
-    token: str | None = None
