@@ -50,7 +50,7 @@ def test_a_figure_of_ones_own(capsys: Capture) -> None:
         (["inference", "--throughput", "5"], 2, "needs --throughput N and --instance TYPE"),
         (["inference", "--usd-per-hour", "5"], 2, "needs --throughput N and --instance TYPE"),
         (["inference", "--throughput", "0", "--instance", "trn1.2xlarge"], 1, "must be above 0"),
-        (["inference", "--throughput", "5", "--instance", "inf2.xlarge"], 1, "No price of inf2.xlarge"),
+        (["inference", "--throughput", "5", "--instance", "inf1.xlarge"], 1, "No price of inf1.xlarge"),
         (["inference", "--on", "2020-01-01"], 1, "first in the book is of 2022-10-10"),
         (["report", "job", "--inference"], 2, "takes no job"),
     ],
