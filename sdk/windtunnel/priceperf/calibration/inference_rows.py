@@ -19,10 +19,11 @@ import csv
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import Literal
+from typing import Literal, get_args
 
+from ..errors import InvalidInput
 from ..instances import InstanceType, instance_type
-from ..model.architectures import ARCHITECTURES
+from ..model.architectures import ARCHITECTURES, Architecture, architecture
 from ..model.inference_call import Inference
 
 Use = Literal["fit", "test"]
@@ -87,3 +88,20 @@ def _row(line: dict[str, str]) -> InferenceRow:
         usd_per_million=float(line["usd_per_million"]) if line["usd_per_million"] else None,
         source=line["source"],
     )
+
+
+def architecture_of(name: str) -> Architecture:
+    """The dimensions of an architecture, or of a published model by its own name (``roberta-base``).
+
+    Raises:
+        InvalidInput: neither; the message lists them.
+    """
+    by_model = {row.model: row.architecture for use in get_args(Use) for row in inference_rows(use)}
+    short = {model.rpartition("/")[2]: known for model, known in by_model.items()}
+    found = architecture({**by_model, **short}.get(name.lower(), name))
+    if found is None:
+        raise InvalidInput(
+            f"architecture {name!r} is not known. Known: {', '.join(ARCHITECTURES)}; and the models "
+            f"{', '.join(sorted(short))}."
+        )
+    return found
