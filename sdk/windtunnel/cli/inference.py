@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from windtunnel.cli import output
-from windtunnel.cli.options import count, day
+from windtunnel.cli.invoke import JSON_TYPE, question_of
+from windtunnel.cli.options import add_place, count, day, session_of
 from windtunnel.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from windtunnel.rendering.report import Report
+    from windtunnel.reports.inference.modelled import InferenceEstimateReport
 
 _EPILOG = """\
 windtunnel inference BERT-Base                                     modelled: latency, throughput, cost
@@ -18,7 +21,9 @@ windtunnel inference roberta-base --batch-size 1 8 --rate 2000     and instances
 windtunnel inference --validate                                    how right that model is
 windtunnel inference                                               AWS's published costs, recomputed
 windtunnel inference --throughput 2693 --instance trn1.2xlarge     the same for your own figure
+windtunnel inference --endpoint NAME --json '[[1, 2]]' --rate 50   measured on an endpoint, under load
 """
+_DURATION_S = 10.0
 
 
 def add_parser(commands: Any) -> None:
@@ -29,6 +34,7 @@ def add_parser(commands: Any) -> None:
         description="What inference takes and costs.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
+        conflict_handler="resolve",  # --json is a question here, too
     )
     parser.add_argument(
         "architecture", nargs="?", metavar="ARCHITECTURE", help="BERT-Base, ViT-Base, roberta-base, ..."
@@ -59,18 +65,73 @@ def add_parser(commands: Any) -> None:
     )
     own.add_argument("--instance", metavar="TYPE", help="e.g. trn1.2xlarge (EC2 price)")
     own.add_argument("--usd-per-hour", type=float, metavar="USD", help="a price of your own")
+    load = parser.add_argument_group("measured on an endpoint, with --rate or as fast as it answers")
+    load.add_argument(
+        "--endpoint", metavar="NAME", help="ask this endpoint; with ARCHITECTURE both are shown"
+    )
+    load.add_argument(
+        "--file", type=Path, metavar="PATH", help="a file that is sent as it is, instead of --json"
+    )
+    load.add_argument("--content-type", metavar="TYPE", help=f"of the question; default: {JSON_TYPE}")
+    load.add_argument(
+        "--clients", type=count, metavar="N", help="that ask at the same time (with --rate: at most)"
+    )
+    load.add_argument("--duration", type=float, metavar="S", help=f"seconds (default {_DURATION_S:g})")
+    add_place(parser)
     parser.add_argument("--on", type=day, metavar="DATE", help="at that day's price (default: the newest)")
     output.add_arguments(parser, charts=False)
+    parser.add_argument(
+        "--json", nargs="?", const=True, metavar="JSON", help="print JSON; with --endpoint, the question"
+    )
     parser.set_defaults(func=run_inference)
 
 
 _OF_MODEL = ("batch_size", "sequence_length", "instances", "rate", "hidden_output")
 _OF_FIGURE = ("throughput", "instance", "usd_per_hour")
+_OF_LOAD = ("file", "content_type", "clients", "duration", "aws")
 
 
 def run_inference(arguments: argparse.Namespace) -> int:
     """Print what was asked for. Returns the exit code."""
+    if arguments.endpoint is not None:
+        report = _measured(arguments)
+        arguments.json = False  # it was the question
+        return output.show(report, arguments)
+    _refuse(arguments, _OF_LOAD, "a load needs --endpoint NAME")
+    if isinstance(arguments.json, str):
+        raise ConfigurationError(
+            f"--json {arguments.json!r:.80} is a question, which needs --endpoint NAME. To print JSON, put --json last."
+        )
     return output.show(_report(arguments), arguments)
+
+
+def _measured(arguments: argparse.Namespace) -> Report:
+    from windtunnel.reports.inference import measured
+    from windtunnel.reports.inference.load import Load
+    from windtunnel.session.boto3_calls import RUNTIME_CONNECTIONS
+
+    _refuse(arguments, ("validate", *_OF_FIGURE), "--endpoint measures")
+    if isinstance(arguments.json, str) == (arguments.file is not None):
+        raise ConfigurationError("--endpoint NAME needs a question: --json '[[1, 2]]' or --file PATH")
+    clients = arguments.clients or (1 if arguments.rate is None else RUNTIME_CONNECTIONS)
+    if clients > RUNTIME_CONNECTIONS:
+        raise ConfigurationError(f"--clients must be from 1 to {RUNTIME_CONNECTIONS}, not {clients}")
+    load = Load(arguments.duration or _DURATION_S, arguments.rate, clients)
+    question = {
+        "EndpointName": arguments.endpoint,
+        "ContentType": arguments.content_type or JSON_TYPE,
+        "Accept": JSON_TYPE,
+        "Body": question_of(arguments),
+    }
+    beside = None if arguments.architecture is None else _modelled(arguments)
+    session = session_of(arguments)
+    return measured.measured(
+        arguments.endpoint,
+        lambda: session.endpoints.invoke(question),
+        load,
+        local=session.local,
+        modelled=beside,
+    )
 
 
 def _report(arguments: argparse.Namespace) -> Report:
@@ -98,7 +159,7 @@ def _refuse(arguments: argparse.Namespace, names: tuple[str, ...], why: str) -> 
         raise ConfigurationError(f"{why}; given: {', '.join(given)}")
 
 
-def _modelled(arguments: argparse.Namespace) -> Report:
+def _modelled(arguments: argparse.Namespace) -> InferenceEstimateReport:
     from windtunnel.reports.inference import modelled
 
     return modelled.modelled(

@@ -94,7 +94,7 @@ class InferenceEstimateReport(Report):
         return Section(
             items[0].name,
             "modelled",
-            f"{items[0].instance.core_count} cores, a call each; {cost}",
+            f"modelled; {items[0].instance.core_count} cores, a call each; {cost}",
             (*columns, "instances", "a day") if self.rate_per_s is not None else columns,
             tuple(Row(f"{item.inference.batch_size:,}", self._cells(item)) for item in items),
             notes,
