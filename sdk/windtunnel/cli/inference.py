@@ -39,6 +39,24 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "architecture", nargs="?", metavar="ARCHITECTURE", help="BERT-Base, ViT-Base, roberta-base, ..."
     )
+    _add_modelled(parser)
+    own = parser.add_argument_group("your own figure")
+    own.add_argument(
+        "--throughput", type=float, metavar="N", help="inferences per second of a whole instance"
+    )
+    own.add_argument("--instance", metavar="TYPE", help="e.g. trn1.2xlarge (EC2 price)")
+    own.add_argument("--usd-per-hour", type=float, metavar="USD", help="a price of your own")
+    _add_load(parser)
+    add_place(parser)
+    parser.add_argument("--on", type=day, metavar="DATE", help="at that day's price (default: the newest)")
+    output.add_arguments(parser, charts=False)
+    parser.add_argument(
+        "--json", nargs="?", const=True, metavar="JSON", help="print JSON; with --endpoint, the question"
+    )
+    parser.set_defaults(func=run_inference)
+
+
+def _add_modelled(parser: argparse.ArgumentParser) -> None:
     model = parser.add_argument_group("modelled")
     model.add_argument(
         "--batch-size", type=count, nargs="+", metavar="N", help="sequences of a call (default 1 to 64)"
@@ -59,12 +77,9 @@ def add_parser(commands: Any) -> None:
         "--hidden-output", action="store_true", help="the answer is the hidden states, as AutoModel's"
     )
     model.add_argument("--validate", action="store_true", help="the model held against published figures")
-    own = parser.add_argument_group("your own figure")
-    own.add_argument(
-        "--throughput", type=float, metavar="N", help="inferences per second of a whole instance"
-    )
-    own.add_argument("--instance", metavar="TYPE", help="e.g. trn1.2xlarge (EC2 price)")
-    own.add_argument("--usd-per-hour", type=float, metavar="USD", help="a price of your own")
+
+
+def _add_load(parser: argparse.ArgumentParser) -> None:
     load = parser.add_argument_group("measured on an endpoint, with --rate or as fast as it answers")
     load.add_argument(
         "--endpoint", metavar="NAME", help="ask this endpoint; with ARCHITECTURE both are shown"
@@ -77,13 +92,6 @@ def add_parser(commands: Any) -> None:
         "--clients", type=count, metavar="N", help="that ask at the same time (with --rate: at most)"
     )
     load.add_argument("--duration", type=float, metavar="S", help=f"seconds (default {_DURATION_S:g})")
-    add_place(parser)
-    parser.add_argument("--on", type=day, metavar="DATE", help="at that day's price (default: the newest)")
-    output.add_arguments(parser, charts=False)
-    parser.add_argument(
-        "--json", nargs="?", const=True, metavar="JSON", help="print JSON; with --endpoint, the question"
-    )
-    parser.set_defaults(func=run_inference)
 
 
 _OF_MODEL = ("batch_size", "sequence_length", "instances", "rate", "hidden_output")

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
-from windtunnel.priceperf import PriceBook
+from windtunnel.priceperf import Architecture, PriceBook
 from windtunnel.priceperf.calibration.inference_rows import architecture_of
 from windtunnel.priceperf.model.inference_call import Inference
 from windtunnel.priceperf.model.intervals import COVERAGE
@@ -169,7 +169,7 @@ class InferenceEstimateReport(Report):
 
 
 def modelled(
-    name: str,
+    model: str | Architecture,
     instances: Sequence[str] = INSTANCES,
     *,
     batch_sizes: Sequence[int] = BATCH_SIZES,
@@ -182,7 +182,7 @@ def modelled(
     """Latency, throughput and cost of a traced model, by instance and batch size. Idempotent.
 
     Args:
-        name: an architecture, or a published model (``roberta-base``).
+        model: an architecture's name, its dimensions, or a published model (``roberta-base``).
         instances: EC2 names are priced as EC2, ``ml.`` names as SageMaker endpoints.
         batch_sizes: sequences (images) of a call.
         sequence_length: tokens (patches). None: 128, of vision models 197.
@@ -195,12 +195,15 @@ def modelled(
         UnknownInstance, NotCalibrated: an instance or a family of models that cannot be modelled.
         InvalidInput: an unknown architecture, a size out of range, a model that does not fit a core.
     """
-    model = architecture_of(name)
-    length = sequence_length or SEQUENCE_LENGTHS.get(model.family, _USUAL_LENGTH)
+    known = architecture_of(model) if isinstance(model, str) else model
+    title = (
+        model if isinstance(model, str) else f"{known.family}, {known.layers} layers of {known.hidden_size:,}"
+    )
+    length = sequence_length or SEQUENCE_LENGTHS.get(known.family, _USUAL_LENGTH)
     book, notes = book_and_notes(prices, None)
-    calls = [Inference(model, batch, length, hidden_output) for batch in batch_sizes]
+    calls = [Inference(known, batch, length, hidden_output) for batch in batch_sizes]
     found = tuple(estimate_inference(call, instance, book, on) for instance in instances for call in calls)
-    return InferenceEstimateReport(name, found, rate_per_s, notes)
+    return InferenceEstimateReport(title, found, rate_per_s, notes)
 
 
 def _milliseconds(value: float) -> str:
