@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from windtunnel.errors import BackendError, ConfigurationError, ServiceCallFailed
-from windtunnel.reports.inference.load import Load, send
+from windtunnel.reports.inference.load import Answers, Load, send
 
 
 class Clock:
@@ -27,11 +27,11 @@ class Clock:
             self.time += seconds
 
 
-def test_at_a_rate_a_stalled_answer_delays_those_behind_it() -> None:
-    """Questions stay due at even intervals; a latency counts from when its question was due."""
+def stalled(first_s: float) -> Answers:
+    """Four questions, 0.1 s apart, to one client; none is answered before all are due, and the first takes longer."""
     clock = Clock()
     all_due = threading.Event()
-    waits = iter([1.0, 0.0, 0.0, 0.0])  # the first answer stalls
+    waits = iter([first_s, 0.0, 0.0, 0.0])
 
     def ask() -> None:
         assert all_due.wait(10)
@@ -42,9 +42,22 @@ def test_at_a_rate_a_stalled_answer_delays_those_behind_it() -> None:
         if clock.now() > 100.29:  # the fourth question
             all_due.set()
 
-    answers = send(Load(0.4, 10.0, clients=1), ask, now=clock.now, sleep=sleep)
-    assert sorted(answers.latencies_s) == pytest.approx([1.0, 1.1, 1.2, 1.3])
-    assert answers.percentile_s(50) == pytest.approx(1.1) and answers.percentile_s(99) == pytest.approx(1.3)
+    return send(Load(0.4, 10.0, clients=1), ask, now=clock.now, sleep=sleep)
+
+
+def test_at_a_rate_a_stalled_answer_delays_those_behind_it() -> None:
+    """Questions stay due at even intervals; a latency counts from when its question was due."""
+    answers = stalled(0.05)
+    assert answers.latencies_s == pytest.approx([0.35, 0.25, 0.15, 0.05])
+    assert answers.percentile_s(50) == pytest.approx(0.15) and answers.percentile_s(99) == pytest.approx(0.35)
+    assert (answers.asked, answers.unsent) == (4, 0)
+
+
+def test_what_found_no_client_in_time_is_not_sent_but_counted() -> None:
+    """So a load that is far too high ends, and says so."""
+    answers = stalled(1.0)
+    assert answers.latencies_s == pytest.approx([1.3])
+    assert (answers.asked, answers.unsent) == (1, 3)
 
 
 def test_without_a_rate_each_client_asks_again_at_once() -> None:

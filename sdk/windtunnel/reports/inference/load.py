@@ -1,7 +1,8 @@
 """Load on an endpoint: questions at a given rate, or as fast as answers come, and what came back.
 
 At a rate the questions are due at even intervals, however slow the answers are, and a latency counts from when its
-question was due: a server that stalls is not spared the questions that would have come meanwhile.
+question was due: a server that stalls is not spared the questions that would have come meanwhile. Those for which no
+client was free until the time was over are not sent, and counted.
 """
 
 from __future__ import annotations
@@ -9,9 +10,10 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from itertools import chain
 
 from windtunnel.errors import ConfigurationError, ServiceCallFailed, WindtunnelError
 
@@ -41,13 +43,14 @@ class Load:
 
 @dataclass
 class Answers:
-    """What came back. ``latencies_s``: of answers without error, in the order of their end; ``errors``: by what failed.
+    """What came back. ``latencies_s``: of answers without error; ``errors``: by what failed.
 
-    ``took_s``: from the first question to the last answer.
+    ``unsent``: questions that were due, and never sent. ``took_s``: from the first question to the last answer.
     """
 
     latencies_s: list[float] = field(default_factory=list)
     errors: Counter[str] = field(default_factory=Counter)
+    unsent: int = 0
     took_s: float = 0.0
 
     @property
@@ -73,33 +76,48 @@ def send(
     now: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], object] = time.sleep,
 ) -> Answers:
-    """Send the load and wait for the last answer. Blocks; ``ask`` runs in as many threads as there are clients."""
-    answers, begun = Answers(), now()
+    """Send the load and wait for what was sent. Blocks; ``ask`` runs in as many threads as there are clients."""
+    begun = now()
+    over = begun + load.duration_s
 
-    def one(due: float | None) -> None:
-        since = now() if due is None else begun + due
+    def one(due: float) -> float | str | None:
+        """The latency, or what failed; None: no client was free in time."""
+        if now() >= over:
+            return None
         try:
             ask()
         except ServiceCallFailed as error:
-            answers.errors[f"{error.code}: {error.service_message}"] += 1
+            return f"{error.code}: {error.service_message}"
         except WindtunnelError as error:
-            answers.errors[type(error).__name__] += 1
-        else:
-            answers.latencies_s.append(now() - since)
+            return type(error).__name__
+        return now() - due
 
-    def again() -> None:
-        while now() - begun < load.duration_s:
-            one(None)
+    def again() -> list[float | str | None]:
+        outcomes = []
+        while (asked := now()) < over:
+            outcomes.append(one(asked))
+        return outcomes
 
     with ThreadPoolExecutor(load.clients) as clients:
         if load.rate_per_s is None:
-            futures = [clients.submit(again) for _ in range(load.clients)]
+            loops = [clients.submit(again) for _ in range(load.clients)]
+            return _counted(chain.from_iterable(loop.result() for loop in loops), lambda: now() - begun)
+        sent: list[Future[float | str | None]] = []
+        while (due := begun + len(sent) / load.rate_per_s) < over:
+            sleep(max(0.0, due - now()))
+            sent.append(clients.submit(one, due))
+        return _counted((question.result() for question in sent), lambda: now() - begun)
+
+
+def _counted(outcomes: Iterable[float | str | None], passed_s: Callable[[], float]) -> Answers:
+    """``passed_s`` is asked when the last outcome has come."""
+    answers = Answers()
+    for outcome in outcomes:
+        if outcome is None:
+            answers.unsent += 1
+        elif isinstance(outcome, str):
+            answers.errors[outcome] += 1
         else:
-            futures = []
-            while (due := len(futures) / load.rate_per_s) < load.duration_s:
-                sleep(max(0.0, begun + due - now()))
-                futures.append(clients.submit(one, due))
-    for future in futures:
-        future.result()
-    answers.took_s = now() - begun
+            answers.latencies_s.append(outcome)
+    answers.took_s = passed_s()
     return answers

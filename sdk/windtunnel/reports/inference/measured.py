@@ -48,6 +48,7 @@ class MeasuredInferenceReport(Report):
             "clients": self.load.clients,
             "duration_seconds": self.load.duration_s,
             "asked": self.answers.asked,
+            "unsent": self.answers.unsent,
             "answered": len(self.answers.latencies_s),
             "throughput_per_second": self.answers.throughput_per_s,
             **{
@@ -67,11 +68,16 @@ class MeasuredInferenceReport(Report):
         )
 
     def _headline(self) -> Iterator[str]:
+        if self.answers.unsent:
+            yield (
+                f"{self.answers.unsent:,} questions were due and not sent: all {self.load.clients} clients still "
+                "waited for answers."
+            )
         failed = sum(self.answers.errors.values())
         if failed:
             yield f"{failed:,} of {self.answers.asked:,} requests failed."
         rate = self.load.rate_per_s
-        if rate is not None and self.answers.throughput_per_s < _KEPT * rate:
+        if not self.answers.unsent and rate is not None and self.answers.throughput_per_s < _KEPT * rate:
             yield f"It did not keep up with {rate:g} requests/s: latencies have the time in which questions waited."
 
     def _rows(self) -> Iterator[Row]:
