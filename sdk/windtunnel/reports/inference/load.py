@@ -80,10 +80,8 @@ def send(
     begun = now()
     over = begun + load.duration_s
 
-    def one(due: float) -> float | str | None:
-        """The latency, or what failed; None: no client was free in time."""
-        if now() >= over:
-            return None
+    def one(due: float) -> float | str:
+        """The latency, or what failed."""
         try:
             ask()
         except ServiceCallFailed as error:
@@ -92,7 +90,10 @@ def send(
             return type(error).__name__
         return now() - due
 
-    def again() -> list[float | str | None]:
+    def in_time(due: float) -> float | str | None:
+        return one(due) if now() < over else None
+
+    def again() -> list[float | str]:
         outcomes = []
         while (asked := now()) < over:
             outcomes.append(one(asked))
@@ -105,7 +106,7 @@ def send(
         sent: list[Future[float | str | None]] = []
         while (due := begun + len(sent) / load.rate_per_s) < over:
             sleep(max(0.0, due - now()))
-            sent.append(clients.submit(one, due))
+            sent.append(clients.submit(in_time, due))
         return _counted((question.result() for question in sent), lambda: now() - begun)
 
 
