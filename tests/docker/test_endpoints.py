@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
 from tests.docker.conftest import SCRIPTS, estimator
@@ -14,8 +17,14 @@ from windtunnel import (
     NumpySerializer,
     ServiceCallFailed,
 )
+from windtunnel.priceperf import Architecture
+from windtunnel.reports.inference.load import Load
+from windtunnel.reports.inference.measured import measured
+from windtunnel.reports.inference.modelled import modelled
 
 SERVED = str(SCRIPTS / "served")
+TRACED = Architecture(2, 64, 4, 128, 64, 100, "encoder")
+"""What served/trace.py traces."""
 pytestmark = pytest.mark.docker
 
 
@@ -54,3 +63,37 @@ def test_a_model_that_cannot_be_loaded_says_why(session: LocalSession) -> None:
     job = estimator(session, "train.py", source_dir=SERVED).fit()
     with pytest.raises(EndpointFailed, match="no weights in /opt/ml/model"):
         job.deploy(1, "ml.c5.xlarge", entry_point="broken.py", source_dir=SERVED)
+
+
+def test_a_traced_bert_answers_as_the_model_itself(session: LocalSession, tmp_path: Path) -> None:
+    """On both kinds of NeuronCores; other shapes are refused in the device's words; under load none fails.
+
+    Its report has what was measured here, and apart from it what is modelled for the instances.
+    """
+    job = estimator(session, "trace.py", source_dir=SERVED).fit()
+    job.download_model(tmp_path)
+    plain = json.loads((tmp_path / "plain.json").read_text())
+    for instance_type in ("ml.trn1.2xlarge", "ml.inf2.xlarge"):
+        endpoint = job.deploy(
+            1,
+            instance_type,
+            entry_point="traced.py",
+            source_dir=SERVED,
+            serializer=JSONSerializer(),
+            deserializer=JSONDeserializer(),
+        )
+        for answer, wanted in zip(endpoint.predict(plain["question"]), plain["logits"], strict=True):
+            assert answer == pytest.approx(wanted, abs=1e-3)
+        with pytest.raises(ServiceCallFailed, match=r"received \[1, 8\], expected \[2, 32\]"):
+            endpoint.predict([[[1] * 8], [[1] * 8]])
+        report = measured(
+            endpoint.endpoint_name,
+            lambda endpoint=endpoint: endpoint.predict(plain["question"]),  # type: ignore[misc]
+            Load(duration_s=2, clients=4),
+            local=True,
+            modelled=modelled(TRACED, [instance_type], batch_sizes=[2], sequence_length=32),
+        )
+        assert report.answers.asked >= 4 and not report.answers.errors
+        assert "Measured here" in str(report) and "modelled; 2 cores" in str(report)
+        endpoint.delete_model()
+        endpoint.delete_endpoint()

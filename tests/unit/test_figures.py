@@ -97,3 +97,28 @@ def test_the_page_on_figures_has_these(capsys: pytest.CaptureFixture[str]) -> No
         f"| cost, trn1 / p4d | {found.cost_ratio:.3f} | {found.published_cost_ratio:.3f} | | |",
     ):
         assert row in page
+
+
+def test_the_page_on_figures_has_the_errors_of_inference(capsys: pytest.CaptureFixture[str]) -> None:
+    """Rows, groups, errors and coverage as `windtunnel inference --validate` prints them."""
+    page = text("docs/explanation/figures.md")
+    assert cli.main(["inference", "--validate", "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    throughput, latency = data["summary"]["throughput"], data["summary"]["latency_p50"]
+    assert f"fitted to {data['rows']} published figures" in page
+
+    def means(level: str) -> str:
+        return f"{throughput[level]['mean_percent']:.1f} % | {latency[level]['mean_percent']:.1f} %"
+
+    alone, family, unseen = (throughput[level] for level in ("alone", "family", "unseen"))
+    assert (
+        f"| each of {alone['groups']} models left out (twins by another name stay) | {means('alone')} | "
+        f"{alone['coverage_percent']:.0f} % |"
+    ) in page
+    assert f"| each of {family['groups']} sizes left out | {means('family')} | all but one |" in page
+    assert round(family["rows"] * (1 - family["coverage_percent"] / 100)) == 1
+    assert (
+        f"| {unseen['rows']} figures of {unseen['groups']} models, set aside before the first fit | "
+        f"{means('unseen')} | {unseen['coverage_percent']:.0f} % |"
+    ) in page
+    assert f"half are off by {unseen['median_percent']:.1f} % or less" in page

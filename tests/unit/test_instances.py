@@ -186,9 +186,9 @@ def test_a_report_names_its_memory_and_says_what_is_not_modelled(name: str, coun
     """Times and costs where a calibration models them; else the reason, and those of the others."""
     entry = CATALOG[name]
     report = report_for_counters(counters(instance_type=name, instance_cores=entry.core_count))
-    text = report.to_text(full=True)
-    assert f"of {entry.core_memory_gib:g} GiB a core" in " ".join(text.split())
-    assert f"of {entry.core_count:,} NeuronCores" in " ".join(text.split())
+    text = " ".join(report.to_text(full=True).split())
+    assert f"of {entry.core_memory_gib:g} GiB a core" in text
+    assert f"of {entry.core_count:,} NeuronCores" in text
     assert ("NOT MODELLED" in text) == (entry.calibration is None)
 
 

@@ -1,42 +1,188 @@
-"""``windtunnel inference``: the cost of a million inferences."""
+"""``windtunnel inference``: what inference takes and costs: modelled, recomputed, or measured on an endpoint."""
 
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from windtunnel.cli import output
-from windtunnel.cli.options import day
+from windtunnel.cli.invoke import JSON_TYPE, question_of
+from windtunnel.cli.options import add_place, count, day, session_of
 from windtunnel.errors import ConfigurationError
 
+if TYPE_CHECKING:
+    from windtunnel.rendering.report import Report
+    from windtunnel.reports.inference.modelled import InferenceEstimateReport
+
 _EPILOG = """\
-windtunnel inference                                               AWS's published table, recomputed
-windtunnel inference --throughput 2693 --instance trn1.2xlarge     your own figure
+windtunnel inference BERT-Base                                     modelled: latency, throughput, cost
+windtunnel inference roberta-base --batch-size 1 8 --rate 2000     and instances for 2,000 requests/s
+windtunnel inference --validate                                    how right that model is
+windtunnel inference                                               AWS's published costs, recomputed
+windtunnel inference --throughput 2693 --instance trn1.2xlarge     the same for your own figure
+windtunnel inference --endpoint NAME --json '[[1, 2]]' --rate 50   measured on an endpoint, under load
 """
+_DURATION_S = 10.0
 
 
 def add_parser(commands: Any) -> None:
     """Register the command."""
     parser = commands.add_parser(
         "inference",
-        help="cost of a million inferences: AWS's published table recomputed, or your throughput",
-        description="What a million inferences cost, from throughput and price.",
+        help="latency, throughput and cost of inference on trn1 and inf2, modelled; AWS's costs recomputed",
+        description="What inference takes and costs.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
+        conflict_handler="resolve",  # --json is a question here, too
     )
     parser.add_argument(
+        "architecture", nargs="?", metavar="ARCHITECTURE", help="BERT-Base, ViT-Base, roberta-base, ..."
+    )
+    _add_modelled(parser)
+    own = parser.add_argument_group("your own figure")
+    own.add_argument(
         "--throughput", type=float, metavar="N", help="inferences per second of a whole instance"
     )
-    parser.add_argument("--instance", metavar="TYPE", help="e.g. trn1.2xlarge (EC2 price)")
+    own.add_argument("--instance", metavar="TYPE", help="e.g. trn1.2xlarge (EC2 price)")
+    own.add_argument("--usd-per-hour", type=float, metavar="USD", help="a price of your own")
+    _add_load(parser)
+    add_place(parser)
     parser.add_argument("--on", type=day, metavar="DATE", help="at that day's price (default: the newest)")
-    parser.add_argument("--usd-per-hour", type=float, metavar="USD", help="a price of your own")
     output.add_arguments(parser, charts=False)
+    parser.add_argument(
+        "--json", nargs="?", const=True, metavar="JSON", help="print JSON; with --endpoint, the question"
+    )
     parser.set_defaults(func=run_inference)
 
 
+def _add_modelled(parser: argparse.ArgumentParser) -> None:
+    model = parser.add_argument_group("modelled")
+    model.add_argument(
+        "--batch-size", type=count, nargs="+", metavar="N", help="sequences of a call (default 1 to 64)"
+    )
+    model.add_argument(
+        "--sequence-length", type=count, metavar="N", help="tokens (default 128; of vision models 197)"
+    )
+    model.add_argument(
+        "--instances",
+        nargs="+",
+        metavar="TYPE",
+        help="default: trn1.2xlarge inf2.xlarge, at EC2's price; with ml. at that of a SageMaker endpoint",
+    )
+    model.add_argument(
+        "--rate", type=float, metavar="N", help="requests a second: how many instances, and their cost"
+    )
+    model.add_argument(
+        "--hidden-output", action="store_true", help="the answer is the hidden states, as AutoModel's"
+    )
+    model.add_argument("--validate", action="store_true", help="the model held against published figures")
+
+
+def _add_load(parser: argparse.ArgumentParser) -> None:
+    load = parser.add_argument_group("measured on an endpoint, with --rate or as fast as it answers")
+    load.add_argument(
+        "--endpoint", metavar="NAME", help="ask this endpoint; with ARCHITECTURE both are shown"
+    )
+    load.add_argument(
+        "--file", type=Path, metavar="PATH", help="a file that is sent as it is, instead of --json"
+    )
+    load.add_argument("--content-type", metavar="TYPE", help=f"of the question; default: {JSON_TYPE}")
+    load.add_argument(
+        "--clients", type=count, metavar="N", help="that ask at the same time (with --rate: at most)"
+    )
+    load.add_argument("--duration", type=float, metavar="S", help=f"seconds (default {_DURATION_S:g})")
+
+
+_OF_MODEL = ("batch_size", "sequence_length", "instances", "rate", "hidden_output")
+_OF_FIGURE = ("throughput", "instance", "usd_per_hour")
+_OF_LOAD = ("file", "content_type", "clients", "duration", "aws")
+
+
 def run_inference(arguments: argparse.Namespace) -> int:
-    """Print the table, or the cost at a throughput. Returns the exit code."""
-    from windtunnel.reports import inference as inference_report
+    """Print what was asked for. Returns the exit code."""
+    if arguments.endpoint is not None:
+        report = _measured(arguments)
+        arguments.json = False  # it was the question
+        return output.show(report, arguments)
+    _refuse(arguments, _OF_LOAD, "a load needs --endpoint NAME")
+    if isinstance(arguments.json, str):
+        raise ConfigurationError(
+            f"--json {arguments.json!r:.80} is a question, which needs --endpoint NAME. To print JSON, put --json last."
+        )
+    return output.show(_report(arguments), arguments)
+
+
+def _measured(arguments: argparse.Namespace) -> Report:
+    from windtunnel.reports.inference import measured
+    from windtunnel.reports.inference.load import Load
+    from windtunnel.session.boto3_calls import RUNTIME_CONNECTIONS
+
+    _refuse(arguments, ("validate", *_OF_FIGURE), "--endpoint measures")
+    if isinstance(arguments.json, str) == (arguments.file is not None):
+        raise ConfigurationError("--endpoint NAME needs a question: --json '[[1, 2]]' or --file PATH")
+    clients = arguments.clients or (1 if arguments.rate is None else RUNTIME_CONNECTIONS)
+    if clients > RUNTIME_CONNECTIONS:
+        raise ConfigurationError(f"--clients must be from 1 to {RUNTIME_CONNECTIONS}, not {clients}")
+    load = Load(arguments.duration or _DURATION_S, arguments.rate, clients)
+    question = {
+        "EndpointName": arguments.endpoint,
+        "ContentType": arguments.content_type or JSON_TYPE,
+        "Accept": JSON_TYPE,
+        "Body": question_of(arguments),
+    }
+    beside = None if arguments.architecture is None else _modelled(arguments)
+    session = session_of(arguments)
+    return measured.measured(
+        arguments.endpoint,
+        lambda: session.endpoints.invoke(question),
+        load,
+        local=session.local,
+        modelled=beside,
+    )
+
+
+def _report(arguments: argparse.Namespace) -> Report:
+    if arguments.validate:
+        from windtunnel.reports.inference import validation
+
+        _refuse(
+            arguments,
+            ("architecture", "on", *_OF_MODEL, *_OF_FIGURE),
+            "--validate takes only --json and --html",
+        )
+        return validation.validated()
+    if arguments.architecture is not None:
+        _refuse(arguments, _OF_FIGURE, "a figure of your own needs no ARCHITECTURE")
+        return _modelled(arguments)
+    _refuse(
+        arguments, _OF_MODEL, "what is modelled needs an ARCHITECTURE, e.g. windtunnel inference BERT-Base"
+    )
+    return _costs(arguments)
+
+
+def _refuse(arguments: argparse.Namespace, names: tuple[str, ...], why: str) -> None:
+    given = [f"--{name.replace('_', '-')}" for name in names if getattr(arguments, name) not in (None, False)]
+    if given:
+        raise ConfigurationError(f"{why}; given: {', '.join(given)}")
+
+
+def _modelled(arguments: argparse.Namespace) -> InferenceEstimateReport:
+    from windtunnel.reports.inference import modelled
+
+    return modelled.modelled(
+        arguments.architecture,
+        arguments.instances or modelled.INSTANCES,
+        batch_sizes=arguments.batch_size or modelled.BATCH_SIZES,
+        sequence_length=arguments.sequence_length,
+        hidden_output=arguments.hidden_output,
+        rate_per_s=arguments.rate,
+        on=arguments.on,
+    )
+
+
+def _costs(arguments: argparse.Namespace) -> Report:
+    from windtunnel.reports.inference import costs
 
     given = (arguments.throughput, arguments.instance)
     if given.count(None) == 1 or (arguments.usd_per_hour is not None and None in given):
@@ -44,11 +190,8 @@ def run_inference(arguments: argparse.Namespace) -> int:
             "a figure of your own needs --throughput N and --instance TYPE (e.g. --throughput 2693 --instance "
             "trn1.2xlarge); without both, AWS's published table is shown."
         )
-    report: inference_report.InferenceReport | inference_report.PublishedInferenceReport
     if arguments.throughput is None:
-        report = inference_report.published(arguments.on)
-    else:
-        report = inference_report.inference(
-            arguments.throughput, arguments.instance, arguments.on, usd_per_hour=arguments.usd_per_hour
-        )
-    return output.show(report, arguments)
+        return costs.published(arguments.on)
+    return costs.inference(
+        arguments.throughput, arguments.instance, arguments.on, usd_per_hour=arguments.usd_per_hour
+    )

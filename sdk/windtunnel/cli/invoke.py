@@ -11,7 +11,7 @@ from windtunnel.cli.options import add_place, session_of
 from windtunnel.errors import ConfigurationError
 from windtunnel.local_paths import reading
 
-_JSON = "application/json"
+JSON_TYPE = "application/json"
 
 
 def add_parser(commands: Any) -> None:
@@ -25,8 +25,8 @@ def add_parser(commands: Any) -> None:
     question = invoke.add_mutually_exclusive_group(required=True)
     question.add_argument("--json", metavar="JSON", help="the question, sent as application/json")
     question.add_argument("--file", type=Path, metavar="PATH", help="a file that is sent as it is")
-    invoke.add_argument("--content-type", metavar="TYPE", help=f"of the question; default: {_JSON}")
-    invoke.add_argument("--accept", metavar="TYPE", help=f"of the answer; default: {_JSON}")
+    invoke.add_argument("--content-type", metavar="TYPE", help=f"of the question; default: {JSON_TYPE}")
+    invoke.add_argument("--accept", metavar="TYPE", help=f"of the answer; default: {JSON_TYPE}")
     add_place(invoke)
     invoke.set_defaults(func=_invoke)
 
@@ -35,9 +35,9 @@ def _invoke(arguments: argparse.Namespace) -> None:
     answer = session_of(arguments).endpoints.invoke(
         {
             "EndpointName": arguments.name,
-            "ContentType": arguments.content_type or _JSON,
-            "Accept": arguments.accept or _JSON,
-            "Body": _question(arguments),
+            "ContentType": arguments.content_type or JSON_TYPE,
+            "Accept": arguments.accept or JSON_TYPE,
+            "Body": question_of(arguments),
         }
     )
     if not sys.stdout.isatty():  # to a file or a pipe: nothing but the answer
@@ -49,7 +49,12 @@ def _invoke(arguments: argparse.Namespace) -> None:
     print(printable(answer.body.decode(errors="replace")))
 
 
-def _question(arguments: argparse.Namespace) -> bytes:
+def question_of(arguments: argparse.Namespace) -> bytes:
+    """The question of ``--json`` or ``--file``.
+
+    Raises:
+        ConfigurationError: it is no JSON, or the file cannot be read.
+    """
     if arguments.file is not None:
         with reading(arguments.file, ConfigurationError):
             return bytes(arguments.file.read_bytes())

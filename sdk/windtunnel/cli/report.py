@@ -74,7 +74,7 @@ def run_report(args: argparse.Namespace) -> int:
             raise ConfigurationError(
                 "--inference takes no job and no sizes: windtunnel report --inference [--json]"
             )
-        from windtunnel.reports import inference as inference_report
+        from windtunnel.reports.inference import costs as inference_report
 
         return output.show(inference_report.published(args.prices_on), args)
     if args.published:

@@ -14,7 +14,8 @@ _FAILURE_KEPT_S = 0.5
 _RUNTIME = "sagemaker-runtime"
 _RUNTIME_READ_TIMEOUT_S = 80
 """A model may take 60 s for an answer (API reference, InvokeEndpoint); SDK v2 waits for 80, too."""
-_RUNTIME_CONNECTIONS = 50
+RUNTIME_CONNECTIONS = 50
+"""Questions to endpoints at the same time."""
 
 
 class BotoCalls:
@@ -149,7 +150,7 @@ def _for_invocations(keywords: Mapping[str, Any]) -> Mapping[str, Any]:
     """The keywords of a client that waits for a model, in many threads at once."""
     from botocore.config import Config
 
-    own = Config(read_timeout=_RUNTIME_READ_TIMEOUT_S, max_pool_connections=_RUNTIME_CONNECTIONS)
+    own = Config(read_timeout=_RUNTIME_READ_TIMEOUT_S, max_pool_connections=RUNTIME_CONNECTIONS)
     given = keywords.get("config")
     return {**keywords, "config": own if given is None else given.merge(own)}
 

@@ -39,8 +39,8 @@ def test_instances_have_the_documented_devices_and_cores(
 
 def test_an_unknown_instance_is_refused_with_the_known_ones() -> None:
     """The error names what is valid."""
-    with pytest.raises(TopologyError, match=r"ml\.inf2\.xlarge.*ml\.trn1\.2xlarge, ml\.trn1\.32xlarge"):
-        topology.instance("ml.inf2.xlarge")
+    with pytest.raises(TopologyError, match=r"ml\.inf1\.xlarge.*ml\.trn1\.2xlarge, ml\.trn1\.32xlarge"):
+        topology.instance("ml.inf1.xlarge")
 
 
 @given(cores=st.integers(1, 32))

@@ -103,10 +103,13 @@ def test_far_outside_the_range_the_interval_widens() -> None:
 
 @pytest.mark.parametrize("instance", sorted(CATALOG))
 def test_every_instance_type_can_be_validated(instance: str) -> None:
-    """One instance with all its cores, BERT Large."""
+    """One instance with all its cores, BERT Large; where nothing is calibrated, that is the reason."""
     table = {"architecture": "BERT-Large", "instance_type": instance, "nodes": "1", "microbatch": "8",
              "sequence_length": "128", "sequences_per_second": "100"}  # fmt: skip
     (check,) = validate_rows(read_rows([table])).rows
+    if CATALOG[instance].calibration is None:
+        assert check.predicted is None and "is not calibrated" in (check.reason or "")
+        return
     assert check.predicted is not None
     assert check.predicted > 0
 

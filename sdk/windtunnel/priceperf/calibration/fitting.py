@@ -1,35 +1,21 @@
-"""How the constants of `calibrations` are fitted: a few lines of damped least squares.
+"""How the constants of `calibrations` are fitted to step times: priors, and what is assumed.
 
-Minimised is the sum of squared log errors of the step time (of large ones less: Huber's loss), each over
-`ROW_ERROR`, plus the squared distance of each fitted constant from its prior, in logs. The priors are what the
-hardware's documentation and simple counts say; they keep a constant in reach when the rows
-that inform it are left out. Deterministic: the same rows give the same constants.
+The priors are what the hardware's documentation and simple counts say; they keep a constant in reach when the
+rows that inform it are left out. `least_squares` has the method.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
 
 from ..model.described_step import training_step
 from ..model.engines import Constants
+from . import least_squares
+from .least_squares import Prior, fitted_values
 from .row_reader import PublishedRow
 from .versions import log_speed_of_row
-
-ROW_ERROR = 0.08
-"""Expected error of one row (log): the rows' own spread of 7 %, and what the model leaves out."""
-
-
-@dataclass(frozen=True)
-class Prior:
-    """What a constant is taken to be before any row is seen: ``value``, times or divided by e^``width``."""
-
-    value: float
-    width: float
-    why: str
-    rows: str
-
 
 _GPU = {
     "tensor": Prior(0.8, 0.1, "240-270 of 312 TFLOPS: what cuBLAS reaches", "all rows"),
@@ -107,44 +93,22 @@ def fit(rows: Sequence[PublishedRow], key: str, start: Constants | None = None) 
     priors = PRIORS[key]
     base = Constants(**ASSUMED[key], **{name: prior.value for name, prior in priors.items()})
 
-    def constants(point: Sequence[float]) -> Constants:
-        values = {
-            name: prior.value * math.exp(distance * prior.width)
-            for (name, prior), distance in zip(priors.items(), point, strict=True)
-        }
-        return replace(base, **{name: min(value, _MOST.get(name, 1.0)) for name, value in values.items()})
+    def log_errors(values: Mapping[str, float]) -> Iterator[float]:
+        current = replace(base, **values)
+        return (math.log(step_s(row, current) / row.step_s) for row in rows)
 
-    def residuals(point: list[float]) -> list[float]:
-        current = constants(point)
-        return [_bounded(math.log(step_s(row, current) / row.step_s) / ROW_ERROR) for row in rows] + point
-
-    first = [
-        math.log(getattr(start or base, name) / prior.value) / prior.width for name, prior in priors.items()
-    ]
-    return constants(_least_squares(residuals, first))
+    found = fitted_values(priors, log_errors, asdict(start or base), _MOST)
+    return replace(base, **found)
 
 
 _MOST = {"eager_passes": math.inf}  # all others are parts of a peak, or seconds
-
-
-def _bounded(residual: float) -> float:
-    """Grows like a square root beyond `_FAR`: squared, as Huber's loss."""
-    return math.copysign(_FAR * math.sqrt(2 * (math.hypot(1, residual / _FAR) - 1)), residual)
-
-
-_FAR = 2.0
-"""Expected errors from which on a row counts less than squared: what it trained may not be what was read."""
 
 
 def leave_out(
     rows: Sequence[PublishedRow], key: str, together: Callable[[PublishedRow], Hashable]
 ) -> tuple[float, ...]:
     """The relative error of each row, by constants fitted without the rows that are ``together`` with it."""
-    whole = fit(rows, key)
-    without = {
-        name: fit([row for row in rows if together(row) != name], key, whole)
-        for name in dict.fromkeys(map(together, rows))
-    }
+    without = least_squares.leave_out(rows, together, lambda rest, start: fit(rest, key, start))
     return tuple(relative_error(row, without[together(row)]) for row in rows)
 
 
@@ -153,54 +117,3 @@ def same_configuration(row: PublishedRow, other: PublishedRow) -> bool:
     return (row.training, row.instance_type, row.nodes) == (
         other.training, other.instance_type, other.nodes,
     )  # fmt: skip
-
-
-_STUCK = 1e6  # where a step this small makes nothing better, the kink of a maximum lies there
-
-
-def _least_squares(residuals: Callable[[list[float]], list[float]], start: list[float]) -> list[float]:
-    """Levenberg-Marquardt with a forward-difference Jacobian; for a handful of unknowns."""
-    point, damping = list(start), 1e-2
-    current = residuals(point)
-    cost = math.fsum(value * value for value in current)
-    for _ in range(60):
-        columns = []
-        for index in range(len(point)):
-            shifted = list(point)
-            shifted[index] += 1e-6
-            columns.append([(a - b) / 1e-6 for a, b in zip(residuals(shifted), current, strict=True)])
-        normal = [[math.fsum(a * b for a, b in zip(x, y, strict=True)) for y in columns] for x in columns]
-        gradient = [math.fsum(a * b for a, b in zip(x, current, strict=True)) for x in columns]
-        for index in range(len(point)):
-            normal[index][index] *= 1 + damping
-        step = _solve(normal, gradient)
-        candidate = [value - delta for value, delta in zip(point, step, strict=True)]
-        values = residuals(candidate)
-        candidate_cost = math.fsum(value * value for value in values)
-        if candidate_cost <= cost:
-            converged = max(map(abs, step)) < 1e-4 or cost - candidate_cost < 1e-7 * cost
-            point, current, cost, damping = candidate, values, candidate_cost, damping / 10
-            if converged:
-                break
-        else:
-            damping *= 10
-            if damping > _STUCK:
-                break
-    return point
-
-
-def _solve(matrix: list[list[float]], right: list[float]) -> list[float]:
-    """Gaussian elimination with pivoting."""
-    size = len(right)
-    rows = [[*line, value] for line, value in zip(matrix, right, strict=True)]
-    for column in range(size):
-        pivot = max(range(column, size), key=lambda index: abs(rows[index][column]))
-        rows[column], rows[pivot] = rows[pivot], rows[column]
-        for index in range(column + 1, size):
-            factor = rows[index][column] / rows[column][column]
-            rows[index] = [a - factor * b for a, b in zip(rows[index], rows[column], strict=True)]
-    solution = [0.0] * size
-    for index in reversed(range(size)):
-        known = sum(rows[index][other] * solution[other] for other in range(index + 1, size))
-        solution[index] = (rows[index][size] - known) / rows[index][index]
-    return solution

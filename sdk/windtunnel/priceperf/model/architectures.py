@@ -104,6 +104,9 @@ class Architecture:
 ARCHITECTURES: Mapping[str, Architecture] = {
     "BERT-Large": Architecture(24, 1024, 16, 4096, 1024, 30522, "encoder"),
     "BERT-Base": Architecture(12, 768, 12, 3072, 768, 30522, "encoder"),
+    "DistilBERT": Architecture(6, 768, 12, 3072, 768, 30522, "encoder"),
+    "GPT-2": Architecture(12, 768, 12, 3072, 768, 50257, "decoder"),
+    "GPT-2-Medium": Architecture(24, 1024, 16, 4096, 1024, 50257, "decoder"),
     "GPT3-6.7B": Architecture(32, 4096, 32, 16384, 4096, 50304, "decoder"),
     "GPT3-23B": Architecture(28, 8192, 64, 32768, 8192, 50304, "decoder"),
     "GPT3-46B": Architecture(56, 8192, 64, 32768, 8192, 50304, "decoder"),

@@ -63,6 +63,9 @@ _BLOG = "AWS blog, price/performance table of trn1 against p4d"
 _BLOG_P4D = f"{_BLOG}; 37.688 elsewhere"
 _VANTAGE = "EC2 price list via Vantage data of 2025-11-30"
 _VANTAGE_2XL = f"{_VANTAGE}; AWS's inference table uses 1.34"
+_INF2_PAGE = (
+    "AWS Neuron documentation, Inf2 inference performance of 2023-04-25, rounded; AWS's costs there use it"
+)
 _OLD_LIST = "EC2 price list before the reduction of June 2025"
 _UPLIFT = "EC2 price x 1.15 (holds for trn1 and p4d; 1.2-1.25 for other families)"
 _SEEN = (
@@ -76,6 +79,7 @@ _COPY = "a third party's copy of AWS's Capacity Blocks page: check it before use
 _P4D = date(2020, 11, 1)
 _LAUNCH = date(2022, 10, 10)
 _TRN1N = date(2023, 4, 1)
+_INF2 = date(2023, 4, 25)
 _REDUCTION = date(2025, 6, 1)
 _AUTUMN_2024 = date(2024, 10, 1)
 _MAY_2026 = date(2026, 5, 1)
@@ -89,6 +93,7 @@ BUILT_IN: tuple[Price, ...] = (
     Price("trn1.2xlarge", 1.34375, "us-east-1", _EC2, _LAUNCH, "published", _VANTAGE_2XL),
     Price("trn1.32xlarge", 21.50, "us-east-1", _EC2, _LAUNCH, "published", _VANTAGE),
     Price("trn1n.32xlarge", 24.78, "us-east-1", _EC2, _TRN1N, "published", _VANTAGE),
+    Price("inf2.xlarge", 0.758, "us-east-1", _EC2, _INF2, "published", _INF2_PAGE),
     Price("p4d.24xlarge", 32.7726, "us-east-1", _EC2, _P4D, "published", _OLD_LIST),
     Price("p4d.24xlarge", 21.957642, "us-east-1", _EC2, _REDUCTION, "published", f"{_VANTAGE} (-33.0 %)"),
     Price("p4d.24xlarge", 14.75, "us-east-2", _BLOCK, _AUTUMN_2024, "seen", _BLOCKS),

@@ -9,15 +9,12 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Literal
 
+from ..calibration.inference_rows import inference_rows
 from ..money.billing import cost_per_million
 from ..money.prices import Price, PriceBook
 
 Mode = Literal["batch", "real-time"]
 
-SOURCE = (
-    "AWS Neuron documentation, Trn1 inference performance, 2023-04-12 "
-    "(Neuron 2.8.0, bf16, data parallel, torch 1.13)"
-)
 INSTANCE = "trn1.2xlarge"
 PUBLISHED_ON = date(2023, 4, 12)
 USD_PER_HOUR = 1.34
@@ -61,20 +58,26 @@ class PublishedInference:
         return (self.recomputed(usd_per_hour) / self.usd_per_million - 1) * 100
 
 
-ROWS: tuple[PublishedInference, ...] = (
-    PublishedInference("albert-base-v2", 2693, 11.86, 12.16, 0.138, "batch", 16),
-    PublishedInference("bert-base-cased", 2607, 6.11, 6.27, 0.143, "batch", 8),
-    PublishedInference("bert-base-cased-finetuned-mrpc", 2990, 5.33, 5.37, 0.124, "batch", 8),
-    PublishedInference("bert-large-cased", 958, 8.33, 8.51, 0.388, "batch", 4),
-    PublishedInference("roberta-base", 2565, 6.21, 6.42, 0.145, "batch", 8),
-    PublishedInference("roberta-large", 948, 8.42, 8.53, 0.393, "batch", 4),
-    PublishedInference("albert-base-v2", 1792, 1.09, 1.54, 0.208, "real-time", 1),
-    PublishedInference("bert-base-cased", 1792, 1.1, 1.49, 0.208, "real-time", 1),
-    PublishedInference("bert-base-cased-finetuned-mrpc", 1834, 1.09, 1.12, 0.203, "real-time", 1),
-    PublishedInference("bert-large-cased", 658, 3.03, 3.09, 0.566, "real-time", 1),
-    PublishedInference("roberta-base", 1729, 1.15, 1.2, 0.215, "real-time", 1),
-    PublishedInference("roberta-large", 645, 3.09, 3.13, 0.577, "real-time", 1),
-)
+def _published() -> tuple[PublishedInference, ...]:
+    rows = [
+        PublishedInference(
+            row.model,
+            row.throughput_per_s,
+            row.latency_p50_ms,
+            row.latency_p99_ms,
+            row.usd_per_million,
+            "batch" if row.inference.batch_size > 1 else "real-time",
+            row.inference.batch_size,
+        )
+        for row in inference_rows()
+        if row.usd_per_million is not None
+    ]
+    return tuple(sorted(rows, key=lambda row: row.mode))
+
+
+SOURCE = next(row.source for row in inference_rows() if row.usd_per_million is not None)
+ROWS = _published()
+"""Those of `calibration.inference_rows` that were printed with a cost."""
 
 
 @dataclass(frozen=True)

@@ -92,6 +92,42 @@ def test_wrong_questions(endpoint: FakeEndpoints, capsys: pytest.CaptureFixture[
     assert endpoint.asked == []
 
 
+def test_load(endpoint: FakeEndpoints, capsys: pytest.CaptureFixture[str]) -> None:
+    """The same question again and again at a rate; marked as measured, with what is modelled beside it if asked for."""
+    line = ["inference", "--endpoint", "e", "--json", "[[1, 2]]", "--rate", "20", "--duration", "0.2"]
+    assert cli.main(line) == 0
+    out = capsys.readouterr().out
+    assert 1 < len(endpoint.asked) <= 1 + 4  # one that does not count, and 20 a second for 0.2 s
+    assert {asked["Body"] for asked in endpoint.asked} == {b"[[1, 2]]"}
+    assert "Measured here" in out and "P50" in out and "P99" in out and "inf2" not in out.lower()
+    assert cli.main(["inference", "BERT-Base", *line[1:]]) == 0
+    out = capsys.readouterr().out
+    assert out.index("Measured here") < out.index("INF2.XLARGE") and "MODELLED" in out.upper()
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (["--endpoint", "e"], 2, "needs a question"),
+        (["--endpoint", "e", "--json"], 2, "needs a question"),
+        (["--endpoint", "e", "--json", "{a"], 2, "is no JSON"),
+        (["--endpoint", "e", "--json", "1", "--duration", "-1"], 2, "duration must be above 0"),
+        (["--endpoint", "e", "--json", "1", "--validate"], 2, "given: --validate"),
+        (["--endpoint", "nope", "--json", "1"], 1, "windtunnel endpoints"),
+        (["--clients", "2"], 2, "needs --endpoint NAME"),
+        (["--endpoint", "e", "--json", "1", "--clients", "51"], 2, "from 1 to 50"),
+        (["--json", "BERT-Base"], 2, "put --json last"),
+    ],
+)
+def test_a_load_that_is_none(
+    endpoint: FakeEndpoints, capsys: pytest.CaptureFixture[str], words: list[str], code: int, message: str
+) -> None:
+    """Said before anything is sent."""
+    assert cli.main(["inference", *words]) == code
+    assert message in capsys.readouterr().err
+    assert endpoint.asked == []
+
+
 def test_logs(endpoint: FakeEndpoints, capsys: pytest.CaptureFixture[str]) -> None:
     """What it printed, or why there is nothing."""
     assert cli.main(["endpoint-logs", "e"]) == 0

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+from typing import Any
 
 import pytest
 
@@ -44,13 +46,83 @@ def test_a_figure_of_ones_own(capsys: Capture) -> None:
     assert "SageMaker's price of training" in capsys.readouterr().out
 
 
+def estimated(capsys: Capture, *words: str) -> dict[str, Any]:
+    """What `windtunnel inference WORDS --json` prints."""
+    assert main(["inference", *words, "--json"]) == 0
+    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return found
+
+
+def test_a_model_by_batch_size(capsys: Capture) -> None:
+    """Each figure in its interval, marked as modelled, and the cost is throughput and price."""
+    data = estimated(capsys, "roberta-base", "--batch-size", "1", "8")
+    assert data["kind"] == "modelled" and data["interval_percent"] == 80
+    assert [(row["instance_type"], row["batch_size"]) for row in data["estimates"]] == [
+        ("trn1.2xlarge", 1), ("trn1.2xlarge", 8), ("inf2.xlarge", 1), ("inf2.xlarge", 8),
+    ]  # fmt: skip
+    for row in data["estimates"]:
+        for figure in ("latency_p50", "throughput", "usd_per_million"):
+            low, high = row[f"{figure}_interval"]
+            names = {"latency_p50": "latency_p50_seconds", "throughput": "throughput_per_second"}
+            assert low < row[names.get(figure, figure)] < high
+        cost = 1e6 / row["throughput_per_second"] * row["price"]["usd_per_hour"] / 3600
+        assert row["usd_per_million"] == pytest.approx(cost, rel=1e-4)
+        assert sum(row["call_seconds"].values()) == pytest.approx(row["latency_p50_seconds"], rel=1e-4)
+
+
+def test_a_rate_of_requests_becomes_instances_and_a_cost_a_day(capsys: Capture) -> None:
+    """Rounded up; the ends of the interval on either side."""
+    data = estimated(
+        capsys, "BERT-Large", "--rate", "5000", "--instances", "trn1.2xlarge", "--batch-size", "4"
+    )
+    (row,) = data["estimates"]
+    assert row["instances"] == math.ceil(5000 / row["throughput_per_second"])
+    low, high = row["instances_interval"]
+    assert low <= row["instances"] <= high
+    assert row["usd_per_day"] == pytest.approx(row["instances"] * 24 * 1.34375)
+    assert main(["inference", "BERT-Large", "--rate", "5000"]) == 0
+    out = capsys.readouterr().out
+    assert "MODELLED" in out.upper() and "5,000 requests/s: " in out and " a day." in out
+
+
+def test_an_endpoint_has_no_price_until_it_was_asked_for(capsys: Capture) -> None:
+    """Times stand without one; what to do is said."""
+    words = ["BERT-Base", "--instances", "ml.trn1.2xlarge", "--batch-size", "1"]
+    (row,) = estimated(capsys, *words)["estimates"]
+    assert row["usd_per_million"] is None and row["throughput_per_second"] > 0
+    assert main(["inference", *words]) == 0
+    assert "No price of ml.trn1.2xlarge" in " ".join(capsys.readouterr().out.split())
+
+
+def test_the_model_says_how_right_it_is(capsys: Capture) -> None:
+    """Left-out errors of throughput and P50, coverage, rows and groups; and the rows that were set aside."""
+    data = estimated(capsys, "--validate")
+    assert set(data["summary"]) == {"throughput", "latency_p50"}
+    for figure in data["summary"].values():
+        assert {level: (item["rows"], item["groups"]) for level, item in figure.items()} == {
+            "in_sample": (563, 0), "alone": (563, 13), "family": (563, 4), "unseen": (84, 3),
+        }  # fmt: skip
+        assert figure["in_sample"]["mean_percent"] < figure["alone"]["mean_percent"]
+        assert figure["alone"]["mean_percent"] < figure["family"]["mean_percent"] < 5
+        assert figure["alone"]["coverage_percent"] >= 80
+    assert main(["inference", "--validate"]) == 0
+    assert "set aside" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
+        (["inference", "BERT-Huge"], 1, "Known: BERT-Large, BERT-Base, DistilBERT"),
+        (["inference", "Llama2-7B"], 1, "not for llama"),
+        (["inference", "BERT-Base", "--instances", "p4d.24xlarge"], 1, "Calibrated are ml.trn1.2xlarge"),
+        (["inference", "BERT-Base", "--throughput", "5"], 2, "needs no ARCHITECTURE; given: --throughput"),
+        (["inference", "BERT-Base", "--rate", "0"], 1, "a rate must be above 0"),
+        (["inference", "--rate", "5"], 2, "needs an ARCHITECTURE"),
+        (["inference", "--validate", "--rate", "5"], 2, "takes only --json and --html; given: --rate"),
         (["inference", "--throughput", "5"], 2, "needs --throughput N and --instance TYPE"),
         (["inference", "--usd-per-hour", "5"], 2, "needs --throughput N and --instance TYPE"),
         (["inference", "--throughput", "0", "--instance", "trn1.2xlarge"], 1, "must be above 0"),
-        (["inference", "--throughput", "5", "--instance", "inf2.xlarge"], 1, "No price of inf2.xlarge"),
+        (["inference", "--throughput", "5", "--instance", "inf1.xlarge"], 1, "No price of inf1.xlarge"),
         (["inference", "--on", "2020-01-01"], 1, "first in the book is of 2022-10-10"),
         (["report", "job", "--inference"], 2, "takes no job"),
     ],

@@ -35,7 +35,7 @@ def test_the_book_shows_price_date_status_and_source(
     monkeypatch.setenv("COLUMNS", "80")
     assert main(["prices"]) == 0
     out = capsys.readouterr().out
-    for word in ("ml.trn1n.32xlarge", "$24.725", "us-west-2", "2025-06-01", "derived 3", "Entries: built-in"):
+    for word in ("ml.trn1n.32xlarge", "$24.725", "us-west-2", "2025-06-01", "derived 4", "Entries: built-in"):
         assert word in out
     assert "up to 64%" in " ".join(out.split()) and "no price is known here" in " ".join(out.split())
 

@@ -1,0 +1,170 @@
+"""How right the inference model is: rows that set nothing, and the intervals that follow from them.
+
+A row is predicted by constants that never saw its model (``alone``: all its batches, instances and versions left
+out; its twins by another name stay), and by constants that saw no model of its dimensions (``family``). A model whose
+dimensions are in the rows is like the first, any other like the second. All rows are from one source.
+
+Each single figure counts, of every Neuron version: so the interval has the spread of versions in it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from statistics import mean
+from typing import Literal, get_args
+
+from ..errors import NotCalibrated
+from ..instances import CATALOG, InstanceType
+from ..model.inference_call import Inference, InferenceConstants
+from ..model.intervals import Range, RangeCheck, check_ranges, group_quantile
+from .accuracy import Errors
+from .inference_fitting import predicted
+from .inference_rows import InferenceRow, Use, inference_rows
+from .left_out import fitted
+
+Level = Literal["alone", "family"]
+LEVELS: tuple[Level, ...] = get_args(Level)
+Figure = Literal["throughput", "latency_p50"]
+FIGURES: tuple[Figure, ...] = get_args(Figure)
+
+
+def group_of(row: InferenceRow, level: Level) -> str:
+    """With whom a row leaves."""
+    return {"alone": row.model, "family": row.architecture}[level]
+
+
+def constants() -> InferenceConstants:
+    """As fitted to all rows."""
+    return InferenceConstants(**fitted()["inference"]["constants"])
+
+
+def width(level: Level, figure: Figure, but: str | None = None) -> float:
+    """Log half-width of an 80 % interval; ``but``: a group that takes no part."""
+    scores = _errors(level, figure)
+    return group_quantile([[abs(math.log1p(error)) for error in errors]
+                           for group, errors in scores.items() if group != but])  # fmt: skip
+
+
+def interval(inference: Inference, instance: InstanceType, figure: Figure) -> RangeCheck:
+    """The interval of a modelled figure, wider outside of what the rows have.
+
+    Raises:
+        NotCalibrated: no row ran on such a chip.
+    """
+    chips = {row.instance.accelerator.name for row in inference_rows()}
+    if instance.accelerator.name not in chips:
+        known = ", ".join(name for name, entry in CATALOG.items() if entry.accelerator.name in chips)
+        raise NotCalibrated(
+            f"Inference on {instance.name} is not calibrated: no published throughput of "
+            f"{instance.accelerator.name} is among the rows. Calibrated are {known}."
+        )
+    log_width = width(level_of(inference), figure)
+    return check_ranges(_ranges(), _quantities(inference, instance), log_width, log_width)
+
+
+def level_of(inference: Inference) -> Level:
+    """Which left-out rows it is like."""
+    known = {_dimensions(row.inference) for row in inference_rows()}
+    return "alone" if _dimensions(inference) in known else "family"
+
+
+@dataclass(frozen=True)
+class InferenceSummary:
+    """Errors of one figure at one level. ``groups``: left out one after the other; ``coverage``: inside their interval.
+
+    ``level`` ``in_sample``: by the shipped constants, without a coverage; ``unseen``: rows that were set aside.
+    """
+
+    figure: Figure
+    level: Literal["in_sample", "alone", "family", "unseen"]
+    errors: Errors
+    groups: int
+    coverage: float | None
+
+
+def summaries() -> tuple[InferenceSummary, ...]:
+    """Throughput and P50: in sample, left out at both levels, and the rows that were set aside."""
+    found = []
+    for figure in FIGURES:
+        found.append(InferenceSummary(figure, "in_sample", Errors.of(_all_errors("fit", figure)), 0, None))
+        found += [_left_out(level, figure) for level in LEVELS]
+        found.append(_unseen(figure))
+    return tuple(found)
+
+
+def _left_out(level: Level, figure: Figure) -> InferenceSummary:
+    by_group = _errors(level, figure)
+    inside = [
+        abs(math.log1p(error)) <= width(level, figure, but=group)
+        for group, errors in by_group.items()
+        for error in errors
+    ]
+    every = [error for errors in by_group.values() for error in errors]
+    return InferenceSummary(figure, level, Errors.of(every), len(by_group), mean(inside))
+
+
+def _unseen(figure: Figure) -> InferenceSummary:
+    rows, errors = inference_rows("test"), _all_errors("test", figure)
+    inside = [
+        abs(math.log1p(error)) <= width(level_of(row.inference), figure)
+        for row, error in zip(rows, errors, strict=True)
+    ]
+    return InferenceSummary(
+        figure, "unseen", Errors.of(errors), len({row.model for row in rows}), mean(inside)
+    )
+
+
+def _all_errors(use: Use, figure: Figure) -> list[float]:
+    shipped = constants()
+    return [_error(row, shipped, figure) for row in inference_rows(use)]
+
+
+@cache
+def _errors(level: Level, figure: Figure) -> Mapping[str, Sequence[float]]:
+    """By group, the relative errors of its rows by constants fitted without it."""
+    without = {
+        name: InferenceConstants(**values) for name, values in fitted()["inference"]["without"][level].items()
+    }
+    found: defaultdict[str, list[float]] = defaultdict(list)
+    for row in inference_rows():
+        group = group_of(row, level)
+        found[group].append(_error(row, without[group], figure))
+    return found
+
+
+def _error(row: InferenceRow, fitted_to: InferenceConstants, figure: Figure) -> float:
+    said = predicted(row, fitted_to)
+    if figure == "throughput":
+        return said.throughput_per_s / row.throughput_per_s - 1
+    return said.latency_p50_s * 1e3 / row.latency_p50_ms - 1
+
+
+def _dimensions(inference: Inference) -> tuple[int, int, int, int]:
+    model = inference.architecture
+    return model.layers, model.hidden_size, model.attention_heads, model.ffn_hidden_size
+
+
+@cache
+def _ranges() -> tuple[Range, ...]:
+    values = [_quantities(row.inference, row.instance) for row in inference_rows()]
+    units = {
+        "model size": "weights",
+        "sequence length": "tokens",
+        "batch size": "sequences",
+        "cores": "cores",
+    }
+    return tuple(Range.of(name, unit, [each[name] for each in values]) for name, unit in units.items())
+
+
+def _quantities(inference: Inference, instance: InstanceType) -> dict[str, float]:
+    model = inference.architecture
+    return {
+        "model size": model.layers * model.layer_weights,
+        "sequence length": inference.sequence_length,
+        "batch size": inference.batch_size,
+        "cores": instance.core_count,
+    }

@@ -1,0 +1,107 @@
+"""`published_inference.csv`: every inference throughput that AWS's Neuron pages printed for what is modelled.
+
+Of trn1.2xlarge and inf2.xlarge, Neuron 2.8 to 2.28: encoders and GPT-2 at 128 tokens, ViT-Base at 197 patches
+(224 x 224), fp32 storage with bf16 products, traced whole, data-parallel. Those of Neuron 2.8 are as the page of
+2023-04-12 printed them, with its costs; those of 2.8 and 2.9 do not say their length, later pages do. ``output`` tells
+whether the benchmark script returned hidden states. ``use`` ``test``: rows of families that were set aside before
+any constant was fitted; they never set one.
+
+Not in the file: seven figures that contradict themselves (throughput and latency of different calls, shifted columns);
+ViT before 2.14, which AWS's script compiled without ``--model-type=transformer``; CNNs, CLIP, Perceiver and diffusion;
+models split over cores. ALBERT, RoBERTa, CamemBERT and ELECTRA have BERT's dimensions.
+
+A new row is a line in that file; then run scripts/fit_calibrations.py.
+"""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Literal, get_args
+
+from ..errors import InvalidInput
+from ..instances import InstanceType, instance_type
+from ..model.architectures import ARCHITECTURES, Architecture, architecture
+from ..model.inference_call import Inference
+
+Use = Literal["fit", "test"]
+_IN_FLIGHT = (1, 2, 4)
+"""Calls at a time that the published latencies mean: one for two cores, one each, or two each."""
+
+
+@dataclass(frozen=True)
+class InferenceRow:
+    """One published figure. Throughput in inferences per second, latencies in milliseconds."""
+
+    model: str
+    architecture: str
+    instance_type: str
+    inference: Inference
+    neuron_version: tuple[int, int]
+    throughput_per_s: float
+    latency_p50_ms: float
+    latency_p99_ms: float
+    usd_per_million: float | None
+    source: str
+
+    @property
+    def instance(self) -> InstanceType:
+        """What it ran on."""
+        return instance_type(self.instance_type)
+
+    @property
+    def in_flight(self) -> int:
+        """Calls at a time, by Little's law: throughput times latency."""
+        calls = self.throughput_per_s * self.latency_p50_ms / 1e3 / self.inference.batch_size
+        return min(_IN_FLIGHT, key=lambda count: abs(count - calls))
+
+
+def csv_text() -> str:
+    """The file."""
+    return files(__package__).joinpath("published_inference.csv").read_text(encoding="utf-8")
+
+
+@cache
+def inference_rows(use: Use = "fit") -> tuple[InferenceRow, ...]:
+    """The rows that calibrate, or those that were set aside."""
+    return tuple(_row(line) for line in csv.DictReader(csv_text().splitlines()) if line["use"] == use)
+
+
+def _row(line: dict[str, str]) -> InferenceRow:
+    major, minor = line["neuron_version"].split(".")
+    return InferenceRow(
+        model=line["model"],
+        architecture=line["architecture"],
+        instance_type=line["instance_type"],
+        inference=Inference(
+            ARCHITECTURES[line["architecture"]],
+            int(line["batch_size"]),
+            int(line["sequence_length"]),
+            hidden_output=line["output"] == "hidden",
+        ),
+        neuron_version=(int(major), int(minor)),
+        throughput_per_s=float(line["throughput_per_second"]),
+        latency_p50_ms=float(line["latency_p50_ms"]),
+        latency_p99_ms=float(line["latency_p99_ms"]),
+        usd_per_million=float(line["usd_per_million"]) if line["usd_per_million"] else None,
+        source=line["source"],
+    )
+
+
+def architecture_of(name: str) -> Architecture:
+    """The dimensions of an architecture, or of a published model by its own name (``roberta-base``).
+
+    Raises:
+        InvalidInput: neither; the message lists them.
+    """
+    by_model = {row.model: row.architecture for use in get_args(Use) for row in inference_rows(use)}
+    short = {model.rpartition("/")[2]: known for model, known in by_model.items()}
+    found = architecture({**by_model, **short}.get(name.lower(), name))
+    if found is None:
+        raise InvalidInput(
+            f"architecture {name!r} is not known. Known: {', '.join(ARCHITECTURES)}; and the models "
+            f"{', '.join(sorted(short))}."
+        )
+    return found

@@ -1,0 +1,114 @@
+"""Load on an endpoint: what is sent when, and what is counted."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from windtunnel.errors import BackendError, ConfigurationError, ServiceCallFailed
+from windtunnel.reports.inference.load import Answers, Load, send
+
+
+class Clock:
+    """Time that passes only where somebody sleeps."""
+
+    def __init__(self) -> None:
+        self.time = 100.0
+        self._lock = threading.Lock()
+
+    def now(self) -> float:
+        """Seconds."""
+        return self.time
+
+    def sleep(self, seconds: float) -> None:
+        """Let them pass."""
+        with self._lock:
+            self.time += seconds
+
+
+def stalled(first_s: float) -> Answers:
+    """Four questions, 0.1 s apart, to one client; none is answered before all are due, and the first takes longer."""
+    clock = Clock()
+    all_due = threading.Event()
+    waits = iter([first_s, 0.0, 0.0, 0.0])
+
+    def ask() -> None:
+        assert all_due.wait(10)
+        clock.sleep(next(waits))
+
+    def sleep(seconds: float) -> None:
+        clock.sleep(seconds)
+        if clock.now() > 100.29:  # the fourth question
+            all_due.set()
+
+    return send(Load(0.4, 10.0, clients=1), ask, now=clock.now, sleep=sleep)
+
+
+def test_at_a_rate_a_stalled_answer_delays_those_behind_it() -> None:
+    """Questions stay due at even intervals; a latency counts from when its question was due."""
+    answers = stalled(0.05)
+    assert answers.latencies_s == pytest.approx([0.35, 0.25, 0.15, 0.05])
+    assert answers.percentile_s(50) == pytest.approx(0.15) and answers.percentile_s(99) == pytest.approx(0.35)
+    assert (answers.asked, answers.unsent) == (4, 0)
+
+
+def test_what_found_no_client_in_time_is_not_sent_but_counted() -> None:
+    """So a load that is far too high ends, and says so."""
+    answers = stalled(1.0)
+    assert answers.latencies_s == pytest.approx([1.3])
+    assert (answers.asked, answers.unsent) == (1, 3)
+
+
+def test_without_a_rate_each_client_asks_again_at_once() -> None:
+    """Until the time is over; the throughput is that of answers."""
+    clock = Clock()
+    answers = send(Load(2.0, None, clients=1), lambda: clock.sleep(0.5), now=clock.now, sleep=clock.sleep)
+    assert answers.latencies_s == [0.5] * 4
+    assert (answers.took_s, answers.throughput_per_s) == (2.0, 2.0)
+
+
+def test_errors_are_counted_by_what_failed_and_are_no_answers() -> None:
+    """A refused question ends nothing; what is no error of a call comes out."""
+    clock = Clock()
+    outcomes = iter(
+        [None, ServiceCallFailed("InvokeEndpoint", "ModelError", "no"), BackendError("gone"), None]
+    )
+
+    def ask() -> None:
+        clock.sleep(1.0)
+        outcome = next(outcomes)
+        if outcome is not None:
+            raise outcome
+
+    answers = send(Load(4.0, None, clients=1), ask, now=clock.now, sleep=clock.sleep)
+    assert answers.errors == {"ModelError: no": 1, "BackendError": 1}
+    assert (answers.asked, len(answers.latencies_s), answers.throughput_per_s) == (4, 2, 0.5)
+    with pytest.raises(ZeroDivisionError):
+        send(Load(1.0, None, clients=1), lambda: 1 / 0)
+
+
+def test_no_answer_has_no_latency() -> None:
+    """Nor a throughput."""
+
+    def ask() -> None:
+        clock.sleep(1.0)
+        raise ServiceCallFailed("InvokeEndpoint", "ModelError", "no")
+
+    clock = Clock()
+    answers = send(Load(1.0, None, clients=1), ask, now=clock.now, sleep=clock.sleep)
+    assert answers.percentile_s(50) is None and answers.throughput_per_s == 0
+
+
+@pytest.mark.parametrize(
+    ("load", "message"),
+    [
+        ({"duration_s": 0}, "duration must be above 0"),
+        ({"duration_s": 1, "rate_per_s": -1}, "rate must be above 0"),
+        ({"duration_s": 1, "clients": 0}, "clients must be 1 or more"),
+    ],
+)
+def test_a_load_that_is_none_is_refused(load: dict[str, float], message: str) -> None:
+    """Before anything is asked."""
+    with pytest.raises(ConfigurationError, match=message):
+        Load(**load)  # type: ignore[arg-type]
