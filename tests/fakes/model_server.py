@@ -14,7 +14,7 @@ def serve(container: FakeContainer) -> int:
 
     FAIL: exits at once with this code. SLOW: never answers a ping. Otherwise a request's body is what it says to do:
     ``sleep S``, ``status N``, ``large N`` (bytes), ``kind TEXT`` (content type), ``parts N`` (one each 10 ms); any
-    other comes back behind TAG.
+    other comes back behind TAG. PARAMETERS: the answer to /execution-parameters. PAUSE: seconds before each answer.
     """
     values = container.plan.environment
     container.print(f"serving {values.get('TAG', '')}")
@@ -31,10 +31,21 @@ def serve(container: FakeContainer) -> int:
             """Say nothing."""
 
         def do_GET(self) -> None:
-            self._answer(200, b"")
+            if self.path == "/execution-parameters":
+                wanted = values.get("PARAMETERS", "")
+                self._answer(200 if wanted else 404, wanted.encode())
+            else:
+                self._answer(200, b"")
 
         def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["content-length"]))
+            if self.headers.get("transfer-encoding") == "chunked":
+                body = b""
+                while size := int(self.rfile.readline(), 16):
+                    body += self.rfile.read(size)
+                    self.rfile.readline()
+            else:
+                body = self.rfile.read(int(self.headers["content-length"]))
+            time.sleep(float(values.get("PAUSE", 0)))
             word, _, rest = body.decode(errors="replace").partition(" ")
             if word == "parts":
                 self.send_response(200)

@@ -36,7 +36,7 @@ CREATE TABLE tags (
     PRIMARY KEY (arn, key)
 ) WITHOUT ROWID;
 
--- Models, endpoint configurations and endpoints: a few hundred at most, so lists are made by walking a kind.
+-- Models, endpoint configurations, endpoints, transform jobs: some hundreds, so lists are made by walking a kind.
 CREATE TABLE resources (
     kind         TEXT    NOT NULL,
     name         TEXT    NOT NULL,

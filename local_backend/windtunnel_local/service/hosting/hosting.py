@@ -12,12 +12,19 @@ from typing import Any
 
 from windtunnel_local.service.ground import hosting
 from windtunnel_local.service.ground.errors import ResourceNotFound, ValidationFailed
-from windtunnel_local.service.ground.hosting import EndpointState, Fleet, Kind, Resource, ResourceQuery
+from windtunnel_local.service.ground.hosting import (
+    KINDS,
+    EndpointState,
+    Fleet,
+    Kind,
+    Resource,
+    ResourceQuery,
+)
 from windtunnel_local.service.ground.ports import Ports
 from windtunnel_local.service.hosting import accepted, serving_plan
 from windtunnel_local.service.hosting.endpoint_run import EndpointRun
 from windtunnel_local.service.hosting.hosting_members import ENDPOINT
-from windtunnel_local.service.hosting.records import ALL_ENDPOINTS, Records, decoded, encoded
+from windtunnel_local.service.hosting.records import Records, all_of, decoded, encoded
 from windtunnel_local.service.hosting.router import Router
 from windtunnel_local.service.request import validation
 
@@ -45,7 +52,7 @@ class HostingService:
 
     def resume(self) -> None:
         """Adopt the endpoints that an earlier server left. Call once."""
-        for endpoint in self._ports.store.list_resources(ALL_ENDPOINTS)[0]:
+        for endpoint in all_of(self._ports.store, "endpoint"):
             self._start(endpoint.name)
 
     def busy(self) -> bool:
@@ -100,11 +107,7 @@ class HostingService:
         ``ResourceNotFound``: of its configuration or a model.
         """
         ENDPOINT.check(request)
-        if not self._ports.runner.serves:
-            raise ValidationFailed(
-                f"The runner {self._ports.runner.name} serves no endpoints: they need Docker. Start the backend with"
-                " WINDTUNNEL_RUNNER=docker."
-            )
+        accepted.check_runner(self._ports.runner)
         state = EndpointState(self._fleet(request["EndpointConfigName"], 1))
         arn = self._create("endpoint", request, "Creating", encoded(state))
         self._start(request["EndpointName"])
@@ -173,7 +176,7 @@ class HostingService:
             if not any(variant.weight > 0 and variant.count > 0 for variant in variants):
                 raise ValidationFailed("One variant at least must have an instance and a weight above 0.")
             after = replace(state, fleet=replace(state.fleet, variants=variants))
-            accepted.check_count(after.fleet)
+            accepted.check_count(after.fleet.count)
             return replace(endpoint, status="Updating", record=encoded(after))
 
         return self._amend(request["EndpointName"], changed)
@@ -197,8 +200,8 @@ class HostingService:
     # --- tags ---
 
     def owns(self, arn: str) -> bool:
-        """Whether an ARN is of one of these kinds."""
-        return arn.rpartition(":")[2].partition("/")[0] in _PREFIX
+        """Whether an ARN is of a resource: of one of these kinds, or of a transform job."""
+        return arn.rpartition(":")[2].partition("/")[0] in KINDS
 
     def tags(self, arn: str) -> Mapping[str, str]:
         """By key; raises ``ResourceNotFound``."""
@@ -226,15 +229,7 @@ class HostingService:
         status: str | None = None,
         record: Mapping[str, Any] | None = None,
     ) -> str:
-        name, now = request[f"{_PREFIX[kind]}Name"], self._ports.clock.now()
-        members = {member: value for member, value in request.items() if member != "Tags"}
-        validation.tags(request.get("Tags", ()))
-        tags = {tag["Key"]: tag["Value"] for tag in request.get("Tags", ())}
-        arn = self._ports.config.arn(kind, name)
-        self._ports.store.insert_resource(
-            Resource(kind, name, arn, now, now, members, status, record or {}, tags)
-        )
-        return arn
+        return self._records.create(kind, request[f"{_PREFIX[kind]}Name"], request, status, record).arn
 
     def _amend(self, name: str, change: Any) -> str:
         arn = self._records.amend("endpoint", name, change).arn
@@ -258,7 +253,7 @@ class HostingService:
         models = [self._records.get("model", variant["ModelName"]) for variant in described]
         variants = tuple(accepted.variant_of(*pair) for pair in zip(described, models, strict=True))
         fleet = Fleet(config, generation, variants)
-        accepted.check_count(fleet)
+        accepted.check_count(fleet.count)
         return fleet
 
     def _variant(self, endpoint: Resource, state: EndpointState, variant: hosting.Variant) -> dict[str, Any]:
