@@ -42,11 +42,7 @@ class Transforming:
         Raises:
             ConfigurationError: names the argument, the value and the limit.
         """
-        if not checks.INSTANCE_TYPE.fullmatch(str(self.instance_type)):
-            raise ConfigurationError(
-                f"instance_type={self.instance_type!r} is no SageMaker instance type (ml.<family>.<size>), "
-                "e.g. 'ml.c5.xlarge'."
-            )
+        checks.check_serving_instance(self.instance_type)
         checks.check_range("instance_count", self.instance_count, 1, None, "")
         _check_choice("strategy", self.strategy, "MultiRecord", "SingleRecord")
         _check_choice("assemble_with", self.assemble_with, "Line", "None")

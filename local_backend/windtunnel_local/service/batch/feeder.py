@@ -12,6 +12,7 @@ from windtunnel_local.service.batch.open_file import OpenFile
 from windtunnel_local.service.batch.splitting import Payload
 from windtunnel_local.service.batch.transform_request import Limits, TransformRequest
 from windtunnel_local.service.batch.work import Work
+from windtunnel_local.service.data.listing import Item
 from windtunnel_local.service.ground.containers import LogBatch, LogLine
 from windtunnel_local.service.ground.errors import InputError, ObjectError, StoreUnavailable
 from windtunnel_local.service.ground.hosting import Instance, stored_stream
@@ -49,6 +50,8 @@ class Feeder:
         self._log_stream = stored_stream(instance.group, f"{instance.stream}/data-log")
         self._over = threading.Event()
         self._changed = threading.Condition()
+        self._away = False
+        """Whether the container has gone, and may come back under this address."""
         self._open: list[OpenFile] = []
         self._limits = Limits(1, 1, several=False)
         self._threads = [
@@ -99,12 +102,11 @@ class Feeder:
             for file in list(self._open):
                 if (unit := self._unit(file)) is not None:
                     return unit
-            while not self._over.is_set() and (item := self._work.take()) is not None:
+            while not (self._over.is_set() or self._away) and (item := self._work.take()) is not None:
                 try:
                     file = OpenFile(item, self._request, self._limits, self._ports.config.jobs)
-                except InputError as error:
-                    self._fail(item.uri, str(error))
-                    self._work.fail(item, str(error))
+                except Exception as error:  # noqa: BLE001 - a file that is forgotten would never end
+                    self._fail(item, _reason(error))
                     continue
                 self._open.append(file)
                 if (unit := self._unit(file)) is not None:
@@ -114,8 +116,8 @@ class Feeder:
     def _unit(self, file: OpenFile) -> Unit | None:
         try:
             found = file.next()
-        except InputError as error:
-            self._give_up(file, str(error))
+        except Exception as error:  # noqa: BLE001 - as above
+            self._give_up(file, error)
             return None
         if found is not None:
             return (file, *found)
@@ -126,27 +128,33 @@ class Feeder:
         try:
             answer = self._invoker.ask(payload.body)
         except Lost as lost:
-            with self._changed:
-                self._give_back(file, counted=lost.begun)
-            while not self._over.wait(_LOOK_S) and not pings(self._address):
-                pass
+            self._await_container(file, lost)
             return
-        except InputError as error:
+        except Exception as error:  # noqa: BLE001 - as above
             with self._changed:
-                self._give_up(file, str(error))
+                self._give_up(file, error)
             return
         with self._changed:
             if file not in self._open:  # another payload of it has failed meanwhile
                 return
             try:
                 file.answered(number, payload, answer)
-            except (InputError, OSError) as error:
-                self._give_up(
-                    file, str(error) if isinstance(error, InputError) else f"InternalError: {error}"
-                )
+            except Exception as error:  # noqa: BLE001 - as above
+                self._give_up(file, error)
                 return
             self._finish(file)
             self._changed.notify_all()
+
+    def _await_container(self, file: OpenFile, lost: Lost) -> None:
+        """Begin no file until it answers again: each would be counted as one that has ended it."""
+        with self._changed:
+            self._give_back(file, counted=lost.begun)
+            if self._away:
+                return
+            self._away = True
+        while not self._over.wait(_LOOK_S) and not pings(self._address):
+            pass
+        self._away = False
 
     def _finish(self, file: OpenFile) -> None:
         """Store the result, if it is whole: in one step, marked as this job's."""
@@ -155,19 +163,20 @@ class Feeder:
         file.result.seek(0)
         try:
             self._ports.objects.put(*self._request.target(file.item.place), file.result, self._mark)
-        except (ObjectError, OSError) as error:
-            self._give_up(file, f"ClientError: the result cannot be stored: {error}")
-            return
-        self._open.remove(file)
-        file.close()
-        self._work.done()
+        except ObjectError as error:
+            self._give_up(file, InputError(f"ClientError: the result cannot be stored: {error}"))
+        except Exception as error:  # noqa: BLE001 - as above
+            self._give_up(file, error)
+        else:
+            self._open.remove(file)
+            file.close()
+            self._work.done()
 
-    def _give_up(self, file: OpenFile, reason: str) -> None:
+    def _give_up(self, file: OpenFile, error: Exception) -> None:
         if file in self._open:
             self._open.remove(file)
             file.close()
-            self._fail(file.item.uri, reason)
-            self._work.fail(file.item, reason)
+            self._fail(file.item, _reason(error))
 
     def _give_back(self, file: OpenFile, *, counted: bool) -> None:
         if file in self._open:
@@ -175,8 +184,9 @@ class Feeder:
             file.close()
             self._work.give_back(file.item, counted=counted)
 
-    def _fail(self, uri: str, reason: str) -> None:
-        self._say(f"{uri.removeprefix('s3://')}: {reason}")
+    def _fail(self, item: Item, reason: str) -> None:
+        self._say(f"{item.uri.removeprefix('s3://')}: {reason}")
+        self._work.fail(item, reason)
 
     def _say(self, text: str) -> None:
         """Into the job's log, as AWS does."""
@@ -188,3 +198,11 @@ class Feeder:
             self._ports.store.append_log(self._log_stream, LogBatch((line,), ""), line.timestamp_ms)
         except StoreUnavailable as error:
             _log.warning("A line of the log is lost (%s): %s", error, line.text)
+
+
+def _reason(error: Exception) -> str:
+    """AWS's word for an error, and what it says."""
+    if isinstance(error, InputError):
+        return str(error)
+    _log.error("A file cannot be transformed", exc_info=error)
+    return f"InternalServerError: {error}"

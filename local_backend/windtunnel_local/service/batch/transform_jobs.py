@@ -5,7 +5,6 @@ Answers are dicts in the shape of AWS's responses, with `datetime` for timestamp
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
@@ -17,6 +16,7 @@ from windtunnel_local.service.ground.errors import JobExists, ResourceExists, Va
 from windtunnel_local.service.ground.hosting import Resource, ResourceQuery, TransformState
 from windtunnel_local.service.ground.ports import Ports
 from windtunnel_local.service.hosting.accepted import check_count, check_runner, container_of
+from windtunnel_local.service.hosting.record_thread import RecordThreads
 from windtunnel_local.service.hosting.records import Records, all_of, decoded_transform, encoded
 
 _KIND: Literal["transform-job"] = "transform-job"
@@ -29,9 +29,7 @@ class TransformJobService:
         """Nothing runs until `resume` or `create`."""
         self._ports = ports
         self._records = Records(ports.store, ports.clock, ports.config)
-        self._lock = threading.Lock()
-        self._runs: dict[str, TransformRun] = {}
-        self._left = False
+        self._runs = RecordThreads(lambda name: TransformRun(name, ports, self._records))
 
     # --- the server's life ---
 
@@ -39,22 +37,15 @@ class TransformJobService:
         """Adopt the jobs that an earlier server left. Call once."""
         for job in all_of(self._ports.store, _KIND):
             if job.status in ACTIVE or job.record["instances"]:
-                self._start(job.name)
+                self._runs.look(job.name)
 
     def busy(self) -> bool:
         """Whether any job runs."""
-        with self._lock:
-            return any(not run.gone.is_set() for run in self._runs.values())
+        return bool(self._runs.all())
 
     def shutdown(self) -> None:
         """Let go of all jobs within seconds; their containers run on. Idempotent."""
-        with self._lock:
-            self._left = True
-            runs = list(self._runs.values())
-        for run in runs:
-            run.leave()
-        for run in runs:
-            run.join()
+        self._runs.shutdown()
 
     # --- operations ---
 
@@ -73,7 +64,7 @@ class TransformJobService:
                 "Job name must be unique within an AWS account and region, and a job with this name already exists"
                 f" ({self._ports.config.arn(_KIND, name)})"
             ) from None
-        self._start(name)
+        self._runs.look(name)
         return arn
 
     def describe(self, name: str) -> dict[str, Any]:
@@ -103,18 +94,7 @@ class TransformJobService:
             return replace(job, status="Stopping")
 
         self._records.amend(_KIND, name, stopping)
-        self._start(name)
-        with self._lock:
-            if run := self._runs.get(name):
-                run.wake()
-
-    def _start(self, name: str) -> None:
-        with self._lock:
-            if self._left:
-                return
-            self._runs = {known: run for known, run in self._runs.items() if not run.gone.is_set()}
-            if name not in self._runs:
-                self._runs[name] = TransformRun(name, self._ports, self._records)
+        self._runs.look(name)
 
 
 def _common(job: Resource) -> dict[str, Any]:

@@ -5,7 +5,6 @@ Answers are dicts in the shape of AWS's responses, with `datetime` for timestamp
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -24,6 +23,7 @@ from windtunnel_local.service.ground.ports import Ports
 from windtunnel_local.service.hosting import accepted, serving_plan
 from windtunnel_local.service.hosting.endpoint_run import EndpointRun
 from windtunnel_local.service.hosting.hosting_members import ENDPOINT
+from windtunnel_local.service.hosting.record_thread import RecordThreads
 from windtunnel_local.service.hosting.records import Records, all_of, decoded, encoded
 from windtunnel_local.service.hosting.router import Router
 from windtunnel_local.service.request import validation
@@ -44,31 +44,22 @@ class HostingService:
         """Nothing runs until `resume` or `create_endpoint`."""
         self._ports = ports
         self._records = Records(ports.store, ports.clock, ports.config)
-        self._lock = threading.Lock()
-        self._runs: dict[str, EndpointRun] = {}
-        self._left = False
+        self._runs = RecordThreads(lambda name: EndpointRun(name, ports, self._records))
 
     # --- the server's life ---
 
     def resume(self) -> None:
         """Adopt the endpoints that an earlier server left. Call once."""
         for endpoint in all_of(self._ports.store, "endpoint"):
-            self._start(endpoint.name)
+            self._runs.look(endpoint.name)
 
     def busy(self) -> bool:
         """Whether any endpoint runs: a server that nobody calls stays for it."""
-        with self._lock:
-            return any(run.is_running for run in self._runs.values())
+        return any(run.is_running for run in self._runs.all())
 
     def shutdown(self) -> None:
         """Let go of all endpoints within seconds; their containers run on. Idempotent."""
-        with self._lock:
-            self._left = True
-            runs = list(self._runs.values())
-        for run in runs:
-            run.leave()
-        for run in runs:
-            run.join()
+        self._runs.shutdown()
 
     # --- models and configurations ---
 
@@ -110,7 +101,7 @@ class HostingService:
         accepted.check_runner(self._ports.runner)
         state = EndpointState(self._fleet(request["EndpointConfigName"], 1))
         arn = self._create("endpoint", request, "Creating", encoded(state))
-        self._start(request["EndpointName"])
+        self._runs.look(request["EndpointName"])
         return arn
 
     def describe_endpoint(self, name: str) -> dict[str, Any]:
@@ -187,9 +178,8 @@ class HostingService:
 
     def router(self, name: str) -> Router:
         """Who answers the requests to an endpoint; raises ``ResourceNotFound``: also where it is not in service."""
-        with self._lock:
-            run = self._runs.get(name)
-        if run is None or run.gone.is_set():
+        run = self._runs.get(name)
+        if run is None:
             raise ResourceNotFound("endpoint", self._ports.config.arn("endpoint", name))
         return run.router
 
@@ -233,20 +223,8 @@ class HostingService:
 
     def _amend(self, name: str, change: Any) -> str:
         arn = self._records.amend("endpoint", name, change).arn
-        self._start(name)
-        with self._lock:
-            run = self._runs.get(name)
-        if run is not None:
-            run.wake()
+        self._runs.look(name)
         return arn
-
-    def _start(self, name: str) -> None:
-        with self._lock:
-            if self._left:
-                return
-            self._runs = {known: run for known, run in self._runs.items() if not run.gone.is_set()}
-            if name not in self._runs:
-                self._runs[name] = EndpointRun(name, self._ports, self._records)
 
     def _fleet(self, config: str, generation: int) -> Fleet:
         described = self._records.get("endpoint-config", config).request["ProductionVariants"]

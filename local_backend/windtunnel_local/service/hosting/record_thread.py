@@ -1,10 +1,12 @@
-"""A thread that makes something what its record wants it to be."""
+"""Threads that make things what their records want them to be: one each."""
 
 from __future__ import annotations
 
 import logging
 import threading
 from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Generic, TypeVar
 
 from windtunnel_local.service.ground.errors import ResourceNotFound, RunnerError, StoreUnavailable
 from windtunnel_local.service.ground.ports import Ports
@@ -66,3 +68,49 @@ class RecordThread(ABC):
                 self._leaving.wait(self._ports.config.pace.retry_s)
             self._woken.wait(self._ports.config.pace.tick_s)
             self._woken.clear()
+
+
+_Thread = TypeVar("_Thread", bound=RecordThread)
+
+
+class RecordThreads(Generic[_Thread]):
+    """Those of all records of a kind, by name. Safe from several threads."""
+
+    def __init__(self, make: Callable[[str], _Thread]) -> None:
+        """``make``: begins the thread of a record."""
+        self._make = make
+        self._lock = threading.Lock()
+        self._threads: dict[str, _Thread] = {}
+        self._left = False
+
+    def look(self, name: str) -> None:
+        """Have the record looked at now, also if it has no thread yet; after `shutdown` nothing happens."""
+        with self._lock:
+            if self._left:
+                return
+            self._threads = {known: one for known, one in self._threads.items() if not one.gone.is_set()}
+            if name in self._threads:
+                self._threads[name].wake()
+            else:
+                self._threads[name] = self._make(name)
+
+    def get(self, name: str) -> _Thread | None:
+        """The record's thread, unless there is nothing more to do for it."""
+        with self._lock:
+            found = self._threads.get(name)
+        return None if found is None or found.gone.is_set() else found
+
+    def all(self) -> list[_Thread]:
+        """Those for which there is something to do."""
+        with self._lock:
+            return [one for one in self._threads.values() if not one.gone.is_set()]
+
+    def shutdown(self) -> None:
+        """Let go of all within seconds. Idempotent."""
+        with self._lock:
+            self._left = True
+            threads = list(self._threads.values())
+        for one in threads:
+            one.leave()
+        for one in threads:
+            one.join()
