@@ -242,6 +242,21 @@ def test_errors_of_the_container_are_asked_again(batch: Batch) -> None:
     assert "no answer within 1 s" in batch.end("k")["FailureReason"]
 
 
+def test_an_answer_that_is_too_large(batch: Batch) -> None:
+    """It fails its file, not the server."""
+    batch.put(a=f"large {101 << 20}")
+    batch.create()
+    assert "in/a: an answer is larger than 100 MB" in batch.end()["FailureReason"]
+
+
+def test_a_manifest_of_this_machine(batch: Batch, tmp_path: Path) -> None:
+    """Its files have no object; they are transformed all the same."""
+    (tmp_path / "a").write_text("1")
+    manifest = json.dumps([{"prefix": f"file://{tmp_path}/"}, "a"])
+    batch.s3.put_object(Bucket=BUCKET, Key="m.json", Body=manifest)
+    assert batch.run(source=("ManifestFile", f"s3://{BUCKET}/m.json")) == {"a.out": b"1"}
+
+
 def test_reasons_of_jobs_that_cannot_begin(batch: Batch) -> None:
     """Each says what to do, and no container is left."""
     batch.put(a="1")
@@ -329,6 +344,15 @@ def test_a_file_that_ends_containers_fails_alone(batch: Batch) -> None:
     assert "Not transformed: 1 of 3" in found["FailureReason"]
     assert "in/b: the container has ended 2 times" in found["FailureReason"]
     assert set(batch.results()) == {"a.out", "c.out"}
+
+
+def test_a_container_that_is_away_for_a_moment(batch: Batch) -> None:
+    """It counts once against the file that it was asked, however many threads are idle."""
+    batch.deployed.sagemaker.delete_model(ModelName="m")
+    batch.deployed.model("m", DOWN="1")
+    batch.put(a="1")
+    again = {"InvocationsMaxRetries": 1}
+    assert batch.run(MaxConcurrentTransforms=4, ModelClientConfig=again) == {"a.out": b"1"}
 
 
 def test_10_000_records_through_kills(tmp_path: Path) -> None:

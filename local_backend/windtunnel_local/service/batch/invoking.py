@@ -22,6 +22,8 @@ _MOST_WANTED = 100
 _PAUSE_S = 0.2
 _PART_BYTES = 1 << 16
 _SHOWN_CHARACTERS = 2048
+MAX_ANSWER_BYTES = 100 << 20
+"""As much as the largest request."""
 
 
 class Lost(Exception):
@@ -57,7 +59,7 @@ class Invoker:
         """The answer; asked again after errors of the container (5xx) and when it takes too long. Blocks.
 
         Raises:
-            InputError: it answers with an error still, or has refused the request (4xx).
+            InputError: it answers with an error still, has refused the request (4xx), or the answer is too large.
             Lost: there is no container any more, or `abort` was called.
         """
         left = self._retries
@@ -82,7 +84,7 @@ class Invoker:
             self._over.wait(_PAUSE_S)
 
     def _sent(self, body: bytes | BinaryIO) -> tuple[int, bytes]:
-        """Status and body of the answer. Raises ``TimeoutError``, `Lost`."""
+        """Status and body of the answer. Raises ``TimeoutError``, `Lost`, ``InputError``: it is too large."""
         deadline = time.monotonic() + self._timeout_s
         connection = http.client.HTTPConnection(*self._address, timeout=self._timeout_s)
         begun = False
@@ -99,6 +101,11 @@ class Invoker:
             answer, data = connection.getresponse(), io.BytesIO()
             while part := answer.read1(_PART_BYTES):
                 data.write(part)
+                if data.tell() > MAX_ANSWER_BYTES:
+                    raise InputError(
+                        f"AlgorithmError: an answer is larger than {MAX_ANSWER_BYTES >> 20} MB, the most that is held"
+                        " in memory here; send fewer records at once (MaxPayloadInMB)"
+                    )
                 if time.monotonic() > deadline:
                     raise TimeoutError
             if answer.length:  # what `read1` does not tell

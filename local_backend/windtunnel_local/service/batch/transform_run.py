@@ -16,7 +16,7 @@ from windtunnel_local.service.data.listing import Item
 from windtunnel_local.service.ground.errors import InputError, NoSuchBucket, RunnerError
 from windtunnel_local.service.ground.hosting import Instance, Resource, TransformState, TransformStatus
 from windtunnel_local.service.ground.ports import Ports
-from windtunnel_local.service.ground.uris import is_file, parse_s3
+from windtunnel_local.service.ground.uris import parse_s3
 from windtunnel_local.service.hosting.endpoint_run import MAX_FAILURE_CHARACTERS
 from windtunnel_local.service.hosting.instance_run import InstanceRun
 from windtunnel_local.service.hosting.instances import Instances
@@ -103,7 +103,7 @@ class TransformRun(RecordThread):
                 f"ClientError: the bucket {bucket} of S3OutputPath does not exist. Create it, or correct S3OutputPath."
             )
         for item in request.files(objects):
-            is_own = not is_file(item.uri) and self._is_result(job, *parse_s3(item.uri))
+            is_own = item.uri.startswith("s3://") and self._is_result(job, *parse_s3(item.uri))
             if not is_own and not self._is_result(job, *request.target(item.place)):
                 yield item
 
