@@ -50,8 +50,8 @@ CREATE TABLE resources (
     PRIMARY KEY (kind, name)
 ) WITHOUT ROWID;
 
--- A stream whose job was deleted has neither job nor name; its lines are removed bit by bit. One of an endpoint
--- has no job, and a name that begins with a slash.
+-- A stream whose job was deleted has neither job nor name; its lines are removed bit by bit. One of an
+-- endpoint or a transform job has no job, and a name that begins with a slash.
 CREATE TABLE log_streams (
     id                 INTEGER PRIMARY KEY,
     name               TEXT    UNIQUE,
