@@ -102,6 +102,7 @@ RULES = (
         "windtunnel_local.service.hosting",
         (*_floors("ground", "request", "data", "observed", "running"), "windtunnel.priceperf"),
     ),
+    Rule("windtunnel_local.service.batch", _floors("ground", "request", "data", "hosting")),
     Rule("windtunnel_local.service", ("windtunnel_local.service",)),
     # What the service needs, implemented: each on its own.
     # (A search looks also at what an answer computes from a job.)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from time import monotonic
 
-from windtunnel_local.api import Api, Services, cloudwatch, hosting, iam, logs, sagemaker, sts
+from windtunnel_local.api import Api, Services, batch, cloudwatch, hosting, iam, logs, sagemaker, sts
 from windtunnel_local.api.dispatch import local_hosts
 from windtunnel_local.api.invocations import Runtime
 from windtunnel_local.api.s3 import S3
@@ -17,6 +17,7 @@ from windtunnel_local.credentials import Credentials
 from windtunnel_local.objects import FileObjects
 from windtunnel_local.runner import runner_kind
 from windtunnel_local.runner.sources import containers_folder, image_contents
+from windtunnel_local.service.batch.transform_jobs import TransformJobService
 from windtunnel_local.service.ground.config import ServiceConfig
 from windtunnel_local.service.ground.containers import Forward
 from windtunnel_local.service.ground.ports import Clock, Ports, Runner
@@ -53,6 +54,7 @@ class Application:
     api: Api
     jobs: TrainingJobService
     endpoints: HostingService
+    transforms: TransformJobService
     store: SqliteStore
     objects: FileObjects
     runner: Runner
@@ -61,15 +63,17 @@ class Application:
         """Adopt what an earlier server left. Call once, before serving."""
         self.jobs.resume()
         self.endpoints.resume()
+        self.transforms.resume()
 
     def busy(self) -> bool:
         """Whether any job or endpoint runs."""
-        return self.jobs.busy() or self.endpoints.busy()
+        return self.jobs.busy() or self.endpoints.busy() or self.transforms.busy()
 
     def close(self) -> None:
         """Let go of running jobs and endpoints (the next server adopts their containers), close all files."""
         self.jobs.shutdown()
         self.endpoints.shutdown()
+        self.transforms.shutdown()
         self.objects.close()
         self.store.close()
 
@@ -119,10 +123,14 @@ def build(
     secret = credentials.secret_access_key
     ports = Ports(store, runner, objects, clock, config, sts.keys_of_jobs(secret))
     jobs = TrainingJobService(ports)
-    endpoints = HostingService(ports)
+    endpoints, transforms = HostingService(ports), TransformJobService(ports)
     services = Services(
         rpc={
-            "sagemaker": {**sagemaker.operations(jobs, endpoints), **hosting.operations(endpoints)},
+            "sagemaker": {
+                **sagemaker.operations(jobs, endpoints),
+                **hosting.operations(endpoints),
+                **batch.operations(transforms),
+            },
             "logs": logs.operations(LogsService(store, config)),
             "monitoring": cloudwatch.operations(MetricsService(store)),
             "sts": sts.operations(credentials.account_id, credentials.access_key_id, secret, clock.now),
@@ -134,7 +142,13 @@ def build(
     verifier = Verifier(credentials.access_key_id, secret, clock.now, jobs.goes_on)
     health = {"version": version(), "pid": os.getpid()}
     return Application(
-        Api(services, verifier, local_hosts(port), health), jobs, endpoints, store, objects, runner
+        Api(services, verifier, local_hosts(port), health),
+        jobs,
+        endpoints,
+        transforms,
+        store,
+        objects,
+        runner,
     )
 
 

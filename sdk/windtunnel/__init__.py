@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from windtunnel.errors import ServiceCallFailed as ServiceCallFailed
     from windtunnel.errors import SourceError as SourceError
     from windtunnel.errors import TrainingJobFailed as TrainingJobFailed
+    from windtunnel.errors import TransformJobFailed as TransformJobFailed
     from windtunnel.errors import UnknownImage as UnknownImage
     from windtunnel.errors import UnsupportedArgument as UnsupportedArgument
     from windtunnel.errors import WaitTimeout as WaitTimeout
@@ -46,12 +47,14 @@ if TYPE_CHECKING:
     from windtunnel.hosting.deserializers import NumpyDeserializer as NumpyDeserializer
     from windtunnel.hosting.deserializers import StringDeserializer as StringDeserializer
     from windtunnel.hosting.model import Model as Model
-    from windtunnel.hosting.model import PyTorchModel as PyTorchModel
     from windtunnel.hosting.predictor import Predictor as Predictor
+    from windtunnel.hosting.pytorch_model import PyTorchModel as PyTorchModel
     from windtunnel.hosting.serializers import CSVSerializer as CSVSerializer
     from windtunnel.hosting.serializers import IdentitySerializer as IdentitySerializer
     from windtunnel.hosting.serializers import JSONSerializer as JSONSerializer
     from windtunnel.hosting.serializers import NumpySerializer as NumpySerializer
+    from windtunnel.hosting.transform_job import TransformJob as TransformJob
+    from windtunnel.hosting.transformer import Transformer as Transformer
     from windtunnel.job.training_job import TrainingJob as TrainingJob
     from windtunnel.priceperf import Architecture as Architecture
     from windtunnel.priceperf import FullScale as FullScale
@@ -93,6 +96,7 @@ _NAMES = {
         "ServiceCallFailed",
         "SourceError",
         "TrainingJobFailed",
+        "TransformJobFailed",
         "UnknownImage",
         "UnsupportedArgument",
         "WaitTimeout",
@@ -106,9 +110,12 @@ _NAMES = {
         "NumpyDeserializer",
         "StringDeserializer",
     ),
-    "hosting.model": ("Model", "PyTorchModel"),
+    "hosting.model": ("Model",),
     "hosting.predictor": ("Predictor",),
+    "hosting.pytorch_model": ("PyTorchModel",),
     "hosting.serializers": ("CSVSerializer", "IdentitySerializer", "JSONSerializer", "NumpySerializer"),
+    "hosting.transform_job": ("TransformJob",),
+    "hosting.transformer": ("Transformer",),
     "job.training_job": ("TrainingJob",),
     "priceperf": ("Architecture", "FullScale", "PerDevice", "Workload"),
     "reports.comparison.report": ("ComparisonReport", "compare"),

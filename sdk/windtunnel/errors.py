@@ -16,7 +16,8 @@
     ├── WaitTimeout                job or endpoint is not there yet when the time to wait is over (also a TimeoutError)
     └── RunFailed                  something ran and failed; carries reason, log tail, next step
         ├── TrainingJobFailed      a training job
-        └── EndpointFailed         an endpoint did not come up
+        ├── EndpointFailed         an endpoint did not come up
+        └── TransformJobFailed     a transform job
 
     KeyboardInterrupt
     └── Detached                   Ctrl-C while following a job: the job goes on
@@ -112,7 +113,7 @@ class WaitTimeout(WindtunnelError, TimeoutError):
 
 
 class RunFailed(WindtunnelError):
-    """A training job or an endpoint has the status Failed.
+    """A training job, a transform job or an endpoint has the status Failed.
 
     Attributes:
         name: of the job or endpoint.
@@ -157,6 +158,12 @@ class EndpointFailed(RunFailed):
     """An endpoint did not come up: its container failed, or was not healthy in time."""
 
     _what = "Endpoint"
+
+
+class TransformJobFailed(RunFailed):
+    """A transform job ended as Failed: its container did not come up, or files of its input failed."""
+
+    _what = "Transform job"
 
 
 def _clipped(line: str) -> str:

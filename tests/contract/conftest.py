@@ -123,9 +123,9 @@ def serving(home: Path) -> Iterator[Backend]:
     assert not thread.is_alive()
 
 
-def wait_for(condition: Any) -> Any:
+def wait_for(condition: Any, patience_s: float = _PATIENCE_S) -> Any:
     """Poll until something is true; returns it."""
-    deadline = time.monotonic() + _PATIENCE_S
+    deadline = time.monotonic() + patience_s
     while not (value := condition()):
         assert time.monotonic() < deadline, "it did not come true"
         time.sleep(0.02)

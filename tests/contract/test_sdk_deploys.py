@@ -10,10 +10,18 @@ from typing import Any
 import pytest
 
 from tests.contract.conftest import LOCAL_IMAGE, Backend, wait_for
-from windtunnel import EndpointFailed, EndpointNotFound, Model, ServiceCallFailed
+from windtunnel import (
+    EndpointFailed,
+    EndpointNotFound,
+    Model,
+    ServiceCallFailed,
+    TransformJob,
+    TransformJobFailed,
+)
 from windtunnel.hosting.endpoint import Endpoint
 from windtunnel.session.boto3_endpoints import BotoEndpoints
 from windtunnel.session.boto3_service import BotoService
+from windtunnel.session.boto3_transforms import BotoTransforms
 from windtunnel.session.local import LocalSession
 
 
@@ -27,7 +35,8 @@ def session(backend: Backend, tmp_path: Path) -> LocalSession:
             return backend.client(service, **keywords)
 
     calls = BotoService(lambda: (Ours(), {}), local=True)
-    return LocalSession(tmp_path / "other", service=calls, endpoints=BotoEndpoints(calls))
+    endpoints, transforms = BotoEndpoints(calls), BotoTransforms(calls)
+    return LocalSession(tmp_path / "other", service=calls, endpoints=endpoints, transforms=transforms)
 
 
 def model(session: LocalSession, folder: Path, **more: Any) -> Model:
@@ -68,3 +77,36 @@ def test_one_that_does_not_come_up(session: LocalSession, tmp_path: Path) -> Non
         model(session, tmp_path, env={"FAIL": "3"}).deploy(1, "ml.c5.xlarge", endpoint_name="e")
     assert "model_fn: no such file" in failed.value.log_tail
     assert failed.value.reason and "rm --endpoint e" in failed.value.next_step
+
+
+def test_transform(session: LocalSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A local folder goes to S3, each file comes back as another; one that fails says which and why."""
+    (tmp_path / "data").mkdir()
+    for name, text in (("a.csv", "1\n2\n"), ("b.csv", "3\n")):
+        (tmp_path / "data" / name).write_text(text)
+    data = session.upload_data(str(tmp_path / "data"), key_prefix="in")
+    transformer = model(session, tmp_path, env={"TAG": "a:"}).transformer(
+        1, "ml.c5.xlarge", strategy="SingleRecord", assemble_with="Line"
+    )
+    transformer.transform(data, content_type="text/csv", split_type="Line")
+    printed = capsys.readouterr().out
+    assert (
+        "serving a:" in printed and "BatchStrategy=SINGLE_RECORD" in printed and "Completed after" in printed
+    )
+    bucket, _, prefix = str(transformer.output_path).removeprefix("s3://").partition("/")
+    found = {}
+    for name in ("a.csv.out", "b.csv.out"):
+        out = io.BytesIO()
+        assert session.service.get_object(bucket, f"{prefix}/{name}", out)
+        found[name] = out.getvalue()
+    assert found == {"a.csv.out": b"a:1\na:2\n", "b.csv.out": b"a:3\n"}
+    (tmp_path / "data" / "b.csv").write_text("status 400\n")
+    session.upload_data(str(tmp_path / "data"), key_prefix="in")
+    with pytest.raises(TransformJobFailed, match=r"in/b.csv: 400 from the container: it went wrong"):
+        transformer.transform(data, split_type="Line", logs=False)
+    job = transformer.latest_transform_job
+    assert job is not None
+    assert TransformJob(job.name, session).describe()["ModelName"] == transformer.model_name
+    with pytest.raises(ServiceCallFailed, match="in status Failed"):
+        transformer.stop_transform_job()
+    transformer.delete_model()

@@ -1,7 +1,8 @@
-"""From a training job to an endpoint that answers, in real containers."""
+"""From a training job to an endpoint that answers, and to answers of whole files, in real containers."""
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from windtunnel import (
     NumpyDeserializer,
     NumpySerializer,
     ServiceCallFailed,
+    TransformJobFailed,
 )
 from windtunnel.priceperf import Architecture
 from windtunnel.reports.inference.load import Load
@@ -97,3 +99,46 @@ def test_a_traced_bert_answers_as_the_model_itself(session: LocalSession, tmp_pa
         assert "Measured here" in str(report) and "modelled; 2 cores" in str(report)
         endpoint.delete_model()
         endpoint.delete_endpoint()
+
+
+def test_what_was_trained_answers_whole_files(
+    session: LocalSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By AWS's handlers, on two instances; a record that they refuse fails its file, with their words in the log."""
+    job = estimator(session, "train.py", source_dir=SERVED).fit()
+    for number in range(4):
+        (tmp_path / f"{number}.csv").write_text("".join(f"{number},{line}\n" for line in range(3)))
+    transformer = job.transformer(
+        2,
+        "ml.c5.xlarge",
+        strategy="MultiRecord",
+        assemble_with="Line",
+        accept="text/csv",
+        entry_point="inference.py",
+        source_dir=SERVED,
+    )
+    data = session.upload_data(str(tmp_path), key_prefix="batch")
+    transformer.transform(data, content_type="text/csv", split_type="Line", join_source="Input")
+    assert (
+        "MaxConcurrentTransforms=1, MaxPayloadInMB=6, BatchStrategy=MULTI_RECORD" in capsys.readouterr().out
+    )
+    for number in range(4):
+        expected = "".join(f"{number},{line},{2.0 * number},{2.0 * line}\n" for line in range(3))
+        assert stored(session, f"{transformer.output_path}/{number}.csv.out") == expected
+    (tmp_path / "3.csv").write_text("1,2\n" * 4)
+    session.upload_data(str(tmp_path), key_prefix="batch")
+    with pytest.raises(TransformJobFailed, match=r"batch/3.csv: 500 from the container") as failed:
+        transformer.transform(
+            data, content_type="text/csv", split_type="Line", model_client_config={"InvocationsMaxRetries": 0}
+        )
+    assert any("at most three rows" in line for line in failed.value.log_tail)
+    assert stored(session, f"{transformer.output_path}/2.csv.out")
+    transformer.delete_model()
+
+
+def stored(session: LocalSession, uri: str) -> str:
+    """The text of an object."""
+    bucket, _, key = uri.removeprefix("s3://").partition("/")
+    out = io.BytesIO()
+    assert session.service.get_object(bucket, key, out), uri
+    return out.getvalue().decode()

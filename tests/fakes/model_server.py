@@ -14,7 +14,8 @@ def serve(container: FakeContainer) -> int:
 
     FAIL: exits at once with this code. SLOW: never answers a ping. Otherwise a request's body is what it says to do:
     ``sleep S``, ``status N``, ``large N`` (bytes), ``kind TEXT`` (content type), ``parts N`` (one each 10 ms); any
-    other comes back behind TAG.
+    other comes back behind TAG. PARAMETERS: the answer to /execution-parameters. PAUSE: seconds before each answer.
+    DOWN: after the first question, so many seconds without any answer.
     """
     values = container.plan.environment
     container.print(f"serving {values.get('TAG', '')}")
@@ -24,17 +25,43 @@ def serve(container: FakeContainer) -> int:
     if "SLOW" in values:
         return container.sleep_until(container.terminated)
 
+    down_until: list[float] = []
+
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
         def log_message(self, *_: object) -> None:
             """Say nothing."""
 
+        def is_down(self, *, asked: bool) -> bool:
+            """Whether the connection was cut off instead of an answer."""
+            if asked and "DOWN" in values and not down_until:
+                down_until.append(time.monotonic() + float(values["DOWN"]))
+            if not down_until or time.monotonic() > down_until[0]:
+                return False
+            self.close_connection = True
+            return True
+
         def do_GET(self) -> None:
-            self._answer(200, b"")
+            if self.is_down(asked=False):
+                return
+            if self.path == "/execution-parameters":
+                wanted = values.get("PARAMETERS", "")
+                self._answer(200 if wanted else 404, wanted.encode())
+            else:
+                self._answer(200, b"")
 
         def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["content-length"]))
+            if self.headers.get("transfer-encoding") == "chunked":
+                body = b""
+                while size := int(self.rfile.readline(), 16):
+                    body += self.rfile.read(size)
+                    self.rfile.readline()
+            else:
+                body = self.rfile.read(int(self.headers["content-length"]))
+            if self.is_down(asked=True):
+                return
+            time.sleep(float(values.get("PAUSE", 0)))
             word, _, rest = body.decode(errors="replace").partition(" ")
             if word == "parts":
                 self.send_response(200)

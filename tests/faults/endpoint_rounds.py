@@ -2,53 +2,21 @@
 
 from __future__ import annotations
 
-import io
-import random
-import shutil
-import tarfile
-import tempfile
 import threading
 import time
 from collections import Counter
-from contextlib import AbstractContextManager, ExitStack
-from dataclasses import dataclass, field
-from pathlib import Path
-from types import TracebackType
+from dataclasses import dataclass
 from typing import Any
 
 from botocore.exceptions import ClientError
 
-from tests.faults.backend import Backend
-from tests.faults.engine import PrivateEngine
+from tests.faults.serving import MODEL, ServingStage
 
-KINDS = ("server", "container", "engine", "engine with live-restore")
-NAME, BUCKET, IMAGE = "e", "models", "windtunnel-faults-serve:test"
+NAME = "e"
 _CLIENTS = 4
 _PATIENCE_S = 60.0
 _BEFORE_S, _AFTER_S = 0.5, 1.0
 _IN_AWS_SHAPE = ("ServiceUnavailable", "ModelError", "InternalFailure")
-SERVE = r"""#!/usr/bin/python3
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-import signal, sys, time
-
-class Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    wbufsize = -1
-    def log_message(self, *_): pass
-    def do_GET(self): self.answer(b"")
-    def do_POST(self):
-        body = self.rfile.read(int(self.headers["content-length"]))
-        time.sleep(0.02)
-        self.answer(body)
-    def answer(self, body):
-        self.send_response(200)
-        self.send_header("content-length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-ThreadingHTTPServer(("0.0.0.0", 8080), Handler).serve_forever()
-"""
 
 
 @dataclass
@@ -108,37 +76,8 @@ class Asking:
                 self.failed.update([failure] if failure else [])
 
 
-@dataclass
-class EndpointStage(AbstractContextManager["EndpointStage"]):
-    """An engine, a server and an endpoint on it, in the engine's network. `close` leaves nothing, or says what."""
-
-    rng: random.Random
-    folder: Path = field(default_factory=lambda: Path(tempfile.mkdtemp(prefix="windtunnel-faults-")))
-
-    def __post_init__(self) -> None:
-        """Bring the endpoint into service."""
-        self._stack = ExitStack()
-        self._stack.callback(shutil.rmtree, self.folder, ignore_errors=True)
-        try:
-            self.engine = PrivateEngine(live_restore=True)
-            self._stack.callback(self.engine.close)
-            self.engine.start()
-            self.engine.load_base()
-            self.engine.make_image(IMAGE, {"/usr/local/bin/serve": SERVE})
-            self._stack.enter_context(self.engine.network())
-            self.backend = Backend(self.folder / "home", self.engine)
-            self.backend.start()
-            self._stack.callback(self.backend.stop)
-            self._deploy()
-        except BaseException:
-            self._stack.close()
-            raise
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """End all of it."""
-        self._stack.close()
+class EndpointStage(ServingStage):
+    """An endpoint on it."""
 
     def play(self, kind: str) -> Round:
         """One round. Blocks: some seconds."""
@@ -146,7 +85,7 @@ class EndpointStage(AbstractContextManager["EndpointStage"]):
         try:
             time.sleep(self.rng.uniform(0.1, _BEFORE_S))
             begun = time.monotonic()
-            self._kill(kind)
+            self.kill(kind)
             self._await_answer()
             recovery_s = time.monotonic() - begun
             time.sleep(_AFTER_S)
@@ -166,42 +105,20 @@ class EndpointStage(AbstractContextManager["EndpointStage"]):
         deadline = time.monotonic() + _PATIENCE_S
         while self.backend.call("sagemaker", "list_endpoints")["Endpoints"] and time.monotonic() < deadline:
             time.sleep(0.1)
-        containers = [str(c["Names"]) for c in self.engine.client().api.containers(all=True)]
-        return containers + [str(path) for path in self.backend.home.glob("jobs/*")]
+        return self.remains()
 
     def _deploy(self) -> None:
-        packed = io.BytesIO()
-        with tarfile.open(fileobj=packed, mode="w:gz") as archive:
-            archive.addfile(tarfile.TarInfo("weights"))
+        super()._deploy()
         call = self.backend.call
-        call("s3", "create_bucket", Bucket=BUCKET)
-        call("s3", "put_object", Bucket=BUCKET, Key="model.tar.gz", Body=packed.getvalue())
-        container = {"Image": IMAGE, "ModelDataUrl": f"s3://{BUCKET}/model.tar.gz"}
-        role = "arn:aws:iam::000000000000:role/r"
-        call("sagemaker", "create_model", ModelName=NAME, PrimaryContainer=container, ExecutionRoleArn=role)
         variant = {
             "VariantName": "AllTraffic",
-            "ModelName": NAME,
+            "ModelName": MODEL,
             "InstanceType": "ml.c5.large",
             "InitialInstanceCount": 1,
         }
         call("sagemaker", "create_endpoint_config", EndpointConfigName=NAME, ProductionVariants=[variant])
         call("sagemaker", "create_endpoint", EndpointName=NAME, EndpointConfigName=NAME)
         self._await_answer()
-
-    def _kill(self, kind: str) -> None:
-        """SIGKILL, and start what was killed again."""
-        if kind == "container":
-            (container,) = self.engine.client().api.containers()
-            self.engine.client().api.kill(container["Id"], "SIGKILL")
-        elif kind == "server":
-            self.backend.kill()
-            time.sleep(self.rng.uniform(0, 0.5))
-            self.backend.start()
-        else:
-            self.engine.kill()
-            time.sleep(self.rng.uniform(0, 1.0))
-            self.engine.start(live_restore=kind == "engine with live-restore")
 
     def _await_answer(self) -> None:
         deadline = time.monotonic() + _PATIENCE_S

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.faults.endpoint_rounds import KINDS, EndpointStage
+from tests.faults.endpoint_rounds import EndpointStage
 from tests.faults.engine import can_run
+from tests.faults.serving import KINDS
 
 pytestmark = [
     pytest.mark.docker,

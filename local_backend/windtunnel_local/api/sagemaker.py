@@ -29,7 +29,9 @@ LISTED: Mapping[str, str] = {
 _QUERY: Mapping[str, str] = {**LISTED, "WarmPoolStatusEquals": "warm_pool_status"}
 
 
-LOOKUPS = frozenset({"DescribeTrainingJob", "ListTrainingJobs", "ListTags", "DescribeEndpoint"})
+LOOKUPS = frozenset(
+    {"DescribeTrainingJob", "ListTrainingJobs", "ListTags", "DescribeEndpoint", "DescribeTransformJob"}
+)
 """Operations that take less time than it takes to wake a thread for them."""
 
 

@@ -44,7 +44,7 @@ class LogTable:
     # --- streams ---
 
     def open_log_stream(self, job: str | None, host: str, name: str, created_ms: int) -> None:
-        """Create the stream if it is not there. Idempotent. ``job``: None for an endpoint's, which stays."""
+        """Create the stream if it is not there. Idempotent. ``job``: None for one of no training job: it stays."""
         with self.database.transaction() as db:
             db.execute(
                 "INSERT INTO log_streams (name, job, host, created_ms) VALUES (?, ?, ?, ?)"

@@ -1,4 +1,4 @@
-"""Models, endpoint configurations and endpoints."""
+"""Models, endpoint configurations, endpoints and transform jobs."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ CREATE TABLE tags (
     PRIMARY KEY (arn, key)
 ) WITHOUT ROWID;
 
--- Models, endpoint configurations and endpoints: a few hundred at most, so lists are made by walking a kind.
+-- Models, endpoint configurations, endpoints, transform jobs: some hundreds, so lists are made by walking a kind.
 CREATE TABLE resources (
     kind         TEXT    NOT NULL,
     name         TEXT    NOT NULL,
@@ -50,8 +50,8 @@ CREATE TABLE resources (
     PRIMARY KEY (kind, name)
 ) WITHOUT ROWID;
 
--- A stream whose job was deleted has neither job nor name; its lines are removed bit by bit. One of an endpoint
--- has no job, and a name that begins with a slash.
+-- A stream whose job was deleted has neither job nor name; its lines are removed bit by bit. One of an
+-- endpoint or a transform job has no job, and a name that begins with a slash.
 CREATE TABLE log_streams (
     id                 INTEGER PRIMARY KEY,
     name               TEXT    UNIQUE,

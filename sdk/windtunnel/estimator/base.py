@@ -32,6 +32,7 @@ from windtunnel.session.session import Session
 
 if TYPE_CHECKING:
     from windtunnel.hosting.model import Model
+    from windtunnel.hosting.transformer import Transformer
     from windtunnel.priceperf import FullScale, PriceBook
     from windtunnel.rehearsal import Rehearsal
 
@@ -251,6 +252,10 @@ class EstimatorBase(JobArguments):
         return self._latest().deploy(
             initial_instance_count, instance_type, **{"role": self.role, **arguments}
         )
+
+    def transformer(self, instance_count: int, instance_type: str, **arguments: Any) -> Transformer:
+        """A `Transformer` with the latest job's model. Arguments: as `TrainingJob.transformer`'s."""
+        return self._latest().transformer(instance_count, instance_type, **{"role": self.role, **arguments})
 
     def logs(self) -> None:
         """Follow the latest job's log to its end."""

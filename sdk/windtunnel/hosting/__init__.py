@@ -1,1 +1,1 @@
-"""A model that answers: models, endpoints, and asking them."""
+"""A model that answers: models, endpoints, transform jobs, and asking them."""

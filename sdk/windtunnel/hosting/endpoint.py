@@ -12,6 +12,7 @@ from typing import Any, TextIO
 
 from windtunnel.errors import EndpointFailed, EndpointNotFound, ServiceCallFailed, WaitTimeout
 from windtunnel.hosting.cost import EndpointCost, endpoint_cost
+from windtunnel.hosting.log_streams import LogStreams
 from windtunnel.session.resolve import resolve_session
 from windtunnel.session.session import Session
 
@@ -105,34 +106,26 @@ class Endpoint:
             poll: seconds between two looks; default: the session's ``log_poll_s``.
             last: of the lines there are now, only so many.
         """
-        tokens: dict[str, str | None] = {}
-        now = self._read(tokens)
+        log = self._log()
+        now = log.news()
         yield from now if last is None else deque(now, maxlen=last)
         while follow:
             try:  # asked before reading: all lines are there once it has ended
                 over = self.describe()["EndpointStatus"] in ("Failed", "Deleting")
             except EndpointNotFound:
                 over = True
-            yield from self._read(tokens)
+            yield from log.news()
             if over:
                 return
             time.sleep(self.session.log_poll_s if poll is None else poll)
 
-    def _read(self, tokens: dict[str, str | None], since: datetime | None = None) -> Iterator[str]:
-        """What has come since the last call. ``tokens``: where each stream was left; ``since``: no line before."""
-        service = self.session.endpoints
-        for stream in service.log_streams(self.name):
-            tokens.setdefault(stream, None)
-        for stream in sorted(tokens):
-            prefix = f"[{stream}] " if len(tokens) > 1 else ""
-            while True:
-                before = tokens[stream]
-                lines, tokens[stream] = service.read_log(self.name, stream, before)
-                for line in lines:
-                    if since is None or line.timestamp_ms >= int(since.timestamp() * 1000):
-                        yield prefix + line.text.rstrip("\n")
-                if tokens[stream] == before or (before is None and not lines):
-                    break
+    def _log(self, since: datetime | None = None) -> LogStreams:
+        service, name = self.session.endpoints, self.name
+        return LogStreams(
+            lambda: service.log_streams(name),
+            lambda stream, token: service.read_log(name, stream, token),
+            since,
+        )
 
     def instances_and_cost(self) -> tuple[list[tuple[str, int]], EndpointCost]:
         """Its instance types, how many of each run (or are asked for), and what they cost on AWS."""
@@ -166,7 +159,7 @@ class Endpoint:
 
     def _failure(self, description: dict[str, Any]) -> EndpointFailed:
         # The log of an earlier endpoint of this name stays.
-        lines = self._read({}, description["CreationTime"])
+        lines = self._log(description["CreationTime"]).news()
         return EndpointFailed(
             self.name,
             description.get("FailureReason")

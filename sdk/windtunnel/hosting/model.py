@@ -1,10 +1,4 @@
-"""Models, and `deploy`: names, positions and meanings are SageMaker SDK v2's.
-
-    Model          any image that answers /ping and /invocations
-    PyTorchModel   a script with model_fn in AWS's PyTorch inference image
-
-A notebook written for ``sagemaker.pytorch.PyTorchModel`` needs only its import changed.
-"""
+"""A model of any image that answers /ping and /invocations, and `deploy`. Names, positions and meanings: SDK v2's."""
 
 from __future__ import annotations
 
@@ -17,11 +11,12 @@ from typing import Any
 from windtunnel.errors import ConfigurationError, UnsupportedArgument, did_you_mean
 from windtunnel.hosting import model_data as archives
 from windtunnel.hosting.cost import endpoint_cost, running_line
-from windtunnel.hosting.deserializers import AnyDeserializer, NumpyDeserializer
+from windtunnel.hosting.deserializers import AnyDeserializer
 from windtunnel.hosting.endpoint import Endpoint
 from windtunnel.hosting.predictor import Predictor
-from windtunnel.hosting.serializers import AnySerializer, NumpySerializer
-from windtunnel.request import checks, inference_images
+from windtunnel.hosting.serializers import AnySerializer
+from windtunnel.hosting.transformer import Transformer
+from windtunnel.request import checks
 from windtunnel.request.argument_types import check_kind
 from windtunnel.request.arguments import AnyPath, Tags
 from windtunnel.request.build import base_from_job_name, base_name_from_image, job_name_from_base
@@ -222,6 +217,48 @@ class Model:
         self._start(name, hosting, tags)
         return self._predictor(name, serializer, deserializer, wait=wait)
 
+    def transformer(
+        self,
+        instance_count: int,
+        instance_type: str,
+        strategy: str | None = None,
+        assemble_with: str | None = None,
+        output_path: str | None = None,
+        output_kms_key: str | None = None,
+        accept: str | None = None,
+        env: Mapping[str, str] | None = None,
+        max_concurrent_transforms: int | None = None,
+        max_payload: int | None = None,
+        tags: Tags | None = None,
+        volume_kms_key: str | None = None,
+    ) -> Transformer:
+        """CreateModel; returns a `Transformer` that answers whole files with it. Arguments: `Transformer`'s.
+
+        Raises:
+            ConfigurationError: before anything is sent.
+            ServiceCallFailed: S3 or SageMaker refused.
+        """
+        self.serving_image_uri(instance_type)
+        made = Transformer(
+            self.name or "",
+            instance_count,
+            instance_type,
+            strategy,
+            assemble_with,
+            output_path,
+            output_kms_key,
+            accept,
+            max_concurrent_transforms,
+            max_payload,
+            tags,
+            env,
+            volume_kms_key=volume_kms_key,
+            session=self.session,
+        )
+        self._create(instance_type, tags)
+        made.model_name = made.base_transform_job_name = str(self.name)
+        return made
+
     def _checked_name(self, given: str | None, hosting: Hosting) -> str:
         """The endpoint's name, once all that can be wrong with it and its instances is known to be right."""
         hosting.check()
@@ -301,84 +338,6 @@ class Model:
                 "SAGEMAKER_CONTAINER_LOG_LEVEL": str(self.container_log_level),
                 "SAGEMAKER_REGION": self.session.region,
             }
-        return found
-
-
-class PyTorchModel(Model):
-    """A PyTorch model, served by a script with model_fn. SDK v2's ``sagemaker.pytorch.PyTorchModel``.
-
-        model = PyTorchModel(model_data=job.model_data, entry_point="inference.py", source_dir="code",
-                             framework_version="2.6")
-        predictor = model.deploy(1, "ml.c5.xlarge", JSONSerializer(), JSONDeserializer())
-
-    Give ``framework_version`` or ``image_uri``. Without serializer and deserializer the predictor sends and reads
-    .npy, as SDK v2's does. Further arguments: see `Model`.
-
-    Args:
-        model_data, role, entry_point, image_uri, predictor_cls: as `Model`'s.
-        framework_version: of PyTorch; with the instance type it chooses AWS's image.
-        py_version: optional: each version has one image.
-        model_server_workers: processes that serve; default: as many as the image chooses.
-        older_image: where AWS has no image of ``framework_version`` for the instance, take its newest older one, and
-            say so. Of our own.
-        kwargs: as `Model`'s.
-    """
-
-    _toolkit = True
-
-    def __init__(
-        self,
-        model_data: str,
-        role: str | None = None,
-        entry_point: AnyPath | None = None,
-        framework_version: str | None = None,
-        py_version: str | None = None,
-        image_uri: str | None = None,
-        predictor_cls: Callable[..., Any] | None = None,
-        model_server_workers: int | None = None,
-        *,
-        older_image: bool = False,
-        **kwargs: Any,
-    ) -> None:
-        if framework_version is None and image_uri is None:
-            raise ConfigurationError("framework_version= is missing, e.g. '2.6'. Or give image_uri=.")
-        if model_server_workers is not None:
-            checks.check_range("model_server_workers", model_server_workers, 1, None, "")
-        super().__init__(image_uri, model_data, role, predictor_cls, entry_point=entry_point, **kwargs)
-        self.framework_version = framework_version
-        self.py_version = py_version
-        self.model_server_workers = model_server_workers
-        self._older_image = older_image
-
-    def serving_image_uri(self, instance_type: str | None) -> str:
-        """``image_uri``, or AWS's inference image of ``framework_version`` for the instance in the session's region."""
-        if self.image_uri:
-            return self.image_uri
-        if instance_type is None:
-            raise ConfigurationError("instance_type= is missing: it chooses the image. Or give image_uri=.")
-        version, python = str(self.framework_version), self.py_version
-        if self._older_image:
-            version = inference_images.known_or_older(version, instance_type)
-            python = python if version == self.framework_version else None
-        return inference_images.pytorch_image(version, python, self.session.region, instance_type)
-
-    def _announce(self, name: str, hosting: Hosting) -> None:
-        super()._announce(name, hosting)
-        asked, instance_type = str(self.framework_version), str(hosting.instance_type)
-        if self.image_uri is None and self._older_image:
-            version = inference_images.known_or_older(asked, instance_type)
-            if version != asked:
-                sys.stdout.write(
-                    f"AWS has no inference image of PyTorch {asked} for {instance_type}: that of {version} serves it.\n"
-                )
-
-    def _default_predictor(self, name: str, session: Any) -> Predictor:
-        return Predictor(name, session, NumpySerializer(), NumpyDeserializer())
-
-    def _environment(self) -> dict[str, str]:
-        found = super()._environment()
-        if self.model_server_workers is not None:
-            found["SAGEMAKER_MODEL_SERVER_WORKERS"] = str(self.model_server_workers)
         return found
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from windtunnel.errors import JobNotFinished, SourceError, UnknownImage
-from windtunnel.hosting.model import DEPLOY_ARGUMENTS, Model, PyTorchModel
+from windtunnel.hosting.model import DEPLOY_ARGUMENTS, Model
+from windtunnel.hosting.pytorch_model import PyTorchModel
+from windtunnel.hosting.transformer import TRANSFORMER_ARGUMENTS, Transformer
 from windtunnel.request.arguments import AnyPath
 from windtunnel.request.build import base_from_job_name, job_name_from_base
 from windtunnel.session.session import Session
@@ -81,11 +83,26 @@ def deploy(
 
     Model and endpoint are named after the job, as SDK v2 does; ``model_name`` names the model.
     """
+    model, name, to_deploy = _named(create_model, job, arguments, DEPLOY_ARGUMENTS)
+    return model.deploy(count, instance_type, **{"endpoint_name": name, **to_deploy})
+
+
+def transformer(
+    create_model: Callable[..., Model], job: str, count: int, instance_type: str, arguments: Mapping[str, Any]
+) -> Transformer:
+    """`Model.transformer` of what ``create_model`` makes, likewise."""
+    model, _, to_transform = _named(create_model, job, arguments, TRANSFORMER_ARGUMENTS)
+    return model.transformer(count, instance_type, **to_transform)
+
+
+def _named(
+    create_model: Callable[..., Model], job: str, arguments: Mapping[str, Any], others: Collection[str]
+) -> tuple[Model, str, dict[str, Any]]:
+    """The model, the name made from the job's, and the arguments that are not the model's but of ``others``."""
     name = job_name_from_base(base_from_job_name(job))
-    to_deploy = {name: value for name, value in arguments.items() if name in DEPLOY_ARGUMENTS}
-    to_create = {name: value for name, value in arguments.items() if name not in DEPLOY_ARGUMENTS}
-    to_create.setdefault("name", to_create.pop("model_name", None) or name)
-    return create_model(**to_create).deploy(count, instance_type, **{"endpoint_name": name, **to_deploy})
+    of_model = {key: value for key, value in arguments.items() if key not in others}
+    of_model.setdefault("name", of_model.pop("model_name", None) or name)
+    return create_model(**of_model), name, {k: v for k, v in arguments.items() if k in others}
 
 
 def _archive(description: Mapping[str, Any]) -> str:

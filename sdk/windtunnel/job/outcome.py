@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, TextIO
 
+from windtunnel.errors import JobNotFinished
 from windtunnel.request.instance_groups import host_count
+from windtunnel.session.training_service import TERMINAL
 
 _KILLED = re.compile(r"\b[Ee]xit ?[Cc]ode:? (137|-9)\b")
 _NO_SUCH_NAME = re.compile(
@@ -83,3 +85,15 @@ def script_tail(lines: Iterable[str], count: int) -> list[str]:
         elif not over:
             script.append(line)
     return list(script) if any(line.strip() for line in script) else list(tail)
+
+
+def not_finished(name: str, what: str, description: Mapping[str, Any]) -> JobNotFinished:
+    """Why a job does not have something (yet), and what to do."""
+    status = description["TrainingJobStatus"]
+    if status not in TERMINAL:
+        advice = f"not before it ends. Follow it with `windtunnel logs -f {name}`, or job.wait() in Python"
+    elif what == "counters":
+        advice = "only jobs that ran on the local backend and reached their script have them"
+    else:
+        advice = f"the job ended as {status} without one; its log says why: windtunnel logs {name}"
+    return JobNotFinished(f"Training job {name} has no {what} ({status}): {advice}.")

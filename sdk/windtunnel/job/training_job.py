@@ -15,11 +15,11 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from windtunnel.errors import ConfigurationError, Detached, JobNotFinished, TrainingJobFailed, WaitTimeout
+from windtunnel.errors import ConfigurationError, Detached, TrainingJobFailed, WaitTimeout
 from windtunnel.job import downloads
 from windtunnel.job.log import LogFollower, StatusPrinter, last_of, print_lines, wants_logs
 from windtunnel.job.metric_series import final_metrics, metric_series
-from windtunnel.job.outcome import next_step, print_end, script_tail
+from windtunnel.job.outcome import next_step, not_finished, print_end, script_tail
 from windtunnel.local_paths import absolute
 from windtunnel.request.inputs import split_s3
 from windtunnel.session.resolve import resolve_session
@@ -28,6 +28,7 @@ from windtunnel.session.training_service import TERMINAL
 
 if TYPE_CHECKING:
     from windtunnel.hosting.model import Model
+    from windtunnel.hosting.transformer import Transformer
     from windtunnel.priceperf import FullScale
     from windtunnel.reports.diagnostics import Diagnostics
     from windtunnel.reports.job.report import PricePerformance
@@ -163,7 +164,7 @@ class TrainingJob:
         description = self.describe()
         uri = description.get("ModelArtifacts", {}).get("S3ModelArtifacts")
         if not uri:
-            raise self._not_finished("model", description)
+            raise not_finished(self.name, "model", description)
         return str(uri)
 
     def download_model(self, path: str | Path = ".", extract: bool = True) -> Path:
@@ -215,7 +216,7 @@ class TrainingJob:
         bucket, below = self._stored(description, "output/")
         targets = self._places(bucket, below, folder)
         if not targets:
-            raise self._not_finished("output", description)
+            raise not_finished(self.name, "output", description)
         into = {file: file.with_name(file.name.removesuffix(".tar.gz")) for file in targets.values()}
         into = {file: place for file, place in into.items() if extract and place != file}
         if not overwrite:
@@ -254,7 +255,7 @@ class TrainingJob:
         description = self.describe()
         counters = self._output_document(description, "counters.json")
         if counters is None:
-            raise self._not_finished("counters", description)
+            raise not_finished(self.name, "counters", description)
         return counters
 
     def usage(self) -> dict[str, Any] | None:
@@ -278,7 +279,7 @@ class TrainingJob:
         folder = absolute(path)
         targets = self._places(bucket, below, folder)
         if not targets:
-            raise self._not_finished("event files", description)
+            raise not_finished(self.name, "event files", description)
         downloads.fetch(self.session.service, bucket, targets)
         return folder
 
@@ -321,6 +322,15 @@ class TrainingJob:
         from windtunnel.hosting.trained import deploy
 
         return deploy(self.create_model, self.name, initial_instance_count, instance_type, arguments)
+
+    def transformer(self, instance_count: int, instance_type: str, **arguments: Any) -> Transformer:
+        """CreateModel of the job's model; returns a `Transformer` that answers whole files with it.
+
+        Arguments: those of `create_model` and `Model.transformer`; ``env`` is the transform job's.
+        """
+        from windtunnel.hosting.trained import transformer
+
+        return transformer(self.create_model, self.name, instance_count, instance_type, arguments)
 
     def _output_document(self, description: dict[str, Any], name: str) -> dict[str, Any] | None:
         """A JSON document of Windtunnel's own beside the job's output; None when there is none."""
@@ -386,13 +396,3 @@ class TrainingJob:
             logs_location=self.session.describe_logs(self.name),
             next_step=next_step(description.get("FailureReason") or ""),
         )
-
-    def _not_finished(self, what: str, description: dict[str, Any]) -> JobNotFinished:
-        status = description["TrainingJobStatus"]
-        if status not in TERMINAL:
-            advice = f"not before it ends. Follow it with `windtunnel logs -f {self.name}`, or job.wait() in Python"
-        elif what == "counters":
-            advice = "only jobs that ran on the local backend and reached their script have them"
-        else:
-            advice = f"the job ended as {status} without one; its log says why: windtunnel logs {self.name}"
-        return JobNotFinished(f"Training job {self.name} has no {what} ({status}): {advice}.")

@@ -228,6 +228,14 @@ def check_offered(instance_type: str) -> None:
         )
 
 
+def check_serving_instance(instance_type: object) -> None:
+    """The form of its name: which ones there are, AWS knows."""
+    if not INSTANCE_TYPE.fullmatch(str(instance_type)):
+        raise ConfigurationError(
+            f"instance_type={instance_type!r} is no SageMaker instance type (ml.<family>.<size>), e.g. 'ml.c5.xlarge'."
+        )
+
+
 def check_max_cost(name: str, value: object) -> None:
     """US dollars above 0, or None."""
     number = isinstance(value, int | float) and not isinstance(value, bool)

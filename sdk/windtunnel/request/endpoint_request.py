@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from windtunnel.errors import ConfigurationError
 from windtunnel.request import checks
 from windtunnel.request.arguments import Tags, tag_list
 
@@ -37,11 +36,7 @@ class Hosting:
         Raises:
             ConfigurationError: names the argument, the value and the limit.
         """
-        if not checks.INSTANCE_TYPE.fullmatch(str(self.instance_type)):
-            raise ConfigurationError(
-                f"instance_type={self.instance_type!r} is no SageMaker instance type (ml.<family>.<size>), "
-                "e.g. 'ml.c5.xlarge'."
-            )
+        checks.check_serving_instance(self.instance_type)
         checks.check_range("initial_instance_count", self.initial_instance_count, 1, None, "")
         if self.volume_size is not None:
             checks.check_range("volume_size", self.volume_size, 1, MAX_VOLUME_GB, "GB")

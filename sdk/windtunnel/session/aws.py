@@ -8,9 +8,11 @@ from typing import Any
 from windtunnel.errors import ConfigurationError, ServiceCallFailed
 from windtunnel.session.boto3_endpoints import BotoEndpoints
 from windtunnel.session.boto3_service import BotoService
+from windtunnel.session.boto3_transforms import BotoTransforms
 from windtunnel.session.endpoint_service import LOG_GROUP, EndpointService
 from windtunnel.session.session import Session
 from windtunnel.session.training_service import TrainingService
+from windtunnel.session.transform_service import TRANSFORM_LOG_GROUP, TransformService
 
 
 class AwsSession(Session):
@@ -19,7 +21,7 @@ class AwsSession(Session):
     Args:
         boto_session: a ``boto3.Session``; default: AWS's usual chain of credentials.
         default_bucket: replaces the default bucket ``sagemaker-<region>-<account>``.
-        service, endpoints: replace boto3 (tests).
+        service, endpoints, transforms: replace boto3 (tests).
     """
 
     local = False
@@ -35,6 +37,7 @@ class AwsSession(Session):
         default_bucket: str | None = None,
         service: TrainingService | None = None,
         endpoints: EndpointService | None = None,
+        transforms: TransformService | None = None,
     ) -> None:
         self._boto_session = boto_session
         self._bucket = default_bucket
@@ -42,6 +45,7 @@ class AwsSession(Session):
         calls = BotoService(self._connect, local=False)
         self.service: TrainingService = service or calls
         self.endpoints: EndpointService = endpoints or BotoEndpoints(calls)
+        self.transforms: TransformService = transforms or BotoTransforms(calls)
 
     @property
     def boto_session(self) -> Any:
@@ -97,6 +101,10 @@ class AwsSession(Session):
     def describe_endpoint_logs(self, endpoint: str) -> str:
         """The CloudWatch group."""
         return f"CloudWatch Logs, group {LOG_GROUP}/{endpoint} ({self.region})"
+
+    def describe_transform_logs(self, job: str) -> str:
+        """The CloudWatch group and prefix."""
+        return f"CloudWatch Logs, group {TRANSFORM_LOG_GROUP}, streams {job}/ ({self.region})"
 
     def _connect(self) -> tuple[Any, Mapping[str, Any]]:
         from botocore.config import Config

@@ -13,10 +13,12 @@ from windtunnel.local_paths import absolute
 from windtunnel.session.background_thread import in_background
 from windtunnel.session.boto3_endpoints import BotoEndpoints
 from windtunnel.session.boto3_service import BotoService
+from windtunnel.session.boto3_transforms import BotoTransforms
 from windtunnel.session.endpoint_service import EndpointService
 from windtunnel.session.local_server import Backend, Credentials
 from windtunnel.session.session import Session as AnySession
 from windtunnel.session.training_service import TrainingService
+from windtunnel.session.transform_service import TransformService
 
 LOCAL_ROLE = "windtunnel-local"
 
@@ -40,7 +42,7 @@ class LocalSession(AnySession):
         home: state directory; default WINDTUNNEL_HOME or ~/.windtunnel.
         default_bucket: replaces the default bucket ``windtunnel-<region>-<account>``.
         backend: how the backend is found and started.
-        service, endpoints: replace boto3 (tests).
+        service, endpoints, transforms: replace boto3 (tests).
     """
 
     local = True
@@ -57,6 +59,7 @@ class LocalSession(AnySession):
         backend: Backend | None = None,
         service: TrainingService | None = None,
         endpoints: EndpointService | None = None,
+        transforms: TransformService | None = None,
     ) -> None:
         self.backend = backend or Backend(absolute(home) if home else settings.home())
         self._bucket = default_bucket
@@ -65,6 +68,7 @@ class LocalSession(AnySession):
         calls = BotoService(self._connect, local=True)
         self.service: TrainingService = service or calls
         self.endpoints: EndpointService = endpoints or BotoEndpoints(calls)
+        self.transforms: TransformService = transforms or BotoTransforms(calls)
 
     @property
     def home(self) -> Path:
@@ -104,6 +108,10 @@ class LocalSession(AnySession):
     def describe_endpoint_logs(self, endpoint: str) -> str:
         """The command that prints them."""
         return f"windtunnel endpoint-logs {endpoint}   (backend's own log: {self.backend.log_path})"
+
+    def describe_transform_logs(self, job: str) -> str:
+        """What prints them."""
+        return f"TransformJob({job!r}).logs()   (backend's own log: {self.backend.log_path})"
 
     def endpoint(self) -> str:
         """URL of the backend, started if needed: for ``boto3.client(..., endpoint_url=...)``."""

@@ -12,6 +12,7 @@ from windtunnel.request.source_archive import packed
 from windtunnel.request.training_request import PathUpload, SourceUpload, Target, TrainingRequest
 from windtunnel.session.endpoint_service import EndpointService
 from windtunnel.session.training_service import TrainingService
+from windtunnel.session.transform_service import TransformService
 
 
 class Session(ABC):
@@ -30,6 +31,7 @@ class Session(ABC):
 
     service: TrainingService
     endpoints: EndpointService
+    transforms: TransformService
 
     def pause_s(self, passed_s: float) -> float:
         """Seconds until the next look at a job: few at first, so that a short job's end is seen soon; then more."""
@@ -65,6 +67,10 @@ class Session(ABC):
     def describe_endpoint_logs(self, endpoint: str) -> str:
         """Where a person finds the whole log of an endpoint."""
 
+    @abstractmethod
+    def describe_transform_logs(self, job: str) -> str:
+        """Where a person finds the whole log of a transform job."""
+
     def warm_up(self) -> None:
         """Get ready in the background, so that the first call is quick. Returns at once; idempotent."""
         return
@@ -77,14 +83,18 @@ class Session(ABC):
         """Which of the buckets to make if they are missing: the default one, none of the user's own."""
         return buckets & {self.default_bucket()}
 
+    def ensure_buckets(self, buckets: frozenset[str]) -> None:
+        """Make those that are missing, as far as they are the session's to make. Blocks."""
+        for bucket in sorted(self._ours(buckets)):
+            self.service.ensure_bucket(bucket)
+
     def submit(self, request: TrainingRequest) -> None:
         """Do the uploads, then create the job. Blocks until both are done.
 
         Raises:
             ServiceCallFailed: what was refused, and why.
         """
-        for bucket in sorted(self._ours(request.buckets())):
-            self.service.ensure_bucket(bucket)
+        self.ensure_buckets(request.buckets())
         for upload in request.uploads:
             if isinstance(upload, SourceUpload):
                 with packed(upload.tree) as file:

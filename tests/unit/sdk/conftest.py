@@ -9,6 +9,7 @@ import pytest
 
 from tests.unit.sdk.fake_endpoints import FakeEndpoints
 from tests.unit.sdk.fake_service import FakeService
+from tests.unit.sdk.fake_transforms import FakeTransforms
 from windtunnel.session.aws import AwsSession
 from windtunnel.session.local import LocalSession
 
@@ -53,16 +54,26 @@ def endpoints() -> FakeEndpoints:
 
 
 @pytest.fixture
-def local(service: FakeService, endpoints: FakeEndpoints, tmp_path: Path) -> LocalSession:
+def transforms() -> FakeTransforms:
+    """A service whose transform jobs complete."""
+    return FakeTransforms()
+
+
+@pytest.fixture
+def local(
+    service: FakeService, endpoints: FakeEndpoints, transforms: FakeTransforms, tmp_path: Path
+) -> LocalSession:
     """A local session that looks without pausing."""
-    session = LocalSession(tmp_path / "home", service=service, endpoints=endpoints)
+    session = LocalSession(tmp_path / "home", service=service, endpoints=endpoints, transforms=transforms)
     session.log_poll_s = session.least_poll_s = session.describe_poll_s = 0.0
     return session
 
 
 @pytest.fixture
-def aws(service: FakeService, endpoints: FakeEndpoints) -> AwsSession:
+def aws(service: FakeService, endpoints: FakeEndpoints, transforms: FakeTransforms) -> AwsSession:
     """An AWS session that looks without pausing."""
-    session = AwsSession(BotoSession(), default_bucket="bkt", service=service, endpoints=endpoints)
+    session = AwsSession(
+        BotoSession(), default_bucket="bkt", service=service, endpoints=endpoints, transforms=transforms
+    )
     session.log_poll_s = session.least_poll_s = session.describe_poll_s = session.settle_s = 0.0
     return session

@@ -12,6 +12,7 @@ import pytest
 
 from tests.unit.service.samples import channel, job, request
 from windtunnel_local.service.answers import described
+from windtunnel_local.service.batch.transform_members import TRANSFORM_JOB
 from windtunnel_local.service.ground.errors import ValidationFailed
 from windtunnel_local.service.hosting.hosting_members import ENDPOINT, ENDPOINT_CONFIG
 from windtunnel_local.service.hosting.hosting_members import MODEL as HOSTED_MODEL
@@ -90,6 +91,7 @@ TABLES = {
     "CreateEndpointConfig": ENDPOINT_CONFIG,
     "CreateEndpoint": ENDPOINT,
     "UpdateEndpoint": ENDPOINT,
+    "CreateTransformJob": TRANSFORM_JOB,
 }
 
 

@@ -63,12 +63,12 @@ class JobInUse(ServiceError):
     code = "ResourceInUse"
 
 
-_WORDS = {"endpoint-config": "endpoint configuration"}
+_WORDS = {"endpoint-config": "endpoint configuration", "transform-job": "transform job"}
 """What AWS's texts call what an ARN calls otherwise."""
 
 
 class ResourceNotFound(ServiceError):
-    """No such model, endpoint configuration or endpoint. SDKs look for these words of AWS's."""
+    """No such model, endpoint configuration, endpoint or transform job. SDKs look for these words of AWS's."""
 
     code = "ValidationException"
 

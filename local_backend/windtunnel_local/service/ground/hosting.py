@@ -1,4 +1,4 @@
-"""What is deployed, as data: models, endpoint configurations and endpoints, each a `Resource`."""
+"""What serves, as data: models, endpoint configurations, endpoints and transform jobs, each a `Resource`."""
 
 from __future__ import annotations
 
@@ -6,18 +6,22 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from windtunnel_local.service.ground.list_query import ListQuery
 
-Kind = Literal["model", "endpoint-config", "endpoint"]
+ServingKind = Literal["endpoint", "transform-job"]
+"""What has instances."""
+Kind = Literal["model", "endpoint-config", "endpoint", "transform-job"]
 """As in ARNs."""
+KINDS: tuple[Kind, ...] = get_args(Kind)
 EndpointStatus = Literal["Creating", "InService", "Updating", "Failed", "Deleting"]
+TransformStatus = Literal["InProgress", "Completed", "Failed", "Stopping", "Stopped"]
 
 LOG_GROUPS = "/aws/sagemaker/Endpoints/"
 """What the name of each endpoint's log group begins with."""
-_SLOTS = "endpoint_"
-"""What an instance's slot begins with; no job's name has a "_", so none is taken for one."""
+TRANSFORM_GROUP = "/aws/sagemaker/TransformJobs"
+"""The log group of all transform jobs."""
 
 
 @dataclass(frozen=True)
@@ -60,32 +64,48 @@ class Variant:
 
 @dataclass(frozen=True)
 class Instance:
-    """One container of an endpoint. One that ends has a successor with another number."""
+    """One container of an endpoint or a transform job. One that ends has a successor with another number."""
 
-    endpoint: str
+    owner: str
+    """The name of that endpoint or job."""
     created: str
-    """When the endpoint was, as text: tells apart two of one name."""
+    """When the owner was, as text: tells apart two of one name."""
     number: int
     variant: str
+    """Of a transform job: the job's name."""
     generation: int
     ready: bool = False
     """Whether it has answered a ping."""
+    kind: ServingKind = "endpoint"
+    """Of the owner."""
+
+    @property
+    def owned_by(self) -> str:
+        """The owner, for messages."""
+        return f"{self.kind.replace('-', ' ')} {self.owner}"
 
     @property
     def slot(self) -> str:
-        """Its name for the runner."""
-        return f"{_SLOTS}{self.endpoint}.{self.number}"
+        """Its name for the runner. No training job's name has a "_", so none is taken for one."""
+        return f"{self.kind.partition('-')[0]}_{self.owner}.{self.number}"
 
     @property
     def id(self) -> str:
         """As EC2 names instances."""
-        seed = f"{self.endpoint} {self.created} {self.number}"
+        seed = f"{self.owner} {self.created} {self.number}"
         return f"i-{hashlib.sha256(seed.encode()).hexdigest()[:17]}"
 
     @property
+    def group(self) -> str:
+        """Its log group."""
+        return LOG_GROUPS + self.owner if self.kind == "endpoint" else TRANSFORM_GROUP
+
+    @property
     def stream(self) -> str:
-        """Its log stream in the endpoint's group."""
-        return f"{self.variant}/{self.id}"
+        """Its log stream in that group, as AWS names it."""
+        if self.kind == "endpoint":
+            return f"{self.variant}/{self.id}"
+        return f"{self.owner}/{self.id}-{int(datetime.fromisoformat(self.created).timestamp())}"
 
 
 @dataclass(frozen=True)
@@ -95,6 +115,11 @@ class Fleet:
     config: str
     generation: int
     variants: tuple[Variant, ...]
+
+    @property
+    def count(self) -> int:
+        """Of its instances."""
+        return sum(variant.count for variant in self.variants)
 
 
 @dataclass(frozen=True)
@@ -128,8 +153,23 @@ class EndpointState:
         return replace(self, instances=tuple(i for i in self.instances if i.number not in numbers))
 
 
+@dataclass(frozen=True)
+class TransformState:
+    """What has become of a transform job. Times: in ISO 8601, UTC.
+
+    ``variant``: its model and instances, as an endpoint has them; ``container`` with the job's variables.
+    """
+
+    variant: Variant
+    instances: tuple[Instance, ...] = ()
+    made: int = 0
+    started: str | None = None
+    ended: str | None = None
+    failure_reason: str | None = None
+
+
 def stored_stream(group: str, stream: str) -> str:
-    """The name of an endpoint's stream in the store, which has one space of names for all groups.
+    """The name of an instance's stream in the store, which has one space of names for all groups.
 
     No training job's stream begins with a slash.
     """

@@ -140,7 +140,7 @@ class LogStream:
 
     name: str
     job: str | None
-    """None: it is an endpoint's."""
+    """None: it is an endpoint's or a transform job's."""
     host: str
     created_ms: int
     first_event_ms: int | None
@@ -228,7 +228,7 @@ class Store(Protocol):
         ...
 
     def open_log_stream(self, job: str | None, host: str, name: str, created_ms: int) -> None:
-        """Create the stream if it is not there. Idempotent. ``job``: None for an endpoint's, which stays."""
+        """Create the stream if it is not there. Idempotent. ``job``: None for one of no training job: it stays."""
         ...
 
     def append_log(self, stream: str, batch: LogBatch, ingestion_ms: int) -> None:

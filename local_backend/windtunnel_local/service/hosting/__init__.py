@@ -2,9 +2,11 @@
 
 hosting            SageMaker's operations on models, endpoint configurations and endpoints
 endpoint_run       a thread for each endpoint: instances come, are replaced, and go
+record_thread      what such a thread does, also for transform jobs, and all of a kind
+instances          those of one endpoint or transform job
 instance_run       a thread for each instance, from its model's download to its container's end
 router             which instance gets a request
-records            an endpoint's record, changed by one thread at a time
+records            the record of an endpoint or a transform job, changed by one thread at a time
 serving_plan       an instance as the container that runs it
 model_files        /opt/ml/model
 accepted           what a request may ask for here

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from windtunnel_local.service.ground.errors import NoSuchBucket, NoSuchKey, ValidationFailed
-from windtunnel_local.service.ground.hosting import Fleet, Resource, Variant
-from windtunnel_local.service.ground.ports import ObjectStore
+from windtunnel_local.service.ground.hosting import Resource, Variant
+from windtunnel_local.service.ground.ports import ObjectStore, Runner
 from windtunnel_local.service.ground.uris import parse_s3
 from windtunnel_local.service.hosting.hosting_members import ENDPOINT_CONFIG, MODEL
 
 _MOST_INSTANCES = 32
-_STARTUP_S = 480
+STARTUP_S = 480
 """AWS gives a container eight minutes to answer a ping, unless the variant says otherwise."""
 
 
@@ -82,13 +82,21 @@ def check_config(request: Mapping[str, Any]) -> None:
         raise ValidationFailed("The weights of all variants are 0: one at least must be more.")
 
 
-def check_count(fleet: Fleet) -> None:
-    """Raise ``ValidationFailed`` if an endpoint has more instances than a machine runs containers for."""
-    count = sum(variant.count for variant in fleet.variants)
+def check_count(count: int) -> None:
+    """Raise ``ValidationFailed`` if that is more instances than a machine runs containers for."""
     if count > _MOST_INSTANCES:
         raise ValidationFailed(
-            f"The endpoint would have {count} instances. Each is a container of this machine: {_MOST_INSTANCES} are"
+            f"There would be {count} instances. Each is a container of this machine: {_MOST_INSTANCES} are"
             " the most. Ask for fewer here."
+        )
+
+
+def check_runner(runner: Runner) -> None:
+    """Raise ``ValidationFailed`` if it has no containers that can be called."""
+    if not runner.serves:
+        raise ValidationFailed(
+            f"The runner {runner.name} serves no models: that needs Docker. Start the backend with"
+            " WINDTUNNEL_RUNNER=docker."
         )
 
 
@@ -101,7 +109,7 @@ def variant_of(described: Mapping[str, Any], model: Resource) -> Variant:
         described["InstanceType"],
         int(described.get("InitialInstanceCount", 1)),
         _weight(described),
-        int(described.get("ContainerStartupHealthCheckTimeoutInSeconds", _STARTUP_S)),
+        int(described.get("ContainerStartupHealthCheckTimeoutInSeconds", STARTUP_S)),
     )
 
 

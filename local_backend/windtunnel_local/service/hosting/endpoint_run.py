@@ -3,90 +3,46 @@
 from __future__ import annotations
 
 import logging
-import threading
 import time
-from collections.abc import Iterable
-from contextlib import suppress
 from dataclasses import replace
 
-from windtunnel_local.service.data.trees import remove_tree
-from windtunnel_local.service.ground.errors import ResourceNotFound, RunnerError, StoreUnavailable
 from windtunnel_local.service.ground.hosting import EndpointState, Fleet, Instance
 from windtunnel_local.service.ground.ports import Ports
-from windtunnel_local.service.hosting.instance_run import InstanceRun
+from windtunnel_local.service.hosting.instances import Instances
+from windtunnel_local.service.hosting.record_thread import RecordThread
 from windtunnel_local.service.hosting.records import Records, decoded
 from windtunnel_local.service.hosting.router import Router
-from windtunnel_local.service.hosting.serving_plan import HOST
 
 _log = logging.getLogger(__name__)
 
 MAX_FAILURE_CHARACTERS = 1024
 _DRAIN_S = 60.0
 """How long an instance that is not wanted any more may still answer what it was asked."""
-_LONGEST_PAUSE_S = 30.0
-_STEADY_S = 60.0
-_LEAVE_PATIENCE_S = 5.0
 
 
-class EndpointRun:
-    """A thread that makes an endpoint what its record wants it to be."""
+class EndpointRun(RecordThread):
+    """A thread that makes an endpoint what its record wants it to be. `gone` is set when it is deleted."""
 
     def __init__(self, name: str, ports: Ports, records: Records) -> None:
         """Runs at once, from wherever the record stands."""
+        super().__init__(f"endpoint {name}", ports)
         self.router = Router()
-        self.gone = threading.Event()
-        """Set when the endpoint is deleted."""
         self._name = name
-        self._ports = ports
         self._records = records
-        self._runs: dict[int, InstanceRun] = {}
+        self._instances = Instances(ports, self._woken.set)
         self._draining: dict[int, float] = {}
         """By number, when an instance that is not wanted has to go."""
-        self._failures = 0
-        self._next_try = 0.0
-        self._woken = threading.Event()
-        self._leaving = threading.Event()
-        self._thread = threading.Thread(target=self._run, name=f"endpoint {name}", daemon=True)
-        self._thread.start()
+        self.begin()
 
     @property
     def is_running(self) -> bool:
         """Whether it has instances."""
-        return bool(self._runs) and not self.gone.is_set()
-
-    def wake(self) -> None:
-        """Look at the record now: it has changed."""
-        self._woken.set()
+        return bool(self._instances.runs) and not self.gone.is_set()
 
     def leave(self) -> None:
         """Let go of the endpoint; its containers run on. Does not block."""
-        self._leaving.set()
-        self._woken.set()
-        for run in list(self._runs.values()):
-            run.leave()
-
-    def join(self) -> None:
-        """Wait for the thread, some seconds at most."""
-        self._thread.join(_LEAVE_PATIENCE_S)
-
-    def _run(self) -> None:
-        while not self._leaving.is_set():
-            try:
-                if self._step():
-                    return
-            except ResourceNotFound:
-                self.gone.set()
-                return
-            except (RunnerError, StoreUnavailable) as error:
-                _log.warning("Endpoint %s waits: %s", self._name, error)
-                self._leaving.wait(self._ports.config.pace.retry_s)
-            except Exception as error:  # noqa: BLE001 - an endpoint whose thread gave up would never end
-                if self._leaving.is_set():  # a store that is closed while leaving is no news
-                    return
-                _log.warning("Endpoint %s waits", self._name, exc_info=error)
-                self._leaving.wait(self._ports.config.pace.retry_s)
-            self._woken.wait(self._ports.config.pace.tick_s)
-            self._woken.clear()
+        super().leave()
+        self._instances.leave()
 
     def _step(self) -> bool:
         """One look at the record and at the instances; whether the endpoint is gone."""
@@ -94,7 +50,7 @@ class EndpointRun:
         state = decoded(endpoint.record)
         if endpoint.status in ("Deleting", "Failed"):
             self.router.serve((), {})
-            self._remove(state.instances)
+            self._instances.remove(state.instances)
             if endpoint.status == "Deleting":
                 self.gone.set()  # before the name is free: who takes it then starts a run of its own
                 return self._ports.store.delete_resource("endpoint", self._name)
@@ -104,8 +60,8 @@ class EndpointRun:
         state = self._staffed(state, str(endpoint.created))
         for instance in state.instances:
             variant = state.variant(instance)
-            if instance.number not in self._runs and variant is not None:
-                self._runs[instance.number] = InstanceRun(self._ports, instance, variant, self._woken.set)
+            if variant is not None:
+                self._instances.watch(instance, variant)
         state = self._settled(endpoint.status or "", state)
         self._serve(state)
         self._remove_unwanted(state)
@@ -119,7 +75,7 @@ class EndpointRun:
             for variant in fleet.variants
             for _ in range(variant.count - len(state.of(fleet, variant.name)))
         ]
-        if not missing or time.monotonic() < self._next_try:
+        if not missing or not self._instances.may_add:
             return state
 
         def added(now: EndpointState) -> EndpointState:
@@ -133,14 +89,14 @@ class EndpointRun:
 
     def _settled(self, status: str, state: EndpointState) -> EndpointState:
         """After what the instances have come to: all are ready, or one has failed."""
-        latest = state.fleets[-1]
-        runs = [self._runs[i.number] for i in state.instances if i.number in self._runs]
+        latest, watched = state.fleets[-1], self._instances.runs
+        runs = [watched[i.number] for i in state.instances if i.number in watched]
         failed = [run for run in runs if run.error is not None]
         lost_new = [run for run in failed if run.instance.generation == latest.generation]
         if status != "InService" and lost_new and not lost_new[0].instance.ready:
             return self._failed(status, lost_new[0].error or "")
         if failed:
-            self._replace(failed)
+            self._instances.replace(failed)
             state = self._records.set(
                 self._name, lambda now: now.without([r.instance.number for r in failed])
             )
@@ -161,7 +117,7 @@ class EndpointRun:
             return replace(now, fleet=latest, following=None, instances=instances, failure_reason=None)
 
         for number in new:
-            self._runs[number].instance = replace(self._runs[number].instance, ready=True)
+            watched[number].instance = replace(watched[number].instance, ready=True)
         return self._records.set(self._name, changed, "InService" if becomes_ready else None)
 
     def _failed(self, status: str, reason: str) -> EndpointState:
@@ -174,19 +130,11 @@ class EndpointRun:
             "Failed" if status == "Creating" else "InService",
         )
 
-    def _replace(self, failed: Iterable[InstanceRun]) -> None:
-        """Remove what is left of instances that have ended; the more end at once, the later others come."""
-        for run in failed:
-            _log.warning("Endpoint %s replaces %s: %s", self._name, run.instance.id, run.error)
-            self._remove([run.instance])
-        now = time.monotonic()
-        self._failures = 0 if now > self._next_try + _STEADY_S else self._failures + 1
-        self._next_try = now + (min(2.0 ** (self._failures - 1), _LONGEST_PAUSE_S) if self._failures else 0.0)
-
     def _serve(self, state: EndpointState) -> None:
         """Requests go to the ready instances of the current fleet."""
         fleet: Fleet = state.fleet
-        runs = [self._runs[i.number] for i in state.of(fleet) if i.number in self._runs]
+        watched = self._instances.runs
+        runs = [watched[i.number] for i in state.of(fleet) if i.number in watched]
         targets = [run.target for run in runs if run.target is not None]
         self.router.serve(targets, {variant.name: variant.weight for variant in fleet.variants})
 
@@ -206,19 +154,7 @@ class EndpointRun:
             i for i in unwanted if not self.router.busy(i.slot) or now > self._draining.get(i.number, now)
         ]
         if idle:
-            self._remove(idle)
+            self._instances.remove(idle)
+            for instance in idle:
+                self._draining.pop(instance.number, None)
             self._records.set(self._name, lambda before: before.without([i.number for i in idle]))
-
-    def _remove(self, instances: Iterable[Instance]) -> None:
-        """Containers and folders. Raises ``RunnerError``: then it is done again."""
-        for instance in instances:
-            run = self._runs.pop(instance.number, None)
-            if run is not None:
-                run.leave()
-                run.join()
-            self._draining.pop(instance.number, None)
-            self._ports.runner.terminate(instance.slot, HOST)
-            with suppress(RunnerError):
-                self._ports.runner.wait(instance.slot, HOST, 1.0)
-            self._ports.runner.remove(instance.slot)
-            remove_tree(self._ports.config.jobs / instance.slot)

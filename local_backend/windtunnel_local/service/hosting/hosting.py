@@ -5,19 +5,26 @@ Answers are dicts in the shape of AWS's responses, with `datetime` for timestamp
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from windtunnel_local.service.ground import hosting
 from windtunnel_local.service.ground.errors import ResourceNotFound, ValidationFailed
-from windtunnel_local.service.ground.hosting import EndpointState, Fleet, Kind, Resource, ResourceQuery
+from windtunnel_local.service.ground.hosting import (
+    KINDS,
+    EndpointState,
+    Fleet,
+    Kind,
+    Resource,
+    ResourceQuery,
+)
 from windtunnel_local.service.ground.ports import Ports
 from windtunnel_local.service.hosting import accepted, serving_plan
 from windtunnel_local.service.hosting.endpoint_run import EndpointRun
 from windtunnel_local.service.hosting.hosting_members import ENDPOINT
-from windtunnel_local.service.hosting.records import ALL_ENDPOINTS, Records, decoded, encoded
+from windtunnel_local.service.hosting.record_thread import RecordThreads
+from windtunnel_local.service.hosting.records import Records, all_of, decoded, encoded
 from windtunnel_local.service.hosting.router import Router
 from windtunnel_local.service.request import validation
 
@@ -37,31 +44,22 @@ class HostingService:
         """Nothing runs until `resume` or `create_endpoint`."""
         self._ports = ports
         self._records = Records(ports.store, ports.clock, ports.config)
-        self._lock = threading.Lock()
-        self._runs: dict[str, EndpointRun] = {}
-        self._left = False
+        self._runs = RecordThreads(lambda name: EndpointRun(name, ports, self._records))
 
     # --- the server's life ---
 
     def resume(self) -> None:
         """Adopt the endpoints that an earlier server left. Call once."""
-        for endpoint in self._ports.store.list_resources(ALL_ENDPOINTS)[0]:
-            self._start(endpoint.name)
+        for endpoint in all_of(self._ports.store, "endpoint"):
+            self._runs.look(endpoint.name)
 
     def busy(self) -> bool:
         """Whether any endpoint runs: a server that nobody calls stays for it."""
-        with self._lock:
-            return any(run.is_running for run in self._runs.values())
+        return any(run.is_running for run in self._runs.all())
 
     def shutdown(self) -> None:
         """Let go of all endpoints within seconds; their containers run on. Idempotent."""
-        with self._lock:
-            self._left = True
-            runs = list(self._runs.values())
-        for run in runs:
-            run.leave()
-        for run in runs:
-            run.join()
+        self._runs.shutdown()
 
     # --- models and configurations ---
 
@@ -100,14 +98,10 @@ class HostingService:
         ``ResourceNotFound``: of its configuration or a model.
         """
         ENDPOINT.check(request)
-        if not self._ports.runner.serves:
-            raise ValidationFailed(
-                f"The runner {self._ports.runner.name} serves no endpoints: they need Docker. Start the backend with"
-                " WINDTUNNEL_RUNNER=docker."
-            )
+        accepted.check_runner(self._ports.runner)
         state = EndpointState(self._fleet(request["EndpointConfigName"], 1))
         arn = self._create("endpoint", request, "Creating", encoded(state))
-        self._start(request["EndpointName"])
+        self._runs.look(request["EndpointName"])
         return arn
 
     def describe_endpoint(self, name: str) -> dict[str, Any]:
@@ -173,7 +167,7 @@ class HostingService:
             if not any(variant.weight > 0 and variant.count > 0 for variant in variants):
                 raise ValidationFailed("One variant at least must have an instance and a weight above 0.")
             after = replace(state, fleet=replace(state.fleet, variants=variants))
-            accepted.check_count(after.fleet)
+            accepted.check_count(after.fleet.count)
             return replace(endpoint, status="Updating", record=encoded(after))
 
         return self._amend(request["EndpointName"], changed)
@@ -184,9 +178,8 @@ class HostingService:
 
     def router(self, name: str) -> Router:
         """Who answers the requests to an endpoint; raises ``ResourceNotFound``: also where it is not in service."""
-        with self._lock:
-            run = self._runs.get(name)
-        if run is None or run.gone.is_set():
+        run = self._runs.get(name)
+        if run is None:
             raise ResourceNotFound("endpoint", self._ports.config.arn("endpoint", name))
         return run.router
 
@@ -197,8 +190,8 @@ class HostingService:
     # --- tags ---
 
     def owns(self, arn: str) -> bool:
-        """Whether an ARN is of one of these kinds."""
-        return arn.rpartition(":")[2].partition("/")[0] in _PREFIX
+        """Whether an ARN is of a resource: of one of these kinds, or of a transform job."""
+        return arn.rpartition(":")[2].partition("/")[0] in KINDS
 
     def tags(self, arn: str) -> Mapping[str, str]:
         """By key; raises ``ResourceNotFound``."""
@@ -226,39 +219,19 @@ class HostingService:
         status: str | None = None,
         record: Mapping[str, Any] | None = None,
     ) -> str:
-        name, now = request[f"{_PREFIX[kind]}Name"], self._ports.clock.now()
-        members = {member: value for member, value in request.items() if member != "Tags"}
-        validation.tags(request.get("Tags", ()))
-        tags = {tag["Key"]: tag["Value"] for tag in request.get("Tags", ())}
-        arn = self._ports.config.arn(kind, name)
-        self._ports.store.insert_resource(
-            Resource(kind, name, arn, now, now, members, status, record or {}, tags)
-        )
-        return arn
+        return self._records.create(kind, request[f"{_PREFIX[kind]}Name"], request, status, record).arn
 
     def _amend(self, name: str, change: Any) -> str:
         arn = self._records.amend("endpoint", name, change).arn
-        self._start(name)
-        with self._lock:
-            run = self._runs.get(name)
-        if run is not None:
-            run.wake()
+        self._runs.look(name)
         return arn
-
-    def _start(self, name: str) -> None:
-        with self._lock:
-            if self._left:
-                return
-            self._runs = {known: run for known, run in self._runs.items() if not run.gone.is_set()}
-            if name not in self._runs:
-                self._runs[name] = EndpointRun(name, self._ports, self._records)
 
     def _fleet(self, config: str, generation: int) -> Fleet:
         described = self._records.get("endpoint-config", config).request["ProductionVariants"]
         models = [self._records.get("model", variant["ModelName"]) for variant in described]
         variants = tuple(accepted.variant_of(*pair) for pair in zip(described, models, strict=True))
         fleet = Fleet(config, generation, variants)
-        accepted.check_count(fleet)
+        accepted.check_count(fleet.count)
         return fleet
 
     def _variant(self, endpoint: Resource, state: EndpointState, variant: hosting.Variant) -> dict[str, Any]:

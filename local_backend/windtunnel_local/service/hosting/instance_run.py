@@ -1,4 +1,4 @@
-"""One instance of an endpoint, from its model's download until its container has ended."""
+"""One instance of an endpoint or of a transform job, from its model's download until its container has ended."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from windtunnel_local.service.ground.errors import (
     RunnerUnavailable,
     StoreUnavailable,
 )
-from windtunnel_local.service.ground.hosting import LOG_GROUPS, Instance, Variant, stored_stream
+from windtunnel_local.service.ground.hosting import Instance, Variant, stored_stream
 from windtunnel_local.service.ground.ports import Ports
 from windtunnel_local.service.hosting import serving_plan
 from windtunnel_local.service.hosting.model_files import provide_model
@@ -52,7 +52,8 @@ class InstanceRun:
         self._wake = wake
         self._leaving = threading.Event()
         self._follower: HostFollower | None = None
-        name = f"endpoint {instance.endpoint} {instance.id}"
+        self._stream = stored_stream(instance.group, instance.stream)
+        name = f"{instance.owned_by} {instance.id}"
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._thread.start()
 
@@ -61,6 +62,11 @@ class InstanceRun:
         self._leaving.set()
         if self._follower is not None:
             self._follower.leave()
+
+    @property
+    def drained(self) -> bool:
+        """Whether nothing more of its log is to come."""
+        return self._follower is None or self._follower.drained
 
     def join(self) -> None:
         """Wait for the thread, some seconds at most."""
@@ -79,7 +85,7 @@ class InstanceRun:
         except Exception as error:  # noqa: BLE001 - logged, and the endpoint's reason
             if self._leaving.is_set():  # a store that is closed while leaving is no news
                 return
-            _log.error("Endpoint %s, %s", self.instance.endpoint, self.instance.id, exc_info=error)
+            _log.error("%s, %s", self.instance.owned_by, self.instance.id, exc_info=error)
             self.error = f"InternalServerError: {error}"
         self.target = None
         self._wake()
@@ -112,10 +118,7 @@ class InstanceRun:
             ports.runner.ensure_image(plan.containers[0].image, self._check)
             self._check()
             ports.runner.start(plan)
-        group = LOG_GROUPS + self.instance.endpoint
-        followed = Followed(
-            f"endpoint {self.instance.endpoint}", slot, _HOST, stored_stream(group, self.instance.stream)
-        )
+        followed = Followed(self.instance.owned_by, slot, _HOST, self._stream)
         if self._follower is None:
             self._follower = HostFollower(ports, followed, self._wake)
             self._follower.start()
@@ -127,18 +130,22 @@ class InstanceRun:
             with suppress(RunnerUnavailable):
                 self._raise_end()
                 address = self._ports.runner.address(self.instance.slot, _HOST)
-                if address is not None and _pings(address):
+                if address is not None and pings(address):
                     self.target = Target(
                         self.instance.slot, self.instance.variant, self.instance.stream, address
                     )
                     return
             if time.monotonic() > deadline:
                 raise RunnerError(
-                    f"The container for production variant {self.variant.name} did not pass the ping health check"
-                    f" within {self.variant.timeout_s} s. Please check CloudWatch logs for this endpoint."
-                    f"{self._tail()}"
+                    f"The container for {self._served} did not pass the ping health check"
+                    f" within {self.variant.timeout_s} s.{self._tail()}"
                 )
             self._leaving.wait(_PING_EVERY_S)
+
+    @property
+    def _served(self) -> str:
+        instance = self.instance
+        return f"production variant {instance.variant}" if instance.kind == "endpoint" else instance.owned_by
 
     def _await_end(self) -> None:
         while True:
@@ -156,19 +163,17 @@ class InstanceRun:
             self._check()
         how = "was removed" if follower.exit.exit_code is None else f"exit code {follower.exit.exit_code}"
         killed = ", killed for memory" if follower.exit.oom_killed else ""
-        raise RunnerError(
-            f"The container for production variant {self.variant.name} has ended ({how}{killed}). Please check"
-            f" CloudWatch logs for this endpoint.{self._tail()}"
-        )
+        raise RunnerError(f"The container for {self._served} has ended ({how}{killed}).{self._tail()}")
 
     def _tail(self) -> str:
-        """The last lines of the log, which in most cases say why."""
-        stream = stored_stream(LOG_GROUPS + self.instance.endpoint, self.instance.stream)
-        events = self._ports.store.read_log_before(stream, 1 << 62, _TAIL_LINES)
-        return " Its last lines: " + " | ".join(event.message for event in events) if events else ""
+        """Where the log is, and its last lines, which in most cases say why."""
+        events = self._ports.store.read_log_before(self._stream, 1 << 62, _TAIL_LINES)
+        hint = f" Please check CloudWatch logs for this {self.instance.kind.replace('-', ' ')}."
+        return hint + (" Its last lines: " + " | ".join(e.message for e in events) if events else "")
 
 
-def _pings(address: tuple[str, int]) -> bool:
+def pings(address: tuple[str, int]) -> bool:
+    """Whether a container answers as SageMaker wants it to."""
     connection = http.client.HTTPConnection(*address, timeout=_PING_S)
     try:
         connection.request("GET", "/ping")

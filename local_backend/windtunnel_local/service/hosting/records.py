@@ -1,9 +1,9 @@
-"""The one way to read and to change an endpoint's record."""
+"""The one way to read and to change the record of a model, an endpoint or a transform job."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -17,11 +17,13 @@ from windtunnel_local.service.ground.hosting import (
     Kind,
     Resource,
     ResourceQuery,
+    TransformState,
     Variant,
 )
 from windtunnel_local.service.ground.ports import Clock, Store
+from windtunnel_local.service.request import validation
 
-ALL_ENDPOINTS = ResourceQuery("endpoint", limit=1 << 31)
+_SERVING: Sequence[Kind] = ("endpoint", "transform-job")
 
 
 class Records:
@@ -33,6 +35,20 @@ class Records:
         self._clock = clock
         self._config = config
         self._lock = threading.Lock()
+
+    def create(
+        self, kind: Kind, name: str, request: Mapping[str, Any], status: str | None = None, record: Any = None
+    ) -> Resource:
+        """A new record, with the request's Tags as its tags; raises ``ResourceExists``, ``ValidationFailed``."""
+        validation.tags(request.get("Tags", ()))
+        tags = {tag["Key"]: tag["Value"] for tag in request.get("Tags", ())}
+        members = {member: value for member, value in request.items() if member != "Tags"}
+        now = self._clock.now()
+        made = Resource(
+            kind, name, self._config.arn(kind, name), now, now, members, status, record or {}, tags
+        )
+        self._store.insert_resource(made)
+        return made
 
     def get(self, kind: Kind, name: str) -> Resource:
         """The record; raises ``ResourceNotFound``."""
@@ -67,27 +83,43 @@ class Records:
         return decoded(self.amend("endpoint", name, changed).record)
 
 
+def all_of(store: Store, kind: Kind, status: str | None = None) -> Sequence[Resource]:
+    """All of a kind, or those in one status."""
+    return store.list_resources(ResourceQuery(kind, status=status, limit=1 << 31))[0]
+
+
 def instance_slots(store: Store) -> set[str]:
     """Of all instances there should be; each is recorded before its container is made."""
-    endpoints, _ = store.list_resources(ALL_ENDPOINTS)
-    return {instance.slot for endpoint in endpoints for instance in decoded(endpoint.record).instances}
+    owners: Iterator[Resource] = (owner for kind in _SERVING for owner in all_of(store, kind))
+    return {instance.slot for owner in owners for instance in _instances(owner.record)}
 
 
-def encoded(state: EndpointState) -> dict[str, Any]:
+def encoded(state: EndpointState | TransformState) -> dict[str, Any]:
     """As JSON has it."""
     return asdict(state)
 
 
 def decoded(record: Mapping[str, Any]) -> EndpointState:
-    """What `encoded` has made."""
+    """What `encoded` has made of an endpoint's state."""
     following = record["following"]
     return EndpointState(
         _fleet(record["fleet"]),
         None if following is None else _fleet(following),
-        tuple(Instance(**instance) for instance in record["instances"]),
+        _instances(record),
         record["made"],
         record["failure_reason"],
     )
+
+
+def decoded_transform(record: Mapping[str, Any]) -> TransformState:
+    """What `encoded` has made."""
+    return TransformState(
+        **{**record, "variant": Variant(**record["variant"]), "instances": _instances(record)}
+    )
+
+
+def _instances(record: Mapping[str, Any]) -> tuple[Instance, ...]:
+    return tuple(Instance(**instance) for instance in record["instances"])
 
 
 def _fleet(record: Mapping[str, Any]) -> Fleet:

@@ -1,4 +1,4 @@
-"""An instance of an endpoint as the container that runs it: pure data."""
+"""An instance of an endpoint or of a transform job as the container that runs it: pure data."""
 
 from __future__ import annotations
 
@@ -52,6 +52,6 @@ def plan(instance: Instance, variant: Variant, config: ServiceConfig) -> JobPlan
         shm_bytes=_SHM_BYTES,
         port=PORT,
         forward=config.api if config.aws_in_jobs else None,
-        labels={"windtunnel.endpoint": instance.endpoint, "windtunnel.variant": variant.name},
+        labels={f"windtunnel.{instance.kind}": instance.owner, "windtunnel.variant": variant.name},
     )
     return JobPlan(instance.slot, (container,))

@@ -1,4 +1,4 @@
-"""The logs' side of CloudWatch's API, free of HTTP: the streams of training jobs, and those of each endpoint.
+"""The logs' side of CloudWatch's API, free of HTTP: the streams of training jobs, transform jobs and endpoints.
 
 Answers are dicts in the shape of AWS's responses. Timestamps are Unix milliseconds.
 """
@@ -11,7 +11,7 @@ from typing import Any
 
 from windtunnel_local.service.ground.config import ServiceConfig
 from windtunnel_local.service.ground.errors import InvalidParameter, LogsNotFound
-from windtunnel_local.service.ground.hosting import LOG_GROUPS, stored_stream
+from windtunnel_local.service.ground.hosting import LOG_GROUPS, TRANSFORM_GROUP, stored_stream
 from windtunnel_local.service.ground.ports import LogEvent, LogStream, Store
 from windtunnel_local.service.observed import log_tokens
 from windtunnel_local.service.observed.filter_pattern import compile_pattern
@@ -48,7 +48,7 @@ class LogsService:
                 "LogGroup name prefix and LogGroup name pattern are mutually exclusive parameters."
             )
         streams = self._store.log_streams(LOG_GROUPS)
-        groups = sorted({GROUP, *(stream.name.partition(":")[0] for stream in streams)})
+        groups = sorted({GROUP, *(stream.name.partition(":")[0] for stream in streams), *self._transforms()})
         wanted = [
             group
             for group in groups
@@ -80,7 +80,7 @@ class LogsService:
         last = None if token is None else log_tokens.stream_position(token, order_by, descending)
         if order_by == "LastEventTime" and not space:
             streams = self._store.latest_log_streams(last, limit + 1, descending)
-        elif order_by == "LastEventTime":  # an endpoint has few
+        elif order_by == "LastEventTime":  # there are few
 
             def key(stream: LogStream) -> tuple[int, str]:
                 return stream.last_event_ms or 0, stream.name
@@ -191,6 +191,11 @@ class LogsService:
                 )
         return answer
 
+    def _transforms(self) -> Sequence[str]:
+        """The group of transform jobs, once one of them has a stream."""
+        has_one = self._store.log_streams(stored_stream(TRANSFORM_GROUP, ""), limit=1)
+        return [TRANSFORM_GROUP] if has_one else []
+
     def _space(self, group: str) -> str:
         """What the names of a group's streams begin with in the store: nothing for those of jobs.
 
@@ -200,7 +205,7 @@ class LogsService:
         space = stored_stream(group, "")
         if group == GROUP:
             return ""
-        if not group.startswith(LOG_GROUPS) or not self._store.log_streams(space, limit=1):
+        if not group.startswith((LOG_GROUPS, TRANSFORM_GROUP)) or not self._store.log_streams(space, limit=1):
             raise LogsNotFound("The specified log group does not exist.")
         return space
 

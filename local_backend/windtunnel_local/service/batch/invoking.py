@@ -1,0 +1,150 @@
+"""One request to a container, and what it means that there is no good answer."""
+
+from __future__ import annotations
+
+import http.client
+import io
+import json
+import socket
+import threading
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from http import HTTPStatus
+from typing import Any, BinaryIO
+
+from windtunnel_local.service.ground.errors import InputError
+
+Address = tuple[str, int]
+_PARAMETERS_S = 60.0
+_MOST_WANTED = 100
+"""Of megabytes, and of requests at once, each."""
+_PAUSE_S = 0.2
+_PART_BYTES = 1 << 16
+_SHOWN_CHARACTERS = 2048
+MAX_ANSWER_BYTES = 100 << 20
+"""As much as the largest request."""
+
+
+class Lost(Exception):
+    """The container has gone. ``begun``: it may have seen the request."""
+
+    def __init__(self, begun: bool) -> None:
+        super().__init__()
+        self.begun = begun
+
+
+class Invoker:
+    """Asks one container, for several threads."""
+
+    def __init__(self, address: Address, headers: Mapping[str, str], timeout_s: float, retries: int) -> None:
+        """``timeout_s``: for an answer as a whole; ``retries``: how often a request is asked again."""
+        self._address = address
+        self._headers = dict(headers)
+        self._timeout_s = timeout_s
+        self._retries = retries
+        self._over = threading.Event()
+        self._lock = threading.Lock()
+        self._connections: set[http.client.HTTPConnection] = set()
+
+    def abort(self) -> None:
+        """End all requests under way, and let none begin: they are `Lost`. Does not block."""
+        with self._lock:
+            self._over.set()
+            for connection in self._connections:
+                with suppress(OSError, AttributeError):  # not connected yet, or no more
+                    connection.sock.shutdown(socket.SHUT_RDWR)
+
+    def ask(self, body: bytes | BinaryIO) -> bytes:
+        """The answer; asked again after errors of the container (5xx) and when it takes too long. Blocks.
+
+        Raises:
+            InputError: it answers with an error still, has refused the request (4xx), or the answer is too large.
+            Lost: there is no container any more, or `abort` was called.
+        """
+        left = self._retries
+        while True:
+            try:
+                status, answer = self._sent(body)
+            except TimeoutError:
+                reason = (
+                    f"AlgorithmError: no answer within {self._timeout_s:g} s (InvocationsTimeoutInSeconds)"
+                )
+            else:
+                if status == HTTPStatus.OK:
+                    return answer
+                code = "ClientError" if status < HTTPStatus.INTERNAL_SERVER_ERROR else "AlgorithmError"
+                shown = answer[:_SHOWN_CHARACTERS].decode(errors="replace").strip()
+                reason = f"{code}: {status} from the container: {shown}"
+                if code == "ClientError" and status != HTTPStatus.TOO_MANY_REQUESTS:
+                    raise InputError(reason)
+            if left <= 0:
+                raise InputError(reason)
+            left -= 1
+            self._over.wait(_PAUSE_S)
+
+    def _sent(self, body: bytes | BinaryIO) -> tuple[int, bytes]:
+        """Status and body of the answer. Raises ``TimeoutError``, `Lost`, ``InputError``: it is too large."""
+        deadline = time.monotonic() + self._timeout_s
+        connection = http.client.HTTPConnection(*self._address, timeout=self._timeout_s)
+        begun = False
+        try:
+            with self._lock:
+                self._connections.add(connection)
+            connection.connect()
+            if self._over.is_set():
+                raise Lost(begun)
+            begun = True
+            if not isinstance(body, bytes):
+                body.seek(0)
+            connection.request("POST", "/invocations", body, self._headers)  # a stream goes in chunks
+            answer, data = connection.getresponse(), io.BytesIO()
+            while part := answer.read1(_PART_BYTES):
+                data.write(part)
+                if data.tell() > MAX_ANSWER_BYTES:
+                    raise InputError(
+                        f"AlgorithmError: an answer is larger than {MAX_ANSWER_BYTES >> 20} MB, the most that is held"
+                        " in memory here; send fewer records at once (MaxPayloadInMB)"
+                    )
+                if time.monotonic() > deadline:
+                    raise TimeoutError
+            if answer.length:  # what `read1` does not tell
+                raise Lost(begun)
+            return answer.status, data.getvalue()
+        except TimeoutError:
+            raise
+        except (
+            OSError,
+            http.client.HTTPException,
+            ValueError,
+        ) as error:  # or the stream was closed meanwhile
+            raise Lost(begun) from error
+        finally:
+            with self._lock:
+                self._connections.discard(connection)
+            connection.close()
+
+
+def execution_parameters(address: Address) -> dict[str, Any]:
+    """What the container wants: MaxConcurrentTransforms, MaxPayloadInMB, BatchStrategy; empty if it does not say."""
+    connection = http.client.HTTPConnection(*address, timeout=_PARAMETERS_S)
+    try:
+        connection.request("GET", "/execution-parameters")
+        answer = connection.getresponse()
+        document = json.loads(answer.read()) if answer.status == HTTPStatus.OK else {}
+    except (OSError, http.client.HTTPException, ValueError):
+        return {}
+    finally:
+        connection.close()
+    return {name: value for name, value in _pairs(document) if _is_valid(name, value)}
+
+
+def _pairs(document: object) -> list[tuple[str, Any]]:
+    return list(document.items()) if isinstance(document, dict) else []
+
+
+def _is_valid(name: str, value: Any) -> bool:
+    if name == "BatchStrategy":
+        return value in ("SINGLE_RECORD", "MULTI_RECORD")
+    least = {"MaxConcurrentTransforms": 1, "MaxPayloadInMB": 0}.get(name)
+    return least is not None and type(value) is int and least <= value <= _MOST_WANTED

@@ -1,0 +1,129 @@
+"""SageMaker's part of JSONPath.
+
+Operators: https://docs.aws.amazon.com/sagemaker/latest/dg/batch-transform-data-processing.html. What a path gives is
+that of the Java library which that page names: one value where the path names one, an object of several names, else
+an array. Libraries for Python give a list of matches, which does not tell these apart.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+_NAME = re.compile(r"\.?([\w-]+)|\.(\*)")
+_BRACKET = re.compile(r"\.?\[([^\]]*)\]")
+_QUOTED = re.compile(r"'([^']*)'|\"([^\"]*)\"")
+_SLICE = re.compile(r"(-?\d*):(-?\d*)")
+_INDEX = re.compile(r"-?\d+")
+_VALID = "It takes $, .name, .*, ['name','name'], [0], [0,2], [1:], [:-1] and [0,5:]"
+
+Step = Callable[[Any], Any]
+
+
+class JsonPath:
+    """A path, ready to be used on many values."""
+
+    def __init__(self, text: str) -> None:
+        """Raises ``ValueError``: it is none that SageMaker takes; says what is valid."""
+        self.text = text
+        self.is_index = True
+        """Whether it is ``$``, or one step of numbers: what a row of CSV can be asked for."""
+        self._steps: list[tuple[Step, bool]] = []
+        """Each with whether it gives several values, to each of which the next applies."""
+        if not text.startswith("$"):
+            raise ValueError(f"{text!r} is no JSONPath: it must begin with $. {_VALID}.")
+        position = 1
+        while position < len(text):
+            found = _BRACKET.match(text, position) or _NAME.match(text, position)
+            if found is None or (found.re is _NAME and text[position] != "."):
+                raise ValueError(f"{text!r} is not supported at {text[position:]!r}. {_VALID}.")
+            self._add(found)
+            position = found.end()
+
+    @property
+    def is_root(self) -> bool:
+        """Whether it gives the value itself."""
+        return not self._steps
+
+    def select(self, value: Any) -> Any:
+        """What it names of a value. Raises ``LookupError``: there is nothing of that name or index."""
+        return _apply(self._steps, value)
+
+    def _add(self, found: re.Match[str]) -> None:
+        if found.re is _NAME:
+            self.is_index = False
+            step = (_every, True) if found[2] else (_member(found[1]), False)
+        else:
+            step = self._bracketed([part.strip() for part in found[1].split(",")])
+            self.is_index = self.is_index and not self._steps
+        self._steps.append(step)
+
+    def _bracketed(self, parts: Sequence[str]) -> tuple[Step, bool]:
+        names = [quoted[1] or quoted[2] or "" for part in parts if (quoted := _QUOTED.fullmatch(part))]
+        if len(names) == len(parts):
+            self.is_index = False
+            return (_member(names[0]), False) if len(names) == 1 else (_members(names), False)
+        if parts == ["*"]:
+            return _every, True
+        slices = [part for part in parts if _SLICE.fullmatch(part)]
+        if len(slices) > 1 or any(not (_INDEX.fullmatch(part) or part in slices) for part in parts):
+            raise ValueError(f"{self.text!r}: [{','.join(parts)}] is not supported. {_VALID}.")
+        if len(parts) == 1 and not slices:
+            return _element(int(parts[0])), False
+        return _elements(parts), True
+
+
+def _apply(steps: Sequence[tuple[Step, bool]], value: Any) -> Any:
+    for number, (step, is_several) in enumerate(steps, 1):
+        value = step(value)
+        if is_several:
+            return [_apply(steps[number:], one) for one in value]
+    return value
+
+
+def _member(name: str) -> Step:
+    def step(value: Any) -> Any:
+        if not isinstance(value, Mapping) or name not in value:
+            raise LookupError(f"there is no {name!r}")
+        return value[name]
+
+    return step
+
+
+def _members(names: Sequence[str]) -> Step:
+    steps = {name: _member(name) for name in names}
+    return lambda value: {name: step(value) for name, step in steps.items()}
+
+
+def _element(index: int) -> Step:
+    def step(value: Any) -> Any:
+        if not isinstance(value, list) or not -len(value) <= index < len(value):
+            raise LookupError(f"there is no element {index}")
+        return value[index]
+
+    return step
+
+
+def _elements(parts: Sequence[str]) -> Step:
+    def step(value: Any) -> Any:
+        if not isinstance(value, list):
+            raise LookupError("it is no array")
+        found: list[Any] = []
+        for part in parts:
+            bounds = part.split(":")
+            if len(bounds) == 1:
+                found.append(_element(int(part))(value))
+            else:
+                found += value[slice(*(int(bound) if bound else None for bound in bounds))]
+        return found
+
+    return step
+
+
+def _every(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return list(value.values())
+    if isinstance(value, list):
+        return value
+    raise LookupError("it has no elements")

@@ -1,0 +1,205 @@
+"""CreateTransformJob's request as data, and what it may ask for here, beyond botocore's model and the table.
+
+Defaults and limits: https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_CreateTransformJob.html
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from windtunnel_local.service.batch.data_processing import DataProcessing, data_processing
+from windtunnel_local.service.batch.transform_members import TRANSFORM_JOB
+from windtunnel_local.service.data.listing import Item, prefix_items
+from windtunnel_local.service.data.manifests import manifest_items
+from windtunnel_local.service.ground.errors import InputError, NoSuchBucket, ValidationFailed
+from windtunnel_local.service.ground.hosting import Variant
+from windtunnel_local.service.ground.ports import ObjectStore
+from windtunnel_local.service.ground.uris import parse_s3
+from windtunnel_local.service.hosting.accepted import STARTUP_S
+
+MAX_MB = 100
+_DEFAULT_MB = 6
+_MULTI = "MULTI_RECORD"
+_STRATEGIES = {"MultiRecord": _MULTI, "SingleRecord": "SINGLE_RECORD"}
+"""In variables and answers of containers they are written otherwise than in requests."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How one instance is asked: requests at once, megabytes of one, and whether it has several records."""
+
+    concurrent: int
+    most_mb: int
+    several: bool
+
+    def __str__(self) -> str:
+        """As AWS writes it into the job's log."""
+        strategy = _MULTI if self.several else "SINGLE_RECORD"
+        return f"MaxConcurrentTransforms={self.concurrent}, MaxPayloadInMB={self.most_mb}, BatchStrategy={strategy}"
+
+
+@dataclass(frozen=True)
+class TransformRequest:
+    """What a job does. ``members``: of the request, which is valid."""
+
+    members: Mapping[str, Any]
+    processing: DataProcessing | None
+
+    @property
+    def by_line(self) -> bool:
+        """Whether a line is a record; else a file is."""
+        return bool(self._input.get("SplitType", "None") == "Line")
+
+    @property
+    def gzipped(self) -> bool:
+        """Whether input is compressed."""
+        return bool(self._input.get("CompressionType", "None") == "Gzip")
+
+    @property
+    def assembles_lines(self) -> bool:
+        """Whether each answer ends with a newline."""
+        return bool(self._output.get("AssembleWith", "None") == "Line")
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """Of each request to a container."""
+        pairs = (("Content-Type", self._input.get("ContentType")), ("Accept", self._output.get("Accept")))
+        return {name: value for name, value in pairs if value}
+
+    @property
+    def timeout_s(self) -> float:
+        """For one answer."""
+        return float(self._client.get("InvocationsTimeoutInSeconds", 600))
+
+    @property
+    def retries(self) -> int:
+        """How often a request is asked again."""
+        return int(self._client.get("InvocationsMaxRetries", 3))
+
+    def limits(self, wanted: Mapping[str, Any]) -> Limits:
+        """The request's own, then those that the container wants, then the defaults."""
+        asked = self.members
+        concurrent = asked.get("MaxConcurrentTransforms") or wanted.get("MaxConcurrentTransforms") or 1
+        most_mb = asked.get("MaxPayloadInMB", wanted.get("MaxPayloadInMB", _DEFAULT_MB))
+        if "MaxPayloadInMB" not in asked and (self.by_line or self.processing) and not most_mb:
+            most_mb = _DEFAULT_MB  # what is split is not streamed
+        strategy = _STRATEGIES.get(asked.get("BatchStrategy", ""), wanted.get("BatchStrategy", _MULTI))
+        return Limits(int(concurrent), int(most_mb), strategy == _MULTI)
+
+    def files(self, objects: ObjectStore) -> Iterator[Item]:
+        """The input, in order.
+
+        Raises:
+            InputError: there is none, or a manifest is wrong; names what and the fix.
+        """
+        source = self._input["DataSource"]["S3DataSource"]
+        uri = source["S3Uri"]
+        if source["S3DataType"] == "ManifestFile":
+            yield from manifest_items(objects, uri)
+            return
+        found = False
+        try:
+            for item in prefix_items(objects, *parse_s3(uri)):
+                if not item.place.endswith("/"):  # what consoles make to show a folder
+                    found = True
+                    yield item
+        except NoSuchBucket:
+            raise InputError(
+                f"ClientError: the bucket of {uri} does not exist. Create it, or correct S3Uri."
+            ) from None
+        if not found:
+            raise InputError(
+                f'ClientError: No S3 objects found under S3 URL "{uri}" given in input data source. Upload the data, or'
+                " correct S3Uri."
+            )
+
+    def target(self, place: str) -> tuple[str, str]:
+        """Bucket and key of what is made of a file."""
+        bucket, prefix = parse_s3(self._output["S3OutputPath"])
+        return bucket, "/".join(part for part in (prefix.rstrip("/"), f"{place}.out") if part)
+
+    def variant(self, container: Mapping[str, Any]) -> Variant:
+        """Its instances, as an endpoint has them: the model's container with the job's variables."""
+        asked, resources = self.members, self.members["TransformResources"]
+        told = {
+            "SAGEMAKER_BATCH": "true",
+            "SAGEMAKER_MAX_PAYLOAD_IN_MB": asked.get("MaxPayloadInMB"),
+            "SAGEMAKER_BATCH_STRATEGY": _STRATEGIES.get(asked.get("BatchStrategy", "")),
+            "SAGEMAKER_MAX_CONCURRENT_TRANSFORMS": asked.get("MaxConcurrentTransforms") or None,
+        }
+        environment = {
+            **container.get("Environment", {}),
+            **asked.get("Environment", {}),
+            **{name: str(value) for name, value in told.items() if value is not None},
+        }
+        return Variant(
+            asked["TransformJobName"],
+            asked["ModelName"],
+            {**container, "Environment": environment},
+            resources["InstanceType"],
+            int(resources["InstanceCount"]),
+            1.0,
+            STARTUP_S,
+        )
+
+    @property
+    def _input(self) -> Mapping[str, Any]:
+        found: Mapping[str, Any] = self.members["TransformInput"]
+        return found
+
+    @property
+    def _output(self) -> Mapping[str, Any]:
+        found: Mapping[str, Any] = self.members["TransformOutput"]
+        return found
+
+    @property
+    def _client(self) -> Mapping[str, Any]:
+        found: Mapping[str, Any] = self.members.get("ModelClientConfig", {})
+        return found
+
+
+def accepted(request: Mapping[str, Any]) -> TransformRequest:
+    """The request as data. Raises ``ValidationFailed`` if it asks for what there is not."""
+    TRANSFORM_JOB.check(request)
+    source = request["TransformInput"]["DataSource"]["S3DataSource"]
+    if source["S3DataType"] not in ("S3Prefix", "ManifestFile"):
+        raise ValidationFailed(
+            f"S3DataType {source['S3DataType']} is not supported for transform jobs. Use S3Prefix or ManifestFile."
+        )
+    for member, uri in (
+        ("S3Uri", source["S3Uri"]),
+        ("S3OutputPath", request["TransformOutput"]["S3OutputPath"]),
+    ):
+        try:
+            parse_s3(uri)
+        except ValueError as error:
+            raise ValidationFailed(f"{member}: {error}") from None
+    split = request["TransformInput"].get("SplitType", "None")
+    if split not in ("None", "Line"):
+        raise ValidationFailed(
+            f"SplitType {split} is not supported here. Use Line or None, or send the request to AWS."
+        )
+    found = TransformRequest(request, data_processing(request))
+    _check_payload(request, found)
+    return found
+
+
+def _check_payload(request: Mapping[str, Any], found: TransformRequest) -> None:
+    most_mb, concurrent = (
+        request.get("MaxPayloadInMB", _DEFAULT_MB),
+        request.get("MaxConcurrentTransforms", 0),
+    )
+    if most_mb > MAX_MB:
+        raise ValidationFailed(f"MaxPayloadInMB is {most_mb}; at most {MAX_MB} are valid.")
+    if most_mb * concurrent > MAX_MB:
+        raise ValidationFailed(
+            f"MaxConcurrentTransforms * MaxPayloadInMB is {concurrent} * {most_mb}; together at most {MAX_MB} MB are"
+            " valid. Lower one of them."
+        )
+    if request.get("MaxPayloadInMB") == 0 and (found.by_line or found.processing):
+        raise ValidationFailed(
+            "MaxPayloadInMB 0 streams whole files, which are then neither split nor filtered: leave out SplitType and"
+            " DataProcessing, or set MaxPayloadInMB."
+        )

@@ -1,0 +1,113 @@
+"""A transform job that exists: its state, its log, its end. Any process can do it that knows the name."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections import deque
+from collections.abc import Iterator
+from typing import Any, TextIO
+
+from windtunnel.errors import TransformJobFailed, WaitTimeout
+from windtunnel.hosting.log_streams import LogStreams
+from windtunnel.session.resolve import resolve_session
+from windtunnel.session.session import Session
+
+ENDED = frozenset({"Completed", "Failed", "Stopped"})
+_TAIL_LINES = 20
+
+
+class TransformJob:
+    """One transform job of a session. Making one asks nothing."""
+
+    def __init__(self, name: str, session: Session | None = None) -> None:
+        self.name = self.job_name = name
+        self.session = resolve_session(session)
+
+    def __repr__(self) -> str:
+        """The job's name, and where it runs. Asks nothing."""
+        return f"TransformJob({self.name!r}, {'local' if self.session.local else 'AWS'})"
+
+    def describe(self) -> dict[str, Any]:
+        """DescribeTransformJob's answer.
+
+        Raises:
+            ServiceCallFailed: there is none of that name.
+        """
+        return self.session.transforms.describe(self.name)
+
+    @property
+    def output_path(self) -> str:
+        """``s3://`` prefix below which the results are: ``<name of the input>.out``."""
+        return str(self.describe()["TransformOutput"]["S3OutputPath"])
+
+    def stop(self) -> None:
+        """Ask it to end; returns when that is accepted. Nothing that it has made stays in S3.
+
+        Raises:
+            ServiceCallFailed: e.g. it has ended.
+        """
+        self.session.transforms.stop(self.name)
+
+    def logs(self) -> Iterator[str]:
+        """The lines that there are now, of the containers and of what SageMaker says (``/data-log``)."""
+        return self._log().news()
+
+    def wait(self, logs: bool = True, timeout: float | None = None, out: TextIO | None = None) -> None:
+        """Block until the job has ended, showing its log; a stopped job is no error.
+
+        Args:
+            logs: whether to show the log.
+            timeout: seconds to wait at most.
+            out: where to print; default ``sys.stdout``.
+
+        Raises:
+            TransformJobFailed: with reason, log tail and next step.
+            WaitTimeout: the time is over; the job goes on.
+        """
+        stream = out or sys.stdout
+        try:
+            description = self._follow(logs, timeout, stream)
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt(
+                f"interrupted; transform job {self.name} goes on. TransformJob({self.name!r}).wait() follows it again, "
+                ".stop() ends it."
+            ) from None
+        if description["TransformJobStatus"] == "Failed":
+            raise TransformJobFailed(
+                self.name,
+                description.get("FailureReason") or "none was given",
+                log_tail=list(deque(self.logs(), maxlen=_TAIL_LINES)),
+                logs_location=self.session.describe_transform_logs(self.name),
+                next_step="correct what the reason and the log name; transform() again. What came through is below "
+                f"{description['TransformOutput']['S3OutputPath']}.",
+            )
+
+    def _follow(self, logs: bool, timeout: float | None, out: TextIO) -> dict[str, Any]:
+        """Look until it has ended; returns the last description."""
+        begun, log = time.monotonic(), self._log()
+        while True:
+            description = self.describe()  # asked before reading: all lines are there once it has ended
+            has_ended = description["TransformJobStatus"] in ENDED
+            if has_ended:
+                time.sleep(self.session.settle_s)
+            for line in log.news() if logs else ():
+                out.write(f"{line}\n")
+            passed = time.monotonic() - begun
+            if has_ended:
+                out.write(
+                    f"Transform job {self.name}: {description['TransformJobStatus']} after {passed:.1f} s\n"
+                )
+            out.flush()
+            if has_ended:
+                return description
+            if timeout is not None and passed > timeout:
+                raise WaitTimeout(
+                    f"Transform job {self.name} is still {description['TransformJobStatus']} after {timeout:g} s and "
+                    "goes on: wait() again, or stop() it."
+                )
+            time.sleep(self.session.describe_poll_s)
+
+    def _log(self) -> LogStreams:
+        service = self.session.transforms
+        return LogStreams(lambda: service.log_streams(self.name), service.read_log)

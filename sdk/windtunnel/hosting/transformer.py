@@ -1,0 +1,203 @@
+"""Batch transform: names, positions and meanings are SageMaker SDK v2's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from windtunnel.errors import ConfigurationError, UnsupportedArgument
+from windtunnel.hosting.transform_job import TransformJob
+from windtunnel.request.arguments import Tags
+from windtunnel.request.build import base_from_job_name, job_name_from_base
+from windtunnel.request.inputs import split_s3
+from windtunnel.request.transform_request import TransformData, Transforming, transform_request
+from windtunnel.session.resolve import resolve_session
+
+TRANSFORMER_ARGUMENTS = (
+    "strategy", "assemble_with", "output_path", "output_kms_key", "accept", "env", "max_concurrent_transforms",
+    "max_payload", "tags", "volume_kms_key",
+)  # fmt: skip
+"""Of `Model.transformer`, behind number and type of its instances."""
+
+
+class Transformer:
+    """Answers whole files with a model that exists. SDK v2's ``sagemaker.transformer.Transformer``.
+
+    Making one asks nothing; `transform` starts a job. `job.transformer()` and `Model.transformer()` make one with
+    their model.
+
+    Args:
+        model_name: of a model that exists.
+        instance_count: instances, which share the files.
+        instance_type: of SageMaker, e.g. ``ml.c5.xlarge``.
+        strategy: "MultiRecord": as many records a request as fit; "SingleRecord": one.
+        assemble_with: "Line": a newline ends each answer; "None": they follow each other as they are.
+        output_path: ``s3://`` prefix; default: the session's bucket and the job's name.
+        output_kms_key: encrypts the output.
+        accept: MIME type that is asked for.
+        max_concurrent_transforms: requests at once, each instance; default: what the container wants, or 1.
+        max_payload: MB a request, 0 to 100; default: what the container wants, or 6.
+        tags: of the job.
+        env: variables of the container, 16 at most.
+        base_transform_job_name: what job names begin with; default: the model's.
+        sagemaker_session, session: where it runs; default: this machine.
+        volume_kms_key: encrypts the instances' storage.
+
+    Raises:
+        ConfigurationError: what AWS would refuse.
+    """
+
+    def __init__(
+        self,
+        model_name: str,
+        instance_count: int,
+        instance_type: str,
+        strategy: str | None = None,
+        assemble_with: str | None = None,
+        output_path: str | None = None,
+        output_kms_key: str | None = None,
+        accept: str | None = None,
+        max_concurrent_transforms: int | None = None,
+        max_payload: int | None = None,
+        tags: Tags | None = None,
+        env: Mapping[str, str] | None = None,
+        base_transform_job_name: str | None = None,
+        sagemaker_session: Any = None,
+        volume_kms_key: str | None = None,
+        *,
+        session: Any = None,
+    ) -> None:
+        self._transforming = Transforming(
+            instance_count,
+            instance_type,
+            strategy,
+            assemble_with,
+            output_kms_key,
+            accept,
+            max_concurrent_transforms,
+            max_payload,
+            tags,
+            env,
+            volume_kms_key,
+        )
+        self._transforming.check()
+        self.model_name = model_name
+        self.output_path = output_path
+        """``s3://`` prefix of the latest job's output; before the first: the one given."""
+        self.base_transform_job_name = base_transform_job_name or model_name
+        self.session = self.sagemaker_session = resolve_session(session, sagemaker_session)
+        self.latest_transform_job: TransformJob | None = None
+        self._output_path = output_path
+
+    def transform(
+        self,
+        data: str,
+        data_type: str = "S3Prefix",
+        content_type: str | None = None,
+        compression_type: str | None = None,
+        split_type: str | None = None,
+        job_name: str | None = None,
+        input_filter: str | None = None,
+        output_filter: str | None = None,
+        join_source: str | None = None,
+        experiment_config: Mapping[str, str] | None = None,
+        model_client_config: Mapping[str, Any] | None = None,
+        batch_data_capture_config: Any = None,
+        wait: bool = True,
+        logs: bool = True,
+    ) -> None:
+        """Start a job, and wait for its end.
+
+        Args:
+            data: ``s3://`` prefix or object. Its objects are transformed each to ``<output_path>/<name>.out``.
+            data_type: "S3Prefix", or "ManifestFile": ``data`` is a manifest.
+            content_type: MIME type of the data.
+            compression_type: "Gzip", or None.
+            split_type: "Line": a line is a record; None: a file is one. AWS has "RecordIO" and "TFRecord" too.
+            job_name: default: made from the model's name and the time.
+            input_filter: JSONPath of what is sent of a record, e.g. ``$[1:]``.
+            output_filter: JSONPath of what is stored.
+            join_source: "Input": each answer is joined with its record.
+            experiment_config: names of experiment and trial.
+            model_client_config: InvocationsTimeoutInSeconds (1 to 3,600) and InvocationsMaxRetries (0 to 3).
+            batch_data_capture_config: refused.
+            wait: block until the job has ended.
+            logs: show its log meanwhile.
+
+        Raises:
+            ConfigurationError: before anything is sent.
+            ServiceCallFailed: SageMaker refused, e.g. there is no such model.
+            TransformJobFailed: with reason, log tail and next step (with ``wait``).
+        """
+        if batch_data_capture_config is not None:
+            raise UnsupportedArgument(
+                "batch_data_capture_config= is not supported: create the job with boto3, on AWS."
+            )
+        name = job_name or job_name_from_base(base_from_job_name(self.base_transform_job_name))
+        output = self._output_path or f"s3://{self.session.default_bucket()}/{name}"
+        given = TransformData(
+            data,
+            data_type,
+            content_type,
+            compression_type,
+            split_type,
+            input_filter,
+            output_filter,
+            join_source,
+            experiment_config,
+            model_client_config,
+        )
+        request = transform_request(name, self.model_name, output, self._transforming, given)
+        self.session.ensure_buckets(frozenset({split_s3(output)[0]}))
+        self.session.transforms.create(request)
+        self.output_path, self.latest_transform_job = output, TransformJob(name, self.session)
+        if wait:
+            self.wait(logs=logs)
+
+    def wait(self, logs: bool = True) -> None:
+        """Block until the latest job has ended. See `TransformJob.wait`."""
+        self._latest().wait(logs=logs)
+
+    def stop_transform_job(self, wait: bool = True) -> None:
+        """Stop the latest job; ``wait``: until it has ended."""
+        self._latest().stop()
+        if wait:
+            self.wait(logs=False)
+
+    def delete_model(self) -> None:
+        """DeleteModel. What is in S3 stays."""
+        self.session.endpoints.delete_model(self.model_name)
+
+    @classmethod
+    def attach(cls, transform_job_name: str, sagemaker_session: Any = None) -> Transformer:
+        """A transformer as it was for a job that exists, of whatever client.
+
+        Raises:
+            ServiceCallFailed: there is none of that name.
+        """
+        job = TransformJob(transform_job_name, resolve_session(None, sagemaker_session))
+        described = job.describe()
+        output, resources = described["TransformOutput"], described["TransformResources"]
+        made = cls(
+            described["ModelName"],
+            resources["InstanceCount"],
+            resources["InstanceType"],
+            described.get("BatchStrategy"),
+            output.get("AssembleWith"),
+            output["S3OutputPath"],
+            output.get("KmsKeyId"),
+            output.get("Accept"),
+            described.get("MaxConcurrentTransforms"),
+            described.get("MaxPayloadInMB"),
+            env=described.get("Environment"),
+            base_transform_job_name=base_from_job_name(transform_job_name),
+            volume_kms_key=resources.get("VolumeKmsKeyId"),
+            session=job.session,
+        )
+        made.latest_transform_job = job
+        return made
+
+    def _latest(self) -> TransformJob:
+        if self.latest_transform_job is None:
+            raise ConfigurationError("There is no transform job yet: transform() starts one.")
+        return self.latest_transform_job

@@ -1,0 +1,154 @@
+"""What is sent to transform data in batch: CreateTransformJob. Pure.
+
+Members and defaults are those that SageMaker SDK v2 sends; limits are those of AWS's API reference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from windtunnel.errors import ConfigurationError
+from windtunnel.request import checks
+from windtunnel.request.arguments import Tags, tag_list
+from windtunnel.request.inputs import split_s3
+
+MAX_ENVIRONMENT = 16
+MAX_ENVIRONMENT_TEXT = 10240
+MAX_PAYLOAD_MB = 100
+DEFAULT_PAYLOAD_MB = 6
+
+
+@dataclass(frozen=True)
+class Transforming:
+    """Where a transform job runs and what becomes of its answers. Names are `Transformer`'s; None: AWS's default."""
+
+    instance_count: int
+    instance_type: str
+    strategy: str | None = None
+    assemble_with: str | None = None
+    output_kms_key: str | None = None
+    accept: str | None = None
+    max_concurrent_transforms: int | None = None
+    max_payload: int | None = None
+    tags: Tags | None = None
+    env: Mapping[str, str] | None = None
+    volume_kms_key: str | None = None
+
+    def check(self) -> None:
+        """What AWS would refuse.
+
+        Raises:
+            ConfigurationError: names the argument, the value and the limit.
+        """
+        checks.check_serving_instance(self.instance_type)
+        checks.check_range("instance_count", self.instance_count, 1, None, "")
+        _check_choice("strategy", self.strategy, "MultiRecord", "SingleRecord")
+        _check_choice("assemble_with", self.assemble_with, "Line", "None")
+        if self.max_concurrent_transforms is not None:
+            checks.check_range("max_concurrent_transforms", self.max_concurrent_transforms, 0, None, "")
+        if self.max_payload is not None:
+            checks.check_range("max_payload", self.max_payload, 0, MAX_PAYLOAD_MB, "MB")
+        at_once = (self.max_concurrent_transforms or 0) * (
+            DEFAULT_PAYLOAD_MB if self.max_payload is None else self.max_payload
+        )
+        if at_once > MAX_PAYLOAD_MB:
+            raise ConfigurationError(
+                f"max_concurrent_transforms * max_payload is {at_once} MB, at most {MAX_PAYLOAD_MB}. Lower one of"
+                f" them; max_payload is {DEFAULT_PAYLOAD_MB} where none is given."
+            )
+        checks.check_environment(self.env or {}, MAX_ENVIRONMENT_TEXT)
+        if len(self.env or {}) > MAX_ENVIRONMENT:
+            raise ConfigurationError(f"env: {len(self.env or {})} variables, at most {MAX_ENVIRONMENT}.")
+        checks.check_tags(self.tags or [])
+
+
+@dataclass(frozen=True)
+class TransformData:
+    """What is transformed, and how it is read. Names are `Transformer.transform`'s."""
+
+    data: str
+    data_type: str = "S3Prefix"
+    content_type: str | None = None
+    compression_type: str | None = None
+    split_type: str | None = None
+    input_filter: str | None = None
+    output_filter: str | None = None
+    join_source: str | None = None
+    experiment_config: Mapping[str, str] | None = None
+    model_client_config: Mapping[str, Any] | None = None
+
+    def check(self) -> None:
+        """What AWS would refuse.
+
+        Raises:
+            ConfigurationError: names the argument, the value and what is valid.
+        """
+        split_s3(self.data)
+        _check_choice("data_type", self.data_type, "S3Prefix", "ManifestFile")
+        _check_choice("compression_type", self.compression_type, "Gzip", "None")
+        _check_choice("split_type", self.split_type, "None", "Line", "RecordIO", "TFRecord")
+        _check_choice("join_source", self.join_source, "Input", "None")
+
+
+def transform_request(
+    name: str, model: str, output_path: str, transforming: Transforming, given: TransformData
+) -> dict[str, Any]:
+    """CreateTransformJob's members.
+
+    Raises:
+        ConfigurationError: what AWS would refuse.
+    """
+    checks.check_job_name(name)
+    split_s3(output_path)
+    transforming.check()
+    given.check()
+    source = {"S3DataType": given.data_type, "S3Uri": given.data}
+    processing = _given(
+        InputFilter=given.input_filter, OutputFilter=given.output_filter, JoinSource=given.join_source
+    )
+    return {
+        "TransformJobName": name,
+        "ModelName": model,
+        "TransformInput": {
+            "DataSource": {"S3DataSource": source},
+            **_given(
+                CompressionType=given.compression_type,
+                ContentType=given.content_type,
+                SplitType=given.split_type,
+            ),
+        },
+        "TransformOutput": {
+            "S3OutputPath": output_path,
+            **_given(
+                AssembleWith=transforming.assemble_with,
+                Accept=transforming.accept,
+                KmsKeyId=transforming.output_kms_key,
+            ),
+        },
+        "TransformResources": {
+            "InstanceCount": transforming.instance_count,
+            "InstanceType": transforming.instance_type,
+            **_given(VolumeKmsKeyId=transforming.volume_kms_key),
+        },
+        **_given(
+            BatchStrategy=transforming.strategy,
+            MaxConcurrentTransforms=transforming.max_concurrent_transforms,
+            MaxPayloadInMB=transforming.max_payload,
+            Environment=dict(transforming.env) if transforming.env else None,
+            Tags=tag_list(transforming.tags) or None,
+            DataProcessing=processing or None,
+            ExperimentConfig=dict(given.experiment_config) if given.experiment_config else None,
+            ModelClientConfig=dict(given.model_client_config) if given.model_client_config else None,
+        ),
+    }
+
+
+def _check_choice(name: str, value: str | None, *valid: str) -> None:
+    if value is not None and value not in valid:
+        raise ConfigurationError(f"{name}={value!r} is not valid: {' or '.join(map(repr, valid))}.")
+
+
+def _given(**members: Any) -> dict[str, Any]:
+    return {key: value for key, value in members.items() if value is not None}
