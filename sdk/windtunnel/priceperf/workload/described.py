@@ -10,6 +10,8 @@ from typing import Any, Literal, TypeVar, get_args
 
 from ..calibration.calibrations import calibration_of
 from ..calibration.described_range import description_check
+from ..calibration.neuron_software import parsed_version
+from ..calibration.versions import log_speed
 from ..errors import InvalidInput, quoted
 from ..instances import InstanceType
 from ..model import fixed_costs
@@ -77,6 +79,7 @@ class Described:
     parameters: float
     head_part: float
     gradient_bytes: int | None = None
+    neuron_version: str | None = None
     on_gpu: tuple[tuple[str, Any], ...] = ()
 
     def __post_init__(self) -> None:
@@ -106,6 +109,8 @@ class Described:
             raise InvalidInput(
                 "give global_batch or gradient_accumulation, not both: one follows from the other"
             )
+        if self.neuron_version is not None:
+            parsed_version(self.neuron_version)  # refuses what is none
         heads = self.architecture.attention_heads
         if heads % self.tensor_parallel:
             raise InvalidInput(
@@ -248,7 +253,7 @@ class Described:
         Its slow end holds a plain script, whose host may be slower than the device.
         """
         training, neuron = self.description(run), run.instance.is_neuron
-        lacks = ("neuron_version",) if neuron else ()
+        lacks = ("neuron_version",) if neuron and self.neuron_version is None else ()
         check = description_check(
             calibration_of(run.instance), training, run.instance, run.cluster.count, lacks=lacks
         )
@@ -277,7 +282,10 @@ class Described:
         if recompute is not None:
             training = replace(training, recompute=recompute)
         constants = calibration_of(run.instance).constants
-        return training_step(training, run.instance, constants, run.cluster.count)
+        step = training_step(training, run.instance, constants, run.cluster.count)
+        if self.neuron_version is None or not run.instance.is_neuron:
+            return step
+        return step.times(math.exp(-log_speed(self.neuron_version)))
 
 
 @lru_cache(maxsize=1024)
