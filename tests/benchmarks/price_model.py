@@ -2,10 +2,11 @@
 
     python tests/benchmarks/price_model.py
 
-Prints one JSON object. ``matrix_s``: seconds to model every cell once, from nothing kept. ``compare_ms``:
+Prints one JSON object. ``matrix_s``: seconds to model every cell once, from nothing kept; ``matrix_cpu_s``: processor
+seconds of that, which other work on the machine stretches less. ``compare_ms``:
 median of `windtunnel.compare` of one rehearsed job on trn1 and p4d with everything its report shows
-(decisions, break-even, sensitivity), ``compare_described_ms`` of a described one. The seven offerings are
-the five instance types of the catalog as SageMaker training, and the two largest of them as EC2.
+(decisions, break-even, sensitivity), ``compare_described_ms`` of a described one. The offerings are
+the calibrated instance types as SageMaker training, and two of them as EC2.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ from windtunnel.priceperf.model.precision import AUTO_CAST
 from windtunnel.priceperf.money.comparison import chosen_clusters
 from windtunnel.priceperf.money.estimate import cost_on
 
-OFFERINGS = (*CATALOG, "trn1.32xlarge", "p4d.24xlarge")
+CALIBRATED = [name for name, instance in CATALOG.items() if instance.calibration]
+OFFERINGS = (*CALIBRATED, "trn1.32xlarge", "p4d.24xlarge")
 NODES = (1, 2, 4, 8, 16, 32, 64, 128, 512, 1000)
 SIZE = FullScale(10_000_000, evaluation_samples=10_000)
 ROUNDS = 30
@@ -92,12 +94,13 @@ def compared(job: Workload) -> object:
 
 def main() -> None:
     """Measure, and print."""
-    start = time.perf_counter()
+    start, cpu = time.perf_counter(), time.process_time()
     modelled, impossible = matrix()
-    matrix_s = time.perf_counter() - start
+    matrix_s, matrix_cpu_s = time.perf_counter() - start, time.process_time() - cpu
     described = Workload.transformer("Llama2-7B", microbatch=1, sequence_length=4096, tensor_parallel=8)
     figures = {
         "matrix_s": round(matrix_s, 3),
+        "matrix_cpu_s": round(matrix_cpu_s, 3),
         "cells": modelled + impossible,
         "impossible_cells": impossible,
         "compare_ms": median_ms(lambda: compared(rehearsal())),

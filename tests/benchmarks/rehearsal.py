@@ -1,6 +1,6 @@
 """AWS's own benchmark job from `fit()` to the answer: seconds, and what it predicts.
 
-    python tests/benchmarks/rehearsal.py [--batches 8] [--counters FILE]
+    python tests/benchmarks/rehearsal.py [--batches N] [--counters FILE]
 
 BERT base classifies reviews of Amazon Polarity's schema, batch 8 a core, sequence 128, as in AWS's table
 (`windtunnel report --published`). The example's script runs with BERT base's dimensions and loaders as long as AWS's
@@ -28,6 +28,7 @@ import run  # noqa: E402
 from own_home import leave  # noqa: E402
 
 from windtunnel import LocalSession, PyTorch  # noqa: E402
+from windtunnel.estimator.for_place import SHORT  # noqa: E402
 from windtunnel.priceperf import CountedWorkload  # noqa: E402
 from windtunnel.priceperf.published.bert_jobs_predicted import predictions  # noqa: E402
 
@@ -38,7 +39,7 @@ WHOLE = (3_600_000, 400_000)
 def main() -> None:
     """Rehearse, or read what a rehearsal counted, and predict."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--batches", type=int, default=8, help="of a pass")
+    parser.add_argument("--batches", type=int, default=SHORT, help="of a pass")
     parser.add_argument("--counters", type=Path)
     arguments = parser.parse_args()
     seconds = None

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from windtunnel.cli import main as cli
+from windtunnel.priceperf.calibration.accuracy import validate_built_in
 from windtunnel.priceperf.calibration.calibrations import CALIBRATIONS
 from windtunnel.priceperf.calibration.described_range import widenings
 from windtunnel.priceperf.published.bert_jobs_predicted import JOB, predictions
@@ -31,6 +32,18 @@ def validated(capsys: pytest.CaptureFixture[str]) -> tuple[Any, Any]:
     assert cli.main(["validate", "--json"]) == 0
     data = json.loads(capsys.readouterr().out)
     return data["summary"], data["constants"]
+
+
+def test_what_the_intervals_promise_is_said_of_groups() -> None:
+    """Each group weighs the same, however many rows it has."""
+    rows, said = validate_built_in().rows, []
+    for level in range(3):
+        covered: dict[object, list[bool]] = {}
+        for row in rows:
+            covered.setdefault((row.kind, row.groups[level]), []).append(row.covered[level])
+        said += [f"{100 * mean(mean(inside) for inside in covered.values()):.0f} %", len(covered)]
+    words = "{} lie inside on average ({} groups of near-twins), {} ({} families) and {} ({} sources)"
+    assert words.format(*said) in text("docs/explanation/figures.md")
 
 
 def test_the_first_page_has_these(capsys: pytest.CaptureFixture[str]) -> None:

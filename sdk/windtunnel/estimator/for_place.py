@@ -9,8 +9,8 @@ from windtunnel.request import checks
 from windtunnel.request.arguments import ARGUMENT_NAMES, JobArguments
 from windtunnel.session.session import Session
 
-SHORT = 8
-"""Batches of a short rehearsal: all kinds of steps have compiled by then, and tracing has been timed undisturbed."""
+SHORT = 5
+"""Batches of a short rehearsal: two steps compile, three are timed undisturbed."""
 SHORT_CORES = 2
 """Enough to count what cores exchange."""
 

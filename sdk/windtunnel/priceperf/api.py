@@ -32,7 +32,7 @@ from .money.billing import (
 from .money.comparison import Comparison, compare
 from .money.decision import BreakEven, Decision, decisions
 from .money.estimate import Cost, Estimate, estimate
-from .money.finished_job import Flight, FlightCheck, check_flight, evidence_of
+from .money.flight_check import Flight, FlightCheck, check_flight, evidence_of
 from .money.offerings import OFFERINGS, Claim, Discount, Offering
 from .money.prices import Price, PriceBook
 from .money.scaling import Scaling, ScalingRow, scaling

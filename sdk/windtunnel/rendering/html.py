@@ -45,7 +45,8 @@ STYLE += (
     f".wt thead>*>*{{border-bottom:1px solid {RULE}}}.wt tr.total>*{{border-top:1px solid {FAINT_RULE}}}\n"
 )
 STYLE += "".join(f".wt .{kind} .tag{{background:{colour}}}\n" for kind, colour in TAGS.items())
-_SHORT = 40  # characters: cells up to here stay on one line, numbers and dates are not torn
+_SHORT = 40  # characters: cells up to here stay on one line, on a phone on two; numbers are not torn
+_UNBROKEN = str.maketrans({" ": "\N{NO-BREAK SPACE}"})
 
 
 def as_html(document: Document) -> str:
@@ -100,19 +101,27 @@ def _table(section: Section) -> str:
     kind = "grid" if section.columns else "pairs"
     if all(len(cell) <= _SHORT for row in section.rows for cell in row.cells):
         kind += " short"
-    body = "".join(_row(row, width, first=index == 0) for index, row in enumerate(section.rows))
+    whole = kind == "grid short"
+    body = "".join(_row(row, width, first=index == 0, whole=whole) for index, row in enumerate(section.rows))
     return (
         f'<div class="scroll"><table class="{kind}">'
         f"<caption>{escape(section.title)}</caption>{head}<tbody>{body}</tbody></table></div>"
     )
 
 
-def _row(row: Row, width: int, *, first: bool) -> str:
+def _row(row: Row, width: int, *, first: bool, whole: bool) -> str:
     if row.style == "group":  # heads the rows after it: a body of its own
         start = "" if first else "</tbody><tbody>"
         return f'{start}<tr class="group"><th scope="rowgroup" colspan="{width + 1}">{escape(row.label)}</th></tr>'
     cells = [*row.cells, *[""] * (width - len(row.cells))]
     label = f'<th scope="row">{escape(row.label)}</th>' if row.label else "<td></td>"
-    return (
-        f'<tr class="{row.style}">{label}' + "".join(f"<td>{escape(cell)}</td>" for cell in cells) + "</tr>"
-    )
+    shown = "".join(f"<td>{_figure(cell) if whole else escape(cell)}</td>" for cell in cells)
+    return f'<tr class="{row.style}">{label}{shown}</tr>'
+
+
+def _figure(cell: str) -> str:
+    """Escaped; a line may end before an interval and in its middle, nowhere else."""
+    unbroken = escape(cell).translate(_UNBROKEN)
+    for before in ("(", "to\N{NO-BREAK SPACE}"):
+        unbroken = unbroken.replace(f"\N{NO-BREAK SPACE}{before}", f" {before}")
+    return unbroken

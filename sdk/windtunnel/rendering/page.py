@@ -25,7 +25,8 @@ body{margin:0;background:var(--wt-background);color:var(--wt-ink)}
 .page figcaption{font-size:.92em;max-width:50rem}
 .page svg.chart{display:block;width:100%;min-width:28rem;height:auto}
 .page footer{margin-top:2em;padding-top:.6em;font-size:.9em}
-@media (max-width:40rem){.wt th,.wt td{padding-left:.8em}.wt.page{font-size:13px}.wt .grid tbody th{min-width:8em}}
+@media (max-width:40rem){.wt th,.wt td{padding-left:.8em}.wt.page{font-size:13px;padding:.8rem}
+.wt .grid tbody th{min-width:6.5em}.wt .grid.short td{white-space:normal}.wt .title{font-size:1.3em}}
 @media print{
 @page{size:A4;margin:14mm}
 .wt.page{font-size:9pt;line-height:1.35;max-width:none;padding:0}

@@ -11,6 +11,7 @@ from neuron_sim.diagnostics.recompiles import Recompilations
 
 FIRST = Reason("first", "the first graph")
 SHAPE = Reason("shape", "input 0 was f32[8,4] and is f32[3,4]")
+NUMBER = Reason("scalar", "a constant was 0.01 and is 0.02")
 OTHER = Reason("control_flow", "other operations: +1 add")
 
 
@@ -45,6 +46,12 @@ def test_a_loop_that_never_gets_warm_is_named() -> None:
     """Each step another length."""
     found = run([[FIRST], *[[SHAPE]] * 4])
     assert [one.severity for one in found] == ["warning"]
+
+
+def test_a_number_that_changes_in_each_step_is_named_in_a_short_rehearsal() -> None:
+    """The first two of its five warm up."""
+    assert [one.severity for one in run([[FIRST], [OTHER], *[[NUMBER]] * 3])] == ["warning"]
+    assert run([[FIRST], [OTHER], *[[NUMBER]] * 2]) == []
 
 
 def test_loops_inside_of_a_library_are_told_apart() -> None:

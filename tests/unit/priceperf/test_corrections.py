@@ -35,7 +35,7 @@ from windtunnel.priceperf.calibration.corrections import (
     job_sd,
     prior_sd,
 )
-from windtunnel.priceperf.money.finished_job import Compared
+from windtunnel.priceperf.money.flight_check import Compared
 
 TRN1 = CALIBRATIONS["trn1"]
 FULL = FullScale(3_600_000, 1, 400_000, dataset_gib=1.7, preparation_s=2400)

@@ -143,7 +143,7 @@ def test_more_flops_of_a_rehearsal_never_take_less_time(
             step,
             flops={dtype: flops * times for dtype, flops in step.flops.items()},
             products={
-                dtype: tuple(replace(item, times=item.times * times) for item in products)
+                dtype: tuple(item._replace(times=item.times * times) for item in products)
                 for dtype, products in step.products.items()
             },
         ),

@@ -97,7 +97,7 @@ def test_nothing_that_fits_is_faster(name: str, nodes: int, batch: int) -> None:
                 gradient_bytes=4 if instance.is_neuron and zero == "optimizer" else 2, zero=zero, recompute=kind,  # type: ignore[arg-type]
                 attention="flash",
             )  # fmt: skip
-            assert usual_attention(training, instance)[0] == "flash"
+            assert usual_attention(training.architecture, training.matmul_dtype, instance)[0] == "flash"
             if training.microbatches >= stages and memory_need(training, instance).fits:
                 assert training_step(training, instance, constants, nodes).total_s >= seconds
 

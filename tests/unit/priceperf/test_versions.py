@@ -7,14 +7,17 @@ from statistics import mean
 
 import pytest
 
-from windtunnel.priceperf import CALIBRATIONS
+from windtunnel.priceperf import CALIBRATIONS, FullScale, InvalidInput, Workload, estimate
 from windtunnel.priceperf.calibration.accuracy import RowCheck, validate_rows
 from windtunnel.priceperf.calibration.described_range import widenings
 from windtunnel.priceperf.calibration.fitting import step_s
 from windtunnel.priceperf.calibration.published_rows import rows_of
 from windtunnel.priceperf.calibration.row_reader import read_rows
 from windtunnel.priceperf.calibration.versions import figures, log_speed, log_speed_of_row
+from windtunnel.priceperf.instances import instance_type
 from windtunnel.priceperf.model.described_step import training_step
+from windtunnel.priceperf.model.precision import AUTO_CAST
+from windtunnel.priceperf.workload.cluster import Cluster, Run
 
 from .test_row_reader import LLAMA, cells
 
@@ -68,6 +71,27 @@ def test_a_neuron_version_moves_the_prediction() -> None:
     assert any("neuron_version not given" in note for note in none.notes)
     assert not any("neuron_version" in note for note in new.notes)
     assert "neuron_version must be a number as 2.21" in (checked(neuron_version="newest").reason or "")
+
+
+def test_a_described_job_may_name_its_neuron_version() -> None:
+    """As a row of a table: its speed, and a narrower interval; a GPU has none of it."""
+
+    def step(version: str | None, name: str = "trn1.32xlarge") -> tuple[float, float]:
+        llama = Workload.transformer(
+            "Llama2-7B", microbatch=1, sequence_length=4096, global_batch=1024, tensor_parallel=8,
+            neuron_version=version,
+        )  # fmt: skip
+        run = Run(Cluster(instance_type(name), 4), 1024, AUTO_CAST)
+        found = estimate(llama, run, FullScale(10_000))
+        return found.step.total_s, found.range_check.log_fast
+
+    (usual, wide), (new, narrow) = step(None), step("2.22")
+    assert new == pytest.approx(usual * math.exp(-log_speed("2.22"))) and new < usual
+    assert narrow < wide
+    assert step("2.22", "p4d.24xlarge") == step(None, "p4d.24xlarge")
+    for wrong in ("newest", 2.2):
+        with pytest.raises(InvalidInput, match=r"neuron_version must be a number as 2\.21"):
+            step(wrong)  # type: ignore[arg-type]
 
 
 def test_a_network_that_is_not_given_is_assumed_and_widens() -> None:

@@ -18,6 +18,7 @@ from tests.fakes.counters import Counters
 from tests.unit.reports.test_job_report import FULL, FakeJob
 from windtunnel.priceperf import FullScale
 from windtunnel.rendering import format as fmt
+from windtunnel.rendering.document import Document, Row, Section
 from windtunnel.rendering.page import as_page
 from windtunnel.rendering.plots.chart import Chart
 from windtunnel.rendering.plots.style import plain
@@ -278,3 +279,18 @@ def test_it_is_written_where_it_should_be(tmp_path: Path) -> None:
     assert report.to_html(path) == path.read_text(encoding="utf-8")
     with pytest.raises(OSError, match="nowhere"):
         report.to_html(tmp_path / "nowhere" / "report.html")
+
+
+def test_a_phone_shows_an_interval_on_a_second_line_and_tears_no_number() -> None:
+    """A cell may break before its interval and in the middle of it, not between a number and its unit."""
+    row = Row("trn1.32xlarge", ("2,700 s (1,500 to 5,100 s)",))
+    text = as_page(
+        Document("a job", "", (), (Section("The answer", "modelled", columns=("billable",), rows=(row,)),))
+    )
+    (cell,) = re.findall("<td>(2,700.*?)</td>", text)
+    assert cell.split(" ") == [
+        "2,700\N{NO-BREAK SPACE}s",
+        "(1,500",
+        "to\N{NO-BREAK SPACE}5,100\N{NO-BREAK SPACE}s)",
+    ]
+    assert ".grid.short td{white-space:normal}" in text

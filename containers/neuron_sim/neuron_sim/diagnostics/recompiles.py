@@ -2,7 +2,8 @@
 
 The first steps of a training compile: the forward pass once without and once with the optimizer's
 state, say. After two steps in a row without a new graph a loop counts as warm. One that never gets
-there is named as soon as a line has made new graphs for one cause in a fourth step.
+there is named as soon as a line has made new graphs for one cause in a fourth step; a number in the script's own
+code that changes in each step in the third, since nothing warms up so.
 """
 
 from __future__ import annotations
@@ -16,8 +17,9 @@ from neuron_sim.diagnostics.batch_sizes import Loader
 from neuron_sim.diagnostics.findings import Finding
 
 _WARM_AFTER = 2
-_MANY = 4
-"""Steps with a new graph for one cause after which it is no warming up, and no other work on the same line."""
+_MANY, _MANY_NUMBERS = 4, 3
+"""Steps with a new graph for one cause after which it is no warming up, and no other work on the same line. The
+second: where a number is the cause, which a short rehearsal of five steps has to find."""
 
 
 @dataclass
@@ -90,7 +92,8 @@ class Recompilations:
         tally.add(graph.seconds, self._steps)
         # Evaluation may share a line with training, and a library's function serves many tensors.
         may_be_other_work = graph.library or reason.kind in ("control_flow", "donation")
-        if tally.steps < (1 if self._warm and not may_be_other_work else _MANY):
+        many = _MANY_NUMBERS if reason.kind == "scalar" and not graph.library else _MANY
+        if tally.steps < (1 if self._warm and not may_be_other_work else many):
             return None
         once = tally.steps == 1
         return advice.recompiles(reason, *place, tally.count, tally.seconds, self._steps, once)

@@ -33,7 +33,7 @@ _TRAINING_STEPS = 3
 """After so many, what each of them lacked is no accident."""
 _UNENDED_STEPS = 10
 """An optimizer's steps without an end of a step: some algorithms make a few (a critic's five)."""
-_INPUT_STEPS = 5
+_INPUT_STEPS = 3
 _INPUT_SHARE = 0.2
 _INPUT_SECONDS = 0.5
 

@@ -16,13 +16,13 @@ from typing import Any
 
 from neuron_sim.rehearsal import loops
 
-_EVALUATED = 4
-"""So many batches belong to a first pass without gradients: nothing is timed there."""
+_EVALUATED = 2
+"""So many batches belong to a first pass without gradients: one compiles, one shows that the next are like it."""
 _READ_AHEAD = 2
 """Times the batches asked for: transformers' Trainer takes a step's batches before it trains on the first."""
 _OPTIMIZED = 3
 """So many optimizer steps belong to a first pass that trains: with accumulation, more batches."""
-_MOST = 8
+_MOST = 13
 """Times the batches asked for: after so many training steps the script is ended in any case."""
 
 

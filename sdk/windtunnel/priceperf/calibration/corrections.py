@@ -117,9 +117,8 @@ class Correction:
         return tuple(item.job for item in self.evidence)
 
     def step(self, time: StepTime) -> StepTime:
-        """The step with every part of its time corrected: which of them was wrong is not known."""
-        parts = [part.name for part in fields(time) if part.name.endswith("_s")]
-        return replace(time, **{name: getattr(time, name) * self.factor for name in parts})
+        """The step with every part of its time corrected."""
+        return time.times(self.factor)
 
     def check(self, check: RangeCheck, calibration: Calibration) -> RangeCheck:
         """The interval of this correction, widened outside the calibrated range as much as the model's was."""

@@ -10,13 +10,14 @@ _NXD_LLAMA = (2, 14)
 """The Neuron version with which neuronx-distributed came to train Llama (AWS's release notes)."""
 
 
-def parsed_version(version: str) -> tuple[int, int]:
+def parsed_version(version: object) -> tuple[int, int]:
     """The first two numbers of a Neuron version.
 
     Raises:
         InvalidInput: it has none.
     """
-    parts = version.lower().removeprefix("neuron").strip().lstrip("v").split(".")
+    text = version.lower() if isinstance(version, str) else ""  # of a float: 2.20 and 2.2 are one number
+    parts = text.removeprefix("neuron").strip().lstrip("v").split(".")
     if len(parts) < 2 or not all(part.isdigit() for part in parts[:2]):
         raise InvalidInput(f"neuron_version must be a number as 2.21 or 2.21.0, not {version!r}")
     return int(parts[0]), int(parts[1])

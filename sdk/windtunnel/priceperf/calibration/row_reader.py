@@ -304,7 +304,7 @@ def _with_attention(
     elif "flash" in config.lower():
         kind = "flash"
     else:
-        kind, why = usual_attention(training, instance)
+        kind, why = usual_attention(training.architecture, training.matmul_dtype, instance)
         if kind == "eager" and not scores_fit(training, instance):
             kind, why = "flash", "the scores of eager attention would not fit, so flash is taken"
         notes += [f"attention not given: {why}"] if why else []

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import NamedTuple
 
 from ..errors import InvalidInput
@@ -49,7 +50,7 @@ class Accelerator:
     from_specification: bool = False
     """Nothing published was fitted: the parts of peaks that another accelerator reaches are taken for it."""
 
-    @property
+    @cached_property
     def workers(self) -> int:
         """Cores that run a worker each."""
         return int(self.cores.value) // self.logical_core_config
@@ -85,7 +86,7 @@ class InstanceType:
         """Whether its calibration is another accelerator's; see `Accelerator.from_specification`."""
         return self.accelerator.from_specification
 
-    @property
+    @cached_property
     def core_count(self) -> int:
         """Workers of one instance: a GPU each, or a (logical) NeuronCore."""
         return int(self.accelerators.value) * self.accelerator.workers

@@ -82,7 +82,7 @@ class StepWork:
             bytes_moved=self.bytes_moved * samples * element,
             state_bytes=self.state_bytes * samples * element,
             products={
-                dtype: tuple(replace(item, times=item.times * samples) for item in products)
+                dtype: tuple(item._replace(times=item.times * samples) for item in products)
                 for dtype, products in self.products.items()
             },
             fused_bytes=None if self.fused_bytes is None else self.fused_bytes * samples * element,

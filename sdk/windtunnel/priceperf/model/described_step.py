@@ -140,8 +140,10 @@ class _Again(NamedTuple):
 
 
 def _again(training: Training, constants: Constants) -> _Again:
+    if training.recompute == "none":
+        return _Again()
     part = constants.recomputed
-    return {"none": _Again(), "selective": _Again(0.0, 1.0), "full": _Again(part, part)}[training.recompute]
+    return _Again(0.0, 1.0) if training.recompute == "selective" else _Again(part, part)
 
 
 def training_products(training: Training, again: _Again = _Again()) -> Iterator[Product]:  # noqa: B008

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from ..errors import InvalidInput
 from ..instances import InstanceType
@@ -97,8 +98,7 @@ class Constants:
                 raise InvalidInput(f"{name} must be 0 or more, not {getattr(self, name)}")
 
 
-@dataclass(frozen=True)
-class Product:
+class Product(NamedTuple):
     """``times`` products of (rows x inner) by (inner x columns).
 
     ``batched``: both operands change from one to the next, as in attention; otherwise one is a weight.

@@ -98,7 +98,7 @@ def check_ranges(
 
 
 def _short(value: float, unit: str) -> str:
-    for limit, prefix in ((1e12, "T"), (1e9, "G"), (1e6, "M")):
+    for limit, prefix in ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M")):
         if value >= limit:
             return f"{value / limit:.3g} {prefix}{'' if unit.startswith('FLOP') else ' '}{unit}"
     return f"{value:,.0f} {unit.removesuffix('s') if value == 1 else unit}"

@@ -6,9 +6,10 @@ Checkpointing" of all published MPT rows.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from ..instances import GIB, InstanceType
+from .architectures import Architecture
 from .training_settings import DTYPE_BYTES, Attention, Recompute, Training
 
 ACTIVATION_BYTES = 34
@@ -35,11 +36,11 @@ class MemoryNeed:
         return self.needed_bytes <= self.usable_bytes
 
 
-def activation_bytes(training: Training) -> float:
-    """Of one worker's microbatches in flight, nothing recomputed."""
+def activation_bytes(training: Training, *, scores: bool = True) -> float:
+    """Of one worker's microbatches in flight, nothing recomputed. ``scores``: with those of eager attention."""
     model, tp = training.architecture, training.tensor_parallel
     per_token = ACTIVATION_BYTES * model.hidden_size
-    if training.attention == "eager":
+    if scores and training.attention == "eager":
         per_token += SCORE_BYTES * model.attention_heads * training.sequence_length
     stage = model.layers / training.pipeline_parallel
     in_flight = min(training.microbatches, training.pipeline_parallel)
@@ -77,18 +78,18 @@ def memory_need(training: Training, instance: InstanceType) -> MemoryNeed:
     return MemoryNeed(_split_state_bytes(training, instance) + _kept_bytes(training), usable)
 
 
-def usual_recompute(training: Training, instance: InstanceType) -> Recompute:
-    """The least that fits; with tensor parallelism at least ``selective``, its libraries' default."""
-    kinds: tuple[Recompute, ...] = ("selective", "full") if training.tensor_parallel > 1 else ("none", "full")
-    fitting = (kind for kind in kinds if memory_need(replace(training, recompute=kind), instance).fits)
-    return next(fitting, "full")
+def usual_recompute(tensor_parallel: int) -> Recompute:
+    """What scripts recompute of a model that fits: with tensor parallelism ``selective``, its libraries' default."""
+    return "selective" if tensor_parallel > 1 else "none"
 
 
-def usual_attention(training: Training, instance: InstanceType) -> tuple[Attention, str | None]:
+def usual_attention(
+    model: Architecture, matmul_dtype: str, instance: InstanceType
+) -> tuple[Attention, str | None]:
     """What scripts use for such a model where nothing is said, and why (None: nothing to say)."""
-    if instance.is_neuron and training.architecture.flash_on_neuron:
+    if instance.is_neuron and model.flash_on_neuron:
         return "flash", "Llama on trn1 is taken to use the flash attention kernel"
-    if not instance.is_neuron and _is_language_model(training):
+    if not instance.is_neuron and model.is_causal and DTYPE_BYTES[matmul_dtype] == 2:
         return "flash", "16-bit language models on A100 are taken to use flash attention"
     return "eager", None
 
@@ -98,11 +99,6 @@ def scores_fit(training: Training, instance: InstanceType) -> bool:
     heads = training.architecture.attention_heads / training.tensor_parallel
     scores = SCORE_BYTES * training.microbatch * heads * training.sequence_length**2
     return scores / GIB <= instance.core_memory_gib / 2
-
-
-def _is_language_model(training: Training) -> bool:
-    """A decoder in 16 bits: no script for these of the years of A100 runs without flash attention."""
-    return training.architecture.is_causal and DTYPE_BYTES[training.matmul_dtype] == 2
 
 
 def _split_state_bytes(training: Training, instance: InstanceType) -> float:
@@ -122,8 +118,7 @@ def _split_state_bytes(training: Training, instance: InstanceType) -> float:
 def _kept_bytes(training: Training) -> float:
     model = training.architecture
     logits = 4 * training.tokens * training.head_part * model.vocabulary / training.tensor_parallel
-    without_scores = training if training.recompute == "none" else replace(training, attention="flash")
-    layers = activation_bytes(without_scores)
+    layers = activation_bytes(training, scores=training.recompute == "none")
     if training.recompute != "full":
         return layers + logits
     stage = model.layers / training.pipeline_parallel

@@ -26,6 +26,15 @@ MASKED_PART = 0.156
 """Part of the positions that reach the vocabulary head of NVIDIA's BERT: 20 of 128, 80 of 512."""
 
 
+_VALID: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("storage_dtype", tuple(DTYPE_BYTES)),
+    ("matmul_dtype", tuple(DTYPE_BYTES)),
+    ("recompute", get_args(Recompute)),
+    ("zero", get_args(ZeroStage)),
+    ("attention", get_args(Attention)),
+)
+
+
 @dataclass(frozen=True)
 class Training:
     """One optimizer step of a transformer on all its workers.
@@ -87,13 +96,7 @@ class Training:
             raise InvalidInput(f"microbatch must be above 0, not {self.microbatch}")
         if not self.moments >= 0:
             raise InvalidInput(f"moments must be 0 or more, not {self.moments}")
-        for name, valid in (
-            ("storage_dtype", tuple(DTYPE_BYTES)),
-            ("matmul_dtype", tuple(DTYPE_BYTES)),
-            ("recompute", get_args(Recompute)),
-            ("zero", get_args(ZeroStage)),
-            ("attention", get_args(Attention)),
-        ):
+        for name, valid in _VALID:
             if getattr(self, name) not in valid:
                 raise InvalidInput(f"{name} must be one of {', '.join(valid)}, not {getattr(self, name)!r}")
         if not 0 <= self.head_part <= 1:

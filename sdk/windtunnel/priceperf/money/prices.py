@@ -126,6 +126,7 @@ class PriceBook:
         for price in self._prices:
             self._by_name.setdefault(price.instance_type, []).append(price)
         self._changed: dict[str, tuple[date, ...]] = {}
+        self._found: dict[tuple[object, ...], Price] = {}
         self._as_of = as_of
         self._discount = discount
 
@@ -184,6 +185,19 @@ class PriceBook:
             PriceUnknown: no price of that instance is in force then.
             InvalidInput: a savings plan or spot without a discount, or one above AWS's claim.
         """
+        asked = instance_type, on, region, offering, discount
+        if asked not in self._found:
+            self._found[asked] = self._find(*asked)
+        return self._found[asked]
+
+    def _find(
+        self,
+        instance_type: str,
+        on: date | None,
+        region: str | None,
+        offering: Offering | None,
+        discount: float | None,
+    ) -> Price:
         wanted = offering or offering_of(instance_type)
         name = name_for(instance_type, wanted)
         day = on or self._as_of

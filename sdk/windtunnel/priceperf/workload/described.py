@@ -10,6 +10,8 @@ from typing import Any, Literal, TypeVar, get_args
 
 from ..calibration.calibrations import calibration_of
 from ..calibration.described_range import description_check
+from ..calibration.neuron_software import parsed_version
+from ..calibration.versions import log_speed
 from ..errors import InvalidInput, quoted
 from ..instances import InstanceType
 from ..model import fixed_costs
@@ -20,7 +22,7 @@ from ..model.described_step import training_flops, training_step
 from ..model.engines import LAUNCH_S_PER_LAYER
 from ..model.host_tracing import HOST_SPEED, PLAIN_TRACE_S_PER_LAYER
 from ..model.intervals import RangeCheck
-from ..model.memory_need import usual_attention, usual_recompute
+from ..model.memory_need import memory_need, usual_attention, usual_recompute
 from ..model.precision import BF16_AUTOCAST, GPU_PRECISIONS, Precision
 from ..model.step_time import StepTime
 from ..model.training_settings import DTYPE_BYTES, Attention, Recompute, Training, ZeroStage
@@ -77,6 +79,7 @@ class Described:
     parameters: float
     head_part: float
     gradient_bytes: int | None = None
+    neuron_version: str | None = None
     on_gpu: tuple[tuple[str, Any], ...] = ()
 
     def __post_init__(self) -> None:
@@ -106,6 +109,8 @@ class Described:
             raise InvalidInput(
                 "give global_batch or gradient_accumulation, not both: one follows from the other"
             )
+        if self.neuron_version is not None:
+            parsed_version(self.neuron_version)  # refuses what is none
         heads = self.architecture.attention_heads
         if heads % self.tensor_parallel:
             raise InvalidInput(
@@ -221,14 +226,16 @@ class Described:
 
     def train_step(self, run: Run) -> StepTime:
         """The predicted optimizer step."""
-        return self._predicted(run)
+        return self._predicted(run, self.description(run))
 
     def evaluation_step(self, run: Run) -> StepTime:
         """A forward pass is one of a training pass's three, with half of its tensor-parallel collectives."""
-        step = self._predicted(run, recompute="none")
+        training = self.description(run)
+        step = self._predicted(
+            run, training if training.recompute == "none" else replace(training, recompute="none")
+        )
         third = 1 / 3
-        return replace(
-            step,
+        return StepTime(
             compute_s=step.compute_s * third,
             memory_s=step.memory_s * third,
             overlapped_s=step.overlapped_s * third,
@@ -248,7 +255,7 @@ class Described:
         Its slow end holds a plain script, whose host may be slower than the device.
         """
         training, neuron = self.description(run), run.instance.is_neuron
-        lacks = ("neuron_version",) if neuron else ()
+        lacks = ("neuron_version",) if neuron and self.neuron_version is None else ()
         check = description_check(
             calibration_of(run.instance), training, run.instance, run.cluster.count, lacks=lacks
         )
@@ -272,12 +279,18 @@ class Described:
             run.instance, len(graphs), evaluates, full_scale.compile_cached, graphs
         )
 
-    def _predicted(self, run: Run, recompute: Recompute | None = None) -> StepTime:
-        training = self.description(run)
-        if recompute is not None:
-            training = replace(training, recompute=recompute)
-        constants = calibration_of(run.instance).constants
-        return training_step(training, run.instance, constants, run.cluster.count)
+    def _predicted(self, run: Run, training: Training) -> StepTime:
+        found = _step(training, run.cluster)
+        if self.neuron_version is None or not run.instance.is_neuron:
+            return found
+        return found.times(math.exp(-log_speed(self.neuron_version)))
+
+
+@lru_cache(maxsize=1024)
+def _step(training: Training, cluster: Cluster) -> StepTime:
+    """Modelled once: for the estimate, its interval and, where nothing is recomputed, the evaluation."""
+    constants = calibration_of(cluster.instance).constants
+    return training_step(training, cluster.instance, constants, cluster.count)
 
 
 @lru_cache(maxsize=1024)
@@ -292,7 +305,10 @@ def _split(job: Described, run: Run) -> Training:
     passes = math.ceil(sequences / job.microbatch - 1e-9)
     microbatch = sequences / passes
     products = run.precision.ran_as("fp32")
-    plain = Training(
+    attention, recompute = job.attention, job.recompute
+    if attention == "auto":
+        attention, _ = usual_attention(job.architecture, products, run.instance)
+    training = Training(
         architecture=job.architecture,
         parameters=job.parameters,
         microbatch=microbatch,
@@ -308,8 +324,9 @@ def _split(job: Described, run: Run) -> Training:
         mixed_precision=run.precision is BF16_AUTOCAST,
         head_part=job.head_part,
         moments=MOMENTS[job.optimizer],
+        attention=attention,
+        recompute=usual_recompute(job.tensor_parallel) if recompute == "auto" else recompute,
     )
-    attention = usual_attention(plain, run.instance)[0] if job.attention == "auto" else job.attention
-    plain = replace(plain, attention=attention)
-    recompute = usual_recompute(plain, run.instance) if job.recompute == "auto" else job.recompute
-    return replace(plain, recompute=recompute)
+    if recompute != "auto" or memory_need(training, run.instance).fits:
+        return training
+    return replace(training, recompute="full")

@@ -126,7 +126,7 @@ def search(job: OpenSplit, cluster: Cluster) -> Searched:
 def _settings(job: OpenSplit, cluster: Cluster) -> Iterator[tuple[partial[Training], Sequence[int]]]:
     """All but the micro-batch, with the micro-batches to try, smallest first."""
     instance = cluster.instance
-    attention = None
+    attention, _ = usual_attention(job.architecture, "bf16", instance)
     for tensor in _tensor_degrees(job, instance):
         for stages in _fixed_or(job.pipeline_parallel, divisors(job.architecture.layers)):
             copies, rest = divmod(cluster.workers, tensor * stages)
@@ -148,7 +148,6 @@ def _settings(job: OpenSplit, cluster: Cluster) -> Iterator[tuple[partial[Traini
                     gradient_bytes=_KEPT_IN_FP32 if instance.is_neuron and zero == "optimizer" else 2,
                     zero=zero,
                 )
-                attention = attention or usual_attention(training(microbatch=batches[0]), instance)[0]
                 for recompute in _recomputations(job, tensor):
                     yield partial(training, attention=attention, recompute=recompute), batches
 

@@ -103,6 +103,7 @@ class Workload(ABC):
         parameters: float | None = None,
         head_part: float = 1.0,
         gradient_bytes: int | None = None,
+        neuron_version: str | None = None,
         on_gpu: Mapping[str, Any] | None = None,
     ) -> DescribedWorkload:
         """A transformer's training by its settings: for models too large to rehearse.
@@ -131,6 +132,8 @@ class Workload(ABC):
             head_part: part of the positions that reach the vocabulary head (masked language models: 0.156).
             gradient_bytes: bytes a parameter in the reduction of gradients; None: those of ``dtype``. Some
                 libraries reduce in fp32 (4) what is stored in bf16.
+            neuron_version: of the Neuron software on trn1, as ``2.21``: newer ones are faster. None: the usual speed,
+                with a wider interval.
             on_gpu: settings that are others on GPUs, by name, as ``{"tensor_parallel": 1, "zero": "full"}``.
                 Without it GPUs get the same split, which may not be what one would run there.
 
@@ -156,6 +159,7 @@ class Workload(ABC):
             parameters=parameters or model.parameters,
             head_part=head_part,
             gradient_bytes=gradient_bytes,
+            neuron_version=neuron_version,
             on_gpu=tuple((on_gpu or {}).items()),
         )
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from windtunnel.priceperf import FlightCheck
 from windtunnel.priceperf.model.intervals import COVERAGE
-from windtunnel.priceperf.money.finished_job import MOVED, STARTING, Compared
+from windtunnel.priceperf.money.flight_check import MOVED, STARTING, Compared
 from windtunnel.rendering import format as fmt
 from windtunnel.rendering.document import Row, Section, Style
 

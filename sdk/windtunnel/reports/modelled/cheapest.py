@@ -159,7 +159,7 @@ def _verdicts(verdicts: Sequence[Verdict]) -> Section:
     return Section(
         "Neuron instances against GPUs",
         "modelled",
-        "the first costs so much less than the second; a minus: more",
+        "the first costs so much less than the second; a minus: more; '2.9 times': as much as that",
         ("prices of", "first", "second", "saving", "interval", "cheaper"),
         tuple(rows),
         (

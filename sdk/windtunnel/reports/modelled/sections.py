@@ -234,9 +234,9 @@ def host_notes(workload: Workload) -> tuple[str, ...]:
         else ""
     )
     return (
-        f"Tracing a step on the host took {fmt.seconds(host.trace_s)} of this machine's processor; on trn1 what the "
-        f"device does not hide of it counts. Another processor: {HOST_SPEED.low:g} to {HOST_SPEED.high:g} times "
-        f"the seconds, assumed.{reads}",
+        f"Tracing a step takes {fmt.seconds(host.trace_s)} of a trn1 host's processor, told from what it took here; "
+        f"what of it the device does not hide counts. Assumed: {HOST_SPEED.low:g} to {HOST_SPEED.high:g} times "
+        f"that.{reads}",
     )
 
 

@@ -1,0 +1,44 @@
+"""A short rehearsal of transformers' Trainer tells the size of the whole job."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+sys.path.append(str(Path(__file__).resolve().parents[2] / "sdk"))
+from windtunnel.priceperf.workload.counters import Input, Loader
+from windtunnel.priceperf.workload.found_scale import found_scale
+
+WORKERS = 2
+TRAIN, HELD_OUT = 4000, 320  # as in scripts/trainer.py, with batches of 8 a worker
+
+
+@pytest.mark.parametrize(
+    ("settings", "samples", "epochs", "evaluated"),
+    [
+        ({"num_train_epochs": 3, "eval_strategy": "epoch"}, TRAIN, 3, HELD_OUT),
+        ({"max_steps": 700}, 700 * 8 * WORKERS, 1, 0),
+        ({"num_train_epochs": 2, "gradient_accumulation_steps": 4}, TRAIN, 2, 0),
+    ],
+    ids=["evaluation each epoch", "max_steps", "accumulation"],
+)
+def test_the_whole_job_is_found(torchrun, tmp_path, settings, samples, epochs, evaluated):
+    """Samples, epochs and evaluation, as its arguments state them."""
+    torchrun(
+        "trainer.py",
+        str(tmp_path / "out"),
+        json.dumps(settings),
+        WINDTUNNEL_COUNTERS_DIR=str(tmp_path),
+        WINDTUNNEL_REHEARSE_STEPS="5",
+    )
+    records = [json.loads(line) for line in (tmp_path / "rank-0.jsonl").read_text().splitlines()]
+    (seen,) = [record for record in records if record["kind"] == "loaders"]
+    named = [part.name for part in fields(Loader)]
+    loaders = tuple(Loader(**{name: loader[name] for name in named}) for loader in seen["loaders"])
+    found = found_scale(Input(rehearsed_steps=5, ended_early=seen["ended_early"], loaders=loaders), WORKERS)
+    assert not isinstance(found, str), found
+    assert (found.train_samples, found.epochs, found.evaluation_samples) == (samples, epochs, evaluated)
