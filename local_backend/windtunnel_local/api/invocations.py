@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import binascii
-import io
 import json
 import re
 import struct
@@ -15,20 +14,17 @@ import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
+from windtunnel_local.api.container_calls import Answer, ContainerCalls, NeverSentError
 from windtunnel_local.api.errors import ApiError
 from windtunnel_local.service.ground.errors import ResourceNotFound, ServiceError
 from windtunnel_local.service.ground.hosting import LOG_GROUPS
 from windtunnel_local.service.hosting.hosting import HostingService
 from windtunnel_local.service.hosting.router import Target
-
-if TYPE_CHECKING:
-    import aiohttp
 
 PREFIX = b"/endpoints/"
 """What its paths begin with. S3 is told apart by its signature."""
@@ -40,8 +36,6 @@ _STREAM_S = 8 * 60.0
 _READY_S = 30.0
 """How long a request waits where no instance is ready right now, as after a restart: less than clients wait."""
 _LOOK_S = 0.05
-_LARGE_BYTES = 1 << 20
-"""From here on a body is sent in pieces: in one, it would hold all other requests up."""
 _PATH = re.compile(r"/endpoints/(?P<endpoint>[^/]+)/(?P<operation>[a-z-]+)")
 _PLAIN, _STREAM = "invocations", "invocations-response-stream"
 _SHOWN_CHARACTERS = 2048
@@ -81,13 +75,11 @@ class Runtime:
         self._hosting = hosting
         self._account_id = account_id
         self._region = region
-        self._session: aiohttp.ClientSession | None = None
+        self._containers = ContainerCalls()
 
     async def close(self) -> None:
         """Close the connections to containers. Idempotent."""
-        if self._session is not None:
-            await self._session.close()
-            self._session = None
+        self._containers.close()
 
     async def answer(self, request: Request, path: str, body: bytes) -> Response:
         """Answer a request whose signature is good. Raises ``ApiError``."""
@@ -119,8 +111,8 @@ class Runtime:
                 except asyncio.TimeoutError:
                     message = _TIMED_OUT.format(variant=target.variant)
                     raise self._model_error(endpoint, target, 0, message) from None
-                except (OSError, _client_error()) as error:
-                    if not _was_never_sent(error) or time.monotonic() > deadline:
+                except OSError as error:
+                    if not isinstance(error, NeverSentError) or time.monotonic() > deadline:
                         message = _CONTAINER_GONE.format(
                             variant=target.variant, endpoint=endpoint, error=error
                         )
@@ -169,25 +161,14 @@ class Runtime:
         is_streamed: bool,
         stack: AsyncExitStack,
     ) -> Response:
-        import aiohttp
-
-        if self._session is None:
-            # Identity: the bytes that the container sends are the client's.
-            connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=4)
-            self._session = aiohttp.ClientSession(
-                connector=connector,
-                auto_decompress=False,
-                skip_auto_headers=("Accept-Encoding", "User-Agent"),
-            )
-        host, port = target.address
-        asked = self._session.post(
-            f"http://{host}:{port}/invocations",
-            data=body if len(body) < _LARGE_BYTES else io.BytesIO(body),
-            headers=_passed_on(request.headers, is_streamed),
-            timeout=aiohttp.ClientTimeout(total=_STREAM_S if is_streamed else _TIMEOUT_S),
-            allow_redirects=False,
+        answer = await self._containers.post(
+            target.address,
+            "/invocations",
+            _passed_on(request.headers, is_streamed),
+            body,
+            _STREAM_S if is_streamed else _TIMEOUT_S,
         )
-        answer = await stack.enter_async_context(asked)
+        stack.callback(answer.close)
         try:
             headers = _answered(answer.headers, target, is_streamed)
         except ValueError as error:
@@ -195,9 +176,9 @@ class Runtime:
         if is_streamed and answer.ok:
             kept = stack.pop_all()
             return StreamingResponse(
-                _events(answer.content, kept), 200, headers, "application/vnd.amazon.eventstream"
+                _events(answer, kept), 200, headers, "application/vnd.amazon.eventstream"
             )
-        data = await _read(answer.content)
+        data = await _read(answer)
         if data is None:
             raise self._model_error(endpoint, target, answer.status, _TOO_LARGE)
         if not answer.ok:
@@ -221,19 +202,6 @@ class Runtime:
                 "LogStreamArn": arn,
             },
         )
-
-
-def _client_error() -> type[Exception]:
-    import aiohttp
-
-    return aiohttp.ClientError
-
-
-def _was_never_sent(error: Exception) -> bool:
-    """Whether no container has seen the request."""
-    import aiohttp
-
-    return isinstance(error, aiohttp.ClientConnectorError)
 
 
 def _check_members(headers: Mapping[str, str]) -> None:
@@ -268,11 +236,11 @@ def _answered(headers: Mapping[str, str], target: Target, is_streamed: bool) -> 
     return found
 
 
-async def _read(content: Any) -> bytes | None:
+async def _read(answer: Answer) -> bytes | None:
     """All of it; None: it is too large."""
     parts: list[bytes] = []
     size = 0
-    async for part in content.iter_any():
+    async for part in answer.parts():
         parts.append(part)
         size += len(part)
         if size > MAX_PAYLOAD_BYTES:
@@ -280,13 +248,13 @@ async def _read(content: Any) -> bytes | None:
     return b"".join(parts)
 
 
-async def _events(content: Any, kept: AsyncExitStack) -> AsyncIterator[bytes]:
+async def _events(answer: Answer, kept: AsyncExitStack) -> AsyncIterator[bytes]:
     """The container's bytes as PayloadPart events, as they come."""
     async with kept:
         try:
-            async for part in content.iter_any():
+            async for part in answer.parts():
                 yield _event({":message-type": "event", ":event-type": "PayloadPart"}, part)
-        except (OSError, asyncio.TimeoutError, _client_error()) as error:
+        except (OSError, asyncio.TimeoutError) as error:
             document = json.dumps({"Message": str(error), "ErrorCode": "StreamBroken"}).encode()
             yield _event({":message-type": "exception", ":exception-type": "ModelStreamError"}, document)
 
