@@ -14,6 +14,11 @@ pytestmark = [pytest.mark.docker, pytest.mark.timeout(1800)]
 
 ANSWERS = {
     "sagemaker_v2": ("python", "serving_with_sagemaker_v2.py", r"{'sum': \[6, 14\]}\n{'sum': \[22\]}\n"),
+    "sagemaker_v2 async": (
+        "python",
+        "serving_with_async_of_sagemaker_v2.py",
+        r"{'sum': \[6, 14\]}\n{'sum': \[22\]}\n",
+    ),
     "sagemaker_v3": ("python", "serving_with_sagemaker_v3.py", r"{'sum': \[6, 14\]}\n"),
     "boto3": ("python", "serving_with_boto3.py", r"AllTraffic {'sum': \[6, 14\]}\n"),
     "awscli": ("sh", "serving_with_aws_cli.sh", r'{"sum": \[6, 14\]}\n'),
@@ -34,7 +39,7 @@ def runs(place: Callable[..., Place]) -> Iterator[dict[str, tuple[Place, Run]]]:
     """All clients at once: the SDKs look at an endpoint every 30 s."""
     started = {}
     for client, (program, script, _) in ANSWERS.items():
-        here = place(client, calls_containers=True)
+        here = place(client.split()[0], calls_containers=True)
         here.run("python", "make_model.py")
         started[client] = here, here.started(program, script)
     yield started

@@ -13,12 +13,15 @@ import struct
 import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack
+from functools import partial
 from http import HTTPStatus
 from urllib.parse import unquote
 
+import anyio.to_thread
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
+from windtunnel_local.api import async_invocations
 from windtunnel_local.api.container_calls import Answer, ContainerCalls, NeverSentError
 from windtunnel_local.api.errors import ApiError
 from windtunnel_local.service.ground.errors import ResourceNotFound, ServiceError
@@ -37,7 +40,8 @@ _READY_S = 30.0
 """How long a request waits where no instance is ready right now, as after a restart: less than clients wait."""
 _LOOK_S = 0.05
 _PATH = re.compile(r"/endpoints/(?P<endpoint>[^/]+)/(?P<operation>[a-z-]+)")
-_PLAIN, _STREAM = "invocations", "invocations-response-stream"
+_PLAIN, _STREAM, _ASYNC = "invocations", "invocations-response-stream", "async-invocations"
+_OPERATIONS = (_PLAIN, _STREAM, _ASYNC)
 _SHOWN_CHARACTERS = 2048
 _CONTAINER_GONE = (
     "The connection to the container of variant {variant} broke off before it had answered: {error}. Its log may say"
@@ -68,7 +72,7 @@ _ATTRIBUTES = "X-Amzn-SageMaker-Custom-Attributes"
 
 
 class Runtime:
-    """Answers `InvokeEndpoint` and `InvokeEndpointWithResponseStream`; for one event loop."""
+    """Answers `InvokeEndpoint`, with a stream and later; for one event loop."""
 
     def __init__(self, hosting: HostingService, account_id: str, region: str) -> None:
         """Connects at the first request."""
@@ -84,11 +88,11 @@ class Runtime:
     async def answer(self, request: Request, path: str, body: bytes) -> Response:
         """Answer a request whose signature is good. Raises ``ApiError``."""
         match = _PATH.fullmatch(path)
-        if match is None or request.method != "POST" or match["operation"] not in (_PLAIN, _STREAM):
+        if match is None or request.method != "POST" or match["operation"] not in _OPERATIONS:
             raise ApiError(
                 "UnknownOperationException",
                 f"Windtunnel does not serve {request.method} {path[:200]!r} of sagemaker-runtime. It serves"
-                " InvokeEndpoint and InvokeEndpointWithResponseStream.",
+                " InvokeEndpoint, InvokeEndpointWithResponseStream and InvokeEndpointAsync.",
                 404,
             )
         if len(body) > MAX_PAYLOAD_BYTES:
@@ -99,6 +103,9 @@ class Runtime:
             )
         _check_members(request.headers)
         endpoint = unquote(match["endpoint"])
+        if match["operation"] == _ASYNC:
+            call = partial(async_invocations.accepted, self._hosting, endpoint, request.headers, body)
+            return await anyio.to_thread.run_sync(call)
         deadline = time.monotonic() + _READY_S
         while True:
             async with AsyncExitStack() as stack:
@@ -126,6 +133,12 @@ class Runtime:
         while True:
             try:
                 router = self._hosting.router(endpoint)
+                if router.at_once is not None:
+                    raise ApiError(
+                        "ValidationError",
+                        f"Endpoint {endpoint} is asynchronous: ask it with InvokeEndpointAsync.",
+                        400,
+                    )
                 target = stack.enter_context(router.taken(variant))
                 if target is not None:
                     return target

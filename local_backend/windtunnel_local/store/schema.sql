@@ -50,6 +50,16 @@ CREATE TABLE resources (
     PRIMARY KEY (kind, name)
 ) WITHOUT ROWID;
 
+-- Questions of InvokeEndpointAsync that have no answer yet, in their order.
+CREATE TABLE invocations (
+    number    INTEGER PRIMARY KEY AUTOINCREMENT,
+    id        TEXT    NOT NULL UNIQUE,
+    endpoint  TEXT    NOT NULL,
+    question  TEXT    NOT NULL   -- JSON
+);
+
+CREATE INDEX invocations_by_endpoint ON invocations (endpoint, number);
+
 -- A stream whose job was deleted has neither job nor name; its lines are removed bit by bit. One of an endpoint
 -- has no job, and a name that begins with a slash.
 CREATE TABLE log_streams (

@@ -12,10 +12,12 @@ import logging
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import Any
 
 from windtunnel.errors import ConfigurationError, UnsupportedArgument, did_you_mean
 from windtunnel.hosting import model_data as archives
+from windtunnel.hosting.async_inference import AsyncInferenceConfig, AsyncPredictor
 from windtunnel.hosting.cost import endpoint_cost, running_line
 from windtunnel.hosting.deserializers import AnyDeserializer, NumpyDeserializer
 from windtunnel.hosting.endpoint import Endpoint
@@ -37,13 +39,12 @@ from windtunnel.session.resolve import resolve_session
 
 DEPLOY_ARGUMENTS = (
     "serializer", "deserializer", "endpoint_name", "tags", "kms_key", "wait", "volume_size",
-    "model_data_download_timeout", "container_startup_health_check_timeout",
+    "model_data_download_timeout", "container_startup_health_check_timeout", "async_inference_config",
 )  # fmt: skip
 """Of `Model.deploy`, behind number and type of its instances."""
 _REFUSED: Mapping[str, str] = {
     "accelerator_type": "Elastic Inference has ended: choose an instance_type= with a chip of its own",
     "data_capture_config": "create the configuration with boto3",
-    "async_inference_config": "create the configuration with boto3",
     "serverless_inference_config": "name an instance_type=",
     "update_endpoint": "deploy to another name, or call update_endpoint with boto3",
     "explainer_config": "create the configuration with boto3",
@@ -187,6 +188,7 @@ class Model:
         volume_size: int | None = None,
         model_data_download_timeout: int | None = None,
         container_startup_health_check_timeout: int | None = None,
+        async_inference_config: AsyncInferenceConfig | None = None,
         **not_here: Any,
     ) -> Any:
         """Have the model answer: CreateModel, CreateEndpointConfig, CreateEndpoint; returns a `Predictor`.
@@ -207,6 +209,7 @@ class Model:
             volume_size: GB of storage of an instance.
             model_data_download_timeout: seconds, 60 to 3,600.
             container_startup_health_check_timeout: seconds that it may take to answer /ping, 60 to 3,600.
+            async_inference_config: the endpoint is asked through S3; an `AsyncPredictor` is returned then.
             not_here: arguments of SDK v2 that are not supported, refused by name.
 
         Raises:
@@ -219,8 +222,12 @@ class Model:
         hosting = Hosting(instance_type, initial_instance_count, kms_key, volume_size, *startup)
         name = self._checked_name(endpoint_name, hosting)
         self._announce(name, hosting)
+        if async_inference_config is not None:
+            asked = async_inference_config.request(self.session, name)
+            hosting = replace(hosting, async_inference=asked)
         self._start(name, hosting, tags)
-        return self._predictor(name, serializer, deserializer, wait=wait)
+        predictor = self._predictor(name, serializer, deserializer, wait=wait)
+        return predictor if async_inference_config is None else AsyncPredictor(predictor, self.name)
 
     def _checked_name(self, given: str | None, hosting: Hosting) -> str:
         """The endpoint's name, once all that can be wrong with it and its instances is known to be right."""

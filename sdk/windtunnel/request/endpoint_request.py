@@ -30,6 +30,8 @@ class Hosting:
     volume_size: int | None = None
     model_data_download_timeout: int | None = None
     container_startup_health_check_timeout: int | None = None
+    async_inference: Mapping[str, Any] | None = None
+    """AsyncInferenceConfig's members."""
 
     def check(self) -> None:
         """What AWS would refuse.
@@ -100,7 +102,7 @@ def config_request(name: str, model: str, hosting: Hosting, tags: Tags | None = 
             ContainerStartupHealthCheckTimeoutInSeconds=hosting.container_startup_health_check_timeout,
         ),
     }
-    more = _given(KmsKeyId=hosting.kms_key, Tags=_tags(tags))
+    more = _given(KmsKeyId=hosting.kms_key, Tags=_tags(tags), AsyncInferenceConfig=hosting.async_inference)
     return {"EndpointConfigName": name, "ProductionVariants": [variant], **more}
 
 

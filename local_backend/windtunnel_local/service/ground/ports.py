@@ -15,7 +15,7 @@ from typing import BinaryIO, Protocol
 
 from windtunnel_local.service.ground.config import ServiceConfig
 from windtunnel_local.service.ground.containers import ContainerState, JobPlan, LogBatch
-from windtunnel_local.service.ground.hosting import Kind, Resource, ResourceQuery
+from windtunnel_local.service.ground.hosting import Invocation, Kind, Resource, ResourceQuery
 from windtunnel_local.service.ground.job import Job, JobQuery, JobSummary
 from windtunnel_local.service.ground.search_query import SearchQuery
 
@@ -221,6 +221,22 @@ class Store(Protocol):
 
     def list_resources(self, query: ResourceQuery) -> tuple[Sequence[Resource], str | None]:
         """One page and the token of the next (None at the end)."""
+        ...
+
+    def add_invocation(self, invocation: Invocation) -> None:
+        """Behind all others."""
+        ...
+
+    def invocations(self, endpoint: str, after: int, limit: int) -> Sequence[tuple[int, Invocation]]:
+        """An endpoint's with their numbers, in the order in which they were accepted, behind a number."""
+        ...
+
+    def remove_invocation(self, invocation_id: str) -> None:
+        """It is answered. Idempotent."""
+        ...
+
+    def remove_invocations(self, endpoint: str) -> None:
+        """All of an endpoint. Idempotent."""
         ...
 
     def created_ms(self) -> int:

@@ -3,6 +3,8 @@
 hosting            SageMaker's operations on models, endpoint configurations and endpoints
 endpoint_run       a thread for each endpoint: instances come, are replaced, and go
 instance_run       a thread for each instance, from its model's download to its container's end
+async_queue        the questions of InvokeEndpointAsync, answered one after the other
+async_call         one of them
 router             which instance gets a request
 records            an endpoint's record, changed by one thread at a time
 serving_plan       an instance as the container that runs it

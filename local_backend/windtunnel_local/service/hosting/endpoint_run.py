@@ -13,6 +13,7 @@ from windtunnel_local.service.data.trees import remove_tree
 from windtunnel_local.service.ground.errors import ResourceNotFound, RunnerError, StoreUnavailable
 from windtunnel_local.service.ground.hosting import EndpointState, Fleet, Instance
 from windtunnel_local.service.ground.ports import Ports
+from windtunnel_local.service.hosting.async_queue import AsyncQueue
 from windtunnel_local.service.hosting.instance_run import InstanceRun
 from windtunnel_local.service.hosting.records import Records, decoded
 from windtunnel_local.service.hosting.router import Router
@@ -34,6 +35,7 @@ class EndpointRun:
     def __init__(self, name: str, ports: Ports, records: Records) -> None:
         """Runs at once, from wherever the record stands."""
         self.router = Router()
+        self.questions = AsyncQueue(name, ports, self.router)
         self.gone = threading.Event()
         """Set when the endpoint is deleted."""
         self._name = name
@@ -62,6 +64,7 @@ class EndpointRun:
         """Let go of the endpoint; its containers run on. Does not block."""
         self._leaving.set()
         self._woken.set()
+        self.questions.leave()
         for run in list(self._runs.values()):
             run.leave()
 
@@ -96,6 +99,8 @@ class EndpointRun:
             self.router.serve((), {})
             self._remove(state.instances)
             if endpoint.status == "Deleting":
+                self.questions.leave()
+                self._ports.store.remove_invocations(self._name)
                 self.gone.set()  # before the name is free: who takes it then starts a run of its own
                 return self._ports.store.delete_resource("endpoint", self._name)
             if state.instances:
@@ -188,7 +193,11 @@ class EndpointRun:
         fleet: Fleet = state.fleet
         runs = [self._runs[i.number] for i in state.of(fleet) if i.number in self._runs]
         targets = [run.target for run in runs if run.target is not None]
-        self.router.serve(targets, {variant.name: variant.weight for variant in fleet.variants})
+        weights = {variant.name: variant.weight for variant in fleet.variants}
+        at_once = None if fleet.asynchronous is None else fleet.asynchronous.at_once
+        self.router.serve(targets, weights, at_once)
+        if at_once is not None:
+            self.questions.serve(at_once * len(targets))
 
     def _remove_unwanted(self, state: EndpointState) -> None:
         """Instances of a fleet that was replaced, or above a variant's count, go when they have nothing to do."""

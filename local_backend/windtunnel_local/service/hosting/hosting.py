@@ -6,14 +6,23 @@ Answers are dicts in the shape of AWS's responses, with `datetime` for timestamp
 from __future__ import annotations
 
 import threading
+import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from windtunnel_local.service.ground import hosting
 from windtunnel_local.service.ground.errors import ResourceNotFound, ValidationFailed
-from windtunnel_local.service.ground.hosting import EndpointState, Fleet, Kind, Resource, ResourceQuery
+from windtunnel_local.service.ground.hosting import (
+    EndpointState,
+    Fleet,
+    Invocation,
+    Kind,
+    Resource,
+    ResourceQuery,
+)
 from windtunnel_local.service.ground.ports import Ports
+from windtunnel_local.service.ground.uris import join_s3
 from windtunnel_local.service.hosting import accepted, serving_plan
 from windtunnel_local.service.hosting.endpoint_run import EndpointRun
 from windtunnel_local.service.hosting.hosting_members import ENDPOINT
@@ -72,7 +81,7 @@ class HostingService:
 
     def create_config(self, request: Mapping[str, Any]) -> str:
         """Returns the ARN. Raises ``ValidationFailed``, ``ResourceExists``, ``ResourceNotFound``: of a model."""
-        accepted.check_config(request)
+        accepted.check_config(request, self._ports.objects)
         for variant in request["ProductionVariants"]:
             self._records.get("model", variant["ModelName"])
         return self._create("endpoint-config", request)
@@ -114,7 +123,7 @@ class HostingService:
         """DescribeEndpoint's answer; raises ``ResourceNotFound``."""
         endpoint = self._records.get("endpoint", name)
         state = decoded(endpoint.record)
-        answer = {
+        answer: dict[str, Any] = {
             "EndpointName": name,
             "EndpointArn": endpoint.arn,
             "EndpointConfigName": state.fleet.config,
@@ -123,6 +132,8 @@ class HostingService:
             "LastModifiedTime": endpoint.modified,
             "ProductionVariants": [self._variant(endpoint, state, v) for v in state.fleet.variants],
         }
+        if state.fleet.asynchronous is not None:
+            answer["AsyncInferenceConfig"] = accepted.async_config(state.fleet.asynchronous)
         return answer if state.failure_reason is None else {**answer, "FailureReason": state.failure_reason}
 
     def update_endpoint(self, request: Mapping[str, Any]) -> str:
@@ -184,11 +195,36 @@ class HostingService:
 
     def router(self, name: str) -> Router:
         """Who answers the requests to an endpoint; raises ``ResourceNotFound``: also where it is not in service."""
-        with self._lock:
-            run = self._runs.get(name)
-        if run is None or run.gone.is_set():
-            raise ResourceNotFound("endpoint", self._ports.config.arn("endpoint", name))
-        return run.router
+        return self._run(name).router
+
+    def accept(
+        self, name: str, location: str, headers: Mapping[str, str], ttl_s: int, timeout_s: int
+    ) -> Invocation:
+        """Record a question of InvokeEndpointAsync, durably: it will be answered, once.
+
+        Raises:
+            ResourceNotFound: no such endpoint.
+            ValidationFailed: it is not InService, or not asynchronous.
+        """
+        run, endpoint = self._run(name), self._records.get("endpoint", name)
+        fleet = decoded(endpoint.record).fleet
+        if endpoint.status not in ("InService", "Updating"):
+            raise ValidationFailed(
+                f"Endpoint {name} is {endpoint.status}. It can be invoked when it is InService."
+            )
+        if fleet.asynchronous is None:
+            raise ValidationFailed(
+                f"Endpoint {name} is not asynchronous: its configuration has no AsyncInferenceConfig. Ask it with"
+                " InvokeEndpoint."
+            )
+        made, wanted = str(uuid.uuid4()), fleet.asynchronous
+        failure = None if wanted.failure is None else join_s3(wanted.failure, f"{made}-error.out")
+        output = join_s3(wanted.output, f"{made}.out")
+        now_ms = self._ports.now_ms()
+        invocation = Invocation(made, name, now_ms, location, headers, output, failure, ttl_s, timeout_s)
+        self._ports.store.add_invocation(invocation)
+        run.questions.wake()
+        return invocation
 
     def status(self, name: str) -> str:
         """EndpointStatus; raises ``ResourceNotFound``."""
@@ -245,6 +281,13 @@ class HostingService:
             run.wake()
         return arn
 
+    def _run(self, name: str) -> EndpointRun:
+        with self._lock:
+            run = self._runs.get(name)
+        if run is None or run.gone.is_set():
+            raise ResourceNotFound("endpoint", self._ports.config.arn("endpoint", name))
+        return run
+
     def _start(self, name: str) -> None:
         with self._lock:
             if self._left:
@@ -254,10 +297,11 @@ class HostingService:
                 self._runs[name] = EndpointRun(name, self._ports, self._records)
 
     def _fleet(self, config: str, generation: int) -> Fleet:
-        described = self._records.get("endpoint-config", config).request["ProductionVariants"]
+        request = self._records.get("endpoint-config", config).request
+        described = request["ProductionVariants"]
         models = [self._records.get("model", variant["ModelName"]) for variant in described]
         variants = tuple(accepted.variant_of(*pair) for pair in zip(described, models, strict=True))
-        fleet = Fleet(config, generation, variants)
+        fleet = Fleet(config, generation, variants, accepted.async_inference(request))
         accepted.check_count(fleet)
         return fleet
 

@@ -10,6 +10,7 @@ from typing import Any
 from windtunnel_local.service.ground.config import ServiceConfig
 from windtunnel_local.service.ground.errors import ResourceNotFound
 from windtunnel_local.service.ground.hosting import (
+    AsyncInference,
     EndpointState,
     EndpointStatus,
     Fleet,
@@ -91,6 +92,10 @@ def decoded(record: Mapping[str, Any]) -> EndpointState:
 
 
 def _fleet(record: Mapping[str, Any]) -> Fleet:
+    asynchronous = record.get("asynchronous")
     return Fleet(
-        record["config"], record["generation"], tuple(Variant(**variant) for variant in record["variants"])
+        record["config"],
+        record["generation"],
+        tuple(Variant(**variant) for variant in record["variants"]),
+        None if asynchronous is None else AsyncInference(**asynchronous),
     )
