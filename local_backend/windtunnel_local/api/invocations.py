@@ -102,29 +102,54 @@ class Runtime:
                 400,
             )
         _check_members(request.headers)
-        endpoint = unquote(match["endpoint"])
+        endpoint, begun = unquote(match["endpoint"]), time.monotonic()
         if match["operation"] == _ASYNC:
             call = partial(async_invocations.accepted, self._hosting, endpoint, request.headers, body)
             return await anyio.to_thread.run_sync(call)
-        deadline = time.monotonic() + _READY_S
         while True:
             async with AsyncExitStack() as stack:
                 variant = request.headers.get("x-amzn-sagemaker-target-variant")
-                target = await self._target(endpoint, variant, deadline, stack)
-                try:
-                    return await self._asked(
-                        request, endpoint, target, body, match["operation"] == _STREAM, stack
-                    )
-                except asyncio.TimeoutError:
-                    message = _TIMED_OUT.format(variant=target.variant)
-                    raise self._model_error(endpoint, target, 0, message) from None
-                except OSError as error:
-                    if not isinstance(error, NeverSentError) or time.monotonic() > deadline:
-                        message = _CONTAINER_GONE.format(
-                            variant=target.variant, endpoint=endpoint, error=error
-                        )
-                        raise ApiError("ServiceUnavailable", message, 503) from error
+                target = await self._target(endpoint, variant, begun + _READY_S, stack)
+                is_streamed = match["operation"] == _STREAM
+                answer = await self._metered(request, endpoint, target, body, is_streamed, begun, stack)
+                if answer is not None:
+                    return answer
             await asyncio.sleep(_LOOK_S)  # its container has just ended: another instance takes the request
+
+    async def _metered(
+        self,
+        request: Request,
+        endpoint: str,
+        target: Target,
+        body: bytes,
+        is_streamed: bool,
+        begun: float,
+        stack: AsyncExitStack,
+    ) -> Response | None:
+        """The instance's answer, and what CloudWatch will know of it. None: it was never asked, and there is time."""
+        asked, status, is_sent = time.monotonic(), 0, True
+        gone = partial(_CONTAINER_GONE.format, variant=target.variant, endpoint=endpoint)
+        try:
+            answer = await self._asked(request, endpoint, target, body, is_streamed, stack)
+            status = answer.status_code
+            return answer
+        except ApiError as error:
+            status = int(error.details["OriginalStatusCode"])
+            raise
+        except asyncio.TimeoutError:
+            message = _TIMED_OUT.format(variant=target.variant)
+            raise self._model_error(endpoint, target, 0, message) from None
+        except NeverSentError as error:
+            is_sent = False
+            if time.monotonic() > begun + _READY_S:
+                raise ApiError("ServiceUnavailable", gone(error=error), 503) from error
+            return None
+        except OSError as error:
+            raise ApiError("ServiceUnavailable", gone(error=error), 503) from error
+        finally:
+            if is_sent:
+                took = time.monotonic() - asked
+                self._hosting.meter.add(endpoint, target.variant, status, took, asked - begun)
 
     async def _target(
         self, endpoint: str, variant: str | None, deadline: float, stack: AsyncExitStack

@@ -39,6 +39,7 @@ def prepare(db: sqlite3.Connection, path: Path) -> None:
                 _create(db, "CREATE TABLE resources")
             if version in (2, 3):
                 _create(db, "invocations")
+                _create(db, "endpoint_metrics")
         db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
         db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         db.execute("COMMIT")

@@ -108,6 +108,17 @@ CREATE TABLE metric_values (
 
 CREATE INDEX metric_values_by_time ON metric_values (series, timestamp_ms, value);
 
+-- A row a minute; counts: JSON, pairs of a value and how often there was one. They outlive their endpoint.
+CREATE TABLE endpoint_metrics (
+    endpoint   TEXT    NOT NULL,
+    variant    TEXT    NOT NULL,
+    name       TEXT    NOT NULL,
+    minute_ms  INTEGER NOT NULL,
+    counts     TEXT    NOT NULL
+);
+
+CREATE INDEX endpoint_metrics_by_time ON endpoint_metrics (endpoint, variant, name, minute_ms);
+
 -- When this record began; also the birthday of its one log group.
 CREATE TABLE home (
     created_ms  INTEGER NOT NULL

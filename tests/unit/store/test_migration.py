@@ -67,7 +67,7 @@ def test_a_record_of_schemas_2_and_3_takes_models_and_questions_too(tmp_path: Pa
     with closing(SqliteStore(path)) as store:
         store.insert_job(job)
     with closing(sqlite3.connect(path)) as db:
-        missing = ["invocations", "resources"][: 4 - version]
+        missing = ["endpoint_metrics", "invocations", "resources"][: 5 - version]
         db.executescript(
             f"{''.join(f'DROP TABLE {name};' for name in missing)} PRAGMA user_version = {version}"
         )

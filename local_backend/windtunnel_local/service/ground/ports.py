@@ -160,6 +160,17 @@ class MetricValue:
     value: float
 
 
+@dataclass(frozen=True)
+class EndpointMetric:
+    """A minute of one metric: each value, and how often there was one. ``minute_ms``: its beginning."""
+
+    endpoint: str
+    variant: str
+    name: str
+    minute_ms: int
+    counts: Mapping[float, int]
+
+
 class Store(Protocol):
     """Jobs, tags and logs, durable when a call returns. Safe from several threads."""
 
@@ -237,6 +248,20 @@ class Store(Protocol):
 
     def remove_invocations(self, endpoint: str) -> None:
         """All of an endpoint. Idempotent."""
+        ...
+
+    def append_endpoint_metrics(self, metrics: Sequence[EndpointMetric]) -> None:
+        """Store them in one transaction; those of more than 15 days before are removed."""
+        ...
+
+    def endpoint_metrics(
+        self, endpoint: str, variant: str, name: str, start_ms: int, end_ms: int
+    ) -> Sequence[EndpointMetric]:
+        """Those of minutes with start_ms <= minute < end_ms, in order of time."""
+        ...
+
+    def endpoint_metric_names(self) -> Sequence[tuple[str, str, str]]:
+        """Endpoints, variants and metrics that there are, in order."""
         ...
 
     def created_ms(self) -> int:

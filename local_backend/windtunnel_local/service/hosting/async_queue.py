@@ -10,12 +10,14 @@ import http.client
 import io
 import logging
 import threading
+import time
 
 from windtunnel_local.service.ground.errors import NoSuchBucket, StoreUnavailable
 from windtunnel_local.service.ground.hosting import Invocation
 from windtunnel_local.service.ground.ports import Ports
 from windtunnel_local.service.ground.uris import parse_s3
 from windtunnel_local.service.hosting import async_call
+from windtunnel_local.service.hosting.meter import Meter
 from windtunnel_local.service.hosting.router import Router
 
 _log = logging.getLogger(__name__)
@@ -31,11 +33,12 @@ _TRIES = 3
 class AsyncQueue:
     """Threads that ask, as many as are needed. Safe from several threads."""
 
-    def __init__(self, endpoint: str, ports: Ports, router: Router) -> None:
+    def __init__(self, endpoint: str, ports: Ports, router: Router, meter: Meter) -> None:
         """Asks nothing until `serve`."""
         self._endpoint = endpoint
         self._ports = ports
         self._router = router
+        self._meter = meter
         self._changed = threading.Condition()
         self._leaving = threading.Event()
         self._found: list[Invocation] = []
@@ -129,14 +132,22 @@ class AsyncQueue:
         with self._router.taken() as target:
             if target is None:
                 return False
+            begun, status = time.monotonic(), 0
             try:
                 async_call.answer(invocation, target.variant, target.address, self._ports.objects)
+                status = http.HTTPStatus.OK
             except async_call.NotReachedError:
                 return False
+            except async_call.QuestionFailedError as error:
+                status = error.status
+                raise
             except NoSuchBucket:
                 raise async_call.QuestionFailedError(
                     f"The answer cannot be stored at {invocation.output}: the bucket is gone."
                 ) from None
+            finally:
+                if status:
+                    self._meter.add(self._endpoint, target.variant, status, time.monotonic() - begun)
             return True
 
     def _fail(self, invocation: Invocation, words: str) -> None:

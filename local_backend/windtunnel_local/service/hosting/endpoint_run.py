@@ -15,6 +15,7 @@ from windtunnel_local.service.ground.hosting import EndpointState, Fleet, Instan
 from windtunnel_local.service.ground.ports import Ports
 from windtunnel_local.service.hosting.async_queue import AsyncQueue
 from windtunnel_local.service.hosting.instance_run import InstanceRun
+from windtunnel_local.service.hosting.meter import Meter
 from windtunnel_local.service.hosting.records import Records, decoded
 from windtunnel_local.service.hosting.router import Router
 from windtunnel_local.service.hosting.serving_plan import HOST
@@ -32,15 +33,16 @@ _LEAVE_PATIENCE_S = 5.0
 class EndpointRun:
     """A thread that makes an endpoint what its record wants it to be."""
 
-    def __init__(self, name: str, ports: Ports, records: Records) -> None:
+    def __init__(self, name: str, ports: Ports, records: Records, meter: Meter) -> None:
         """Runs at once, from wherever the record stands."""
         self.router = Router()
-        self.questions = AsyncQueue(name, ports, self.router)
+        self.questions = AsyncQueue(name, ports, self.router, meter)
         self.gone = threading.Event()
         """Set when the endpoint is deleted."""
         self._name = name
         self._ports = ports
         self._records = records
+        self._meter = meter
         self._runs: dict[int, InstanceRun] = {}
         self._draining: dict[int, float] = {}
         """By number, when an instance that is not wanted has to go."""
@@ -93,6 +95,7 @@ class EndpointRun:
 
     def _step(self) -> bool:
         """One look at the record and at the instances; whether the endpoint is gone."""
+        self._meter.flush()
         endpoint = self._records.get("endpoint", self._name)
         state = decoded(endpoint.record)
         if endpoint.status in ("Deleting", "Failed"):

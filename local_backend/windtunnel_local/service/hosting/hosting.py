@@ -26,6 +26,7 @@ from windtunnel_local.service.ground.uris import join_s3
 from windtunnel_local.service.hosting import accepted, serving_plan
 from windtunnel_local.service.hosting.endpoint_run import EndpointRun
 from windtunnel_local.service.hosting.hosting_members import ENDPOINT
+from windtunnel_local.service.hosting.meter import Meter
 from windtunnel_local.service.hosting.records import ALL_ENDPOINTS, Records, decoded, encoded
 from windtunnel_local.service.hosting.router import Router
 from windtunnel_local.service.request import validation
@@ -46,6 +47,7 @@ class HostingService:
         """Nothing runs until `resume` or `create_endpoint`."""
         self._ports = ports
         self._records = Records(ports.store, ports.clock, ports.config)
+        self.meter = Meter(ports)
         self._lock = threading.Lock()
         self._runs: dict[str, EndpointRun] = {}
         self._left = False
@@ -71,6 +73,7 @@ class HostingService:
             run.leave()
         for run in runs:
             run.join()
+        self.meter.flush(all_of_it=True)
 
     # --- models and configurations ---
 
@@ -294,7 +297,7 @@ class HostingService:
                 return
             self._runs = {known: run for known, run in self._runs.items() if not run.gone.is_set()}
             if name not in self._runs:
-                self._runs[name] = EndpointRun(name, self._ports, self._records)
+                self._runs[name] = EndpointRun(name, self._ports, self._records, self.meter)
 
     def _fleet(self, config: str, generation: int) -> Fleet:
         request = self._records.get("endpoint-config", config).request

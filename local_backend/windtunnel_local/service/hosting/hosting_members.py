@@ -121,9 +121,9 @@ ENDPOINT_CONFIG = Members(
             ),
             "without EnableCapture nothing is captured",
         ),
-        "MetricsConfig.EnableEnhancedMetrics": "metrics of endpoints are not kept yet",
-        "MetricsConfig.EnableDetailedObservability": "metrics of endpoints are not kept yet",
-        "MetricsConfig.MetricPublishFrequencyInSeconds": "metrics of endpoints are not kept yet",
+        "MetricsConfig.EnableEnhancedMetrics": "metrics come by the minute, and no others",
+        "MetricsConfig.EnableDetailedObservability": "metrics come by the minute, and no others",
+        "MetricsConfig.MetricPublishFrequencyInSeconds": "metrics come by the minute, and no others",
     },
     {
         "DataCaptureConfig.EnableCapture": "requests are not captured here; set it to false",
