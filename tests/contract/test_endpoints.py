@@ -6,6 +6,7 @@ import io
 import tarfile
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -398,6 +399,27 @@ def test_another_server_goes_on(tmp_path: Path) -> None:
         again = Deployed(second)
         again.reaches("e", "InService")
         assert again.ask() == b"a:hello"
+
+
+def test_one_with_a_limit_is_deleted(deployed: Deployed) -> None:
+    """When its time is over, also where nobody asks; its log says why."""
+    deployed.model("m")
+    deployed.config("e", ("a", "m", 1))
+    limit = {"Key": "windtunnel:max-seconds", "Value": "300"}
+    with pytest.raises(ClientError, match="must be a number of seconds"):
+        deployed.sagemaker.create_endpoint(
+            EndpointName="e", EndpointConfigName="e", Tags=[{**limit, "Value": "an hour"}]
+        )
+    deployed.sagemaker.create_endpoint(EndpointName="e", EndpointConfigName="e", Tags=[limit])
+    deployed.reaches("e", "InService")
+    deployed.backend.clock.offset = timedelta(seconds=301)
+    wait_for(lambda: not deployed.sagemaker.list_endpoints()["Endpoints"])
+    assert deployed.backend.runner.jobs() == set()
+    logs = deployed.backend.client("logs")
+    (event,) = logs.filter_log_events(logGroupName="/aws/sagemaker/Endpoints/e", filterPattern="deleted")[
+        "events"
+    ]
+    assert "300 s ago, its limit" in event["message"]
 
 
 def test_lists_and_tags(deployed: Deployed) -> None:

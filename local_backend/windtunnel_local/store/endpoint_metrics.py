@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from windtunnel_local.service.ground.ports import EndpointMetric
+from windtunnel_local.service.ground.endpoint_store import EndpointMetric
 from windtunnel_local.store.database import Database
 
 _KEPT_MS = 15 * 24 * 3600 * 1000

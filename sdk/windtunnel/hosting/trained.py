@@ -8,7 +8,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from windtunnel.errors import JobNotFinished, SourceError, UnknownImage
-from windtunnel.hosting.model import DEPLOY_ARGUMENTS, Model, PyTorchModel
+from windtunnel.hosting.deploy_arguments import DEPLOY_ARGUMENTS
+from windtunnel.hosting.model import Model, PyTorchModel
 from windtunnel.request.arguments import AnyPath
 from windtunnel.request.build import base_from_job_name, job_name_from_base
 from windtunnel.session.session import Session

@@ -16,6 +16,8 @@ EndpointStatus = Literal["Creating", "InService", "Updating", "Failed", "Deletin
 
 LOG_GROUPS = "/aws/sagemaker/Endpoints/"
 """What the name of each endpoint's log group begins with."""
+LIMIT_TAG = "windtunnel:max-seconds"
+"""Of an endpoint: when it is deleted, counted from its creation."""
 _SLOTS = "endpoint_"
 """What an instance's slot begins with; no job's name has a "_", so none is taken for one."""
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from windtunnel_local.service.ground.errors import NoSuchBucket, NoSuchKey, ValidationFailed
-from windtunnel_local.service.ground.hosting import AsyncInference, Fleet, Resource, Variant
+from windtunnel_local.service.ground.hosting import LIMIT_TAG, AsyncInference, Fleet, Resource, Variant
 from windtunnel_local.service.ground.ports import ObjectStore
 from windtunnel_local.service.ground.uris import parse_s3
 from windtunnel_local.service.hosting.hosting_members import ENDPOINT_CONFIG, MODEL
@@ -132,6 +133,18 @@ def check_count(fleet: Fleet) -> None:
             f"The endpoint would have {count} instances. Each is a container of this machine: {_MOST_INSTANCES} are"
             " the most. Ask for fewer here."
         )
+
+
+def lifetime_s(tags: Mapping[str, str]) -> int | None:
+    """Seconds after which an endpoint is to be deleted, by its tag. Raises ``ValidationFailed``."""
+    given = tags.get(LIMIT_TAG)
+    if given is None:
+        return None
+    if not re.fullmatch(r"[1-9][0-9]{0,9}", given):
+        raise ValidationFailed(
+            f"The tag {LIMIT_TAG} is {given!r}; it must be a number of seconds, e.g. 3600."
+        )
+    return int(given)
 
 
 def variant_of(described: Mapping[str, Any], model: Resource) -> Variant:

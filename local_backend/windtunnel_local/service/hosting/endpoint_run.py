@@ -10,9 +10,19 @@ from contextlib import suppress
 from dataclasses import replace
 
 from windtunnel_local.service.data.trees import remove_tree
+from windtunnel_local.service.ground.containers import LogBatch, LogLine
 from windtunnel_local.service.ground.errors import ResourceNotFound, RunnerError, StoreUnavailable
-from windtunnel_local.service.ground.hosting import EndpointState, Fleet, Instance
+from windtunnel_local.service.ground.hosting import (
+    LIMIT_TAG,
+    LOG_GROUPS,
+    EndpointState,
+    Fleet,
+    Instance,
+    Resource,
+    stored_stream,
+)
 from windtunnel_local.service.ground.ports import Ports
+from windtunnel_local.service.hosting import accepted
 from windtunnel_local.service.hosting.async_queue import AsyncQueue
 from windtunnel_local.service.hosting.instance_run import InstanceRun
 from windtunnel_local.service.hosting.meter import Meter
@@ -96,7 +106,7 @@ class EndpointRun:
     def _step(self) -> bool:
         """One look at the record and at the instances; whether the endpoint is gone."""
         self._meter.flush()
-        endpoint = self._records.get("endpoint", self._name)
+        endpoint = self._within_its_limit(self._records.get("endpoint", self._name))
         state = decoded(endpoint.record)
         if endpoint.status in ("Deleting", "Failed"):
             self.router.serve((), {})
@@ -118,6 +128,23 @@ class EndpointRun:
         self._serve(state)
         self._remove_unwanted(state)
         return False
+
+    def _within_its_limit(self, endpoint: Resource) -> Resource:
+        """Deleted, if it has lived for as long as it may; its log says so."""
+        limit_s, now = accepted.lifetime_s(endpoint.tags), self._ports.clock.now()
+        if limit_s is None or endpoint.status == "Deleting":
+            return endpoint
+        if (now - endpoint.created).total_seconds() < limit_s:
+            return endpoint
+        words = (
+            f"Endpoint {self._name} is deleted: it was created {limit_s} s ago, its limit (tag {LIMIT_TAG})."
+        )
+        _log.warning("%s", words)
+        stream = stored_stream(LOG_GROUPS + self._name, "windtunnel")
+        now_ms = self._ports.now_ms()
+        self._ports.store.open_log_stream(None, HOST, stream, now_ms)
+        self._ports.store.append_log(stream, LogBatch((LogLine(now_ms, words),), ""), now_ms)
+        return self._records.amend("endpoint", self._name, lambda now: replace(now, status="Deleting"))
 
     def _staffed(self, state: EndpointState, created: str) -> EndpointState:
         """With as many instances as each variant wants."""

@@ -252,6 +252,7 @@ class HostingService:
             kept = {key: value for key, value in resource.tags.items() if key not in removed}
             tags = {**kept, **added}
             validation.tags([{"Key": key, "Value": value} for key, value in tags.items()])
+            accepted.lifetime_s(tags)
             return replace(resource, tags=tags)
 
         return self._records.amend(*_named(arn), changed).tags
@@ -269,6 +270,7 @@ class HostingService:
         members = {member: value for member, value in request.items() if member != "Tags"}
         validation.tags(request.get("Tags", ()))
         tags = {tag["Key"]: tag["Value"] for tag in request.get("Tags", ())}
+        accepted.lifetime_s(tags)
         arn = self._ports.config.arn(kind, name)
         self._ports.store.insert_resource(
             Resource(kind, name, arn, now, now, members, status, record or {}, tags)

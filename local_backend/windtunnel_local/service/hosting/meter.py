@@ -9,7 +9,8 @@ import threading
 from collections import Counter
 from http import HTTPStatus
 
-from windtunnel_local.service.ground.ports import EndpointMetric, Ports
+from windtunnel_local.service.ground.endpoint_store import EndpointMetric
+from windtunnel_local.service.ground.ports import Ports
 
 _MINUTE_MS = 60_000
 _DIGITS = 3
