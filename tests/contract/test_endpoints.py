@@ -15,6 +15,7 @@ from botocore.exceptions import ClientError
 
 from tests.contract.conftest import LOCAL_IMAGE, Backend, serving, wait_for
 from tests.fakes.model_server import serve
+from windtunnel_local.service.hosting import instance_run
 
 BUCKET = "models"
 ROLE = "arn:aws:iam::000000000000:role/r"
@@ -305,6 +306,20 @@ def test_a_container_that_ends_is_replaced(deployed: Deployed) -> None:
     deployed.backend.runner.container(slot).killed.set()
     wait_for(lambda: deployed.backend.runner.jobs() - {slot})
     assert deployed.ask() == b"hello"
+    assert deployed.reaches("e", "InService")["ProductionVariants"][0]["DesiredInstanceCount"] == 1
+
+
+def test_a_container_that_answers_no_pings_is_replaced(
+    deployed: Deployed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Though it runs; one bad answer or two are none of its end."""
+    monkeypatch.setattr(instance_run, "_HEALTH_EVERY_S", 0.05)
+    deployed.endpoint(TAG="a:")
+    (slot,) = deployed.backend.runner.jobs()
+    assert deployed.ask("sick") == b"a:sick"
+    wait_for(lambda: deployed.backend.runner.jobs() - {slot})
+    wait_for(lambda: slot not in deployed.backend.runner.jobs())
+    assert deployed.ask() == b"a:hello"
     assert deployed.reaches("e", "InService")["ProductionVariants"][0]["DesiredInstanceCount"] == 1
 
 

@@ -13,6 +13,7 @@ def serve(container: FakeContainer) -> int:
     """Answers until SIGTERM. The model's Environment says how.
 
     FAIL: exits at once with this code. SLOW: never answers a ping. Otherwise a request's body is what it says to do:
+    ``sick`` (no ping is answered well any more),
     ``sleep S``, ``status N``, ``large N`` (bytes), ``kind TEXT`` (content type), ``parts N`` (one each 10 ms); any
     other comes back behind TAG.
     """
@@ -24,6 +25,8 @@ def serve(container: FakeContainer) -> int:
     if "SLOW" in values:
         return container.sleep_until(container.terminated)
 
+    is_sick = threading.Event()
+
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
@@ -31,7 +34,7 @@ def serve(container: FakeContainer) -> int:
             """Say nothing."""
 
         def do_GET(self) -> None:
-            self._answer(200, b"")
+            self._answer(503 if is_sick.is_set() else 200, b"")
 
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["content-length"]))
@@ -54,6 +57,8 @@ def serve(container: FakeContainer) -> int:
             elif word == "large":
                 self._answer(200, b"x" * int(rest))
             else:
+                if word == "sick":
+                    is_sick.set()
                 if word == "sleep":
                     time.sleep(float(rest))
                 self._answer(200, values.get("TAG", "").encode() + body)
