@@ -71,11 +71,19 @@ class BoundedProtocol(HttpToolsProtocol):
             super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
-        """The request is known. A coding that only some programs understand would hide where its body ends."""
+        """The request is known.
+
+        A coding that only some programs understand would hide where its body ends; a target that is no path, what is
+        asked for.
+        """
         self._in_head = False
         if any(name == b"transfer-encoding" and value.lower() != b"chunked" for name, value in self.headers):
             raise httptools.HttpParserError("transfer-encoding")
+        if not self.url.startswith(b"/") or b"#" in self.url:
+            raise httptools.HttpParserError("the target is no path")
         super().on_headers_complete()
+        # As it was sent: that is what the signature covers.
+        self.scope["raw_path"], _, self.scope["query_string"] = self.url.partition(b"?")
 
     def _unsupported_upgrade_warning(self) -> None:
         """Answer as if nothing were asked for. What follows may be in the other protocol: it is not read."""

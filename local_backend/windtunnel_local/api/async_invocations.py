@@ -17,11 +17,12 @@ _OURS = "x-amzn-sagemaker-"
 _TTL_S = (60, 21_600, 21_600)
 _TIMEOUT_S = (1, 3_600, 900)
 """Least, most, default."""
+_ID = "X-Amzn-SageMaker-Inference-Id"
 _PASSED_ON: Mapping[str, str] = {
     f"{_OURS}content-type": "Content-Type",
     f"{_OURS}accept": "Accept",
     f"{_OURS}custom-attributes": "X-Amzn-SageMaker-Custom-Attributes",
-    f"{_OURS}inference-id": "X-Amzn-SageMaker-Inference-Id",
+    f"{_OURS}inference-id": _ID,
 }
 _REFUSED: Mapping[str, str] = {
     "s3outputpathextension": "S3OutputPathExtension: the answer is stored below S3OutputPath",
@@ -42,6 +43,7 @@ def accepted(hosting: HostingService, endpoint: str, headers: Mapping[str, str],
     if not location.startswith("s3://") or not location[5:].partition("/")[2]:
         raise _invalid(f"InputLocation {location[:200]!r} must name an object: s3://bucket/key.")
     given = {name: headers[header] for header, name in _PASSED_ON.items() if header in headers}
+    given.setdefault(_ID, str(uuid.uuid4()))
     ttl_s = _seconds(headers, "RequestTTLSeconds", *_TTL_S)
     timeout_s = _seconds(headers, "InvocationTimeoutSeconds", *_TIMEOUT_S)
     try:
@@ -55,8 +57,7 @@ def _response(question: Invocation) -> Response:
     where = {"X-Amzn-SageMaker-OutputLocation": question.output}
     if question.failure is not None:
         where["X-Amzn-SageMaker-FailureLocation"] = question.failure
-    inference_id = question.headers.get("X-Amzn-SageMaker-Inference-Id") or str(uuid.uuid4())
-    return Response(json.dumps({"InferenceId": inference_id}), 202, where, "application/json")
+    return Response(json.dumps({"InferenceId": question.headers[_ID]}), 202, where, "application/json")
 
 
 def _seconds(headers: Mapping[str, str], member: str, least: int, most: int, default: int) -> int:
