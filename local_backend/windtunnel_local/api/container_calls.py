@@ -128,6 +128,7 @@ class _Connection(asyncio.Protocol):
         self._parts: list[bytes] = []
         self._held = 0
         self._complete = False
+        self._stays = False
 
     # --- who asks ---
 
@@ -163,7 +164,7 @@ class _Connection(asyncio.Protocol):
         """Be kept, or close."""
         if self._parser is None:
             return
-        is_good = self._complete and self.usable and self._parser.should_keep_alive()
+        is_good = self._complete and self._stays and self.usable
         self._end()
         if is_good:
             self.idle_since = time.monotonic()
@@ -257,4 +258,5 @@ class _Connection(asyncio.Protocol):
         """The answer is whole."""
         if self._status is not None:
             self._complete = True
+            self._stays = self._parser.should_keep_alive()  # afterwards the parser has forgotten
             self._wake()
