@@ -127,11 +127,13 @@ RULES = (
             "anyio",
             "botocore",
             "cbor2",
-            "aiohttp",  # requests to endpoints' containers
+            "httptools",  # requests to endpoints' containers
         ),
     ),
     # The composition root and its commands see everything of the backend.
-    Rule("windtunnel_local", ("windtunnel_local", "windtunnel.priceperf", "starlette", "uvicorn")),
+    Rule(
+        "windtunnel_local", ("windtunnel_local", "windtunnel.priceperf", "starlette", "uvicorn", "httptools")
+    ),
     # A kept container imports AWS's toolkit before a job needs it.
     Rule("neuron_sim.launcher.missing", ("neuron_sim.names", "sagemaker_training")),
     Rule("neuron_sim.launcher.requirements", ("neuron_sim.settings", "sagemaker_training", "packaging")),

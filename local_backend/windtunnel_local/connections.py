@@ -18,7 +18,10 @@ import resource
 from collections.abc import Iterable
 from typing import Any
 
-from uvicorn.protocols.http.h11_impl import H11Protocol
+import httptools
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from windtunnel_local.api.dispatch import MAX_HEAD_BYTES
 
 log = logging.getLogger("windtunnel.server")
 
@@ -30,7 +33,7 @@ _RESERVED_DESCRIPTORS = 256  # for files, SQLite and engines' sockets
 _ERROR = b'<?xml version="1.0" encoding="UTF-8"?>\n<Error><Code>%s</Code><Message>%s</Message></Error>'
 
 
-class BoundedProtocol(H11Protocol):
+class BoundedProtocol(HttpToolsProtocol):
     """One connection. `end_overdue` must be called about once a second."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -39,6 +42,8 @@ class BoundedProtocol(H11Protocol):
         self._heard = self.loop.time()
         self._head_since: float | None = None
         self._stuck_since: float | None = None
+        self._in_head = False
+        self._head_bytes = 0
         if len(self.connections) > most_connections():
             self._make_room()
 
@@ -47,9 +52,42 @@ class BoundedProtocol(H11Protocol):
         self._heard = self.loop.time()
         if not self._busy and self._head_since is None:
             self._head_since = self._heard
+        was_in_head = self._in_head
         super().data_received(data)
-        if self._busy or not self.conn.trailing_data[0]:
+        self._head_bytes = self._head_bytes + len(data) if was_in_head and self._in_head else 0
+        if self._head_bytes > MAX_HEAD_BYTES:
+            self.send_400_response("")
+        elif self._busy:
             self._head_since = None
+
+    def on_message_begin(self) -> None:
+        """A head begins."""
+        super().on_message_begin()
+        self._in_head = True
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Of the head. Those behind the body (trailers) are nobody's: no signature covers them."""
+        if self._in_head:
+            super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        """The request is known.
+
+        A coding that only some programs understand would hide where its body ends; a target that is no path, what is
+        asked for.
+        """
+        self._in_head = False
+        if any(name == b"transfer-encoding" and value.lower() != b"chunked" for name, value in self.headers):
+            raise httptools.HttpParserError("transfer-encoding")
+        if not self.url.startswith(b"/") or b"#" in self.url:
+            raise httptools.HttpParserError("the target is no path")
+        super().on_headers_complete()
+        # As it was sent: that is what the signature covers.
+        self.scope["raw_path"], _, self.scope["query_string"] = self.url.partition(b"?")
+
+    def _unsupported_upgrade_warning(self) -> None:
+        """Answer as if nothing were asked for. What follows may be in the other protocol: it is not read."""
+        self.cycle.keep_alive = False
 
     def eof_received(self) -> bool:  # type: ignore[override]
         """The client sends no more: its request is answered, or refused if its body broke off.
@@ -111,15 +149,15 @@ class BoundedProtocol(H11Protocol):
         return cycle.more_body and not cycle.waiting_for_100_continue and not self.flow.read_paused
 
     def _time_out(self) -> None:
-        if self._busy and self.cycle.response_started:
-            self.transport.abort()
-        else:
-            self._refuse(
-                b"RequestTimeout",
-                b"Your socket connection to the server was not read from or written to within the timeout period.",
-            )
+        self._refuse(
+            b"RequestTimeout",
+            b"Your socket connection to the server was not read from or written to within the timeout period.",
+        )
 
     def _refuse(self, code: bytes, message: bytes) -> None:
+        if self._busy and self.cycle.response_started:  # the client would take it for a part of that
+            self.transport.abort()
+            return
         body = _ERROR % (code, message)
         head = b"HTTP/1.1 400 Bad Request\r\ncontent-type: application/xml\r\nconnection: close\r\n"
         self.transport.write(head + b"content-length: %d\r\n\r\n" % len(body) + body)

@@ -12,7 +12,6 @@ from collections.abc import Awaitable, Callable, Iterator
 import uvicorn
 from starlette.types import ASGIApp
 
-from windtunnel_local.api.dispatch import MAX_HEAD_BYTES
 from windtunnel_local.connections import (
     IDLE_S,
     BoundedProtocol,
@@ -49,7 +48,7 @@ class Server(uvicorn.Server):
             http=BoundedProtocol,
             log_level=logging.ERROR,  # what strangers send is no news: it must not fill the disk
             ws="none",
-            loop="asyncio",
+            loop="uvloop",
             lifespan="off",
             interface="asgi3",
             log_config=None,
@@ -57,7 +56,6 @@ class Server(uvicorn.Server):
             server_header=False,
             proxy_headers=False,
             timeout_keep_alive=int(IDLE_S),
-            h11_max_incomplete_event_size=MAX_HEAD_BYTES,
             backlog=_BACKLOG,
             timeout_graceful_shutdown=_GRACEFUL_S,
         )

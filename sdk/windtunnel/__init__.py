@@ -41,6 +41,10 @@ if TYPE_CHECKING:
     from windtunnel.estimator.estimators import Estimator as Estimator
     from windtunnel.estimator.estimators import HuggingFace as HuggingFace
     from windtunnel.estimator.estimators import PyTorch as PyTorch
+    from windtunnel.hosting.async_inference import AsyncInferenceConfig as AsyncInferenceConfig
+    from windtunnel.hosting.async_inference import AsyncInferenceResponse as AsyncInferenceResponse
+    from windtunnel.hosting.async_inference import AsyncPredictor as AsyncPredictor
+    from windtunnel.hosting.async_inference import WaiterConfig as WaiterConfig
     from windtunnel.hosting.deserializers import BytesDeserializer as BytesDeserializer
     from windtunnel.hosting.deserializers import CSVDeserializer as CSVDeserializer
     from windtunnel.hosting.deserializers import JSONDeserializer as JSONDeserializer
@@ -103,6 +107,12 @@ _NAMES = {
         "WindtunnelError",
     ),
     "estimator.estimators": ("Estimator", "HuggingFace", "PyTorch"),
+    "hosting.async_inference": (
+        "AsyncInferenceConfig",
+        "AsyncInferenceResponse",
+        "AsyncPredictor",
+        "WaiterConfig",
+    ),
     "hosting.deserializers": (
         "BytesDeserializer",
         "CSVDeserializer",

@@ -1,20 +1,23 @@
 """What an endpoint adds to its container: seconds until the first answer, and time of each request.
 
-    python tests/benchmarks/endpoint.py [--deploys 5] [--requests 1000] [--clients 50] [--seconds 6]
+    python tests/benchmarks/endpoint.py [--deploys 5] [--requests 1000] [--clients 50] [--seconds 3] [--rounds 5]
 
-The handler returns what it gets. The same container is asked at its own port and through InvokeEndpoint, by the
-same client: raw sockets, the request signed beforehand, in turns. Prints one JSON object: seconds that CreateEndpoint
-adds to `docker run` until /ping answers (medians), milliseconds that InvokeEndpoint adds to a request of one client,
-and requests a second of many clients, with their ratio. Needs Docker and the training image.
+The handler returns what it gets; a second one computes for 5 ms first. The same container is asked at its own port and
+through InvokeEndpoint, by the same client: a process of its own with raw sockets, the request signed beforehand, in
+turns. Prints one JSON object: seconds that CreateEndpoint adds to `docker run` until /ping answers (medians),
+milliseconds that InvokeEndpoint adds to a request of one client, and requests a second of many clients with their
+ratio, of both handlers, and what the client itself took of a processor. Needs Docker and the training image.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import concurrent.futures
 import http.client
 import io
 import json
+import multiprocessing
 import os
 import statistics
 import subprocess
@@ -28,6 +31,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import boto3
+import uvloop
 from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 
@@ -41,7 +45,19 @@ from windtunnel import LocalSession  # noqa: E402
 NAME, BUCKET, BODY = "echo", "models", b'{"inputs": [1, 2, 3]}'
 IMAGE = "763104351884.dkr.ecr.us-east-1.amazonaws.com/pytorch-inference:2.6.0-cpu-py312"
 LOCAL_IMAGE = os.environ.get("WINDTUNNEL_IMAGE", "windtunnel-training:0.1.0")
-HANDLER = b"def model_fn(folder):\n    return 1\n\n\ndef transform_fn(model, body, kind, accept):\n    return body\n"
+HANDLER = """
+import time
+
+def model_fn(folder):
+    return 1
+
+def transform_fn(model, body, kind, accept):
+    until = time.perf_counter() + {work_s}
+    while time.perf_counter() < until:
+        pass
+    return body
+"""
+WORK_S = 0.005
 PING_EVERY_S = 0.02
 PATIENCE_S = 120.0
 
@@ -52,7 +68,8 @@ def main() -> None:
     parser.add_argument("--deploys", type=int, default=5)
     parser.add_argument("--requests", type=int, default=1000)
     parser.add_argument("--clients", type=int, default=50)
-    parser.add_argument("--seconds", type=float, default=6.0)
+    parser.add_argument("--seconds", type=float, default=3.0)
+    parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="windtunnel-endpoint-") as folder:
         os.environ["WINDTUNNEL_HOME"] = f"{folder}/home"
@@ -67,12 +84,49 @@ def measured(session: LocalSession, folder: Path, options: argparse.Namespace) -
     """All figures."""
     model = folder / "model"
     (model / "code").mkdir(parents=True)
-    (model / "code" / "inference.py").write_bytes(HANDLER)
+    (model / "code" / "inference.py").write_text(HANDLER.format(work_s=0))
     endpoint = session.endpoint()
     keys = json.loads((session.home / "credentials.json").read_text())
     boto = boto3.Session(keys["access_key_id"], keys["secret_access_key"], region_name=session.region)
     sagemaker = boto.client("sagemaker", endpoint_url=endpoint)
-    store(boto.client("s3", endpoint_url=endpoint))
+    s3 = boto.client("s3", endpoint_url=endpoint)
+    store(s3, 0)
+    describe_model(sagemaker)
+    bare, deployed = [], []
+    for _ in range(options.deploys):
+        bare.append(seconds_of_docker_run(model))
+        deployed.append(seconds_of_deploy(sagemaker))
+    deployed.append(seconds_of_deploy(sagemaker, keep=True))
+    try:
+        direct = (("127.0.0.1", container_port()), plain_request())
+        through = signed_request(boto, endpoint)
+        one = [asyncio.run(latencies_ms(*way, options.requests)) for way in (direct, through) * 2]
+        echo = rates(direct, through, options)
+    finally:
+        sagemaker.delete_endpoint(EndpointName=NAME)
+        await_gone(sagemaker)
+    store(s3, WORK_S)
+    seconds_of_deploy(sagemaker, keep=True)
+    try:
+        work = rates((("127.0.0.1", container_port()), plain_request()), through, options)
+    finally:
+        sagemaker.delete_endpoint(EndpointName=NAME)
+        await_gone(sagemaker)
+    asked, invoked = sorted(one[0] + one[2]), sorted(one[1] + one[3])
+    return {
+        "deploy_added_s": round(statistics.median(deployed) - statistics.median(bare), 2),
+        "docker_run_s": round(statistics.median(bare), 2),
+        "overhead_ms_p50": round(statistics.median(invoked) - statistics.median(asked), 2),
+        "overhead_ms_p99": round(at(invoked, 0.99) - at(asked, 0.99), 2),
+        "direct_ms_p50": round(statistics.median(asked), 2),
+        **echo,
+        **{f"{name}_of_5_ms": value for name, value in work.items()},
+        "clients": options.clients,
+    }
+
+
+def describe_model(sagemaker: Any) -> None:
+    """The model and the configuration of its endpoint."""
     sagemaker.create_model(
         ModelName=NAME,
         PrimaryContainer={"Image": IMAGE, "ModelDataUrl": f"s3://{BUCKET}/model.tar.gz"},
@@ -85,42 +139,34 @@ def measured(session: LocalSession, folder: Path, options: argparse.Namespace) -
         "InitialInstanceCount": 1,
     }
     sagemaker.create_endpoint_config(EndpointConfigName=NAME, ProductionVariants=[variant])
-    bare, deployed = [], []
-    for _ in range(options.deploys):
-        bare.append(seconds_of_docker_run(model))
-        deployed.append(seconds_of_deploy(sagemaker))
-    deployed.append(seconds_of_deploy(sagemaker, keep=True))
-    try:
-        direct = (("127.0.0.1", container_port()), plain_request())
-        through = signed_request(boto, endpoint)
-        one = [asyncio.run(latencies_ms(*way, options.requests)) for way in (direct, through) * 2]
-        many = [
-            asyncio.run(throughput(*way, options.clients, options.seconds)) for way in (direct, through) * 3
-        ]
-    finally:
-        sagemaker.delete_endpoint(EndpointName=NAME)
-        await_gone(sagemaker)
-    asked, invoked = sorted(one[0] + one[2]), sorted(one[1] + one[3])
-    rates = {"direct": statistics.median(many[0::2]), "invoked": statistics.median(many[1::2])}
+
+
+Way = tuple[tuple[str, int], bytes]
+
+
+def rates(direct: Way, through: Way, options: argparse.Namespace) -> dict[str, Any]:
+    """Requests a second both ways: medians, and the median of the ratios of neighbours."""
+    pairs = [
+        [throughput(*way, options.clients, options.seconds) for way in (direct, through)]
+        for _ in range(options.rounds)
+    ]
     return {
-        "deploy_added_s": round(statistics.median(deployed) - statistics.median(bare), 2),
-        "docker_run_s": round(statistics.median(bare), 2),
-        "overhead_ms_p50": round(statistics.median(invoked) - statistics.median(asked), 2),
-        "overhead_ms_p99": round(at(invoked, 0.99) - at(asked, 0.99), 2),
-        "direct_ms_p50": round(statistics.median(asked), 2),
-        "requests_per_s": {name: round(rate) for name, rate in rates.items()},
-        "requests_per_s_ratio": round(rates["invoked"] / rates["direct"], 2),
-        "clients": options.clients,
+        "requests_per_s": {
+            name: round(statistics.median(pair[index][0] for pair in pairs))
+            for index, name in enumerate(("direct", "invoked"))
+        },
+        "requests_per_s_ratio": round(statistics.median(pair[1][0] / pair[0][0] for pair in pairs), 2),
+        "client_processor": round(statistics.median(pair[1][1] for pair in pairs), 2),
     }
 
 
-def store(s3: Any) -> None:
+def store(s3: Any, work_s: float) -> None:
     """The model's archive."""
-    packed = io.BytesIO()
+    packed, handler = io.BytesIO(), HANDLER.format(work_s=work_s).encode()
     with tarfile.open(fileobj=packed, mode="w:gz") as archive:
         member = tarfile.TarInfo("code/inference.py")
-        member.size = len(HANDLER)
-        archive.addfile(member, io.BytesIO(HANDLER))
+        member.size = len(handler)
+        archive.addfile(member, io.BytesIO(handler))
     s3.create_bucket(Bucket=BUCKET)
     s3.put_object(Bucket=BUCKET, Key="model.tar.gz", Body=packed.getvalue())
 
@@ -224,20 +270,58 @@ async def latencies_ms(address: tuple[str, int], request: bytes, count: int) -> 
     return times[20:]
 
 
-async def throughput(address: tuple[str, int], request: bytes, clients: int, seconds: float) -> float:
-    """Requests a second of so many clients, each with one request at a time."""
-    end = time.perf_counter() + seconds
+def throughput(address: tuple[str, int], request: bytes, clients: int, seconds: float) -> tuple[float, float]:
+    """Requests a second of so many clients in a process of their own, and its share of a processor."""
+    context = multiprocessing.get_context("spawn")
+    with concurrent.futures.ProcessPoolExecutor(1, context) as pool:
+        return pool.submit(run_clients, address, request, clients, seconds).result()
 
-    async def client() -> int:
-        reader, writer = await asyncio.open_connection(*address)
-        count = 0
-        while time.perf_counter() < end:
-            await asked(reader, writer, request)
-            count += 1
-        writer.close()
-        return count
 
-    return sum(await asyncio.gather(*(client() for _ in range(clients)))) / seconds
+def run_clients(
+    address: tuple[str, int], request: bytes, clients: int, seconds: float
+) -> tuple[float, float]:
+    """`throughput`, in this process."""
+
+    async def run() -> int:
+        loop, end = asyncio.get_running_loop(), time.perf_counter() + seconds
+        made = [
+            await loop.create_connection(lambda: Client(request, end, loop.create_future()), *address)
+            for _ in range(clients)
+        ]
+        return sum([await client.done for _, client in made])
+
+    before = time.process_time()
+    count = uvloop.run(run())
+    return count / seconds, (time.process_time() - before) / seconds
+
+
+class Client(asyncio.Protocol):
+    """One request after the other; each answer must be what was sent."""
+
+    def __init__(self, request: bytes, end: float, done: asyncio.Future[int]) -> None:
+        self.done = done
+        self._request, self._end, self._count, self._got = request, end, 0, b""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Ask."""
+        self._transport: Any = transport
+        transport.write(self._request)  # type: ignore[attr-defined]
+
+    def data_received(self, data: bytes) -> None:
+        """Ask again when all has come."""
+        self._got += data
+        head, found, body = self._got.partition(b"\r\n\r\n")
+        if not found or len(body) < len(BODY):
+            return
+        if body != BODY or not head.startswith(b"HTTP/1.1 200"):
+            self.done.set_exception(SystemExit(f"not the answer: {self._got[:500]!r}"))
+            return
+        self._got, self._count = b"", self._count + 1
+        if time.perf_counter() < self._end:
+            self._transport.write(self._request)
+        else:
+            self._transport.close()
+            self.done.set_result(self._count)
 
 
 def at(values: list[float], share: float) -> float:

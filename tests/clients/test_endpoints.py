@@ -14,11 +14,16 @@ pytestmark = [pytest.mark.docker, pytest.mark.timeout(1800)]
 
 ANSWERS = {
     "sagemaker_v2": ("python", "serving_with_sagemaker_v2.py", r"{'sum': \[6, 14\]}\n{'sum': \[22\]}\n"),
-    "sagemaker_v2_in_batch": (
+    "sagemaker_v2 in batch": (
         "python",
         "serving_with_sagemaker_v2_in_batch.py",
         r'{"inputs":\[\[1,2]],"SageMakerOutput":{"sum":\[6]}}\n'
         r'{"inputs":\[\[3,4],\[5,6]],"SageMakerOutput":{"sum":\[14,22]}}\n',
+    ),
+    "sagemaker_v2 async": (
+        "python",
+        "serving_with_async_of_sagemaker_v2.py",
+        r"{'sum': \[6, 14\]}\n{'sum': \[22\]}\n",
     ),
     "sagemaker_v3": ("python", "serving_with_sagemaker_v3.py", r"{'sum': \[6, 14\]}\n"),
     "boto3": ("python", "serving_with_boto3.py", r"AllTraffic {'sum': \[6, 14\]}\n"),
@@ -33,8 +38,6 @@ while (left := sagemaker.list_endpoints()["Endpoints"]) and time.monotonic() < u
     time.sleep(0.1)
 print(left)
 """
-ENVIRONMENTS = {"sagemaker_v2_in_batch": "sagemaker_v2"}
-"""Where it is not named after the client."""
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +45,7 @@ def runs(place: Callable[..., Place]) -> Iterator[dict[str, tuple[Place, Run]]]:
     """All clients at once: the SDKs look at an endpoint every 30 s."""
     started = {}
     for client, (program, script, _) in ANSWERS.items():
-        here = place(ENVIRONMENTS.get(client, client), calls_containers=True)
+        here = place(client.split()[0], calls_containers=True)
         here.run("python", "make_model.py")
         started[client] = here, here.started(program, script)
     yield started

@@ -6,6 +6,7 @@ import io
 import tarfile
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from botocore.exceptions import ClientError
 
 from tests.contract.conftest import LOCAL_IMAGE, Backend, serving, wait_for
 from tests.fakes.model_server import serve
+from windtunnel_local.service.hosting import instance_run
 
 BUCKET = "models"
 ROLE = "arn:aws:iam::000000000000:role/r"
@@ -307,6 +309,20 @@ def test_a_container_that_ends_is_replaced(deployed: Deployed) -> None:
     assert deployed.reaches("e", "InService")["ProductionVariants"][0]["DesiredInstanceCount"] == 1
 
 
+def test_a_container_that_answers_no_pings_is_replaced(
+    deployed: Deployed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Though it runs; one bad answer or two are none of its end."""
+    monkeypatch.setattr(instance_run, "_HEALTH_EVERY_S", 0.05)
+    deployed.endpoint(TAG="a:")
+    (slot,) = deployed.backend.runner.jobs()
+    assert deployed.ask("sick") == b"a:sick"
+    wait_for(lambda: deployed.backend.runner.jobs() - {slot})
+    wait_for(lambda: slot not in deployed.backend.runner.jobs())
+    assert deployed.ask() == b"a:hello"
+    assert deployed.reaches("e", "InService")["ProductionVariants"][0]["DesiredInstanceCount"] == 1
+
+
 def test_an_update_under_load_loses_nothing(deployed: Deployed) -> None:
     """The old one answers until the new one is ready, and what it was asked to the end."""
     deployed.endpoint(TAG="old:")
@@ -398,6 +414,27 @@ def test_another_server_goes_on(tmp_path: Path) -> None:
         again = Deployed(second)
         again.reaches("e", "InService")
         assert again.ask() == b"a:hello"
+
+
+def test_one_with_a_limit_is_deleted(deployed: Deployed) -> None:
+    """When its time is over, also where nobody asks; its log says why."""
+    deployed.model("m")
+    deployed.config("e", ("a", "m", 1))
+    limit = {"Key": "windtunnel:max-seconds", "Value": "300"}
+    with pytest.raises(ClientError, match="must be a number of seconds"):
+        deployed.sagemaker.create_endpoint(
+            EndpointName="e", EndpointConfigName="e", Tags=[{**limit, "Value": "an hour"}]
+        )
+    deployed.sagemaker.create_endpoint(EndpointName="e", EndpointConfigName="e", Tags=[limit])
+    deployed.reaches("e", "InService")
+    deployed.backend.clock.offset = timedelta(seconds=301)
+    wait_for(lambda: not deployed.sagemaker.list_endpoints()["Endpoints"])
+    assert deployed.backend.runner.jobs() == set()
+    logs = deployed.backend.client("logs")
+    (event,) = logs.filter_log_events(logGroupName="/aws/sagemaker/Endpoints/e", filterPattern="deleted")[
+        "events"
+    ]
+    assert "300 s ago, its limit" in event["message"]
 
 
 def test_lists_and_tags(deployed: Deployed) -> None:

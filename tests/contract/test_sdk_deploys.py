@@ -11,12 +11,17 @@ import pytest
 
 from tests.contract.conftest import LOCAL_IMAGE, Backend, wait_for
 from windtunnel import (
+    AsyncInferenceConfig,
+    AsyncPredictor,
     EndpointFailed,
     EndpointNotFound,
+    JobNotFinished,
     Model,
     ServiceCallFailed,
     TransformJob,
     TransformJobFailed,
+    WaiterConfig,
+    WaitTimeout,
 )
 from windtunnel.hosting.endpoint import Endpoint
 from windtunnel.session.boto3_endpoints import BotoEndpoints
@@ -69,6 +74,24 @@ def test_deploy_ask_and_delete(
     wait_for(lambda: not session.endpoints.list_all())
     with pytest.raises(EndpointNotFound):
         predictor.predict(b"hello")
+
+
+def test_questions_through_s3(session: LocalSession, tmp_path: Path) -> None:
+    """An asynchronous predictor stores the question and waits for the answer, or says why there is none."""
+    predictor = model(session, tmp_path, env={"TAG": "a:"}).deploy(
+        1, "ml.c5.xlarge", endpoint_name="e", async_inference_config=AsyncInferenceConfig()
+    )
+    assert isinstance(predictor, AsyncPredictor)
+    assert predictor.predict(b"hello") == b"a:hello"
+    later = predictor.predict_async(b"sleep 0.3")
+    with pytest.raises(JobNotFinished, match="WaiterConfig"):
+        later.get_result()
+    assert later.get_result(WaiterConfig()) == later.get_result() == b"a:sleep 0.3"
+    with pytest.raises(WaitTimeout):
+        predictor.predict(b"sleep 3", waiter_config=WaiterConfig(1, 0.1))
+    with pytest.raises(ServiceCallFailed, match=r"ModelError.*it went wrong"):
+        predictor.predict(b"status 500")
+    predictor.delete_endpoint()
 
 
 def test_one_that_does_not_come_up(session: LocalSession, tmp_path: Path) -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import io
 import json
+import tarfile
 from pathlib import Path
 
 import pytest
 
-from tests.docker.conftest import SCRIPTS, estimator
+from tests.docker.conftest import SCRIPTS, estimator, own_session
 from windtunnel import (
     EndpointFailed,
     JSONDeserializer,
@@ -16,9 +17,11 @@ from windtunnel import (
     LocalSession,
     NumpyDeserializer,
     NumpySerializer,
+    PyTorchModel,
     ServiceCallFailed,
     TransformJobFailed,
 )
+from windtunnel.hosting.endpoint import Endpoint
 from windtunnel.priceperf import Architecture
 from windtunnel.reports.inference.load import Load
 from windtunnel.reports.inference.measured import measured
@@ -58,6 +61,26 @@ def test_what_was_trained_is_served(session: LocalSession, capsys: pytest.Captur
         predictor.delete_model()
         predictor.delete_endpoint()
     assert "Endpoint" in capsys.readouterr().out
+
+
+def test_a_model_that_needs_more_memory_than_there_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The reason names memory, how much there is, and what raises it."""
+    monkeypatch.setattr("tests.docker.conftest.MEMORY_GIB", "1")
+    with tarfile.open(tmp_path / "model.tar.gz", "w:gz"):
+        pass
+    with own_session(tmp_path / "home") as session:
+        greedy = PyTorchModel(
+            str(tmp_path / "model.tar.gz"),
+            entry_point="greedy.py",
+            source_dir=SERVED,
+            framework_version="2.6",
+            session=session,
+        )
+        with pytest.raises(EndpointFailed, match=r"killed for memory.* 1 GiB here; WINDTUNNEL_MEMORY_GIB"):
+            greedy.deploy(1, "ml.c5.xlarge", endpoint_name="greedy")
+        Endpoint("greedy", session).delete()
 
 
 def test_a_model_that_cannot_be_loaded_says_why(session: LocalSession) -> None:

@@ -13,6 +13,7 @@ def serve(container: FakeContainer) -> int:
     """Answers until SIGTERM. The model's Environment says how.
 
     FAIL: exits at once with this code. SLOW: never answers a ping. Otherwise a request's body is what it says to do:
+    ``sick`` (no ping is answered well any more),
     ``sleep S``, ``status N``, ``large N`` (bytes), ``kind TEXT`` (content type), ``parts N`` (one each 10 ms); any
     other comes back behind TAG. PARAMETERS: the answer to /execution-parameters. PAUSE: seconds before each answer.
     DOWN: after the first question, so many seconds without any answer.
@@ -26,6 +27,7 @@ def serve(container: FakeContainer) -> int:
         return container.sleep_until(container.terminated)
 
     down_until: list[float] = []
+    is_sick = threading.Event()
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -49,7 +51,7 @@ def serve(container: FakeContainer) -> int:
                 wanted = values.get("PARAMETERS", "")
                 self._answer(200 if wanted else 404, wanted.encode())
             else:
-                self._answer(200, b"")
+                self._answer(503 if is_sick.is_set() else 200, b"")
 
         def do_POST(self) -> None:
             if self.headers.get("transfer-encoding") == "chunked":
@@ -81,6 +83,8 @@ def serve(container: FakeContainer) -> int:
             elif word == "large":
                 self._answer(200, b"x" * int(rest))
             else:
+                if word == "sick":
+                    is_sick.set()
                 if word == "sleep":
                     time.sleep(float(rest))
                 self._answer(200, values.get("TAG", "").encode() + body)

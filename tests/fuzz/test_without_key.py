@@ -85,6 +85,7 @@ def test_no_operation_is_open(server: Target) -> None:
                 headers = [("Host", f"127.0.0.1:{server.port}"), ("Content-Length", "0")]
                 answer = connection.exchange(Message(method, path, headers))
                 wanted = 200 if path == "/health?x" and method in ("GET", "HEAD") else 403
+                wanted = wanted if method.isupper() else 400
                 assert answer.status == wanted, (method, path, answer)
                 assert not any(name.startswith("access-control") for name in answer.headers)
     assert kept(server.home) == before

@@ -17,11 +17,12 @@ from neuron_sim.settings import DEFAULT_FRAMEWORK_VERSION
 from windtunnel.priceperf.model.collectives import KINDS
 from windtunnel.priceperf.money import billing as modelled_billing
 from windtunnel.priceperf.workload.counters import SEVERITIES
-from windtunnel.request import checks
+from windtunnel.request import checks, endpoint_request
 from windtunnel.session.local_server import DEFAULT_REGION
 from windtunnel.session.training_service import LOCAL_ACCOUNT
 from windtunnel_local import credentials
 from windtunnel_local.api import codec
+from windtunnel_local.service.ground import hosting
 from windtunnel_local.service.ground.billed_time import billable_seconds
 from windtunnel_local.service.ground.job import Lifecycle, Transition
 from windtunnel_local.service.request import validation
@@ -47,6 +48,11 @@ def test_describe_and_the_model_bill_by_one_rule(milliseconds: int) -> None:
 def test_the_sdk_knows_the_account_and_region_of_a_new_home() -> None:
     """Before its server has started for the first time; reports tell local jobs from AWS's by the account."""
     assert (LOCAL_ACCOUNT, DEFAULT_REGION) == (credentials.ACCOUNT_ID, credentials.REGION)
+
+
+def test_the_sdk_tells_the_backend_an_endpoints_limit() -> None:
+    """By a tag that both know."""
+    assert endpoint_request.LIMIT_TAG == hosting.LIMIT_TAG
 
 
 def test_the_simulator_ranks_its_findings_as_reports_do() -> None:

@@ -7,28 +7,27 @@ from __future__ import annotations
 
 import asyncio
 import binascii
-import io
 import json
 import re
 import struct
 import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack
+from functools import partial
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
+import anyio.to_thread
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
+from windtunnel_local.api import async_invocations
+from windtunnel_local.api.container_calls import Answer, ContainerCalls, NeverSentError
 from windtunnel_local.api.errors import ApiError
 from windtunnel_local.service.ground.errors import ResourceNotFound, ServiceError
 from windtunnel_local.service.ground.hosting import LOG_GROUPS
 from windtunnel_local.service.hosting.hosting import HostingService
 from windtunnel_local.service.hosting.router import Target
-
-if TYPE_CHECKING:
-    import aiohttp
 
 PREFIX = b"/endpoints/"
 """What its paths begin with. S3 is told apart by its signature."""
@@ -40,10 +39,9 @@ _STREAM_S = 8 * 60.0
 _READY_S = 30.0
 """How long a request waits where no instance is ready right now, as after a restart: less than clients wait."""
 _LOOK_S = 0.05
-_LARGE_BYTES = 1 << 20
-"""From here on a body is sent in pieces: in one, it would hold all other requests up."""
 _PATH = re.compile(r"/endpoints/(?P<endpoint>[^/]+)/(?P<operation>[a-z-]+)")
-_PLAIN, _STREAM = "invocations", "invocations-response-stream"
+_PLAIN, _STREAM, _ASYNC = "invocations", "invocations-response-stream", "async-invocations"
+_OPERATIONS = (_PLAIN, _STREAM, _ASYNC)
 _SHOWN_CHARACTERS = 2048
 _CONTAINER_GONE = (
     "The connection to the container of variant {variant} broke off before it had answered: {error}. Its log may say"
@@ -74,29 +72,27 @@ _ATTRIBUTES = "X-Amzn-SageMaker-Custom-Attributes"
 
 
 class Runtime:
-    """Answers `InvokeEndpoint` and `InvokeEndpointWithResponseStream`; for one event loop."""
+    """Answers `InvokeEndpoint`, with a stream and later; for one event loop."""
 
     def __init__(self, hosting: HostingService, account_id: str, region: str) -> None:
         """Connects at the first request."""
         self._hosting = hosting
         self._account_id = account_id
         self._region = region
-        self._session: aiohttp.ClientSession | None = None
+        self._containers = ContainerCalls()
 
     async def close(self) -> None:
         """Close the connections to containers. Idempotent."""
-        if self._session is not None:
-            await self._session.close()
-            self._session = None
+        self._containers.close()
 
     async def answer(self, request: Request, path: str, body: bytes) -> Response:
         """Answer a request whose signature is good. Raises ``ApiError``."""
         match = _PATH.fullmatch(path)
-        if match is None or request.method != "POST" or match["operation"] not in (_PLAIN, _STREAM):
+        if match is None or request.method != "POST" or match["operation"] not in _OPERATIONS:
             raise ApiError(
                 "UnknownOperationException",
                 f"Windtunnel does not serve {request.method} {path[:200]!r} of sagemaker-runtime. It serves"
-                " InvokeEndpoint and InvokeEndpointWithResponseStream.",
+                " InvokeEndpoint, InvokeEndpointWithResponseStream and InvokeEndpointAsync.",
                 404,
             )
         if len(body) > MAX_PAYLOAD_BYTES:
@@ -106,26 +102,54 @@ class Runtime:
                 400,
             )
         _check_members(request.headers)
-        endpoint = unquote(match["endpoint"])
-        deadline = time.monotonic() + _READY_S
+        endpoint, begun = unquote(match["endpoint"]), time.monotonic()
+        if match["operation"] == _ASYNC:
+            call = partial(async_invocations.accepted, self._hosting, endpoint, request.headers, body)
+            return await anyio.to_thread.run_sync(call)
         while True:
             async with AsyncExitStack() as stack:
                 variant = request.headers.get("x-amzn-sagemaker-target-variant")
-                target = await self._target(endpoint, variant, deadline, stack)
-                try:
-                    return await self._asked(
-                        request, endpoint, target, body, match["operation"] == _STREAM, stack
-                    )
-                except asyncio.TimeoutError:
-                    message = _TIMED_OUT.format(variant=target.variant)
-                    raise self._model_error(endpoint, target, 0, message) from None
-                except (OSError, _client_error()) as error:
-                    if not _was_never_sent(error) or time.monotonic() > deadline:
-                        message = _CONTAINER_GONE.format(
-                            variant=target.variant, endpoint=endpoint, error=error
-                        )
-                        raise ApiError("ServiceUnavailable", message, 503) from error
+                target = await self._target(endpoint, variant, begun + _READY_S, stack)
+                is_streamed = match["operation"] == _STREAM
+                answer = await self._metered(request, endpoint, target, body, is_streamed, begun, stack)
+                if answer is not None:
+                    return answer
             await asyncio.sleep(_LOOK_S)  # its container has just ended: another instance takes the request
+
+    async def _metered(
+        self,
+        request: Request,
+        endpoint: str,
+        target: Target,
+        body: bytes,
+        is_streamed: bool,
+        begun: float,
+        stack: AsyncExitStack,
+    ) -> Response | None:
+        """The instance's answer, and what CloudWatch will know of it. None: it was never asked, and there is time."""
+        asked, status, is_sent = time.monotonic(), 0, True
+        gone = partial(_CONTAINER_GONE.format, variant=target.variant, endpoint=endpoint)
+        try:
+            answer = await self._asked(request, endpoint, target, body, is_streamed, stack)
+            status = answer.status_code
+            return answer
+        except ApiError as error:
+            status = int(error.details["OriginalStatusCode"])
+            raise
+        except asyncio.TimeoutError:
+            message = _TIMED_OUT.format(variant=target.variant)
+            raise self._model_error(endpoint, target, 0, message) from None
+        except NeverSentError as error:
+            is_sent = False
+            if time.monotonic() > begun + _READY_S:
+                raise ApiError("ServiceUnavailable", gone(error=error), 503) from error
+            return None
+        except OSError as error:
+            raise ApiError("ServiceUnavailable", gone(error=error), 503) from error
+        finally:
+            if is_sent:
+                took = time.monotonic() - asked
+                self._hosting.meter.add(endpoint, target.variant, status, took, asked - begun)
 
     async def _target(
         self, endpoint: str, variant: str | None, deadline: float, stack: AsyncExitStack
@@ -134,6 +158,12 @@ class Runtime:
         while True:
             try:
                 router = self._hosting.router(endpoint)
+                if router.at_once is not None:
+                    raise ApiError(
+                        "ValidationError",
+                        f"Endpoint {endpoint} is asynchronous: ask it with InvokeEndpointAsync.",
+                        400,
+                    )
                 target = stack.enter_context(router.taken(variant))
                 if target is not None:
                     return target
@@ -169,25 +199,14 @@ class Runtime:
         is_streamed: bool,
         stack: AsyncExitStack,
     ) -> Response:
-        import aiohttp
-
-        if self._session is None:
-            # Identity: the bytes that the container sends are the client's.
-            connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=4)
-            self._session = aiohttp.ClientSession(
-                connector=connector,
-                auto_decompress=False,
-                skip_auto_headers=("Accept-Encoding", "User-Agent"),
-            )
-        host, port = target.address
-        asked = self._session.post(
-            f"http://{host}:{port}/invocations",
-            data=body if len(body) < _LARGE_BYTES else io.BytesIO(body),
-            headers=_passed_on(request.headers, is_streamed),
-            timeout=aiohttp.ClientTimeout(total=_STREAM_S if is_streamed else _TIMEOUT_S),
-            allow_redirects=False,
+        answer = await self._containers.post(
+            target.address,
+            "/invocations",
+            _passed_on(request.headers, is_streamed),
+            body,
+            _STREAM_S if is_streamed else _TIMEOUT_S,
         )
-        answer = await stack.enter_async_context(asked)
+        stack.callback(answer.close)
         try:
             headers = _answered(answer.headers, target, is_streamed)
         except ValueError as error:
@@ -195,9 +214,9 @@ class Runtime:
         if is_streamed and answer.ok:
             kept = stack.pop_all()
             return StreamingResponse(
-                _events(answer.content, kept), 200, headers, "application/vnd.amazon.eventstream"
+                _events(answer, kept), 200, headers, "application/vnd.amazon.eventstream"
             )
-        data = await _read(answer.content)
+        data = await _read(answer)
         if data is None:
             raise self._model_error(endpoint, target, answer.status, _TOO_LARGE)
         if not answer.ok:
@@ -221,19 +240,6 @@ class Runtime:
                 "LogStreamArn": arn,
             },
         )
-
-
-def _client_error() -> type[Exception]:
-    import aiohttp
-
-    return aiohttp.ClientError
-
-
-def _was_never_sent(error: Exception) -> bool:
-    """Whether no container has seen the request."""
-    import aiohttp
-
-    return isinstance(error, aiohttp.ClientConnectorError)
 
 
 def _check_members(headers: Mapping[str, str]) -> None:
@@ -268,11 +274,11 @@ def _answered(headers: Mapping[str, str], target: Target, is_streamed: bool) -> 
     return found
 
 
-async def _read(content: Any) -> bytes | None:
+async def _read(answer: Answer) -> bytes | None:
     """All of it; None: it is too large."""
     parts: list[bytes] = []
     size = 0
-    async for part in content.iter_any():
+    async for part in answer.parts():
         parts.append(part)
         size += len(part)
         if size > MAX_PAYLOAD_BYTES:
@@ -280,13 +286,13 @@ async def _read(content: Any) -> bytes | None:
     return b"".join(parts)
 
 
-async def _events(content: Any, kept: AsyncExitStack) -> AsyncIterator[bytes]:
+async def _events(answer: Answer, kept: AsyncExitStack) -> AsyncIterator[bytes]:
     """The container's bytes as PayloadPart events, as they come."""
     async with kept:
         try:
-            async for part in content.iter_any():
+            async for part in answer.parts():
                 yield _event({":message-type": "event", ":event-type": "PayloadPart"}, part)
-        except (OSError, asyncio.TimeoutError, _client_error()) as error:
+        except (OSError, asyncio.TimeoutError) as error:
             document = json.dumps({"Message": str(error), "ErrorCode": "StreamBroken"}).encode()
             yield _event({":message-type": "exception", ":exception-type": "ModelStreamError"}, document)
 

@@ -34,8 +34,12 @@ def prepare(db: sqlite3.Connection, path: Path) -> None:
             _create(db)
         elif version == 1:
             _from_1(db)
-        elif version == 2:  # which knew nothing but jobs
-            _create(db, "CREATE TABLE resources")
+        else:
+            if version == 2:  # which knew nothing but jobs
+                _create(db, "CREATE TABLE resources")
+            if version in (2, 3):
+                _create(db, "invocations")
+                _create(db, "endpoint_metrics")
         db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
         db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         db.execute("COMMIT")

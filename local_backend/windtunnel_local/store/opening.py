@@ -14,7 +14,7 @@ FILE = "state.sqlite"
 """In the home."""
 APPLICATION_ID = 0x57544E4C
 """In the header of every file of ours since schema 2 ("WTNL")."""
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 
 _MAGIC = b"SQLite format 3\0"
 _V1_TABLES = {"jobs", "tags", "log_streams", "log_events"}

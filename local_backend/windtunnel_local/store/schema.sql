@@ -50,6 +50,16 @@ CREATE TABLE resources (
     PRIMARY KEY (kind, name)
 ) WITHOUT ROWID;
 
+-- Questions of InvokeEndpointAsync that have no answer yet, in their order.
+CREATE TABLE invocations (
+    number    INTEGER PRIMARY KEY AUTOINCREMENT,
+    id        TEXT    NOT NULL UNIQUE,
+    endpoint  TEXT    NOT NULL,
+    question  TEXT    NOT NULL   -- JSON
+);
+
+CREATE INDEX invocations_by_endpoint ON invocations (endpoint, number);
+
 -- A stream whose job was deleted has neither job nor name; its lines are removed bit by bit. One of an
 -- endpoint or a transform job has no job, and a name that begins with a slash.
 CREATE TABLE log_streams (
@@ -97,6 +107,17 @@ CREATE TABLE metric_values (
 );
 
 CREATE INDEX metric_values_by_time ON metric_values (series, timestamp_ms, value);
+
+-- A row a minute; counts: JSON, pairs of a value and how often there was one. They outlive their endpoint.
+CREATE TABLE endpoint_metrics (
+    endpoint   TEXT    NOT NULL,
+    variant    TEXT    NOT NULL,
+    name       TEXT    NOT NULL,
+    minute_ms  INTEGER NOT NULL,
+    counts     TEXT    NOT NULL
+);
+
+CREATE INDEX endpoint_metrics_by_time ON endpoint_metrics (endpoint, variant, name, minute_ms);
 
 -- When this record began; also the birthday of its one log group.
 CREATE TABLE home (

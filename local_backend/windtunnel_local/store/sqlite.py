@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from windtunnel_local.store.database import Database
+from windtunnel_local.store.endpoint_metrics import EndpointMetricTable
+from windtunnel_local.store.invocations import InvocationTable
 from windtunnel_local.store.jobs import JobTable
 from windtunnel_local.store.logs import LogTable
 from windtunnel_local.store.metrics import MetricTable
@@ -13,7 +15,7 @@ from windtunnel_local.store.searching import add_functions
 from windtunnel_local.store.upkeep import Upkeep
 
 
-class Tables(JobTable, ResourceTable, LogTable, MetricTable):
+class Tables(JobTable, ResourceTable, InvocationTable, LogTable, MetricTable, EndpointMetricTable):
     """All tables of an open file; see `service.ground.ports.Store`. Safe from several threads."""
 
 

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import logging
 import sys
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import Any
 
-from windtunnel.errors import ConfigurationError, UnsupportedArgument, did_you_mean
+from windtunnel.errors import BudgetWarning, ConfigurationError
 from windtunnel.hosting import model_data as archives
-from windtunnel.hosting.cost import endpoint_cost, running_line
+from windtunnel.hosting.async_inference import AsyncInferenceConfig, AsyncPredictor
+from windtunnel.hosting.cost import EndpointCost, endpoint_cost, lifetime_s, limit_words, running_line
+from windtunnel.hosting.deploy_arguments import refuse
 from windtunnel.hosting.deserializers import AnyDeserializer
 from windtunnel.hosting.endpoint import Endpoint
 from windtunnel.hosting.predictor import Predictor
@@ -29,22 +33,6 @@ from windtunnel.request.endpoint_request import (
 )
 from windtunnel.request.inputs import split_s3
 from windtunnel.session.resolve import resolve_session
-
-DEPLOY_ARGUMENTS = (
-    "serializer", "deserializer", "endpoint_name", "tags", "kms_key", "wait", "volume_size",
-    "model_data_download_timeout", "container_startup_health_check_timeout",
-)  # fmt: skip
-"""Of `Model.deploy`, behind number and type of its instances."""
-_REFUSED: Mapping[str, str] = {
-    "accelerator_type": "Elastic Inference has ended: choose an instance_type= with a chip of its own",
-    "data_capture_config": "create the configuration with boto3",
-    "async_inference_config": "create the configuration with boto3",
-    "serverless_inference_config": "name an instance_type=",
-    "update_endpoint": "deploy to another name, or call update_endpoint with boto3",
-    "explainer_config": "create the configuration with boto3",
-    "git_config": "clone the repository and give source_dir= its path",
-    "image_config": "create the model with boto3",
-}
 
 
 class Model:
@@ -93,7 +81,7 @@ class Model:
         *,
         session: Any = None,
     ) -> None:
-        _refuse({"image_config": image_config, "git_config": git_config})
+        refuse({"image_config": image_config, "git_config": git_config})
         for argument, value in (("image_uri", image_uri), ("model_data", model_data), ("name", name)):
             check_kind(argument, value, str | None)
         if name is not None:
@@ -182,6 +170,9 @@ class Model:
         volume_size: int | None = None,
         model_data_download_timeout: int | None = None,
         container_startup_health_check_timeout: int | None = None,
+        async_inference_config: AsyncInferenceConfig | None = None,
+        max_cost: float | None = None,
+        max_hours: float | None = None,
         **not_here: Any,
     ) -> Any:
         """Have the model answer: CreateModel, CreateEndpointConfig, CreateEndpoint; returns a `Predictor`.
@@ -202,6 +193,10 @@ class Model:
             volume_size: GB of storage of an instance.
             model_data_download_timeout: seconds, 60 to 3,600.
             container_startup_health_check_timeout: seconds that it may take to answer /ping, 60 to 3,600.
+            async_inference_config: the endpoint is asked through S3; an `AsyncPredictor` is returned then.
+            max_cost: US dollars, at AWS's price, after which the endpoint is deleted, counted from its creation. Of our
+                own; on AWS, which has no such limit, a warning.
+            max_hours: the same in hours.
             not_here: arguments of SDK v2 that are not supported, refused by name.
 
         Raises:
@@ -209,13 +204,18 @@ class Model:
             ServiceCallFailed: S3 or SageMaker refused, e.g. a name that is taken.
             EndpointFailed: it did not come up; with reason, log tail and next step (with ``wait``).
         """
-        _refuse({"accelerator_type": accelerator_type, **not_here})
+        refuse({"accelerator_type": accelerator_type, **not_here})
         startup = (model_data_download_timeout, container_startup_health_check_timeout)
         hosting = Hosting(instance_type, initial_instance_count, kms_key, volume_size, *startup)
         name = self._checked_name(endpoint_name, hosting)
         self._announce(name, hosting)
-        self._start(name, hosting, tags)
-        return self._predictor(name, serializer, deserializer, wait=wait)
+        limit_s = self._limit(name, hosting, max_cost, max_hours)
+        if async_inference_config is not None:
+            asked = async_inference_config.request(self.session, name)
+            hosting = replace(hosting, async_inference=asked)
+        self._start(name, hosting, tags, limit_s)
+        predictor = self._predictor(name, serializer, deserializer, wait=wait)
+        return predictor if async_inference_config is None else AsyncPredictor(predictor, self.name)
 
     def transformer(
         self,
@@ -278,15 +278,31 @@ class Model:
         predictor.deserializer = deserializer or predictor.deserializer
         return predictor
 
+    def _cost(self, hosting: Hosting) -> tuple[list[tuple[str, int]], EndpointCost]:
+        fleet = [(str(hosting.instance_type), hosting.initial_instance_count)]
+        return fleet, endpoint_cost(fleet, None if self.session.local else self.session.region)
+
     def _announce(self, name: str, hosting: Hosting) -> None:
         """What it will cost, before anything is sent."""
-        fleet = [(str(hosting.instance_type), hosting.initial_instance_count)]
-        local = self.session.local
-        cost = endpoint_cost(fleet, None if local else self.session.region)
-        sys.stdout.write(f"{running_line(name, fleet, cost, local=local)}\n")
+        fleet, cost = self._cost(hosting)
+        sys.stdout.write(f"{running_line(name, fleet, cost, local=self.session.local)}\n")
         sys.stdout.flush()
 
-    def _start(self, name: str, hosting: Hosting, tags: Tags | None) -> None:
+    def _limit(
+        self, name: str, hosting: Hosting, max_cost: float | None, max_hours: float | None
+    ) -> int | None:
+        """Seconds that the backend is told; None: there is no limit, or nobody keeps it, which is a warning."""
+        seconds = lifetime_s(self._cost(hosting)[1], max_cost, max_hours)
+        if seconds is None:
+            return None
+        words = limit_words(name, seconds, local=self.session.local)
+        if self.session.local:
+            sys.stdout.write(f"{words}\n")
+            return seconds
+        warnings.warn(words, BudgetWarning, stacklevel=3)
+        return None
+
+    def _start(self, name: str, hosting: Hosting, tags: Tags | None, limit_s: int | None) -> None:
         """The three calls; if one is refused, what the others made is deleted."""
         service = self.session.endpoints
         self.session.warm_up()
@@ -295,7 +311,7 @@ class Model:
                 undo.callback(self.delete_model)
             service.create_config(config_request(name, str(self.name), hosting, tags))
             undo.callback(service.delete_config, name)
-            service.create(endpoint_request(name, name, tags))
+            service.create(endpoint_request(name, name, tags, limit_s))
             undo.pop_all()
         self.endpoint_name = name
 
@@ -339,11 +355,3 @@ class Model:
                 "SAGEMAKER_REGION": self.session.region,
             }
         return found
-
-
-def _refuse(given: Mapping[str, Any]) -> None:
-    for name, value in given.items():
-        if name not in _REFUSED:
-            raise TypeError(f"deploy() has no argument {name!r}.{did_you_mean(name, DEPLOY_ARGUMENTS)}")
-        if value is not None and value is not False:
-            raise UnsupportedArgument(f"{name}= is not supported: {_REFUSED[name]}.")

@@ -8,7 +8,8 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from windtunnel.errors import JobNotFinished, SourceError, UnknownImage
-from windtunnel.hosting.model import DEPLOY_ARGUMENTS, Model
+from windtunnel.hosting.deploy_arguments import DEPLOY_ARGUMENTS
+from windtunnel.hosting.model import Model
 from windtunnel.hosting.pytorch_model import PyTorchModel
 from windtunnel.hosting.transformer import TRANSFORMER_ARGUMENTS, Transformer
 from windtunnel.request.arguments import AnyPath

@@ -14,6 +14,8 @@ from windtunnel.request.arguments import Tags, tag_list
 
 CODE_IN_CONTAINER = "/opt/ml/model/code"
 VARIANT = "AllTraffic"
+LIMIT_TAG = "windtunnel:max-seconds"
+"""Of an endpoint here: the backend deletes it so long after its creation."""
 MAX_ENVIRONMENT_TEXT = 1024
 MAX_VOLUME_GB = 512
 STARTUP_S = (60, 3600)
@@ -29,6 +31,8 @@ class Hosting:
     volume_size: int | None = None
     model_data_download_timeout: int | None = None
     container_startup_health_check_timeout: int | None = None
+    async_inference: Mapping[str, Any] | None = None
+    """AsyncInferenceConfig's members."""
 
     def check(self) -> None:
         """What AWS would refuse.
@@ -95,18 +99,21 @@ def config_request(name: str, model: str, hosting: Hosting, tags: Tags | None = 
             ContainerStartupHealthCheckTimeoutInSeconds=hosting.container_startup_health_check_timeout,
         ),
     }
-    more = _given(KmsKeyId=hosting.kms_key, Tags=_tags(tags))
+    more = _given(KmsKeyId=hosting.kms_key, Tags=_tags(tags), AsyncInferenceConfig=hosting.async_inference)
     return {"EndpointConfigName": name, "ProductionVariants": [variant], **more}
 
 
-def endpoint_request(name: str, config: str, tags: Tags | None = None) -> dict[str, Any]:
-    """CreateEndpoint's members.
+def endpoint_request(
+    name: str, config: str, tags: Tags | None = None, limit_s: int | None = None
+) -> dict[str, Any]:
+    """CreateEndpoint's members. ``limit_s``: see `LIMIT_TAG`.
 
     Raises:
         ConfigurationError: what AWS would refuse.
     """
     checks.check_job_name(name, "endpoint_name")
-    return {"EndpointName": name, "EndpointConfigName": config, **_given(Tags=_tags(tags))}
+    all_tags = list(tag_list(tags) or ()) + ([{"Key": LIMIT_TAG, "Value": str(limit_s)}] if limit_s else [])
+    return {"EndpointName": name, "EndpointConfigName": config, **_given(Tags=_tags(all_tags))}
 
 
 def _tags(tags: Tags | None) -> list[dict[str, str]] | None:

@@ -82,6 +82,12 @@ class BotoEndpoints:
         except BotoCoreError as error:
             raise ServiceCallFailed("InvokeEndpoint", type(error).__name__, str(error)) from error
 
+    def invoke_async(self, request: Mapping[str, Any]) -> tuple[str, str | None]:
+        """InvokeEndpointAsync."""
+        with self._endpoint(str(request["EndpointName"])):
+            answer = self._calls.call("sagemaker-runtime", "invoke_endpoint_async", request, repeat=False)
+        return answer["OutputLocation"], answer.get("FailureLocation")
+
     def log_streams(self, endpoint: str) -> list[str]:
         """DescribeLogStreams of the endpoint's group."""
         return self._calls.streams(f"{LOG_GROUP}/{endpoint}", None)

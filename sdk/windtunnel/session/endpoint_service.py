@@ -66,6 +66,10 @@ class EndpointService(Protocol):
         """InvokeEndpoint, waiting for the model, up to 60 s; raises `EndpointNotFound`."""
         ...
 
+    def invoke_async(self, request: Mapping[str, Any]) -> tuple[str, str | None]:
+        """InvokeEndpointAsync: where the answer will be, and where the reason if there is none."""
+        ...
+
     def log_streams(self, endpoint: str) -> list[str]:
         """Names of the endpoint's log streams, one a container; empty while there are none."""
         ...

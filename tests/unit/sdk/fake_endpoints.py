@@ -133,6 +133,11 @@ class FakeEndpoints:
         self.asked.append(asked)
         return self.answer
 
+    def invoke_async(self, request: Mapping[str, Any]) -> tuple[str, str | None]:
+        """Where nothing will be."""
+        self.asked.append(validated("InvokeEndpointAsync", request, "sagemaker-runtime"))
+        return "s3://models/out/1.out", "s3://models/failed/1-error.out"
+
     def log_streams(self, endpoint: str) -> list[str]:
         """Streams that have lines."""
         return sorted(self.printed.get(endpoint, ()))

@@ -59,18 +59,23 @@ def test_a_record_of_schema_1_is_brought_up_to_date(tmp_path: Path) -> None:
     store.close()
 
 
-def test_a_record_of_schema_2_takes_models_too(tmp_path: Path) -> None:
-    """It had no table of them; its jobs stay."""
+@pytest.mark.parametrize("version", [2, 3])
+def test_a_record_of_schemas_2_and_3_takes_models_and_questions_too(tmp_path: Path, version: int) -> None:
+    """It had no tables of them; its jobs stay."""
     path = tmp_path / "state.sqlite"
     job = named(tmp_path, "a")
     with closing(SqliteStore(path)) as store:
         store.insert_job(job)
     with closing(sqlite3.connect(path)) as db:
-        db.executescript("DROP TABLE resources; PRAGMA user_version = 2")
+        missing = ["endpoint_metrics", "invocations", "resources"][: 5 - version]
+        db.executescript(
+            f"{''.join(f'DROP TABLE {name};' for name in missing)} PRAGMA user_version = {version}"
+        )
     model = Resource("model", "m", "arn:m", START, START, {"ModelName": "m"})
     with closing(SqliteStore(path)) as store:
         store.insert_resource(model)
         assert (store.get_job("a"), store.get_resource("model", "m")) == (job, model)
+        assert store.invocations("e", 0, 9) == []
 
 
 def test_a_migration_that_fails_changes_nothing(tmp_path: Path) -> None:

@@ -22,6 +22,8 @@ LOG_GROUPS = "/aws/sagemaker/Endpoints/"
 """What the name of each endpoint's log group begins with."""
 TRANSFORM_GROUP = "/aws/sagemaker/TransformJobs"
 """The log group of all transform jobs."""
+LIMIT_TAG = "windtunnel:max-seconds"
+"""Of an endpoint: when it is deleted, counted from its creation."""
 
 
 @dataclass(frozen=True)
@@ -109,12 +111,37 @@ class Instance:
 
 
 @dataclass(frozen=True)
+class AsyncInference:
+    """An endpoint asked through S3: where answers go, and how many questions an instance is asked at once."""
+
+    output: str
+    failure: str | None
+    at_once: int
+
+
+@dataclass(frozen=True)
+class Invocation:
+    """A question of InvokeEndpointAsync that was accepted. ``headers``: the container's; locations are S3 URIs."""
+
+    id: str
+    endpoint: str
+    accepted_ms: int
+    input: str
+    headers: Mapping[str, str]
+    output: str
+    failure: str | None
+    ttl_s: int
+    timeout_s: int
+
+
+@dataclass(frozen=True)
 class Fleet:
     """The variants of one configuration, all in service together."""
 
     config: str
     generation: int
     variants: tuple[Variant, ...]
+    asynchronous: AsyncInference | None = None
 
     @property
     def count(self) -> int:

@@ -15,7 +15,7 @@ from typing import BinaryIO, Protocol
 
 from windtunnel_local.service.ground.config import ServiceConfig
 from windtunnel_local.service.ground.containers import ContainerState, JobPlan, LogBatch
-from windtunnel_local.service.ground.hosting import Kind, Resource, ResourceQuery
+from windtunnel_local.service.ground.endpoint_store import EndpointStore
 from windtunnel_local.service.ground.job import Job, JobQuery, JobSummary
 from windtunnel_local.service.ground.search_query import SearchQuery
 
@@ -160,7 +160,7 @@ class MetricValue:
     value: float
 
 
-class Store(Protocol):
+class Store(EndpointStore, Protocol):
     """Jobs, tags and logs, durable when a call returns. Safe from several threads."""
 
     def insert_job(self, job: Job, tags: Mapping[str, str] | None = None) -> None:
@@ -201,26 +201,6 @@ class Store(Protocol):
 
     def tags(self, arn: str) -> Mapping[str, str]:
         """Tags in order of their keys."""
-        ...
-
-    def insert_resource(self, resource: Resource) -> None:
-        """Record a new one; raises ``ResourceExists``."""
-        ...
-
-    def get_resource(self, kind: Kind, name: str) -> Resource | None:
-        """The record, or None."""
-        ...
-
-    def update_resource(self, resource: Resource) -> None:
-        """Replace what may change: status, record, tags, the time. Raises ``ResourceNotFound``."""
-        ...
-
-    def delete_resource(self, kind: Kind, name: str) -> bool:
-        """Whether there was one."""
-        ...
-
-    def list_resources(self, query: ResourceQuery) -> tuple[Sequence[Resource], str | None]:
-        """One page and the token of the next (None at the end)."""
         ...
 
     def created_ms(self) -> int:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from windtunnel_local.service.ground.errors import NoSuchBucket, NoSuchKey, ValidationFailed
-from windtunnel_local.service.ground.hosting import Resource, Variant
+from windtunnel_local.service.ground.hosting import LIMIT_TAG, AsyncInference, Resource, Variant
 from windtunnel_local.service.ground.ports import ObjectStore, Runner
 from windtunnel_local.service.ground.uris import parse_s3
 from windtunnel_local.service.hosting.hosting_members import ENDPOINT_CONFIG, MODEL
 
 _MOST_INSTANCES = 32
+_AT_ONCE = 4
+"""Questions that an instance is asked at once where MaxConcurrentInvocationsPerInstance is not given: AWS does not say
+how many it then chooses."""
 STARTUP_S = 480
 """AWS gives a container eight minutes to answer a ping, unless the variant says otherwise."""
 
@@ -64,9 +68,12 @@ def model_uri(container: Mapping[str, Any]) -> str | None:
     return uri
 
 
-def check_config(request: Mapping[str, Any]) -> None:
+def check_config(request: Mapping[str, Any], objects: ObjectStore) -> None:
     """Raise ``ValidationFailed`` if a CreateEndpointConfig request asks for what there is not."""
     ENDPOINT_CONFIG.check(request)
+    wanted = async_inference(request)
+    for uri in (wanted.output, wanted.failure) if wanted is not None else ():
+        _check_bucket(uri, objects)
     variants: Sequence[Mapping[str, Any]] = request["ProductionVariants"]
     for variant in variants:
         if "ModelName" not in variant:
@@ -80,6 +87,42 @@ def check_config(request: Mapping[str, Any]) -> None:
         raise ValidationFailed(f"Variant names must differ; given: {', '.join(names)}.")
     if not any(_weight(variant) > 0 for variant in variants):
         raise ValidationFailed("The weights of all variants are 0: one at least must be more.")
+
+
+def _check_bucket(uri: str | None, objects: ObjectStore) -> None:
+    if uri is None:
+        return
+    try:
+        bucket, _ = parse_s3(uri)
+    except ValueError as error:
+        raise ValidationFailed(f"AsyncInferenceConfig: {error}") from None
+    if not objects.has_bucket(bucket):
+        raise ValidationFailed(f"AsyncInferenceConfig: the bucket of {uri} does not exist; create it first.")
+
+
+def async_inference(config: Mapping[str, Any]) -> AsyncInference | None:
+    """What a configuration says of InvokeEndpointAsync; None: its endpoints answer in real time."""
+    if "AsyncInferenceConfig" not in config:
+        return None
+    given = config["AsyncInferenceConfig"]
+    where = given["OutputConfig"]
+    if not where.get("S3OutputPath"):
+        raise ValidationFailed(
+            "AsyncInferenceConfig.OutputConfig needs an S3OutputPath: where answers are stored."
+        )
+    at_once = given.get("ClientConfig", {}).get("MaxConcurrentInvocationsPerInstance", _AT_ONCE)
+    return AsyncInference(where["S3OutputPath"], where.get("S3FailurePath") or None, int(at_once))
+
+
+def async_config(wanted: AsyncInference) -> dict[str, Any]:
+    """As DescribeEndpoint shows it."""
+    where = {"S3OutputPath": wanted.output}
+    if wanted.failure is not None:
+        where["S3FailurePath"] = wanted.failure
+    return {
+        "ClientConfig": {"MaxConcurrentInvocationsPerInstance": wanted.at_once},
+        "OutputConfig": where,
+    }
 
 
 def check_count(count: int) -> None:
@@ -98,6 +141,18 @@ def check_runner(runner: Runner) -> None:
             f"The runner {runner.name} serves no models: that needs Docker. Start the backend with"
             " WINDTUNNEL_RUNNER=docker."
         )
+
+
+def lifetime_s(tags: Mapping[str, str]) -> int | None:
+    """Seconds after which an endpoint is to be deleted, by its tag. Raises ``ValidationFailed``."""
+    given = tags.get(LIMIT_TAG)
+    if given is None:
+        return None
+    if not re.fullmatch(r"[1-9][0-9]{0,9}", given):
+        raise ValidationFailed(
+            f"The tag {LIMIT_TAG} is {given!r}; it must be a number of seconds, e.g. 3600."
+        )
+    return int(given)
 
 
 def variant_of(described: Mapping[str, Any], model: Resource) -> Variant:

@@ -6,12 +6,25 @@ import logging
 import time
 from dataclasses import replace
 
-from windtunnel_local.service.ground.hosting import EndpointState, Fleet, Instance
+from windtunnel_local.service.ground.containers import LogBatch, LogLine
+from windtunnel_local.service.ground.hosting import (
+    LIMIT_TAG,
+    LOG_GROUPS,
+    EndpointState,
+    Fleet,
+    Instance,
+    Resource,
+    stored_stream,
+)
 from windtunnel_local.service.ground.ports import Ports
+from windtunnel_local.service.hosting import accepted
+from windtunnel_local.service.hosting.async_queue import AsyncQueue
 from windtunnel_local.service.hosting.instances import Instances
+from windtunnel_local.service.hosting.meter import Meter
 from windtunnel_local.service.hosting.record_thread import RecordThread
 from windtunnel_local.service.hosting.records import Records, decoded
 from windtunnel_local.service.hosting.router import Router
+from windtunnel_local.service.hosting.serving_plan import HOST
 
 _log = logging.getLogger(__name__)
 
@@ -23,12 +36,14 @@ _DRAIN_S = 60.0
 class EndpointRun(RecordThread):
     """A thread that makes an endpoint what its record wants it to be. `gone` is set when it is deleted."""
 
-    def __init__(self, name: str, ports: Ports, records: Records) -> None:
+    def __init__(self, name: str, ports: Ports, records: Records, meter: Meter) -> None:
         """Runs at once, from wherever the record stands."""
         super().__init__(f"endpoint {name}", ports)
         self.router = Router()
+        self.questions = AsyncQueue(name, ports, self.router, meter)
         self._name = name
         self._records = records
+        self._meter = meter
         self._instances = Instances(ports, self._woken.set)
         self._draining: dict[int, float] = {}
         """By number, when an instance that is not wanted has to go."""
@@ -42,16 +57,20 @@ class EndpointRun(RecordThread):
     def leave(self) -> None:
         """Let go of the endpoint; its containers run on. Does not block."""
         super().leave()
+        self.questions.leave()
         self._instances.leave()
 
     def _step(self) -> bool:
         """One look at the record and at the instances; whether the endpoint is gone."""
-        endpoint = self._records.get("endpoint", self._name)
+        self._meter.flush()
+        endpoint = self._within_its_limit(self._records.get("endpoint", self._name))
         state = decoded(endpoint.record)
         if endpoint.status in ("Deleting", "Failed"):
             self.router.serve((), {})
             self._instances.remove(state.instances)
             if endpoint.status == "Deleting":
+                self.questions.leave()
+                self._ports.store.remove_invocations(self._name)
                 self.gone.set()  # before the name is free: who takes it then starts a run of its own
                 return self._ports.store.delete_resource("endpoint", self._name)
             if state.instances:
@@ -66,6 +85,23 @@ class EndpointRun(RecordThread):
         self._serve(state)
         self._remove_unwanted(state)
         return False
+
+    def _within_its_limit(self, endpoint: Resource) -> Resource:
+        """Deleted, if it has lived for as long as it may; its log says so."""
+        limit_s, now = accepted.lifetime_s(endpoint.tags), self._ports.clock.now()
+        if limit_s is None or endpoint.status == "Deleting":
+            return endpoint
+        if (now - endpoint.created).total_seconds() < limit_s:
+            return endpoint
+        words = (
+            f"Endpoint {self._name} is deleted: it was created {limit_s} s ago, its limit (tag {LIMIT_TAG})."
+        )
+        _log.warning("%s", words)
+        stream = stored_stream(LOG_GROUPS + self._name, "windtunnel")
+        now_ms = self._ports.now_ms()
+        self._ports.store.open_log_stream(None, HOST, stream, now_ms)
+        self._ports.store.append_log(stream, LogBatch((LogLine(now_ms, words),), ""), now_ms)
+        return self._records.amend("endpoint", self._name, lambda now: replace(now, status="Deleting"))
 
     def _staffed(self, state: EndpointState, created: str) -> EndpointState:
         """With as many instances as each variant wants."""
@@ -136,7 +172,11 @@ class EndpointRun(RecordThread):
         watched = self._instances.runs
         runs = [watched[i.number] for i in state.of(fleet) if i.number in watched]
         targets = [run.target for run in runs if run.target is not None]
-        self.router.serve(targets, {variant.name: variant.weight for variant in fleet.variants})
+        weights = {variant.name: variant.weight for variant in fleet.variants}
+        at_once = None if fleet.asynchronous is None else fleet.asynchronous.at_once
+        self.router.serve(targets, weights, at_once)
+        if at_once is not None:
+            self.questions.serve(at_once * len(targets))
 
     def _remove_unwanted(self, state: EndpointState) -> None:
         """Instances of a fleet that was replaced, or above a variant's count, go when they have nothing to do."""

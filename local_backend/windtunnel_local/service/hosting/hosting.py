@@ -5,6 +5,7 @@ Answers are dicts in the shape of AWS's responses, with `datetime` for timestamp
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -15,14 +16,17 @@ from windtunnel_local.service.ground.hosting import (
     KINDS,
     EndpointState,
     Fleet,
+    Invocation,
     Kind,
     Resource,
     ResourceQuery,
 )
 from windtunnel_local.service.ground.ports import Ports
+from windtunnel_local.service.ground.uris import join_s3
 from windtunnel_local.service.hosting import accepted, serving_plan
 from windtunnel_local.service.hosting.endpoint_run import EndpointRun
 from windtunnel_local.service.hosting.hosting_members import ENDPOINT
+from windtunnel_local.service.hosting.meter import Meter
 from windtunnel_local.service.hosting.record_thread import RecordThreads
 from windtunnel_local.service.hosting.records import Records, all_of, decoded, encoded
 from windtunnel_local.service.hosting.router import Router
@@ -44,7 +48,8 @@ class HostingService:
         """Nothing runs until `resume` or `create_endpoint`."""
         self._ports = ports
         self._records = Records(ports.store, ports.clock, ports.config)
-        self._runs = RecordThreads(lambda name: EndpointRun(name, ports, self._records))
+        self.meter = Meter(ports)
+        self._runs = RecordThreads(lambda name: EndpointRun(name, ports, self._records, self.meter))
 
     # --- the server's life ---
 
@@ -60,6 +65,7 @@ class HostingService:
     def shutdown(self) -> None:
         """Let go of all endpoints within seconds; their containers run on. Idempotent."""
         self._runs.shutdown()
+        self.meter.flush(all_of_it=True)
 
     # --- models and configurations ---
 
@@ -70,7 +76,7 @@ class HostingService:
 
     def create_config(self, request: Mapping[str, Any]) -> str:
         """Returns the ARN. Raises ``ValidationFailed``, ``ResourceExists``, ``ResourceNotFound``: of a model."""
-        accepted.check_config(request)
+        accepted.check_config(request, self._ports.objects)
         for variant in request["ProductionVariants"]:
             self._records.get("model", variant["ModelName"])
         return self._create("endpoint-config", request)
@@ -108,7 +114,7 @@ class HostingService:
         """DescribeEndpoint's answer; raises ``ResourceNotFound``."""
         endpoint = self._records.get("endpoint", name)
         state = decoded(endpoint.record)
-        answer = {
+        answer: dict[str, Any] = {
             "EndpointName": name,
             "EndpointArn": endpoint.arn,
             "EndpointConfigName": state.fleet.config,
@@ -117,6 +123,8 @@ class HostingService:
             "LastModifiedTime": endpoint.modified,
             "ProductionVariants": [self._variant(endpoint, state, v) for v in state.fleet.variants],
         }
+        if state.fleet.asynchronous is not None:
+            answer["AsyncInferenceConfig"] = accepted.async_config(state.fleet.asynchronous)
         return answer if state.failure_reason is None else {**answer, "FailureReason": state.failure_reason}
 
     def update_endpoint(self, request: Mapping[str, Any]) -> str:
@@ -178,10 +186,36 @@ class HostingService:
 
     def router(self, name: str) -> Router:
         """Who answers the requests to an endpoint; raises ``ResourceNotFound``: also where it is not in service."""
-        run = self._runs.get(name)
-        if run is None:
-            raise ResourceNotFound("endpoint", self._ports.config.arn("endpoint", name))
-        return run.router
+        return self._run(name).router
+
+    def accept(
+        self, name: str, location: str, headers: Mapping[str, str], ttl_s: int, timeout_s: int
+    ) -> Invocation:
+        """Record a question of InvokeEndpointAsync, durably: it will be answered, once.
+
+        Raises:
+            ResourceNotFound: no such endpoint.
+            ValidationFailed: it is not InService, or not asynchronous.
+        """
+        run, endpoint = self._run(name), self._records.get("endpoint", name)
+        fleet = decoded(endpoint.record).fleet
+        if endpoint.status not in ("InService", "Updating"):
+            raise ValidationFailed(
+                f"Endpoint {name} is {endpoint.status}. It can be invoked when it is InService."
+            )
+        if fleet.asynchronous is None:
+            raise ValidationFailed(
+                f"Endpoint {name} is not asynchronous: its configuration has no AsyncInferenceConfig. Ask it with"
+                " InvokeEndpoint."
+            )
+        made, wanted = str(uuid.uuid4()), fleet.asynchronous
+        failure = None if wanted.failure is None else join_s3(wanted.failure, f"{made}-error.out")
+        output = join_s3(wanted.output, f"{made}.out")
+        now_ms = self._ports.now_ms()
+        invocation = Invocation(made, name, now_ms, location, headers, output, failure, ttl_s, timeout_s)
+        self._ports.store.add_invocation(invocation)
+        run.questions.wake()
+        return invocation
 
     def status(self, name: str) -> str:
         """EndpointStatus; raises ``ResourceNotFound``."""
@@ -206,6 +240,7 @@ class HostingService:
             kept = {key: value for key, value in resource.tags.items() if key not in removed}
             tags = {**kept, **added}
             validation.tags([{"Key": key, "Value": value} for key, value in tags.items()])
+            accepted.lifetime_s(tags)
             return replace(resource, tags=tags)
 
         return self._records.amend(*_named(arn), changed).tags
@@ -219,6 +254,8 @@ class HostingService:
         status: str | None = None,
         record: Mapping[str, Any] | None = None,
     ) -> str:
+        if kind == "endpoint":
+            accepted.lifetime_s({tag["Key"]: tag["Value"] for tag in request.get("Tags", ())})
         return self._records.create(kind, request[f"{_PREFIX[kind]}Name"], request, status, record).arn
 
     def _amend(self, name: str, change: Any) -> str:
@@ -226,11 +263,18 @@ class HostingService:
         self._runs.look(name)
         return arn
 
+    def _run(self, name: str) -> EndpointRun:
+        run = self._runs.get(name)
+        if run is None:
+            raise ResourceNotFound("endpoint", self._ports.config.arn("endpoint", name))
+        return run
+
     def _fleet(self, config: str, generation: int) -> Fleet:
-        described = self._records.get("endpoint-config", config).request["ProductionVariants"]
+        request = self._records.get("endpoint-config", config).request
+        described = request["ProductionVariants"]
         models = [self._records.get("model", variant["ModelName"]) for variant in described]
         variants = tuple(accepted.variant_of(*pair) for pair in zip(described, models, strict=True))
-        fleet = Fleet(config, generation, variants)
+        fleet = Fleet(config, generation, variants, accepted.async_inference(request))
         accepted.check_count(fleet.count)
         return fleet
 

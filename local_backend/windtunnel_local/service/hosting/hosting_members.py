@@ -95,9 +95,13 @@ ENDPOINT_CONFIG = Members(
                 "InitialVariantWeight",
                 "ContainerStartupHealthCheckTimeoutInSeconds",
             ),
+            "AsyncInferenceConfig.ClientConfig.MaxConcurrentInvocationsPerInstance",
+            "AsyncInferenceConfig.OutputConfig.S3OutputPath",
+            "AsyncInferenceConfig.OutputConfig.S3FailurePath",
         }
     ),
     {
+        "AsyncInferenceConfig.OutputConfig.KmsKeyId": "nothing is encrypted here",
         "KmsKeyId": "nothing is encrypted here: files have the rights of their owner",
         "ExecutionRoleArn": "nothing here asks for permissions",
         f"{_VARIANT}.VolumeSizeInGB": "the disk is this machine's",
@@ -117,13 +121,15 @@ ENDPOINT_CONFIG = Members(
             ),
             "without EnableCapture nothing is captured",
         ),
-        "MetricsConfig.EnableEnhancedMetrics": "metrics of endpoints are not kept yet",
-        "MetricsConfig.EnableDetailedObservability": "metrics of endpoints are not kept yet",
-        "MetricsConfig.MetricPublishFrequencyInSeconds": "metrics of endpoints are not kept yet",
+        "MetricsConfig.EnableEnhancedMetrics": "metrics come by the minute, and no others",
+        "MetricsConfig.EnableDetailedObservability": "metrics come by the minute, and no others",
+        "MetricsConfig.MetricPublishFrequencyInSeconds": "metrics come by the minute, and no others",
     },
     {
         "DataCaptureConfig.EnableCapture": "requests are not captured here; set it to false",
-        "AsyncInferenceConfig": "asynchronous endpoints are not served; invoke the endpoint in real time",
+        "AsyncInferenceConfig.OutputConfig.NotificationConfig": (
+            "there is no SNS here; leave it out, and look for the answer at its OutputLocation"
+        ),
         "ShadowProductionVariants": "shadow variants are not served; use ProductionVariants alone",
         "ExplainerConfig": "explanations are not served; leave it out",
         "VpcConfig": f"{_NO_VPC}; leave it out",

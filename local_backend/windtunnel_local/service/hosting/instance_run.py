@@ -28,6 +28,12 @@ _log = logging.getLogger(__name__)
 _PING_S = 2.0
 """AWS's limit for the answer to a ping."""
 _PING_EVERY_S = 0.1
+_HEALTH_EVERY_S = 5.0
+_UNHEALTHY = 6
+"""So many pings of a container in service without a good answer, one after the other: then it is replaced.
+
+AWS says that it pings on and replaces unhealthy instances, not how often it asks; these two are ours.
+"""
 _PATIENCE_S = 5.0
 _TAIL_LINES = 5
 _HOST = serving_plan.HOST
@@ -148,10 +154,24 @@ class InstanceRun:
         return f"production variant {instance.variant}" if instance.kind == "endpoint" else instance.owned_by
 
     def _await_end(self) -> None:
+        failed, next_ping = 0, 0.0
         while True:
             self._check()
             self._raise_end()
+            if self.target is not None and time.monotonic() > next_ping:
+                failed = 0 if pings(self.target.address) else failed + self._is_reachable()
+                next_ping = time.monotonic() + _HEALTH_EVERY_S
+            if failed >= _UNHEALTHY:
+                raise RunnerError(
+                    f"The container for {self._served} did not answer {failed} pings one after the other."
+                )
             self._leaving.wait(self._ports.config.pace.tick_s)
+
+    def _is_reachable(self) -> bool:
+        """Whether a ping that failed is the container's doing: without its engine no port leads to it."""
+        with suppress(RunnerUnavailable):
+            return self._ports.runner.address(self.instance.slot, _HOST) is not None
+        return False
 
     def _raise_end(self) -> None:
         follower = self._follower
@@ -162,7 +182,13 @@ class InstanceRun:
             self._leaving.wait(_PING_EVERY_S)
             self._check()
         how = "was removed" if follower.exit.exit_code is None else f"exit code {follower.exit.exit_code}"
-        killed = ", killed for memory" if follower.exit.oom_killed else ""
+        killed = ""
+        if follower.exit.oom_killed:
+            limit = (self._ports.config.memory_cap_bytes or 0) / (1 << 30)
+            killed = (
+                f", killed for memory: all of its workers together may have {limit:.3g} GiB here;"
+                " WINDTUNNEL_MEMORY_GIB raises that if this machine has more"
+            )
         raise RunnerError(f"The container for {self._served} has ended ({how}{killed}).{self._tail()}")
 
     def _tail(self) -> str:

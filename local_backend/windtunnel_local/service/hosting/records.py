@@ -10,6 +10,7 @@ from typing import Any
 from windtunnel_local.service.ground.config import ServiceConfig
 from windtunnel_local.service.ground.errors import ResourceNotFound
 from windtunnel_local.service.ground.hosting import (
+    AsyncInference,
     EndpointState,
     EndpointStatus,
     Fleet,
@@ -123,6 +124,10 @@ def _instances(record: Mapping[str, Any]) -> tuple[Instance, ...]:
 
 
 def _fleet(record: Mapping[str, Any]) -> Fleet:
+    asynchronous = record.get("asynchronous")
     return Fleet(
-        record["config"], record["generation"], tuple(Variant(**variant) for variant in record["variants"])
+        record["config"],
+        record["generation"],
+        tuple(Variant(**variant) for variant in record["variants"]),
+        None if asynchronous is None else AsyncInference(**asynchronous),
     )

@@ -31,10 +31,15 @@ class Router:
         self._targets: dict[str, Target] = {}
         self._weights: Mapping[str, float] = {}
         self._busy: Counter[str] = Counter()
+        self.at_once: int | None = None
+        """Of an asynchronous endpoint: how many requests an instance is asked at once."""
 
-    def serve(self, targets: Sequence[Target], weights: Mapping[str, float]) -> None:
+    def serve(
+        self, targets: Sequence[Target], weights: Mapping[str, float], at_once: int | None = None
+    ) -> None:
         """From now on these instances, and these weights of variants."""
         with self._lock:
+            self.at_once = at_once
             self._targets = {target.key: target for target in targets}
             self._weights = weights
 
@@ -68,6 +73,8 @@ class Router:
                 f"Variant {variant} not found. This endpoint has {', '.join(sorted(self._weights)) or 'none yet'}."
             )
         ready = [t for t in self._targets.values() if variant in (None, t.variant)]
+        if self.at_once is not None:
+            ready = [t for t in ready if self._busy[t.key] < self.at_once]
         names = sorted({t.variant for t in ready})
         weights = [1.0 if variant is not None else self._weights.get(name, 0.0) for name in names]
         if sum(weights) <= 0:

@@ -1,7 +1,7 @@
-"""CloudWatch's side of a job's metrics: the values that its MetricDefinitions found, as time series.
+"""CloudWatch's side of metrics: the values that a job's MetricDefinitions found, and requests to endpoints.
 
-The namespace is SageMaker's, with one dimension, TrainingJobName. Values are kept one by one as
-they were printed, so every statistic is exact whatever the period.
+Namespaces and dimensions are SageMaker's: TrainingJobName; EndpointName with VariantName. A job's values are kept one
+by one as they were printed, so every statistic is exact whatever the period; an endpoint's by the minute.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ from windtunnel_local.service.ground.ports import Store
 
 NAMESPACE = "/aws/sagemaker/TrainingJobs"
 DIMENSION = "TrainingJobName"
+ENDPOINTS = "AWS/SageMaker"
+_OF_ENDPOINTS = ("EndpointName", "VariantName")
 MAX_DATAPOINTS = 1_440
 MAX_RESULTS = 100_800
 MAX_QUERIES = 500
@@ -89,7 +91,8 @@ class MetricsService:
         percentiles = {stat: statistic(stat) for stat in extended}
         points = []
         for moment, values in self._buckets(namespace, name, dimensions, start, end, period_s):
-            point: dict[str, Any] = {"Timestamp": moment, "Unit": "None"}
+            unit = "Microseconds" if namespace == ENDPOINTS and name.endswith("Latency") else "None"
+            point: dict[str, Any] = {"Timestamp": moment, "Unit": unit}
             point |= {stat: compute(values) for stat, compute in plain.items()}
             if percentiles:
                 point["ExtendedStatistics"] = {s: compute(values) for s, compute in percentiles.items()}
@@ -155,10 +158,11 @@ class MetricsService:
         Raises:
             InvalidParameterValue: the token is not one of ours.
         """
+        ours = self._of_endpoints(name, dimensions) if namespace in (None, ENDPOINTS) else []
         jobs = {d.get("Value") for d in dimensions if d["Name"] == DIMENSION} - {None}
         foreign = any(d["Name"] != DIMENSION for d in dimensions)
         if namespace not in (None, NAMESPACE) or foreign or len(jobs) > 1:
-            return {"Metrics": []}
+            return {"Metrics": ours}
         after = None if token is None else _pair(token)
         found = self._store.metric_names(next(iter(jobs), None), name, after, _LIST_PAGE + 1)
         page = found[:_LIST_PAGE]
@@ -170,8 +174,27 @@ class MetricsService:
             }
             for job, metric in page
         ]
-        answer: dict[str, Any] = {"Metrics": metrics}
-        return {**answer, "NextToken": _encode(list(page[-1]))} if len(found) > len(page) else answer
+        if len(found) > len(page):
+            return {"Metrics": metrics, "NextToken": _encode(list(page[-1]))}
+        return {"Metrics": metrics + ours}  # endpoints are few: the last page has theirs
+
+    def _of_endpoints(
+        self, name: str | None, dimensions: Sequence[Mapping[str, str]]
+    ) -> list[dict[str, Any]]:
+        found = [
+            (metric, dict(zip(_OF_ENDPOINTS, place, strict=True)))
+            for *place, metric in self._store.endpoint_metric_names()
+        ]
+        return [
+            {
+                "Namespace": ENDPOINTS,
+                "MetricName": metric,
+                "Dimensions": [{"Name": key, "Value": value} for key, value in place.items()],
+            }
+            for metric, place in found
+            if name in (None, metric)
+            and all(d["Name"] in place and d.get("Value") in (None, place[d["Name"]]) for d in dimensions)
+        ]
 
     def _points(
         self, query: Mapping[str, Any], start: datetime, end: datetime, ascending: bool
@@ -205,12 +228,25 @@ class MetricsService:
         period_s: int,
     ) -> list[tuple[datetime, Values]]:
         """Values by the beginning of their period. Periods without values are left out."""
-        named = [(d["Name"], d["Value"]) for d in dimensions]
-        if namespace != NAMESPACE or name is None or len(named) != 1 or named[0][0] != DIMENSION:
-            return []
         period_ms = period_s * 1000
-        first_ms = int(start.timestamp() * 1000) // period_ms * period_ms
-        values = self._store.metric_values(named[0][1], name, first_ms, int(end.timestamp() * 1000))
+        first_ms, end_ms = int(start.timestamp() * 1000) // period_ms * period_ms, int(end.timestamp() * 1000)
+        named = {d["Name"]: d["Value"] for d in dimensions}
+        if name is None or len(named) != len(dimensions):
+            return []
+        values: Sequence[tuple[int, float]]
+        if namespace == NAMESPACE and named.keys() == {DIMENSION}:
+            values = self._store.metric_values(named[DIMENSION], name, first_ms, end_ms)
+        elif namespace == ENDPOINTS and named.keys() == set(_OF_ENDPOINTS):
+            endpoint, variant = (named[key] for key in _OF_ENDPOINTS)
+            minutes = self._store.endpoint_metrics(endpoint, variant, name, first_ms, end_ms)
+            values = [
+                (m.minute_ms, value)
+                for m in minutes
+                for value, count in m.counts.items()
+                for _ in range(count)
+            ]
+        else:
+            return []
         buckets = groupby(sorted(values), key=lambda value: value[0] // period_ms * period_ms)
         return [
             (datetime.fromtimestamp(begin / 1000, timezone.utc), [value for _, value in bucket])

@@ -13,6 +13,7 @@ import pytest
 from tests.unit.sdk.fake_endpoints import FakeEndpoints
 from tests.unit.sdk.fake_service import FakeService
 from windtunnel import (
+    BudgetWarning,
     ConfigurationError,
     EndpointFailed,
     EndpointNotFound,
@@ -31,7 +32,7 @@ from windtunnel import (
     UnsupportedArgument,
     WaitTimeout,
 )
-from windtunnel.hosting.cost import endpoint_cost, running_line
+from windtunnel.hosting.cost import EndpointCost, endpoint_cost, lifetime_s, running_line
 from windtunnel.hosting.endpoint import Endpoint
 from windtunnel.priceperf import Price, PriceBook
 from windtunnel.session.aws import AwsSession
@@ -342,6 +343,33 @@ def trained(session: Any, **more: Any) -> TrainingJob:
     bucket, _, key = job.model_data.removeprefix("s3://").partition("/")
     session.service.objects[bucket, key] = archive(model__pth="weights")
     return job
+
+
+def test_a_limit_is_kept_here_and_a_warning_on_aws(
+    code: Path,
+    local: LocalSession,
+    aws: AwsSession,
+    endpoints: FakeEndpoints,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The backend is told by a tag; AWS has no limit, and nothing is sent that looks like one."""
+    model(local).deploy(1, "ml.c5.xlarge", endpoint_name="here", max_hours=1.5, tags={"a": "b"})
+    assert endpoints.endpoints["here"]["Tags"][-1] == {"Key": "windtunnel:max-seconds", "Value": "5400"}
+    assert "It is deleted 1.50 h after its creation" in capsys.readouterr().out
+    with pytest.warns(BudgetWarning, match="AWS has no limit that ends an endpoint"):
+        model(aws, name="other").deploy(1, "ml.c5.xlarge", endpoint_name="there", max_hours=1.5)
+    assert "Tags" not in endpoints.endpoints["there"]
+
+
+def test_the_stricter_limit_counts() -> None:
+    """Dollars become seconds at the price of all instances; without a price they cannot."""
+    cost = EndpointCost(0.4, "of some day")
+    assert lifetime_s(cost, 1.0, None) == 9000
+    assert lifetime_s(cost, 1.0, 2) == 7200
+    assert lifetime_s(cost, None, None) is None
+    for max_cost, max_hours, known in ((0, None, 0.4), (None, -1, 0.4), (1e-9, None, 0.4), (1.0, None, None)):
+        with pytest.raises(ConfigurationError, match=r"max_cost|max_hours"):
+            lifetime_s(EndpointCost(known, "unknown"), max_cost, max_hours)
 
 
 def test_a_job_is_deployed(

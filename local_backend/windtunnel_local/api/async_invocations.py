@@ -1,0 +1,73 @@
+"""InvokeEndpointAsync: a question is recorded, and answered later. Limits are those of botocore's model."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Mapping
+
+from starlette.responses import Response
+
+from windtunnel_local.api.errors import ApiError
+from windtunnel_local.service.ground.errors import ServiceError
+from windtunnel_local.service.ground.hosting import Invocation
+from windtunnel_local.service.hosting.hosting import HostingService
+
+_OURS = "x-amzn-sagemaker-"
+_TTL_S = (60, 21_600, 21_600)
+_TIMEOUT_S = (1, 3_600, 900)
+"""Least, most, default."""
+_ID = "X-Amzn-SageMaker-Inference-Id"
+_PASSED_ON: Mapping[str, str] = {
+    f"{_OURS}content-type": "Content-Type",
+    f"{_OURS}accept": "Accept",
+    f"{_OURS}custom-attributes": "X-Amzn-SageMaker-Custom-Attributes",
+    f"{_OURS}inference-id": _ID,
+}
+_REFUSED: Mapping[str, str] = {
+    "s3outputpathextension": "S3OutputPathExtension: the answer is stored below S3OutputPath",
+    "filename": "Filename: the answer's name is made here, UUID.out",
+}
+
+
+def accepted(hosting: HostingService, endpoint: str, headers: Mapping[str, str], body: bytes) -> Response:
+    """Record the question; blocks for as long as that takes. Raises ``ApiError``."""
+    for name, why in _REFUSED.items():
+        if _OURS + name in headers:
+            raise _invalid(f"Not supported here: {why}; leave it out.")
+    if body:
+        raise _invalid(
+            "Not supported here: Body; put the question into S3, and name the object in InputLocation."
+        )
+    location = headers.get(f"{_OURS}inputlocation", "")
+    if not location.startswith("s3://") or not location[5:].partition("/")[2]:
+        raise _invalid(f"InputLocation {location[:200]!r} must name an object: s3://bucket/key.")
+    given = {name: headers[header] for header, name in _PASSED_ON.items() if header in headers}
+    given.setdefault(_ID, str(uuid.uuid4()))
+    ttl_s = _seconds(headers, "RequestTTLSeconds", *_TTL_S)
+    timeout_s = _seconds(headers, "InvocationTimeoutSeconds", *_TIMEOUT_S)
+    try:
+        question = hosting.accept(endpoint, location, given, ttl_s, timeout_s)
+    except ServiceError as error:
+        raise _invalid(str(error)) from None
+    return _response(question)
+
+
+def _response(question: Invocation) -> Response:
+    where = {"X-Amzn-SageMaker-OutputLocation": question.output}
+    if question.failure is not None:
+        where["X-Amzn-SageMaker-FailureLocation"] = question.failure
+    return Response(json.dumps({"InferenceId": question.headers[_ID]}), 202, where, "application/json")
+
+
+def _seconds(headers: Mapping[str, str], member: str, least: int, most: int, default: int) -> int:
+    text = headers.get(_OURS + member.lower())
+    if text is None:
+        return default
+    if not text.isdecimal() or not least <= int(text[:9]) <= most:
+        raise _invalid(f"{member} is {text[:50]!r}; valid: {least} to {most}.")
+    return int(text)
+
+
+def _invalid(message: str) -> ApiError:
+    return ApiError("ValidationError", message, 400)

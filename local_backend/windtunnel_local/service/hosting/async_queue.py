@@ -1,0 +1,162 @@
+"""The questions of InvokeEndpointAsync to one endpoint: each is answered once, whatever is killed meanwhile.
+
+A question is recorded before it is accepted, and struck off once its answer is in S3. What a server has left is on the
+list of the next one. A container that ends under a question has it asked again.
+"""
+
+from __future__ import annotations
+
+import http.client
+import io
+import logging
+import threading
+import time
+
+from windtunnel_local.service.ground.errors import NoSuchBucket, StoreUnavailable
+from windtunnel_local.service.ground.hosting import Invocation
+from windtunnel_local.service.ground.ports import Ports
+from windtunnel_local.service.ground.uris import parse_s3
+from windtunnel_local.service.hosting import async_call
+from windtunnel_local.service.hosting.meter import Meter
+from windtunnel_local.service.hosting.router import Router
+
+_log = logging.getLogger(__name__)
+
+_MOST_AT_ONCE = 64
+"""Threads of one endpoint, whatever its MaxConcurrentInvocationsPerInstance come to."""
+_PAGE = 50
+_PAUSE_S = 0.05
+_TRIES = 3
+"""How often a container may end under a question before that is its answer."""
+
+
+class AsyncQueue:
+    """Threads that ask, as many as are needed. Safe from several threads."""
+
+    def __init__(self, endpoint: str, ports: Ports, router: Router, meter: Meter) -> None:
+        """Asks nothing until `serve`."""
+        self._endpoint = endpoint
+        self._ports = ports
+        self._router = router
+        self._meter = meter
+        self._changed = threading.Condition()
+        self._leaving = threading.Event()
+        self._found: list[Invocation] = []
+        self._last = 0
+        self._threads = 0
+        self._idle = 0
+        self._most = 0
+
+    def serve(self, at_once: int) -> None:
+        """Ask so many questions at once."""
+        with self._changed:
+            if at_once == self._most:
+                return
+            self._most = min(at_once, _MOST_AT_ONCE)
+        self.wake()
+
+    def wake(self) -> None:
+        """There is a question more."""
+        with self._changed:
+            if self._idle:
+                self._changed.notify()
+            elif self._threads < self._most:
+                self._threads += 1
+                name = f"endpoint {self._endpoint} asks {self._threads}"
+                threading.Thread(target=self._work, name=name, daemon=True).start()
+
+    def leave(self) -> None:
+        """Ask no more. What is under way may be asked again by the next server. Does not block."""
+        self._leaving.set()
+        with self._changed:
+            self._changed.notify_all()
+
+    def _work(self) -> None:
+        while not self._leaving.is_set():
+            try:
+                if (invocation := self._next()) is not None:
+                    self._answer(invocation)
+            except StoreUnavailable as error:
+                _log.warning("Endpoint %s waits: %s", self._endpoint, error)
+                self._leaving.wait(self._ports.config.pace.retry_s)
+            except Exception as error:  # noqa: BLE001 - a thread that gave up would leave its questions unanswered
+                if not self._leaving.is_set():  # a store that is closed while leaving is no news
+                    _log.error("Endpoint %s, a question", self._endpoint, exc_info=error)
+                self._leaving.wait(self._ports.config.pace.retry_s)
+
+    def _next(self) -> Invocation | None:
+        with self._changed:
+            if not self._found:
+                page = self._ports.store.invocations(self._endpoint, self._last, _PAGE)
+                self._found = [invocation for _, invocation in page]
+                self._last = page[-1][0] if page else self._last
+            if self._found:
+                found = self._found.pop(0)
+                more = bool(self._found)
+            else:
+                self._idle += 1
+                self._changed.wait()
+                self._idle -= 1
+                return None
+        if more:
+            self.wake()
+        return found
+
+    def _answer(self, invocation: Invocation) -> None:
+        """Until it is answered, or its time is over."""
+        tries = 0
+        if async_call.is_answered(invocation, self._ports.objects):
+            return self._ports.store.remove_invocation(invocation.id)
+        while not self._leaving.is_set():
+            try:
+                if self._ports.now_ms() > invocation.accepted_ms + invocation.ttl_s * 1000:
+                    raise async_call.QuestionFailedError(
+                        f"The request has expired: it waited for longer than its RequestTTLSeconds, {invocation.ttl_s}."
+                    )
+                if self._asked(invocation):
+                    return self._ports.store.remove_invocation(invocation.id)
+            except async_call.QuestionFailedError as error:
+                return self._fail(invocation, str(error))
+            except (OSError, http.client.HTTPException) as error:
+                tries += 1
+                if tries >= _TRIES:
+                    return self._fail(
+                        invocation,
+                        f"The container's connection broke off {_TRIES} times before it had answered: {error}.",
+                    )
+            self._leaving.wait(_PAUSE_S)
+        return None
+
+    def _asked(self, invocation: Invocation) -> bool:
+        """Whether an instance was free for it, and has answered."""
+        with self._router.taken() as target:
+            if target is None:
+                return False
+            begun, status = time.monotonic(), 0
+            try:
+                async_call.answer(invocation, target.variant, target.address, self._ports.objects)
+                status = http.HTTPStatus.OK
+            except async_call.NotReachedError:
+                return False
+            except async_call.QuestionFailedError as error:
+                status = error.status
+                raise
+            except NoSuchBucket:
+                raise async_call.QuestionFailedError(
+                    f"The answer cannot be stored at {invocation.output}: the bucket is gone."
+                ) from None
+            finally:
+                if status:
+                    self._meter.add(self._endpoint, target.variant, status, time.monotonic() - begun)
+            return True
+
+    def _fail(self, invocation: Invocation, words: str) -> None:
+        _log.warning("Endpoint %s, question %s: %s", self._endpoint, invocation.id, words)
+        if invocation.failure is not None:
+            try:
+                self._ports.objects.put(
+                    *parse_s3(invocation.failure), io.BytesIO(words.encode()), {"content-type": "text/plain"}
+                )
+            except NoSuchBucket:
+                _log.warning("%s has no bucket", invocation.failure)
+        self._ports.store.remove_invocation(invocation.id)

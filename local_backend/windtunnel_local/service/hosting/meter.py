@@ -1,0 +1,67 @@
+"""What CloudWatch knows of endpoints: requests, errors and times, gathered in memory and written once a minute.
+
+Names, units and dimensions: AWS, "Monitor Amazon SageMaker AI with Amazon CloudWatch". Times are kept to three digits.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from http import HTTPStatus
+
+from windtunnel_local.service.ground.endpoint_store import EndpointMetric
+from windtunnel_local.service.ground.ports import Ports
+
+_MINUTE_MS = 60_000
+_DIGITS = 3
+
+_Series = tuple[str, str, str]
+"""Endpoint, variant and metric."""
+
+
+class Meter:
+    """Of all endpoints. Safe from several threads; `add` writes nothing."""
+
+    def __init__(self, ports: Ports) -> None:
+        """Nothing is gathered."""
+        self._ports = ports
+        self._lock = threading.Lock()
+        self._minute = 0
+        self._values: dict[_Series, Counter[float]] = {}
+
+    def add(
+        self, endpoint: str, variant: str, status: int, model_s: float, overhead_s: float | None = None
+    ) -> None:
+        """One request that a container was asked. ``status``: its own, 0 for none.
+
+        ``overhead_s``: None where it waited in a queue: AWS publishes neither that nor that it was invoked.
+        """
+        is_error = status >= HTTPStatus.BAD_REQUEST or not status
+        is_theirs = HTTPStatus.BAD_REQUEST <= status < HTTPStatus.INTERNAL_SERVER_ERROR
+        found = {
+            "ModelLatency": _microseconds(model_s),
+            "Invocation4XXErrors": float(is_theirs),
+            "Invocation5XXErrors": float(is_error and not is_theirs),
+        }
+        if overhead_s is not None:
+            found |= {"Invocations": 1.0, "OverheadLatency": _microseconds(overhead_s)}
+        with self._lock:
+            for name, value in found.items():
+                self._values.setdefault((endpoint, variant, name), Counter())[value] += 1
+
+    def flush(self, *, all_of_it: bool = False) -> None:
+        """Write what was gathered, if its minute is over or ``all_of_it`` is to be."""
+        now = self._ports.now_ms() // _MINUTE_MS * _MINUTE_MS
+        with self._lock:
+            self._minute = self._minute or now
+            if now == self._minute and not all_of_it:
+                return
+            minute, values = self._minute, self._values
+            self._minute, self._values = now, {}
+        if values:
+            rows = [EndpointMetric(*series, minute, dict(counts)) for series, counts in values.items()]
+            self._ports.store.append_endpoint_metrics(rows)
+
+
+def _microseconds(seconds: float) -> float:
+    return float(f"{seconds * 1e6:.{_DIGITS}g}")

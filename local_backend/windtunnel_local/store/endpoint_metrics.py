@@ -1,0 +1,54 @@
+"""Metrics of endpoints, a row a minute: each value, and how often there was one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from windtunnel_local.service.ground.endpoint_store import EndpointMetric
+from windtunnel_local.store.database import Database
+
+_KEPT_MS = 15 * 24 * 3600 * 1000
+"""As long as CloudWatch keeps minutes."""
+
+
+class EndpointMetricTable:
+    """The endpoint metrics' part of `service.ground.ports.Store`."""
+
+    def __init__(self, database: Database) -> None:
+        """Upon an open file."""
+        self.database = database
+
+    def append_endpoint_metrics(self, metrics: Sequence[EndpointMetric]) -> None:
+        """Store them in one transaction; those of more than 15 days before are removed."""
+        with self.database.transaction() as db:
+            db.executemany(
+                "INSERT INTO endpoint_metrics (endpoint, variant, name, minute_ms, counts) VALUES (?, ?, ?, ?, ?)",
+                [
+                    (m.endpoint, m.variant, m.name, m.minute_ms, json.dumps(list(m.counts.items())))
+                    for m in metrics
+                ],
+            )
+            latest = max(metric.minute_ms for metric in metrics)
+            db.execute("DELETE FROM endpoint_metrics WHERE minute_ms < ?", (latest - _KEPT_MS,))
+
+    def endpoint_metrics(
+        self, endpoint: str, variant: str, name: str, start_ms: int, end_ms: int
+    ) -> Sequence[EndpointMetric]:
+        """Those of minutes with start_ms <= minute < end_ms, in order of time."""
+        rows = self.database.read(
+            "SELECT minute_ms, counts FROM endpoint_metrics WHERE endpoint = ? AND variant = ? AND name = ?"
+            " AND minute_ms >= ? AND minute_ms < ? ORDER BY minute_ms",
+            (endpoint, variant, name, start_ms, end_ms),
+        )
+        return [
+            EndpointMetric(endpoint, variant, name, minute_ms, dict(json.loads(counts)))
+            for minute_ms, counts in rows
+        ]
+
+    def endpoint_metric_names(self) -> Sequence[tuple[str, str, str]]:
+        """Endpoints, variants and metrics that there are, in order."""
+        rows = self.database.read(
+            "SELECT DISTINCT endpoint, variant, name FROM endpoint_metrics ORDER BY endpoint, variant, name"
+        )
+        return [(endpoint, variant, name) for endpoint, variant, name in rows]

@@ -1,0 +1,44 @@
+"""Questions of InvokeEndpointAsync that wait for their answers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+
+from windtunnel_local.service.ground.hosting import Invocation
+from windtunnel_local.store.database import Database
+
+
+class InvocationTable:
+    """The invocations' part of `service.ground.ports.Store`."""
+
+    def __init__(self, database: Database) -> None:
+        """Upon an open file."""
+        self.database = database
+
+    def add_invocation(self, invocation: Invocation) -> None:
+        """Behind all others."""
+        with self.database.transaction() as db:
+            db.execute(
+                "INSERT INTO invocations (id, endpoint, question) VALUES (?, ?, ?)",
+                (invocation.id, invocation.endpoint, json.dumps(asdict(invocation))),
+            )
+
+    def invocations(self, endpoint: str, after: int, limit: int) -> Sequence[tuple[int, Invocation]]:
+        """An endpoint's with their numbers, in the order in which they were accepted, behind a number."""
+        rows = self.database.read(
+            "SELECT number, question FROM invocations WHERE endpoint = ? AND number > ? ORDER BY number LIMIT ?",
+            (endpoint, after, limit),
+        )
+        return [(number, Invocation(**json.loads(question))) for number, question in rows]
+
+    def remove_invocation(self, invocation_id: str) -> None:
+        """It is answered. Idempotent."""
+        with self.database.transaction() as db:
+            db.execute("DELETE FROM invocations WHERE id = ?", (invocation_id,))
+
+    def remove_invocations(self, endpoint: str) -> None:
+        """All of an endpoint. Idempotent."""
+        with self.database.transaction() as db:
+            db.execute("DELETE FROM invocations WHERE endpoint = ?", (endpoint,))

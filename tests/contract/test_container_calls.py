@@ -1,0 +1,119 @@
+"""What the server makes of containers that answer oddly: HTTP has several ways to say a thing."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+
+import pytest
+
+from windtunnel_local.api.container_calls import ContainerCalls, NeverSentError
+
+ENOUGH = 5.0
+
+
+async def exchange(
+    *answers: bytes, timeout_s: float = ENOUGH, hang: bool = False
+) -> tuple[list[tuple[int, bytes]], int]:
+    """Status and body of each request to a container that says these, and how many connections it saw."""
+    left, over = list(answers), asyncio.Event()
+    serving: list[asyncio.Future[None]] = []
+
+    async def container(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        serving.append(asyncio.current_task())  # type: ignore[arg-type]  # there is one
+        while left:
+            try:
+                head = await reader.readuntil(b"\r\n\r\n")
+            except (asyncio.IncompleteReadError, ConnectionError):
+                break
+            assert head.startswith(b"POST /invocations HTTP/1.1\r\n")
+            assert await reader.readexactly(5) == b"hello"
+            answer = left.pop(0)
+            writer.write(answer)
+            if b"keep" not in answer:
+                break
+        if hang:
+            await over.wait()
+        writer.close()
+        with suppress(ConnectionError):
+            await writer.wait_closed()
+
+    server = await asyncio.start_server(container, "127.0.0.1", 0)
+    calls, found = ContainerCalls(), []
+    try:
+        address = server.sockets[0].getsockname()[:2]
+        for _ in answers:
+            answer = await calls.post(address, "/invocations", {"A": "b"}, b"hello", timeout_s)
+            try:
+                found.append((answer.status, b"".join([part async for part in answer.parts()])))
+            finally:
+                answer.close()
+    finally:
+        calls.close()
+        over.set()
+        await asyncio.gather(*serving)
+        server.close()
+        await server.wait_closed()
+    return found, len(serving)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok",
+        b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n1\r\no\r\n1\r\nk\r\n0\r\ntrailer: x\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\n\r\nok",
+        b"HTTP/1.0 200 OK\r\n\r\nok",
+        b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok",
+    ],
+)
+def test_ways_to_say_the_same(answer: bytes) -> None:
+    """A length, chunks, until the connection ends, and behind an announcement."""
+    assert asyncio.run(exchange(answer))[0] == [(200, b"ok")]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"",
+        b"nonsense\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nok",
+        b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\no",
+        b"HTTP/1.1 200 OK\r\na: " + b"b" * 300_000,
+        b"HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n",
+    ],
+)
+def test_what_is_no_answer(answer: bytes) -> None:
+    """It is an error, and not taken for a request that was never sent."""
+    with pytest.raises(OSError, match=r".") as caught:
+        asyncio.run(exchange(answer))
+    assert not isinstance(caught.value, NeverSentError)
+
+
+def test_connections_are_kept_where_both_want_that() -> None:
+    """Two requests on one; a new one for each where the container closes."""
+    kept = b"HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\nkeep"
+    assert asyncio.run(exchange(kept, kept)) == ([(200, b"keep")] * 2, 1)
+    closed = b"HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 4\r\n\r\nkeep"
+    assert asyncio.run(exchange(closed, closed))[1] == 2
+
+
+def test_one_that_never_answers() -> None:
+    """Neither at all nor to its end."""
+    for answer in (b"", b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nok"):
+        with pytest.raises(asyncio.TimeoutError):
+            asyncio.run(exchange(answer, timeout_s=0.2, hang=True))
+
+
+def test_nobody_listens() -> None:
+    """The request can go to another instance."""
+
+    async def ask() -> None:
+        server = await asyncio.start_server(lambda *_: None, "127.0.0.1", 0)
+        address = server.sockets[0].getsockname()[:2]
+        server.close()
+        await server.wait_closed()
+        await ContainerCalls().post(address, "/", {}, b"", ENOUGH)
+
+    with pytest.raises(NeverSentError):
+        asyncio.run(ask())
