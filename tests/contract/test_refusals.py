@@ -155,8 +155,12 @@ def test_what_else_is_signed_as_sagemaker_is_said(backend: Backend) -> None:
         backend.client("sagemaker-featurestore-runtime").get_record(
             FeatureGroupName="f", RecordIdentifierValueAsString="1"
         )
-    with pytest.raises(ClientError, match="It serves InvokeEndpoint and InvokeEndpointWithResponseStream"):
-        backend.client("sagemaker-runtime").invoke_endpoint_async(EndpointName="e", InputLocation="s3://b/k")
+    runtime = backend.client("sagemaker-runtime")
+    runtime.meta.events.register(
+        "before-sign", lambda request, **_: setattr(request, "url", f"{request.url}-of-later")
+    )
+    with pytest.raises(ClientError, match="It serves InvokeEndpoint"):
+        runtime.invoke_endpoint(EndpointName="e", Body=b"")
 
 
 def test_a_body_over_the_limit_is_refused(backend: Backend) -> None:
