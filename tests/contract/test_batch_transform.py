@@ -155,6 +155,12 @@ def test_streamed_and_compressed(batch: Batch) -> None:
     assert batch.run({"CompressionType": "Gzip"}, MaxPayloadInMB=0) == {"a.out": large}
     batch.create({"CompressionType": "Gzip"}, name="k")
     assert "larger than MaxPayloadInMB, 6 MB" in batch.end("k")["FailureReason"]
+    batch.put(a=gzip.compress(large)[:-50])
+    for name, most_mb in (("split", 100), ("streamed", 0)):
+        batch.create({"CompressionType": "Gzip"}, name=name, MaxPayloadInMB=most_mb)
+        reason = batch.end(name)["FailureReason"]
+        assert reason.startswith("ClientError: "), reason
+        assert "in/a: it cannot be read: Compressed file ended" in reason
 
 
 def test_a_manifest(batch: Batch) -> None:
@@ -173,6 +179,8 @@ def test_a_manifest(batch: Batch) -> None:
         ({"InputFilter": "$[1:]", "JoinSource": "Input"}, "7,1,2", b"7,1,2,1,2"),
         ({"InputFilter": "$[1:]", "JoinSource": "Input", "OutputFilter": "$[0,-1]"}, "7,1,2", b"7,2"),
         ({"OutputFilter": "$[0,2:]"}, "7,1,2,3", b"7,2,3"),
+        ({"OutputFilter": "$[1:1]"}, "7,1", b""),
+        ({"InputFilter": "$[1]"}, f"{'x' * 200_000},1", b"1"),
     ],
 )
 def test_joins_of_csv(batch: Batch, processing: dict[str, str], record: str, result: bytes) -> None:
@@ -202,6 +210,14 @@ def test_joins_of_json(batch: Batch, processing: dict[str, str], result: bytes) 
         {**AS_LINES, "Accept": "application/jsonlines"},
     )
     assert batch.run(*kinds, DataProcessing=processing)["a.out"] == (result + b"\n") * 3
+
+
+def test_half_of_a_character_stays_an_escape(batch: Batch) -> None:
+    """JSON can name one, and UTF-8 cannot hold it."""
+    batch.put(a='"\\ud800"')
+    kinds = ({"ContentType": "application/json"}, {"Accept": "application/json"})
+    found = batch.run(*kinds, DataProcessing={"JoinSource": "Input"})["a.out"]
+    assert found == b'{"SageMakerInput":"\\ud800","SageMakerOutput":"\\ud800"}'
 
 
 def test_a_whole_document_is_joined(batch: Batch) -> None:
@@ -257,8 +273,42 @@ def test_a_manifest_of_this_machine(batch: Batch, tmp_path: Path) -> None:
     assert batch.run(source=("ManifestFile", f"s3://{BUCKET}/m.json")) == {"a.out": b"1"}
 
 
+@pytest.mark.parametrize("wanted", ["no json", "[3]", "nested"])
+def test_a_container_whose_wishes_are_rubbish(batch: Batch, wanted: str) -> None:
+    """It is asked as if it had said nothing."""
+    batch.deployed.sagemaker.delete_model(ModelName="m")
+    batch.deployed.model("m", PARAMETERS=wanted)
+    batch.put(a="1")
+    assert batch.run() == {"a.out": b"1"}
+
+
+def test_a_container_cannot_wish_for_more_than_a_request(batch: Batch) -> None:
+    """All that is asked at once is 100 MB at most, and 100 requests."""
+    batch.deployed.sagemaker.delete_model(ModelName="m")
+    batch.deployed.model("m", PARAMETERS=json.dumps({"MaxConcurrentTransforms": 100, "MaxPayloadInMB": 50}))
+    batch.put(a="1")
+    assert batch.run() == {"a.out": b"1"}
+    events = batch.backend.client("logs").filter_log_events(logGroupName=GROUP)["events"]
+    assert any("MaxConcurrentTransforms=2, MaxPayloadInMB=50" in event["message"] for event in events)
+
+
+def test_a_key_that_gets_too_long_fails_its_file(batch: Batch) -> None:
+    """The others come through, and the job ends."""
+    deep = "d" * 1000
+    batch.put(a="1", **{"k" * 20: "2"})
+    batch.create(None, {"S3OutputPath": f"s3://{BUCKET}/out/{deep}"})
+    reason = batch.end()["FailureReason"]
+    assert "Not transformed: 1 of 2" in reason and "Your key is too long" in reason
+    assert batch.results() == {f"{deep}/a.out": b"1"}
+
+
 def test_reasons_of_jobs_that_cannot_begin(batch: Batch) -> None:
     """Each says what to do, and no container is left."""
+    batch.s3.put_object(Bucket=BUCKET, Key="folder/")  # as consoles make them
+    batch.create(name="folder", source=("S3Prefix", f"s3://{BUCKET}/folder/"))
+    assert "No S3 objects found" in batch.end("folder")["FailureReason"]
+    batch.create(name="bucket", source=("ManifestFile", f"s3://{BUCKET}"))
+    assert f"no manifest s3://{BUCKET} (NoSuchKey)" in batch.end("bucket")["FailureReason"]
     batch.put(a="1")
     batch.create(name="nothing", source=("S3Prefix", f"s3://{BUCKET}/none/"))
     assert "No S3 objects found" in batch.end("nothing")["FailureReason"]
@@ -281,6 +331,8 @@ def test_reasons_of_jobs_that_cannot_begin(batch: Batch) -> None:
         ({"SplitType": "TFRecord"}, {}, "SplitType TFRecord is not supported here. Use Line"),
         ({}, {"MaxPayloadInMB": 101}, "at most 100"),
         ({}, {"MaxPayloadInMB": 30, "MaxConcurrentTransforms": 4}, "at most 100 MB"),
+        ({}, {"MaxPayloadInMB": 0, "MaxConcurrentTransforms": 101}, "at most 100 requests"),
+        ({"ContentType": "text/csv\rX: y"}, {}, "printable ASCII"),
         (LINES, {"MaxPayloadInMB": 0}, "MaxPayloadInMB 0 streams whole files"),
         ({}, {"DataProcessing": {"InputFilter": "$.x"}}, "ContentType and TransformOutput.Accept"),
         ({}, {"DataProcessing": {"InputFilter": "x"}}, "must begin with"),

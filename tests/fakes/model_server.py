@@ -15,8 +15,8 @@ def serve(container: FakeContainer) -> int:
     FAIL: exits at once with this code. SLOW: never answers a ping. Otherwise a request's body is what it says to do:
     ``sick`` (no ping is answered well any more),
     ``sleep S``, ``status N``, ``large N`` (bytes), ``kind TEXT`` (content type), ``parts N`` (one each 10 ms); any
-    other comes back behind TAG. PARAMETERS: the answer to /execution-parameters. PAUSE: seconds before each answer.
-    DOWN: after the first question, so many seconds without any answer.
+    other comes back behind TAG. PARAMETERS: the answer to /execution-parameters; ``nested``: arrays, too deep to read.
+    PAUSE: seconds before each answer. DOWN: after the first question, so many seconds without any answer.
     """
     values = container.plan.environment
     container.print(f"serving {values.get('TAG', '')}")
@@ -48,7 +48,7 @@ def serve(container: FakeContainer) -> int:
             if self.is_down(asked=False):
                 return
             if self.path == "/execution-parameters":
-                wanted = values.get("PARAMETERS", "")
+                wanted = values.get("PARAMETERS", "").replace("nested", "[" * 50_000)
                 self._answer(200 if wanted else 404, wanted.encode())
             else:
                 self._answer(503 if is_sick.is_set() else 200, b"")

@@ -26,7 +26,7 @@ from typing import BinaryIO
 
 from windtunnel_local.objects import buckets, keys, listing, parts
 from windtunnel_local.objects.buckets import Bucket
-from windtunnel_local.objects.errors import ConditionFailed
+from windtunnel_local.objects.errors import ConditionFailed, InvalidKey
 from windtunnel_local.objects.records import ANY, Guard, Record, sync_folder, write_durably
 from windtunnel_local.objects.recovery import remove_remains
 from windtunnel_local.objects.storage import COPY_BYTES, Storage
@@ -135,8 +135,11 @@ class FileObjects:
             return self.commit(bucket, record, path, file, guard)
 
     def head(self, bucket: str, key: str) -> ObjectInfo | None:
-        """The object's description, or None; also when there is no such bucket."""
-        record = self.record(bucket, key)
+        """The object's description, or None; also when there is no such bucket, and can be no such key."""
+        try:
+            record = self.record(bucket, key)
+        except InvalidKey:
+            return None
         return record.info if record else None
 
     def record(self, bucket: str, key: str) -> Record | None:

@@ -124,7 +124,8 @@ def _measured(arguments: argparse.Namespace) -> Report:
     clients = arguments.clients or (1 if arguments.rate is None else RUNTIME_CONNECTIONS)
     if clients > RUNTIME_CONNECTIONS:
         raise ConfigurationError(f"--clients must be from 1 to {RUNTIME_CONNECTIONS}, not {clients}")
-    load = Load(arguments.duration or _DURATION_S, arguments.rate, clients)
+    duration_s = _DURATION_S if arguments.duration is None else arguments.duration
+    load = Load(duration_s, arguments.rate, clients)
     question = {
         "EndpointName": arguments.endpoint,
         "ContentType": arguments.content_type or JSON_TYPE,

@@ -221,6 +221,7 @@ def test_what_is_missing_is_named(objects: FileObjects) -> None:
     """Missing buckets and keys raise their own errors, and head returns None."""
     assert objects.head(BUCKET, "k") is None
     assert objects.head("nope", "k") is None
+    assert objects.head(BUCKET, "") is None and objects.head(BUCKET, "k" * 1025) is None
     with pytest.raises(NoSuchKey, match="s3://bucket/k"):
         objects.path(BUCKET, "k")
     with pytest.raises(NoSuchBucket, match="nope"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 
 import pytest
 
@@ -28,26 +29,17 @@ class Clock:
 
 
 def stalled(first_s: float) -> Answers:
-    """Four questions, 0.1 s apart, to one client; none is answered before all are due, and the first takes longer."""
+    """Four questions, 0.1 s apart, to one client, which gets its first answer late."""
     clock = Clock()
-    all_due = threading.Event()
     waits = iter([first_s, 0.0, 0.0, 0.0])
-
-    def ask() -> None:
-        assert all_due.wait(10)
-        clock.sleep(next(waits))
-
-    def sleep(seconds: float) -> None:
-        clock.sleep(seconds)
-        if clock.now() > 100.29:  # the fourth question
-            all_due.set()
-
-    return send(Load(0.4, 10.0, clients=1), ask, now=clock.now, sleep=sleep)
+    return send(
+        Load(0.4, 10.0, clients=1), lambda: clock.sleep(next(waits)), now=clock.now, sleep=clock.sleep
+    )
 
 
 def test_at_a_rate_a_stalled_answer_delays_those_behind_it() -> None:
     """Questions stay due at even intervals; a latency counts from when its question was due."""
-    answers = stalled(0.05)
+    answers = stalled(0.35)
     assert answers.latencies_s == pytest.approx([0.35, 0.25, 0.15, 0.05])
     assert answers.percentile_s(50) == pytest.approx(0.15) and answers.percentile_s(99) == pytest.approx(0.35)
     assert (answers.asked, answers.unsent) == (4, 0)
@@ -55,9 +47,30 @@ def test_at_a_rate_a_stalled_answer_delays_those_behind_it() -> None:
 
 def test_what_found_no_client_in_time_is_not_sent_but_counted() -> None:
     """So a load that is far too high ends, and says so."""
-    answers = stalled(1.0)
+    answers = stalled(1.3)
     assert answers.latencies_s == pytest.approx([1.3])
     assert (answers.asked, answers.unsent) == (1, 3)
+    clock = Clock()
+    answers = send(
+        Load(1_000.0, 1_000_000.0, clients=1), lambda: clock.sleep(400), now=clock.now, sleep=clock.sleep
+    )
+    assert (answers.asked, answers.unsent) == (3, 10**9 - 3), "what is due is counted, not held"
+
+
+def test_what_interrupts_it_ends_it() -> None:
+    """The other clients ask no more: the time that is left is not waited for."""
+    asked: list[None] = []
+
+    def ask() -> None:
+        asked.append(None)
+        if len(asked) == 1:
+            raise KeyboardInterrupt
+        time.sleep(0.01)
+
+    begun = Clock()
+    with pytest.raises(KeyboardInterrupt):
+        send(Load(1.0, None, clients=2), ask, now=lambda: begun.now() + len(asked) / 500, sleep=begun.sleep)
+    assert len(asked) < 500
 
 
 def test_without_a_rate_each_client_asks_again_at_once() -> None:
@@ -105,6 +118,8 @@ def test_no_answer_has_no_latency() -> None:
     [
         ({"duration_s": 0}, "duration must be above 0"),
         ({"duration_s": 1, "rate_per_s": -1}, "rate must be above 0"),
+        ({"duration_s": 1, "rate_per_s": 1e300}, "rate must be above 0 and at most 1,000,000"),
+        ({"duration_s": 1, "rate_per_s": float("nan")}, "rate must be above 0"),
         ({"duration_s": 1, "clients": 0}, "clients must be 1 or more"),
     ],
 )

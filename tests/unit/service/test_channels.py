@@ -121,6 +121,7 @@ PREFIX = {"prefix": "s3://data/train/"}
         ([PREFIX, "z.csv"], "there is no object s3://data/train/z.csv (NoSuchKey)"),
         ([{"prefix": "s3://nowhere/"}, "a"], "the bucket of the prefix s3://nowhere/"),
         ([{"prefix": "file:///no/such/"}, "a"], "there is no file /no/such/a"),
+        ([{"prefix": "file://"}, "a"], "its prefix is no path: 'file://' is not absolute"),
     ],
 )
 def test_what_is_wrong_with_a_manifest_is_named(

@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -22,6 +23,7 @@ _FORMS: Mapping[str, Literal["csv", "json"]] = {
     "application/jsonlines": "json",
 }
 _SHOWN = 200
+csv.field_size_limit(sys.maxsize)  # a record is limited by MaxPayloadInMB
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,8 @@ class DataProcessing:
                 f"{len(records)} records were answered with {len(answers)} lines, so that none can be joined with"
                 " or filtered as its own. Answer a line for each, or set BatchStrategy to SingleRecord"
             )
-        return b"\n".join(self._result(*pair) for pair in zip(records, answers, strict=True))
+        results = [self._result(*pair) for pair in zip(records, answers, strict=True)]
+        return b"\n".join([*results, b""] if self.form == "csv" else results)  # the last row may be blank
 
     def _result(self, record: bytes, answer: bytes) -> bytes:
         value = self._read(answer, "answer")
@@ -82,7 +85,8 @@ class DataProcessing:
 
     def _written(self, value: Any) -> bytes:
         if self.form == "json":
-            return json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
+            dumped = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+            return dumped.encode(errors="backslashreplace")  # half of a character, as the escape that it was
         text = io.StringIO()
         csv.writer(text, lineterminator="").writerow(value if isinstance(value, list) else [value])
         return text.getvalue().encode()

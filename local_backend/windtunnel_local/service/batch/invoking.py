@@ -8,11 +8,12 @@ import json
 import socket
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from http import HTTPStatus
 from typing import Any, BinaryIO
 
+from windtunnel_local.service.batch.splitting import reading
 from windtunnel_local.service.ground.errors import InputError
 
 Address = tuple[str, int]
@@ -95,9 +96,10 @@ class Invoker:
             if self._over.is_set():
                 raise Lost(begun)
             begun = True
-            if not isinstance(body, bytes):
-                body.seek(0)
-            connection.request("POST", "/invocations", body, self._headers)  # a stream goes in chunks
+            with suppress(BrokenPipeError, ConnectionResetError):
+                # It may have answered before it has read all, as servers do that limit the size.
+                sent = body if isinstance(body, bytes) else _parts(body)
+                connection.request("POST", "/invocations", sent, self._headers)  # parts go in chunks
             answer, data = connection.getresponse(), io.BytesIO()
             while part := answer.read1(_PART_BYTES):
                 data.write(part)
@@ -125,14 +127,21 @@ class Invoker:
             connection.close()
 
 
+def _parts(stream: BinaryIO) -> Iterator[bytes]:
+    with reading():
+        stream.seek(0)
+        while part := stream.read(_PART_BYTES):
+            yield part
+
+
 def execution_parameters(address: Address) -> dict[str, Any]:
     """What the container wants: MaxConcurrentTransforms, MaxPayloadInMB, BatchStrategy; empty if it does not say."""
     connection = http.client.HTTPConnection(*address, timeout=_PARAMETERS_S)
     try:
         connection.request("GET", "/execution-parameters")
         answer = connection.getresponse()
-        document = json.loads(answer.read()) if answer.status == HTTPStatus.OK else {}
-    except (OSError, http.client.HTTPException, ValueError):
+        document = json.loads(answer.read(_PART_BYTES)) if answer.status == HTTPStatus.OK else {}
+    except (OSError, http.client.HTTPException, ValueError, RecursionError):
         return {}
     finally:
         connection.close()

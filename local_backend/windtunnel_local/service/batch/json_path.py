@@ -14,7 +14,7 @@ from typing import Any
 _NAME = re.compile(r"\.?([\w-]+)|\.(\*)")
 _BRACKET = re.compile(r"\.?\[([^\]]*)\]")
 _QUOTED = re.compile(r"'([^']*)'|\"([^\"]*)\"")
-_SLICE = re.compile(r"(-?\d*):(-?\d*)")
+_SLICE = re.compile(r"(-?\d+)?:(-?\d+)?")
 _INDEX = re.compile(r"-?\d+")
 _VALID = "It takes $, .name, .*, ['name','name'], [0], [0,2], [1:], [:-1] and [0,5:]"
 

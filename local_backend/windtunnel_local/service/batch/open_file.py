@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import gzip
 import tempfile
-import zlib
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from windtunnel_local.service.batch.splitting import Payload, payloads
+from windtunnel_local.service.batch.splitting import Payload, payloads, reading
 from windtunnel_local.service.batch.transform_request import Limits, TransformRequest
 from windtunnel_local.service.data.listing import Item
-from windtunnel_local.service.ground.errors import InputError, NoSuchKey
+from windtunnel_local.service.ground.errors import InputError
 
 
 class OpenFile:
@@ -32,10 +31,8 @@ class OpenFile:
         self._exhausted = False
         self._answers: dict[int, bytes] = {}
         with ExitStack() as opened:
-            try:
+            with reading():
                 stream: BinaryIO = opened.enter_context(item.original().open("rb"))
-            except (OSError, NoSuchKey) as error:
-                raise InputError(f"ClientError: it cannot be read: {error}") from error
             if request.gzipped:
                 stream = cast("BinaryIO", opened.enter_context(gzip.open(stream)))
             self.result = opened.enter_context(tempfile.TemporaryFile(dir=scratch))
@@ -61,12 +58,8 @@ class OpenFile:
         """
         if self._exhausted or self._handed - self._written >= self._most_waiting:
             return None
-        try:
+        with reading():
             payload = next(self._payloads, None)
-        except (OSError, EOFError, zlib.error) as error:
-            raise InputError(f"ClientError: it cannot be read: {error}") from error
-        except InputError as error:
-            raise InputError(f"ClientError: {error}") from error
         if payload is None:
             self._exhausted = True
             return None

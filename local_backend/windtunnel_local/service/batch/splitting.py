@@ -2,22 +2,35 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import BinaryIO
 
 from windtunnel_local.service.batch.data_processing import DataProcessing
-from windtunnel_local.service.ground.errors import InputError
+from windtunnel_local.service.ground.errors import InputError, ObjectError
 
 _MB = 1 << 20
 
 
 @dataclass(frozen=True)
 class Payload:
-    """One request's body, and the records that it is made of. A body that is a stream is sent as it is read."""
+    """One request's body, and the records that are needed with the answer. A stream is sent as it is read."""
 
     body: bytes | BinaryIO
     records: tuple[bytes, ...] = ()
+
+
+@contextmanager
+def reading() -> Iterator[None]:
+    """Around what reads a file. Raises ``InputError``, with AWS's word: it is not what the request says, or gone."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(f"ClientError: {error}") from error
+    except (OSError, EOFError, zlib.error, ObjectError) as error:
+        raise InputError(f"ClientError: it cannot be read: {error}") from error
 
 
 def payloads(
@@ -38,21 +51,19 @@ def payloads(
     if not most_mb:
         yield Payload(stream)
         return
-    limit, waiting, size = most_mb * _MB, list[tuple[bytes, bytes]](), 0
+    limit, count = most_mb * _MB, 0
+    body, records = bytearray(), list[bytes]()
     for record in _records(stream, limit, by_line):
-        body = processing.question(record) if processing else record
-        if waiting and (size + len(body) > limit or not several):
-            yield _payload(waiting, processing)
-            waiting, size = [], 0
-        waiting.append((record, body))
-        size += len(body)
-    if waiting:
-        yield _payload(waiting, processing)
-
-
-def _payload(waiting: list[tuple[bytes, bytes]], processing: DataProcessing | None) -> Payload:
-    records = tuple(record for record, _ in waiting) if processing else ()
-    return Payload(b"".join(body for _, body in waiting), records)
+        question = processing.question(record) if processing else record
+        if count and (len(body) + len(question) > limit or not several):
+            yield Payload(bytes(body), tuple(records))
+            body, records, count = bytearray(), [], 0
+        body += question
+        count += 1
+        if processing:  # else they would be as many small objects, for nothing
+            records.append(record)
+    if count:
+        yield Payload(bytes(body), tuple(records))
 
 
 def _records(stream: BinaryIO, limit: int, by_line: bool) -> Iterator[bytes]:

@@ -86,7 +86,8 @@ class TransformRequest:
         if "MaxPayloadInMB" not in asked and (self.by_line or self.processing) and not most_mb:
             most_mb = _DEFAULT_MB  # what is split is not streamed
         strategy = _STRATEGIES.get(asked.get("BatchStrategy", ""), wanted.get("BatchStrategy", _MULTI))
-        return Limits(int(concurrent), int(most_mb), strategy == _MULTI)
+        # A container may want more than a request may ask for.
+        return Limits(min(concurrent, MAX_MB // (most_mb or 1)), most_mb, strategy == _MULTI)
 
     def files(self, objects: ObjectStore) -> Iterator[Item]:
         """The input, in order.
@@ -102,7 +103,7 @@ class TransformRequest:
         found = False
         try:
             for item in prefix_items(objects, *parse_s3(uri)):
-                if not item.place.endswith("/"):  # what consoles make to show a folder
+                if not item.uri.endswith("/"):  # what consoles make to show a folder
                     found = True
                     yield item
         except NoSuchBucket:
@@ -182,6 +183,11 @@ def accepted(request: Mapping[str, Any]) -> TransformRequest:
             f"SplitType {split} is not supported here. Use Line or None, or send the request to AWS."
         )
     found = TransformRequest(request, data_processing(request))
+    for value in found.headers.values():
+        if not (value.isascii() and value.isprintable()):
+            raise ValidationFailed(
+                f"{value!r} cannot be sent to a container: ContentType and Accept are of printable ASCII characters."
+            )
     _check_payload(request, found)
     return found
 
@@ -193,10 +199,10 @@ def _check_payload(request: Mapping[str, Any], found: TransformRequest) -> None:
     )
     if most_mb > MAX_MB:
         raise ValidationFailed(f"MaxPayloadInMB is {most_mb}; at most {MAX_MB} are valid.")
-    if most_mb * concurrent > MAX_MB:
+    if (most_mb or 1) * concurrent > MAX_MB:
         raise ValidationFailed(
-            f"MaxConcurrentTransforms * MaxPayloadInMB is {concurrent} * {most_mb}; together at most {MAX_MB} MB are"
-            " valid. Lower one of them."
+            f"MaxConcurrentTransforms * MaxPayloadInMB is {concurrent} * {most_mb}; together at most {MAX_MB} MB,"
+            f" and at most {MAX_MB} requests, are valid. Lower one of them."
         )
     if request.get("MaxPayloadInMB") == 0 and (found.by_line or found.processing):
         raise ValidationFailed(

@@ -78,11 +78,12 @@ def _read(path: Path, uri: str) -> tuple[str, list[Any]]:
         raise _malformed(uri, f"its first element is {_shown(first)}, without a prefix")
     if len(first) != 1:
         raise _malformed(uri, f"its first element has more than a prefix: {_shown(first)}")
-    if not is_file(prefix):
-        try:
-            parse_s3(prefix)
-        except ValueError as error:
-            raise _malformed(uri, f"its prefix is no S3 URI: {error}") from None
+    try:
+        (parse_file if is_file(prefix) else parse_s3)(prefix)
+    except ValueError as error:
+        raise _malformed(
+            uri, f"its prefix is no {'path' if is_file(prefix) else 'S3 URI'}: {error}"
+        ) from None
     if not entries:
         raise _malformed(uri, "it lists no keys behind its prefix")
     return prefix, entries

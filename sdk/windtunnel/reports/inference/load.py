@@ -7,15 +7,20 @@ client was free until the time was over are not sent, and counted.
 
 from __future__ import annotations
 
+import itertools
 import math
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from itertools import chain
 
 from windtunnel.errors import ConfigurationError, ServiceCallFailed, WindtunnelError
+
+_MOST = 1_000_000
+"""Seconds, and questions a second."""
 
 
 @dataclass(frozen=True)
@@ -37,8 +42,13 @@ class Load:
         if self.clients < 1:
             raise ConfigurationError(f"clients must be 1 or more, not {self.clients}")
         for name, value in (("duration", self.duration_s), ("rate", self.rate_per_s)):
-            if value is not None and not (value > 0 and math.isfinite(value)):
-                raise ConfigurationError(f"{name} must be above 0, not {value:g}")
+            if value is not None and not 0 < value <= _MOST:
+                raise ConfigurationError(f"{name} must be above 0 and at most {_MOST:,}, not {value:g}")
+
+    @property
+    def due(self) -> int:
+        """Questions that are due in the time; 0 without a rate."""
+        return math.ceil(round(self.duration_s * (self.rate_per_s or 0.0), 6))
 
 
 @dataclass
@@ -74,11 +84,17 @@ def send(
     ask: Callable[[], object],
     *,
     now: Callable[[], float] = time.monotonic,
-    sleep: Callable[[float], object] = time.sleep,
+    sleep: Callable[[float], object] | None = None,
 ) -> Answers:
-    """Send the load and wait for what was sent. Blocks; ``ask`` runs in as many threads as there are clients."""
-    begun = now()
+    """Send the load and wait for what was sent. Blocks; ``ask`` runs in as many threads as there are clients.
+
+    Ctrl-C, and an error that is none of a call, end it when the questions under way are answered.
+    """
+    stopped = threading.Event()
+    pause = sleep or stopped.wait
+    rate, begun = load.rate_per_s, now()
     over = begun + load.duration_s
+    numbers = itertools.count()
 
     def one(due: float) -> float | str:
         """The latency, or what failed."""
@@ -90,35 +106,35 @@ def send(
             return type(error).__name__
         return now() - due
 
-    def in_time(due: float) -> float | str | None:
-        return one(due) if now() < over else None
-
-    def again() -> list[float | str]:
-        outcomes = []
-        while (asked := now()) < over:
-            outcomes.append(one(asked))
+    def client() -> list[float | str]:
+        """Take the question that is due next, and ask it when it is."""
+        outcomes: list[float | str] = []
+        while not stopped.is_set():
+            due = now() if rate is None else begun + next(numbers) / rate
+            if due < over:
+                pause(max(0.0, due - now()))
+            if max(due, now()) >= over:
+                break
+            outcomes.append(one(due))
         return outcomes
 
     with ThreadPoolExecutor(load.clients) as clients:
-        if load.rate_per_s is None:
-            loops = [clients.submit(again) for _ in range(load.clients)]
-            return _counted(chain.from_iterable(loop.result() for loop in loops), lambda: now() - begun)
-        sent: list[Future[float | str | None]] = []
-        while (due := begun + len(sent) / load.rate_per_s) < over:
-            sleep(max(0.0, due - now()))
-            sent.append(clients.submit(in_time, due))
-        return _counted((question.result() for question in sent), lambda: now() - begun)
+        loops = [clients.submit(client) for _ in range(load.clients)]
+        try:
+            wait(loops, return_when=FIRST_EXCEPTION)
+        finally:
+            stopped.set()
+        answers = _counted(chain.from_iterable(loop.result() for loop in loops))
+    answers.took_s = now() - begun
+    answers.unsent = max(0, load.due - answers.asked)
+    return answers
 
 
-def _counted(outcomes: Iterable[float | str | None], passed_s: Callable[[], float]) -> Answers:
-    """``passed_s`` is asked when the last outcome has come."""
+def _counted(outcomes: Iterable[float | str]) -> Answers:
     answers = Answers()
     for outcome in outcomes:
-        if outcome is None:
-            answers.unsent += 1
-        elif isinstance(outcome, str):
+        if isinstance(outcome, str):
             answers.errors[outcome] += 1
         else:
             answers.latencies_s.append(outcome)
-    answers.took_s = passed_s()
     return answers
