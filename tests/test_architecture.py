@@ -50,6 +50,7 @@ _RUNNERS_SHARE = (
     "windtunnel_local.runner.host_network",
     "windtunnel_local.runner.sources",
     "windtunnel_local.runner.variables",
+    "windtunnel_local.runner.without_container",
 )
 
 RULES = (
