@@ -114,6 +114,7 @@ RULES = (
         (*_floors("ground"), *_RUNNERS_SHARE, "docker", "requests", "urllib3"),
     ),
     Rule("windtunnel_local.runner.process", (*_floors("ground"), *_RUNNERS_SHARE)),
+    Rule("windtunnel_local.runner.slurm", (*_floors("ground"), *_RUNNERS_SHARE)),
     Rule("windtunnel_local.runner", (*_floors("ground"), "windtunnel_local.runner")),
     # The wire speaks to the service; its S3 is the object store's own wire form (parts of an upload
     # and conditions are no business of a training job, so the service's port does not have them).

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from time import monotonic
@@ -93,6 +94,10 @@ def build(
     objects = FileObjects(settings.home / "objects")
     # SDK v2's default_bucket() makes it, and whoever uses boto3 alone expects it: it is simply there.
     objects.create_bucket(default_bucket(credentials))
+    spare_bytes = None if kind.elsewhere else _spare_memory_bytes()
+    most_cores = (
+        sys.maxsize if kind.elsewhere else max(_LEAST_CORES, _CORES_A_PROCESSOR * (os.cpu_count() or 1))
+    )
     config = ServiceConfig(
         home=settings.home,
         account_id=credentials.account_id,
@@ -100,16 +105,16 @@ def build(
         image=settings.image,
         image_contents=image_contents(containers_folder()) if kind.image else None,
         user=f"{os.getuid()}:{os.getgid()}",
-        memory_cap_bytes=int(settings.memory_gib * 2**30) if settings.memory_gib else _spare_memory_bytes(),
+        memory_cap_bytes=int(settings.memory_gib * 2**30) if settings.memory_gib else spare_bytes,
         stop_grace_s=settings.stop_grace_s,
         api=Forward(port, str(api_socket(settings.home))),
         aws_in_jobs=settings.aws_in_jobs,
         strict_requirements=settings.strict_requirements,
         forward_sigterm=settings.forward_sigterm,
-        max_cores=settings.max_cores or max(_LEAST_CORES, _CORES_A_PROCESSOR * (os.cpu_count() or 1)),
+        max_cores=settings.max_cores or most_cores,
         max_memory_bytes=int(settings.max_memory_gib * 2**30)
         if settings.max_memory_gib
-        else _spare_memory_bytes(),
+        else spare_bytes or sys.maxsize,
         spot_interruptions=settings.spot.interruptions,
         spot_seed=settings.spot.seed,
         spot_mean_s=settings.spot.mean_s,

@@ -6,11 +6,9 @@ import fcntl
 import json
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import time
-import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,7 +18,7 @@ from windtunnel_local.runner.without_container import supervise
 from windtunnel_local.runner.without_container.interpreter import REQUIRED_MODULES, Interpreter
 from windtunnel_local.runner.without_container.log_file import follow_file
 from windtunnel_local.runner.without_container.orders import prepare
-from windtunnel_local.runner.without_container.record import exited, moment, read
+from windtunnel_local.runner.without_container.record import exited, moment, read, write
 from windtunnel_local.service.ground.containers import ContainerState, JobPlan, LogBatch
 from windtunnel_local.service.ground.errors import RunnerError
 from windtunnel_local.service.ground.ports import Progress, Runner
@@ -60,7 +58,7 @@ class ProcessRunner(Runner):
         if len(plan.containers) != 1:
             raise RunnerError(
                 f"The process runner runs one host, and job {plan.job} wants {len(plan.containers)}. "
-                "Several hosts need containers: WINDTUNNEL_RUNNER=docker."
+                "Several hosts need WINDTUNNEL_RUNNER=docker, or a cluster: WINDTUNNEL_RUNNER=slurm."
             )
         host = plan.containers[0]
         folder = self._folder(host.job, host.host)
@@ -104,9 +102,7 @@ class ProcessRunner(Runner):
     def terminate(self, job: str, host: str) -> None:
         """See the port. `train` gets the signal, as a container's first process would."""
         if self.state(job, host).status == "running":
-            run = read(self._folder(job, host) / "run.json")
-            if run is not None:
-                os.kill(int(run["pid"]), signal.SIGTERM)
+            (self._folder(job, host) / "terminate").touch()
 
     def kill(self, job: str, host: str) -> None:
         """See the port. Ends all processes of the job, also those that left its process group."""
@@ -175,7 +171,5 @@ def _abandoned(folder: Path) -> dict[str, Any]:
     if token.exists():
         supervise.kill_all(token.read_text())
     ended = {"exit_code": _KILLED, "finished": time.time()}
-    draft = folder / f"exit.{uuid.uuid4().hex}"
-    draft.write_text(json.dumps(ended))
-    draft.replace(folder / "exit.json")
+    write(folder / "exit.json", ended)
     return ended

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import uuid
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,13 @@ def read(path: Path) -> dict[str, Any] | None:
     return content
 
 
+def write(path: Path, content: dict[str, Any]) -> None:
+    """Whole or not at all; of several writers the last one wins."""
+    draft = path.with_name(f"{path.name}.{uuid.uuid4().hex}")
+    draft.write_text(json.dumps(content))
+    draft.replace(path)
+
+
 def exited(run: dict[str, Any] | None, ended: dict[str, Any]) -> ContainerState:
     """The state that run.json (None: it never ran) and exit.json tell of."""
     return ContainerState(
@@ -28,6 +36,7 @@ def exited(run: dict[str, Any] | None, ended: dict[str, Any]) -> ContainerState:
         started_at=moment(run["started"]) if run else None,
         finished_at=moment(ended["finished"]),
         lost=bool(ended.get("lost")),
+        why=ended.get("why"),
     )
 
 
