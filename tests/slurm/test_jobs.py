@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import time
 from collections.abc import Callable
@@ -13,6 +14,11 @@ from tests.faults.backend import Backend
 from tests.slurm.cluster import NODES, Cluster
 from tests.slurm.conftest import own_backend
 from tests.slurm.jobs import lines, request
+from windtunnel_local.runner import runner_kind
+from windtunnel_local.runner.kind import Check
+from windtunnel_local.runner.slurm import SlurmRunner, SlurmSettings
+from windtunnel_local.runner.without_container.interpreter import Interpreter
+from windtunnel_local.settings import Settings
 
 pytestmark = pytest.mark.slurm
 
@@ -104,6 +110,11 @@ def test_a_job_that_slurm_lets_wait_is_pending(cluster: Cluster, backend: Backen
     backend.start()
     wait_for(lambda: "PENDING" in last_message(backend, "patient"), "the reason again")
     assert set(numbers(cluster)) < set(before), "it was submitted once"
+    backend.create(request("unwanted", train))
+    wait_for(lambda: reason.fullmatch(last_message(backend, "unwanted")), "the reason")
+    cluster.call("scancel", "--name=unwanted")
+    status, why = ended(backend, "unwanted")
+    assert (status, "was cancelled in Slurm (scancel) before the job ran" in why) == ("Failed", True), why
     cluster.call("scancel", blocker)
     assert ended(backend, "patient") == ("Completed", "")
     assert backend.log("patient") == lines(3)
@@ -197,6 +208,24 @@ def test_jobs_outlive_their_server(backend: Backend, train: Path) -> None:
         assert backend.log(name) == lines(10 + 5 * number)
 
 
+def test_a_submission_that_nobody_wrote_down_is_found(cluster: Cluster, python: Path, tmp_path: Path) -> None:
+    """By the next server, in Slurm's queue: the job is not submitted again."""
+    given = {"SLURM_CONF": str(cluster.configuration), "PATH": os.environ["PATH"]}
+    settings = SlurmSettings(tmp_path, Interpreter(python, given))
+    block(cluster)
+    try:
+        assert "PENDING" in str(SlurmRunner(settings).reserve("job", ["algo-1"]))
+        (tmp_path / "slurm" / "job" / "number").unlink()
+        assert "PENDING" in str(SlurmRunner(settings).reserve("job", ["algo-1"]))
+        assert len(numbers(cluster)) == 2
+        (tmp_path / "slurm" / "job" / "number").unlink()
+        SlurmRunner(settings).remove("job")
+        wait_for(lambda: len(numbers(cluster)) == 1, "its end in Slurm")
+    finally:
+        cluster.call("scancel", "--me")
+        cluster.wait_until_idle()
+
+
 def test_hosts_find_each_other_by_name(backend: Backend, train: Path) -> None:
     """As in containers: each is called by its name, and knows those of the others."""
     backend.create(request("meeting", train.with_name("meet.py"), hosts=2))
@@ -207,7 +236,7 @@ def test_hosts_find_each_other_by_name(backend: Backend, train: Path) -> None:
 def test_a_home_that_nodes_do_not_share_is_named(
     cluster: Cluster, python: Path, train: Path, tmp_path: Path
 ) -> None:
-    """By the job that fails of it."""
+    """By the job that fails of it, and by `windtunnel doctor`."""
     node = NODES[-1]
     cluster.kill(node)
     home = tmp_path / "home"
@@ -219,14 +248,36 @@ def test_a_home_that_nodes_do_not_share_is_named(
         with own_backend(cluster, python, tmp_path, WINDTUNNEL_SLURM_ARGUMENTS=arguments) as backend:
             backend.create(request("lonely", train))
             status, reason = ended(backend, "lonely")
-            assert (status, f"WINDTUNNEL_HOME ({home}) must be on a file system" in reason) == (
-                "Failed",
-                True,
-            )
+            assert status == "Failed"
+            assert f"WINDTUNNEL_HOME ({home}) must be on a file system" in reason
+            shared = doctor(home, python, arguments, cluster.configuration)
+            assert not shared.ok
+            assert f"nothing that it writes to {home} is seen here" in shared.detail
     finally:
         cluster.kill(node)
         cluster.start_node(node)
         cluster.wait_until_idle()
+
+
+def doctor(home: Path, python: Path, arguments: str, configuration: Path) -> Check:
+    """What it finds of the shared folder."""
+    given = {
+        "SLURM_CONF": str(configuration),
+        "WINDTUNNEL_SIM_PYTHON": str(python),
+        "PATH": os.environ["PATH"],
+    }
+    given["WINDTUNNEL_SLURM_ARGUMENTS"] = arguments
+    interpreter, slurm, shared = runner_kind("slurm").checks(
+        Settings(home, "none:1", "slurm", environment=given)
+    )
+    assert interpreter.ok and slurm.ok, (interpreter, slurm)
+    return shared
+
+
+def test_doctor_runs_a_job(cluster: Cluster, python: Path, tmp_path: Path) -> None:
+    """And sees what it writes."""
+    assert doctor(tmp_path, python, "", cluster.configuration).ok
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_what_slurm_does_not_take_is_said(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 import uuid
 from collections.abc import Sequence
@@ -13,6 +14,7 @@ from windtunnel_local.service.ground.errors import RunnerError
 
 _PATIENCE_S = 30.0
 _POLL_S = 0.1
+_WRITE = "import pathlib, sys; pathlib.Path(sys.argv[1]).write_text('seen')"
 
 
 def slurm_checks(settings: SlurmSettings) -> Sequence[Check]:
@@ -31,13 +33,12 @@ def _shared_folder(settings: SlurmSettings, slurm: Slurm) -> Check:
     name = "shared folder"
     seen = settings.home / f"seen-{uuid.uuid4().hex}"
     settings.home.mkdir(parents=True, exist_ok=True)
-    write = f"import pathlib, sys; pathlib.Path(sys.argv[1]).write_text(pathlib.Path({'/etc/hostname'!r}).read_text())"
-    script = f"#!/bin/sh\nexec '{settings.interpreter.python}' -I -c \"{write}\" '{seen}'\n"
+    write = shlex.join([str(settings.interpreter.python), "-I", "-c", _WRITE, str(seen)])
+    script = f"#!/bin/sh\nexec {write}\n"
     arguments = [*settings.arguments, "--job-name=windtunnel-doctor", "--output=/dev/null", "--chdir=/"]
     try:
         number = slurm.submit(arguments, script)
         deadline = time.monotonic() + _PATIENCE_S
-        state = "PENDING"
         while time.monotonic() < deadline:
             if seen.name in {path.name for path in settings.home.iterdir()}:
                 return Check(name, True, f"a job writes to {settings.home}, and it is seen here")

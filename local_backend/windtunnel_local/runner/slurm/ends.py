@@ -26,6 +26,15 @@ def taken_back(found: SlurmJob) -> bool:
     return found.state in _TAKEN_BACK
 
 
+def ended_early(number: int, found: SlurmJob | None) -> str | None:
+    """Why a Slurm job ended before the job ran, if that was somebody's will or a rule; None: something is wrong."""
+    if found is not None and found.state == "CANCELLED":
+        return f"ClientError: Slurm job {number} was cancelled in Slurm (scancel) before the job ran."
+    if found is not None and found.state in _LIMITS:
+        return f"ClientError: Slurm job {number} ended as {found.state} before the job ran: {_LIMITS[found.state]}."
+    return None
+
+
 def verdict_of(
     host: str, number: int, found: SlurmJob | None, ended: Mapping[str, object] | None
 ) -> dict[str, object]:

@@ -24,7 +24,7 @@ class JobFolder:
     slurm.out               what Slurm and they print
     <host>/here.json        {"node", "address"}: a task waits there for the host's orders
     <host>/orders.json      its orders: see `supervise`, which says what else there is; and ``names``
-    <host>/names            the names of all hosts, as /etc/hosts has them
+    <host>/names            the addresses and names of all hosts; ``hosts``: with those that the node knew
     <host>/verdict.json     how it ended, as far as Slurm knows, where it could not write exit.json
     """
 

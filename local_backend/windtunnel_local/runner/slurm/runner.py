@@ -5,10 +5,9 @@ from __future__ import annotations
 import shlex
 import time
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 from windtunnel_local.runner.slurm.commands import Slurm, SlurmJob
-from windtunnel_local.runner.slurm.ends import taken_back, verdict_of
+from windtunnel_local.runner.slurm.ends import ended_early, taken_back, verdict_of
 from windtunnel_local.runner.slurm.job_folder import JobFolder
 from windtunnel_local.runner.slurm.queue_view import QueueView
 from windtunnel_local.runner.slurm.settings import SlurmSettings
@@ -172,13 +171,13 @@ class SlurmRunner(Runner):
                 self._check_shared(folder, found)
                 return _waits_for(found)
             state = "unknown" if found is None else found.state
+            # Nothing of the job is lost with it; and it may be of an earlier job of this name.
             if number not in self._submitted_here or (found is not None and taken_back(found)):
-                self.remove(
-                    job
-                )  # nothing of the job is lost with it; and it may be of an earlier job of this name
+                self.remove(job)
                 return f"Training job waiting for Slurm: job {number} ended as {state}; it is submitted again"
             raise RunnerError(
-                f"InternalServerError: Slurm job {number} ended as {state} before the job ran."
+                ended_early(number, found)
+                or f"InternalServerError: Slurm job {number} ended as {state} before the job ran."
                 f" {_said(folder)}{self._not_shared()}"
             )
         return None
@@ -284,9 +283,8 @@ class SlurmRunner(Runner):
         orders = prepare(place, plan, self._interpreter, banner)
         several = len(addresses) > 1
         if several:
-            lines = [f"{address} {host}" for host, address in addresses.items()]
-            own = Path("/etc/hosts").read_text()  # the cluster's names, as this machine has them
-            (place / "names").write_text("\n".join([*lines, own]))
+            lines = (f"{address} {host}\n" for host, address in addresses.items())
+            (place / "names").write_text("".join(lines))
         write(place / "orders.json", {**orders, "shared": True, "names": several})
 
     def _settle(self, folder: JobFolder, host: str, age_s: float) -> dict[str, object] | None:

@@ -45,7 +45,7 @@ def main() -> None:
         time.sleep(_POLL_S)
     if json.loads(orders.read_text()).get("names"):
         try:
-            _know_names(host, place / "names")
+            _know_names(host, place)
         except OSError as error:
             _refuse(place, node, error)
             return
@@ -72,12 +72,14 @@ def _address(first: str) -> str:
         return address
 
 
-def _know_names(host: str, names: Path) -> None:
-    """Give this process, and what it starts, its host's name and the names of all hosts. Raises ``OSError``.
+def _know_names(host: str, place: Path) -> None:
+    """Give this process, and what it starts, its host's name, and all hosts' before the node's. Raises ``OSError``.
 
     Mounts and host name of its own, as a container has them. Who is not root needs a user namespace for that,
     in which nobody is anybody else.
     """
+    names = place / "hosts"
+    names.write_text((place / "names").read_text() + Path("/etc/hosts").read_text())
     libc = ctypes.CDLL(None, use_errno=True)
     user, group = os.getuid(), os.getgid()
 
