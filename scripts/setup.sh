@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Makes a machine ready: Python environment, Docker engine, training image.
+# Makes a machine ready: Python environment, Docker engine, training image; Slurm, which tests and a benchmark need.
 # Each part is left alone where it is in order, so a second run takes a second.
 #
-# usage: scripts/setup.sh [venv | engine | image]...    (no argument: all three)
+# usage: scripts/setup.sh [venv | engine | image | slurm]...    (no argument: the first three)
 #
 # PYTHON=...  the interpreter of the environment (python3; 3.10 or newer)
 set -euo pipefail
@@ -122,14 +122,23 @@ image() {
     timed "Training image" "$VENV/bin/windtunnel" image build
 }
 
+# Debian starts its daemons where it has them installed; without a configuration they end at once.
+slurm() {
+    if command -v slurmctld slurmd munged sbatch >/dev/null; then
+        say "Slurm: installed"
+    else
+        timed "Slurm" apt_install slurmctld slurmd slurm-client munge
+    fi
+}
+
 main() {
     cd "$ROOT"
     [ $# -gt 0 ] || set -- venv engine image
     local part
     for part in "$@"; do
         case "$part" in
-        venv | engine | image) "$part" ;;
-        *) fail "unknown part '$part'; one of: venv engine image" ;;
+        venv | engine | image | slurm) "$part" ;;
+        *) fail "unknown part '$part'; one of: venv engine image slurm" ;;
         esac
     done
 }

@@ -11,8 +11,10 @@ settings.load_profile("windtunnel")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests that wait for containers begin first: with several workers the others fill the gaps."""
-    items.sort(key=lambda item: not {"docker", "notebook"} & {mark.name for mark in item.iter_markers()})
+    """Tests that wait for containers or nodes begin first: with several workers the others fill the gaps."""
+    items.sort(
+        key=lambda item: not {"docker", "notebook", "slurm"} & {mark.name for mark in item.iter_markers()}
+    )
 
 
 def pytest_make_parametrize_id(val: object) -> str | None:

@@ -50,6 +50,7 @@ _RUNNERS_SHARE = (
     "windtunnel_local.runner.host_network",
     "windtunnel_local.runner.sources",
     "windtunnel_local.runner.variables",
+    "windtunnel_local.runner.without_container",
 )
 
 RULES = (
@@ -114,6 +115,7 @@ RULES = (
         (*_floors("ground"), *_RUNNERS_SHARE, "docker", "requests", "urllib3"),
     ),
     Rule("windtunnel_local.runner.process", (*_floors("ground"), *_RUNNERS_SHARE)),
+    Rule("windtunnel_local.runner.slurm", (*_floors("ground"), *_RUNNERS_SHARE)),
     Rule("windtunnel_local.runner", (*_floors("ground"), "windtunnel_local.runner")),
     # The wire speaks to the service; its S3 is the object store's own wire form (parts of an upload
     # and conditions are no business of a training job, so the service's port does not have them).

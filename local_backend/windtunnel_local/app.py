@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from time import monotonic
@@ -16,6 +17,7 @@ from windtunnel_local.api_socket import api_socket
 from windtunnel_local.credentials import Credentials
 from windtunnel_local.objects import FileObjects
 from windtunnel_local.runner import runner_kind
+from windtunnel_local.runner.kind import RunnerKind
 from windtunnel_local.runner.sources import containers_folder, image_contents
 from windtunnel_local.service.batch.transform_jobs import TransformJobService
 from windtunnel_local.service.ground.config import ServiceConfig
@@ -97,6 +99,7 @@ def build(
     objects = FileObjects(settings.home / "objects")
     # SDK v2's default_bucket() makes it, and whoever uses boto3 alone expects it: it is simply there.
     objects.create_bucket(default_bucket(credentials))
+    memory_cap_bytes, max_cores, max_memory_bytes = _limits(settings, kind)
     config = ServiceConfig(
         home=settings.home,
         account_id=credentials.account_id,
@@ -104,16 +107,14 @@ def build(
         image=settings.image,
         image_contents=image_contents(containers_folder()) if kind.image else None,
         user=f"{os.getuid()}:{os.getgid()}",
-        memory_cap_bytes=int(settings.memory_gib * 2**30) if settings.memory_gib else _spare_memory_bytes(),
+        memory_cap_bytes=memory_cap_bytes,
         stop_grace_s=settings.stop_grace_s,
         api=Forward(port, str(api_socket(settings.home))),
         aws_in_jobs=settings.aws_in_jobs,
         strict_requirements=settings.strict_requirements,
         forward_sigterm=settings.forward_sigterm,
-        max_cores=settings.max_cores or max(_LEAST_CORES, _CORES_A_PROCESSOR * (os.cpu_count() or 1)),
-        max_memory_bytes=int(settings.max_memory_gib * 2**30)
-        if settings.max_memory_gib
-        else _spare_memory_bytes(),
+        max_cores=max_cores,
+        max_memory_bytes=max_memory_bytes,
         spot_interruptions=settings.spot.interruptions,
         spot_seed=settings.spot.seed,
         spot_mean_s=settings.spot.mean_s,
@@ -149,6 +150,17 @@ def build(
         store,
         objects,
         runner,
+    )
+
+
+def _limits(settings: Settings, kind: RunnerKind) -> tuple[int | None, int, int]:
+    """Most memory of a container (None: the instance's), most cores and memory of all jobs together."""
+    spare_bytes = None if kind.elsewhere else _spare_memory_bytes()
+    most_cores = max(_LEAST_CORES, _CORES_A_PROCESSOR * (os.cpu_count() or 1))
+    return (
+        int(settings.memory_gib * 2**30) if settings.memory_gib else spare_bytes,
+        settings.max_cores or (sys.maxsize if kind.elsewhere else most_cores),
+        int(settings.max_memory_gib * 2**30) if settings.max_memory_gib else spare_bytes or sys.maxsize,
     )
 
 

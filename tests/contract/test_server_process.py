@@ -205,7 +205,7 @@ def test_objects_pass_in_flat_memory(server: Process, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("environment", "words"),
     [
-        ({"WINDTUNNEL_RUNNER": "podman"}, "it must be docker or process"),
+        ({"WINDTUNNEL_RUNNER": "podman"}, "it must be docker or process or slurm"),
         ({"WINDTUNNEL_PORT": "70000"}, "WINDTUNNEL_PORT is '70000'"),
         ({"WINDTUNNEL_IDLE_SECONDS": "soon"}, "WINDTUNNEL_IDLE_SECONDS is 'soon'"),
     ],

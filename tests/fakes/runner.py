@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -136,6 +136,8 @@ class FakeRunner(Runner):
         """Until when kept containers were told to stay."""
         self.broken: str | None = None
         """If set, every call fails with this text."""
+        self.crowded: str | None = None
+        """If set, why there is no machine for a job."""
         self.away = False
         """Whether the engine is: every call says so, and whatever runs runs on."""
         self._clock = clock
@@ -170,6 +172,11 @@ class FakeRunner(Runner):
         pause = self.images[image].pause
         while pause is not None and not pause.wait(0.005):
             progress("still building")
+
+    def reserve(self, job: str, hosts: Sequence[str]) -> str | None:  # noqa: ARG002 - they are all alike
+        """Machines come when the test says so."""
+        self._check()
+        return self.crowded
 
     def start(self, plan: JobPlan) -> None:
         """Start what does not exist yet."""

@@ -27,10 +27,11 @@ _SESSION = boto3.session.Session(
 class Backend:
     """``python -m windtunnel_local serve`` in a home of its own."""
 
-    def __init__(self, home: Path, engine: PrivateEngine | None = None) -> None:
-        """Nothing runs yet. ``engine``: None takes the machine's."""
+    def __init__(self, home: Path, engine: PrivateEngine | None = None, **variables: str) -> None:
+        """Nothing runs yet. ``engine``: None takes the machine's. ``variables``: more of its environment."""
         self.home = home
         self._engine = engine
+        self._variables = variables
         self.process: subprocess.Popen[bytes] | None = None
         self._clients: dict[str, Any] = {}
 
@@ -44,6 +45,7 @@ class Backend:
             "WINDTUNNEL_MAX_CORES": "64",
             "WINDTUNNEL_STOP_GRACE_SECONDS": "10",
             "WINDTUNNEL_IDLE_SECONDS": "120",
+            **self._variables,
         }
         if self._engine is not None:
             environment["DOCKER_HOST"] = self._engine.host

@@ -10,7 +10,7 @@ from importlib import import_module
 
 from windtunnel_local.runner.kind import RunnerKind
 
-RUNNERS = ("docker", "process")
+RUNNERS = ("docker", "process", "slurm")
 """What WINDTUNNEL_RUNNER may be; the first is the default."""
 
 

@@ -76,3 +76,5 @@ class RunnerKind:
     """What jobs need of this machine besides room. Blocks for seconds at most."""
     image: TrainingImage | None = None
     """None: jobs run without the training image."""
+    elsewhere: bool = False
+    """Whether jobs run on other machines: what this one has is no limit then."""

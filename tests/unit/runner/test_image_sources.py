@@ -17,8 +17,8 @@ import pytest
 from windtunnel_local.runner.docker.base import LOCAL_BASE, REGISTRY_BASE, choose_base, debian_mirror
 from windtunnel_local.runner.docker.image import image_tag, index_answers
 from windtunnel_local.runner.docker.settings import DockerSettings
-from windtunnel_local.runner.process.simulator import console_scripts
 from windtunnel_local.runner.sources import build_context, containers_folder, content_hash, cpu_wheels
+from windtunnel_local.runner.without_container.simulator import console_scripts
 
 
 @pytest.fixture

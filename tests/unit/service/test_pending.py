@@ -174,3 +174,20 @@ def test_small_jobs_run_side_by_side(world: World) -> None:
     for name in names:
         wait_for(lambda n=name: world.job(n).lifecycle.finished)  # type: ignore[misc]
     assert [world.job(name).lifecycle.status for name in names] == ["Completed"] * 5
+
+
+def test_a_runner_without_a_machine_lets_its_jobs_wait(world: World) -> None:
+    """Pending in the runner's words, not billed, also behind the next server; a stop ends the wait."""
+    world.runner.crowded = "waits for a node"
+    create(world, "first", "second")
+    for name in ("first", "second"):
+        wait_for(lambda name=name: world.job(name).lifecycle.transitions[-1].message == "waits for a node")  # type: ignore[misc]
+        assert world.secondary(name) == "Pending"
+    world.service.stop("second")
+    wait_for(lambda: world.secondary("second") == "Stopped")
+    world.crash_and_serve()
+    world.clock.advance(100)
+    assert world.secondary("first") == "Pending"
+    world.runner.crowded = None
+    assert world.finish("first").lifecycle.status == "Completed"
+    assert world.service.describe("first")["BillableTimeInSeconds"] == 1

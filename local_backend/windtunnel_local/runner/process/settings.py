@@ -5,13 +5,12 @@ WINDTUNNEL_SIM_PYTHON  the interpreter that jobs run in (the server's own)
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from windtunnel_local.runner.kind import RunnerSettings
-from windtunnel_local.runner.variables import Variables
+from windtunnel_local.runner.without_container.interpreter import interpreter_of
 
 
 @dataclass(frozen=True)
@@ -26,6 +25,5 @@ class ProcessSettings:
 
 def process_settings(settings: RunnerSettings) -> ProcessSettings:
     """The settings of a backend. Raises ``SettingsError``."""
-    # Not resolved: a venv's python is a link, and where it points there is no venv.
-    python = Variables(settings.environment).path("WINDTUNNEL_SIM_PYTHON", sys.executable)
-    return ProcessSettings(settings.home, python, settings.environment)
+    interpreter = interpreter_of(settings.environment)
+    return ProcessSettings(settings.home, interpreter.python, settings.environment)

@@ -86,6 +86,8 @@ class ContainerState:
     finished_at: datetime | None = None
     lost: bool = False
     """Whether it exited because the engine or the machine did: no doing of the script, whatever its code."""
+    why: str | None = None
+    """How it was lost or killed, and what to do, where the engine knows more than the exit code says."""
 
 
 @dataclass(frozen=True)

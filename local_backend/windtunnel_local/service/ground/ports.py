@@ -64,6 +64,19 @@ class Runner(Protocol):
         """
         ...
 
+    def reserve(self, job: str, hosts: Sequence[str]) -> str | None:  # noqa: ARG002  of a runner of this machine
+        """Ask for machines to `start` the hosts of a job on, and wait for them a second at most.
+
+        Idempotent, to be asked again until they are there. `remove` gives them back.
+
+        Returns:
+            None: they are there. Otherwise what the job waits for, for people.
+
+        Raises:
+            RunnerError: it waits in vain.
+        """
+        return None
+
     def start(self, plan: JobPlan) -> None:
         """Create the network and start every container. Idempotent: what runs already is kept."""
         ...

@@ -32,6 +32,8 @@ def failure_reason(
             f"InternalServerError: the container of host {host} disappeared while the job ran; it was removed"
             " by something else than this backend. Start the job again."
         )
+    if state.lost and state.why:
+        return f"InternalServerError: {state.why}"
     if state.lost:
         return (
             "InternalServerError: the container engine, or this machine, went down and took the container of host"
@@ -39,6 +41,8 @@ def failure_reason(
             " containers outlive their engine."
         )
     text = _first_characters(folders, folders.failure(host)) or start or f"Exit Code: {state.exit_code}"
+    if state.why:
+        return f"AlgorithmError: {text}\n{state.why}"
     reason = f"AlgorithmError: {text}"
     if state.oom_killed:
         return f"{reason}\nOutOfMemory: {_memory(host, memory_limit_bytes)}"

@@ -13,29 +13,44 @@ _TICKS_IN_LINE = 20
 
 def start(run: Run, job: Job) -> None:
     """Go on if there is room; otherwise the job is Pending."""
-    behind = run.queue.admit(run.name, run.pools.candidate(job))
+    behind = run.queue.admit(run.name, run.pools.candidate(job)) or _reserve(run, job)
     if behind is None:
-        _provision(run, job, "Starting")
+        _provision(run, "Starting")
     else:
         run.advance(lifecycle.Queued(behind), "Starting")
 
 
 def wait_in_line(run: Run, job: Job) -> None:
-    """Wait for room; the transition's message says behind what."""
+    """Wait for room, here and where the runner's machines are; the transition's message says behind what."""
     while (behind := run.queue.admit(run.name, run.pools.candidate(job))) is not None:
-        run.check_time("Pending")
-        if behind != job.lifecycle.transitions[-1].message:
-            job = run.advance(lifecycle.Queued(behind), "Pending")
+        job = _tell(run, job, behind)
         run.pause(_TICKS_IN_LINE)
+    while (behind := _reserve(run, job)) is not None:
+        job = _tell(run, job, behind)
+        run.pause()
     run.advance(lifecycle.ProvisioningProgress(lifecycle.MESSAGES["Pending"]), "Pending")
-    _provision(run, job, "Pending")
+    _provision(run, "Pending")
 
 
-def _provision(run: Run, job: Job, secondary: SecondaryStatus) -> None:
+def _reserve(run: Run, job: Job) -> str | None:
+    """Have the machines that the job runs on, containers that another has left or new ones; None: they are there."""
+    run.check_time(job.lifecycle.secondary)
+    job = run.pools.claim(job.name, run.leaving)
+    return run.ports.runner.reserve(job.slot, job.hosts)
+
+
+def _tell(run: Run, job: Job, behind: str) -> Job:
+    """Say what the job waits for, if that has changed; raises when it has waited for too long."""
+    run.check_time("Pending")
+    if behind == job.lifecycle.transitions[-1].message:
+        return job
+    return run.advance(lifecycle.Queued(behind), "Pending")
+
+
+def _provision(run: Run, secondary: SecondaryStatus) -> None:
     """Make sure of the image; the builder's progress is the transition's message."""
     run.check_time(secondary)
-    job = run.pools.claim(job.name, run.leaving)
-    run.check_time(secondary)
+    job = run.records.get(run.name)
     clock = run.ports.clock
     last_s: float | None = None
 

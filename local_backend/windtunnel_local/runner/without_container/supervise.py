@@ -1,14 +1,20 @@
-"""The parent of one `process` job: outlives the server, and writes down how the job ended.
+"""The parent of one job without a container: outlives the server, and writes down how the job ended.
 
-Run as a script of its own (standard library only, nothing of ours is imported), with its
-orders as JSON on stdin: ``folder``, ``command``, ``environment``, ``banner``. In ``folder``:
+Run as a script of its own (standard library only, nothing of ours is imported). Its orders are JSON: ``folder``,
+``command``, ``environment``, ``banner``, and ``shared`` where the folder is seen by other machines.
 
-    lock         held for as long as this process lives: whoever can take it knows that it is gone
+    supervise.py        orders on stdin; it detaches itself, and is the only one of its folder
+    supervise.py FILE   orders in a file; it stays in the foreground, and whoever starts it sees to it that it is one
+
+In ``folder``:
+
+    lock         held for as long as a detached one lives: whoever can take it knows that it is gone
     output.log   what the job prints
     run.json     {"pid", "started"}: written once the job runs; its presence forbids a second run
-    exit.json    {"exit_code", "finished"}: written last, durably
-
-SIGTERM is handed on to the job.
+    terminate    made by the server: SIGTERM for the job
+    kill         made by the server: SIGKILL for all its processes
+    exit.json    {"exit_code", "finished", "told"}: written last, durably. ``told``: this process got SIGTERM,
+                 which it hands on to the job
 """
 
 from __future__ import annotations
@@ -29,10 +35,15 @@ TOKEN_VARIABLE = "WINDTUNNEL_PROCESS"  # noqa: S105 - a name
 """In the environment of every process of the job, and of no other."""
 
 COMMAND_NOT_FOUND = 127
+_LOOK_S = 0.2
 
 
 def main() -> None:
-    """Detach, run the job, record its end."""
+    """Run the job, record its end; detached unless the orders are in a file."""
+    if sys.argv[1:]:
+        orders = json.loads(Path(sys.argv[1]).read_text())
+        _supervise(Path(orders["folder"]), orders)
+        return
     orders = json.load(sys.stdin)
     folder = Path(orders["folder"])
     if os.fork():  # the server need not wait for, nor reap, what goes on here
@@ -43,12 +54,18 @@ def main() -> None:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return  # another one is at it
+    _supervise(folder, orders)
+
+
+def _supervise(folder: Path, orders: dict[str, Any]) -> None:
     if not (folder / "run.json").exists():
-        _write(folder / "exit.json", {"exit_code": _run(folder, orders), "finished": time.time()})
+        code, told = _run(folder, orders)
+        _write(folder / "exit.json", {"exit_code": code, "finished": time.time(), "told": told})
 
 
-def _run(folder: Path, orders: dict[str, Any]) -> int:
-    """Run the command to its end; its exit code as a shell would say it (137: killed)."""
+def _run(folder: Path, orders: dict[str, Any]) -> tuple[int, bool]:
+    """Run the command to its end; its exit code as a shell would say it (137: killed), and ``told``."""
+    told = False
     with (folder / "output.log").open("ab", buffering=0) as output:
         output.write(orders["banner"].encode() + b"\n")
         try:
@@ -65,17 +82,45 @@ def _run(folder: Path, orders: dict[str, Any]) -> int:
         except OSError as error:
             output.write(f"{orders['command'][0]}: {error.strerror}\n".encode())
             _write(folder / "run.json", {"pid": os.getpid(), "started": time.time()})
-            return COMMAND_NOT_FOUND
+            return COMMAND_NOT_FOUND, told
 
         def hand_on(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 - signal's signature
+            nonlocal told
+            told = True
             job.send_signal(number)
 
         signal.signal(signal.SIGTERM, hand_on)
         _write(folder / "run.json", {"pid": os.getpid(), "started": time.time()})
-        code = job.wait()
+        token = orders["environment"][TOKEN_VARIABLE]
+        code = _await_end(job, folder, token, output.fileno() if orders.get("shared") else None)
         # As in a container: when its first process ends, all that it left behind ends with it.
-        kill_all(orders["environment"][TOKEN_VARIABLE])
-        return code if code >= 0 else 128 - code
+        kill_all(token)
+        if orders.get("shared"):
+            os.fsync(output.fileno())
+        return code if code >= 0 else 128 - code, told
+
+
+def _await_end(job: subprocess.Popen[bytes], folder: Path, token: str, output: int | None) -> int:
+    """Do what the server asks for until the job has ended; its return code.
+
+    ``output``: the file of its output, if that is to be seen by other machines while the job runs.
+    """
+    asked: set[str] = set()
+    written = 0
+    while True:
+        try:
+            return job.wait(_LOOK_S)
+        except subprocess.TimeoutExpired:
+            if output is not None and (size := os.fstat(output).st_size) != written:
+                os.fsync(output)
+                written = size
+            # A list, as a network's file system may answer for a single name from its memory.
+            found = set(os.listdir(folder)) if folder.is_dir() else {"kill"}  # noqa: PTH208 - names
+            if "kill" in found:
+                kill_all(token)
+            elif "terminate" in found - asked:
+                job.terminate()
+            asked = found
 
 
 def kill_all(token: str) -> None:

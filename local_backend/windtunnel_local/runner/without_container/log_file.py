@@ -16,10 +16,15 @@ _MOST_LINES = 20_000
 _POLL_S = 0.05
 
 
-def follow_file(path: Path, cursor: str | None, running: Callable[[], bool]) -> Iterator[LogBatch]:
+def follow_file(
+    path: Path,
+    cursor: str | None,
+    running: Callable[[], bool],
+    pause_s: Callable[[], float] = lambda: _POLL_S,
+) -> Iterator[LogBatch]:
     """Lines of ``path`` behind ``cursor`` (a byte offset) until ``running`` says no and all is read.
 
-    A line's time is when it was read. Blocks between lines, 0.05 s at a time.
+    A line's time is when it was read. Blocks between lines, ``pause_s()`` at a time (0.05 s).
     """
     offset = int(cursor or 0)
     while True:
@@ -30,7 +35,7 @@ def follow_file(path: Path, cursor: str | None, running: Callable[[], bool]) -> 
         elif not alive:
             return
         else:
-            time.sleep(_POLL_S)
+            time.sleep(pause_s())
 
 
 def _read_lines(path: Path, offset: int, *, at_end: bool) -> tuple[list[LogLine], int]:

@@ -1,0 +1,64 @@
+"""How a Slurm job's end is to be understood. Pure, but for the clock."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+
+from windtunnel_local.runner.slurm.commands import SlurmJob
+
+_KILLED = 137
+_TAKEN_BACK = {
+    "NODE_FAIL": "a node went down",
+    "BOOT_FAIL": "a node did not boot",
+    "PREEMPTED": "a job of higher priority took its nodes",
+}
+"""States that are the platform's fault."""
+_LIMITS = {
+    "TIMEOUT": "its time was over: raise WINDTUNNEL_SLURM_TIME, or the partition's limit",
+    "DEADLINE": "its deadline had come: see WINDTUNNEL_SLURM_ARGUMENTS",
+}
+"""Ends that the cluster's rules set, and not the job's."""
+
+
+def taken_back(found: SlurmJob) -> bool:
+    """Whether the cluster took the nodes away: the same job may run on others."""
+    return found.state in _TAKEN_BACK
+
+
+def ended_early(number: int, found: SlurmJob | None) -> str | None:
+    """Why a Slurm job ended before the job ran, if that was somebody's will or a rule; None: something is wrong."""
+    if found is not None and found.state == "CANCELLED":
+        return f"ClientError: Slurm job {number} was cancelled in Slurm (scancel) before the job ran."
+    if found is not None and found.state in _LIMITS:
+        return f"ClientError: Slurm job {number} ended as {found.state} before the job ran: {_LIMITS[found.state]}."
+    return None
+
+
+def verdict_of(
+    host: str, number: int, found: SlurmJob | None, ended: Mapping[str, object] | None
+) -> dict[str, object]:
+    """An exit.json for a host that wrote none, or that Slurm told to end.
+
+    Args:
+        host: whose.
+        number: of the Slurm job.
+        found: what Slurm says of it, which has ended; None: it knows it no more.
+        ended: the exit.json that it wrote after Slurm had told it to end.
+    """
+    killed: dict[str, object] = {"exit_code": _KILLED, "finished": time.time()}
+    whose = f"host {host}, Slurm job {number}"
+    if found is None:
+        why = f"{whose}, is gone: Slurm does not know how it ended. Start the job again."
+        return dict(ended) if ended is not None else {**killed, "lost": True, "why": why}
+    reasons = _TAKEN_BACK | _LIMITS
+    if found.state in reasons:
+        why = f"{whose}, ended as {found.state} ({reasons[found.state]})."
+        return {**killed, "lost": True, "why": why}
+    if found.state == "CANCELLED":
+        return {**killed, "why": f"{whose}, was cancelled in Slurm (scancel)."}
+    if found.state == "OUT_OF_MEMORY":
+        return {**killed, "oom_killed": True}
+    if ended is not None:  # who told it was not Slurm
+        return dict(ended)
+    return {**killed, "why": f"{whose}, ended as {found.state}: its processes on {found.nodes} were killed."}

@@ -1,0 +1,48 @@
+"""What Slurm says of all jobs: asked once for all of them, and not for each."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Mapping
+
+from windtunnel_local.runner.slurm.commands import Slurm, SlurmJob
+from windtunnel_local.service.ground.errors import RunnerUnavailable
+
+
+class QueueView:
+    """The queue as squeue showed it last. Safe from several threads."""
+
+    def __init__(self, slurm: Slurm) -> None:
+        """Nothing is asked yet."""
+        self._slurm = slurm
+        self._lock = threading.Lock()
+        self._jobs: Mapping[int, SlurmJob] = {}
+        self.asked: float | None = None
+        """When, by the monotonic clock; of what was submitted later it knows nothing."""
+        self._error: RunnerUnavailable | None = None
+        self.known = False
+        """Whether Slurm has answered before."""
+
+    def look(self, age_s: float) -> Mapping[int, SlurmJob]:
+        """The jobs by number, as they were ``age_s`` ago at most. Blocks if Slurm must be asked for that.
+
+        Raises:
+            RunnerUnavailable: it does not answer, or did not so short a time ago.
+        """
+        away = self._error
+        if not self._lock.acquire(blocking=away is None) and away is not None:
+            raise away  # another thread asks whether it is back
+        try:
+            if self.asked is None or time.monotonic() - self.asked > age_s:
+                self.asked = time.monotonic()
+                try:
+                    self._jobs = {job.number: job for job in self._slurm.jobs()}
+                    self._error, self.known = None, True
+                except RunnerUnavailable as error:
+                    self._error = error
+            if self._error is not None:
+                raise self._error
+            return self._jobs
+        finally:
+            self._lock.release()

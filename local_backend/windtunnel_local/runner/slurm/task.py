@@ -1,0 +1,121 @@
+"""One task of a job's Slurm job, on its node: it takes its host, waits for orders, and becomes its supervisor.
+
+    task.py FOLDER JOB TASK NODE FIRST HOST...
+
+JOB, TASK, NODE: Slurm's number of the job, of this task, and the node's name. FIRST: address of the first node.
+Run as a script of its own (standard library only, nothing of ours is imported), from the job's folder, which all
+nodes share; `job_folder` says what is in it. The tasks are numbered as the hosts are.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import socket
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+_ORDERS_PATIENCE_S = 3600
+"""For a server that went away before it gave orders to come back."""
+_POLL_S = 0.05
+_CANNOT_RUN = 126
+
+_CLONE_NEWNS, _CLONE_NEWUTS, _CLONE_NEWUSER = 0x00020000, 0x04000000, 0x10000000  # <linux/sched.h>
+_MS_BIND, _MS_REC, _MS_PRIVATE = 0x1000, 0x4000, 0x40000  # <linux/mount.h>
+
+
+def main() -> None:
+    """Stay until the job has ended."""
+    folder = Path(sys.argv[1])
+    job, number, node, first, *hosts = sys.argv[2:]
+    host = hosts[int(number)]
+    place = folder / host
+    if not _claim(folder, place, job):
+        return  # the same job was submitted before, by a server that did not learn of it
+    _write(place / "here.json", {"node": node, "address": _address(first)})
+    orders = place / "orders.json"
+    deadline = time.monotonic() + _ORDERS_PATIENCE_S
+    # A list, as a network's file system may answer for a single name from its memory.
+    while orders.name not in os.listdir(place):  # noqa: PTH208 - names
+        if time.monotonic() > deadline:
+            sys.exit(f"no orders came within {_ORDERS_PATIENCE_S} s")
+        time.sleep(_POLL_S)
+    if json.loads(orders.read_text()).get("names"):
+        try:
+            _know_names(host, place)
+        except OSError as error:
+            _refuse(place, node, error)
+            return
+    os.execv(sys.executable, [sys.executable, "-I", str(folder / "supervise.py"), str(orders)])  # noqa: S606
+
+
+def _claim(folder: Path, place: Path, job: str) -> bool:
+    """Whether the folder is this Slurm job's: that of the first task to come. A link is made once, also over NFS."""
+    claimed, draft = folder / "claimed", place / f"claim-{job}"
+    draft.write_text(job)
+    try:
+        os.link(draft, claimed)
+    except FileExistsError:
+        return claimed.read_text() == job
+    return True
+
+
+def _address(first: str) -> str:
+    """Where the other nodes reach this one: its own address on the way to the first of them."""
+    family = socket.AF_INET6 if ":" in first else socket.AF_INET
+    with socket.socket(family, socket.SOCK_DGRAM) as way:
+        way.connect((first, 9))  # nothing is sent
+        address: str = way.getsockname()[0]
+        return address
+
+
+def _know_names(host: str, place: Path) -> None:
+    """Give this process, and what it starts, its host's name, and all hosts' before the node's. Raises ``OSError``.
+
+    Mounts and host name of its own, as a container has them. Who is not root needs a user namespace for that,
+    in which nobody is anybody else.
+    """
+    names = place / "hosts"
+    names.write_text((place / "names").read_text() + Path("/etc/hosts").read_text())
+    libc = ctypes.CDLL(None, use_errno=True)
+    user, group = os.getuid(), os.getgid()
+
+    def must(result: int) -> None:
+        if result:
+            number = ctypes.get_errno()
+            raise OSError(number, os.strerror(number))
+
+    must(libc.unshare(_CLONE_NEWNS | _CLONE_NEWUTS | (_CLONE_NEWUSER if user else 0)))
+    if user:
+        Path("/proc/self/setgroups").write_text("deny")
+        Path("/proc/self/uid_map").write_text(f"{user} {user} 1")
+        Path("/proc/self/gid_map").write_text(f"{group} {group} 1")
+    must(libc.mount(None, b"/", None, _MS_REC | _MS_PRIVATE, None))
+    must(libc.mount(str(names).encode(), b"/etc/hosts", None, _MS_BIND, None))
+    socket.sethostname(host)
+
+
+def _refuse(place: Path, node: str, error: OSError) -> None:
+    """End before the job began."""
+    (place / "output.log").write_text(
+        f"Windtunnel: {node} gives a job no mounts of its own ({error}), and without them the hosts of a job do not"
+        " find each other by name. Have it allow user namespaces (sysctl user.max_user_namespaces and, on Ubuntu,"
+        " kernel.apparmor_restrict_unprivileged_userns=0), or run the job on one instance.\n"
+    )
+    now = time.time()
+    _write(place / "run.json", {"pid": os.getpid(), "started": now})
+    _write(place / "exit.json", {"exit_code": _CANNOT_RUN, "finished": now})
+
+
+def _write(path: Path, content: dict[str, Any]) -> None:
+    """Whole or not at all."""
+    draft = path.with_suffix(".tmp")
+    draft.write_text(json.dumps(content))
+    draft.replace(path)
+
+
+if __name__ == "__main__":
+    main()

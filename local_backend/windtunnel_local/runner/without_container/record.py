@@ -1,0 +1,45 @@
+"""What a host's folder says of its job: see `supervise`."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+from windtunnel_local.service.ground.containers import ContainerState
+
+
+def read(path: Path) -> dict[str, Any] | None:
+    """A file of the record; None: it is not written yet."""
+    try:
+        content: dict[str, Any] = json.loads(path.read_text())
+    except FileNotFoundError:
+        return None
+    return content
+
+
+def write(path: Path, content: dict[str, Any]) -> None:
+    """Whole or not at all; of several writers the last one wins."""
+    draft = path.with_name(f"{path.name}.{uuid.uuid4().hex}")
+    draft.write_text(json.dumps(content))
+    draft.replace(path)
+
+
+def exited(run: dict[str, Any] | None, ended: dict[str, Any]) -> ContainerState:
+    """The state that run.json (None: it never ran) and exit.json tell of."""
+    return ContainerState(
+        "exited",
+        int(ended["exit_code"]),
+        oom_killed=bool(ended.get("oom_killed")),
+        started_at=moment(run["started"]) if run else None,
+        finished_at=moment(ended["finished"]),
+        lost=bool(ended.get("lost")),
+        why=ended.get("why"),
+    )
+
+
+def moment(seconds: float) -> datetime:
+    """Unix seconds, in UTC."""
+    return datetime.fromtimestamp(seconds, timezone.utc)
