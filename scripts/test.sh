@@ -10,7 +10,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 cd "$ROOT" || exit 1
 BIN="$VENV/bin"
-WORKERS=$(($(nproc) + 2)) # some of them always wait for a container
+WORKERS=$(($(nproc) + 1)) # some of them wait for a container; with more, those that compute starve
 OUTPUT="$(mktemp -d)"
 TITLES=()
 PIDS=()

@@ -74,6 +74,7 @@ def torchrun(tmp_path: Path) -> Callable[..., Launch]:
         workers: int = 2,
         check: bool = True,
         launcher: list[str] = LAUNCHER,
+        timeout_s: float = 300,
         **environment: str,
     ) -> Launch:
         path = Path(script) if Path(script).is_absolute() else SCRIPTS / script
@@ -84,7 +85,7 @@ def torchrun(tmp_path: Path) -> Callable[..., Launch]:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            timeout=300,
+            timeout=timeout_s,
             check=False,
         )
         output = finished.stdout
