@@ -15,6 +15,8 @@ from windtunnel import LocalSession, PyTorch
 
 SCRIPTS = Path(__file__).parent / "scripts"
 MEMORY_GIB = "4"
+PATIENCE_S = 1200
+"""For what takes half a minute: a busy machine is no failure."""
 QUICKLY_COMPILED = {"XLA_FLAGS": "--xla_backend_optimization_level=0"}
 """A few steps of small models: better code would save less than it takes to make."""
 

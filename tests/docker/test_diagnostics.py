@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.docker.conftest import SCRIPTS, estimator
+from tests.docker.conftest import PATIENCE_S, SCRIPTS, estimator
 from windtunnel import LocalSession, TrainingJobFailed
 
 pytestmark = pytest.mark.docker
@@ -58,7 +58,7 @@ def test_a_model_too_big_for_a_core_fails_with_the_devices_message(session: Loca
         wait=False
     )
     with pytest.raises(TrainingJobFailed):
-        job.wait(logs=False, timeout=200)
+        job.wait(logs=False, timeout=PATIENCE_S)
     reason = str(job.describe()["FailureReason"])
     assert "RESOURCE_EXHAUSTED: Failed to allocate 18.6" in reason
     assert "needs 18.6" in reason and "has 16.000GB" in reason

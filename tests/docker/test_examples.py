@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.docker.conftest import PATIENCE_S
 from windtunnel import LocalSession
 
 pytestmark = pytest.mark.docker
@@ -25,7 +26,7 @@ def run(session: LocalSession, example: str) -> str:
         env=environment,
         capture_output=True,
         text=True,
-        timeout=400,
+        timeout=PATIENCE_S,
         check=False,
     )
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from tests.docker.conftest import SCRIPTS, estimator
+from tests.docker.conftest import PATIENCE_S, SCRIPTS, estimator
 from windtunnel import ConfigurationError, LocalSession, TrainingJob, TrainingJobFailed, WindtunnelError
 
 pytestmark = pytest.mark.docker
@@ -27,7 +27,7 @@ TORCHRUN = {"torch_distributed": {"enabled": True}}
 def failure(job: TrainingJob) -> str:
     """Wait for a job that must fail; its reason."""
     with pytest.raises(TrainingJobFailed) as failed:
-        job.wait(logs=False, timeout=300)
+        job.wait(logs=False, timeout=PATIENCE_S)
     assert job.status() == "Failed"
     assert job.name in str(failed.value)
     return str(job.describe()["FailureReason"])
@@ -48,7 +48,7 @@ def test_two_jobs_of_two_hosts_with_two_cores_at_the_same_time(session: LocalSes
         for tag in ("one", "two")
     ]
     for job, tag in zip(jobs, ("one", "two"), strict=True):
-        job.wait(logs=False, timeout=400)
+        job.wait(logs=False, timeout=PATIENCE_S)
         said = saw(job)
         assert [(entry["rank"], entry["host"], entry["local"]) for entry in said] == [
             (0, "algo-1", 0),
@@ -87,7 +87,7 @@ def test_what_goes_wrong_in_a_script_is_said_and_the_next_job_runs(session: Loca
 
     assert failure(jobs["killed"]).startswith("AlgorithmError: Exit Code: 137")
 
-    jobs["forever"].wait(logs=False, timeout=200)
+    jobs["forever"].wait(logs=False, timeout=PATIENCE_S)
     described = jobs["forever"].describe()
     assert (described["TrainingJobStatus"], described["SecondaryStatus"]) == ("Stopped", "MaxRuntimeExceeded")
     assert 20 <= described["BillableTimeInSeconds"] < 45
@@ -194,7 +194,7 @@ def test_kill_9_of_the_backend_loses_no_line_and_no_job(session: LocalSession) -
         [sys.executable, "-c", follower, job.name, str(session.home)],
         capture_output=True,
         text=True,
-        timeout=200,
+        timeout=PATIENCE_S,
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
@@ -225,7 +225,7 @@ def test_files_belong_to_the_calling_user(tmp_path: Path) -> None:
         cwd=home,
         capture_output=True,
         text=True,
-        timeout=200,
+        timeout=PATIENCE_S,
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr

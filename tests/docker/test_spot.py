@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.docker.conftest import estimator
+from tests.docker.conftest import PATIENCE_S, estimator
 from windtunnel import LocalSession, TrainingJob
 
 pytestmark = pytest.mark.docker
@@ -52,8 +52,8 @@ def test_three_interruptions_change_nothing_but_the_bill(session: LocalSession, 
     """The same parameters to the last bit, three Interrupted transitions, and less billed than trained."""
     interrupted, straight = (train(session, n) for n in (INTERRUPTIONS, 0))
     out = io.StringIO()
-    straight.wait(logs=False, timeout=300)
-    interrupted.wait(timeout=300, out=out)
+    straight.wait(logs=False, timeout=PATIENCE_S)
+    interrupted.wait(timeout=PATIENCE_S, out=out)
 
     statuses = [t["Status"] for t in interrupted.describe()["SecondaryStatusTransitions"]]
     begun = [status for status in statuses if status != "Pending"]

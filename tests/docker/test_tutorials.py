@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import windtunnel as sagemaker
-from tests.docker.conftest import QUICKLY_COMPILED, estimator
+from tests.docker.conftest import PATIENCE_S, QUICKLY_COMPILED, estimator
 from windtunnel import LocalSession, PyTorch, TrainingJob
 
 pytestmark = pytest.mark.docker
@@ -27,7 +27,7 @@ def start(session: LocalSession, script: str, **arguments: Any) -> TrainingJob:
 
 def finish(job: TrainingJob) -> list[str]:
     """Wait until the job has completed; its log. With the log in the message when it has not."""
-    job.wait(logs=False, timeout=400)
+    job.wait(logs=False, timeout=PATIENCE_S)
     lines = list(job.logs())
     assert job.status() == "Completed", "\n".join(lines[-50:])
     return lines
