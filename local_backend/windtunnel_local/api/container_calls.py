@@ -139,6 +139,8 @@ class _Connection(asyncio.Protocol):
 
     async def ask(self, head: bytes, body: bytes, timeout_s: float) -> Answer:
         """Write the request and wait for the answer's head."""
+        if not self.usable:  # the engine's proxy accepts for a container that has just ended, and hangs up
+            raise NeverSentError("it closed the connection before it was asked")
         self._reset()
         self._parser = httptools.HttpResponseParser(self)
         self._timer = self._loop.call_later(timeout_s, self._fail, asyncio.TimeoutError())
