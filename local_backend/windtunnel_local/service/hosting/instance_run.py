@@ -137,9 +137,7 @@ class InstanceRun:
                 self._raise_end()
                 address = self._ports.runner.address(self.instance.slot, _HOST)
                 if address is not None and pings(address):
-                    self.target = Target(
-                        self.instance.slot, self.instance.variant, self.instance.stream, address
-                    )
+                    self.target = Target(self.instance.slot, self.instance.variant, address)
                     return
             if time.monotonic() > deadline:
                 raise RunnerError(

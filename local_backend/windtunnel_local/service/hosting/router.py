@@ -14,11 +14,10 @@ from windtunnel_local.service.ground.errors import ValidationFailed
 
 @dataclass(frozen=True)
 class Target:
-    """An instance that answers. ``key``: its slot; ``stream``: of its log."""
+    """An instance that answers. ``key``: its slot."""
 
     key: str
     variant: str
-    stream: str
     address: tuple[str, int]
 
 
