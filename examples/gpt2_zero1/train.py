@@ -34,6 +34,35 @@ class Counting(Dataset):
         return {"input_ids": self.tokens[index], "labels": self.tokens[index]}
 
 
+def make_optimizer(model, lr):
+    decayed = [
+        parameter for name, parameter in model.named_parameters() if "ln_" not in name and "bias" not in name
+    ]
+    others = [parameter for name, parameter in model.named_parameters() if "ln_" in name or "bias" in name]
+    return ZeroRedundancyOptimizer(
+        [{"params": decayed, "weight_decay": 0.01}, {"params": others, "weight_decay": 0.0}],
+        torch.optim.AdamW,
+        lr=lr,
+        grad_clipping=True,
+        max_norm=1.0,
+        pin_layout=False,
+    )
+
+
+def save_and_load(model, optimizer, path, world, rank):
+    """Each rank has a file of its own; all of them hold the same model."""
+    xser.save({"model": model.state_dict(), "optimizer": optimizer.state_dict()}, path, master_only=False)
+    xm.rendezvous("saved")
+    saved = xser.load(path)
+    model.load_state_dict(saved["model"])
+    optimizer.load_state_dict(saved["optimizer"])
+    for other in range(world):
+        other_path = path.replace(f"rank_{rank}", f"rank_{other}")
+        theirs = xser.load(other_path)["model"]
+        if not all(torch.equal(saved["model"][name], theirs[name]) for name in theirs):
+            raise ValueError(f"the checkpoints of ranks {rank} and {other} differ")
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--steps", type=int, default=24)
@@ -50,18 +79,7 @@ def main():
     model = GPT2LMHeadModel(config).to(device)
     model.tie_weights()
     model.train()
-    decayed = [
-        parameter for name, parameter in model.named_parameters() if "ln_" not in name and "bias" not in name
-    ]
-    others = [parameter for name, parameter in model.named_parameters() if "ln_" in name or "bias" in name]
-    optimizer = ZeroRedundancyOptimizer(
-        [{"params": decayed, "weight_decay": 0.01}, {"params": others, "weight_decay": 0.0}],
-        torch.optim.AdamW,
-        lr=arguments.lr,
-        grad_clipping=True,
-        max_norm=1.0,
-        pin_layout=False,
-    )
+    optimizer = make_optimizer(model, arguments.lr)
     scheduler = get_scheduler("linear", optimizer, num_warmup_steps=2, num_training_steps=arguments.steps)
     data = Counting(8 * world * arguments.steps)
     sampler = DistributedSampler(data, num_replicas=world, rank=rank, shuffle=True)
@@ -89,16 +107,7 @@ def main():
 
     os.makedirs(arguments.checkpoint_dir, exist_ok=True)  # noqa: PTH103
     path = os.path.join(arguments.checkpoint_dir, f"step_{arguments.steps}_rank_{rank}.pt")  # noqa: PTH118
-    xser.save({"model": model.state_dict(), "optimizer": optimizer.state_dict()}, path, master_only=False)
-    xm.rendezvous("saved")
-    saved = xser.load(path)
-    model.load_state_dict(saved["model"])
-    optimizer.load_state_dict(saved["optimizer"])
-    for other in range(world):
-        other_path = path.replace(f"rank_{rank}", f"rank_{other}")
-        theirs = xser.load(other_path)["model"]
-        if not all(torch.equal(saved["model"][name], theirs[name]) for name in theirs):
-            raise ValueError(f"the checkpoints of ranks {rank} and {other} differ")
+    save_and_load(model, optimizer, path, world, rank)
     if rank == 0:
         model.to("cpu").save_pretrained(os.environ.get("SM_MODEL_DIR", "model"))
     xm.rendezvous("checkpoint loaded, model saved")

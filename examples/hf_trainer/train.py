@@ -63,6 +63,41 @@ def make_tokenizer():
     )
 
 
+def make_model(vocabulary):
+    config = BertConfig(
+        vocab_size=vocabulary,
+        hidden_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=64,
+        max_position_embeddings=16,
+        num_labels=2,
+        attn_implementation="eager",  # sdpa looks at the mask's values: the device would wait for it
+    )
+    return BertForSequenceClassification(config)
+
+
+def training_arguments(arguments):
+    return TrainingArguments(
+        output_dir=arguments.checkpoint_dir,
+        num_train_epochs=2,
+        per_device_train_batch_size=16,
+        per_device_eval_batch_size=16,
+        learning_rate=3e-3,
+        lr_scheduler_type="linear",
+        warmup_steps=4,
+        bf16=arguments.bf16 == "True",
+        logging_steps=8,
+        eval_strategy="epoch",
+        save_strategy="epoch",
+        save_total_limit=2,
+        dataloader_drop_last=True,
+        eval_accumulation_steps=1,  # else Trainer joins the results on the device, to a longer tensor each time
+        report_to="none",
+        disable_tqdm=True,
+    )
+
+
 def accuracy(predictions):
     logits, labels = predictions
     return {"accuracy": float((logits.argmax(-1) == labels).mean())}
@@ -84,36 +119,9 @@ def main():
         reviews(count, seed).map(encode, batched=True, remove_columns=["text"])
         for count, seed in ((512, 1), (128, 2))
     )
-    config = BertConfig(
-        vocab_size=len(tokenizer),
-        hidden_size=32,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        intermediate_size=64,
-        max_position_embeddings=16,
-        num_labels=2,
-        attn_implementation="eager",  # sdpa looks at the mask's values: the device would wait for it
-    )
     trainer = Trainer(
-        model=BertForSequenceClassification(config),
-        args=TrainingArguments(
-            output_dir=arguments.checkpoint_dir,
-            num_train_epochs=2,
-            per_device_train_batch_size=16,
-            per_device_eval_batch_size=16,
-            learning_rate=3e-3,
-            lr_scheduler_type="linear",
-            warmup_steps=4,
-            bf16=arguments.bf16 == "True",
-            logging_steps=8,
-            eval_strategy="epoch",
-            save_strategy="epoch",
-            save_total_limit=2,
-            dataloader_drop_last=True,
-            eval_accumulation_steps=1,  # else Trainer joins the results on the device, to a longer tensor each time
-            report_to="none",
-            disable_tqdm=True,
-        ),
+        model=make_model(len(tokenizer)),
+        args=training_arguments(arguments),
         train_dataset=train,
         eval_dataset=evaluation,
         processing_class=tokenizer,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import statistics
 from pathlib import Path
@@ -23,6 +24,7 @@ def test_steps_samples_flops_and_collectives_are_counted(torchrun, tmp_path):
     first = records(tmp_path, 0)
     start, end = first[0], first[-1]
     assert (start["kind"], start["world_size"], start["instance_type"]) == ("start", 2, "ml.trn1.2xlarge")
+    assert "trial" not in start  # not under neuron_parallel_compile
     assert (start["local_cores"], start["instance_cores"], start["host"]) == (2, 2, "algo-1")
     assert (end["kind"], end["exit"]) == ("end", "ok")
     assert end["peak_device_bytes"] > 2 * 32 * 16 * 4
@@ -30,6 +32,10 @@ def test_steps_samples_flops_and_collectives_are_counted(torchrun, tmp_path):
     graphs = {record["graph"]: record for record in first if record["kind"] == "graph"}
     training = [record for record in first if record["kind"] == "step" and record["optimizer"]]
     assert [step["samples"] for step in training] == [8] * 5
+    assert all(step["updated"] for step in training)
+    for before, step in itertools.pairwise(training):
+        # A step's time is that of its end, so where it began follows: where the one before ended.
+        assert abs(step["time"] - step["seconds"] - before["time"]) < 0.002
     for step in training:
         flops = sum(graphs[graph]["flops"].get("fp32", 0) * count for graph, count in step["graphs"].items())
         assert flops == 2 * (2 * 8 * 32 * 16)
@@ -54,6 +60,7 @@ def test_steps_samples_flops_and_collectives_are_counted(torchrun, tmp_path):
         if any(graphs[graph]["flops"].get("fp32") == 2 * 8 * 32 * 16 for graph in step["graphs"])
     ]
     assert sum(step["samples"] for step in evaluated) == 16
+    assert not any("updated" in step for step in other)
     assert all(record["compile_seconds"] > 0 for record in graphs.values())
     assert any(record["source"].startswith("counted.py:") for record in graphs.values())
     # The second step compiles the graph of the steady state at the latest; the last ones compile nothing.
@@ -125,6 +132,7 @@ def test_accumulation_and_what_follows_the_last_mark_step_are_counted(torchrun, 
     )
     assert flops == 4 * 2 * (2 * 8 * 32 * 16)
     assert sum(step["collectives"].get("all_reduce", {"count": 0})["count"] for step in training) == 2
+    assert sum(step.get("updated", False) for step in training) == 2
     assert not [step for step in steps if not step["optimizer"] and step["samples"]]
 
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 
 def test_every_api_tells_of_the_same_neuron_core(torchrun):
     """torch_xla, torch.distributed and torchrun agree on world and ordinal; kind and variables are those of trn1."""
@@ -54,3 +58,24 @@ def test_the_log_says_that_it_is_a_rehearsal_and_how_large(torchrun):
         "Windtunnel: 2 of the 32 NeuronCores of ml.trn1.32xlarge, simulated; local_cores=2: a"
         in launch.output
     )
+
+
+WITHOUT_CORES = """
+import torch_xla
+import torch_xla.core.xla_model as xm
+print("imported")
+xm.xla_device()
+"""
+
+
+def test_a_host_without_cores_can_import_and_nothing_more():
+    """A cluster's head node, as on AWS: transformers imports torch_xla wherever it is installed."""
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_CORES],
+        env={**os.environ, "WINDTUNNEL_INSTANCE_TYPE": "ml.c5.4xlarge"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.stdout, done.returncode) == ("imported\n", 1), done.stderr
+    assert "TopologyError: instance type 'ml.c5.4xlarge' is not simulated" in done.stderr

@@ -12,6 +12,8 @@ from neuron_sim.errors import NeuronSimError
 
 DEFAULT_INSTANCE_TYPE = "ml.trn1.2xlarge"
 DEFAULT_FRAMEWORK_VERSION = "2.9"
+TRIAL_CACHES = "NEURON_SIM_TRIAL_CACHES"
+"""Set by `neuron_parallel_compile` for the script that it runs."""
 
 
 @dataclass(frozen=True)
@@ -163,6 +165,8 @@ class CompilerWish:
     s3_folder: Path | None
     """Where the backend has put what an s3:// cache holds, a folder a bucket."""
     instance_type: str
+    trial_caches: Path | None = None
+    """Of a trial run: where it writes down for `neuron_parallel_compile` which caches it has used."""
     max_retries: int = 0
     ignore_script_error: bool = False
 
@@ -170,6 +174,7 @@ class CompilerWish:
 def compiler_wish(environment: Mapping[str, str] = os.environ) -> CompilerWish:
     """NEURON_CC_FLAGS and the variables of the compile cache. Read late: scripts set them themselves."""
     s3_folder = environment.get("WINDTUNNEL_S3_CACHE_DIR", "")
+    trial_caches = environment.get(TRIAL_CACHES, "")
     retries = environment.get("NEURON_PARALLEL_COMPILE_MAX_RETRIES", "").strip()
     return CompilerWish(
         flags=environment.get("NEURON_CC_FLAGS", ""),
@@ -180,6 +185,7 @@ def compiler_wish(environment: Mapping[str, str] = os.environ) -> CompilerWish:
         ),
         s3_folder=Path(s3_folder) if s3_folder else None,
         instance_type=environment.get("WINDTUNNEL_INSTANCE_TYPE") or DEFAULT_INSTANCE_TYPE,
+        trial_caches=Path(trial_caches) if trial_caches else None,
         max_retries=int(retries) if retries.isdigit() else 0,
         ignore_script_error=environment.get("NEURON_IGNORE_TRAINING_SCRIPT_ERROR_AND_COMPILE", "") == "1",
     )

@@ -85,6 +85,11 @@ def compiler_targets() -> tuple[str, ...]:
     return tuple(sorted({target for each in instances().values() for target in each.compiler_targets}))
 
 
+def is_simulated(name: str) -> bool:
+    """Whether an instance of this name, with or without ``ml.``, has NeuronCores that can be played."""
+    return name.removeprefix("ml.") in instances()
+
+
 def instance(name: str) -> Instance:
     """The instance of this name, with or without SageMaker's ``ml.``.
 

@@ -141,8 +141,19 @@ def _ratios(table: PublishedComparison) -> Section:
 
 
 def _predicted(predicted: Predictions) -> Section:
+    return Section(
+        "This model, held against it",
+        "modelled",
+        "from a rehearsal",
+        tuple(item.job.instance_type.removeprefix("ml.") for item in (predicted.trn1, predicted.p4d)),
+        _beside_published(predicted),
+        _how_predicted(predicted),
+    )
+
+
+def _beside_published(predicted: Predictions) -> tuple[Row, ...]:
     jobs = (predicted.trn1, predicted.p4d)
-    rows = [
+    return (
         Row("Matmuls run as", tuple(item.estimate.precision.name for item in jobs)),
         Row("Iterations/s", tuple(f"{item.iterations_per_second:.2f}" for item in jobs), "total"),
         Row("interval", tuple(_span(item.iterations_interval, ".2f") for item in jobs), "detail"),
@@ -162,11 +173,14 @@ def _predicted(predicted: Predictions) -> Section:
             "Cost of trn1 / p4d",
             (f"{predicted.cost_ratio:.3f}", f"published {predicted.published_cost_ratio:.3f}"),
         ),
-    ]
+    )
+
+
+def _how_predicted(predicted: Predictions) -> tuple[str, ...]:
     trn1 = predicted.trn1.estimate
     tracing = COUNTERS["train"]["least_trace_seconds"]
     bare = without_tracing().trn1.iterations_per_second
-    notes = (
+    return (
         "From a rehearsal of the example with BERT base's dimensions (batch 8 a core, 256 in all, sequence 128) on "
         "2 simulated cores; tests/benchmarks/rehearsal.py repeats it. None of these figures is in the "
         "calibration of the steps.",
@@ -183,14 +197,6 @@ def _predicted(predicted: Predictions) -> Section:
         "The published p4d figure is near full fp32, PyTorch's default since 1.12, and far from TF32 "
         f"({predicted.p4d_tf32.iterations_per_second:.1f} iterations/s modelled), which is one line in the script: "
         "the published saving is one over a p4d in fp32.",
-    )
-    return Section(
-        "This model, held against it",
-        "modelled",
-        "from a rehearsal",
-        tuple(item.job.instance_type.removeprefix("ml.") for item in jobs),
-        tuple(rows),
-        notes,
     )
 
 

@@ -67,6 +67,20 @@ def test_a_trial_run_then_all_its_graphs_compiled(
     assert "Total graphs: 0" in said
 
 
+def test_a_cache_that_the_script_names_by_itself_is_compiled_too(
+    tmp_path: Path, cache_folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """As AWS's scripts for clusters do: `--cache_dir` with the host's name, below the shared home."""
+    own = tmp_path / "home" / "node-1"
+    (tmp_path / "run.sh").write_text(f'#!/bin/sh\nexport NEURON_CC_FLAGS="--cache_dir={own}"\nexec "$@"\n')
+    (tmp_path / "run.sh").chmod(0o755)
+    assert tool.main([str(tmp_path / "run.sh"), *command(tmp_path)]) == 0
+    said = capfd.readouterr().out
+    assert f"Compile cache path: {own}" in said
+    assert "Total successful compilations: 3" in said
+    assert (states(own), states(cache_folder)) == (["done"] * 3, [])
+
+
 def test_collect_and_compile_are_two_halves(tmp_path: Path, cache_folder: Path) -> None:
     """So several tasks may share one compilation."""
     assert tool.main(["--command", "collect", *command(tmp_path)]) == 0

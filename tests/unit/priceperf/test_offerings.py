@@ -20,6 +20,7 @@ from windtunnel.priceperf import (
     compare,
     sensitivity,
 )
+from windtunnel.priceperf.money.offerings import name_for
 from windtunnel.priceperf.money.prices import BUILT_IN
 
 P4D = "ml.p4d.24xlarge"
@@ -138,3 +139,26 @@ def test_what_if_prices_are_marked_as_assumed(counters: Any) -> None:
         assert spot[0].price.status == "assumed" and "up to 90%" in spot[0].price.source
         cuts = [row.costs[1] for row in rows if "33 %" in row.change and "p4d" in row.change and row.costs[1]]
         assert [cost.price.status for cost in cuts] == ["assumed"]
+
+
+@pytest.mark.parametrize("offering", ["EC2 on-demand", "EC2 Capacity Block", "SageMaker training on-demand"])
+def test_a_book_that_buys_one_way_prices_every_name_so(offering: Offering) -> None:
+    """As a lookup that names the offering; its dates are those of that offering's changes alone."""
+    book, bought = PriceBook(), PriceBook().buying(offering)
+    for name in (P4D, "p4d.24xlarge", "ml.trn1.32xlarge"):
+        assert bought.price(name) == book.price(name, offering=offering)
+    if offering != "EC2 Capacity Block":  # which no name stands for
+        assert bought.dates([P4D]) == book.dates([name_for(P4D, offering)])
+    assert all(bought.price(P4D, day).offering == offering for day in bought.dates([P4D]))
+    assert bought.at(date(2025, 7, 1)).price(P4D).offering == offering
+    assert bought.dates([P4D])
+
+
+def test_buying_what_has_no_list_price_needs_a_discount_and_nothing_else_takes_one() -> None:
+    """A claim of AWS's is no price."""
+    spot = PriceBook().buying("SageMaker managed spot", 0.5)
+    assert spot.price(P4D).usd_per_hour == PriceBook().price(P4D).usd_per_hour / 2
+    with pytest.raises(InvalidInput, match="state a discount"):
+        PriceBook().buying("SageMaker managed spot")
+    with pytest.raises(InvalidInput, match="takes no discount"):
+        PriceBook().buying("EC2 on-demand", 0.5)

@@ -44,7 +44,7 @@ class CompileCache:
             log_lines.plain("Compiler status PASS")
             return False
         where = cache_location.resolve(self._flags.cache_dir, wish)
-        self._announce(where)
+        self._announce(where, wish)
         try:
             return self._enter(where, hlo, cache_entry.module_of(hlo_proto), wish.extract_graphs_only)
         except OSError as error:
@@ -98,10 +98,11 @@ class CompileCache:
         if ignored:
             self._once(f"{' '.join(ignored)}: its effect on results is not simulated.")
 
-    def _announce(self, where: cache_location.Location) -> None:
+    def _announce(self, where: cache_location.Location, wish: settings.CompilerWish) -> None:
         if self._announced == where.url:
             return
         self._announced = where.url
+        cache_location.tell(where, wish)
         log_lines.info(log_lines.CACHE, f"Compile cache path: {where.url}")
         self._once(
             "neuronx-cc is simulated: a cached neff holds no machine code, and no time is spent on it here."

@@ -9,6 +9,8 @@ backend fills that folder before the job and stores what is new in it afterwards
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -67,3 +69,18 @@ def resolve(cache_dir: str | None, wish: CompilerWish) -> Location:
         " (NEURON_COMPILE_CACHE_URL, or --cache_dir in NEURON_CC_FLAGS), not when the script does."
     )
     return Location(str(wish.default_cache), wish.default_cache, note)
+
+
+def tell(where: Location, wish: CompilerWish) -> None:
+    """Let `neuron_parallel_compile` know that its trial run uses this cache: a script may name one by itself."""
+    # The folder is gone where a process outlives the script.
+    if wish.trial_caches is not None and wish.trial_caches.parent.is_dir():
+        with wish.trial_caches.open("a", encoding="utf-8") as file:
+            file.write(json.dumps([where.url, str(where.folder)]) + "\n")
+
+
+def told(path: Path) -> Iterator[Location]:
+    """The caches that a trial run has used, each once."""
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    for url, folder in dict(map(json.loads, lines)).items():
+        yield Location(url, Path(folder))

@@ -111,7 +111,7 @@ class Recorder:
         self._collective_s = 0.0
         self._input_wait_s = 0.0
         self._compile_s = 0.0
-        self._trains = False
+        self._trains = self._updates = False
 
     # Called as the table of hooks says, in the order of the script.
 
@@ -146,7 +146,7 @@ class Recorder:
     @script_time.set_aside
     def optimized(self, optimizer: Any, *_: Any) -> None:
         """An optimizer has made a step."""
-        self._trains = True
+        self._trains = self._updates = True
         if self._graphs is not None and self._held.stepped(optimizer):
             self.write(self._held.record())
 
@@ -159,20 +159,20 @@ class Recorder:
     def step_ended(self) -> None:
         """mark_step has run: write the step down, if it ran anything.
 
-        ``optimizer`` says whether it was a training step.
+        ``optimizer`` says whether it was a training step, ``updated`` whether an optimizer stepped in it.
         """
-        now = time.perf_counter()
+        now, ended = time.perf_counter(), time.time()
         seconds, self._last_end = now - self._last_end, now
         self._trace_s += script_time.clock.take()
         with script_time.aside():
-            self._write_step(seconds)
+            self._write_step(seconds, ended)
             if self._trains:
                 is_quiet = self._quiet.step_ended(lambda: _XLAC._xla_wait_device_ops([]), seconds)
                 self._reference_s = host_reference.seconds() if is_quiet else None
         self.has_trained = self._trains
         self._reset()
 
-    def _write_step(self, seconds: float) -> None:
+    def _write_step(self, seconds: float, ended: float) -> None:
         self.look()
         self._write_start()
         # A batch counts in the step that computes with it: transformers' Trainer fetches batches ahead,
@@ -183,6 +183,7 @@ class Recorder:
         if self._graphs is not None and (self._executed or self._collectives):
             record = {
                 "kind": "step",
+                "time": round(ended, 6),  # of the step's end, as `seconds` has it: where it began follows
                 "seconds": round(seconds, 6),
                 "optimizer": self._trains,
                 "samples": samples,
@@ -195,6 +196,8 @@ class Recorder:
                 "trace_seconds": round(max(0.0, self._trace_s - self._compile_s), 6),
             }
             self._trace_s = 0.0
+            if self._updates:
+                record["updated"] = True
             if self._reference_s is not None:
                 record["reference_seconds"] = round(self._reference_s, 6)
             if self._accessed:

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from neuron_sim.settings import Identity, Settings
+from neuron_sim.settings import Identity, Settings, compiler_wish
 
 if TYPE_CHECKING:
     from neuron_sim.counters.graphs import Graph
@@ -52,7 +52,7 @@ class Records:
 
 
 def start(me: Identity, current: Settings) -> dict[str, Any]:
-    """Who counts, and what is simulated."""
+    """Who counts, and what is simulated. ``trial``: neuron_parallel_compile runs the script for its graphs."""
     import torch
     import torch_xla
 
@@ -71,6 +71,7 @@ def start(me: Identity, current: Settings) -> dict[str, Any]:
         "torch_xla": torch_xla.__version__,
         "host": current.host,
         "host_cpu": _host_cpu(),
+        **({"trial": True} if compiler_wish().extract_graphs_only else {}),
     }
 
 

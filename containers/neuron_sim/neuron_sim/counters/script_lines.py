@@ -8,14 +8,20 @@ from pathlib import Path
 from types import FrameType
 
 _OURS = str(Path(__file__).resolve().parents[1])
-_PACKAGES = sysconfig.get_path("purelib") + "/"
-_TORCH = tuple(f"{_PACKAGES}{name}/" for name in ("torch", "torch_xla"))
+_PACKAGES = tuple(
+    dict.fromkeys(
+        f"{folder}/"
+        for folder in (sysconfig.get_path("purelib"), sysconfig.get_path("platlib"), *sys.path)
+        if folder.endswith("/site-packages")
+    )
+)
+"""Several where a user's environment lies on top of the image's, as on a cluster."""
+_TORCH = tuple(f"{folder}{name}/" for folder in _PACKAGES for name in ("torch", "torch_xla"))
 _LIBRARIES = tuple(
     {
         sysconfig.get_path("stdlib"),
         sysconfig.get_path("platstdlib"),
-        sysconfig.get_path("purelib"),
-        sysconfig.get_path("platlib"),
+        *_PACKAGES,
         "/usr/lib/python3",
         _OURS,
     }
@@ -45,8 +51,11 @@ def calling_library() -> str:
 
 def library_file(filename: str) -> str:
     """``transformers/modeling_utils.py`` of a file that pip has installed; ``""``: another, or torch's or our own."""
-    installed = filename.startswith(_PACKAGES) and not filename.startswith((*_TORCH, _OURS))
-    return filename.removeprefix(_PACKAGES) if installed and "/" in filename.removeprefix(_PACKAGES) else ""
+    folder = next((folder for folder in _PACKAGES if filename.startswith(folder)), None)
+    if folder is None or filename.startswith((*_TORCH, _OURS)):
+        return ""
+    name = filename.removeprefix(folder)
+    return name if "/" in name else ""
 
 
 def is_torchs(filename: str) -> bool:

@@ -54,7 +54,7 @@ class Hook:
 _entries: set[str] = set()
 
 
-def install(hooks: Iterable[Hook], claim: Callable[[], None]) -> None:
+def install(hooks: Iterable[Hook], claim: Callable[[], object]) -> None:
     """Put each hook in its place; an entry point has one at most. ``claim``: at the first use of the device."""
     uses = _DeviceUses(claim)
     for hook in hooks:
@@ -109,7 +109,7 @@ def _listened_to(
 class _DeviceUses:
     """The entry points that claim the process's cores, until one of them has been called."""
 
-    def __init__(self, claim: Callable[[], None]) -> None:
+    def __init__(self, claim: Callable[[], object]) -> None:
         self._claim = claim
         self._waiting: list[tuple[Any, str, Function, Function]] = []
 

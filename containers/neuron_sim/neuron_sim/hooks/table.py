@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from neuron_sim import topology
 from neuron_sim.collectives import (
     all_gather,
     all_reduce,
@@ -60,7 +61,14 @@ class Parts:
 
 
 def become_core(current: Settings) -> None:
-    """Make this process a core. Once; before torch_xla has made its client."""
+    """Make this process a core. Once; before torch_xla has made its client.
+
+    On a host without NeuronCores, as a cluster's head node, a script can import torch_xla, as on AWS: it fails
+    with a TopologyError when it first uses the device.
+    """
+    if not topology.is_simulated(current.instance_type):
+        install(without_cores(), lambda: topology.instance(current.instance_type))
+        return
     malloc.share()
     memory_by_use.freeze()
     counting = recorder.start(current)
@@ -80,6 +88,12 @@ def become_core(current: Settings) -> None:
     stochastic_rounding.start(lambda: install(rounding(), lifetime.claim))
     parts = Parts(counting, passes, watch, guard, publisher, event_file)
     install([*table(parts), *names(current.framework_version)], lifetime.claim)
+
+
+def without_cores() -> Iterator[Hook]:
+    """What a script would first ask a device for."""
+    for name in ("_xla_get_default_device", "_xla_get_devices", "_xla_real_devices", "_xla_get_all_devices"):
+        yield Hook(f"_XLAC:{name}", is_device_use=True)
 
 
 def table(parts: Parts) -> Iterator[Hook]:

@@ -166,7 +166,7 @@ def _say(why: str, pins: Sequence[Pin]) -> None:
     for pin in pins:
         print(f"Windtunnel: {pin.asked} is left out; {pin.installed}, which is installed, stands in.")
     print(
-        "Windtunnel: on SageMaker the versions asked for run. "
+        "Windtunnel: on AWS the versions asked for run. "
         "WINDTUNNEL_STRICT_REQUIREMENTS=1 installs the file as it is, or fails.",
         flush=True,
     )

@@ -19,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -49,9 +50,12 @@ def main(argv: list[str] | None = None) -> int:
             return _clean(where)
         if command == "clear-locks":
             return _clear_locks(where)
-        code = 0 if command == "compile" else _collect(script)
+        caches, code = [where], 0
+        if command != "compile":
+            code, used = _trial(script)
+            caches += [other for other in used if other.folder != where.folder]
         if command != "collect" and (code == 0 or settings.compiler_wish().ignore_script_error):
-            return _compile(where, parsed)
+            return _compile(caches, parsed)
     except (NeuronSimError, OSError) as error:
         print(f"neuron_parallel_compile: {error}", file=sys.stderr)
         return 2
@@ -87,6 +91,14 @@ def _cache() -> tuple[cache_location.Location, flags.CompilerFlags]:
     return where, parsed
 
 
+def _trial(script: list[str]) -> tuple[int, list[cache_location.Location]]:
+    """The trial run's exit code, and the caches that it has entered graphs in: those that the script has named."""
+    with tempfile.TemporaryDirectory(prefix="neuron-trial-") as folder:
+        told = Path(folder) / "caches"
+        code = _collect(script, **{settings.TRIAL_CACHES: str(told)})
+        return code, list(cache_location.told(told))
+
+
 def _collect(script: list[str], **environment: str) -> int:
     """The trial run. A signal that would end this process is passed on and waited out."""
     log_lines.plain(
@@ -100,21 +112,25 @@ def _collect(script: list[str], **environment: str) -> int:
     return 128 - code if code < 0 else code
 
 
-def _compile(where: cache_location.Location, parsed: flags.CompilerFlags) -> int:
-    """Compile all that is collected; 1 when a graph fails."""
+def _compile(caches: Sequence[cache_location.Location], parsed: flags.CompilerFlags) -> int:
+    """Compile all that is collected in these caches; 1 when a graph fails."""
     tried = ("collected", "failed") if parsed.retry_failed else ("collected",)
-    found = [item for item in cache_entry.entries(where.entries) if item.state in tried]
+    shown = {
+        item: where.shown(item.hlo)
+        for where in caches
+        for item in cache_entry.entries(where.entries)
+        if item.state in tried
+    }
+    found = list(shown)
     _progress(found, set(), Counter())
     if found:
-        log_lines.info(
-            log_lines.PARALLEL, f"master grab hlos to compile: {[where.shown(item.hlo) for item in found]}"
-        )
+        log_lines.info(log_lines.PARALLEL, f"master grab hlos to compile: {list(shown.values())}")
     report: dict[str, dict[str, Any]] = {}
     count: Counter[str] = Counter()
     done: set[Path] = set()
     for item in found:
         status, retry = _compile_one(item, settings.compiler_wish().max_retries)
-        report[where.shown(item.hlo)] = {"status": status, "retry": retry}
+        report[shown[item]] = {"status": status, "retry": retry}
         count["true" if status else "false"] += 1
         done.add(item.folder)
         _progress(found, done, count)

@@ -18,7 +18,7 @@ def parsed_version(version: object) -> tuple[int, int]:
     """
     text = version.lower() if isinstance(version, str) else ""  # of a float: 2.20 and 2.2 are one number
     parts = text.removeprefix("neuron").strip().lstrip("v").split(".")
-    if len(parts) < 2 or not all(part.isdigit() for part in parts[:2]):
+    if len(parts) < 2 or not all(part.isdecimal() for part in parts[:2]):
         raise InvalidInput(f"neuron_version must be a number as 2.21 or 2.21.0, not {version!r}")
     return int(parts[0]), int(parts[1])
 

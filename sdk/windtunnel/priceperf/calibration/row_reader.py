@@ -148,33 +148,9 @@ def _published_row(
     notes: list[str] = []
     instance = _instance(cells)
     model, name = _architecture(cells, notes)
-    tensor, pipeline = _integer(cells, "tensor_parallel", 1), _integer(cells, "pipeline_parallel", 1)
-    nodes, data = _split(cells, instance, tensor * pipeline, notes)
-    microbatch = _integer(cells, "microbatch", None)
-    storage = _dtype(cells, "storage_dtype", "bf16")
-    gpu = not instance.is_neuron
-    matmul = _dtype(cells, "matmul_dtype", storage if gpu else "bf16")
-    training = Training(
-        architecture=model,
-        parameters=_number(cells, "parameters") or model.parameters,
-        microbatch=microbatch,
-        global_batch=_integer(cells, "global_batch", microbatch * data),
-        sequence_length=_integer(cells, "sequence_length", None),
-        data_parallel=data,
-        tensor_parallel=tensor,
-        pipeline_parallel=pipeline,
-        storage_dtype=storage,
-        matmul_dtype=matmul,
-        gradient_bytes=_integer(
-            cells,
-            "gradient_allreduce_bytes_per_parameter",
-            min(DTYPE_BYTES[storage], DTYPE_BYTES[matmul]) if gpu else DTYPE_BYTES[storage],
-        ),
-        zero=_zero(cells, config),
-        mixed_precision=gpu and DTYPE_BYTES[matmul] < DTYPE_BYTES[storage],
-        interleaved=_integer(cells, "pipeline_interleaving", 1),
-        head_part=MASKED_PART if gpu and model.is_masked else 1.0,
-    )
+    copy = _integer(cells, "tensor_parallel", 1) * _integer(cells, "pipeline_parallel", 1)
+    nodes, data = _split(cells, instance, copy, notes)
+    training = _training(cells, config, instance, model, data)
     training = _with_attention(training, cells, config, instance, notes)
     training = _with_recompute(training, cells, instance, notes)
     if training.workers > nodes * instance.core_count:
@@ -200,6 +176,34 @@ def _published_row(
         tuple(name for name in WIDENING if any(note.startswith(name) for note in notes)),
     )
     return row, tuple(notes)
+
+
+def _training(
+    cells: Mapping[str, str], config: str, instance: InstanceType, model: Architecture, data: int
+) -> Training:
+    """The job of a row, before attention and recomputation. ``data``: data-parallel copies."""
+    microbatch = _integer(cells, "microbatch", None)
+    storage = _dtype(cells, "storage_dtype", "bf16")
+    gpu = not instance.is_neuron
+    matmul = _dtype(cells, "matmul_dtype", storage if gpu else "bf16")
+    gradient_bytes = min(DTYPE_BYTES[storage], DTYPE_BYTES[matmul] if gpu else DTYPE_BYTES[storage])
+    return Training(
+        architecture=model,
+        parameters=_number(cells, "parameters") or model.parameters,
+        microbatch=microbatch,
+        global_batch=_integer(cells, "global_batch", microbatch * data),
+        sequence_length=_integer(cells, "sequence_length", None),
+        data_parallel=data,
+        tensor_parallel=_integer(cells, "tensor_parallel", 1),
+        pipeline_parallel=_integer(cells, "pipeline_parallel", 1),
+        storage_dtype=storage,
+        matmul_dtype=matmul,
+        gradient_bytes=_integer(cells, "gradient_allreduce_bytes_per_parameter", gradient_bytes),
+        zero=_zero(cells, config),
+        mixed_precision=gpu and DTYPE_BYTES[matmul] < DTYPE_BYTES[storage],
+        interleaved=_integer(cells, "pipeline_interleaving", 1),
+        head_part=MASKED_PART if gpu and model.is_masked else 1.0,
+    )
 
 
 def _split(cells: Mapping[str, str], instance: InstanceType, copy: int, notes: list[str]) -> tuple[int, int]:

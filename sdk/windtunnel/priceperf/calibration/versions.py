@@ -12,6 +12,7 @@ from __future__ import annotations
 import csv
 import math
 from collections import defaultdict
+from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 from statistics import mean
@@ -80,13 +81,28 @@ def _speeds(but_family: str | None) -> tuple[float, ...]:
     return tuple(speed - usual for speed in speeds)
 
 
+def published_figure(config: str, version: str) -> float:
+    """Sequences per second that AWS printed for a configuration of the calibration and a version, as ``2.9.0``.
+
+    Raises:
+        KeyError: the file has none.
+    """
+    printed = {(line["config"], line["neuron_version"]): line["sequences_per_second"] for line in _lines()}
+    return float(printed[config, version])
+
+
+@cache
+def _lines() -> tuple[Mapping[str, str], ...]:
+    text = files(__package__).joinpath("published_versions.csv").read_text(encoding="utf-8")
+    return tuple(csv.DictReader(text.splitlines()))
+
+
 @cache
 def figures() -> tuple[VersionFigure, ...]:
     """All of the file."""
     rows = {row.config: row for row in rows_of("trn1")}
-    text = files(__package__).joinpath("published_versions.csv").read_text(encoding="utf-8")
     found = []
-    for line in csv.DictReader(text.splitlines()):
+    for line in _lines():
         row = rows[line["config"]]
         ratio = math.log(float(line["sequences_per_second"]) / (row.published or 1.0))
         found.append(VersionFigure(row.config, row.family, parsed_version(line["neuron_version"]), ratio))

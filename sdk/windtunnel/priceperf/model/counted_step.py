@@ -69,6 +69,12 @@ class StepWork:
                 f"state bytes must lie between 0 and the {self.bytes_moved} moved, not {self.state_bytes}"
             )
 
+    def moving(self, state_bytes: float) -> StepWork:
+        """The same with more bytes of weights, gradients or optimizer state."""
+        return replace(
+            self, bytes_moved=self.bytes_moved + state_bytes, state_bytes=self.state_bytes + state_bytes
+        )
+
     def scaled(self, samples: float, element: float = 1.0) -> StepWork:
         """The work of so many times the samples: FLOPs, bytes and products; collectives and host stay.
 

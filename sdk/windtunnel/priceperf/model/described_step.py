@@ -13,7 +13,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import NamedTuple
+from dataclasses import fields
+from functools import lru_cache
+from operator import attrgetter
+from typing import Any, NamedTuple
 
 from ..errors import InvalidInput
 from ..instances import InstanceType
@@ -60,11 +63,8 @@ def training_step(
             f"{training.workers} workers need {needed} x {instance.name} "
             f"({instance.core_count} {instance.core_name}s each), not {count}"
         )
-    products = _products_s(training, instance, constants)
-    memory = _memory_s(training, instance, constants)
+    products, memory, tensor_parallel, transfer = _microbatch(_of_a_microbatch(training), instance, constants)
     overlapped = constants.overlap * min(products, memory)
-    tensor_parallel = _tensor_parallel_s(training, instance, constants)
-    transfer = _transfer_s(training, instance, constants)
     crowded = constants.crowding * crowding(training, instance)
     worked = (products + memory - overlapped) * (1 + crowded) + tensor_parallel + transfer
     host = host_s(training, instance, worked)
@@ -87,6 +87,27 @@ def training_step(
         optimizer_s=_optimizer_s(training, instance, constants),
         gradients_s=reduced,
         straggling_s=(n * (worked + gathered) + bubble) * constants.straggling * math.log2(count),
+    )
+
+
+_OF_A_MICROBATCH = tuple(
+    item.name for item in fields(Training) if item.name not in ("data_parallel", "global_batch")
+)
+_of_a_microbatch = attrgetter(*_OF_A_MICROBATCH)
+
+
+@lru_cache(maxsize=1024)
+def _microbatch(
+    settings: tuple[Any, ...], instance: InstanceType, constants: Constants
+) -> tuple[float, float, float, float]:
+    """Seconds of products, memory, tensor-parallel collectives and transfers: alike on any number of copies."""
+    named = dict(zip(_OF_A_MICROBATCH, settings, strict=True))
+    training = Training(**named, data_parallel=1, global_batch=max(1.0, named["microbatch"]))
+    return (
+        _products_s(training, instance, constants),
+        _memory_s(training, instance, constants),
+        _tensor_parallel_s(training, instance, constants),
+        _transfer_s(training, instance, constants),
     )
 
 

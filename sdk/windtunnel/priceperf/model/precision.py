@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ..errors import InvalidInput
@@ -46,6 +46,11 @@ BF16_AUTOCAST = Precision(
 
 GPU_PRECISIONS = (TF32, FP32, BF16_AUTOCAST)
 """The first is the one shown; the others tell how much the script's setting matters."""
+
+
+def preferring(wanted: Precision | None, precisions: Sequence[Precision]) -> tuple[Precision, ...]:
+    """The same, the wanted one first if it is one of them."""
+    return tuple(sorted(precisions, key=lambda one: one != wanted))
 
 
 def compute_seconds(

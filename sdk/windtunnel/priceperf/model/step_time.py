@@ -40,6 +40,10 @@ class StepTime:
         """Every part of the step longer by a factor: which of them is, is not known."""
         return StepTime(*(getattr(self, part.name) * factor for part in fields(self)))
 
+    def plus(self, other: StepTime) -> StepTime:
+        """One after the other."""
+        return StepTime(*(getattr(self, part.name) + getattr(other, part.name) for part in fields(self)))
+
     @property
     def exposed_collective_s(self) -> float:
         """The collectives' time that nothing hides."""

@@ -14,7 +14,7 @@ from ..calibration.calibrations import calibration_of
 from ..calibration.corrections import Corrections
 from ..errors import InvalidInput
 from ..instances import InstanceType, instance_type
-from ..model.precision import AUTO_CAST, Precision
+from ..model.precision import AUTO_CAST, Precision, preferring
 from ..workload.cluster import BatchRule, Cluster, Run, checked_rule
 from ..workload.full_scale import FullScale
 from ..workload.workload import Workload
@@ -53,6 +53,7 @@ def compare(
     batch: BatchRule = "rehearsed",
     on: date | None = None,
     trn_precision: Precision = AUTO_CAST,
+    gpu_precision: Precision | None = None,
     corrections: Corrections | None = None,
 ) -> Comparison:
     """Model one job on each instance, at every date from which their prices hold.
@@ -69,6 +70,7 @@ def compare(
         batch: see `BatchRule`.
         on: only the prices in force on that day; None: at every date from which prices hold.
         trn_precision: of products on trn1, where the workload leaves it open.
+        gpu_precision: which one is shown where the workload names several; None: its first.
         corrections: a user's own, by calibration, of jobs known by their counts (`corrections`).
 
     Raises:
@@ -86,7 +88,7 @@ def compare(
     shown, others = [], []
     for name, cluster in chosen:
         size = workload.batch(cluster, rule, count)
-        first, *rest = workload.precisions(cluster.instance, trn_precision)
+        first, *rest = preferring(gpu_precision, workload.precisions(cluster.instance, trn_precision))
         shown.append(estimate(workload, Run(cluster, size, first), full_scale, name, corrections))
         others += [
             estimate(workload, Run(cluster, size, other), full_scale, name, corrections) for other in rest

@@ -116,22 +116,6 @@ def check_flight(flight: Flight, estimate: Estimate, price: Price | None) -> Fli
             left,
             (least, most),
         )
-    moved = [estimate.fixed_cost(name) for name in MOVED]
-    start = estimate.fixed_cost("start")
-    starting = sum(flight.phases.get(name, 0.0) for name in STARTING)
-    phases = (
-        Compared("Starting", start.seconds, start.low_s, start.high_s, starting),
-        *(
-            Compared(
-                MOVED[item.name],
-                item.seconds,
-                item.low_s,
-                item.high_s,
-                flight.phases.get(MOVED[item.name], 0.0),
-            )
-            for item in moved
-        ),
-    )
     billed = estimate.billable_interval_s
     clock = Compared(
         "Billable", estimate.billable_s, *billed, flight.training_s if flight.spot else flight.billable_s
@@ -141,7 +125,18 @@ def check_flight(flight: Flight, estimate: Estimate, price: Price | None) -> Fli
         expected = estimate.cost(price)
         real = cost_usd(price.usd_per_hour, flight.billable_s, flight.instance_count)
         cost = Compared("Cost", expected.usd, expected.low_usd, expected.high_usd, real)
-    return FlightCheck(flight, estimate, clock, training, steps, phases, cost, price)
+    return FlightCheck(flight, estimate, clock, training, steps, _phases(flight, estimate), cost, price)
+
+
+def _phases(flight: Flight, estimate: Estimate) -> tuple[Compared, ...]:
+    """Those outside of Training: the start, and what moves data."""
+
+    def beside(name: str, shown: str, *phases: str) -> Compared:
+        cost, real = estimate.fixed_cost(name), sum(flight.phases.get(phase, 0.0) for phase in phases)
+        return Compared(shown, cost.seconds, cost.low_s, cost.high_s, real)
+
+    moved = (beside(name, phase, phase) for name, phase in MOVED.items())
+    return (beside("start", "Starting", *STARTING), *moved)
 
 
 def evidence_of(flight: Flight, estimate: Estimate, workload: CountedWorkload) -> Evidence:

@@ -15,7 +15,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
-from typing import Literal
+from typing import Any, Literal
 
 from ..errors import InvalidInput, PriceUnknown
 from .offerings import (
@@ -112,6 +112,7 @@ class PriceBook:
         prices: those of the book (default: the built-in ones).
         as_of: the day at whose prices everything is priced where no day is named (default: the newest).
         discount: an assumption that holds for every SageMaker training price.
+        bought_as: a way to buy the hour that holds instead of what an instance's name says.
     """
 
     def __init__(
@@ -120,6 +121,7 @@ class PriceBook:
         *,
         as_of: date | None = None,
         discount: Discount | None = None,
+        bought_as: Offering | None = None,
     ) -> None:
         self._prices = tuple(sorted(prices, key=_order))
         self._by_name: dict[str, list[Price]] = {}
@@ -129,6 +131,7 @@ class PriceBook:
         self._found: dict[tuple[object, ...], Price] = {}
         self._as_of = as_of
         self._discount = discount
+        self._bought_as = bought_as
 
     @property
     def prices(self) -> tuple[Price, ...]:
@@ -147,11 +150,11 @@ class PriceBook:
 
     def adding(self, prices: Iterable[Price]) -> PriceBook:
         """This book and more entries. None is replaced: they count from their own dates."""
-        return PriceBook((*self._prices, *prices), as_of=self._as_of, discount=self._discount)
+        return self._with((*self._prices, *prices))
 
     def at(self, day: date) -> PriceBook:
         """This book, as of one day: what ran at any time is priced at that day's prices."""
-        return PriceBook(self._prices, as_of=day, discount=self._discount)
+        return self._with(as_of=day)
 
     def assuming(self, offering: Offering, discount: float) -> PriceBook:
         """This book with SageMaker's prices less a discount (0.3: 30 %), each with status ``assumed``.
@@ -159,7 +162,26 @@ class PriceBook:
         Raises:
             InvalidInput: the discount is not between 0 and what AWS claims for that offering.
         """
-        return PriceBook(self._prices, as_of=self._as_of, discount=Discount(offering, discount))
+        return self._with(discount=Discount(offering, discount))
+
+    def buying(self, offering: Offering, discount: float | None = None) -> PriceBook:
+        """This book, in which every name has the price of one offering, whatever the name says.
+
+        Raises:
+            InvalidInput: a savings plan or spot without a discount, or one above AWS's claim; or a discount on
+                what has list prices.
+        """
+        if offering in CLAIMS:
+            if discount is None:
+                raise InvalidInput(_no_list_price("an instance", offering))
+            return self.assuming(offering, discount)
+        if discount is not None:
+            self.assuming(offering, discount)  # says that it takes none
+        return self._with(bought_as=offering)
+
+    def _with(self, prices: Iterable[Price] | None = None, **changed: Any) -> PriceBook:
+        kept = {"as_of": self._as_of, "discount": self._discount, "bought_as": self._bought_as}
+        return PriceBook(self._prices if prices is None else prices, **{**kept, **changed})
 
     def price(
         self,
@@ -198,18 +220,14 @@ class PriceBook:
         offering: Offering | None,
         discount: float | None,
     ) -> Price:
-        wanted = offering or offering_of(instance_type)
+        wanted = offering or self._bought_as or offering_of(instance_type)
         name = name_for(instance_type, wanted)
         day = on or self._as_of
         known = [p for p in self._by_name.get(name, ()) if region in (None, p.region)]
         listed = [p for p in known if p.offering == wanted]
         if not listed and wanted in CLAIMS:
-            claim = CLAIMS[wanted]
             if discount is None:
-                raise InvalidInput(
-                    f"no price of {name} as {wanted} in the book. AWS's words are {claim.words!r}, "
-                    f"which is no price: state a discount below on-demand, at most {claim.up_to}"
-                )
+                raise InvalidInput(_no_list_price(name, wanted))
             plain = self._lookup(name, [p for p in known if p.offering == TRAINING_ON_DEMAND], day, region)
             return _discounted(plain, Discount(wanted, discount))
         found = self._lookup(name, listed, day, region)
@@ -260,7 +278,8 @@ class PriceBook:
     def _changes(self, name: str) -> tuple[date, ...]:
         """The days on which the price of one instance changed. Found once: years of refreshes repeat a price."""
         if name not in self._changed:
-            entries = self._by_name.get(name, ())
+            listed = name if self._bought_as is None else name_for(name, self._bought_as)
+            entries = self._by_name.get(listed, ())
             days = {p.effective_from for p in entries} | {p.fetched_on for p in entries if p.fetched_on}
             rows = [(day, self._row([name], day)) for day in sorted(days)]
             self._changed[name] = tuple(
@@ -269,6 +288,14 @@ class PriceBook:
                 if row != before
             )
         return self._changed[name]
+
+
+def _no_list_price(name: str, offering: Offering) -> str:
+    claim = CLAIMS[offering]
+    return (
+        f"no price of {name} as {offering} in the book. AWS's words are {claim.words!r}, "
+        f"which is no price: state a discount below on-demand, at most {claim.up_to}"
+    )
 
 
 def _order(price: Price) -> tuple[str, str, date, str, date]:

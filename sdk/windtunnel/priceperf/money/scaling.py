@@ -15,7 +15,7 @@ from ..calibration.corrections import Corrections
 from ..errors import InvalidInput
 from ..instances import InstanceType, instance_type
 from ..model.memory_need import memory_need
-from ..model.precision import AUTO_CAST, Precision
+from ..model.precision import AUTO_CAST, Precision, preferring
 from ..workload.cluster import Cluster, Run
 from ..workload.full_scale import FullScale
 from ..workload.workload import Workload
@@ -94,14 +94,17 @@ def scaling(
     prices: PriceBook | None = None,
     on: date | None = None,
     trn_precision: Precision = AUTO_CAST,
+    gpu_precision: Precision | None = None,
     corrections: Corrections | None = None,
+    global_batch: float | None = None,
 ) -> Scaling:
     """Model one job on several numbers of instances of one type.
 
     What a description leaves to the memory (recomputation, attention) is chosen once, for the smallest
     cluster that it fits, and kept: so twice the instances never give more than twice the throughput.
     The global batch is the workload's own on the smallest cluster; ``strong`` keeps it, in ``weak`` it
-    grows with the instances. ``corrections``: a user's own, by calibration.
+    grows with the instances. ``gpu_precision``: as `compare`'s. ``corrections``: a user's own, by calibration.
+    ``global_batch``: which one ``strong`` keeps instead; that of a job that ran on more instances.
 
     Raises:
         UnknownInstance: no figures for the type.
@@ -114,8 +117,8 @@ def scaling(
     kind = instance_type(instance)
     clusters = [Cluster(kind, count) for count in sorted(set(counts))]
     size = full_scale or workload.full_scale()
-    precision = workload.precisions(kind, trn_precision)[0]
-    runs = _runs(workload, clusters, mode, precision)
+    precision = preferring(gpu_precision, workload.precisions(kind, trn_precision))[0]
+    runs = _runs(workload, clusters, mode, precision, global_batch)
     job = _settled(workload, [run for run, _ in runs if run is not None])
     book = prices or PriceBook()
     rows: list[ScalingRow] = []
@@ -160,7 +163,11 @@ def _row(
 
 
 def _runs(
-    workload: Workload, clusters: Sequence[Cluster], mode: ScalingMode, precision: Precision
+    workload: Workload,
+    clusters: Sequence[Cluster],
+    mode: ScalingMode,
+    precision: Precision,
+    global_batch: float | None,
 ) -> list[tuple[Run | None, str | None]]:
     """Each cluster's run, or why its batch cannot be told. It follows from the first where it can."""
     first: tuple[Cluster, float] | None = None
@@ -172,7 +179,8 @@ def _runs(
         except InvalidInput as error:
             runs.append((None, str(error)))
             continue
-        batch = first[1] * cluster.workers / first[0].workers if mode == "weak" else first[1]
+        kept = first[1] if global_batch is None else global_batch
+        batch = first[1] * cluster.workers / first[0].workers if mode == "weak" else kept
         runs.append((Run(cluster, batch, precision), None))
     return runs
 

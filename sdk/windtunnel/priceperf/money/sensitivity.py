@@ -96,18 +96,23 @@ def sensitivity(
         other = replace(size, compile_cached=not size.compile_cached)
         cache = "compile cached" if other.compile_cached else "compile not cached"
         yield remodelled(cache, lambda item: again(item, job=other))
-        today = tuple(cost_on(item, book, on) for item in comparison.estimates)
-        names = _names(comparison.estimates)
-        for index, cost in enumerate(today):
-            if cost is None:
-                continue
-            changes = [(f"-{cut * 100:.0f} %", _cut(cost, cut)) for cut in PRICE_CUTS]
-            for change, changed in (*changes, ("spot", _spot(cost))):
-                costs = (*today[:index], changed, *today[index + 1 :])
-                row = _row(comparison.estimates, f"{names[index]} {change}", costs)
-                yield replace(row, assumed=change == "spot")
 
-    return tuple(rows())
+    return (*rows(), *_at_other_prices(comparison.estimates, book, on))
+
+
+def _at_other_prices(
+    estimates: Sequence[Estimate], book: PriceBook, on: date | None
+) -> Iterator[SensitivityRow]:
+    """One of them cheaper, the others as they are."""
+    today, names = tuple(cost_on(item, book, on) for item in estimates), _names(estimates)
+    for index, cost in enumerate(today):
+        if cost is None:
+            continue
+        changes = [(f"-{cut * 100:.0f} %", _cut(cost, cut)) for cut in PRICE_CUTS]
+        for change, changed in (*changes, ("spot", _spot(cost))):
+            costs = (*today[:index], changed, *today[index + 1 :])
+            row = _row(estimates, f"{names[index]} {change}", costs)
+            yield replace(row, assumed=change == "spot")
 
 
 def _names(estimates: Sequence[Estimate]) -> list[str]:

@@ -11,30 +11,26 @@ from ..calibration.calibrations import calibration_of, check_range
 from ..errors import InvalidCounters, InvalidInput
 from ..instances import InstanceType, instance_type
 from ..model import fixed_costs
-from ..model.collectives import Collective
 from ..model.compile_time import CompiledGraph
 from ..model.counted_step import StepWork, step_time
-from ..model.described_as_counted import ATTENTION_PRODUCTS
-from ..model.engines import Product, Scores
-from ..model.host_tracing import HOST_SPEED, HostWork
+from ..model.engines import Constants
+from ..model.host_tracing import HOST_SPEED
 from ..model.intervals import RangeCheck
 from ..model.precision import GPU_PRECISIONS, Precision
 from ..model.step_time import StepTime
 from ..model.training_settings import DTYPE_BYTES, OPTIMIZER_BYTES, Training
 from .cluster import BatchRule, Cluster, Run, stated_batch
-from .counters import Collectives, Counters, Graphs, Steps, Work
+from .counted_work import Accumulation, accumulated, evaluation_of, step_of
+from .counters import Counters, Graphs
 from .found_scale import found_scale
 from .full_scale import FullScale
 
 GRADIENT_BYTES = 4  # a rehearsal reduces gradients in fp32
 
-STATE_BYTES_PER_PARAMETER = 5 * 4 + OPTIMIZER_BYTES
-"""Traffic of one parameter in one fp32 step, whatever the batch, as the counters count it.
-
-The weight is an operand of two products (forward, backward), its gradient the
-result of one; both pass the graph's edge once more (5 x 4 bytes). Adam takes
-weight, gradient and two moments in and puts weight and moments out (7 x 4 bytes).
-"""
+WEIGHT_MOVES = 5
+"""How often a pass moves a parameter, whatever the batch, as the counters count it: the weight is an operand of
+two products (forward, backward), its gradient the result of one; both pass the graph's edge once more. The
+optimizer's step comes to it: `OPTIMIZER_BYTES`."""
 
 
 _Self = TypeVar("_Self", bound="Counted")
@@ -44,8 +40,10 @@ _Self = TypeVar("_Self", bound="Counted")
 class Counted:
     """One worker's training step as a rehearsal counted it, and what else the job ran.
 
+    ``step``: with gradient accumulation one pass, without what only the last one of an optimizer step does.
     ``evaluation``: one step without optimizer, scaled to one sample; None when there was none.
     ``parameters``: of the model; None when neither an optimizer nor a reduction of gradients told them.
+    ``parameter_bytes``: of one of them in memory.
     ``compiled``: each graph; None when the counters do not list them.
     """
 
@@ -62,11 +60,21 @@ class Counted:
     compiled: tuple[CompiledGraph, ...] | None = None
     found: FullScale | str | None = None
     """Of a short rehearsal: the size of the whole job, or why it cannot be told."""
+    parameter_bytes: float = 4.0
+    accumulation: Accumulation | None = None
+    """None: the optimizer steps after each pass."""
+
+    @property
+    def passes(self) -> int:
+        """Forward and backward passes of one optimizer step."""
+        return 1 if self.accumulation is None else self.accumulation.passes
 
     @property
     def state_bytes(self) -> float:
         """The part of a step's bytes that does not grow with the batch."""
-        return min(self.step.bytes_moved, (self.parameters or 0.0) * STATE_BYTES_PER_PARAMETER)
+        moved = WEIGHT_MOVES * self.parameter_bytes
+        moved += OPTIMIZER_BYTES if self.accumulation is None else 0
+        return min(self.step.bytes_moved, (self.parameters or 0.0) * moved)
 
     def at(self, samples: float, precision: Precision) -> StepWork:
         """The same step with another batch on one worker.
@@ -125,8 +133,9 @@ class Counted:
         stated = stated_batch(rule, cluster.workers)
         if stated is not None:
             return stated
-        kept = self.step.samples * cluster.workers
-        own = self.step.samples * Cluster(instance_type(self.instance_type), count).workers
+        of_worker = self.step.samples * self.passes
+        kept = of_worker * cluster.workers
+        own = of_worker * Cluster(instance_type(self.instance_type), count).workers
         if rule == "global":
             return own
         return kept if rule == "per_device" or cluster.instance.is_neuron else max(own, kept)
@@ -149,9 +158,42 @@ class Counted:
                 f"a global batch of {run.batch:g} is less than one sample for each of the "
                 f"{run.cluster.workers} workers of {run.cluster}"
             )
-        work = self.at(run.samples_per_worker, run.precision)
-        constants = calibration_of(run.instance).constants
-        return step_time(work, run.instance, run.precision, constants, run.cluster.count, host_slowness)
+        return self.step_with(calibration_of(run.instance).constants, run, host_slowness)
+
+    def step_with(self, constants: Constants, run: Run, host_slowness: float = HOST_SPEED.value) -> StepTime:
+        """As `train_step`, with other constants than the calibration's: those of a fit without some rows."""
+        passes = self._passes_of(run)
+        work = self.at(run.samples_per_worker / passes, run.precision)
+
+        def seconds(part: StepWork) -> StepTime:
+            return step_time(part, run.instance, run.precision, constants, run.cluster.count, host_slowness)
+
+        if self.accumulation is None:
+            return seconds(work)
+        weights = self.parameters or 0.0
+        if passes > 1:  # the gradient so far is read
+            work = work.moving(weights * self.parameter_bytes)
+        last = self.accumulation.last(work.moving(weights * OPTIMIZER_BYTES))
+        return seconds(work).times(passes - 1).plus(seconds(last))
+
+    def accumulating(self: _Self) -> _Self:
+        """The same job where a worker goes through a larger batch in passes of the rehearsed samples.
+
+        Where its script accumulates already, it is the job itself. Otherwise nobody has timed what tracing the
+        optimizer alone takes: each pass traces as long as the whole step.
+        """
+        if self.accumulation is not None:
+            return self
+        optimizer = (self.parameters or 0.0) * OPTIMIZER_BYTES
+        step = replace(self.step, bytes_moved=max(0.0, self.step.bytes_moved - optimizer), collectives=())
+        reads = 0.0 if step.host is None else step.host.reads
+        return replace(self, step=step, accumulation=Accumulation(1, self.step.collectives, 0.0, reads))
+
+    def _passes_of(self, run: Run) -> int:
+        """A NeuronCore keeps the rehearsed samples of a pass, GPUs the number of passes."""
+        if self.accumulation is None or not run.instance.is_neuron:
+            return self.passes
+        return max(1, math.ceil(run.samples_per_worker / self.step.samples - 1e-9))
 
     def evaluation_step(self, run: Run) -> StepTime:
         """The counted forward step."""
@@ -163,10 +205,11 @@ class Counted:
 
         Where the host traces longer than the device works, the interval has the host's speed in it too.
         """
+        samples = run.samples_per_worker / self._passes_of(run)
         values = {
             "model size": self.parameters,
             "sequence length": full_scale.sequence_length,
-            "work of a step": math.fsum(self.at(run.samples_per_worker, run.precision).flops.values()),
+            "work of a step": math.fsum(self.at(samples, run.precision).flops.values()),
         }
         traced = self.step.host is not None
         check = check_range(
@@ -207,7 +250,7 @@ class Counted:
 
         Raises:
             InvalidCounters: wrong schema, a missing or impossible member (named), no training step,
-                or no samples in it.
+                no samples in it, or a short rehearsal that came to no optimizer.
         """
         told = counters if isinstance(counters, Counters) else Counters.read(counters)
         train, world_size = told.train, told.world_size
@@ -225,13 +268,22 @@ class Counted:
         if world_size is None or told.cores_used is None:
             missing = "world_size" if world_size is None else "cores_used"
             raise InvalidCounters(f"counters.{missing} is missing: no core told that it started")
-        step = _step(train, train.steps, train.samples_per_step_per_core, world_size)
+        step = step_of(train, train.steps, train.samples_per_step_per_core, world_size)
+        parameters = _parameters(told, step)
+        if parameters is None and told.input is not None and told.input.rehearsed_steps is not None:
+            raise InvalidCounters(
+                f"no optimizer stepped in the {train.steps:,} passes of this short rehearsal of "
+                f"{told.input.rehearsed_steps:,} steps: neither its work nor the reduction of gradients was counted. "
+                "If the script accumulates gradients over more passes, rehearse more steps: "
+                "rehearse=N, WINDTUNNEL_REHEARSE_STEPS=N."
+            )
+        step, accumulation = accumulated(step, train, world_size, (parameters or 0.0) * OPTIMIZER_BYTES)
         if not sum(step.flops.values()) > 0:
             raise InvalidCounters(
                 "the counters hold no FLOPs: graphs are not counted while PT_XLA_DEBUG is set. "
                 "Run without it."
             )
-        evaluation, evaluation_samples = _evaluation(told.other, world_size) if told.other else (None, 0)
+        evaluation, evaluation_samples = evaluation_of(told.other, world_size) if told.other else (None, 0)
         return cls(
             instance_type=instance_type(told.instance_type).name,
             instance_count=told.instance_count,
@@ -241,10 +293,12 @@ class Counted:
             samples=train.samples,
             evaluation=evaluation,
             evaluation_samples=evaluation_samples,
-            parameters=_parameters(told, step),
+            parameters=parameters,
             graphs=told.graphs.count,
-            compiled=_compiled(told.graphs),
+            compiled=compiled_graphs(told.graphs),
             found=_found(told, world_size),
+            parameter_bytes=_bytes_of_one(told),
+            accumulation=accumulation,
         )
 
 
@@ -255,61 +309,7 @@ def _found(told: Counters, world_size: int) -> FullScale | str | None:
     return found_scale(told.input, world_size, workers)
 
 
-def _evaluation(other: Steps, world_size: int) -> tuple[StepWork | None, int]:
-    if other.samples < 1:
-        return None, 0
-    # One step with all its samples: flops and bytes a sample.
-    work = _step(other, other.samples / world_size, 1.0, world_size, backward=False)
-    return replace(work, collectives=(), host=None), other.samples
-
-
-def _step(part: Steps, steps: float, samples: float, world_size: int, *, backward: bool = True) -> StepWork:
-    work = StepWork(
-        samples=samples,
-        flops={dtype: count / steps for dtype, count in part.flops.items()},
-        bytes_moved=part.bytes_accessed / steps,
-        collectives=tuple(
-            _collective(kind, part.collectives[kind], steps, world_size) for kind in sorted(part.collectives)
-        ),
-        backward=backward,
-        host=_host(part),
-    )
-    return work if part.work is None else _with_shapes(work, part.work, steps)
-
-
-def _with_shapes(work: StepWork, counted: Work, steps: float) -> StepWork:
-    """What counters of this version tell besides: dimensions of products, fused element-wise work."""
-    products: dict[str, list[Product]] = {}
-    for batch, rows, inner, columns, dtype, times in counted.products:
-        product = Product(rows, inner, columns, batch * times / steps, batched=batch > 1)
-        products.setdefault(dtype, []).append(product)
-    moved = counted.elementwise.activations.fused_bytes + counted.gather_bytes + counted.scatter_bytes
-    found = [item for listed in products.values() for item in listed]
-    batched = [dtype for dtype, listed in products.items() if any(item.batched for item in listed)]
-    return replace(
-        work,
-        products={dtype: tuple(listed) for dtype, listed in products.items()},
-        fused_bytes=moved / steps,
-        scores=Scores.of(found, ATTENTION_PRODUCTS if work.backward else ATTENTION_PRODUCTS // 3),
-        score_bytes=max((DTYPE_BYTES.get(dtype, 4) for dtype in batched), default=4),
-    )
-
-
-def _host(part: Steps) -> HostWork | None:
-    if part.least_trace_seconds is None:
-        return None
-    reads = min(1.0, part.steps_with_host_reads / part.steps)
-    return HostWork.measured(part.least_trace_seconds, reads, part.reference_seconds)
-
-
-def _collective(kind: str, counted: Collectives, steps: float, world_size: int) -> Collective:
-    try:
-        return Collective.of_counted(kind, counted.count / steps, counted.bytes / steps, world_size)
-    except InvalidInput as error:
-        raise InvalidCounters(f"collectives.{kind}: {error}") from error
-
-
-def _compiled(graphs: Graphs) -> tuple[CompiledGraph, ...] | None:
+def compiled_graphs(graphs: Graphs) -> tuple[CompiledGraph, ...] | None:
     """The graphs of the ledger, and those it left out as graphs without arithmetic: it leaves out the smallest."""
     if graphs.ledger is None:
         return None
@@ -327,3 +327,11 @@ def _parameters(counters: Counters, step: StepWork) -> float | None:
         item.payload_bytes for item in step.collectives if item.kind in ("all_reduce", "reduce_scatter")
     ]
     return max(reduced) / GRADIENT_BYTES if reduced and max(reduced) > 0 else None
+
+
+def _bytes_of_one(counters: Counters) -> float:
+    """Of a parameter in memory; fp32 where nothing tells."""
+    told = counters.parameters
+    if told is None or not told.count or not told.parameter_bytes:
+        return DTYPE_BYTES["fp32"]
+    return told.parameter_bytes / told.count

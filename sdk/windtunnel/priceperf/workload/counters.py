@@ -77,8 +77,25 @@ class Work:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Updates:
+    """Of gradient accumulation: the steps in which an optimizer stepped. Their own collectives, as sums.
+
+    ``passes``: steps that the script goes through for one of them, whatever was cut short; None: an earlier version
+    did not look. ``least_trace_seconds``: what such a step takes longer to trace than one without.
+    """
+
+    steps: AtLeastOne
+    passes: AtLeastOne | None = None
+    collectives: Mapping[str, Collectives] = field(default_factory=dict)
+    least_trace_seconds: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Steps:
-    """Sums over steps. Work and collectives: of one core. Samples: of all ranks. Seconds: of this machine."""
+    """Sums over steps. Work and collectives: of one core. Samples: of all ranks. Seconds: of this machine.
+
+    ``updates``: of gradient accumulation; None where the optimizer steps each time, or nobody noted it.
+    """
 
     steps: AtLeastOne
     samples: int
@@ -95,6 +112,7 @@ class Steps:
     least_trace_seconds: float | None = None
     reference_seconds: float | None = None
     steps_with_host_reads: float = 0.0
+    updates: Updates | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,7 +120,7 @@ class Parameters:
     """What one rank holds, as its optimizers tell."""
 
     count: float
-    parameter_bytes: Shown[float | None] = None
+    parameter_bytes: float | None = None
     gradient_bytes: Shown[float | None] = None
     optimizer_bytes: Shown[float | None] = None
     dtypes: Shown[Mapping[str, Mapping[str, float]]] = field(default_factory=dict)
@@ -217,12 +235,16 @@ class Seconds:
 
 @dataclass(frozen=True, kw_only=True)
 class Program:
-    """A script that a job ran on the device, among others. Steps: of its first core."""
+    """A script that a job ran on the device, among others. Steps: of its first core.
+
+    ``trial``: neuron_parallel_compile ran it for its graphs.
+    """
 
     script: Shown[str | None] = None
     world_size: Shown[int | None] = None
     steps: Shown[int] = 0
     training_steps: Shown[int] = 0
+    trial: Shown[bool] = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -75,6 +75,7 @@ def _workload(workload: Workload) -> dict[str, Any]:
             "rehearsed_on": workload.instance_type,
             "rehearsed_instances": workload.instance_count,
             "samples_per_worker": workload.step.samples,
+            "passes": workload.passes,
             "parameters": workload.parameters,
         }
     return {"kind": type(workload).__name__}

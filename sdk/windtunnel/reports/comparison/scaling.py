@@ -19,6 +19,7 @@ from windtunnel.rendering.report import Report
 from windtunnel.reports.comparison.data import scaling_data
 from windtunnel.reports.comparison.scaling_chart import scaling_charts
 from windtunnel.reports.comparison.subject import Subject, read
+from windtunnel.reports.job.report import AS_THE_JOB, Precisions
 from windtunnel.reports.modelled.instances import LARGEST_NEURON
 from windtunnel.user_calibration import STORED, CalibrationStore, loaded
 
@@ -77,12 +78,13 @@ def scaling(
     prices: PriceBook | None = None,
     on: date | None = None,
     user_calibration: CalibrationStore | None = STORED,
+    precisions: Precisions = AS_THE_JOB,
 ) -> ScalingReport:
     """One job on several numbers of instances: step, throughput, speed-up, efficiency, hours, cost.
 
-    The arguments are those of `compare`; ``strong`` keeps the global batch of the smallest number of
-    instances, ``weak`` the samples of each worker. A number on which the job cannot run keeps its row,
-    with the reason.
+    The arguments are those of `compare`, and of `report_for_job`; ``strong`` keeps the global batch of the
+    smallest number of instances, ``weak`` the samples of each worker. A number on which the job cannot run
+    keeps its row, with the reason.
 
     Raises:
         InvalidInput: no counts, one below 1, or a mode that is none; else as `compare`.
@@ -98,7 +100,8 @@ def scaling(
         full_scale,
         prices=book,
         on=on,
-        trn_precision=precision,
+        trn_precision=precisions.trn or precision,
+        gpu_precision=precisions.gpu,
         corrections=own.corrections,
     )
     return ScalingReport(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, get_args
+from typing import Any, NamedTuple, get_args
 
 from windtunnel.priceperf import Cost, Estimate
 from windtunnel.priceperf.model.intervals import COVERAGE
@@ -19,39 +19,64 @@ _MEANING = {
 _APART = 0.035  # of a factor of e: series beside each other, so that their whiskers can be told apart
 
 
-def scaling_charts(scalings: Sequence[Scaling], after: str = "") -> tuple[Chart, ...]:
+class PublishedPoint(NamedTuple):
+    """A throughput that somebody published, of the same job on so many instances. ``label``: what tells it apart."""
+
+    mode: ScalingMode
+    instances: int
+    samples_per_s: float
+    label: str
+
+
+def scaling_charts(
+    scalings: Sequence[Scaling], after: str = "", published: Sequence[PublishedPoint] = ()
+) -> tuple[Chart, ...]:
     """One chart a mode, ``strong`` and ``weak``: two panels, all axes logarithmic, a line an instance type.
 
-    None of a mode in which the job runs nowhere. ``after``: see `Chart`.
+    None of a mode in which the job runs nowhere. ``after``: see `Chart`. ``published``: marks beside the lines.
     """
     charts = []
     for mode in get_args(ScalingMode):
         found = [item for item in scalings if item.mode == mode and item.base is not None]
         if found:
-            charts.append(_chart(mode, found, after))
+            points = [point for point in published if point.mode == mode]
+            charts.append(_chart(mode, found, after, points))
     return tuple(charts)
 
 
-def _chart(mode: ScalingMode, scalings: Sequence[Scaling], after: str) -> Chart:
+def _chart(
+    mode: ScalingMode, scalings: Sequence[Scaling], after: str, published: Sequence[PublishedPoint]
+) -> Chart:
     words = "; ".join(f"{_label(item)}: {_said(item)}" for item in scalings)
     dates = sorted({row.cost.price.effective_from for item in scalings for row in item.rows if row.cost})
     prices = f" Prices hold from {', '.join(map(str, dates))}." if dates else " No price is known."
+    printed = " Published: as AWS printed it, of the batch named." if published else ""
+    words += "".join(
+        f"; published on {point.instances:,} ({point.label}): {point.samples_per_s:,.0f} samples/s"
+        for point in published
+    )
     return Chart(
         kind=mode,
         title=f"Modelled {mode} scaling",
         caption=(
             f"{_MEANING[mode]} Whiskers: the {fmt.percent(COVERAGE)} interval of the modelled steps, in the cost also "
             "the low and high end of the assumed fixed costs. Dotted: throughput that grows as the instances do, at "
-            f"the same cost.{prices}{_missing(scalings)}{_warned(scalings)}"
+            f"the same cost.{printed}{prices}{_missing(scalings)}{_warned(scalings)}"
         ),
         words=f"Modelled {mode} scaling. {words}.",
         size_in=(8.0, 4.2 + 0.2 * (len(scalings) // 3)),
-        draw=lambda target, theme: _draw(target, theme, mode, scalings),
+        draw=lambda target, theme: _draw(target, theme, mode, scalings, published),
         after=after,
     )
 
 
-def _draw(target: Any, theme: Theme, mode: ScalingMode, scalings: Sequence[Scaling]) -> None:
+def _draw(
+    target: Any,
+    theme: Theme,
+    mode: ScalingMode,
+    scalings: Sequence[Scaling],
+    published: Sequence[PublishedPoint],
+) -> None:
     left, right = target.subplots(1, 2)
     counts = sorted({row.instances for item in scalings for row in item.rows})
     for index, item in enumerate(scalings):
@@ -63,6 +88,10 @@ def _draw(target: Any, theme: Theme, mode: ScalingMode, scalings: Sequence[Scali
             if points:
                 _line(axes, theme, index, _label(item), points, shift)
                 _ideal(axes, theme, points[0], counts[-1], grows=grows)
+    for index, point in enumerate(published, len(scalings)):
+        label = f"published, {point.label}"
+        left.plot([point.instances], [point.samples_per_s], linestyle="", markersize=8, label=label, zorder=4,
+                  **theme.marks(index))  # fmt: skip
     for axes, title, unit in (
         (left, "Throughput of the steps", "samples per second"),
         (right, "Cost of the job", "US dollars"),

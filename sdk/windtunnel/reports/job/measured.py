@@ -93,6 +93,7 @@ def _trained(train: Steps) -> dict[str, Any]:
     flops = sum(train.flops.values())
     return {
         "steps": train.steps,
+        **({} if train.updates is None else {"optimizer_steps": train.updates.steps}),
         "samples": train.samples,
         "samples_per_step_per_core": train.samples_per_step_per_core,
         "samples_per_second": train.samples / train.seconds if train.samples and train.seconds else None,
@@ -122,8 +123,9 @@ def section(facts: Mapping[str, Any]) -> Section:
             f"Managed spot training is simulated: billable seconds assume that spot capacity saves "
             f"{fmt.percent(discount)} of the on-demand price."
         )
-    if facts.get("programs"):
-        first, *others = map(_program, facts["programs"])
+    programs = facts.get("programs") or []
+    if len(programs) > 1:
+        first, *others = map(_program, programs)
         notes.append(
             f"The job ran {len(others) + 1} programs. Steps, graphs and all that is modelled are those of {first}; "
             f"not of {', '.join(others)}."
@@ -146,7 +148,8 @@ def _program(found: Mapping[str, Any]) -> str:
     cores, steps = found["world_size"], found["training_steps"] or found["steps"]
     many = f"{cores or '?'} {'core' if cores == 1 else 'cores'}"
     kind = "training step" if found["training_steps"] else "step"
-    return f"{found['script'] or 'a program'} ({many}, {steps:,} {kind}{'' if steps == 1 else 's'})"
+    what = f"{found['script'] or 'a program'}{' under neuron_parallel_compile' if found['trial'] else ''}"
+    return f"{what} ({many}, {steps:,} {kind}{'' if steps == 1 else 's'})"
 
 
 def bill(facts: Mapping[str, Any], prices: PriceBook) -> Section | None:
@@ -238,6 +241,8 @@ def _step_rows(facts: Mapping[str, Any]) -> list[Row]:
     rows = []
     if "steps" in facts:
         text = f"{facts['steps']:,.0f}"
+        if "optimizer_steps" in facts:
+            text += f" passes for {facts['optimizer_steps']:,} steps of the optimizer"
         if "median_step_seconds" in facts:
             text += f", median {fmt.seconds(facts['median_step_seconds'])}"
         rows.append(Row("Training steps", (text,)))

@@ -20,6 +20,7 @@ from windtunnel.priceperf import (
     CountedWorkload,
     FullScale,
     NotCalibrated,
+    Precision,
     PriceBook,
     PricePerfError,
     compare,
@@ -54,6 +55,17 @@ class ReportableJob(Protocol):
     def counters(self) -> Mapping[str, Any] | None:
         """The job's ``counters.json``; None (or `JobNotFinished`) when it has none, as a job on AWS."""
         ...
+
+
+@dataclass(frozen=True)
+class Precisions:
+    """How products run, where a reader chose that. None: as the job has it; on GPUs the fastest of one line."""
+
+    trn: Precision | None = None
+    gpu: Precision | None = None
+
+
+AS_THE_JOB = Precisions()
 
 
 @dataclass(eq=False, repr=False)
@@ -204,8 +216,13 @@ def report_of(
     book: PriceBook,
     price_notes: tuple[str, ...],
     user_calibration: CalibrationStore | None,
+    *,
+    instance_count: int | None = None,
+    precisions: Precisions = AS_THE_JOB,
 ) -> PricePerformance:
     """The report of a described job with its counters; either may be empty.
+
+    The arguments are those of `for_job.report_for_job`; ``price_notes``: what to know of the ``book``.
 
     Raises:
         InvalidCounters: there are only counters, and they cannot be modelled.
@@ -235,7 +252,9 @@ def report_of(
             full_scale,
             prices=book,
             batch=batch,
-            trn_precision=trn_precision(describe),
+            instance_count=instance_count,
+            trn_precision=precisions.trn or trn_precision(describe),
+            gpu_precision=precisions.gpu,
             corrections=calibration.corrections,
         )
     except NotCalibrated as error:

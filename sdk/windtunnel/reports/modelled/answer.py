@@ -45,7 +45,8 @@ _ROWS = 5
 _CHANGES = 2
 _LARGEST = "Most of it: "
 _BATCH_FACTORS = tuple(factor for power in range(1, 13) for factor in (2.0**power, 2.0**-power))
-_GIVE_SIZE = "Give the real job: full_scale=FullScale(train_samples=...), --full-scale-samples N."
+GIVE_SIZE = "Give the real job: full_scale=FullScale(train_samples=...), --full-scale-samples N."
+NAME_OTHERS = "Name others: --instances TYPE TYPE."
 _MISSING_PRICE = (
     "No answer: none of these has a price in the book (windtunnel prices), so there are times only."
 )
@@ -138,10 +139,10 @@ def answer_section(shown: Screen, comparison: Comparison, lines_above: int = 0) 
     columns = ("batch (each)", f"billable ({fmt.percent(COVERAGE)} interval)", "cost (interval)")
     table = Section(_TITLE, "modelled", shown.job, columns, tuple(rows), first=True)
     below_frame = as_text(Document("-", "-", (), (table,))).count("\n") + lines_above
-    return replace(table, notes=_fitted(notes, LINES - below_frame - 1))
+    return replace(table, notes=fitted(notes, LINES - below_frame - 1))
 
 
-def _fitted(notes: Mapping[str, int], room: int) -> tuple[str, ...]:
+def fitted(notes: Mapping[str, int], room: int) -> tuple[str, ...]:
     """Each note cut to so many lines; where all together need more than there is room, the later to fewer."""
     most = {text: min(limit, fmt.lines_of(text)) for text, limit in notes.items() if text}
     for text in reversed(most):
@@ -254,7 +255,7 @@ def _verdict(
     if found is None:
         return _MISSING_PRICE
     if found.obstacle == "size":
-        return f"No answer, as the size of the whole job is not known: {_unknown(workload)}. {_GIVE_SIZE}"
+        return f"No answer, as the size of the whole job is not known: {_unknown(workload)}. {GIVE_SIZE}"
     estimates = comparison.estimates
     if found.obstacle is not None:
         return _obstacle(found, comparison, workload, full_scale)
@@ -278,7 +279,7 @@ def _obstacle(found: Answer, comparison: Comparison, workload: Workload, full_sc
     if found.obstacle == "outside":
         return _outside(found, comparison, workload, full_scale or workload.full_scale())
     if found.obstacle == "assumed":
-        more = f" {_GIVE_SIZE}" if full_scale is None else " A longer job has one."
+        more = f" {GIVE_SIZE}" if full_scale is None else " A longer job has one."
         return (
             f"No verdict, too small a job: on {label(first)} {fmt.modelled_seconds(assumed_s(first))} of assumed "
             f"set-up and transfers outweigh {fmt.modelled_seconds(first.train_s)} of modelled steps.{more}"
@@ -294,7 +295,7 @@ def _obstacle(found: Answer, comparison: Comparison, workload: Workload, full_sc
         )
     if found.obstacle == "no price":
         return _MISSING_PRICE
-    return f"No winner: only {names} has a price here and runs. Name others: --instances TYPE TYPE."
+    return f"No winner: only {names} has a price here and runs. {NAME_OTHERS}"
 
 
 def _outside(found: Answer, comparison: Comparison, workload: Workload, size: FullScale) -> str:

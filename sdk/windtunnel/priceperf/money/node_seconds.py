@@ -1,0 +1,131 @@
+"""Seconds of a cluster's nodes, by what they were for: EC2 bills a node from its start to its end, whatever it does.
+
+Times are seconds of any clock. A static node runs as long as the cluster; a dynamic one comes for a job and leaves
+when it has been idle for so long. What a dynamic node waits before its first job, and after a job until the next or
+until it is gone, is that job's doing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+_CLOCKS_APART_S = 2.0
+"""Slurm's times are whole seconds, and its clock reads the node's state a moment after it changed."""
+
+
+class Span(NamedTuple):
+    """From a moment to a later one."""
+
+    begin: float
+    end: float
+
+    @property
+    def seconds(self) -> float:
+        """Never negative."""
+        return max(0.0, self.end - self.begin)
+
+
+@dataclass(frozen=True)
+class NodeTimes:
+    """When a node ran, and for which jobs. ``up``: empty where nobody noted it; then its jobs' times count."""
+
+    node: str
+    instance_type: str
+    capacity_type: str
+    static: bool
+    up: tuple[Span, ...]
+    jobs: tuple[tuple[int, Span], ...]
+
+    @property
+    def up_or_jobs(self) -> tuple[Span, ...]:
+        """When it ran, as far as known."""
+        return self.up or joined(span for _, span in self.jobs)
+
+
+@dataclass(frozen=True)
+class JobSeconds:
+    """Node-seconds of one job. ``coming`` and ``leaving``: of dynamic nodes, before and after it."""
+
+    job: float
+    coming: float
+    leaving: float
+
+    @property
+    def idle(self) -> float:
+        """Billed, and without a job."""
+        return self.coming + self.leaving
+
+
+@dataclass(frozen=True)
+class ClusterSeconds:
+    """Node-seconds of a cluster until now."""
+
+    up: float
+    busy: float
+    idle_static: float
+    idle_dynamic: float
+
+
+def of_job(nodes: Iterable[NodeTimes], job: int) -> JobSeconds:
+    """Of all the times that it ran."""
+    ran = coming = leaving = 0.0
+    for node in nodes:
+        for number, span in node.jobs:
+            if number != job:
+                continue
+            ran += span.seconds
+            if not node.static and node.up:
+                before, after = _around(node, span)
+                coming, leaving = coming + before, leaving + after
+    return JobSeconds(ran, coming, leaving)
+
+
+def of_cluster(nodes: Iterable[NodeTimes]) -> ClusterSeconds:
+    """Of all that ran so far."""
+    up = busy = static = dynamic = 0.0
+    for node in nodes:
+        ran = _seconds(node.up_or_jobs)
+        worked = min(ran, _seconds(joined(span for _, span in node.jobs)))
+        up, busy = up + ran, busy + worked
+        if node.static:
+            static += ran - worked
+        else:
+            dynamic += ran - worked
+    return ClusterSeconds(up, busy, static, dynamic)
+
+
+def joined(spans: Iterable[Span]) -> tuple[Span, ...]:
+    """The same time, each moment once."""
+    found: list[Span] = []
+    for span in sorted(spans):
+        if found and span.begin <= found[-1].end:
+            found[-1] = Span(found[-1].begin, max(found[-1].end, span.end))
+        else:
+            found.append(span)
+    return tuple(found)
+
+
+def _around(node: NodeTimes, span: Span) -> tuple[float, float]:
+    """Idle seconds before and after a time of a job on its node."""
+    up = next(
+        (
+            each
+            for each in node.up
+            if each.begin - _CLOCKS_APART_S <= span.begin <= each.end + _CLOCKS_APART_S
+        ),
+        None,
+    )
+    if up is None:
+        return 0.0, 0.0
+    others = [other for _, other in node.jobs if other != span]
+    first = not any(up.begin - _CLOCKS_APART_S <= other.begin < span.begin for other in others)
+    until = min((other.begin for other in others if other.begin >= span.end), default=up.end)
+    covered = any(other.begin < span.end < other.end for other in others)
+    before = max(0.0, span.begin - up.begin) if first else 0.0
+    return before, 0.0 if covered else max(0.0, min(until, up.end) - span.end)
+
+
+def _seconds(spans: Sequence[Span]) -> float:
+    return sum(span.seconds for span in spans)

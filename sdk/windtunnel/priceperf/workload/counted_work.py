@@ -1,0 +1,136 @@
+"""What counters tell of one core's step, as the work that the model times."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from ..errors import InvalidCounters, InvalidInput
+from ..model.collectives import Collective
+from ..model.counted_step import StepWork
+from ..model.described_as_counted import ATTENTION_PRODUCTS
+from ..model.engines import Product, Scores
+from ..model.host_tracing import HostWork
+from ..model.training_settings import DTYPE_BYTES
+from .counters import Collectives, Steps, Work
+
+_NONE = Collectives(count=0, bytes=0)
+
+
+@dataclass(frozen=True)
+class Accumulation:
+    """Several passes for one optimizer step. ``passes``: how many; the rest is what the last one does beside a pass.
+
+    ``collectives``: of the last one. ``trace_s``: how much longer it traces. ``reads``: the part of the last ones
+    in which the script reads a value of the device.
+    """
+
+    passes: int
+    collectives: tuple[Collective, ...]
+    trace_s: float
+    reads: float
+
+    def last(self, work: StepWork) -> StepWork:
+        """The last pass of an optimizer step, from any other that moves as much."""
+        host = None if work.host is None else HostWork(work.host.trace_s + self.trace_s, self.reads)
+        return replace(work, collectives=(*work.collectives, *self.collectives), host=host)
+
+
+def accumulated(
+    step: StepWork, train: Steps, world_size: int, optimizer_bytes: float
+) -> tuple[StepWork, Accumulation | None]:
+    """Of the mean step of a job that accumulates gradients: one pass, and what the last one does beside it.
+
+    ``optimizer_bytes``: what the optimizer moves. Where it steps after each pass the step stays as it is.
+    """
+    updates = train.updates
+    if updates is None:
+        return step, None
+    # A rehearsal that ended within an accumulation has more steps for each update than its script has passes.
+    steps_each = train.steps / updates.steps
+    passes = updates.passes or round(steps_each)
+    if passes < 2 or not steps_each > 1:
+        return step, None
+    of_pass, of_last = [], []
+    for kind, every in sorted(train.collectives.items()):
+        own = updates.collectives.get(kind, _NONE)
+        rest = Collectives(count=max(0.0, every.count - own.count), bytes=max(0.0, every.bytes - own.bytes))
+        plain = _collective(kind, rest, train.steps - updates.steps, world_size)
+        last = _collective(kind, own, updates.steps, world_size)
+        more = Collective(
+            kind,
+            max(0.0, last.count - plain.count),
+            max(0.0, last.payload_bytes - plain.payload_bytes),
+        )
+        of_pass += [plain] if plain.count else []
+        of_last += [more] if more.count else []
+    moved = max(0.0, step.bytes_moved - optimizer_bytes / steps_each)
+    host, longer, reads = _hosts(step.host, train, steps_each)
+    of_a_pass = replace(step, bytes_moved=moved, collectives=tuple(of_pass), host=host)
+    return of_a_pass, Accumulation(passes, tuple(of_last), longer, reads)
+
+
+def _hosts(mean: HostWork | None, train: Steps, steps_each: float) -> tuple[HostWork | None, float, float]:
+    """Of a pass; how many seconds longer the last one traces; the part of the last ones that read a value."""
+    if mean is None or train.updates is None:
+        return None, 0.0, 0.0
+    found = train.updates.least_trace_seconds or 0.0
+    longer = HostWork.measured(found, 0.0, train.reference_seconds).trace_s
+    reads = min(1.0, mean.reads * steps_each)
+    others = max(0.0, mean.reads * steps_each - reads) / (steps_each - 1)
+    return HostWork(max(0.0, mean.trace_s - longer / steps_each), others), longer, reads
+
+
+def evaluation_of(other: Steps, world_size: int) -> tuple[StepWork | None, int]:
+    """A step without optimizer, scaled to one sample, and the samples of all ranks; None without samples."""
+    if other.samples < 1:
+        return None, 0
+    # One step with all its samples: flops and bytes a sample.
+    work = step_of(other, other.samples / world_size, 1.0, world_size, backward=False)
+    return replace(work, collectives=(), host=None), other.samples
+
+
+def step_of(part: Steps, steps: float, samples: float, world_size: int, *, backward: bool = True) -> StepWork:
+    """One worker's mean step, of ``steps`` with ``samples`` each. Raises `InvalidCounters`: a kind of collective."""
+    work = StepWork(
+        samples=samples,
+        flops={dtype: count / steps for dtype, count in part.flops.items()},
+        bytes_moved=part.bytes_accessed / steps,
+        collectives=tuple(
+            _collective(kind, part.collectives[kind], steps, world_size) for kind in sorted(part.collectives)
+        ),
+        backward=backward,
+        host=_host(part),
+    )
+    return work if part.work is None else _with_shapes(work, part.work, steps)
+
+
+def _with_shapes(work: StepWork, counted: Work, steps: float) -> StepWork:
+    """What counters of this version tell besides: dimensions of products, fused element-wise work."""
+    products: dict[str, list[Product]] = {}
+    for batch, rows, inner, columns, dtype, times in counted.products:
+        product = Product(rows, inner, columns, batch * times / steps, batched=batch > 1)
+        products.setdefault(dtype, []).append(product)
+    moved = counted.elementwise.activations.fused_bytes + counted.gather_bytes + counted.scatter_bytes
+    found = [item for listed in products.values() for item in listed]
+    batched = [dtype for dtype, listed in products.items() if any(item.batched for item in listed)]
+    return replace(
+        work,
+        products={dtype: tuple(listed) for dtype, listed in products.items()},
+        fused_bytes=moved / steps,
+        scores=Scores.of(found, ATTENTION_PRODUCTS if work.backward else ATTENTION_PRODUCTS // 3),
+        score_bytes=max((DTYPE_BYTES.get(dtype, 4) for dtype in batched), default=4),
+    )
+
+
+def _host(part: Steps) -> HostWork | None:
+    if part.least_trace_seconds is None:
+        return None
+    reads = min(1.0, part.steps_with_host_reads / part.steps)
+    return HostWork.measured(part.least_trace_seconds, reads, part.reference_seconds)
+
+
+def _collective(kind: str, counted: Collectives, steps: float, world_size: int) -> Collective:
+    try:
+        return Collective.of_counted(kind, counted.count / steps, counted.bytes / steps, world_size)
+    except InvalidInput as error:
+        raise InvalidCounters(f"collectives.{kind}: {error}") from error
