@@ -1,12 +1,17 @@
 """What an endpoint adds to its container: seconds until the first answer, and time of each request.
 
     python tests/benchmarks/endpoint.py [--deploys 5] [--requests 1000] [--clients 50] [--seconds 3] [--rounds 5]
+        [--local-mode ROUNDS]
 
-The handler returns what it gets; a second one computes for 5 ms first. The same container is asked at its own port and
-through InvokeEndpoint, by the same client: a process of its own with raw sockets, the request signed beforehand, in
+The handler returns what it gets; a second one computes for 5 ms first. The same container is asked at its own address
+and through InvokeEndpoint, by the same client: a process of its own with raw sockets, the request signed beforehand, in
 turns. Prints one JSON object: seconds that CreateEndpoint adds to `docker run` until /ping answers (medians),
 milliseconds that InvokeEndpoint adds to a request of one client, and requests a second of many clients with their
 ratio, of both handlers, and what the client itself took of a processor. Needs Docker and the training image.
+
+With --local-mode the SageMaker SDK v2's local mode deploys the same model and handler from the same image, in turns
+with ours: each SDK's own deploy(), and predict() of so many threads of one process. Needs docker compose and port
+8080; the package is that of tests/clients, installed on first use.
 """
 
 from __future__ import annotations
@@ -19,6 +24,8 @@ import io
 import json
 import multiprocessing
 import os
+import re
+import shutil
 import statistics
 import subprocess
 import sys
@@ -38,6 +45,7 @@ from botocore.awsrequest import AWSRequest
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "local_backend"), str(ROOT / "sdk")]
 
+from clients import client_variables, interpreter  # noqa: E402  beside this file
 from tests.benchmarks.own_home import leave  # noqa: E402
 
 from windtunnel import LocalSession  # noqa: E402
@@ -60,6 +68,7 @@ def transform_fn(model, body, kind, accept):
 WORK_S = 0.005
 PING_EVERY_S = 0.02
 PATIENCE_S = 120.0
+LOCAL_MODE_PATIENCE_S = 300.0
 
 
 def main() -> None:
@@ -70,12 +79,19 @@ def main() -> None:
     parser.add_argument("--clients", type=int, default=50)
     parser.add_argument("--seconds", type=float, default=3.0)
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument(
+        "--local-mode", type=int, default=0, metavar="ROUNDS", help="SDK v2's, beside ours (0)"
+    )
     options = parser.parse_args()
+    compose = compose_version() if options.local_mode else ""
     with tempfile.TemporaryDirectory(prefix="windtunnel-endpoint-") as folder:
         os.environ["WINDTUNNEL_HOME"] = f"{folder}/home"
         session = LocalSession()
         try:
-            print(json.dumps(measured(session, Path(folder), options)))
+            figures = measured(session, Path(folder), options)
+            if options.local_mode:
+                figures["local_mode"] = beside_local_mode(session, Path(folder), options, compose)
+            print(json.dumps(figures))
         finally:
             leave(session)
 
@@ -98,7 +114,7 @@ def measured(session: LocalSession, folder: Path, options: argparse.Namespace) -
         deployed.append(seconds_of_deploy(sagemaker))
     deployed.append(seconds_of_deploy(sagemaker, keep=True))
     try:
-        direct = (("127.0.0.1", container_port()), plain_request())
+        direct = (container_address(), plain_request())
         through = signed_request(boto, endpoint)
         one = [asyncio.run(latencies_ms(*way, options.requests)) for way in (direct, through) * 2]
         echo = rates(direct, through, options)
@@ -108,7 +124,7 @@ def measured(session: LocalSession, folder: Path, options: argparse.Namespace) -
     store(s3, WORK_S)
     seconds_of_deploy(sagemaker, keep=True)
     try:
-        work = rates((("127.0.0.1", container_port()), plain_request()), through, options)
+        work = rates((container_address(), plain_request()), through, options)
     finally:
         sagemaker.delete_endpoint(EndpointName=NAME)
         await_gone(sagemaker)
@@ -123,6 +139,72 @@ def measured(session: LocalSession, folder: Path, options: argparse.Namespace) -
         **{f"{name}_of_5_ms": value for name, value in work.items()},
         "clients": options.clients,
     }
+
+
+def compose_version() -> str:
+    """Of what SDK v2's local mode starts containers with: Docker's plugin, else docker-compose."""
+    for command in (["docker", "compose"], ["docker-compose"]):
+        if shutil.which(command[0]):
+            version = [*command, "version", "--short"]
+            done = subprocess.run(version, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+            if done.returncode == 0:
+                return done.stdout.strip()
+    raise SystemExit(
+        "--local-mode: SDK v2's local mode needs docker compose. On Debian: apt install docker-compose"
+    )
+
+
+def beside_local_mode(
+    session: LocalSession, folder: Path, options: argparse.Namespace, compose: str
+) -> dict[str, Any]:
+    """Medians of SDK v2's local mode and of ours, in turns."""
+    with tarfile.open(folder / "model.tar.gz", "w:gz") as archive:
+        archive.add(folder / "model", "")
+    variables = client_variables(session, folder)
+    ways = {"sagemaker": (interpreter("sagemaker_v2"), LOCAL_IMAGE), "windtunnel": (sys.executable, IMAGE)}
+    load = [str(options.clients), str(options.seconds)]
+    said: dict[str, list[list[str]]] = {sdk: [] for sdk in ways}
+    for _ in range(options.local_mode):
+        for sdk, (python, image) in ways.items():
+            said[sdk].append(deployed_and_asked(python, [sdk, str(folder), image, *load], variables))
+    return {
+        "deploy_s": {sdk: median_of(results, 0, 1) for sdk, results in said.items()},
+        "requests_per_s": {sdk: median_of(results, 1, 0) for sdk, results in said.items()},
+        "versions": {**{sdk: results[0][2] for sdk, results in said.items()}, "docker compose": compose},
+        "rounds": options.local_mode,
+    }
+
+
+def deployed_and_asked(python: str, arguments: list[str], variables: dict[str, str]) -> list[str]:
+    """Seconds of deploy(), requests a second, the SDK's version."""
+    script = Path(__file__).parent / "scripts" / "deploy_and_ask.py"
+    project = f"windtunnel-endpoint-{os.getpid()}"
+    try:
+        done = subprocess.run(
+            [python, str(script), *arguments],
+            env={**variables, "COMPOSE_PROJECT_NAME": project},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=LOCAL_MODE_PATIENCE_S,
+        )
+    finally:
+        # Local mode leaves its container, ended, and its network.
+        mine = ["--filter", f"label=com.docker.compose.project={project}"]
+        listed = subprocess.run(
+            ["docker", "ps", "--all", "--quiet", *mine], stdout=subprocess.PIPE, text=True
+        )
+        subprocess.run(["docker", "rm", "--force", *listed.stdout.split()], capture_output=True)
+        subprocess.run(["docker", "network", "prune", "--force", *mine], capture_output=True)
+    found = re.search(r"RESULT (\S+ \S+ \S+)$", done.stdout, flags=re.MULTILINE)  # behind a progress bar
+    if done.returncode or not found:
+        raise SystemExit(done.stdout[-2000:] + done.stderr[-2000:])
+    return found[1].split()
+
+
+def median_of(results: list[list[str]], index: int, digits: int) -> float:
+    """Of one figure of all rounds."""
+    return round(statistics.median(float(result[index]) for result in results), digits)
 
 
 def describe_model(sagemaker: Any) -> None:
@@ -215,14 +297,13 @@ def await_gone(sagemaker: Any) -> None:
         time.sleep(0.1)
 
 
-def container_port() -> int:
-    """Where the endpoint's container is asked directly."""
+def container_address() -> tuple[str, int]:
+    """Where the endpoint's container is asked directly: by itself, since the engine's proxy at its port costs too."""
     ids = ["docker", "ps", "--quiet", "--filter", f"label=windtunnel.endpoint={NAME}"]
     container = subprocess.run(ids, check=True, stdout=subprocess.PIPE, text=True).stdout.split()[0]
-    shown = subprocess.run(
-        ["docker", "port", container], check=True, stdout=subprocess.PIPE, text=True
-    ).stdout
-    return int(shown.rpartition(":")[2])
+    form = "{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}"
+    shown = ["docker", "inspect", "--format", form, container]
+    return subprocess.run(shown, check=True, stdout=subprocess.PIPE, text=True).stdout.strip(), 8080
 
 
 def plain_request() -> bytes:

@@ -302,6 +302,17 @@ def test_a_key_that_gets_too_long_fails_its_file(batch: Batch) -> None:
     assert batch.results() == {f"{deep}/a.out": b"1"}
 
 
+def test_two_files_with_one_place_for_their_results(batch: Batch) -> None:
+    """A prefix can name a file and a folder of that name: neither result is lost to the other, the job says so."""
+    batch.put(a="1", a_a="2")
+    batch.create(source=("S3Prefix", f"s3://{BUCKET}/in/a"))
+    reason = batch.end()["FailureReason"]
+    assert reason.startswith(f"ClientError: the results of s3://{BUCKET}/in/a and s3://{BUCKET}/in/a/a ")
+    assert f"s3://{BUCKET}/out/a.out" in reason and "with a slash" in reason
+    assert batch.results() == {}
+    assert batch.run(name="k", source=("S3Prefix", f"s3://{BUCKET}/in/a/")) == {"a.out": b"2"}
+
+
 def test_reasons_of_jobs_that_cannot_begin(batch: Batch) -> None:
     """Each says what to do, and no container is left."""
     batch.s3.put_object(Bucket=BUCKET, Key="folder/")  # as consoles make them

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
+import socket
+import struct
+from contextlib import closing, suppress
+from typing import Any
 
 import pytest
 
@@ -45,7 +48,10 @@ async def exchange(
         for _ in answers:
             answer = await calls.post(address, "/invocations", {"A": "b"}, b"hello", timeout_s)
             try:
-                found.append((answer.status, b"".join([part async for part in answer.parts()])))
+                body = b""
+                while part := await answer.next_part():
+                    body += part
+                found.append((answer.status, body))
             finally:
                 answer.close()
     finally:
@@ -117,3 +123,34 @@ def test_nobody_listens() -> None:
 
     with pytest.raises(NeverSentError):
         asyncio.run(ask())
+
+
+class Busy(asyncio.SelectorEventLoop):
+    """One that gets round to a new connection only when the other side has hung up."""
+
+    async def create_connection(self, *arguments: Any, **options: Any) -> tuple[Any, Any]:
+        """As any loop's, but later."""
+        transport, protocol = await super().create_connection(*arguments, **options)
+        while not transport.is_closing():
+            await asyncio.sleep(0.001)
+        return transport, protocol
+
+
+@pytest.mark.parametrize("abruptly", [False, True])
+def test_it_hangs_up_before_it_is_asked(abruptly: bool) -> None:
+    """As the engine's proxy does for a container that has just ended: the request can go to another instance."""
+
+    def hang_up(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if abruptly:
+            reset = struct.pack("ii", 1, 0)
+            writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, reset)
+        writer.close()
+
+    async def ask() -> None:
+        async with await asyncio.start_server(hang_up, "127.0.0.1", 0) as server:
+            address = server.sockets[0].getsockname()[:2]
+            await ContainerCalls().post(address, "/", {}, b"hello", ENOUGH)
+
+    loop = Busy()
+    with closing(loop), pytest.raises(NeverSentError, match="before it was asked"):
+        loop.run_until_complete(ask())

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import httptools
@@ -96,10 +96,9 @@ class Answer:
         """Whether the container says so."""
         return self.status < 400
 
-    async def parts(self) -> AsyncIterator[bytes]:
-        """The body as it comes. Raises as `ContainerCalls.post`."""
-        while part := await self._connection.next_part():
-            yield part
+    async def next_part(self) -> bytes:
+        """What has come of the body; empty at its end. Raises as `ContainerCalls.post`."""
+        return await self._connection.next_part()
 
     def close(self) -> None:
         """Let go of the connection: it is kept if all was read. Idempotent."""

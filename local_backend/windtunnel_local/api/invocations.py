@@ -12,13 +12,12 @@ import re
 import struct
 import time
 from collections.abc import AsyncIterator, Mapping
-from contextlib import AsyncExitStack
+from contextlib import ExitStack
 from functools import partial
 from http import HTTPStatus
 from urllib.parse import unquote
 
 import anyio.to_thread
-from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from windtunnel_local.api import async_invocations
@@ -58,16 +57,16 @@ _TOO_LARGE = (
 )
 _MAX_ATTRIBUTES = 1024
 """Characters of CustomAttributes."""
+_OURS = "x-amzn-sagemaker-"
 _REFUSED: Mapping[str, str] = {
-    "target-model": "TargetModel: endpoints of several models are not served",
-    "target-container-hostname": "TargetContainerHostname: an endpoint here has one container",
-    "inference-component": "InferenceComponentName: inference components are not served",
-    "enable-explanations": "EnableExplanations: explanations are not served",
-    "session-id": "SessionId: requests of a session are not kept together",
-    "prefix-aware-id": "PrefixAwareId: requests are not looked into",
+    f"{_OURS}target-model": "TargetModel: endpoints of several models are not served",
+    f"{_OURS}target-container-hostname": "TargetContainerHostname: an endpoint here has one container",
+    f"{_OURS}inference-component": "InferenceComponentName: inference components are not served",
+    f"{_OURS}enable-explanations": "EnableExplanations: explanations are not served",
+    f"{_OURS}session-id": "SessionId: requests of a session are not kept together",
+    f"{_OURS}prefix-aware-id": "PrefixAwareId: requests are not looked into",
 }
 """Headers, and the members that they are."""
-_OURS = "x-amzn-sagemaker-"
 _ATTRIBUTES = "X-Amzn-SageMaker-Custom-Attributes"
 
 
@@ -85,13 +84,13 @@ class Runtime:
         """Close the connections to containers. Idempotent."""
         self._containers.close()
 
-    async def answer(self, request: Request, path: str, body: bytes) -> Response:
-        """Answer a request whose signature is good. Raises ``ApiError``."""
+    async def answer(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> Response:
+        """Answer a request whose signature is good; ``headers``: by name in lower case. Raises ``ApiError``."""
         match = _PATH.fullmatch(path)
-        if match is None or request.method != "POST" or match["operation"] not in _OPERATIONS:
+        if match is None or method != "POST" or match["operation"] not in _OPERATIONS:
             raise ApiError(
                 "UnknownOperationException",
-                f"Windtunnel does not serve {request.method} {path[:200]!r} of sagemaker-runtime. It serves"
+                f"Windtunnel does not serve {method} {path[:200]!r} of sagemaker-runtime. It serves"
                 " InvokeEndpoint, InvokeEndpointWithResponseStream and InvokeEndpointAsync.",
                 404,
             )
@@ -101,36 +100,36 @@ class Runtime:
                 f"The body has {len(body)} bytes; an endpoint takes {MAX_PAYLOAD_BYTES} at most, here as on AWS.",
                 400,
             )
-        _check_members(request.headers)
+        _check_members(headers)
         endpoint, begun = unquote(match["endpoint"]), time.monotonic()
         if match["operation"] == _ASYNC:
-            call = partial(async_invocations.accepted, self._hosting, endpoint, request.headers, body)
+            call = partial(async_invocations.accepted, self._hosting, endpoint, headers, body)
             return await anyio.to_thread.run_sync(call)
         while True:
-            async with AsyncExitStack() as stack:
-                variant = request.headers.get("x-amzn-sagemaker-target-variant")
+            with ExitStack() as stack:
+                variant = headers.get(f"{_OURS}target-variant")
                 target = await self._target(endpoint, variant, begun + _READY_S, stack)
                 is_streamed = match["operation"] == _STREAM
-                answer = await self._metered(request, endpoint, target, body, is_streamed, begun, stack)
+                answer = await self._metered(headers, endpoint, target, body, is_streamed, begun, stack)
                 if answer is not None:
                     return answer
             await asyncio.sleep(_LOOK_S)  # its container has just ended: another instance takes the request
 
     async def _metered(
         self,
-        request: Request,
+        headers: Mapping[str, str],
         endpoint: str,
         target: Target,
         body: bytes,
         is_streamed: bool,
         begun: float,
-        stack: AsyncExitStack,
+        stack: ExitStack,
     ) -> Response | None:
         """The instance's answer, and what CloudWatch will know of it. None: it was never asked, and there is time."""
         asked, status, is_sent = time.monotonic(), 0, True
         gone = partial(_CONTAINER_GONE.format, variant=target.variant, endpoint=endpoint)
         try:
-            answer = await self._asked(request, endpoint, target, body, is_streamed, stack)
+            answer = await self._asked(headers, endpoint, target, body, is_streamed, stack)
             status = answer.status_code
             return answer
         except ApiError as error:
@@ -151,9 +150,7 @@ class Runtime:
                 took = time.monotonic() - asked
                 self._hosting.meter.add(endpoint, target.variant, status, took, asked - begun)
 
-    async def _target(
-        self, endpoint: str, variant: str | None, deadline: float, stack: AsyncExitStack
-    ) -> Target:
+    async def _target(self, endpoint: str, variant: str | None, deadline: float, stack: ExitStack) -> Target:
         """An instance, taken until the stack is closed."""
         while True:
             try:
@@ -192,36 +189,36 @@ class Runtime:
 
     async def _asked(
         self,
-        request: Request,
+        headers: Mapping[str, str],
         endpoint: str,
         target: Target,
         body: bytes,
         is_streamed: bool,
-        stack: AsyncExitStack,
+        stack: ExitStack,
     ) -> Response:
         answer = await self._containers.post(
             target.address,
             "/invocations",
-            _passed_on(request.headers, is_streamed),
+            _passed_on(headers, is_streamed),
             body,
             _STREAM_S if is_streamed else _TIMEOUT_S,
         )
         stack.callback(answer.close)
         try:
-            headers = _answered(answer.headers, target, is_streamed)
+            answered = _answered(answer.headers, target, is_streamed)
         except ValueError as error:
             raise self._model_error(endpoint, target, answer.status, str(error)) from None
         if is_streamed and answer.ok:
             kept = stack.pop_all()
             return StreamingResponse(
-                _events(answer, kept), 200, headers, "application/vnd.amazon.eventstream"
+                _events(answer, kept), 200, answered, "application/vnd.amazon.eventstream"
             )
         data = await _read(answer)
         if data is None:
             raise self._model_error(endpoint, target, answer.status, _TOO_LARGE)
         if not answer.ok:
             raise self._model_error(endpoint, target, answer.status, data.decode(errors="replace"))
-        return Response(data, 200, headers)
+        return Response(data, 200, answered)
 
     def _model_error(self, endpoint: str, target: Target, status: int, message: str) -> ApiError:
         """AWS's words for an answer of the container's that is none."""
@@ -244,9 +241,8 @@ class Runtime:
 
 def _check_members(headers: Mapping[str, str]) -> None:
     """Raise ``ApiError`` for a member that would be without effect."""
-    for name, why in _REFUSED.items():
-        if _OURS + name in headers:
-            raise ApiError("ValidationError", f"Not supported here: {why}; leave it out.", 400)
+    for name in _REFUSED.keys() & headers.keys():
+        raise ApiError("ValidationError", f"Not supported here: {_REFUSED[name]}; leave it out.", 400)
     if len(headers.get(f"{_OURS}custom-attributes", "")) > _MAX_ATTRIBUTES:
         raise ApiError("ValidationError", f"CustomAttributes may have {_MAX_ATTRIBUTES} characters.", 400)
 
@@ -278,7 +274,7 @@ async def _read(answer: Answer) -> bytes | None:
     """All of it; None: it is too large."""
     parts: list[bytes] = []
     size = 0
-    async for part in answer.parts():
+    while part := await answer.next_part():
         parts.append(part)
         size += len(part)
         if size > MAX_PAYLOAD_BYTES:
@@ -286,11 +282,11 @@ async def _read(answer: Answer) -> bytes | None:
     return b"".join(parts)
 
 
-async def _events(answer: Answer, kept: AsyncExitStack) -> AsyncIterator[bytes]:
+async def _events(answer: Answer, kept: ExitStack) -> AsyncIterator[bytes]:
     """The container's bytes as PayloadPart events, as they come."""
-    async with kept:
+    with kept:
         try:
-            async for part in answer.parts():
+            while part := await answer.next_part():
                 yield _event({":message-type": "event", ":event-type": "PayloadPart"}, part)
         except (OSError, asyncio.TimeoutError) as error:
             document = json.dumps({"Message": str(error), "ErrorCode": "StreamBroken"}).encode()

@@ -49,24 +49,31 @@ def image_files(containers: Path) -> Iterator[tuple[str, Path]]:
 
     ``training/`` becomes the context's root, with ``neuron_sim/`` beside its files.
     """
-    roots = (("", containers / "training"), ("neuron_sim/", containers / "neuron_sim"))
-    for prefix, root in roots:
-        for path in sorted(root.rglob("*"), key=lambda p: p.relative_to(root).as_posix()):
-            relative = path.relative_to(root)
-            ignored = any(
-                part in _IGNORED_FOLDERS or part.endswith(_IGNORED_SUFFIXES) for part in relative.parts
-            )
-            if path.is_file() and not ignored:
-                yield prefix + relative.as_posix(), path
+    yield from source_files(containers / "training")
+    yield from source_files(containers / "neuron_sim", "neuron_sim/")
+
+
+def source_files(root: Path, prefix: str = "") -> Iterator[tuple[str, Path]]:
+    """Every source file below a folder as (``prefix`` and its path there, file), in a fixed order."""
+    for path in sorted(root.rglob("*"), key=lambda p: p.relative_to(root).as_posix()):
+        relative = path.relative_to(root)
+        ignored = any(part in _IGNORED_FOLDERS or part.endswith(_IGNORED_SUFFIXES) for part in relative.parts)
+        if path.is_file() and not ignored:
+            yield prefix + relative.as_posix(), path
 
 
 def content_hash(containers: Path) -> str:
-    """Identifies the image's sources: 16 hex digits over names, executable bits and bytes.
+    """Identifies the image's sources.
 
     What depends on the host (its CA bundle, its package index) is no part of it.
     """
-    digest = hashlib.sha256()
-    for name, path in image_files(containers):
+    return hash_of(image_files(containers))
+
+
+def hash_of(files: Iterable[tuple[str, Path]], seed: str = "") -> str:
+    """16 hex digits over names, executable bits and bytes; ``seed``: what else makes a difference."""
+    digest = hashlib.sha256(seed.encode())
+    for name, path in files:
         data = path.read_bytes()
         executable = int(bool(path.stat().st_mode & 0o100))
         digest.update(f"{name}\0{executable}\0{len(data)}\0".encode())
@@ -101,19 +108,27 @@ def pinned(containers: Path) -> dict[str, str]:
 
 
 def build_context(containers: Path, ca_bundle: Path | None, wheels: Iterable[Path] = ()) -> io.BytesIO:
-    """The build context as a tar: the same bytes whatever the checkout's owner, umask or age.
+    """The training image's build context: its sources, and what the host hands over."""
+    inputs = [(f"{_INPUTS}/ca-bundle.crt", ca_bundle.read_bytes() if ca_bundle else b"")]
+    return context_of(
+        image_files(containers),
+        inputs + [(f"{_INPUTS}/{wheel.name}", wheel.read_bytes()) for wheel in wheels],
+    )
+
+
+def context_of(files: Iterable[tuple[str, Path]], inputs: Iterable[tuple[str, bytes]] = ()) -> io.BytesIO:
+    """A build context as a tar: the same bytes whatever the checkout's owner, umask or age.
 
     The engine's layer cache compares names, modes and owners, so a fresh clone
     must not look different.
     """
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w", format=tarfile.GNU_FORMAT) as tar:
-        for name, path in image_files(containers):
+        for name, path in files:
             executable = path.stat().st_mode & 0o100
             _add(tar, name, path.read_bytes(), 0o755 if executable else 0o644)
-        _add(tar, f"{_INPUTS}/ca-bundle.crt", ca_bundle.read_bytes() if ca_bundle else b"", 0o644)
-        for wheel in wheels:
-            _add(tar, f"{_INPUTS}/{wheel.name}", wheel.read_bytes(), 0o644)
+        for name, data in inputs:
+            _add(tar, name, data, 0o644)
     buffer.seek(0)
     return buffer
 

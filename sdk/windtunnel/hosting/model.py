@@ -208,8 +208,8 @@ class Model:
         startup = (model_data_download_timeout, container_startup_health_check_timeout)
         hosting = Hosting(instance_type, initial_instance_count, kms_key, volume_size, *startup)
         name = self._checked_name(endpoint_name, hosting)
-        self._announce(name, hosting)
-        limit_s = self._limit(name, hosting, max_cost, max_hours)
+        cost = self._announce(name, hosting)
+        limit_s = self._limit(name, cost, max_cost, max_hours)
         if async_inference_config is not None:
             asked = async_inference_config.request(self.session, name)
             hosting = replace(hosting, async_inference=asked)
@@ -278,21 +278,19 @@ class Model:
         predictor.deserializer = deserializer or predictor.deserializer
         return predictor
 
-    def _cost(self, hosting: Hosting) -> tuple[list[tuple[str, int]], EndpointCost]:
+    def _announce(self, name: str, hosting: Hosting) -> EndpointCost:
+        """What it will cost; said before anything is sent."""
         fleet = [(str(hosting.instance_type), hosting.initial_instance_count)]
-        return fleet, endpoint_cost(fleet, None if self.session.local else self.session.region)
-
-    def _announce(self, name: str, hosting: Hosting) -> None:
-        """What it will cost, before anything is sent."""
-        fleet, cost = self._cost(hosting)
+        cost = endpoint_cost(fleet, None if self.session.local else self.session.region)
         sys.stdout.write(f"{running_line(name, fleet, cost, local=self.session.local)}\n")
         sys.stdout.flush()
+        return cost
 
     def _limit(
-        self, name: str, hosting: Hosting, max_cost: float | None, max_hours: float | None
+        self, name: str, cost: EndpointCost, max_cost: float | None, max_hours: float | None
     ) -> int | None:
         """Seconds that the backend is told; None: there is no limit, or nobody keeps it, which is a warning."""
-        seconds = lifetime_s(self._cost(hosting)[1], max_cost, max_hours)
+        seconds = lifetime_s(cost, max_cost, max_hours)
         if seconds is None:
             return None
         words = limit_words(name, seconds, local=self.session.local)

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from windtunnel.errors import ConfigurationError
+from windtunnel.hosting.cost import EndpointCost
 from windtunnel.hosting.deserializers import NumpyDeserializer
 from windtunnel.hosting.model import Model
 from windtunnel.hosting.predictor import Predictor
@@ -77,8 +78,8 @@ class PyTorchModel(Model):
             python = python if version == self.framework_version else None
         return inference_images.pytorch_image(version, python, self.session.region, instance_type)
 
-    def _announce(self, name: str, hosting: Hosting) -> None:
-        super()._announce(name, hosting)
+    def _announce(self, name: str, hosting: Hosting) -> EndpointCost:
+        cost = super()._announce(name, hosting)
         asked, instance_type = str(self.framework_version), str(hosting.instance_type)
         if self.image_uri is None and self._older_image:
             version = inference_images.known_or_older(asked, instance_type)
@@ -86,6 +87,7 @@ class PyTorchModel(Model):
                 sys.stdout.write(
                     f"AWS has no inference image of PyTorch {asked} for {instance_type}: that of {version} serves it.\n"
                 )
+        return cost
 
     def _default_predictor(self, name: str, session: Any) -> Predictor:
         return Predictor(name, session, NumpySerializer(), NumpyDeserializer())

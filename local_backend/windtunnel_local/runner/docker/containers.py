@@ -21,7 +21,7 @@ from windtunnel_local.runner.docker.client import Engine, engine_errors, image_n
 from windtunnel_local.runner.docker.engine_time import engine_time
 from windtunnel_local.runner.docker.log_cursor import Cursor
 from windtunnel_local.runner.docker.logs import follow
-from windtunnel_local.runner.docker.networks import Networks
+from windtunnel_local.runner.docker.networks import Networks, own_address
 from windtunnel_local.runner.docker.pipes import OutputPipes
 from windtunnel_local.runner.host_network import HostNetwork
 from windtunnel_local.runner.mounts import nested_mountpoints
@@ -179,10 +179,14 @@ class Containers:
                 found = self._engine.client().api.inspect_container(self.name(job, host))
             except NotFound:
                 return None
-            bound = [
-                binding for at in (found["NetworkSettings"]["Ports"] or {}).values() for binding in at or ()
-            ]
-            return (bound[0]["HostIp"], int(bound[0]["HostPort"])) if bound else None
+            settings = found["NetworkSettings"]
+            ports = (settings["Ports"] or {}).items()
+            bound = [(port, binding) for port, bindings in ports for binding in bindings or ()]
+            if not bound:
+                return None
+            port, binding = bound[0]
+            own = own_address(settings["Networks"].values())
+            return (own, int(port.split("/")[0])) if own else (binding["HostIp"], int(binding["HostPort"]))
 
     # --- the pipes of containers that are followed ---
 

@@ -10,8 +10,9 @@ may have asked for one that comes to be only when the next server has asked agai
 
 from __future__ import annotations
 
+import socket
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -94,3 +95,15 @@ class Networks:
         """Ids of the networks of exactly this name, always in the same order."""
         found = self._engine.client().api.networks(names=[name])
         return sorted(network["Id"] for network in found if network["Name"] == name)
+
+
+def own_address(networks: Iterable[Mapping[str, Any]]) -> str | None:
+    """A container's own, where a network that it is on is a bridge of this machine; None: it has its port here only.
+
+    At a port of this machine the engine's proxy copies each byte: a sixth of what a small request takes.
+    """
+    for network in networks:
+        with suppress(OSError):
+            socket.if_nametoindex(f"br-{network['NetworkID'][:12]}")
+            return network["IPAddress"] or None
+    return None

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import http.client
-import io
 import json
 import socket
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from contextlib import closing, suppress
+from functools import partial
 from http import HTTPStatus
 from typing import Any, BinaryIO
+from weakref import WeakSet
 
 from windtunnel_local.service.batch.splitting import reading
 from windtunnel_local.service.ground.errors import InputError
+from windtunnel_local.service.hosting.container_answer import ContainerAnswer, TooLargeError
 
 Address = tuple[str, int]
 _PARAMETERS_S = 60.0
@@ -46,15 +48,15 @@ class Invoker:
         self._retries = retries
         self._over = threading.Event()
         self._lock = threading.Lock()
-        self._connections: set[http.client.HTTPConnection] = set()
+        self._socks: WeakSet[socket.socket] = WeakSet()
 
     def abort(self) -> None:
         """End all requests under way, and let none begin: they are `Lost`. Does not block."""
         with self._lock:
             self._over.set()
-            for connection in self._connections:
-                with suppress(OSError, AttributeError):  # not connected yet, or no more
-                    connection.sock.shutdown(socket.SHUT_RDWR)
+            for sock in self._socks:
+                with suppress(OSError):  # closed already
+                    sock.shutdown(socket.SHUT_RDWR)
 
     def ask(self, body: bytes | BinaryIO) -> bytes:
         """The answer; asked again after errors of the container (5xx) and when it takes too long. Blocks.
@@ -87,44 +89,31 @@ class Invoker:
     def _sent(self, body: bytes | BinaryIO) -> tuple[int, bytes]:
         """Status and body of the answer. Raises ``TimeoutError``, `Lost`, ``InputError``: it is too large."""
         deadline = time.monotonic() + self._timeout_s
-        connection = http.client.HTTPConnection(*self._address, timeout=self._timeout_s)
+        sent = body if isinstance(body, bytes) else _parts(body)
         begun = False
-        try:
-            with self._lock:
-                self._connections.add(connection)
-            connection.connect()
-            if self._over.is_set():
-                raise Lost(begun)
-            begun = True
-            with suppress(BrokenPipeError, ConnectionResetError):
-                # It may have answered before it has read all, as servers do that limit the size.
-                sent = body if isinstance(body, bytes) else _parts(body)
-                connection.request("POST", "/invocations", sent, self._headers)  # parts go in chunks
-            answer, data = connection.getresponse(), io.BytesIO()
-            while part := answer.read1(_PART_BYTES):
-                data.write(part)
-                if data.tell() > MAX_ANSWER_BYTES:
-                    raise InputError(
-                        f"AlgorithmError: an answer is larger than {MAX_ANSWER_BYTES >> 20} MB, the most that is held"
-                        " in memory here; send fewer records at once (MaxPayloadInMB)"
-                    )
-                if time.monotonic() > deadline:
-                    raise TimeoutError
-            if answer.length:  # what `read1` does not tell
-                raise Lost(begun)
-            return answer.status, data.getvalue()
-        except TimeoutError:
-            raise
-        except (
-            OSError,
-            http.client.HTTPException,
-            ValueError,
-        ) as error:  # or the stream was closed meanwhile
-            raise Lost(begun) from error
-        finally:
-            with self._lock:
-                self._connections.discard(connection)
-            connection.close()
+        with closing(http.client.HTTPConnection(*self._address, timeout=self._timeout_s)) as connection:
+            try:
+                connection.connect()
+                with self._lock:
+                    self._socks.add(connection.sock)
+                if self._over.is_set():
+                    raise Lost(begun)
+                begun = True
+                answer = ContainerAnswer(connection, sent, self._headers, deadline, MAX_ANSWER_BYTES)
+                data = b"".join(iter(partial(answer.read, _PART_BYTES), b""))
+                if self._over.is_set():  # one without a length seems to end there
+                    raise Lost(begun)
+                return answer.status, data
+            except TimeoutError:
+                raise
+            except TooLargeError:
+                raise InputError(
+                    f"AlgorithmError: an answer is larger than {MAX_ANSWER_BYTES >> 20} MB, the most that is held"
+                    " in memory here; send fewer records at once (MaxPayloadInMB)"
+                ) from None
+            # ValueError: the stream was closed meanwhile.
+            except (OSError, http.client.HTTPException, ValueError) as error:
+                raise Lost(begun) from error
 
 
 def _parts(stream: BinaryIO) -> Iterator[bytes]:

@@ -102,9 +102,17 @@ class TransformRun(RecordThread):
             raise InputError(
                 f"ClientError: the bucket {bucket} of S3OutputPath does not exist. Create it, or correct S3OutputPath."
             )
+        uris: dict[str, str] = {}
         for item in request.files(objects):
-            is_own = item.uri.startswith("s3://") and self._is_result(job, *parse_s3(item.uri))
-            if not is_own and not self._is_result(job, *request.target(item.place)):
+            if item.uri.startswith("s3://") and self._is_result(job, *parse_s3(item.uri)):
+                continue
+            target = request.target(item.place)
+            if (other := uris.setdefault(item.place, item.uri)) != item.uri:
+                raise InputError(
+                    f"ClientError: the results of {other} and {item.uri} would have the same place,"
+                    f" s3://{'/'.join(target)}. Rename one, or end the prefix of the input with a slash."
+                )
+            if not self._is_result(job, *target):
                 yield item
 
     def _is_result(self, job: Resource, bucket: str, key: str) -> bool:

@@ -27,6 +27,7 @@ _MAX_NAME_BYTES = 255
 _MAX_PATH_BYTES = 4000  # below Linux's 4096, with room for the folder it is unpacked in
 _MAX_MTIME = 0o77777777777
 _BLOCK = 1 << 20
+_SEARCHED_BYTES = 256 << 20
 
 _Kind = Literal["a file", "a directory", "a symbolic link"]
 
@@ -61,6 +62,32 @@ def provide_archive(original: Path, target: Path, uri: str) -> None:
         ) from error
     finally:
         draft.unlink(missing_ok=True)
+
+
+def read_script(original: Path, uri: str, ending: str, most_bytes: int) -> bytes | None:
+    """The first ``most_bytes`` of the archive's file whose path is ``ending`` or ends with ``/ending``; None: no such.
+
+    Of several the one nearest to the top. Looks at the first `_SEARCHED_BYTES`. Blocks.
+
+    Raises:
+        InputError: a job would refuse the archive too, or it is none.
+    """
+    found: tuple[int, bytes] | None = None
+    seen = 0
+    try:
+        with original.open("rb") as packed:
+            for member, content in _members(_Source(packed, uri)):
+                seen += member.size
+                if seen > _SEARCHED_BYTES:
+                    break
+                name = posixpath.normpath(member.name)
+                depth = name.count("/")
+                fits = content is not None and (name == ending or name.endswith(f"/{ending}"))
+                if content is not None and fits and (found is None or depth < found[0]):
+                    found = depth, content.read(most_bytes)
+    except (_Unreadable, OSError) as error:
+        raise InputError(f"The source archive {uri} cannot be read ({error}).") from error
+    return None if found is None else found[1]
 
 
 class _Source(io.RawIOBase):

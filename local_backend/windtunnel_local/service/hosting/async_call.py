@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import http.client
-import io
 import time
 from contextlib import closing
-from typing import cast
+from typing import BinaryIO, cast
 
 from windtunnel_local.service.ground.errors import NoSuchBucket, NoSuchKey
 from windtunnel_local.service.ground.hosting import Invocation
 from windtunnel_local.service.ground.ports import ObjectStore
 from windtunnel_local.service.ground.uris import parse_s3
+from windtunnel_local.service.hosting.container_answer import ContainerAnswer, TooLargeError
 
 MAX_PAYLOAD_BYTES = 1 << 30
 """Of a question, and of an answer. AWS: "Asynchronous inference", 1 GB."""
 _SHOWN_BYTES = 2048
-_LEAST_S = 0.01
 
 
 class QuestionFailedError(Exception):
@@ -37,7 +36,7 @@ def is_answered(invocation: Invocation, objects: ObjectStore) -> bool:
     return any(uri is not None and objects.head(*parse_s3(uri)) is not None for uri in places)
 
 
-def answer(invocation: Invocation, variant: str, address: tuple[str, int], objects: ObjectStore) -> None:
+def ask(invocation: Invocation, variant: str, address: tuple[str, int], objects: ObjectStore) -> None:
     """Have a container answer, and store that. Blocks: up to an hour.
 
     Raises:
@@ -67,14 +66,15 @@ def answer(invocation: Invocation, variant: str, address: tuple[str, int], objec
             raise NotReachedError(str(error)) from error
         try:
             with path.open("rb") as body:
-                connection.request("POST", "/invocations", body, headers)
-            connection.sock.settimeout(max(deadline - time.monotonic(), _LEAST_S))
-            response = connection.getresponse()
-            body_of = _Limited(response, connection, deadline)
-            if response.status >= http.HTTPStatus.BAD_REQUEST:
-                raise QuestionFailedError(_words(response.status, variant, body_of), response.status)
-            answered = {"content-type": response.headers.get("content-type", "application/octet-stream")}
-            objects.put(*parse_s3(invocation.output), cast(io.BufferedReader, body_of), answered)
+                answer = ContainerAnswer(connection, body, headers, deadline, MAX_PAYLOAD_BYTES)
+            if answer.status >= http.HTTPStatus.BAD_REQUEST:
+                raise QuestionFailedError(_words(answer, variant), answer.status)
+            answered = {"content-type": answer.headers.get("content-type", "application/octet-stream")}
+            objects.put(*parse_s3(invocation.output), cast(BinaryIO, answer), answered)
+        except TooLargeError:
+            raise QuestionFailedError(
+                f"The answer is larger than {MAX_PAYLOAD_BYTES} bytes, the most that an asynchronous endpoint stores."
+            ) from None
         except TimeoutError:
             raise QuestionFailedError(
                 f"The invocation timed out while waiting for a response from container {variant}: its"
@@ -82,36 +82,7 @@ def answer(invocation: Invocation, variant: str, address: tuple[str, int], objec
             ) from None
 
 
-class _Limited:
-    """An answer's body as it is read, within its time and size."""
-
-    def __init__(
-        self, response: http.client.HTTPResponse, connection: http.client.HTTPConnection, deadline: float
-    ) -> None:
-        self._response = response
-        self._sock = connection.sock
-        self._deadline = deadline
-        self._size = 0
-
-    def read(self, size: int = -1) -> bytes:
-        """The next bytes. Raises ``QuestionFailedError``, ``TimeoutError``, ``IncompleteRead``."""
-        left = self._deadline - time.monotonic()
-        if left <= 0:
-            raise TimeoutError
-        if self._sock is not None and self._sock.fileno() >= 0:
-            self._sock.settimeout(left)
-        part = self._response.read1(size)
-        self._size += len(part)
-        if self._size > MAX_PAYLOAD_BYTES:
-            raise QuestionFailedError(
-                f"The answer is larger than {MAX_PAYLOAD_BYTES} bytes, the most that an asynchronous endpoint stores."
-            )
-        if not part and self._response.length:  # what is missing, of a length that was announced
-            raise http.client.IncompleteRead(b"", self._response.length)
-        return part
-
-
-def _words(status: int, variant: str, body: _Limited) -> str:
-    kind = "client" if status < http.HTTPStatus.INTERNAL_SERVER_ERROR else "server"
-    message = body.read(_SHOWN_BYTES).decode(errors="replace")
-    return f'Received {kind} error ({status}) from {variant} with message "{message}".'
+def _words(answer: ContainerAnswer, variant: str) -> str:
+    kind = "client" if answer.status < http.HTTPStatus.INTERNAL_SERVER_ERROR else "server"
+    message = answer.read(_SHOWN_BYTES).decode(errors="replace")
+    return f'Received {kind} error ({answer.status}) from {variant} with message "{message}".'

@@ -134,7 +134,7 @@ class AsyncQueue:
                 return False
             begun, status = time.monotonic(), 0
             try:
-                async_call.answer(invocation, target.variant, target.address, self._ports.objects)
+                async_call.ask(invocation, target.variant, target.address, self._ports.objects)
                 status = http.HTTPStatus.OK
             except async_call.NotReachedError:
                 return False

@@ -6,7 +6,7 @@ Names, units and dimensions: AWS, "Monitor Amazon SageMaker AI with Amazon Cloud
 from __future__ import annotations
 
 import threading
-from collections import Counter
+from collections import Counter, defaultdict
 from http import HTTPStatus
 
 from windtunnel_local.service.ground.endpoint_store import EndpointMetric
@@ -27,7 +27,7 @@ class Meter:
         self._ports = ports
         self._lock = threading.Lock()
         self._minute = 0
-        self._values: dict[_Series, Counter[float]] = {}
+        self._values: defaultdict[_Series, Counter[float]] = defaultdict(Counter)
 
     def add(
         self, endpoint: str, variant: str, status: int, model_s: float, overhead_s: float | None = None
@@ -47,7 +47,7 @@ class Meter:
             found |= {"Invocations": 1.0, "OverheadLatency": _microseconds(overhead_s)}
         with self._lock:
             for name, value in found.items():
-                self._values.setdefault((endpoint, variant, name), Counter())[value] += 1
+                self._values[endpoint, variant, name][value] += 1
 
     def flush(self, *, all_of_it: bool = False) -> None:
         """Write what was gathered, if its minute is over or ``all_of_it`` is to be."""
@@ -57,7 +57,7 @@ class Meter:
             if now == self._minute and not all_of_it:
                 return
             minute, values = self._minute, self._values
-            self._minute, self._values = now, {}
+            self._minute, self._values = now, defaultdict(Counter)
         if values:
             rows = [EndpointMetric(*series, minute, dict(counts)) for series, counts in values.items()]
             self._ports.store.append_endpoint_metrics(rows)

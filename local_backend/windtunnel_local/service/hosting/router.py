@@ -64,7 +64,8 @@ class Router:
             if target is not None:
                 with self._lock:
                     self._busy[target.key] -= 1
-                    self._busy += Counter()  # forgets those at 0
+                    if not self._busy[target.key]:
+                        del self._busy[target.key]
 
     def _choose(self, variant: str | None) -> Target | None:
         if variant is not None and variant not in self._weights:
@@ -78,5 +79,6 @@ class Router:
         weights = [1.0 if variant is not None else self._weights.get(name, 0.0) for name in names]
         if sum(weights) <= 0:
             return None
-        chosen = random.choices(names, weights)[0]  # noqa: S311 - a share of traffic, no secret
+        # A share of traffic, no secret.
+        chosen = names[0] if len(names) == 1 else random.choices(names, weights)[0]  # noqa: S311
         return min((t for t in ready if t.variant == chosen), key=lambda t: self._busy[t.key])
