@@ -1,0 +1,107 @@
+#!/bin/bash
+# First process of a node. Usage: start.sh head | compute
+#
+# CLUSTER_USER, CLUSTER_UID, CLUSTER_GID  whose the cluster is
+# WINDTUNNEL_CLUSTER_REGION, WINDTUNNEL_INSTANCE_TYPE  what the node's metadata say
+# Mounted: /opt/windtunnel/keys (keys of munge and ssh), /etc/slurm, /home, /opt/windtunnel/jobs, file systems;
+# on the head node also /var/spool/slurmctld and /opt/windtunnel/orders.
+set -eu
+NODE=/opt/windtunnel/cluster/node
+KEYS=/opt/windtunnel/keys
+
+# Nobody in a node may change its network: what needs the right is done first, and then it is gone for good.
+if [ "${1:-}" != --without-rights ]; then
+    python3 -IS "$NODE/local_addresses.py" 169.254.169.254 169.254.170.2
+    exec setpriv --bounding-set -net_admin,-setpcap --inh-caps -net_admin,-setpcap "$0" --without-rights "$@"
+fi
+ROLE="$2"
+
+add_user() {
+    getent group "$CLUSTER_GID" >/dev/null || groupadd -g "$CLUSTER_GID" "$CLUSTER_USER"
+    id "$CLUSTER_USER" >/dev/null 2>&1 ||
+        useradd -o -u "$CLUSTER_UID" -g "$CLUSTER_GID" -M -d "/home/$CLUSTER_USER" -s /bin/bash "$CLUSTER_USER"
+    echo "$CLUSTER_USER ALL=(ALL) NOPASSWD:ALL" >/etc/sudoers.d/cluster
+    chmod 440 /etc/sudoers.d/cluster
+}
+
+as_user() {
+    setpriv --reuid "$CLUSTER_USER" --regid "$CLUSTER_GID" --init-groups "$@"
+}
+
+# What every session and every task of a job finds in its environment (PAM reads the file; task-prolog.sh too).
+write_environment() {
+    env | grep -E '^(WINDTUNNEL_|AWS_|SSL_CERT_FILE=|REQUESTS_CA_BUNDLE=|PIP_|LANG=|PYTHONUNBUFFERED=|[a-zA-Z]+_(proxy|PROXY)=)' \
+        >/etc/environment || true
+}
+
+# make_home: keys and what AWS's scripts look for; once a cluster, by its head node.
+make_home() {
+    local home="/home/$CLUSTER_USER"
+    if [ ! -e "$KEYS/ssh_host_ed25519_key" ]; then
+        rm -f "$KEYS"/.host*
+        ssh-keygen -q -t ed25519 -N '' -C cluster -f "$KEYS/.host"
+        mv "$KEYS/.host.pub" "$KEYS/ssh_host_ed25519_key.pub"
+        mv "$KEYS/.host" "$KEYS/ssh_host_ed25519_key"
+        chown "$CLUSTER_UID:$CLUSTER_GID" "$KEYS"/ssh_host_*
+    fi
+    if [ ! -e "$home/.ssh/authorized_keys" ]; then
+        mkdir -p -m 700 "$home/.ssh"
+        rm -f "$home"/.ssh/id_ed25519*
+        ssh-keygen -q -t ed25519 -N '' -C "$CLUSTER_USER" -f "$home/.ssh/id_ed25519"
+        cp -rn --no-preserve=ownership /etc/skel/. "$home"
+        chown -R --no-dereference "$CLUSTER_UID:$CLUSTER_GID" "$home"
+        install -m 600 -o "$CLUSTER_UID" -g "$CLUSTER_GID" "$home/.ssh/id_ed25519.pub" "$home/.ssh/authorized_keys"
+    fi
+    # AWS's scripts activate it, on all nodes.
+    as_user windtunnel-neuron-venv "$home/aws_neuron_venv_pytorch"
+}
+
+take_keys() {
+    install -m 600 "$KEYS/ssh_host_ed25519_key" /etc/ssh/ssh_host_ed25519_key
+    printf '* %s\n' "$(cat "$KEYS/ssh_host_ed25519_key.pub")" >/etc/ssh/ssh_known_hosts
+    install -m 400 -o munge -g munge "$KEYS/munge.key" /etc/munge/munge.key
+}
+
+# keep COMMAND...: run it in the background; start it again whenever it ends.
+keep() {
+    while :; do
+        "$@" || true
+        sleep 0.5
+    done &
+}
+
+munge_runs() {
+    install -d -m 755 -o munge -g munge /run/munge
+    rm -f /run/munge/*
+    keep setpriv --reuid munge --regid munge --init-groups munged --foreground --force --num-threads 2
+    until [ -S /run/munge/munge.socket.2 ]; do sleep 0.05; done
+}
+
+# The controller first, and until it has written down its state: the loops that keep the others would end before.
+leave() {
+    trap - TERM INT
+    pkill -TERM -x slurmctld
+    while pgrep -x slurmctld >/dev/null; do sleep 0.05; done
+    kill -TERM -- -$$
+    exit 0
+}
+
+trap leave TERM INT
+add_user
+write_environment
+[ "$ROLE" != head ] || make_home
+take_keys
+munge_runs
+keep /usr/sbin/sshd -D -e
+for program in /opt/windtunnel/cluster/software/start.d/*; do
+    [ ! -x "$program" ] || keep "$program"
+done
+case "$ROLE" in
+head)
+    "$NODE/name-absent-nodes.sh"
+    keep as_user slurmctld -D
+    ;;
+# -b: without it Slurm would wait for a boot of the machine below, which is up for longer than the node.
+compute) keep slurmd -D -b -N "$(hostname)" ;;
+esac
+wait

@@ -1,0 +1,213 @@
+"""The instance metadata service of a simulated instance: http://169.254.169.254, versions 1 and 2.
+
+Paths and forms: Amazon EC2 User Guide, "Instance metadata categories" and "How IMDSv2 works". What it answers
+is simulated and says so where the form allows it. What is not here is 404 at once, credentials among it: a
+simulated instance has no role.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import re
+import secrets
+import socket
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+ADDRESS = "169.254.169.254"
+_TTL = "X-aws-ec2-metadata-token-ttl-seconds"
+_TOKEN = "X-aws-ec2-metadata-token"  # noqa: S105 - the header's name
+_LONGEST_TTL_S = 21_600
+_ACCOUNT = "000000000000"
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What the instance is."""
+
+    hostname: str
+    instance_id: str
+    instance_type: str
+    availability_zone: str
+    local_ipv4: str
+
+    @property
+    def region(self) -> str:
+        """The availability zone's."""
+        return self.availability_zone.rstrip("abcdef")
+
+    def paths(self) -> dict[str, str]:
+        """All answers, by path."""
+        private_dns = f"ip-{self.local_ipv4.replace('.', '-')}.{self.region}.compute.internal"
+        document = {
+            "accountId": _ACCOUNT,
+            "architecture": "x86_64",
+            "availabilityZone": self.availability_zone,
+            "imageId": "ami-0simulated0000000",
+            "instanceId": self.instance_id,
+            "instanceType": self.instance_type,
+            "privateIp": self.local_ipv4,
+            "region": self.region,
+            "version": "2017-09-30",
+        }
+        below_latest = {
+            "meta-data/ami-id": "ami-0simulated0000000",
+            "meta-data/ami-launch-index": "0",
+            "meta-data/ami-manifest-path": "(unknown)",
+            "meta-data/hostname": private_dns,
+            "meta-data/instance-action": "none",
+            "meta-data/instance-id": self.instance_id,
+            "meta-data/instance-life-cycle": "on-demand",
+            "meta-data/instance-type": self.instance_type,
+            "meta-data/local-hostname": private_dns,
+            "meta-data/local-ipv4": self.local_ipv4,
+            "meta-data/placement/availability-zone": self.availability_zone,
+            "meta-data/placement/region": self.region,
+            "meta-data/reservation-id": "r-0simulated0000000",
+            "meta-data/services/domain": "amazonaws.com",
+            "meta-data/services/partition": "aws",
+            "dynamic/instance-identity/document": json.dumps(document, indent=2),
+        }
+        return {f"latest/{path}": value for path, value in below_latest.items()}
+
+
+def simulated_id(hostname: str, mounts: str = "") -> str:
+    """An instance id: of this container's own, as the cluster's commands list it.
+
+    Outside of a container one that no instance has, and always the same for a host. ``mounts``: what
+    /proc/self/mountinfo says; the engine mounts files of a folder that is named by the container's id.
+    """
+    container = re.search(r"/containers/([0-9a-f]{17})[0-9a-f]{47}/hostname ", mounts)
+    return (
+        f"i-{container[1]}"
+        if container
+        else f"i-0simulated{hashlib.sha256(hostname.encode()).hexdigest()[:8]}"
+    )
+
+
+def answer(paths: Mapping[str, str], path: str) -> str | None:
+    """What is at this path: a value, or what a folder has; None: nothing."""
+    wanted = path.strip("/")
+    if wanted in paths:
+        return paths[wanted]
+    folder = f"{wanted}/" if wanted else ""
+    inside = [name[len(folder) :] for name in paths if name.startswith(folder)]
+    names = {name.partition("/")[0] + ("/" if "/" in name else "") for name in inside}
+    return "\n".join(sorted(names)) or None
+
+
+class Service(ThreadingHTTPServer):
+    """Serves the facts of one instance."""
+
+    daemon_threads = True
+    allow_reuse_address = True
+
+    def __init__(self, address: tuple[str, int], facts: Facts) -> None:
+        """Listen. Raises OSError: the address is not this host's, or taken."""
+        self.paths = facts.paths()
+        self.tokens: dict[str, float] = {}
+        """By token, when it ends, on the monotonic clock."""
+        super().__init__(address, _Request)
+
+    def new_token(self, seconds: int) -> str:
+        """One that is known for so long. Those that have ended are forgotten."""
+        now = time.monotonic()
+        for ended in [token for token, end in list(self.tokens.items()) if end < now]:
+            self.tokens.pop(ended, None)
+        token = secrets.token_urlsafe(40)
+        self.tokens[token] = now + seconds
+        return token
+
+
+class _Request(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: Service
+    timeout = 60
+
+    def do_PUT(self) -> None:
+        """A token, for so many seconds."""
+        self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        seconds = self.headers.get(_TTL, "")
+        if self.path != "/latest/api/token":
+            self._send(404, "Not Found")
+        elif not seconds.isdecimal() or not 1 <= int(seconds) <= _LONGEST_TTL_S:
+            self._send(400, "Bad Request")
+        else:
+            self._send(200, self.server.new_token(int(seconds)), **{_TTL: seconds})
+
+    def do_GET(self) -> None:
+        """A value or a folder; with a token, one that is known (version 2), or with none (version 1)."""
+        token = self.headers.get(_TOKEN)
+        found = answer(self.server.paths, self.path.partition("?")[0])
+        if token is not None and self.server.tokens.get(token, 0) < time.monotonic():
+            self._send(401, "Unauthorized")
+        elif found is None:
+            self._send(404, "Not Found")
+        else:
+            self._send(200, found)
+
+    do_HEAD = do_GET  # noqa: N815 - http.server's name
+
+    def log_message(self, *_: object) -> None:
+        """Nothing: a node's log is Slurm's."""
+
+    def _send(self, code: int, text: str, **headers: str) -> None:
+        body = text.encode()
+        self.send_response(code)
+        for name, value in {"Content-Type": "text/plain", **headers}.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+    def version_string(self) -> str:
+        """As EC2's, with what it is."""
+        return "EC2ws (simulated by Windtunnel)"
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Serve until the process is ended; 1 where the address cannot be had."""
+    hostname = socket.gethostname()
+    mounts = Path("/proc/self/mountinfo")
+    parser = argparse.ArgumentParser(
+        prog="windtunnel-metadata", description="Serve the metadata of a simulated instance."
+    )
+    parser.add_argument("--instance-type", required=True, help="such as trn1.32xlarge")
+    parser.add_argument("--availability-zone", default="us-west-2d")
+    parser.add_argument("--instance-id", default=simulated_id(hostname, mounts.read_text()))
+    parser.add_argument("--address", default=ADDRESS)
+    parser.add_argument("--port", type=int, default=80)
+    given = parser.parse_args(argv)
+    own = _own_address(hostname)
+    instance_type = given.instance_type.removeprefix("ml.")
+    facts = Facts(hostname, given.instance_id, instance_type, given.availability_zone, own)
+    try:
+        service = Service((given.address, given.port), facts)
+    except OSError as error:
+        print(
+            f"windtunnel-metadata: {given.address}:{given.port} cannot be served: {error}. "
+            "The container must have that address.",
+            file=sys.stderr,
+        )
+        return 1
+    with service:
+        service.serve_forever()
+    return 0
+
+
+def _own_address(hostname: str) -> str:
+    try:
+        return socket.gethostbyname(hostname)
+    except OSError:
+        return "127.0.0.1"
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

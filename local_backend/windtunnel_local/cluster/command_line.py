@@ -1,0 +1,87 @@
+"""What both command lines of clusters need: the clusters of the settings' home, and how to print."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from windtunnel_local.cluster import fleet
+from windtunnel_local.cluster.configuration import DEFAULT_REGION, Read
+from windtunnel_local.cluster.errors import ClusterNotFound
+from windtunnel_local.cluster.image import cluster_image_status
+from windtunnel_local.cluster.operations import Clusters
+from windtunnel_local.cluster.record import ClusterState
+from windtunnel_local.runner.variables import Variables
+from windtunnel_local.settings import Settings
+
+_POLL_S = 0.1
+_LOOK_S = 2.0
+
+
+@dataclass(frozen=True)
+class _Processes:
+    """The background processes, on the engine of the settings."""
+
+    settings: Settings
+
+    def check(self) -> None:
+        cluster_image_status(self.settings)
+
+    def start(self, folder: Path) -> None:
+        fleet.start(folder)
+
+    def call(self, folder: Path, order: dict[str, Any]) -> dict[str, Any]:
+        return fleet.call(folder, order)
+
+
+def clusters_of(settings: Settings) -> Clusters:
+    """The clusters of a home; of a configuration that names no region, it is that of AWS's own variables."""
+    given = Variables(settings.environment)
+    region = given.text("AWS_DEFAULT_REGION") or given.text("AWS_REGION") or DEFAULT_REGION
+    return Clusters(settings.home, _Processes(settings), region)
+
+
+def states(
+    clusters: Clusters, name: str, meanwhile: Callable[[], None] = lambda: None
+) -> Iterator[ClusterState]:
+    """A cluster's states from now on, as they change, until it is gone.
+
+    Blocks between them; calls ``meanwhile`` then, and starts the cluster's process again should it be killed.
+    """
+    cluster, last, looked = clusters.by_name(name), None, time.monotonic()
+    while True:
+        meanwhile()
+        try:
+            state = cluster.state
+        except ClusterNotFound:
+            return
+        if state != last:
+            yield state
+        last = state
+        if time.monotonic() - looked > _LOOK_S:
+            clusters.see_to(cluster, state)
+            looked = time.monotonic()
+        time.sleep(_POLL_S)
+
+
+def say(text: str) -> None:
+    """A line for people, where no script reads."""
+    print(text, file=sys.stderr, flush=True)  # noqa: T201
+
+
+def print_json(answer: object) -> None:
+    """An answer, as ParallelCluster prints it."""
+    print(json.dumps(answer, indent=2), flush=True)  # noqa: T201
+
+
+def say_where(name: str, read: Read) -> None:
+    """That nothing is created on AWS, and what of the file changes nothing here."""
+    say(f"Nothing is created on AWS: cluster {name} is simulated on this machine, in containers.")
+    idle = read.configuration.without_effect
+    if idle:
+        say(f"Without effect here: {', '.join(idle)}.")

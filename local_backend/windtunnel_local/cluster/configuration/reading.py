@@ -1,0 +1,147 @@
+"""A configuration file, read: either a `ClusterConfiguration`, or all that is wrong with it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from windtunnel_local.cluster.errors import InvalidConfiguration, Problem
+
+from . import rules
+from .document import Entry, NotYaml, parse
+from .findings import Findings
+from .key import Key
+from .keys import CLUSTER
+from .model import (
+    DEFAULT_MAX_COUNT,
+    DEFAULT_MIN_COUNT,
+    DEFAULT_SCALEDOWN_MINUTES,
+    ClusterConfiguration,
+    ComputeResource,
+    Queue,
+    Settings,
+    SharedFolder,
+)
+from .shape import sound
+
+DEFAULT_REGION = "us-east-1"
+
+
+@dataclass(frozen=True)
+class Read:
+    """A file without mistakes."""
+
+    configuration: ClusterConfiguration
+    warnings: tuple[Problem, ...]
+    """Fine here, and refused or different on AWS."""
+    document: Mapping[str, Any]
+    """Its plain values, for comparison."""
+
+
+def read(text: str, file: str, region: str = DEFAULT_REGION) -> ClusterConfiguration:
+    """The cluster that a file asks for.
+
+    Args:
+        text: YAML.
+        file: its name in messages.
+        region: where the file names none.
+
+    Raises:
+        InvalidConfiguration: with all of its mistakes.
+    """
+    return read_all(text, file, region).configuration
+
+
+def read_all(text: str, file: str, region: str = DEFAULT_REGION) -> Read:
+    """As `read`, with all that is known of the file.
+
+    Raises:
+        InvalidConfiguration: with all of its mistakes.
+    """
+    findings = Findings(file)
+    root = _document(text, findings)
+    if findings.errors:
+        raise InvalidConfiguration(findings.errors)
+    return Read(_configuration(root, region), findings.warnings, root.plain)
+
+
+def _document(text: str, findings: Findings) -> Entry:
+    """What is sound in the file; ``findings`` hears of the rest."""
+    try:
+        given = parse(text, lambda line, words: findings.error(line, "", words))
+    except NotYaml as error:
+        findings.error(error.line, "", str(error))
+        return Entry({}, 1)
+    if not isinstance(given.value, dict):
+        findings.error(1, "", "the file must hold keys with values, e.g. `Region: us-east-1`.")
+        return Entry({}, 1)
+    root = sound(given, CLUSTER, "", findings) or Entry({}, 1)
+    rules.check(root, findings)
+    return root
+
+
+def _configuration(root: Entry, region: str) -> ClusterConfiguration:
+    scheduling = root.at("Scheduling") or Entry({}, 1)
+    slurm = scheduling.at("SlurmSettings") or Entry({}, 1)
+    idle = slurm.get("ScaledownIdletime")
+    return ClusterConfiguration(
+        region=root.get("Region") or region,
+        os=root.plain["Image"]["Os"],
+        head_instance_type=root.plain["HeadNode"]["InstanceType"],
+        queues=tuple(_queue(entry) for entry in scheduling.items("SlurmQueues")),
+        shared_storage=tuple(
+            SharedFolder(entry.get("Name"), rules.mount_dir(entry.get("MountDir")), entry.get("StorageType"))
+            for entry in root.items("SharedStorage")
+        ),
+        scaledown_idletime_minutes=DEFAULT_SCALEDOWN_MINUTES if idle is None else idle,
+        queue_update_strategy=slurm.get("QueueUpdateStrategy") or "COMPUTE_FLEET_STOP",
+        custom_slurm_settings=tuple(
+            setting for entry in slurm.items("CustomSlurmSettings") for setting in _settings(entry)
+        ),
+        tags=tuple((entry.get("Key"), entry.get("Value")) for entry in root.items("Tags")),
+        without_effect=tuple(dict.fromkeys(_idle_keys(root, CLUSTER, ""))),
+    )
+
+
+def _queue(entry: Entry) -> Queue:
+    return Queue(
+        name=entry.get("Name"),
+        capacity_type=entry.get("CapacityType") or "ONDEMAND",
+        compute_resources=tuple(_resource(member) for member in entry.items("ComputeResources")),
+        job_exclusive_allocation=bool(entry.get("JobExclusiveAllocation")),
+        custom_slurm_settings=_settings(entry.at("CustomSlurmSettings")),
+    )
+
+
+def _resource(entry: Entry) -> ComputeResource:
+    # Of several instance types AWS takes what it has or what is cheapest; here the first stands for all.
+    several = entry.items("Instances")
+    least, most = entry.get("MinCount"), entry.get("MaxCount")
+    efa = entry.at("Efa")
+    return ComputeResource(
+        name=entry.get("Name"),
+        instance_type=several[0].get("InstanceType") if several else entry.get("InstanceType"),
+        min_count=DEFAULT_MIN_COUNT if least is None else least,
+        max_count=DEFAULT_MAX_COUNT if most is None else most,
+        efa=bool(efa and efa.get("Enabled")),
+        static_priority=entry.get("StaticNodePriority") or ComputeResource.static_priority,
+        dynamic_priority=entry.get("DynamicNodePriority") or ComputeResource.dynamic_priority,
+        custom_slurm_settings=_settings(entry.at("CustomSlurmSettings")),
+    )
+
+
+def _settings(entry: Entry | None) -> Settings:
+    return tuple((name, str(value)) for name, value in (entry.plain if entry else {}).items())
+
+
+def _idle_keys(entry: Entry, key: Key, path: str) -> list[str]:
+    """The keys without effect, dotted; members of lists without their numbers, so each is said once."""
+    if key.kind == "section" and isinstance(entry.value, dict):
+        found: list[str] = []
+        for name, value in entry.value.items():
+            found += _idle_keys(value, key.keys[name], f"{path}.{name}" if path else name)
+        return found
+    if key.kind == "list" and key.of and key.of.kind == "section" and isinstance(entry.value, list):
+        return [found for value in entry.value for found in _idle_keys(value, key.of, path)]
+    return [] if key.effect or (key.of and key.of.effect) else [path]

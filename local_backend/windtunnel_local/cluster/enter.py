@@ -1,0 +1,75 @@
+"""Into a node: ssh from the head node, as its user goes; `docker exec` is the way to the head node."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Sequence
+
+from windtunnel_local.cluster.errors import ClusterError
+from windtunnel_local.cluster.layout import PROGRAMS
+from windtunnel_local.cluster.nodes import FOLDER_LABEL, NODE_LABEL
+from windtunnel_local.cluster.record import ClusterRecord
+from windtunnel_local.cluster.slurm_conf import HEAD
+from windtunnel_local.runner.docker.client import Engine, engine_errors
+
+
+def enter(cluster: ClusterRecord, node: str | None, words: Sequence[str]) -> int:
+    """Become a shell in a node, or a command there; its exit code is the process's.
+
+    Args:
+        cluster: takes jobs.
+        node: its name; None: the head node.
+        words: arguments of ssh behind the host: options, a command.
+
+    Raises:
+        ClusterError: the node does not run, or there is no `docker` command.
+    """
+    command = ssh_command(cluster, node, words)
+    if shutil.which(command[0]) is None:
+        raise ClusterError(
+            "A node is entered with the command `docker`, which is not in PATH. Install Docker's CLI."
+        )
+    sys.stdout.flush()
+    os.execvp(command[0], command)  # noqa: S606  becomes that process; no shell wanted
+
+
+def ssh_command(cluster: ClusterRecord, node: str | None, words: Sequence[str]) -> list[str]:
+    """The command line of `enter`.
+
+    Raises:
+        ClusterError: the node does not run.
+    """
+    node = node or HEAD
+    known = [HEAD, *(each.name for _, _, each in cluster.configuration().nodes())]
+    if node not in known:
+        raise ClusterError(f"Cluster {cluster.name} has no node {node}. Its nodes: {', '.join(known)}.")
+    head = _running(cluster, HEAD)
+    if node != HEAD:
+        _running(cluster, node)
+    terminal = ["-t"] if sys.stdin.isatty() and sys.stdout.isatty() else []
+    return [
+        *("docker", "exec", "-i", *terminal, head, f"{PROGRAMS}/as-user.sh"),
+        *("ssh", *terminal, "-o", "LogLevel=ERROR", node, *words),
+    ]
+
+
+def _running(cluster: ClusterRecord, node: str) -> str:
+    """The name of a node's container."""
+    labels = [f"{FOLDER_LABEL}={cluster.folder}", f"{NODE_LABEL}={node}"]
+    engine = Engine()
+    try:
+        with engine_errors(f"look for node {node}"):
+            found = engine.client().api.containers(filters={"label": labels, "status": "running"})
+    finally:
+        engine.close()
+    if not found:
+        why = f"(cluster {cluster.status}, compute fleet {cluster.fleet_status})"
+        hint = (
+            ""
+            if node == HEAD
+            else " A dynamic node comes when a job waits for it; `sinfo` on the head node says more."
+        )
+        raise ClusterError(f"Node {node} of cluster {cluster.name} does not run {why}.{hint}")
+    return str(found[0]["Names"][0]).lstrip("/")

@@ -1,0 +1,69 @@
+"""The way from commands to a cluster's background process."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from windtunnel_local.cluster.errors import ClusterError, Conflict
+from windtunnel_local.cluster.fleet.listening import answers, ask
+from windtunnel_local.cluster.layout import Layout
+
+_START_S = 20.0
+_POLL_S = 0.05
+
+
+def start(folder: Path) -> None:
+    """See that the cluster's background process runs; it takes over where an earlier one left off.
+
+    Idempotent, also between processes. Blocks until the process hears orders: half a second.
+
+    Raises:
+        ClusterError: it did not start; ends with its log.
+    """
+    layout = Layout(folder)
+    deadline = time.monotonic() + _START_S
+    process: subprocess.Popen[bytes] | None = None
+    while not answers(layout.socket):
+        if process is None:
+            process = _spawn(layout)
+        elif not folder.exists():  # it has finished deleting the cluster
+            return
+        elif process.poll() or time.monotonic() > deadline:  # 0: another one runs
+            tail = "\n".join(layout.log.read_text(errors="replace").splitlines()[-20:])
+            raise ClusterError(
+                f"The background process of cluster {folder.name} did not start. Its log:\n{tail}"
+            )
+        time.sleep(_POLL_S)
+
+
+def call(folder: Path, order: dict[str, Any]) -> dict[str, Any]:
+    """Have the background process do something; its answer.
+
+    Raises:
+        ClusterError: it does not run (call `start` first), or refuses; of the class that it says.
+    """
+    try:
+        answer = ask(Layout(folder).socket, order)
+    except (OSError, ValueError) as error:
+        raise ClusterError(
+            f"The background process of cluster {folder.name} does not answer ({error}); see {Layout(folder).log}."
+        ) from error
+    if "error" in answer:
+        raise (Conflict if answer.get("kind") == Conflict.__name__ else ClusterError)(answer["error"])
+    return answer
+
+
+def _spawn(layout: Layout) -> subprocess.Popen[bytes]:
+    with layout.log.open("ab") as log:
+        return subprocess.Popen(
+            [sys.executable, "-m", "windtunnel_local.cluster.fleet", str(layout.folder)],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            cwd="/",
+            start_new_session=True,
+        )

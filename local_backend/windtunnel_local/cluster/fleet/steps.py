@@ -1,0 +1,339 @@
+"""What is done to one cluster: each step can be done again from its beginning, whatever an earlier try has left."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from windtunnel_local.cluster import node_log
+from windtunnel_local.cluster.configuration import ClusterConfiguration
+from windtunnel_local.cluster.errors import ClusterError, ClusterNotFound, DamagedRecord, InvalidConfiguration
+from windtunnel_local.cluster.fleet.keeper import Keeper
+from windtunnel_local.cluster.fleet.slurm import Slurm, is_powered, not_ready
+from windtunnel_local.cluster.folders import has_files_of_others, make_folders, write_slurm_conf
+from windtunnel_local.cluster.image import ensure_cluster_image
+from windtunnel_local.cluster.layout import Layout
+from windtunnel_local.cluster.machine import keep, machine_of
+from windtunnel_local.cluster.nodes import NodeContainer, Nodes, remove_abandoned
+from windtunnel_local.cluster.record import WORKING, ClusterRecord, HeadNode
+from windtunnel_local.cluster.slurm_conf import HEAD
+from windtunnel_local.runner.docker.client import Engine
+from windtunnel_local.runner.host_network import host_network
+from windtunnel_local.service.ground.errors import RunnerError, WindtunnelError
+from windtunnel_local.settings import Settings
+
+_UP_S = 60.0
+_NODE_S = 15.0
+"""For a node to register, on top of that; on a busy machine."""
+_RESYNC_S = 15.0
+_POLL_S = 0.2
+_LOG_LINES = 15
+log = logging.getLogger("windtunnel.cluster")
+
+
+class Abandoned(ClusterError):
+    """The cluster is being deleted: whatever else is under way ends."""
+
+
+class Steps:
+    """One cluster. Steps are called one at a time; what the keeper asks for, at any time."""
+
+    def __init__(
+        self,
+        layout: Layout,
+        settings: Settings,
+        has_own_folder: Callable[[], bool],
+        nodes: Nodes | None = None,
+    ) -> None:
+        """Reads the record; asks no engine yet.
+
+        Args:
+            layout: of the cluster.
+            settings: of the shell that started the process.
+            has_own_folder: whether the folder is the one for which the process was started.
+            nodes: None: the engine's.
+
+        Raises:
+            ClusterError: what is written of the cluster cannot be read.
+            SettingsError: a setting cannot be used.
+        """
+        self.record = ClusterRecord(layout.folder)
+        self._has_own_folder = has_own_folder
+        self.deleting = threading.Event()
+        self._layout = layout
+        self._machine = keep(layout.settings, machine_of(settings))
+        self._settings = replace(settings, image=self._machine.training_image)
+        self._engine = Engine()
+        self.nodes = nodes or Nodes(layout, self._machine, host_network(settings.environment), self._engine)
+        self._slurm = Slurm(self.nodes)
+        self.configuration = self._configuration()
+        self.keeper = Keeper(layout.folder, self.nodes, self)
+        self._under_way = threading.Lock()
+        self._looked = 0.0
+
+    @property
+    def owner(self) -> tuple[int, int]:
+        """uid and gid of the nodes' user, as which slurmctld runs."""
+        return self._machine.uid, self._machine.gid
+
+    def need_own_folder(self) -> None:
+        """Raises ``ClusterNotFound`` where the cluster's folder was removed; there may be another of that name."""
+        if not self._has_own_folder():
+            raise ClusterNotFound(self.record.name)
+
+    # --- steps ---
+
+    def create(self) -> None:
+        """From nothing to a cluster that takes jobs. What an earlier try has made of containers goes first."""
+        with self._under_way:
+            self.record.set_fleet("STARTING")
+            ensure_cluster_image(self._settings, log.info, self._engine)
+            remove_abandoned(self._engine)
+            self.nodes.remove_all()
+            make_folders(self._layout, self.configuration, self._machine)
+            write_slurm_conf(self._layout, self.configuration, self._machine, running=True)
+            self._check()
+            self._start_head()
+            self.keeper.begin()
+            self._bring_up_static()
+            self.record.set_fleet("RUNNING")
+
+    def go_on(self) -> None:
+        """Take over a cluster that works: an earlier process, or the engine, has ended."""
+        with self._under_way:
+            make_folders(self._layout, self.configuration, self._machine)
+            self._ensure_head()
+            self._resync()
+            self.keeper.begin()
+
+    def stop_fleet(self) -> None:
+        """End all compute nodes; jobs on them go back to the queue."""
+        with self._under_way:
+            self.record.set_fleet("STOPPING")
+            self._write_conf(running=False)
+            self._slurm.set_partitions(self._queues, "INACTIVE")
+            self._slurm.set_nodes(sorted(self._slurm.powered()), "POWER_DOWN_FORCE")
+            self.keeper.want_only(())
+            self._wait(lambda: set(self.nodes.found()) <= {HEAD}, _UP_S, "the compute nodes did not end")
+            self.record.set_fleet("STOPPED")
+
+    def start_fleet(self) -> None:
+        """Bring back the static nodes, and let jobs start."""
+        with self._under_way:
+            self.record.set_fleet("STARTING")
+            self._write_conf(running=True)
+            self._slurm.set_partitions(self._queues, "UP")
+            self._bring_up_static()
+            self.record.set_fleet("RUNNING")
+
+    def update(self) -> None:
+        """Bring the next configuration in force."""
+        with self._under_way:
+            before = self.configuration
+            try:
+                self._apply(self.record.next_configuration())
+            except (WindtunnelError, OSError) as error:
+                why = "\n".join([str(error), *self._tails([HEAD])])
+                self.record.update_file.unlink(missing_ok=True)
+                self._apply_again(before, why)
+                raise ClusterError(why) from error
+            self.record.take_update()
+
+    def delete(self) -> None:
+        """Remove containers, network and files. The record goes last."""
+        self.keeper.end()
+        with self._under_way:
+            self.nodes.remove_all()
+            if os.geteuid() != 0 and has_files_of_others(self._layout.folder):
+                self.nodes.clear_folder()
+            self.record.remove()
+
+    def roll_back(self, error: Exception) -> str:
+        """Remove what a failed creation has made; why it failed, with the ends of the nodes' logs."""
+        self.keeper.end()
+        words = [str(error)]
+        try:
+            words += self._tails(self.nodes.found())
+            self.nodes.remove_all()
+        except RunnerError as left:
+            words.append(f"What it has made is still there, until the cluster is deleted: {left}")
+        return "\n".join(words)
+
+    def _tails(self, names: Iterable[str]) -> list[str]:
+        """The ends of nodes' logs, of those that have one."""
+        tails = {name: self.nodes.tail(name, _LOG_LINES).strip() for name in sorted(names)}
+        return [f"The end of {name}'s log:\n{tail}" for name, tail in tails.items() if tail]
+
+    def _apply_again(self, before: ClusterConfiguration, why: str) -> None:
+        """What was in force; ``why``: it no longer is."""
+        try:
+            self._apply(before)
+        except (WindtunnelError, OSError) as error:
+            raise ClusterError(
+                f"{why}\nWhat was in force before does not come back either: {error}"
+            ) from error
+
+    # --- what the keeper asks for ---
+
+    def start_node(self, name: str) -> None:
+        """Make a compute node and start it; none that the configuration lacks."""
+        types = {node.name: resource.instance_type for _, resource, node in self.configuration.nodes()}
+        if name in types:
+            self.nodes.start(name, types[name], self.configuration)
+            node_log.append(self._layout.folder, name, types[name], "up")
+
+    def say_lost(self, names: Sequence[str]) -> None:
+        """Have Slurm give up what ran on nodes that it takes for up: jobs go back to the queue at once."""
+        states = self._slurm.states()
+        lost = [name for name in names if name not in not_ready(names, states)]
+        self._slurm.set_nodes(lost, "DOWN", "lost")
+
+    def look(self) -> None:
+        """See that the head node runs, and what Slurm counts on; nothing while a step is under way.
+
+        Raises ``ClusterNotFound`` where nothing may be kept any more.
+        """
+        self.need_own_folder()
+        if not self._under_way.acquire(blocking=False):
+            return
+        try:
+            if self.record.status not in WORKING:
+                return
+            if self._ensure_head() or time.monotonic() - self._looked > _RESYNC_S:
+                self._resync()
+        finally:
+            self._under_way.release()
+
+    # --- what runs ---
+
+    def _resync(self) -> None:
+        """Want what Slurm counts on: an order of its may have found nobody."""
+        since = self.keeper.changes
+        self._looked = time.monotonic()
+        if self.record.fleet_status == "RUNNING":
+            states = self._slurm.states()
+            powered = {name for name, state in states.items() if is_powered(state)}
+            known = {node.name for _, _, node in self.configuration.nodes()}
+            self.keeper.want_only(powered & known, since)
+            self._take_back(states)
+
+    def _take_back(self, states: Mapping[str, str]) -> None:
+        """Nodes that did not come within ResumeTimeout are down for good, unless somebody ends them once more.
+
+        Static ones that are powered down are asked for: Slurm takes none for up that began before.
+        """
+        given_up = [name for name, state in states.items() if state == "down~"]
+        if given_up:
+            log.warning("Slurm has given up %s; it may ask for them again", ", ".join(given_up))
+        self._slurm.set_nodes(given_up, "POWER_DOWN")
+        self._slurm.set_nodes(
+            [name for name in sorted(self._static) if states.get(name) == "idle~"], "POWER_UP"
+        )
+
+    def _ensure_head(self) -> bool:
+        """See that the head node runs; whether it had to be started."""
+        head = self.nodes.found().get(HEAD)
+        if head is not None and head.state == "running":
+            return False
+        log.warning("the head node is %s; starting it", head.state if head else "gone")
+        self._start_head()
+        return True
+
+    def _start_head(self) -> None:
+        self.nodes.ensure_network()
+        self.nodes.start_head(self.configuration)
+        self._slurm.wait_until_up(_UP_S)
+        log.info("the head node answers")
+        self.record.set_head_node(_head_node(self.nodes.found()[HEAD]))
+
+    def _bring_up_static(self) -> None:
+        timeout_s = _UP_S + _NODE_S * len(self._static)
+        try:
+            self._wait(self._static_are_up, timeout_s, "the static nodes did not come up")
+        except Abandoned:
+            raise
+        except ClusterError as error:
+            missing = not_ready(sorted(self._static), self._slurm.states())
+            why = [f"{name}: {self.keeper.failures.get(name, 'it does not register')}" for name in missing]
+            raise ClusterError("\n".join([str(error), *why])) from error
+
+    def _static_are_up(self) -> bool:
+        """Ask for what is left to ask for; whether nothing is."""
+        states = {name: state for name, state in self._slurm.states().items() if name in self._static}
+        self._slurm.set_nodes([name for name, state in states.items() if state.endswith("~")], "POWER_UP")
+        # Slurm takes no node for up that began before it was to be powered up.
+        powered = {name for name in states if is_powered(states[name])}
+        if not powered <= self.keeper.wanted:
+            self.keeper.want(powered)
+        return not not_ready(self._static, states)
+
+    def _apply(self, configuration: ClusterConfiguration) -> None:
+        before, self.configuration = self.configuration, configuration
+        make_folders(self._layout, configuration, self._machine)
+        self._write_conf(running=self.record.fleet_status == "RUNNING")
+        types = {node.name: resource.instance_type for _, resource, node in configuration.nodes()}
+        new_mounts = self._layout.mounts(before, head=True) != self._layout.mounts(configuration, head=True)
+        found = self.nodes.found()
+        changed = {
+            name
+            for name, node in found.items()
+            if new_mounts or (name != HEAD and node.instance_type != types.get(name))
+        }
+        if before.head_instance_type != configuration.head_instance_type or before.os != configuration.os:
+            changed.add(HEAD)
+        self.keeper.want_only(self.keeper.wanted & set(types))
+        for name in sorted(changed & set(found)):
+            self.nodes.remove(name)
+            if name != HEAD:
+                node_log.append(self._layout.folder, name, found[name].instance_type, "down")
+        if HEAD in changed:
+            self._start_head()
+        else:
+            self._slurm.restart(_UP_S)
+        if self.record.fleet_status == "RUNNING":
+            self._bring_up_static()
+
+    def _write_conf(self, *, running: bool) -> None:
+        write_slurm_conf(self._layout, self.configuration, self._machine, running=running)
+
+    def _wait(self, done: Callable[[], bool], timeout_s: float, failed: str) -> None:
+        deadline = time.monotonic() + timeout_s
+        while not done():
+            self._check()
+            if time.monotonic() > deadline:
+                raise ClusterError(f"{failed} within {timeout_s:.0f} s")
+            time.sleep(_POLL_S)
+
+    def _check(self) -> None:
+        if self.deleting.is_set():
+            raise Abandoned("the cluster is being deleted")
+        self.need_own_folder()
+
+    def _configuration(self) -> ClusterConfiguration:
+        try:
+            return self.record.configuration()
+        except (DamagedRecord, InvalidConfiguration):
+            if not self.record.status.startswith("DELETE"):
+                raise
+            return ClusterConfiguration("", "", "", ())  # what is left is deleted without one
+
+    @property
+    def _queues(self) -> list[str]:
+        return [queue.name for queue in self.configuration.queues]
+
+    @property
+    def _static(self) -> set[str]:
+        return {node.name for _, _, node in self.configuration.nodes() if node.static}
+
+
+def _head_node(node: NodeContainer) -> HeadNode:
+    return HeadNode(instance_id(node), node.launched, node.address)
+
+
+def instance_id(node: NodeContainer) -> str:
+    """An id in EC2's form, of the container's."""
+    return f"i-{node.id[:17]}"

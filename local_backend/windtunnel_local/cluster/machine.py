@@ -1,0 +1,89 @@
+"""What a cluster takes of this machine and of the shell that made it.
+
+Kept, so that its background process goes on as it began, whoever starts it again.
+
+    WINDTUNNEL_CLUSTER_IDLE_SECONDS  dynamic nodes leave after so long (ScaledownIdletime of the configuration)
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from windtunnel_local.cluster.errors import ClusterError
+from windtunnel_local.cluster.image import cluster_image_tag
+from windtunnel_local.runner.variables import Variables
+from windtunnel_local.settings import Settings
+
+_MOST_MEMORY = 0.9
+"""Of this machine's, for one node; as for the containers of jobs."""
+_DEFAULT_UID = 1000
+_SIMULATOR_VARIABLES = ("WINDTUNNEL_LOCAL_CORES", "WINDTUNNEL_FRAMEWORK_VERSION", "WINDTUNNEL_REHEARSE_STEPS")
+"""Of the shell that makes the cluster; its nodes get them."""
+USERS: Mapping[str, str] = {"alinux": "ec2-user", "ubuntu": "ubuntu", "rhel": "ec2-user", "rocky": "rocky"}
+"""The user of AWS's machine images, by the beginning of the operating system's name."""
+
+
+@dataclass(frozen=True)
+class Machine:
+    """``uid``, ``gid``: of the nodes' user, so that their files are the caller's; bytes, seconds."""
+
+    training_image: str
+    uid: int
+    gid: int
+    memory_bytes: int
+    """Most that one node gets."""
+    idle_s: float | None = None
+    """After which dynamic nodes leave; None: as the configuration says."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """The simulator's settings, for all compute nodes."""
+
+    @property
+    def image(self) -> str:
+        """The tag of the nodes' image."""
+        return cluster_image_tag(self.training_image)
+
+
+def machine_of(settings: Settings) -> Machine:
+    """As the settings of a shell say.
+
+    Raises:
+        SettingsError: a value that cannot be used.
+    """
+    given = Variables(settings.environment)
+    root = os.getuid() == 0
+    spare = int(_MOST_MEMORY * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    simulator = {name: given.text(name) for name in _SIMULATOR_VARIABLES}
+    return Machine(
+        training_image=settings.image,
+        uid=_DEFAULT_UID if root else os.getuid(),
+        gid=_DEFAULT_UID if root else os.getgid(),
+        memory_bytes=int(settings.memory_gib * 2**30) if settings.memory_gib else spare,
+        idle_s=given.number("WINDTUNNEL_CLUSTER_IDLE_SECONDS", 0) or None,
+        environment={name: value for name, value in simulator.items() if value},
+    )
+
+
+def keep(path: Path, machine: Machine) -> Machine:
+    """Write it down, unless an earlier process has: then what that wrote.
+
+    Raises:
+        ClusterError: what was written cannot be read.
+    """
+    try:
+        return Machine(**json.loads(path.read_bytes()))
+    except FileNotFoundError:
+        pending = path.with_name(f".{path.name}.tmp")
+        pending.write_text(json.dumps(asdict(machine), indent=2) + "\n")
+        pending.replace(path)
+        return machine
+    except (ValueError, TypeError) as error:
+        raise ClusterError(f"{path} is damaged ({error}): remove it, then run the command again.") from error
+
+
+def user_of(os_name: str) -> str:
+    """The name of the nodes' user. ``os_name``: ParallelCluster's, such as ``ubuntu2204``."""
+    return next(user for begins, user in USERS.items() if os_name.startswith(begins))

@@ -1,0 +1,121 @@
+"""The Slurm jobs of a cluster, as its folder tells: those that have ended, and those that wait or run.
+
+What of it nodes may have written is taken with the limits of `untrusted_files`, and no line of it may stand for more
+than a processor or the memory has room for.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from datetime import datetime
+from functools import lru_cache
+from pathlib import Path
+
+from windtunnel_local.cluster.layout import Layout
+from windtunnel_local.cluster.slurm_jobs import JobRun, read_jobs
+from windtunnel_local.cluster.untrusted_files import changed, folders_in, tail_of, text_of
+
+_MOST_OF_JOBS = 512 << 10
+"""Bytes of the file of completed jobs, from its end: a thousand jobs."""
+_LONGEST_LINE = 16 << 10
+_MOST_OF_NAMES = 16 << 20
+"""Bytes for the names of nodes that those lines stand for: a thousand times 200 nodes."""
+_A_NAME = 60
+_JOB_LINE = re.compile(r"JobId=[0-9]{1,10} ")
+_JOB_FOLDER = re.compile(r"[0-9]{1,10}")
+_SPOOLED = re.compile(r"job\.([0-9]{1,10})")
+_NODES = re.compile(r"NodeList=(\S*)")
+_RANGES = re.compile(r"\[([^\]]*)\]")
+_RANGE = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?")
+_COMES_AGAIN = ("REQUEUED", "NODE_FAIL", "PREEMPTED")
+"""How a time of a job ends after which it goes back to the queue."""
+
+
+def ended_jobs(layout: Layout) -> tuple[tuple[JobRun, ...], bool]:
+    """The times of jobs that are over, oldest first, and whether these are all."""
+    text, whole = tail_of(layout.completed_jobs, _MOST_OF_JOBS)
+    runs, taken = _completed(text)
+    return runs, whole and taken
+
+
+@lru_cache(maxsize=4)
+def _completed(text: str) -> tuple[tuple[JobRun, ...], bool]:
+    found: list[JobRun] = []
+    room = _MOST_OF_NAMES
+    for line in reversed(text.split("\n")):
+        if not _JOB_LINE.match(line) or len(line) > _LONGEST_LINE:
+            continue
+        try:
+            room -= _room_of_names(line)
+            if room < 0:
+                return tuple(reversed(found)), False
+            found += read_jobs(line)
+        except ValueError:  # digits that are none: no line of Slurm's
+            continue
+    return tuple(reversed(found)), True
+
+
+def _room_of_names(line: str) -> int:
+    """Bytes that the names take when its ranges are written out."""
+    return sum(
+        (_A_NAME + len(nodes)) * sum(map(_count, ",".join(_RANGES.findall(nodes)).split(",")))
+        for nodes in _NODES.findall(line)
+        if "[" in nodes
+    )
+
+
+def _count(numbers: str) -> int:
+    found = _RANGE.fullmatch(numbers)
+    if found is None:
+        raise ValueError(f"no range: {numbers!r}")
+    return max(0, int(found[2] or found[1]) - int(found[1])) + 1
+
+
+def going_jobs(
+    layout: Layout, ended: tuple[JobRun, ...], up: Mapping[str, datetime], *, every_job: bool
+) -> Iterator[JobRun]:
+    """Jobs that wait or run: Slurm keeps their scripts; where one begins, it makes a folder for what is counted.
+
+    A job without a script (`srun`, `salloc`) is seen when it begins, unless it may be one of those that are not read.
+    """
+    last = {run.number: run for run in ended}
+    spooled = dict(_spooled(layout.slurm_state))
+    begun = {int(entry.name) for entry in folders_in(layout.jobs) if _JOB_FOLDER.fullmatch(entry.name)}
+    for number in sorted(spooled.keys() | (begun if every_job else set())):
+        before = last.get(number)
+        if before is not None and (number not in spooled or before.state not in _COMES_AGAIN):
+            continue
+        since = None if before is None else before.ended
+        started, nodes = _traces(layout.jobs / str(number), up, since) if number in begun else (None, ())
+        name, submitted = _script(spooled[number]) if number in spooled else ("", None)
+        (bare,) = read_jobs(f"JobId={number} JobState={'PENDING' if started is None else 'RUNNING'}")
+        yield replace(bare, name=name, nodes=nodes, submitted=submitted, started=started)
+
+
+def _spooled(folder: Path) -> Iterator[tuple[int, Path]]:
+    for part in range(10):
+        for entry in folders_in(folder / f"hash.{part}"):
+            if found := _SPOOLED.fullmatch(entry.name):
+                yield int(found[1]), Path(entry.path)
+
+
+def _traces(
+    folder: Path, up: Mapping[str, datetime], since: datetime | None
+) -> tuple[datetime | None, tuple[str, ...]]:
+    """When a job began, at the latest, and where. ``since``: only what came after that is of this time of it."""
+    nodes = {entry.name: changed(entry.path) for entry in folders_in(folder) if entry.name in up}
+    moments = [changed(folder), *nodes.values()]
+    told = [moment for moment in moments if moment and (since is None or moment > since)]
+    if not told:
+        return None, ()
+    return min(told), tuple(sorted(name for name, moment in nodes.items() if moment in told))
+
+
+def _script(folder: Path) -> tuple[str, datetime | None]:
+    """The name of a job, and when it was submitted."""
+    prefix = "SLURM_JOB_NAME="
+    kept = text_of(folder / "environment").split("\0")
+    name = next((each.removeprefix(prefix) for each in kept if each.startswith(prefix)), "")
+    return name, changed(folder / "script")

@@ -1,0 +1,137 @@
+"""slurm.conf of a cluster: pure. What ParallelCluster 3 writes, as far as it has a meaning without its machines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from windtunnel.priceperf.instances import CATALOG, GIB
+from windtunnel_local.cluster.configuration import ClusterConfiguration, ComputeResource, Queue
+from windtunnel_local.cluster.layout import PROGRAMS, SLURM_STATE
+
+HEAD = "head"
+"""The head node's host name."""
+COMPLETED_JOBS = f"{SLURM_STATE}/completed_jobs"
+RESUME_TIMEOUT_S = 120
+"""A container is there in seconds, also where sixteen start on two processors."""
+
+_USABLE_MEMORY = 0.95
+"""Of an instance's memory, as ParallelCluster tells Slurm."""
+_NEVER = -1
+
+
+def slurm_conf(
+    configuration: ClusterConfiguration, user: str, idle_s: float | None = None, *, running: bool = True
+) -> str:
+    """The file's text.
+
+    Args:
+        configuration: queues become partitions, the first the default; compute resources become nodes.
+        user: who runs slurmctld: the cluster's user, so that what it writes is theirs.
+        idle_s: dynamic nodes leave after so long; None: as the configuration says.
+        running: whether the fleet runs; no job starts while it is stopped.
+    """
+    custom = dict(configuration.custom_slurm_settings)
+    lines = [line for line in _general(configuration, user, idle_s) if line[0] not in custom]
+    text = [f"{name}={value}" for name, value in (*lines, *custom.items())]
+    for queue in configuration.queues:
+        nodes = [_nodes(queue, resource, static) for resource, static in _groups(queue)]
+        text += ["", *nodes, _partition(queue, queue is configuration.queues[0], running)]
+    return "\n".join(text) + "\n"
+
+
+def _general(
+    configuration: ClusterConfiguration, user: str, idle_s: float | None
+) -> Iterable[tuple[str, object]]:
+    minutes = configuration.scaledown_idletime_minutes
+    suspend_s = (minutes * 60 if minutes != _NEVER else _NEVER) if idle_s is None else max(1, round(idle_s))
+    static = [node.name for _, _, node in configuration.nodes() if node.static]
+    yield from {
+        "ClusterName": "windtunnel",
+        "SlurmctldHost": HEAD,
+        "SlurmUser": user,
+        "AuthType": "auth/munge",
+        "CredType": "cred/munge",
+        "StateSaveLocation": SLURM_STATE,
+        "SlurmdSpoolDir": "/var/spool/slurmd",
+        "SlurmctldPidFile": "/tmp/slurmctld.pid",  # noqa: S108  in the head node's own file system
+        "SlurmdPidFile": "/run/slurmd.pid",
+        # The plug-ins that need no rights over the machine's control groups.
+        "ProctrackType": "proctrack/linuxproc",
+        "TaskPlugin": "task/none",
+        "JobAcctGatherType": "jobacct_gather/none",
+        "AccountingStorageType": "accounting_storage/none",
+        "JobCompType": "jobcomp/filetxt",
+        "JobCompLoc": COMPLETED_JOBS,
+        "MpiDefault": "none",
+        "MailProg": "/bin/true",
+        "SelectType": "select/cons_tres",
+        "SelectTypeParameters": "CR_CPU",
+        "LaunchParameters": "use_interactive_step",
+        "TaskProlog": f"{PROGRAMS}/task-prolog.sh",
+        # Nodes say that they have the processors and the memory of their instance type.
+        "SlurmdParameters": "config_overrides",
+        # A node that comes back is another container, with another address under the same name.
+        "SlurmctldParameters": "cloud_dns,idle_on_node_suspend,power_save_interval=2",
+        "CommunicationParameters": "NoAddrCache",
+        "TreeWidth": 65533,  # the controller speaks to each node itself
+        "PrivateData": "cloud",  # shows nodes that are powered down
+        "ReturnToService": 2,
+        "SlurmctldTimeout": 30,
+        "SlurmdTimeout": 30,
+        "KillWait": 5,
+        "MessageTimeout": 30,
+        "ResumeProgram": f"{PROGRAMS}/resume",
+        "SuspendProgram": f"{PROGRAMS}/suspend",
+        "ResumeTimeout": RESUME_TIMEOUT_S,
+        "SuspendTimeout": 5,
+        "SuspendTime": suspend_s,
+        "ResumeRate": 0,
+        "SuspendRate": 0,
+    }.items()
+    if static:
+        yield "SuspendExcNodes", ",".join(static)
+
+
+def _groups(queue: Queue) -> Iterable[tuple[ComputeResource, bool]]:
+    """The resources of a queue, each with whether its static or its dynamic nodes are meant; none without nodes."""
+    for resource in queue.compute_resources:
+        for static in (True, False):
+            if any(node.static == static for node in queue.nodes(resource)):
+                yield resource, static
+
+
+def _range(queue: Queue, resource: ComputeResource, static: bool) -> str:
+    """The names of these nodes, as Slurm writes many."""
+    names = [node.name for node in queue.nodes(resource) if node.static == static]
+    return f"{names[0].rpartition('-')[0]}-[1-{len(names)}]"
+
+
+def _nodes(queue: Queue, resource: ComputeResource, static: bool) -> str:
+    features = ["static" if static else "dynamic", resource.instance_type, resource.name]
+    instance = CATALOG[f"ml.{resource.instance_type}"]
+    values: Mapping[str, object] = {
+        "NodeName": _range(queue, resource, static),
+        "CPUs": int(instance.vcpus.value),
+        "RealMemory": int(instance.host_memory_bytes / GIB * 1024 * _USABLE_MEMORY),
+        # Of nodes that fit, those with the least weight get the job: static ones, unless they are told otherwise.
+        "Weight": resource.static_priority if static else resource.dynamic_priority,
+        "Feature": ",".join(features + (["efa"] if resource.efa else [])),
+        # Static ones too: the names of others would have to be known when slurmctld starts.
+        "State": "CLOUD",
+        **dict(resource.custom_slurm_settings),
+    }
+    return " ".join(f"{name}={value}" for name, value in values.items())
+
+
+def _partition(queue: Queue, default: bool, running: bool) -> str:
+    members = [_range(queue, resource, static) for resource, static in _groups(queue)]
+    values: Mapping[str, object] = {
+        "PartitionName": queue.name,
+        "Nodes": ",".join(members),
+        "Default": "YES" if default else "NO",
+        "MaxTime": "INFINITE",
+        "State": "UP" if running else "INACTIVE",
+        **({"OverSubscribe": "EXCLUSIVE"} if queue.job_exclusive_allocation else {}),
+        **dict(queue.custom_slurm_settings),
+    }
+    return " ".join(f"{name}={value}" for name, value in values.items())

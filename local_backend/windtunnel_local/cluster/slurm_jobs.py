@@ -1,0 +1,93 @@
+"""What Slurm says of jobs, read: pure. The file of completed jobs and ``scontrol show job`` write alike, ``KEY=value``.
+
+A job that was requeued has a line for each time that it ran.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timezone
+
+_KEY = re.compile(r"(?<!\S)(\S[^\s=]*)=")
+_PART = re.compile(r"([^,\[]+)(?:\[([^\]]*)\])?(?:,|$)")
+_NOT_YET = ("PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD", "RESV_DEL_HOLD")
+_STILL = ("RUNNING", "SUSPENDED", "COMPLETING", "STOPPED")
+_MOST_NODES = 100_000
+
+
+@dataclass(frozen=True)
+class JobRun:
+    """A job, one of the times that it ran. ``started`` None: not yet; ``ended`` None: it runs."""
+
+    number: int
+    task: str | None
+    """Of a job array, as squeue names it: ``2_0``."""
+    name: str
+    state: str
+    queue: str
+    nodes: tuple[str, ...]
+    submitted: datetime | None
+    started: datetime | None
+    ended: datetime | None
+
+
+def read_jobs(text: str) -> list[JobRun]:
+    """The jobs of all lines that are some, in their order. Times are the nodes' clock, UTC."""
+    found = (_job(dict(_members(line))) for line in text.splitlines())
+    return [job for job in found if job is not None]
+
+
+def _members(line: str) -> Iterator[tuple[str, str]]:
+    """A value goes on to the next key. In linear time: a job's name is in the line, of whatever its user chose."""
+    keys = list(_KEY.finditer(line))
+    ends = [*(key.start() for key in keys[1:]), len(line)]
+    for key, end in zip(keys, ends, strict=False):
+        yield key[1], line[key.end() : end].rstrip()
+
+
+def expand(names: str) -> tuple[str, ...]:
+    """``a-[1-3,7],b`` as Slurm writes it: a-1, a-2, a-3, a-7, b. Digits keep their leading zeros."""
+    found: list[str] = []
+    for prefix, numbers in _PART.findall(names):
+        found += [prefix + number for number in _numbers(numbers)] if numbers else [prefix]
+    return tuple(found)
+
+
+def _numbers(ranges: str) -> Iterator[str]:
+    for part in ranges.split(","):
+        first, _, last = part.partition("-")
+        if not first.isdecimal() or not (last or first).isdecimal():
+            continue
+        for number in range(int(first), min(int(last or first), int(first) + _MOST_NODES) + 1):
+            yield str(number).zfill(len(first))
+
+
+def _job(told: Mapping[str, str]) -> JobRun | None:
+    number, state = told.get("JobId", ""), told.get("JobState", "").split(" ")[0].split("+")[0]
+    if not number.isdecimal() or not state:
+        return None
+    nodes = told.get("NodeList", "")
+    runs, waits = state in _STILL, state in _NOT_YET
+    return JobRun(
+        number=int(number),
+        task=f"{told['ArrayJobId']}_{told['ArrayTaskId']}"
+        if {"ArrayJobId", "ArrayTaskId"} <= told.keys()
+        else None,
+        name=told.get("JobName", told.get("Name", "")),
+        state=state,
+        queue=told.get("Partition", ""),
+        nodes=() if waits or nodes in ("(null)", "None assigned") else expand(nodes),
+        submitted=_time(told.get("SubmitTime", "")),
+        started=None if waits else _time(told.get("StartTime", "")),
+        # Of a job that runs Slurm says when its time limit ends it.
+        ended=None if runs or waits else _time(told.get("EndTime", "")),
+    )
+
+
+def _time(text: str) -> datetime | None:
+    try:
+        return datetime.fromisoformat(text).replace(tzinfo=timezone.utc)
+    except ValueError:  # Unknown, None
+        return None

@@ -1,0 +1,22 @@
+"""Build the image of a cluster's nodes unless it is current, and the training image below it; says what it does."""
+
+import os
+import sys
+
+from windtunnel_local.cluster.image import ensure_cluster_image
+from windtunnel_local.settings import from_environment
+
+
+def main() -> None:
+    """Build it unless it is current."""
+    status = ensure_cluster_image(from_environment(os.environ), _say)
+    _say(f"{status.image}: current")
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,78 @@
+"""``windtunnel cluster report``: the bill of a Slurm job, and what it would take on 1 to 64 real nodes.
+
+All other words behind ``cluster`` are the backend's.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from windtunnel.cli import output
+from windtunnel.cli.options import (
+    add_sizes,
+    add_user_calibration,
+    day,
+    full_scale_of,
+    user_calibration_of,
+)
+from windtunnel.errors import ConfigurationError, WindtunnelError
+
+REPORT = ["cluster", "report"]
+_EPILOG = (
+    "Seconds here are a simulation's; modelled figures carry an interval, costs their price and its date."
+)
+
+
+def add_parser(commands: Any, text: str) -> None:
+    """Register the command. ``text``: what `--help` says of the backend's own."""
+    cluster = commands.add_parser("cluster", help=text)
+    report = cluster.add_subparsers(required=True, metavar="COMMAND").add_parser(
+        "report",
+        help="the bill of a Slurm job, and its time and cost on 1 to 64 real nodes",
+        epilog=_EPILOG,
+    )
+    report.add_argument("name", metavar="NAME", help="the cluster")
+    report.add_argument("job", metavar="JOBID", help="as squeue prints it; of an array's task 2_0")
+    output.add_arguments(report, full=True)
+    report.add_argument(
+        "--prices-on", type=day, metavar="DATE", help="at that day's prices (default: the newest)"
+    )
+    add_user_calibration(report)
+    add_sizes(report)
+    report.set_defaults(func=run_report)
+
+
+def run_report(args: argparse.Namespace) -> int:
+    """Print the report. Returns the exit code."""
+    from windtunnel.reports.cluster.report import cluster_report
+
+    try:
+        full_scale = full_scale_of(args)
+    except ValueError as error:
+        raise ConfigurationError(str(error)) from error
+    report = cluster_report(
+        _job(args.name, args.job),
+        full_scale,
+        on=args.prices_on,
+        user_calibration=user_calibration_of(args),
+    )
+    return output.show(report, args)
+
+
+def _job(name: str, number: str) -> Mapping[str, Any]:
+    """What the backend knows of it; its complaints are ours."""
+    command = [sys.executable, "-m", "windtunnel_local", "cluster", "job", name, number, "--json"]
+    try:
+        asked = subprocess.run(command, capture_output=True, text=True, check=False)
+    except OSError as error:
+        raise WindtunnelError(f"{sys.executable} cannot be started: {error.strerror}") from error
+    if asked.returncode:
+        said = asked.stderr.strip().removeprefix("windtunnel: ")
+        raise WindtunnelError(said or f"the backend ended with exit code {asked.returncode}")
+    found: Mapping[str, Any] = json.loads(asked.stdout)
+    return found

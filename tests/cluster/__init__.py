@@ -1,0 +1,1 @@
+"""Clusters with a real Slurm, in containers."""
