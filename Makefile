@@ -18,7 +18,7 @@ demo: setup
 	@.venv/bin/python examples/bert_amazon_polarity/run.py
 
 test: setup
-	@scripts/setup.sh slurm
+	@scripts/setup.sh slurm cluster browser
 	@scripts/test.sh
 
 unit:

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Makes a machine ready: Python environment, Docker engine, training image; Slurm, which tests and a benchmark need.
+# Makes a machine ready: Python environment, Docker engine, training image; Slurm, the image of a
+# cluster's nodes and a browser, which tests and benchmarks need.
 # Each part is left alone where it is in order, so a second run takes a second.
 #
-# usage: scripts/setup.sh [venv | engine | image | slurm]...    (no argument: the first three)
+# usage: scripts/setup.sh [venv | engine | image | slurm | cluster | browser]...    (no argument: the first three)
 #
 # PYTHON=...  the interpreter of the environment (python3; 3.10 or newer)
 set -euo pipefail
@@ -131,14 +132,26 @@ slurm() {
     fi
 }
 
+cluster() {
+    timed "Image of a cluster's nodes" "$VENV/bin/python" "$ROOT/scripts/build_cluster_image.py"
+}
+
+browser() {
+    if command -v chromium >/dev/null; then
+        say "Chromium: installed"
+    else
+        timed "Chromium" apt_install chromium
+    fi
+}
+
 main() {
     cd "$ROOT"
     [ $# -gt 0 ] || set -- venv engine image
     local part
     for part in "$@"; do
         case "$part" in
-        venv | engine | image | slurm) "$part" ;;
-        *) fail "unknown part '$part'; one of: venv engine image slurm" ;;
+        venv | engine | image | slurm | cluster | browser) "$part" ;;
+        *) fail "unknown part '$part'; one of: venv engine image slurm cluster browser" ;;
         esac
     done
 }

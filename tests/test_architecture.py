@@ -22,6 +22,8 @@ SOURCES = {
     "neuron_sim": ROOT / "containers" / "neuron_sim" / "neuron_sim",
     "libneuronxla": ROOT / "containers" / "neuron_sim" / "libneuronxla",
     "torch_neuronx": ROOT / "containers" / "neuron_sim" / "torch_neuronx",
+    "neuron_node": ROOT / "containers" / "cluster" / "software" / "neuron_node",
+    "utilities": ROOT / "containers" / "cluster" / "software" / "utilities",
 }
 LONGEST_FILE = 400
 
@@ -132,6 +134,64 @@ RULES = (
             "httptools",  # requests to endpoints' containers
         ),
     ),
+    # A cluster is none of the server's: a process of its own, with containers of its own. What the page sees of it
+    # is read from its files, and needs neither.
+    Rule(
+        "windtunnel_local.cluster.seen",
+        tuple(
+            f"windtunnel_local.cluster.{name}"
+            for name in (
+                *("answers", "configuration", "errors", "layout", "node_log", "record"),
+                *("seen_jobs", "slurm_jobs", "untrusted_files"),
+            )
+        ),
+    ),
+    Rule(
+        "windtunnel_local.cluster",
+        (
+            "windtunnel_local.runner",
+            *_floors("ground", "observed"),
+            "windtunnel_local.credentials",
+            "windtunnel_local.log_format",
+            "windtunnel_local.settings",
+            "windtunnel.priceperf",
+            "docker",
+            "requests",
+            "yaml",
+            "jmespath",
+        ),
+    ),
+    # A process of its own, which alone imports TensorBoard.
+    Rule("windtunnel_local.ui.tensorboard.process", ("tensorboard",)),
+    # The page of clusters calls nobody: it has what their folders tell, and asks no process and no engine.
+    Rule(
+        "windtunnel_local.ui.pages.clusters",
+        (
+            "windtunnel_local.ui",
+            "windtunnel_local.cluster.seen",
+            "windtunnel_local.cluster.job_data",
+            "windtunnel_local.cluster.slurm_jobs",
+            "windtunnel.reports",
+            "starlette",
+        ),
+    ),
+    # The page calls what the wire calls. What a job would cost on AWS, the SDK's reports work out from the job's own
+    # counters: the page shows that very report, so here alone the backend imports them and their rendering.
+    Rule(
+        "windtunnel_local.ui",
+        (
+            "windtunnel_local.service",
+            "windtunnel_local.settings",
+            "windtunnel_local.credentials",
+            "windtunnel.priceperf",
+            "windtunnel.reports",
+            "windtunnel.rendering",
+            "starlette",
+            "anyio",
+            "jinja2",
+            "markupsafe",
+        ),
+    ),
     # The composition root and its commands see everything of the backend.
     Rule(
         "windtunnel_local", ("windtunnel_local", "windtunnel.priceperf", "starlette", "uvicorn", "httptools")
@@ -172,6 +232,21 @@ RULES = (
     Rule("neuron_sim", ("neuron_sim", "torch", "torch_xla", "_XLAC", "numpy", "tensorboard")),
     Rule("libneuronxla", ("neuron_sim",)),
     Rule("torch_neuronx", ("neuron_sim",)),
+    # What a cluster's nodes have besides: of the simulator, how requirements are installed.
+    Rule(
+        "neuron_node",
+        (
+            "neuron_sim.launcher.requirements",
+            "sagemaker_training",
+            "pip",
+            "h5py",
+            "numpy",
+            "tokenizers",
+            "torch",
+            "transformers",
+        ),
+    ),
+    Rule("utilities", ()),
 )
 
 # Modules of the standard library that only one place may use.
@@ -180,7 +255,12 @@ RESERVED = {
 }
 
 # Where the environment is read (os.environ, os.getenv).
-ENVIRONMENT_READERS = {"windtunnel.settings", "windtunnel_local.settings", "windtunnel_local.__main__"}
+ENVIRONMENT_READERS = {
+    "windtunnel.settings",
+    "windtunnel_local.settings",
+    "windtunnel_local.__main__",
+    "windtunnel_local.cluster.fleet.__main__",
+}
 
 
 def modules() -> Iterator[tuple[str, Path]]:
@@ -299,7 +379,7 @@ def test_only_the_settings_read_the_environment() -> None:
     """A setting has one place where it enters the program."""
     readers = set()
     for name, path in MODULES.items():
-        if within(name, "neuron_sim"):
+        if within(name, "neuron_sim") or within(name, "neuron_node"):
             continue
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Attribute) and node.attr in ("environ", "getenv"):

@@ -1,4 +1,4 @@
-"""The server's commands: ``python -m windtunnel_local serve | image build|status|contents | doctor``."""
+"""The backend's commands: ``python -m windtunnel_local serve | image build|status|contents | doctor | cluster ...``."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import logging
 import os
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 
-from windtunnel_local import commands
 from windtunnel_local.log_format import log_to
 from windtunnel_local.service.ground.errors import WindtunnelError
 from windtunnel_local.settings import from_environment
@@ -16,7 +16,13 @@ from windtunnel_local.settings import from_environment
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit code: 0 fine, 1 failed with a message on stderr, 2 wrong usage."""
-    arguments = _parser().parse_args(argv)
+    given = list(sys.argv[1:] if argv is None else argv)
+    if given[:1] == ["cluster"]:
+        return _clusters("commands", given[1:])
+    # The server with all that it needs: a cluster's command line does not wait for that.
+    from windtunnel_local import commands
+
+    arguments = _parser().parse_args(given)
     log_to(logging.StreamHandler(sys.stderr))
     try:
         settings = from_environment(os.environ)
@@ -36,6 +42,23 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 1
 
 
+def pcluster() -> int:
+    """The command `pcluster`; returns the exit code."""
+    return _clusters("pcluster", sys.argv[1:])
+
+
+def _clusters(command_line: str, argv: Sequence[str]) -> int:
+    """One of the command lines of `cluster`: loaded only where it is asked for."""
+    module = import_module(f"windtunnel_local.cluster.{command_line}")
+    try:
+        settings = from_environment(os.environ)
+    except WindtunnelError as error:
+        print(f"{command_line}: {error}", file=sys.stderr)  # noqa: T201  a command's message to its user
+        return 1
+    code: int = module.main(settings, argv)
+    return code
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m windtunnel_local", description=__doc__)
     commands_ = parser.add_subparsers(dest="command", required=True)
@@ -48,6 +71,7 @@ def _parser() -> argparse.ArgumentParser:
     doctor.add_argument(
         "--restore", action="store_true", help="put back the last sound copy of a damaged record of jobs"
     )
+    commands_.add_parser("cluster", help="clusters of AWS ParallelCluster, on this machine", add_help=False)
     return parser
 
 

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 from dataclasses import dataclass
 from datetime import datetime, timezone
+from pathlib import Path
 from time import monotonic
+from typing import TYPE_CHECKING
 
 from windtunnel_local.api import Api, Services, batch, cloudwatch, hosting, iam, logs, sagemaker, sts
 from windtunnel_local.api.dispatch import local_hosts
 from windtunnel_local.api.invocations import Runtime
+from windtunnel_local.api.rpc import Operations
 from windtunnel_local.api.s3 import S3
 from windtunnel_local.api.sigv4 import Verifier
 from windtunnel_local.api_socket import api_socket
@@ -26,10 +30,14 @@ from windtunnel_local.service.ground.ports import Clock, Ports, Runner
 from windtunnel_local.service.hosting.hosting import HostingService
 from windtunnel_local.service.observed.cloudwatch_metrics import MetricsService
 from windtunnel_local.service.observed.logs import LogsService
+from windtunnel_local.service.service import Service
 from windtunnel_local.service.training_jobs import TrainingJobService
 from windtunnel_local.settings import Settings, version
 from windtunnel_local.store.opening import FILE
 from windtunnel_local.store.sqlite import SqliteStore
+
+if TYPE_CHECKING:
+    from windtunnel_local.ui.app import Ui
 
 # Simulated cores are processes that wait for each other much of the time, so several share a processor:
 # four jobs of ml.trn1.2xlarge run at once even on two. A larger job runs alone, whatever it needs.
@@ -49,11 +57,40 @@ class SystemClock:
         return monotonic()
 
 
+class Page:
+    """The page of `windtunnel ui`, made when it is first asked for: nothing of it is imported before."""
+
+    def __init__(self, service: Service, credentials: Credentials, port: int, home: Path) -> None:
+        """Nothing is made yet."""
+        self._arguments = (service, credentials, port, version(), service.clock.now().timestamp(), home)
+        self._lock = threading.Lock()
+        self._made: Ui | None = None
+
+    def __call__(self) -> Ui:
+        """The application below /ui. Safe from several threads."""
+        with self._lock:
+            if self._made is None:
+                from windtunnel_local.ui.app import Ui
+
+                self._made = Ui(*self._arguments)
+            return self._made
+
+    def busy(self) -> bool:
+        """Whether something runs that the page has started."""
+        return self._made is not None and self._made.busy()
+
+    def end(self) -> None:
+        """Let go of whoever follows a page, and end what it has started. Does not block."""
+        if self._made is not None:
+            self._made.end()
+
+
 @dataclass
 class Application:
     """A wired backend. Made by `build`, ended by `close`."""
 
     api: Api
+    page: Page
     jobs: TrainingJobService
     endpoints: HostingService
     transforms: TransformJobService
@@ -68,8 +105,8 @@ class Application:
         self.transforms.resume()
 
     def busy(self) -> bool:
-        """Whether any job or endpoint runs."""
-        return self.jobs.busy() or self.endpoints.busy() or self.transforms.busy()
+        """Whether any job or endpoint runs, or something that the page has started."""
+        return self.jobs.busy() or self.endpoints.busy() or self.transforms.busy() or self.page.busy()
 
     def close(self) -> None:
         """Let go of running jobs and endpoints (the next server adopts their containers), close all files."""
@@ -99,69 +136,77 @@ def build(
     objects = FileObjects(settings.home / "objects")
     # SDK v2's default_bucket() makes it, and whoever uses boto3 alone expects it: it is simply there.
     objects.create_bucket(default_bucket(credentials))
-    memory_cap_bytes, max_cores, max_memory_bytes = _limits(settings, kind)
-    config = ServiceConfig(
+    config = _config(settings, credentials, kind, port)
+    secret = credentials.secret_access_key
+    ports = Ports(store, runner, objects, clock, config, sts.keys_of_jobs(secret))
+    service = Service(
+        TrainingJobService(ports),
+        HostingService(ports),
+        TransformJobService(ports),
+        LogsService(store, config),
+        MetricsService(store),
+        objects,
+        clock,
+    )
+    account = (credentials.account_id, credentials.region)
+    services = Services(
+        rpc=_operations(service, credentials),
+        s3=S3(objects, *account),
+        runtime=Runtime(service.endpoints, *account),
+    )
+    verifier = Verifier(credentials.access_key_id, secret, clock.now, service.jobs.goes_on)
+    health = {"version": version(), "pid": os.getpid()}
+    page = Page(service, credentials, port, settings.home)
+    api = Api(services, verifier, local_hosts(port), health, page)
+    return Application(api, page, service.jobs, service.endpoints, service.transforms, store, objects, runner)
+
+
+def _operations(service: Service, credentials: Credentials) -> dict[str, Operations]:
+    """What each AWS service serves, by its signing name."""
+    account_id = credentials.account_id
+    keys = (credentials.access_key_id, credentials.secret_access_key)
+    return {
+        "sagemaker": {
+            **sagemaker.operations(service.jobs, service.endpoints),
+            **hosting.operations(service.endpoints),
+            **batch.operations(service.transforms),
+        },
+        "logs": logs.operations(service.logs),
+        "monitoring": cloudwatch.operations(service.metrics),
+        "sts": sts.operations(account_id, *keys, service.clock.now),
+        "iam": iam.operations(account_id),
+    }
+
+
+def _config(settings: Settings, credentials: Credentials, kind: RunnerKind, port: int) -> ServiceConfig:
+    """What the service needs of the settings, with the limits that follow from this machine."""
+    spare_bytes = None if kind.elsewhere else _spare_memory_bytes()
+    most_cores = max(_LEAST_CORES, _CORES_A_PROCESSOR * (os.cpu_count() or 1))
+    return ServiceConfig(
         home=settings.home,
         account_id=credentials.account_id,
         region=credentials.region,
         image=settings.image,
         image_contents=image_contents(containers_folder()) if kind.image else None,
         user=f"{os.getuid()}:{os.getgid()}",
-        memory_cap_bytes=memory_cap_bytes,
+        memory_cap_bytes=_bytes(settings.memory_gib) or spare_bytes,
         stop_grace_s=settings.stop_grace_s,
         api=Forward(port, str(api_socket(settings.home))),
         aws_in_jobs=settings.aws_in_jobs,
         strict_requirements=settings.strict_requirements,
         forward_sigterm=settings.forward_sigterm,
-        max_cores=max_cores,
-        max_memory_bytes=max_memory_bytes,
+        max_cores=settings.max_cores or (sys.maxsize if kind.elsewhere else most_cores),
+        max_memory_bytes=_bytes(settings.max_memory_gib) or spare_bytes or sys.maxsize,
         spot_interruptions=settings.spot.interruptions,
         spot_seed=settings.spot.seed,
         spot_mean_s=settings.spot.mean_s,
         spot_after=settings.spot.after,
         spot_discount=settings.spot.discount,
     )
-    secret = credentials.secret_access_key
-    ports = Ports(store, runner, objects, clock, config, sts.keys_of_jobs(secret))
-    jobs = TrainingJobService(ports)
-    endpoints, transforms = HostingService(ports), TransformJobService(ports)
-    services = Services(
-        rpc={
-            "sagemaker": {
-                **sagemaker.operations(jobs, endpoints),
-                **hosting.operations(endpoints),
-                **batch.operations(transforms),
-            },
-            "logs": logs.operations(LogsService(store, config)),
-            "monitoring": cloudwatch.operations(MetricsService(store)),
-            "sts": sts.operations(credentials.account_id, credentials.access_key_id, secret, clock.now),
-            "iam": iam.operations(credentials.account_id),
-        },
-        s3=S3(objects, credentials.account_id, credentials.region),
-        runtime=Runtime(endpoints, credentials.account_id, credentials.region),
-    )
-    verifier = Verifier(credentials.access_key_id, secret, clock.now, jobs.goes_on)
-    health = {"version": version(), "pid": os.getpid()}
-    return Application(
-        Api(services, verifier, local_hosts(port), health),
-        jobs,
-        endpoints,
-        transforms,
-        store,
-        objects,
-        runner,
-    )
 
 
-def _limits(settings: Settings, kind: RunnerKind) -> tuple[int | None, int, int]:
-    """Most memory of a container (None: the instance's), most cores and memory of all jobs together."""
-    spare_bytes = None if kind.elsewhere else _spare_memory_bytes()
-    most_cores = max(_LEAST_CORES, _CORES_A_PROCESSOR * (os.cpu_count() or 1))
-    return (
-        int(settings.memory_gib * 2**30) if settings.memory_gib else spare_bytes,
-        settings.max_cores or (sys.maxsize if kind.elsewhere else most_cores),
-        int(settings.max_memory_gib * 2**30) if settings.max_memory_gib else spare_bytes or sys.maxsize,
-    )
+def _bytes(gib: float | None) -> int:
+    return int((gib or 0) * 2**30)
 
 
 def _spare_memory_bytes() -> int:

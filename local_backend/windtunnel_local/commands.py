@@ -54,6 +54,10 @@ def _serve(settings: Settings, home: Home) -> None:
         log.info("serving %s at %s, runner %s", home.path, endpoint, settings.runner)
         threading.Thread(target=_settle_in, args=(application,), name="settle-in", daemon=True).start()
 
+    def leaving() -> None:
+        home.remove_note()
+        application.page.end()
+
     def is_idle() -> bool:
         return application.api.idle_s > settings.idle_s and not (application.busy() or home.kept())
 
@@ -63,7 +67,7 @@ def _serve(settings: Settings, home: Home) -> None:
             application.api,
             is_idle=is_idle,
             accepting=accepting,
-            leaving=home.remove_note,
+            leaving=leaving,
             ended=application.api.services.runtime.close,
         ).run([socket, for_jobs])
     finally:

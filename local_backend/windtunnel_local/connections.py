@@ -13,6 +13,7 @@ there are too many, those that ask nothing make room.
 from __future__ import annotations
 
 import asyncio
+import itertools
 import logging
 import resource
 from collections.abc import Iterable
@@ -30,6 +31,7 @@ HEAD_S = 20.0
 STALL_S = 60.0
 MAX_CONNECTIONS = 1000
 _RESERVED_DESCRIPTORS = 256  # for files, SQLite and engines' sockets
+_numbers = itertools.count()
 _ERROR = b'<?xml version="1.0" encoding="UTF-8"?>\n<Error><Code>%s</Code><Message>%s</Message></Error>'
 
 
@@ -40,6 +42,7 @@ class BoundedProtocol(HttpToolsProtocol):
         """Accept it; when there are too many, close the one that has been idle for the longest."""
         super().connection_made(transport)
         self._heard = self.loop.time()
+        self._number = next(_numbers)
         self._head_since: float | None = None
         self._stuck_since: float | None = None
         self._in_head = False
@@ -164,8 +167,9 @@ class BoundedProtocol(HttpToolsProtocol):
         self.transport.close()
 
     def _make_room(self) -> None:
+        # uvloop's clock stands still while it accepts: only the number tells which of them came first.
         idle = [
-            (c.idle_since, id(c), c)
+            (c.idle_since, c._number, c)
             for c in self.connections
             if isinstance(c, BoundedProtocol) and c is not self and c.idle_since is not None
         ]

@@ -10,7 +10,7 @@ import stat
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -63,9 +63,11 @@ class Home:
                 path,
                 stat.S_IMODE(status.st_mode),
             )
-        for entry in os.scandir(path):
-            if entry.is_file(follow_symlinks=False):
-                Path(entry.path).chmod(_FILES_OWNER_ONLY)
+        with os.scandir(path) as entries:
+            for entry in entries:
+                if entry.is_file(follow_symlinks=False):
+                    with suppress(FileNotFoundError):  # a server that leaves takes some with it
+                        Path(entry.path).chmod(_FILES_OWNER_ONLY)
         self.path = path
         self._note = path / "backend.json"
 

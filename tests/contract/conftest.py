@@ -16,7 +16,7 @@ import pytest
 from botocore.config import Config
 
 from tests.fakes.model_server import serve
-from tests.fakes.runner import FakeContainer, FakeRunner, Image
+from tests.fakes.runner import FakeContainer, FakeRunner, Image, Script
 from windtunnel_local import app
 from windtunnel_local.credentials import Credentials, load_or_create
 from windtunnel_local.server import Server, listen
@@ -89,13 +89,13 @@ def backend(tmp_path: Path) -> Iterator[Backend]:
 
 
 @contextmanager
-def serving(home: Path) -> Iterator[Backend]:
-    """A server of a home."""
+def serving(home: Path, script: Script = train) -> Iterator[Backend]:
+    """A server of a home, whose jobs all run the script."""
     settings = Settings(home=home, image=LOCAL_IMAGE, stop_grace_s=5)
     settings.home.mkdir(exist_ok=True)
     credentials = load_or_create(settings.home / "credentials.json")
     clock = ShiftedClock()
-    runner = FakeRunner(clock, train, **{LOCAL_IMAGE: Image()})
+    runner = FakeRunner(clock, script, **{LOCAL_IMAGE: Image()})
     with closing(listen(0)) as socket:
         port = socket.getsockname()[1]
         application = app.build(settings, credentials, port, runner=runner, clock=clock)
@@ -104,7 +104,7 @@ def serving(home: Path) -> Iterator[Backend]:
             application.api,
             is_idle=lambda: False,
             accepting=accepting.set,
-            leaving=lambda: None,
+            leaving=application.page.end,
             ended=application.api.services.runtime.close,
         )
         application.resume()

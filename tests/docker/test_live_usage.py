@@ -13,7 +13,7 @@ import pytest
 
 from tests.docker.conftest import estimator
 from windtunnel import LocalSession, __version__
-from windtunnel.reports import live_usage as usage
+from windtunnel.priceperf.workload import usage
 
 pytestmark = pytest.mark.docker
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import socket
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -348,3 +350,27 @@ def test_a_job_on_a_clouds_machine_does_not_reach_its_metadata_service(
     plan = replace(container(base, ""), image=image, command=("python3", "-c", script), entrypoint=None)
     runner.start(JobPlan("job", (plan,)))
     assert runner.wait("job", HOST, 60).exit_code == 0
+
+
+def test_a_port_is_called_at_the_containers_own_address(base: str, runner: DockerRunner) -> None:
+    """The engine here has its bridges on this machine: no proxy of its stands between."""
+    script = (
+        "import socketserver\n"
+        "class Hello(socketserver.BaseRequestHandler):\n"
+        "    def handle(self): self.request.sendall(b'hello')\n"
+        "socketserver.TCPServer(('', 8080), Hello).serve_forever()\n"
+    )
+    assert runner.address("job", HOST) is None
+    run(runner, replace(container(base, ""), command=("python3", "-c", script), port=8080))
+    address = runner.address("job", HOST)
+    assert address is not None
+    assert address[1] == 8080
+    deadline = time.monotonic() + 30
+    while True:
+        try:
+            with socket.create_connection(address, timeout=5) as connection:
+                assert connection.recv(5) == b"hello"
+            break
+        except ConnectionRefusedError:
+            assert time.monotonic() < deadline
+            time.sleep(0.05)

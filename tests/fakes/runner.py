@@ -20,7 +20,6 @@ from windtunnel_local.service.ground.containers import (
 from windtunnel_local.service.ground.errors import ImageNotFound, RunnerError, RunnerUnavailable
 from windtunnel_local.service.ground.ports import Clock, Progress, Runner
 
-_BATCH = 3
 _PATIENCE_S = 20.0
 
 
@@ -79,13 +78,13 @@ class FakeContainer:
         if self.killed.wait(seconds):
             raise Killed
 
-    def wait_for_lines(self, beyond: int, timeout_s: float) -> tuple[tuple[LogLine, ...], bool]:
-        """The lines beyond the first ``beyond``, and whether there will be no more."""
+    def wait_for_lines(self, beyond: int, most: int, timeout_s: float) -> tuple[tuple[LogLine, ...], bool]:
+        """Up to ``most`` lines beyond the first ``beyond``, and whether nothing more will be printed."""
         with self.changed:
             self.changed.wait_for(
                 lambda: len(self.lines) > beyond or self.state.status == "exited", timeout_s
             )
-            return tuple(self.lines[beyond:]), self.state.status == "exited"
+            return tuple(self.lines[beyond : beyond + most]), self.state.status == "exited"
 
     def finish(self, exit_code: int, oom_killed: bool = False) -> None:
         """End; what is printed later is lost."""
@@ -125,6 +124,8 @@ class FakeRunner(Runner):
     read_only_mounts = True
     keeps_containers = True
     serves = True
+    batch = 3
+    """Lines of a log that are handed over at once."""
 
     def __init__(self, clock: Clock, script: Script, **images: Image) -> None:
         """``script``: what every host runs."""
@@ -211,14 +212,13 @@ class FakeRunner(Runner):
         return self.state(job, host)
 
     def logs(self, job: str, host: str, cursor: str | None) -> Iterator[LogBatch]:
-        """Batches of up to three lines; the cursor counts lines."""
+        """Batches of up to `batch` lines; the cursor counts lines."""
         container = self.container(job, host)
         position = int(cursor or 0)
         while True:
-            lines, ended = container.wait_for_lines(position, 0.05)
+            lines, ended = container.wait_for_lines(position, self.batch, 0.05)
             if self.away:
                 self._check()
-            lines = lines[:_BATCH]
             if lines:
                 position += len(lines)
                 yield LogBatch(lines, str(position))

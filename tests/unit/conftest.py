@@ -1,8 +1,9 @@
-"""The simulator is a project of its own: these tests take the parts that need no torch from its folder."""
+"""What is in the images is projects of their own: these tests take the parts that need no torch from their folders."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "containers" / "neuron_sim"))
+_CONTAINERS = Path(__file__).resolve().parents[2] / "containers"
+sys.path[:0] = [str(_CONTAINERS / "neuron_sim"), str(_CONTAINERS / "cluster" / "software")]

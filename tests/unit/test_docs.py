@@ -12,6 +12,8 @@ import pytest
 import windtunnel
 from windtunnel.cli.main import build_parser
 from windtunnel_local import settings
+from windtunnel_local.cluster import machine
+from windtunnel_local.cluster.configuration import read_all
 from windtunnel_local.runner import RUNNERS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -46,6 +48,12 @@ def test_commands_exist(name: str) -> None:
         assert command in help_text, command
 
 
+def test_the_cluster_of_the_page_is_one() -> None:
+    """Its file is read, and AWS would have nothing against it either."""
+    (text,) = re.findall(r"```yaml\n(.*?)```", TEXTS["docs/how_to/cluster.md"], flags=re.DOTALL)
+    assert read_all(text, "cluster.yaml").warnings == ()
+
+
 def test_every_page_is_in_the_index() -> None:
     """A page that no list names is not found."""
     docs = ROOT / "docs"
@@ -66,7 +74,7 @@ def test_the_map_shows_folders_that_exist(name: str) -> None:
 def test_settings_are_those_that_the_server_reads() -> None:
     """The table has every variable of the server, but the interpreter of the process runner."""
     own = [import_module(f"windtunnel_local.runner.{name}.settings") for name in RUNNERS]
-    pages = "".join(str(module.__doc__) for module in (settings, *own))
+    pages = "".join(str(module.__doc__) for module in (settings, machine, *own))
     read = set(re.findall(r"^ *(WINDTUNNEL_\w+)  ", pages, flags=re.MULTILINE))
     told = set(re.findall(r"`(WINDTUNNEL_\w+)`", TEXTS["docs/reference/settings.md"]))
     assert read - told <= {"WINDTUNNEL_SIM_PYTHON"}

@@ -6,7 +6,8 @@
                                                              ├▶ cloudwatch (CBOR by path, and both of these)
                                                              └▶ s3 (method, path, query)
 
-There are no CORS headers: a web page has no business here, and its browser is told so by silence.
+Below /ui is the page of `windtunnel ui`, which asks for a cookie in place of a signature. There are no CORS headers:
+another web page has no business here, and its browser is told so by silence.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from __future__ import annotations
 import hashlib
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -23,7 +24,7 @@ import anyio
 import anyio.to_thread
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
-from starlette.types import Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from windtunnel_local.api import callers, s3_answer, s3_body, s3_routes
 from windtunnel_local.api.body import BodyPipe
@@ -63,15 +64,24 @@ class Services:
 
 
 class Api:
-    """The application. ``hosts``: the Host headers that are ours; ``health``: what /health returns."""
+    """The application. ``hosts``: the Host headers that are ours; ``health``: what /health returns.
+
+    ``page`` makes the application below /ui; called in a thread, once it is asked for, and each time it is.
+    """
 
     def __init__(
-        self, services: Services, verifier: Verifier, hosts: frozenset[str], health: Mapping[str, object]
+        self,
+        services: Services,
+        verifier: Verifier,
+        hosts: frozenset[str],
+        health: Mapping[str, object],
+        page: Callable[[], ASGIApp],
     ) -> None:
         self.services = services
         self._verifier = verifier
         self._hosts = hosts
         self._health = dict(health)
+        self._page = page
         self._streams: anyio.CapacityLimiter | None = None
         self._under_way = 0
         self._last_request = time.monotonic()
@@ -90,7 +100,7 @@ class Api:
             body = _Body(receive)
             request = Request(scope, body)
             response = await self._answer(request)
-            if not body.ended and _has_body(request):
+            if isinstance(response, Response) and not body.ended and _has_body(request):
                 # What was not read would be taken for the connection's next request.
                 response.headers["connection"] = "close"
             await response(scope, body, send)
@@ -100,7 +110,7 @@ class Api:
             self._under_way -= 1
             self._last_request = time.monotonic()
 
-    async def _answer(self, request: Request) -> Response:
+    async def _answer(self, request: Request) -> ASGIApp:
         request_id = str(uuid.uuid4())
         signable = Signable(
             request.method, request.scope["raw_path"], request.scope["query_string"], request.headers.raw
@@ -117,6 +127,8 @@ class Api:
                 self._check_host(signable)
             if signable.path == b"/health" and request.method in ("GET", "HEAD"):
                 return JSONResponse(self._health)
+            if signable.path.startswith(b"/ui") and self._is_page(signable, request):
+                return await anyio.to_thread.run_sync(self._page)
             claim = parse(signable)
             protocol = _protocol(signable, claim)
             callers.CURRENT.set(self._verifier.admit(claim))
@@ -133,7 +145,8 @@ class Api:
                 # Older clients know CloudWatch's errors by the names that they had in the query protocol.
                 response.headers["x-amzn-query-error"] = f"{error.code};Sender"
             await _drain(request)
-        response.headers["x-amz-request-id" if protocol == "s3" else "x-amzn-requestid"] = request_id
+        name = b"x-amz-request-id" if protocol == "s3" else b"x-amzn-requestid"
+        response.raw_headers.append((name, request_id.encode()))
         return response
 
     async def _route(self, claim: Claim, signable: Signable, request: Request, request_id: str) -> Response:
@@ -145,7 +158,8 @@ class Api:
         body = await _whole_body(request, _MOST_TO_ENDPOINTS if is_runtime else MAX_BODY_BYTES)
         self._verifier.check(claim, signable, hashlib.sha256(body).hexdigest())
         if is_runtime:
-            return await services.runtime.answer(request, signable.path.decode("latin-1"), body)
+            path = signable.path.decode("latin-1")
+            return await services.runtime.answer(request.method, path, signable.first_values, body)
         operations = services.rpc.get(claim.service)
         if operations is None:
             raise ApiError(
@@ -192,6 +206,14 @@ class Api:
         self._streams = self._streams or anyio.CapacityLimiter(_STREAMS)
         # Calls without a body are short: they need not wait behind uploads.
         return await anyio.to_thread.run_sync(run, limiter=self._streams if has_body else None)
+
+    def _is_page(self, signable: Signable, request: Request) -> bool:
+        """Whether it is for the page: at a port of ours, and no object of a bucket that the Host names.
+
+        No bucket can have the name: it is too short.
+        """
+        path, host = signable.path, signable.header("host") or ""
+        return (path == b"/ui" or path[3:4] == b"/") and _at_a_port(request) and host.lower() in self._hosts
 
     def _check_host(self, signable: Signable) -> None:
         hosts = [value.decode("latin-1").lower() for name, value in signable.headers if name == b"host"]

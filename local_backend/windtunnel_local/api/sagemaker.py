@@ -37,6 +37,10 @@ LOOKUPS = frozenset(
 
 def operations(jobs: TrainingJobService, hosting: HostingService) -> Operations:
     """The operations on training jobs and on tags."""
+    return {**_on_jobs(jobs), **_on_tags(jobs, hosting)}
+
+
+def _on_jobs(jobs: TrainingJobService) -> Operations:
 
     def stop(request: Input) -> Output:
         jobs.stop(request["TrainingJobName"])
@@ -50,6 +54,20 @@ def operations(jobs: TrainingJobService, hosting: HostingService) -> Operations:
         if "TrainingPlanArnEquals" in request:  # no job here runs on capacity reserved by a plan
             return {"TrainingJobSummaries": []}
         return jobs.list(_query(request))
+
+    return {
+        "CreateTrainingJob": lambda request: {"TrainingJobArn": jobs.create(request)},
+        "DescribeTrainingJob": lambda request: jobs.describe(request["TrainingJobName"]),
+        "ListTrainingJobs": list_jobs,
+        "Search": lambda request: jobs.search(query_of(request)),
+        "StopTrainingJob": stop,
+        "UpdateTrainingJob": lambda request: {"TrainingJobArn": jobs.update(request)},
+        "DeleteTrainingJob": delete,
+    }
+
+
+def _on_tags(jobs: TrainingJobService, hosting: HostingService) -> Operations:
+    """Those of training jobs are theirs, all others hosting's."""
 
     def add_tags(request: Input) -> Output:
         arn, added = request["ResourceArn"], request["Tags"]
@@ -74,18 +92,7 @@ def operations(jobs: TrainingJobService, hosting: HostingService) -> Operations:
             jobs.delete_tags(arn, keys)
         return {}
 
-    return {
-        "CreateTrainingJob": lambda request: {"TrainingJobArn": jobs.create(request)},
-        "DescribeTrainingJob": lambda request: jobs.describe(request["TrainingJobName"]),
-        "ListTrainingJobs": list_jobs,
-        "Search": lambda request: jobs.search(query_of(request)),
-        "StopTrainingJob": stop,
-        "UpdateTrainingJob": lambda request: {"TrainingJobArn": jobs.update(request)},
-        "DeleteTrainingJob": delete,
-        "AddTags": add_tags,
-        "ListTags": list_tags,
-        "DeleteTags": delete_tags,
-    }
+    return {"AddTags": add_tags, "ListTags": list_tags, "DeleteTags": delete_tags}
 
 
 def _query(request: Input) -> JobQuery:

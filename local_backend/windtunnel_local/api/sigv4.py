@@ -10,10 +10,10 @@ from __future__ import annotations
 import hashlib
 import hmac
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
 from windtunnel_local.api.callers import Caller, SessionTokens
@@ -39,13 +39,14 @@ class Signable:
     headers: Sequence[tuple[bytes, bytes]]
     """Names in lower case."""
 
+    @cached_property
+    def first_values(self) -> Mapping[str, str]:
+        """Of each header."""
+        return {name.decode("latin-1"): value.decode("latin-1") for name, value in reversed(self.headers)}
+
     def header(self, name: str) -> str | None:
         """The first value of a header, or None."""
-        wanted = name.encode()
-        for key, value in self.headers:
-            if key == wanted:
-                return value.decode("latin-1")
-        return None
+        return self.first_values.get(name)
 
 
 @dataclass(frozen=True)
@@ -176,7 +177,7 @@ class Verifier:
         """Check key, session, scope and clock: all that needs no body. Raises ``AuthFailure``."""
         caller = self._caller(claim)
         try:
-            signed_at = datetime.strptime(claim.timestamp, "%Y%m%dT%H%M%SZ").replace(tzinfo=timezone.utc)
+            signed_at = _moment(claim.timestamp)
         except ValueError as error:
             raise AuthFailure("incomplete", "The date must have the form YYYYMMDD'T'HHMMSS'Z'.") from error
         if claim.timestamp[:8] != claim.date:
@@ -261,7 +262,7 @@ class Verifier:
     def sign(self, claim: Claim, text: str) -> str:
         """The signature of a string under the claim's scope, in hexadecimal."""
         key = _signing_key(self._secret_of(claim), claim.date, claim.region, claim.service)
-        return hmac.new(key, text.encode(), hashlib.sha256).hexdigest()
+        return hmac.digest(key, text.encode(), "sha256").hex()
 
 
 def canonical_request(claim: Claim, request: Signable, payload_hash: str) -> bytes:
@@ -311,5 +312,10 @@ def _recode(text: bytes) -> str:
 def _signing_key(secret: str, date: str, region: str, service: str) -> bytes:
     key = b"AWS4" + secret.encode()
     for part in (date, region, service, "aws4_request"):
-        key = hmac.new(key, part.encode(), hashlib.sha256).digest()
+        key = hmac.digest(key, part.encode(), "sha256")
     return key
+
+
+@lru_cache(maxsize=64)
+def _moment(timestamp: str) -> datetime:
+    return datetime.strptime(timestamp, "%Y%m%dT%H%M%SZ").replace(tzinfo=timezone.utc)

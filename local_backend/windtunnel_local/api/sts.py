@@ -52,12 +52,7 @@ def operations(
 
     def assume_role(request: Input) -> Output:
         _refuse_unserved(request)
-        match = _ROLE_ARN.fullmatch(request["RoleArn"])
-        if match is None:
-            raise ApiError(
-                "ValidationError",
-                f"{request['RoleArn'][:256]} is invalid: a role's ARN is arn:aws:iam::{account_id}:role/NAME.",
-            )
+        role = _role(request["RoleArn"], account_id)
         seconds = request.get("DurationSeconds", _DEFAULT_S)
         if CURRENT.get().role is not None and seconds > _CHAINED_S:
             raise ApiError(
@@ -65,7 +60,7 @@ def operations(
                 "The requested DurationSeconds exceeds the 1 hour session limit for roles assumed by role "
                 "chaining",
             )
-        caller = Caller(match["name"], request["RoleSessionName"], CURRENT.get().job)
+        caller = Caller(role, request["RoleSessionName"], CURRENT.get().job)
         return {
             "SourceIdentity": request.get("SourceIdentity"),
             "Credentials": credentials(caller, seconds),
@@ -76,9 +71,8 @@ def operations(
         _refuse_unserved(request)
         if CURRENT.get() != Caller():
             raise ApiError("AccessDenied", "Cannot call GetSessionToken with session credentials", 403)
-        return {
-            "Credentials": credentials(Caller(None, USER), request.get("DurationSeconds", _USER_DEFAULT_S))
-        }
+        seconds = request.get("DurationSeconds", _USER_DEFAULT_S)
+        return {"Credentials": credentials(Caller(None, USER), seconds)}
 
     return {
         "AssumeRole": assume_role,
@@ -116,6 +110,17 @@ def user_arn(account_id: str) -> str:
 def role_id(name: str) -> str:
     """A role's unique id: not stored, the same at each call."""
     return "AROA" + hashlib.sha256(name.encode()).hexdigest()[:17].upper()
+
+
+def _role(arn: str, account_id: str) -> str:
+    """The name in a role's ARN; raises ``ApiError``."""
+    match = _ROLE_ARN.fullmatch(arn)
+    if match is None:
+        raise ApiError(
+            "ValidationError",
+            f"{arn[:256]} is invalid: a role's ARN is arn:aws:iam::{account_id}:role/NAME.",
+        )
+    return match["name"]
 
 
 def _assumed(account_id: str, caller: Caller, id_member: str) -> dict[str, str]:

@@ -10,12 +10,12 @@ from windtunnel_local.service.ground.job import Job, JobSummary, Transition, War
 from windtunnel_local.service.request.requests import DEFAULT_MAX_RUNTIME_S
 
 _ECHOED = (
-    "HyperParameters",
     "AlgorithmSpecification",
     "RoleArn",
     "InputDataConfig",
     "ResourceConfig",
     "VpcConfig",
+    "HyperParameters",
     "CheckpointConfig",
     "DebugHookConfig",
     "DebugRuleConfigurations",
@@ -33,6 +33,8 @@ _FLAGS = (
     "EnableInterContainerTrafficEncryption",
     "EnableManagedSpotTraining",
 )
+OF_THE_REQUEST = (*_ECHOED, "OutputDataConfig", "StoppingCondition", *_FLAGS)
+"""What a description tells of the request that made the job."""
 _DESCRIBED_ONLY = frozenset(
     {"ProfilerRuleConfigurations", "InfraCheckConfig", "RemoteDebugConfig", "ProfilingStatus"}
 )

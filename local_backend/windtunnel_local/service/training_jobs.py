@@ -5,11 +5,12 @@ Answers are dicts in the shape of AWS's responses, with `datetime` for timestamp
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import Any, BinaryIO, TypeAlias
 
 from windtunnel_local.service import answers
+from windtunnel_local.service.data import outputs
 from windtunnel_local.service.ground import lifecycle, warm_pool_states
 from windtunnel_local.service.ground.errors import IllegalTransition, JobInUse, JobNotFound, ValidationFailed
 from windtunnel_local.service.ground.job import Job, JobQuery
@@ -149,6 +150,22 @@ class TrainingJobService:
             _require_over(now)
 
         self._records.forget(name, check)
+
+    def event_files(self, name: str) -> Iterator[tuple[str, BinaryIO]]:
+        """What a job has written for TensorBoard so far: names, and files that are open until the next is asked for.
+
+        Nothing of a job that has ended: its event files are in S3.
+
+        Raises:
+            JobNotFound: no such job.
+            OSError: its folder changes at this moment.
+        """
+        job = self._records.get(name)
+        for found in outputs.event_files(job, self._ports.config.paths(job.slot)):
+            # What is in its folder once it has ended may be the next job's, in a warm pool.
+            if not self.goes_on(job.identity):
+                return
+            yield found
 
     # --- tags ---
 

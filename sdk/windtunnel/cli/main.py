@@ -20,6 +20,7 @@ from windtunnel._version import __version__
 from windtunnel.cli import (
     calibrate,
     check,
+    cluster,
     compare,
     completion,
     describe,
@@ -41,6 +42,7 @@ from windtunnel.cli import (
     run,
     stop,
     top,
+    ui,
     up,
     validate,
 )
@@ -52,13 +54,14 @@ EXIT_USAGE = 2
 EXIT_DETACHED = 130
 
 COMMANDS = (
-    up, down, run, ps, describe, logs, metrics, top, stop, download, rm, endpoints, invoke, endpoint_logs, env,
+    up, down, ui, run, ps, describe, logs, metrics, top, stop, download, rm, endpoints, invoke, endpoint_logs, env,
     check, report, diagnostics, compare, plan, validate, calibrate, prices, inference, completion,
 )  # fmt: skip
 """In the order of --help. A command is a file with `add_parser` and an entry here."""
 
 _PASSED_ON = {
     "image": "build the training image, say whether it is there, or what it holds (image build | status | contents)",
+    "cluster": "a cluster of AWS ParallelCluster on this machine (cluster create | list | ssh | report | ...)",
     "doctor": "check what the local backend needs: Docker, the image, memory, disk",
 }
 
@@ -68,7 +71,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if argv is None else argv)
     if sys.stdout is None:  # `windtunnel ps >&-`: nobody wants to see it
         sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115  for as long as the process runs
-    if given and given[0] in _PASSED_ON:
+    if given and given[0] in _PASSED_ON and given[:2] != cluster.REPORT:
         # Everything behind these words belongs to the backend's own command line, also --help.
         return _backend_command(given)
     if isinstance(sys.stdout, io.TextIOWrapper):
@@ -115,7 +118,10 @@ def build_parser() -> argparse.ArgumentParser:
     for command in COMMANDS:
         command.add_parser(commands)
     for name, text in _PASSED_ON.items():
-        commands.add_parser(name, help=text, add_help=False)
+        if name == cluster.REPORT[0]:
+            cluster.add_parser(commands, text)
+        else:
+            commands.add_parser(name, help=text, add_help=False)
     return parser
 
 

@@ -54,7 +54,8 @@ def _look(job: TrainingJob, *, as_json: bool) -> int:
     document = job.usage()
     if document is None:
         return _nothing(job)
-    from windtunnel.reports.live_usage import read, screen
+    from windtunnel.priceperf.workload.usage import read
+    from windtunnel.reports.live_usage import screen
 
     usages = read(document)
     if as_json:
@@ -90,7 +91,8 @@ def _watch(job: TrainingJob) -> None:
     from rich.live import Live
     from rich.text import Text
 
-    from windtunnel.reports.live_usage import read, screen
+    from windtunnel.priceperf.workload.usage import read
+    from windtunnel.reports.live_usage import screen
     from windtunnel.session.training_service import TERMINAL
 
     with Live(Text("..."), auto_refresh=False, transient=True) as live:

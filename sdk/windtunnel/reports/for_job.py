@@ -7,12 +7,12 @@ from datetime import date
 from typing import Any
 
 from windtunnel.errors import JobNotFinished, ServiceCallFailed
-from windtunnel.priceperf import BatchRule, FullScale, PriceBook
+from windtunnel.priceperf import BatchRule, FullScale, Offering, PriceBook
 from windtunnel.prices.cache import book_and_notes
 from windtunnel.rehearsal import Rehearsal
 from windtunnel.reports.aws_job.report import FlightReport
 from windtunnel.reports.job.measured import ran_here
-from windtunnel.reports.job.report import PricePerformance, ReportableJob, report_of
+from windtunnel.reports.job.report import AS_THE_JOB, Precisions, PricePerformance, ReportableJob, report_of
 from windtunnel.session.training_service import TERMINAL
 from windtunnel.user_calibration import STORED, CalibrationStore
 
@@ -27,6 +27,10 @@ def report_for_job(
     prices_on: date | None = None,
     rehearsal: Rehearsal | None = None,
     user_calibration: CalibrationStore | None = STORED,
+    instance_count: int | None = None,
+    offering: Offering | None = None,
+    discount: float | None = None,
+    precisions: Precisions = AS_THE_JOB,
 ) -> PricePerformance:
     """The report of a job that ran here, or on AWS: its bill, and with ``rehearsal`` beside its prediction.
 
@@ -43,18 +47,28 @@ def report_for_job(
         rehearsal: of a job on AWS: a job that ran here, its counters or their file; then ``full_scale`` is the
             size of the job on AWS.
         user_calibration: whose corrections of step times are used, and named first; None: none.
+        instance_count: instances of each type; None: as many as were rehearsed.
+        offering: how the hour is bought; None: SageMaker training, on-demand.
+        discount: what is assumed of a savings plan or managed spot, which have no list price: 0.3 is 30 % below
+            on-demand.
+        precisions: how products run.
 
     Raises:
         UnknownInstance: one of ``instances`` has no figures.
         PriceUnknown: the book has no price of any of them on that day.
         JobNotFinished: the job still runs.
+        InvalidInput: an argument out of its range, or a job that cannot run on one of the instances.
         ConfigurationError: ``rehearsal`` cannot be read, or the job it is for did not run on AWS.
     """
     describe = job.describe()
     book, notes = book_and_notes(prices, prices_on)
     if rehearsal is None:
         counters = _counters(job, describe)
-        return report_of(describe, counters, full_scale, instances, batch, book, notes, user_calibration)
+        bought = book if offering is None else book.buying(offering, discount)
+        return report_of(
+            describe, counters, full_scale, instances, batch, bought, notes, user_calibration,
+            instance_count=instance_count, precisions=precisions,
+        )  # fmt: skip
     return FlightReport.of(describe, rehearsal, full_scale, instances, batch, book, notes, user_calibration)
 
 

@@ -136,6 +136,22 @@ def test_a_broken_key_pair_is_said(tmp_path: Path, text: str) -> None:
         load_or_create(path)
 
 
+def test_files_that_go_while_a_home_is_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server that is leaving removes its note, and SQLite its own files: the next one starts all the same."""
+    for name in ("backend.json", "record.sqlite-wal"):
+        (tmp_path / name).touch()
+    chmod = Path.chmod
+
+    def late(path: Path, mode: int) -> None:
+        if path.is_file():
+            path.unlink()
+        chmod(path, mode)
+
+    monkeypatch.setattr(Path, "chmod", late)
+    Home(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_home_is_held_by_one(tmp_path: Path) -> None:
     """The second learns where the first is; before the first accepts, it waits."""
     first, second = Home(tmp_path), Home(tmp_path)

@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 
 from windtunnel.errors import JobNotFinished
-from windtunnel.priceperf import FullScale, Price, PriceBook
+from windtunnel.priceperf import FP32, FullScale, Price, PriceBook
+from windtunnel.reports.comparison.scaling import scaling
 from windtunnel.reports.for_job import report_for_job
-from windtunnel.reports.job.report import report_for_counters
+from windtunnel.reports.job.report import Precisions, report_for_counters
 from windtunnel.reports.published import published
 
 FULL = FullScale(3_600_000, 1, 400_000, dataset_gib=1.7)
@@ -333,3 +334,29 @@ def test_an_assumed_discount_is_never_called_a_price(counters: Any) -> None:
     assert "status assumed" in modelled and "a discount stated by the user" in modelled
     bill = report_for_job(FakeJob(None, **AWS), prices=book).to_text(full=True)
     assert "$12.3625 SageMaker managed spot, assumed" in bill and "on-demand, assumed" not in bill
+
+
+def test_a_reader_may_choose_instances_nodes_offering_and_precision(counters: Any) -> None:
+    """Each choice is in the figures: an EC2 price for a SageMaker name, two instances, fp32 on the GPU."""
+    job = FakeJob(counters())
+    usual = report_for_job(job, FULL, user_calibration=None).comparison
+    chosen = report_for_job(
+        job, FULL, instance_count=2, offering="EC2 on-demand", precisions=Precisions(trn=FP32, gpu=FP32),
+        user_calibration=None,
+    ).comparison  # fmt: skip
+    assert usual is not None
+    assert chosen is not None
+    assert [item.precision.name for item in usual.estimates] == ["auto-cast bf16", "TF32"]
+    assert [item.precision.name for item in chosen.estimates] == ["fp32", "fp32"]
+    assert [item.instance_count for item in chosen.estimates] == [2, 2]
+    assert {cost.price.offering for _, costs in chosen.costs for cost in costs if cost} == {"EC2 on-demand"}
+    assert {cost.price.usd_per_hour for cost in chosen.costs[-1][1] if cost} == {21.5, 21.957642}
+    scaled = scaling(job, "ml.p4d.24xlarge", (1, 2), full_scale=FULL, precisions=Precisions(gpu=FP32))
+    assert scaled.scaling.precision is FP32
+
+
+def test_spot_is_on_demand_less_a_stated_discount(counters: Any) -> None:
+    """And is called assumed."""
+    job = FakeJob(counters())
+    text = report_for_job(job, FULL, offering="SageMaker managed spot", discount=0.5).to_text()
+    assert "managed spot us-east-1 2022-10-10, assumed" in text

@@ -60,7 +60,7 @@ def test_import_loads_nothing_heavy() -> None:
     code = (
         "import sys, windtunnel, windtunnel.cli.main\n"
         "from windtunnel import PyTorch, TrainingJob\n"
-        "print([m for m in ('boto3', 'botocore', 'rich', 'docker', 'matplotlib') if m in sys.modules])"
+        "print([m for m in ('boto3', 'botocore', 'rich', 'docker', 'matplotlib', 'jinja2') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -130,6 +130,29 @@ def test_event_files_are_stored_one_by_one(world: World) -> None:
     ]
 
 
+def test_event_files_of_a_running_job_are_its_own(world: World) -> None:
+    """What is open is what it has written so far; what lies in its folder once it has ended may be another's."""
+
+    def script(container: FakeContainer) -> int:
+        for number in (1, 2):
+            container.write(f"/opt/ml/output/tensorboard/run/events.{number}", str(number))
+        container.path("/opt/ml/output/tensorboard/run/events.3").symlink_to("/etc/passwd")
+        return container.sleep_until(container.terminated)
+
+    world.runner.script = script
+    world.service.create(request())
+    wait_for(lambda: len(list(world.service.event_files("job"))) == 2)
+    found = world.service.event_files("job")
+    name, file = next(found)
+    assert (name, file.read()) == ("run/events.1", b"1")
+    world.service.stop("job")
+    ended = world.finish()
+    second = world.config.paths(ended.slot).tensorboard("algo-1") / "run" / "events.2"
+    second.parent.mkdir(parents=True, exist_ok=True)
+    second.write_text("of the next job in a warm pool")
+    assert list(found) == []
+
+
 def test_a_folder_of_ones_own_for_event_files(world: World) -> None:
     """TensorBoardOutputConfig.LocalPath: mounted, and named to the simulator."""
 

@@ -8,6 +8,8 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.fakes.clock import START
 from tests.unit.service.samples import job, request
 from windtunnel.priceperf.workload.counters import Counters
@@ -16,8 +18,8 @@ from windtunnel_local.service.observed.metering import (
     ContainerTimes,
     measure,
     read_counters,
-    with_their_batches,
 )
+from windtunnel_local.service.observed.step_sums import with_their_batches
 
 BASE = START.timestamp()
 
@@ -192,6 +194,7 @@ def test_two_hosts(tmp_path: Path) -> None:
         "least_trace_seconds": None,
         "reference_seconds": None,
         "steps_with_host_reads": 0,
+        "updates": None,
     }
     ledger = found["graphs"]["ledger"]
     assert [(entry["graph"], entry["runs"]) for entry in ledger] == [("fwd", 4), ("opt", 3)]
@@ -318,7 +321,7 @@ def test_a_batch_that_came_in_a_step_of_its_own_belongs_to_the_training_step(tmp
     gathered = step(0.1, samples=0, optimizer=False, graphs={})
     training = step(0.5, samples=0, graphs={"g": 2})
     own = step(0.5, samples=8, graphs={"g": 2})
-    joined = with_their_batches([evaluation, arrival, gathered, training, evaluation, own, evaluation])
+    joined = with_their_batches([evaluation, arrival, gathered, training, evaluation, own, evaluation], {})
     assert [(s["optimizer"], s["samples"], round(s["seconds"], 3)) for s in joined] == [
         (False, 8, 0.2),
         (True, 8, 0.7),
@@ -328,6 +331,61 @@ def test_a_batch_that_came_in_a_step_of_its_own_belongs_to_the_training_step(tmp
     ]
     assert joined[1]["graphs"] == {"g": 3}
     assert sum(s["samples"] for s in joined) == 8 * 5
+
+
+def test_an_optimizer_in_a_step_of_its_own_belongs_to_the_batch_before(tmp_path: Path) -> None:
+    """As AWS's BERT script accumulates: so many backward passes, then reduction and optimizer without a batch."""
+    quiet: dict[str, Any] = {"collectives": {}, "compile_seconds": 0.0}
+    passed = step(1.0, graphs={"fwd": 1}, trace_seconds=0.1, **quiet)
+    updated = step(0.5, samples=0, graphs={"opt": 1}, trace_seconds=0.4, updated=True)
+    bare = {**graph("opt", 0.0), "flops": {}}
+    write(tmp_path / "a", 0, start(0), graph("fwd", 8.0), bare, *[passed, passed, updated] * 3)
+    train = document(tmp_path, tmp_path / "a")["train"]
+    assert (train["steps"], train["samples"], train["samples_per_step_per_core"]) == (6, 6 * 8 * 4, 8)
+    assert train["flops"] == {"bf16": 0, "fp32": 6 * 8.0}
+    assert train["updates"]["steps"] == 3
+    assert (
+        train["updates"]["collectives"] == {"all_reduce": {"count": 3, "bytes": 300}} == train["collectives"]
+    )
+    assert abs(train["updates"]["least_trace_seconds"] - 0.4) < 1e-9
+    assert abs(train["seconds"] - 7.5) < 1e-9
+
+
+@pytest.mark.parametrize(
+    ("rehearsed", "passes"),
+    [
+        pytest.param("...u...u...", 4, id="ended in the middle of an accumulation"),
+        pytest.param(
+            "...u...u...u.u.u.u.u", 4, id="later passes over the loader were cut, and updated at their end"
+        ),
+        pytest.param("......u...u...u", 4, id="begun again in the middle of an accumulation"),
+        pytest.param("...u", 4, id="one update"),
+    ],
+)
+def test_an_accumulation_is_as_long_as_the_scripts(tmp_path: Path, rehearsed: str, passes: int) -> None:
+    """Wherever a short rehearsal ended, or began again: a mean over all steps would be longer, or shorter."""
+    records = [step(1.0, **({"updated": True} if each == "u" else {})) for each in rehearsed]
+    write(tmp_path / "a", 0, start(0), graph("fwd", 8.0), *records)
+    train = document(tmp_path, tmp_path / "a")["train"]
+    assert (train["steps"], train["updates"]["steps"]) == (len(rehearsed), rehearsed.count("u"))
+    assert train["updates"]["passes"] == passes
+
+
+def test_a_second_pass_over_a_batch_is_a_step(tmp_path: Path) -> None:
+    """A training step with products of its own, but no batch, is no optimizer's."""
+    write(tmp_path / "a", 0, start(0), graph("fwd", 8.0), graph("opt", 0.0), step(1.0), step(1.0, samples=0))
+    assert document(tmp_path, tmp_path / "a")["train"]["steps"] == 2
+
+
+def test_what_was_run_for_its_graphs_stands_behind_what_trained(tmp_path: Path) -> None:
+    """Of one job that compiles with neuron_parallel_compile, then trains: the second run counts, though shorter."""
+    trial = (start(0, script="train.py", trial=True), graph("fwd", 8.0), step(9.0), step(9.0))
+    write(tmp_path / "a", 0, *trial, start(0, script="train.py"), graph("fwd", 8.0), step(1.0))
+    found = document(tmp_path, tmp_path / "a")
+    assert found["train"]["steps"] == 1
+    assert [(program["trial"], program["steps"]) for program in found["programs"]] == [(False, 1), (True, 2)]
+    write(tmp_path / "b", 0, *trial)
+    assert [program["trial"] for program in document(tmp_path, tmp_path / "b")["programs"]] == [True]
 
 
 def finding(line: str, severity: str = "warning", seconds: float = 0.0, **more: Any) -> dict[str, Any]:
@@ -375,3 +433,12 @@ def test_the_ledger_is_bounded_and_says_so(tmp_path: Path) -> None:
     assert (len(described["ledger"]), described["ledger_left_out"], described["cached"]) == (100, 50, 1)
     worst = described["ledger"][0]
     assert (worst["graph"], worst["cached"], worst["reason"]["kind"]) == ("g149", True, "shape")
+
+
+def test_a_figure_larger_than_any_float_counts_as_nothing(tmp_path: Path) -> None:
+    """A script can write where the simulator does; the job's upload does not fail for it."""
+    lines = [start(0), step(10**400, samples=10**400), step(2.0)]
+    (tmp_path / "rank-0.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    train = measure(job(tmp_path), read_counters(tmp_path), ContainerTimes(), START).train
+    assert train is not None
+    assert (train.steps, train.seconds) == (2, 2.0)

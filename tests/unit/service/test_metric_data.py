@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
+from statistics import quantiles
 from typing import Any
 
 import pytest
@@ -20,6 +21,7 @@ from windtunnel_local.service.observed.cloudwatch_metrics import (
     InvalidParameterCombination,
     InvalidParameterValue,
     MetricsService,
+    statistic,
 )
 from windtunnel_local.store import SqliteStore
 
@@ -77,19 +79,30 @@ def test_the_end_is_not_included(tmp_path: Path) -> None:
     store.close()
 
 
-@given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=20), st.floats(0, 100))
-def test_percentiles_lie_between_the_extremes(values: list[float], percent: float) -> None:
-    """And p0, p100 are the extremes."""
-    from windtunnel_local.service.observed.cloudwatch_metrics import statistic
+def spelled_out(values: list[float]) -> dict[str, float]:
+    """Each statistic, by Python's own functions, of values that stand one by one."""
+    return {
+        "SampleCount": len(values),
+        "Sum": math.fsum(values),
+        "Average": math.fsum(values) / len(values),
+        "Minimum": min(values),
+        "Maximum": max(values),
+    }
 
-    found = statistic(f"p{percent}")(values)
-    assert (
-        min(values) <= found <= max(values)
-        or math.isclose(found, min(values))
-        or math.isclose(found, max(values))
-    )
-    assert statistic("p0")(values) == min(values)
-    assert statistic("p100")(values) == max(values)
+
+THREE_DIGITS = st.builds(
+    lambda digits, power: digits * 10.0**power, st.integers(-999, 999), st.integers(0, 9)
+)
+
+
+@given(st.lists(st.tuples(THREE_DIGITS, st.integers(1, 30)), min_size=1, max_size=12))
+def test_counted_values_are_as_good_as_all_of_them(values: list[tuple[float, int]]) -> None:
+    """Every statistic of values with how often there was each is that of the values one by one."""
+    each = [value for value, count in values for _ in range(count)]
+    assert {name: statistic(name)(values) for name in spelled_out(each)} == spelled_out(each)
+    cuts = quantiles(each if len(each) > 1 else each * 2, n=100, method="inclusive")
+    found = [statistic(f"p{percent}")(values) for percent in range(101)]
+    assert found == pytest.approx([min(each), *cuts, max(each)])
 
 
 @pytest.mark.parametrize("namespace", ["/aws/sagemaker/Other", "AWS/EC2"])

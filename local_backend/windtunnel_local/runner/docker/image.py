@@ -41,9 +41,16 @@ def image_status(
     Raises:
         RunnerUnavailable: no engine.
     """
-    tag = image_tag(settings, target)
-    expected = content_hash(containers_folder())
-    with _client(engine) as client, engine_errors(f"look for the image {tag}"):
+    return status_of(image_tag(settings, target), content_hash(containers_folder()), engine)
+
+
+def status_of(tag: str, expected: str, engine: Engine | None = None) -> ImageStatus:
+    """Hold an image's label against the content hash that its sources have now.
+
+    Raises:
+        RunnerUnavailable: no engine.
+    """
+    with connected(engine) as client, engine_errors(f"look for the image {tag}"):
         try:
             found = client.images.get(tag).attrs
         except ImageNotFound:
@@ -87,7 +94,7 @@ def build_image(
         RunnerUnavailable: no engine.
         RunnerError: a step failed; carries its last lines and the next step.
     """
-    with _client(engine) as client, _build_lock(progress):
+    with connected(engine) as client, build_lock(progress):
         status = image_status(settings, target, engine)
         if status.state == "current" and not force:
             progress(f"{status.image} is current.")
@@ -97,33 +104,40 @@ def build_image(
         arguments = _build_arguments(settings, network, progress)
         context = build_context(containers_folder(), network.ca_bundle, wheels)
         progress(f"Building {status.image} on {base}")
-        _run_build(client, status, target, {**arguments, "BASE_IMAGE": base}, context, progress)
-        _prune(client)
+        labels = {CONTENT_LABEL: status.expected}
+        run_build(client, status.image, labels, {**arguments, "BASE_IMAGE": base}, context, progress, target)
+        prune(client)
         status = image_status(settings, target, engine)
         progress(f"{status.image} is ready ({(status.size_bytes or 0) / 1e9:.1f} GB).")
         return status
 
 
-def _run_build(
+def run_build(
     client: docker.DockerClient,
-    wanted: ImageStatus,
-    target: Target,
+    tag: str,
+    labels: dict[str, str],
     arguments: dict[str, str],
     context: IO[bytes],
     progress: Progress,
+    target: Target | None = None,
 ) -> None:
+    """Build one image. ``arguments``: build arguments; ``target``: a stage of the Dockerfile. Blocks for minutes.
+
+    Raises:
+        RunnerError: a step failed; carries its last lines and the next step.
+    """
     report = BuildReport(progress)
     error: str | None = None
-    with engine_errors(f"build {wanted.image}"):
+    with engine_errors(f"build {tag}"):
         # The engine's classic builder: every engine has it, and it needs no plugin on this side.
         # The network is the host's, so that its proxies on loopback and its resolver work.
         output = client.api.build(
             fileobj=context,
             custom_context=True,
-            tag=wanted.image,
+            tag=tag,
             target=target,
             buildargs=arguments,
-            labels={CONTENT_LABEL: wanted.expected},
+            labels=labels,
             network_mode="host",
             rm=True,
             forcerm=True,
@@ -191,14 +205,15 @@ def index_answers(url: str, ca_bundle: Path | None = None, timeout_s: float = _I
     return answers == [True]
 
 
-def _prune(client: docker.DockerClient) -> None:
+def prune(client: docker.DockerClient) -> None:
     """Remove the predecessors that lost their tag to this build; only images that carry our label."""
     with engine_errors("remove old training images"):
         client.images.prune(filters={"dangling": True, "label": CONTENT_LABEL})
 
 
 @contextmanager
-def _client(engine: Engine | None) -> Iterator[docker.DockerClient]:
+def connected(engine: Engine | None) -> Iterator[docker.DockerClient]:
+    """The engine's client; a connection of its own where none is given."""
     if engine is not None:
         yield engine.client()
         return
@@ -210,7 +225,7 @@ def _client(engine: Engine | None) -> Iterator[docker.DockerClient]:
 
 
 @contextmanager
-def _build_lock(progress: Progress) -> Iterator[None]:
+def build_lock(progress: Progress) -> Iterator[None]:
     """One build at a time for this user on this machine, whatever home they belong to: they share layers."""
     path = Path(tempfile.gettempdir()) / f"windtunnel-image-{os.getuid()}.lock"
     descriptor = os.open(path, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)

@@ -8,8 +8,10 @@ from __future__ import annotations
 import gzip
 import io
 import tarfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
+from typing import Any, BinaryIO
 
 from windtunnel_local.service.data.checkpoints import checkpoint_uri
 from windtunnel_local.service.data.copying import Check, go_on
@@ -107,18 +109,31 @@ def _store_files(
 
 
 def store_event_files(job: Job, folders: JobPaths, objects: ObjectStore, check: Check = go_on) -> None:
-    """What lies in the folder of TensorBoard, file by file, where SageMaker puts it.
-
-    That is TensorBoardOutputConfig.S3OutputPath; here also without one, to the job's other output.
-    """
-    config = job.request.get("TensorBoardOutputConfig") or job.request["OutputDataConfig"]
+    """What lies in the folder of TensorBoard, file by file, at `event_file_uri`."""
     entries = list(merged([folders.tensorboard(host) for host in job.hosts], folders))
     require_room((entry.path for entry in entries), folders)
     for entry in entries:
         if entry.path.is_file():
-            uri = join_s3(config["S3OutputPath"], job.name, "tensorboard-output", entry.name)
+            uri = event_file_uri(job.request, job.name, entry.name)
             with open_regular(entry.path, folders, check) as file:
                 objects.put(*parse_s3(uri), file)
+
+
+def event_file_uri(request: Mapping[str, Any], job: str, name: str) -> str:
+    """Where SageMaker puts an event file; below what all of a job's have in common, if its ``name`` is empty.
+
+    That is TensorBoardOutputConfig.S3OutputPath; here also without one, with the job's other output. ``request``: the
+    job's, or what describes it.
+    """
+    config = request.get("TensorBoardOutputConfig") or request["OutputDataConfig"]
+    return join_s3(config["S3OutputPath"], job, "tensorboard-output", name)
+
+
+def event_files(job: Job, folders: JobPaths) -> Iterator[tuple[str, BinaryIO]]:
+    """What lies in the folder of TensorBoard now: names, and what is open for reading until the next is asked for."""
+    for entry in merged([folders.tensorboard(host) for host in job.hosts], folders, quiet=True):
+        with suppress(OSError), open_regular(entry.path, folders) as file:
+            yield entry.name, file
 
 
 def write_archive(

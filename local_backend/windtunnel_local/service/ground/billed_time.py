@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from windtunnel_local.service.ground.job import Lifecycle, SpotTerms
@@ -15,15 +16,22 @@ def running_time(lifecycle: Lifecycle, now: datetime) -> timedelta:
 
     Waiting for capacity, and the time from an interruption to the next download, do not count.
     """
-    total, running = timedelta(), False
-    for transition in lifecycle.transitions:
-        if transition.status == "Downloading":
-            running = True
-        elif transition.status in _BETWEEN_ATTEMPTS:
-            running = False
-        if running:
+    total = timedelta()
+    for transition, runs in zip(
+        lifecycle.transitions, running(t.status for t in lifecycle.transitions), strict=True
+    ):
+        if runs:
             total += max((transition.end or now) - transition.start, timedelta())
     return total
+
+
+def running(secondaries: Iterable[str]) -> list[bool]:
+    """Of each secondary status in the order of a job's life: whether its time counts."""
+    found, runs = [], False
+    for secondary in secondaries:
+        runs = secondary == "Downloading" or (runs and secondary not in _BETWEEN_ATTEMPTS)
+        found.append(runs)
+    return found
 
 
 def training_seconds(lifecycle: Lifecycle) -> int | None:

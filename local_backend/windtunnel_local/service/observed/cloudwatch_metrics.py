@@ -10,9 +10,10 @@ import base64
 import binascii
 import json
 import math
+from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timezone
-from itertools import groupby
+from itertools import accumulate, groupby
 from typing import Any
 
 from windtunnel_local.service.ground.errors import ServiceError
@@ -28,13 +29,24 @@ MAX_QUERIES = 500
 _LIST_PAGE = 500
 _SHORT_PERIODS_S = (1, 5, 10, 20, 30)
 
-Values = Sequence[float]
-_STATISTICS: Mapping[str, Callable[[Values], float]] = {
-    "SampleCount": lambda values: float(len(values)),
-    "Average": lambda values: math.fsum(values) / len(values),
-    "Sum": math.fsum,
-    "Minimum": min,
-    "Maximum": max,
+Counted = Sequence[tuple[float, int]]
+"""Values, and how often there was each; in any order, and a value may come again."""
+
+
+def _samples(values: Counted) -> int:
+    return sum(count for _, count in values)
+
+
+def _sum(values: Counted) -> float:
+    return math.fsum(value * count for value, count in values)
+
+
+_STATISTICS: Mapping[str, Callable[[Counted], float]] = {
+    "SampleCount": lambda values: float(_samples(values)),
+    "Average": lambda values: _sum(values) / _samples(values),
+    "Sum": _sum,
+    "Minimum": lambda values: min(values)[0],
+    "Maximum": lambda values: max(values)[0],
 }
 
 
@@ -226,30 +238,25 @@ class MetricsService:
         start: datetime,
         end: datetime,
         period_s: int,
-    ) -> list[tuple[datetime, Values]]:
+    ) -> list[tuple[datetime, Counted]]:
         """Values by the beginning of their period. Periods without values are left out."""
         period_ms = period_s * 1000
         first_ms, end_ms = int(start.timestamp() * 1000) // period_ms * period_ms, int(end.timestamp() * 1000)
         named = {d["Name"]: d["Value"] for d in dimensions}
         if name is None or len(named) != len(dimensions):
             return []
-        values: Sequence[tuple[int, float]]
         if namespace == NAMESPACE and named.keys() == {DIMENSION}:
-            values = self._store.metric_values(named[DIMENSION], name, first_ms, end_ms)
+            printed = self._store.metric_values(named[DIMENSION], name, first_ms, end_ms)
+            values = [(moment_ms, value, 1) for moment_ms, value in printed]
         elif namespace == ENDPOINTS and named.keys() == set(_OF_ENDPOINTS):
             endpoint, variant = (named[key] for key in _OF_ENDPOINTS)
             minutes = self._store.endpoint_metrics(endpoint, variant, name, first_ms, end_ms)
-            values = [
-                (m.minute_ms, value)
-                for m in minutes
-                for value, count in m.counts.items()
-                for _ in range(count)
-            ]
+            values = [(m.minute_ms, value, count) for m in minutes for value, count in m.counts.items()]
         else:
             return []
-        buckets = groupby(sorted(values), key=lambda value: value[0] // period_ms * period_ms)
+        buckets = groupby(values, key=lambda value: value[0] // period_ms * period_ms)  # in order of time
         return [
-            (datetime.fromtimestamp(begin / 1000, timezone.utc), [value for _, value in bucket])
+            (datetime.fromtimestamp(begin / 1000, timezone.utc), [value[1:] for value in bucket])
             for begin, bucket in buckets
         ]
 
@@ -263,7 +270,7 @@ def _check_period(period_s: int) -> None:
     )
 
 
-def statistic(stat: str) -> Callable[[Values], float]:
+def statistic(stat: str) -> Callable[[Counted], float]:
     """The function of a statistic: one of the five, or a percentile such as p50 or p99.9."""
     if stat in _STATISTICS:
         return _STATISTICS[stat]
@@ -278,13 +285,13 @@ def statistic(stat: str) -> Callable[[Values], float]:
     return lambda values: _percentile(values, percent)
 
 
-def _percentile(values: Values, percent: float) -> float:
+def _percentile(values: Counted, percent: float) -> float:
     """Interpolated between the two nearest values."""
     ordered = sorted(values)
-    place = (len(ordered) - 1) * percent / 100
-    below = math.floor(place)
-    above = min(below + 1, len(ordered) - 1)
-    return ordered[below] + (ordered[above] - ordered[below]) * (place - below)
+    ends = list(accumulate(count for _, count in ordered))
+    place = (ends[-1] - 1) * percent / 100
+    below, above = (ordered[bisect_right(ends, at)][0] for at in (math.floor(place), math.ceil(place)))
+    return below + (above - below) * (place % 1)
 
 
 # --- tokens -------------------------------------------------------------------

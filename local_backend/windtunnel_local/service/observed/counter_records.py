@@ -7,7 +7,7 @@ line, and what is no figure counts as nothing.
 from __future__ import annotations
 
 import json
-import math
+import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ Record = Mapping[str, Any]
 _LARGEST_FILE = 1 << 30
 """A worker counts some hundred bytes a step; what a script may have appended is not read to its end."""
 _LONGEST_LINE = 1 << 24
+_MAX = sys.float_info.max
 
 
 def records(path: Path) -> Iterable[Record]:
@@ -38,7 +39,8 @@ def records(path: Path) -> Iterable[Record]:
 def number(record: Record, key: str) -> float:
     """The figure; 0 where there is none."""
     value = record.get(key)
-    figure = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    # Compared, as a whole number may be larger than any float.
+    figure = isinstance(value, int | float) and not isinstance(value, bool) and -_MAX <= value <= _MAX
     return value if figure else 0  # type: ignore[return-value]
 
 

@@ -160,16 +160,8 @@ class LogsService:
                 one of our tokens.
         """
         space = self._space(group)
-        if streams and prefix:
-            raise InvalidParameter("Give logStreamNames or logStreamNamePrefix, not both.")
+        chosen = self._chosen(space, streams, prefix)
         matches = compile_pattern(pattern)
-        chosen: Sequence[LogStream] | None = None
-        if streams or prefix or space:
-            chosen = (
-                [self._stream(space + name) for name in set(streams)]
-                if streams
-                else self._store.log_streams(space + (prefix or ""))
-            )
         position = None if token is None else log_tokens.filter_position(token)
         past_end = None if end_ms is None else end_ms + 1
         merged = Merged(self._store, chosen, start_ms, past_end, position)
@@ -190,6 +182,16 @@ class LogsService:
                     {"logStreamName": name[len(space) :], **_event(event), "eventId": _event_id(name, event)}
                 )
         return answer
+
+    def _chosen(
+        self, space: str, names: Sequence[str] | None, prefix: str | None
+    ) -> Sequence[LogStream] | None:
+        """A group's streams of these names, or with this prefix; None: all of jobs."""
+        if names and prefix:
+            raise InvalidParameter("Give logStreamNames or logStreamNamePrefix, not both.")
+        if names:
+            return [self._stream(space + name) for name in set(names)]
+        return self._store.log_streams(space + (prefix or "")) if prefix or space else None
 
     def _transforms(self) -> Sequence[str]:
         """The group of transform jobs, once one of them has a stream."""
@@ -249,6 +251,11 @@ def _event(event: LogEvent) -> dict[str, Any]:
 
 def _event_id(stream: str, event: LogEvent) -> str:
     return f"{event.timestamp_ms:020d}{event.sequence:012d}{binascii.crc32(stream.encode()):010d}"
+
+
+def event_sequence(event_id: str) -> int:
+    """The place in its stream of an event that FilterLogEvents found, by its eventId."""
+    return int(event_id[20:-10])
 
 
 def _size(event: LogEvent) -> int:

@@ -7,14 +7,14 @@ missing stays missing and is never guessed.
 
 from __future__ import annotations
 
-import statistics
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import chain
 from pathlib import Path
+from typing import NamedTuple
 
+from windtunnel.priceperf.instances import InstanceType
 from windtunnel.priceperf.workload.counters import (
     Counters,
     Input,
@@ -22,12 +22,11 @@ from windtunnel.priceperf.workload.counters import (
     Loader,
     Program,
     Seconds,
-    Steps,
 )
 from windtunnel_local.service.ground.billed_time import running_time
 from windtunnel_local.service.ground.job import Job
-from windtunnel_local.service.observed import diagnosing, working
-from windtunnel_local.service.observed.counter_records import Record, count, number, numbers, records, text
+from windtunnel_local.service.observed import diagnosing, step_sums, working
+from windtunnel_local.service.observed.counter_records import Record, count, number, records, text
 from windtunnel_local.service.request import requests
 from windtunnel_local.service.request.cluster import groups
 from windtunnel_local.service.request.plan import framework_version
@@ -41,13 +40,23 @@ class ContainerTimes:
     finished: datetime | None = None
 
 
+class ProgramName(NamedTuple):
+    """Of a script that ran: the same after a restart, on each host and in each attempt.
+
+    ``trial``: neuron_parallel_compile ran it for its graphs.
+    """
+
+    script: str | None = None
+    world_size: int = 0
+    trial: bool = False
+
+
 @dataclass(frozen=True)
 class RankCounters:
     """The records of one worker of one program."""
 
     rank: int
-    program: tuple[str | None, int] = (None, 0)
-    """The script's name and its world size: the same after a restart, on each host and in each attempt."""
+    program: ProgramName = field(default=ProgramName())
     starts: Sequence[Record] = field(default=())
     graphs: Mapping[str, Record] = field(default_factory=dict)
     steps: Sequence[Record] = field(default=())
@@ -72,8 +81,20 @@ def read_counters(*directories: Path) -> list[RankCounters]:
     return [counters for rank in sorted(found) for counters in _programs_of(rank, found[rank])]
 
 
+@dataclass(frozen=True)
+class Ran:
+    """A job as asked for. ``framework_version``: where no worker told its own. ``seconds``: of the job here."""
+
+    name: str
+    instance: InstanceType
+    instance_count: int
+    instance_groups: tuple[InstanceGroup, ...] | None = None
+    framework_version: str | None = None
+    seconds: Seconds = field(default_factory=Seconds)
+
+
 def measure(job: Job, ranks: Sequence[RankCounters], times: ContainerTimes, now: datetime) -> Counters:
-    """The document, of the program that trains. ``train`` and ``other`` are None when no step ran on the device.
+    """The document of a training job: see `document`.
 
     Args:
         job: in the state Uploading.
@@ -81,61 +102,78 @@ def measure(job: Job, ranks: Sequence[RankCounters], times: ContainerTimes, now:
         times: of the containers.
         now: the end of what ``seconds.training_total`` counts.
     """
+    image = job.request["AlgorithmSpecification"]["TrainingImage"]
+    ran = Ran(
+        name=job.name,
+        instance=requests.instance(job),
+        instance_count=len(job.hosts),
+        instance_groups=_instance_groups(job),
+        framework_version=framework_version(image),
+        seconds=_seconds(job, ranks, times, now),
+    )
+    return document(ran, ranks)
+
+
+def document(job: Ran, ranks: Sequence[RankCounters]) -> Counters:
+    """The document, of the program that trains. ``train`` and ``other`` are None when no step ran on the device.
+
+    ``ranks``: of all hosts.
+    """
     programs = _longest_training_first(ranks)
     everything, ranks = ranks, [r for r in ranks if programs and r.program == programs[0].program]
     ran = [program for program in programs if program.steps]
     counting = ran[0] if ran else None
     start = _first_start(ranks)
     world_size = count(start, "world_size") or None
-    steps = with_their_batches(counting.steps) if counting else []
     graphs = counting.graphs if counting else {}
-    image = job.request["AlgorithmSpecification"]["TrainingImage"]
+    steps = step_sums.with_their_batches(counting.steps, graphs) if counting else []
     peaks = [count(end, "peak_device_bytes") for r in ranks for end in r.ends]
     return Counters(
         job=job.name,
-        instance_type=requests.instance(job).name,
-        instance_count=len(job.hosts),
-        instance_groups=_instance_groups(job),
-        instance_cores=count(start, "instance_cores") or requests.instance(job).core_count,
+        instance_type=job.instance.name,
+        instance_count=job.instance_count,
+        instance_groups=job.instance_groups,
+        instance_cores=count(start, "instance_cores") or job.instance.core_count,
         cores_used=count(start, "local_world_size") or None,
         world_size=world_size,
-        framework_version=text(start, "framework_version") or framework_version(image),
+        framework_version=text(start, "framework_version") or job.framework_version,
         local_cores=count(start, "local_cores") or None,
         host_cpu=text(start, "host_cpu"),
         parameters=working.parameters(counting.parameters) if counting else None,
-        train=_total([s for s in steps if s.get("optimizer")], graphs, world_size or 1),
-        other=_total([s for s in steps if not s.get("optimizer")], graphs, world_size or 1),
+        train=step_sums.total([s for s in steps if s.get("optimizer")], graphs, world_size or 1),
+        other=step_sums.total([s for s in steps if not s.get("optimizer")], graphs, world_size or 1),
         input=_input(counting.loaders) if counting else None,
         graphs=diagnosing.graphs(graphs, counting.steps if counting else ()),
         device_memory_peak_bytes=max(peaks, default=0) or None,
         device_memory=diagnosing.device_memory(record for r in ranks for record in r.memory),
         # The first cores of all hosts find the same: the lowest rank's figures come last, and hold.
         diagnostics=diagnosing.findings(record for r in reversed(everything) for record in r.findings),
-        seconds=_seconds(job, everything, times, now),
-        programs=tuple(map(_program, ran)) if len(ran) > 1 else None,
+        seconds=job.seconds,
+        programs=tuple(map(_program, ran)) if len(ran) > 1 or any(p.program.trial for p in ran) else None,
     )
 
 
 def _longest_training_first(ranks: Sequence[RankCounters]) -> list[RankCounters]:
-    """Of each program the lowest rank that ran a step, or the lowest one."""
-    first: dict[tuple[str | None, int], RankCounters] = {}
+    """Of each program the lowest rank that ran a step, or the lowest one; trials for graphs behind the others."""
+    first: dict[ProgramName, RankCounters] = {}
     for counters in sorted(ranks, key=lambda r: (not r.steps, r.rank)):
         first.setdefault(counters.program, counters)
 
-    def trained(counters: RankCounters) -> tuple[float, int]:
+    def trained(counters: RankCounters) -> tuple[bool, float, int]:
         training = (number(step, "seconds") for step in counters.steps if step.get("optimizer"))
-        return sum(training), len(counters.steps)
+        return not counters.program.trial, sum(training), len(counters.steps)
 
     return sorted(first.values(), key=trained, reverse=True)
 
 
 def _program(counters: RankCounters) -> Program:
-    script, world_size = counters.program
+    script, world_size, trial = counters.program
     return Program(
         script=script,
         world_size=world_size or None,
         steps=len(counters.steps),
         training_steps=sum(bool(step.get("optimizer")) for step in counters.steps),
+        trial=trial,
     )
 
 
@@ -145,47 +183,6 @@ def _first_start(ranks: Sequence[RankCounters]) -> Record:
         if counters.starts:
             return counters.starts[0]
     return {}
-
-
-def with_their_batches(steps: Sequence[Record]) -> list[Record]:
-    """The steps, each training step joined with the step before it in which its batch arrived.
-
-    Some loops end a step between the batch and the training on it: Hugging Face's Trainer gathers a
-    count from all cores there. A training step without samples takes over the last batch that no
-    training step has used.
-    """
-    joined: list[Record] = []
-    waiting: list[Record] = []
-    for step in steps:
-        if not step.get("optimizer"):
-            waiting.append(step)
-            continue
-        if not step.get("samples"):
-            arrived = next((i for i in reversed(range(len(waiting))) if waiting[i].get("samples")), None)
-            if arrived is not None:
-                step = _sum_of([*waiting[arrived:], step])
-                waiting = waiting[:arrived]
-        joined += [*waiting, step]
-        waiting = []
-    return joined + waiting
-
-
-def _sum_of(steps: Sequence[Record]) -> Record:
-    """Several steps as one: everything added up, the rest as in the last."""
-    graphs: Counter[str] = Counter()
-    accessed: Counter[str] = Counter()
-    collectives: dict[str, Counter[str]] = {}
-    for step in steps:
-        graphs.update(step.get("graphs", {}))
-        accessed.update(step.get("accessed", {}))
-        for name, use in step.get("collectives", {}).items():
-            collectives.setdefault(name, Counter()).update(use)
-    added = ["seconds", "samples", "collective_seconds", "input_wait_seconds", "compile_seconds"]
-    if any("trace_seconds" in step for step in steps):
-        added.append("trace_seconds")
-    sums = {key: sum(step.get(key) or 0 for step in steps) for key in added}
-    read = {"accessed": dict(accessed)} if accessed else {}
-    return {**steps[-1], **sums, **read, "graphs": dict(graphs), "collectives": collectives}
 
 
 def _instance_groups(job: Job) -> tuple[InstanceGroup, ...] | None:
@@ -236,61 +233,6 @@ def _loader(item: Record) -> Loader:
     )
 
 
-def _total(steps: Sequence[Record], graphs: Mapping[str, Record], world_size: int) -> Steps | None:
-    """Sums over steps. Work and collectives: of one core. Samples: of all ranks."""
-    if not steps:
-        return None
-    samples = [count(step, "samples") for step in steps]
-    flops: Counter[str] = Counter()
-    bytes_accessed = 0.0
-    for step in steps:
-        for graph, runs in step.get("graphs", {}).items():
-            record = graphs.get(graph, {})
-            for dtype, counted in numbers(record, "flops").items():
-                flops[dtype] += counted * runs
-            bytes_accessed += number(record, "bytes_accessed") * runs
-    seconds = [max(0.0, number(step, "seconds") - number(step, "compile_seconds")) for step in steps]
-    traced = [step for step in steps if "trace_seconds" in step]
-    return Steps(
-        steps=len(steps),
-        samples=sum(samples) * world_size,
-        # The median: the last batch of an epoch is often smaller.
-        samples_per_step_per_core=statistics.median_high(samples),
-        flops=dict(flops),
-        bytes_accessed=bytes_accessed,
-        collectives=working.collected((step, 1) for step in steps),
-        seconds=sum(seconds),
-        median_step_seconds=statistics.median(seconds),
-        collective_seconds=sum(number(step, "collective_seconds") for step in steps),
-        input_wait_seconds=sum(number(step, "input_wait_seconds") for step in steps),
-        work=working.total(steps, graphs),
-        trace_seconds=sum(number(step, "trace_seconds") for step in traced) if traced else None,
-        least_trace_seconds=_least_trace(traced),
-        reference_seconds=min((s for s in map(_reference, steps) if s > 0), default=None),
-        steps_with_host_reads=sum(bool(step.get("accessed")) for step in steps),
-    )
-
-
-def _reference(step: Record) -> float:
-    return number(step, "reference_seconds")
-
-
-def _least_trace(steps: Sequence[Record]) -> float | None:
-    """CPU seconds of tracing a step, each kind of step at its least disturbed; None: nobody measured them.
-
-    Steps that run the same graphs trace the same; what differs is how much the simulated cores, which
-    compute on the same processors, held the script up. While XLA compiles, what of the thread's time is
-    the script's can only be guessed: such steps are left out.
-    """
-    kinds: dict[frozenset[tuple[str, int]], list[float]] = {}
-    for step in steps:
-        if not step.get("compile_seconds"):
-            kind = frozenset(step.get("graphs", {}).items())
-            kinds.setdefault(kind, []).append(number(step, "trace_seconds"))
-    count = sum(map(len, kinds.values()))
-    return sum(len(seconds) * min(seconds) for seconds in kinds.values()) / count if count else None
-
-
 def _seconds(job: Job, ranks: Iterable[RankCounters], times: ContainerTimes, now: datetime) -> Seconds:
     begun = job.lifecycle.training_start
     ran = (times.finished - times.started).total_seconds() if times.started and times.finished else None
@@ -309,16 +251,18 @@ def _seconds(job: Job, ranks: Iterable[RankCounters], times: ContainerTimes, now
 
 def _programs_of(rank: int, paths: Sequence[Path]) -> Iterator[RankCounters]:
     """The files' records by program: each of its processes begins with a record of its own."""
-    found: dict[tuple[str | None, int], list[Record]] = {}
-    program: tuple[str | None, int] = (None, 0)
+    found: dict[ProgramName, list[Record]] = {}
+    program = ProgramName()
     for record in chain.from_iterable(map(records, paths)):
         if record.get("kind") == "start":
-            program = text(record, "script"), count(record, "world_size")
+            program = ProgramName(
+                text(record, "script"), count(record, "world_size"), record.get("trial") is True
+            )
         found.setdefault(program, []).append(record)
     return (_rank_counters(rank, program, found[program]) for program in found)
 
 
-def _rank_counters(rank: int, program: tuple[str | None, int], found: Sequence[Record]) -> RankCounters:
+def _rank_counters(rank: int, program: ProgramName, found: Sequence[Record]) -> RankCounters:
     """Sort records by kind. A graph that was compiled again counts its time again."""
     starts: list[Record] = []
     steps: list[Record] = []

@@ -12,7 +12,7 @@ from tests.unit.sdk.fake_service import FakeService
 from windtunnel import TrainingJob
 from windtunnel.cli import main as cli
 from windtunnel.errors import JobNotFinished
-from windtunnel.reports import live_usage as usage
+from windtunnel.priceperf.workload import usage
 from windtunnel.session import resolve
 from windtunnel.session.local import LocalSession
 
@@ -67,6 +67,47 @@ def test_what_is_not_known_stays_unknown() -> None:
     (only,) = usage.read(document(core(0, before=None, device_memory=None, latency=None), {"cores": "x"}))
     assert (only.utilization, only.steps_per_second) == (0.0, 0.0)
     assert (only.device_bytes, only.median_execution_s) == (None, None)
+
+
+def test_figures_that_are_none_are_left_out() -> None:
+    """A script's own file of the right form with numbers that cannot be shown does not break the others' rows."""
+    odd = [
+        {**core(0), "rank": "first"}, {**core(0), "time": float("nan")}, core(0, pid=float("inf")),
+        core(0, latency={"p50": "soon"}), core(0, cores=7), core(0, counts={**core(0)["counts"], "steps": []}),
+    ]  # fmt: skip
+    assert [found.rank for found in usage.read(document(*odd, core(1)))] == [1]
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [{}, {"hosts": None}, {"hosts": 7}, {"hosts": ["x", 1, {}]}, {"hosts": [{"host": "a", "cores": None}]},
+     {"hosts": [{"cores": [core(0)]}], "time": 1.0}],
+)  # fmt: skip
+def test_what_is_no_such_document_has_no_cores(odd: dict[str, Any]) -> None:
+    """A job's own code may have put anything in its place."""
+    assert usage.read(odd) == []
+
+
+def test_figures_that_no_core_can_have_are_left_out() -> None:
+    """Integers may be larger than all floats; a count that went down is no rate."""
+    counts = core(0)["counts"]
+    odd = [core(0, counts={**counts, name: 10**400}) for name in ("steps", "host_bytes", "compilations")]
+    odd += [core(0, device_memory={"total": 10**400}), core(10**30), core(0, at=-1e300)]
+    less = core(1, counts={**counts, "steps": 1, "execution_seconds": 0.0})
+    (only,) = usage.read(document(*odd, less))
+    assert (only.rank, only.steps_per_second, only.utilization) == (1, 0.0, 0.0)
+
+
+def test_who_the_others_wait_for() -> None:
+    """Whoever is behind in steps; of equals, whoever executes clearly longer; else nobody is named."""
+
+    def ranks(*documents: dict[str, Any]) -> list[int]:
+        return [found.rank for found in usage.waited_for(usage.read(document(*documents)))]
+
+    counts = core(1)["counts"]
+    assert ranks(core(0), core(1, counts={**counts, "steps": 14})) == [1]
+    assert ranks(core(0), core(1, counts={**counts, "execution_seconds": 3.5})) == [1]
+    assert ranks(core(0), core(1)) == ranks(core(0)) == []
 
 
 @pytest.fixture

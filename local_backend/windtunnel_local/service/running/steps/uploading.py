@@ -6,6 +6,7 @@ import json
 import logging
 from dataclasses import replace
 from io import BytesIO
+from typing import Any
 
 from windtunnel.priceperf.workload.counters import Counters, Spot
 from windtunnel_local.service.data import outputs
@@ -15,7 +16,7 @@ from windtunnel_local.service.ground import lifecycle
 from windtunnel_local.service.ground.errors import ObjectError, RunnerError
 from windtunnel_local.service.ground.job import Job
 from windtunnel_local.service.ground.uris import parse_s3
-from windtunnel_local.service.observed import metering
+from windtunnel_local.service.observed import metering, step_times
 from windtunnel_local.service.running.context import Run
 
 _log = logging.getLogger(__name__)
@@ -54,21 +55,33 @@ def _store_counters(run: Run, job: Job) -> None:
     """Counters come out of the container: what is wrong with them must not fail the job."""
     folders = run.folders(job)
     try:
-        ranks = [
-            rank
-            for host in job.hosts
-            for rank in metering.read_counters(
-                *(folders.earlier_counters(n, host) for n in range(job.lifecycle.count("Downloading"))),
-                folders.counters(host),
+        hosts = [
+            step_times.HostSteps(
+                host,
+                metering.read_counters(
+                    *(folders.earlier_counters(n, host) for n in range(job.lifecycle.count("Downloading"))),
+                    folders.counters(host),
+                ),
             )
+            for host in job.hosts
         ]
+        ranks = [rank for host in hosts for rank in host.ranks]
         counters = metering.measure(job, ranks, _container_times(run, job), run.ports.clock.now())
-        data = json.dumps(_with_attempts(counters, job).to_dict(), indent=2).encode()
+        documents = {
+            "counters.json": json.dumps(_with_attempts(counters, job).to_dict(), indent=2),
+            "steps.json": _compact(step_times.steps_document(job.name, hosts)),
+        }
     except (ValueError, TypeError, KeyError, AttributeError):
         _log.exception("Job %s: the counters cannot be read; the job has no report.", job.name)
         return
-    bucket, key = parse_s3(outputs.output_uri(job, "windtunnel", "counters.json"))
-    run.ports.objects.put(bucket, key, BytesIO(data))
+    for name, text in documents.items():
+        if text is not None:
+            bucket, key = parse_s3(outputs.output_uri(job, "windtunnel", name))
+            run.ports.objects.put(bucket, key, BytesIO(text.encode()))
+
+
+def _compact(document: dict[str, Any] | None) -> str | None:
+    return None if document is None else json.dumps(document, separators=(",", ":"))
 
 
 def _with_attempts(counters: Counters, job: Job) -> Counters:

@@ -1,0 +1,150 @@
+"""The steps of one core, summed: those that train, and those that do not."""
+
+from __future__ import annotations
+
+import statistics
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from windtunnel.priceperf.workload.counters import Steps, Updates
+from windtunnel_local.service.observed import working
+from windtunnel_local.service.observed.counter_records import Record, count, number, numbers
+
+
+def with_their_batches(steps: Sequence[Record], graphs: Mapping[str, Record]) -> list[Record]:
+    """The steps, each training step joined with the step in which its batch arrived.
+
+    Some loops end a step between the batch and the training on it: Hugging Face's Trainer gathers a
+    count from all cores there. A training step without samples takes over the last batch that no
+    training step has used. Others end one between the backward pass and the optimizer: a training step without
+    samples and without products belongs to the training step before it.
+    """
+    joined: list[Record] = []
+    waiting: list[Record] = []
+    for step in steps:
+        if not step.get("optimizer"):
+            waiting.append(step)
+            continue
+        if not step.get("samples"):
+            arrived = next((i for i in reversed(range(len(waiting))) if waiting[i].get("samples")), None)
+            if arrived is not None:
+                step = _sum_of([*waiting[arrived:], step])
+                waiting = waiting[:arrived]
+            elif joined and joined[-1].get("samples") and not _computes(step, graphs):
+                joined[-1] = _sum_of([joined[-1], *waiting, step])
+                waiting = []
+                continue
+        joined += [*waiting, step]
+        waiting = []
+    return joined + waiting
+
+
+def _sum_of(steps: Sequence[Record]) -> Record:
+    """Several steps as one: everything added up, the rest as in the last."""
+    graphs: Counter[str] = Counter()
+    accessed: Counter[str] = Counter()
+    collectives: dict[str, Counter[str]] = {}
+    for step in steps:
+        graphs.update(step.get("graphs", {}))
+        accessed.update(step.get("accessed", {}))
+        for name, use in step.get("collectives", {}).items():
+            collectives.setdefault(name, Counter()).update(use)
+    added = ["seconds", "samples", "collective_seconds", "input_wait_seconds", "compile_seconds"]
+    if any("trace_seconds" in step for step in steps):
+        added.append("trace_seconds")
+    sums = {key: sum(step.get(key) or 0 for step in steps) for key in added}
+    noted: dict[str, Any] = {"accessed": dict(accessed)} if accessed else {}
+    if any(step.get("updated") for step in steps):
+        noted["updated"] = True
+    return {**steps[-1], **sums, **noted, "graphs": dict(graphs), "collectives": collectives}
+
+
+def total(steps: Sequence[Record], graphs: Mapping[str, Record], world_size: int) -> Steps | None:
+    """Sums over steps. Work and collectives: of one core. Samples: of all ranks."""
+    if not steps:
+        return None
+    samples = [count(step, "samples") for step in steps]
+    flops: Counter[str] = Counter()
+    bytes_accessed = 0.0
+    for step in steps:
+        for graph, runs in step.get("graphs", {}).items():
+            record = graphs.get(graph, {})
+            for dtype, counted in numbers(record, "flops").items():
+                flops[dtype] += counted * runs
+            bytes_accessed += number(record, "bytes_accessed") * runs
+    seconds = [max(0.0, number(step, "seconds") - number(step, "compile_seconds")) for step in steps]
+    traced = [step for step in steps if "trace_seconds" in step]
+    return Steps(
+        steps=len(steps),
+        samples=sum(samples) * world_size,
+        # The median: the last batch of an epoch is often smaller.
+        samples_per_step_per_core=statistics.median_high(samples),
+        flops=dict(flops),
+        bytes_accessed=bytes_accessed,
+        collectives=working.collected((step, 1) for step in steps),
+        seconds=sum(seconds),
+        median_step_seconds=statistics.median(seconds),
+        collective_seconds=sum(number(step, "collective_seconds") for step in steps),
+        input_wait_seconds=sum(number(step, "input_wait_seconds") for step in steps),
+        work=working.total(steps, graphs),
+        trace_seconds=sum(number(step, "trace_seconds") for step in traced) if traced else None,
+        least_trace_seconds=_least_trace(traced),
+        reference_seconds=min((s for s in map(_reference, steps) if s > 0), default=None),
+        steps_with_host_reads=sum(bool(step.get("accessed")) for step in steps),
+        updates=_updates(steps),
+    )
+
+
+def _updates(steps: Sequence[Record]) -> Updates | None:
+    """Of those in which an optimizer stepped; None where each is one, or the simulator did not say."""
+    updating = [step for step in steps if step.get("updated")]
+    if not 0 < len(updating) < len(steps):
+        return None
+    whole = _least_trace([step for step in updating if "trace_seconds" in step])
+    bare = _least_trace([step for step in steps if "trace_seconds" in step and not step.get("updated")])
+    return Updates(
+        steps=len(updating),
+        passes=_passes(steps),
+        collectives=working.collected((step, 1) for step in updating),
+        least_trace_seconds=None if whole is None or bare is None else max(0.0, whole - bare),
+    )
+
+
+def _passes(steps: Sequence[Record]) -> int:
+    """Of an accumulation: half of all passes, at least, belong to one as long as this or longer.
+
+    Neither steps after the last update, of a script that was ended in the middle, nor the short accumulations of
+    passes over a loader that were cut short change it, as they would change a mean.
+    """
+    ends = [number for number, step in enumerate(steps, 1) if step.get("updated")]
+    lengths = [end - before for before, end in zip([0, *ends], ends, strict=False)]
+    return statistics.median_high(length for length in lengths for _ in range(length))
+
+
+def _computes(step: Record, graphs: Mapping[str, Record]) -> bool:
+    """Whether it ran a graph with products, or one that nobody knows."""
+    return any(
+        graph not in graphs or sum(numbers(graphs[graph], "flops").values()) > 0
+        for graph in step.get("graphs", {})
+    )
+
+
+def _reference(step: Record) -> float:
+    return number(step, "reference_seconds")
+
+
+def _least_trace(steps: Sequence[Record]) -> float | None:
+    """CPU seconds of tracing a step, each kind of step at its least disturbed; None: nobody measured them.
+
+    Steps that run the same graphs trace the same; what differs is how much the simulated cores, which
+    compute on the same processors, held the script up. While XLA compiles, what of the thread's time is
+    the script's can only be guessed: such steps are left out.
+    """
+    kinds: dict[frozenset[tuple[str, int]], list[float]] = {}
+    for step in steps:
+        if not step.get("compile_seconds"):
+            kind = frozenset(step.get("graphs", {}).items())
+            kinds.setdefault(kind, []).append(number(step, "trace_seconds"))
+    count = sum(map(len, kinds.values()))
+    return sum(len(seconds) * min(seconds) for seconds in kinds.values()) / count if count else None

@@ -1,0 +1,1 @@
+"""What the page of the answer is made of: what was chosen, and the figures that follow."""

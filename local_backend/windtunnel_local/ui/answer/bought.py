@@ -1,0 +1,58 @@
+"""Instances that have no price as the hour is bought: what they would cost bought otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import date
+
+from windtunnel.priceperf import Cost, Estimate, Offering, PriceBook, PriceUnknown
+from windtunnel.priceperf.money.offerings import CLAIMS
+from windtunnel.rendering import format as fmt
+from windtunnel.reports.job.report import PricePerformance
+from windtunnel.reports.modelled.labels import label
+from windtunnel_local.ui.answer.choice import BOUGHT_AS, OFFERINGS, Choice
+
+
+@dataclass(frozen=True)
+class Way:
+    """One way to buy the hour. ``key``: of `OFFERINGS`; the rest in words."""
+
+    key: str
+    bought_as: str
+    cost: str
+    price: str
+
+
+@dataclass(frozen=True)
+class Unpriced:
+    """An instance that has no price as chosen. ``ways``: those in which it has one."""
+
+    name: str
+    ways: tuple[Way, ...]
+
+
+def unpriced(report: PricePerformance, choice: Choice) -> list[Unpriced]:
+    """The instances of a report that are modelled and have no cost, in the report's order."""
+    comparison, shown = report.comparison, report.screen
+    if comparison is None or shown is None:
+        return []
+    without = [comparison.estimates[index] for index in shown.order if shown.costs[index] is None]
+    return [Unpriced(label(item), tuple(_ways(item, report.prices, choice.on))) for item in without]
+
+
+def _ways(item: Estimate, book: PriceBook, on: date | None) -> Iterator[Way]:
+    for key, offering in OFFERINGS.items():
+        cost = None if offering in CLAIMS else _cost(item, book, offering, on)
+        if cost is not None:
+            span = fmt.interval(fmt.dollars(cost.low_usd), fmt.dollars(cost.high_usd))
+            price = cost.price
+            words = f"{fmt.price(price.usd_per_hour)} an hour, {price.region} {price.effective_from}"
+            yield Way(key, BOUGHT_AS[key], f"{fmt.dollars(cost.usd)} ({span})", words)
+
+
+def _cost(item: Estimate, book: PriceBook, offering: Offering, on: date | None) -> Cost | None:
+    try:
+        return item.cost(book.price(item.instance.name, on, offering=offering))
+    except PriceUnknown:
+        return None

@@ -1,0 +1,216 @@
+"""What a reader of the answer chose, from the query of its address. Pure: a wrong field has a message, none raises."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from typing import TypeVar
+
+from windtunnel.priceperf import (
+    AUTO_CAST,
+    CATALOG,
+    FP32,
+    BatchRule,
+    FullScale,
+    InvalidInput,
+    Offering,
+    PerDevice,
+    Precision,
+)
+from windtunnel.priceperf.model.precision import GPU_PRECISIONS
+from windtunnel.priceperf.money.offerings import (
+    CAPACITY_BLOCK,
+    CLAIMS,
+    EC2_ON_DEMAND,
+    MANAGED_SPOT,
+    SAVINGS_PLAN,
+    TRAINING_ON_DEMAND,
+)
+from windtunnel.priceperf.money.scaling import ScalingMode
+from windtunnel.priceperf.workload.cluster import BATCH_RULES, checked_rule
+
+MODELLED = tuple(name for name, instance in CATALOG.items() if instance.calibration)
+"""Instance types of which times can be modelled."""
+OFFERINGS: Mapping[str, Offering] = {
+    "sagemaker": TRAINING_ON_DEMAND,
+    "ec2": EC2_ON_DEMAND,
+    "block": CAPACITY_BLOCK,
+    "spot": MANAGED_SPOT,
+    "savings": SAVINGS_PLAN,
+}
+BOUGHT_AS: Mapping[str, str] = {
+    "sagemaker": "SageMaker, on-demand",
+    "ec2": "EC2, on-demand",
+    "block": "EC2, Capacity Block",
+    "spot": "SageMaker, managed spot",
+    "savings": "SageMaker, savings plan",
+}
+BATCHES: Mapping[str, str] = {
+    "rehearsed": "as rehearsed",
+    "global": "the job's global batch on all",
+    "per_device": "the job's samples on each worker",
+    "total": "this many in all",
+    "each": "this many on each worker",
+}
+TRN_PRECISIONS: Mapping[str, Precision] = {"bf16": AUTO_CAST, "fp32": FP32}
+PRECISIONS_OF_GPUS: Mapping[str, Precision] = dict(zip(("tf32", "fp32", "bf16"), GPU_PRECISIONS, strict=True))
+MODES: Mapping[str, ScalingMode] = {"strong": "strong", "weak": "weak"}
+FIELDS = (
+    "instance", "nodes", "batch", "size", "samples", "epochs", "evaluation", "on", "offering", "discount", "trn",
+    "gpu", "scaling",
+)  # fmt: skip
+"""As the query names them."""
+_LONGEST = 30
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What the report is asked for. None: as the job has it."""
+
+    instances: tuple[str, ...] = ()
+    nodes: int | None = None
+    batch: BatchRule = "rehearsed"
+    full_scale: FullScale | None = None
+    on: date | None = None
+    offering: Offering = TRAINING_ON_DEMAND
+    discount: float | None = None
+    trn: Precision | None = None
+    gpu: Precision | None = None
+    mode: ScalingMode = "strong"
+
+
+@dataclass(frozen=True)
+class Form:
+    """The fields as they were filled in, what is wrong by field, and the choice; None where something is wrong."""
+
+    given: Mapping[str, str]
+    instances: tuple[str, ...]
+    errors: Mapping[str, str]
+    choice: Choice | None
+
+    def wrong(self, name: str, message: str) -> Form:
+        """The same form, in which a field has turned out to be wrong."""
+        return Form(self.given, self.instances, {**self.errors, name: message}, None)
+
+
+def read(query: Sequence[tuple[str, str]]) -> Form:
+    """The form of a query's names and values; of a name that comes twice, the last counts."""
+    given = {name: value.strip() for name, value in query if name in FIELDS and value.strip()}
+    names = tuple(
+        dict.fromkeys(value.strip() for name, value in query if name == "instance" and value.strip())
+    )
+    reader = _Reader(given)
+    offering = reader.one_of("offering", OFFERINGS, TRAINING_ON_DEMAND)
+    choice = Choice(
+        instances=reader.instances(names),
+        nodes=reader.number("nodes", 1),
+        batch=reader.batch(),
+        full_scale=reader.full_scale(),
+        on=reader.day("on"),
+        offering=offering,
+        discount=reader.discount(offering),
+        trn=reader.one_of("trn", TRN_PRECISIONS, None),
+        gpu=reader.one_of("gpu", PRECISIONS_OF_GPUS, None),
+        mode=reader.one_of("scaling", MODES, "strong"),
+    )
+    return Form(given, names, reader.errors, None if reader.errors else choice)
+
+
+@dataclass
+class _Reader:
+    """Reads fields. One that is wrong has a message in ``errors``, and counts as if it had not been filled in."""
+
+    given: Mapping[str, str]
+    errors: dict[str, str] = field(default_factory=dict)
+
+    def one_of(self, name: str, values: Mapping[str, _T], otherwise: _T) -> _T:
+        text = self.given.get(name)
+        if text is None or text in values:
+            return otherwise if text is None else values[text]
+        self.errors[name] = f"{_short(text)} is none of {', '.join(values)}."
+        return otherwise
+
+    def instances(self, names: Sequence[str]) -> tuple[str, ...]:
+        unknown = [name for name in names if name not in MODELLED]
+        if unknown:
+            self.errors["instance"] = f"{_short(unknown[0])} is none of those that can be modelled."
+        return tuple(name for name in names if name in MODELLED)
+
+    def number(self, name: str, least: int) -> int | None:
+        """A whole number, also written 1e6, 1,000 or 1_000."""
+        text = self.given.get(name)
+        if text is None:
+            return None
+        value = _number(text)
+        if value is None or not value.is_integer() or value < least:
+            self.errors[name] = f"{_short(text)} is no whole number from {least}."
+            return None
+        return int(value)
+
+    def batch(self) -> BatchRule:
+        rule = self.given.get("batch", "rehearsed")
+        if rule not in BATCHES:
+            self.errors["batch"] = f"{_short(rule)} is none of {', '.join(BATCHES)}."
+        if rule in BATCH_RULES:
+            return checked_rule(rule)
+        size = self.number("size", 1)
+        if size is None:
+            self.errors.setdefault("size", "How many samples?")
+            return "rehearsed"
+        return self._made(
+            "size", lambda: checked_rule(size) if rule == "total" else PerDevice(size), "rehearsed"
+        )
+
+    def full_scale(self) -> FullScale | None:
+        samples, epochs = self.number("samples", 1), self.number("epochs", 1)
+        evaluation = self.number("evaluation", 0)
+        if samples is None:
+            if (epochs is not None or evaluation is not None) and "samples" not in self.errors:
+                self.errors["samples"] = "How many samples has an epoch?"
+            return None
+        return self._made("samples", lambda: FullScale(samples, epochs or 1, evaluation or 0), None)
+
+    def day(self, name: str) -> date | None:
+        text = self.given.get(name)
+        try:
+            return None if text is None else date.fromisoformat(text)
+        except ValueError:
+            self.errors[name] = f"{_short(text or '')} is no day; write it as 2025-06-01."
+            return None
+
+    def discount(self, offering: Offering) -> float | None:
+        """Heeded where the offering has no list price."""
+        claim = CLAIMS.get(offering)
+        if claim is None:
+            return None
+        most, text = claim.up_to * 100, self.given.get("discount", "")
+        percent = _number(text.removesuffix("%").strip())
+        if percent is None or not 0 < percent <= most:
+            self.errors["discount"] = (
+                f"A {offering.removeprefix('SageMaker ')} has no list price. State the discount that you assume, "
+                f"above 0 and at most {most:g} %, which is what AWS claims."
+            )
+            return None
+        return percent / 100
+
+    def _made(self, name: str, make: Callable[[], _T], otherwise: _T) -> _T:
+        try:
+            return make()
+        except InvalidInput as error:
+            self.errors[name] = f"{error}."
+            return otherwise
+
+
+def _number(text: str) -> float | None:
+    try:
+        value = float(text.replace(",", "").replace("_", "")) if len(text) <= _LONGEST else math.nan
+    except ValueError:
+        return None
+    return value if math.isfinite(value) else None
+
+
+def _short(text: str) -> str:
+    return repr(text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…")

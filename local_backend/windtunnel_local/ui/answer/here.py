@@ -1,0 +1,25 @@
+"""The report's words for a reader who has fields beside them, and neither a shell nor Python."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from windtunnel.rendering.document import Section
+from windtunnel.reports.modelled.answer import GIVE_SIZE, NAME_OTHERS
+
+_HERE: Mapping[str, str] = {
+    GIVE_SIZE: "Say how large the real job is: Samples of an epoch.",
+    NAME_OTHERS: "Tick others.",
+}
+
+
+def for_page(sections: Iterable[Section]) -> list[Section]:
+    """The same sections, in which what to do next can be done on the page."""
+    return [replace(one, notes=tuple(_said(note) for note in one.notes)) for one in sections]
+
+
+def _said(note: str) -> str:
+    for words, here in _HERE.items():
+        note = note.replace(words, here)
+    return note

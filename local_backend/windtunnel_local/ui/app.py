@@ -1,0 +1,144 @@
+"""The application of all pages: one table, behind one guard."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
+
+from windtunnel_local.credentials import Credentials
+from windtunnel_local.service.ground.errors import JobNotFound, ResourceNotFound, ServiceError
+from windtunnel_local.service.service import Service
+from windtunnel_local.ui.access import Access
+from windtunnel_local.ui.guard import Guard
+from windtunnel_local.ui.pages import (
+    actions,
+    answer,
+    clusters,
+    compare,
+    job,
+    job_log,
+    jobs,
+    resources,
+    tensorboard,
+    today,
+    trace,
+)
+from windtunnel_local.ui.site import Site
+
+PAGES: Sequence[Callable[[Site], Sequence[Route]]] = (
+    jobs.routes,
+    today.routes,
+    answer.routes,
+    compare.routes,
+    trace.routes,
+    actions.routes,
+    resources.routes,
+    clusters.routes,
+    job.routes,
+    job_log.routes,
+    tensorboard.routes,
+)
+"""A page is a file of `pages` and its entry here. Each is called in a thread."""
+
+_NOT_FOUND = 404
+
+
+class Ui:
+    """The ASGI application below /ui. ``since``: seconds since 1970, when the server was started."""
+
+    def __init__(
+        self, backend: Service, credentials: Credentials, port: int, version: str, since: float, home: Path
+    ) -> None:
+        self._site = site = Site(backend, version, home)
+        self.routes = [
+            Route("/ui", lambda _: RedirectResponse("/ui/jobs")),
+            Route("/ui/static/{name}", _static(site)),
+            *(
+                Route(route.path, site.answered(route.endpoint), methods=list(route.methods or ()))
+                for page in PAGES
+                for route in page(site)
+            ),
+        ]
+        pages = Starlette(routes=self.routes)
+        pages.router.redirect_slashes = False
+        pages.add_exception_handler(ServiceError, _refused(site))
+        pages.add_exception_handler(HTTPException, _missing(site))
+        pages.add_exception_handler(Exception, _failed(site))
+        access = Access(credentials.secret_access_key, since)
+        self._guard = Guard(pages, access, port, lambda: backend.clock.now().timestamp())
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        await self._guard(scope, receive, send)
+
+    def busy(self) -> bool:
+        """Whether a TensorBoard runs."""
+        return self._site.boards.busy()
+
+    def end(self) -> None:
+        """The server leaves: whoever follows a page is let go, and no TensorBoard goes on."""
+        self._site.end()
+
+
+def _static(site: Site) -> Callable[[Request], Response]:
+    def static(request: Request) -> Response:
+        found = site.static.get(request.path_params["name"])
+        if found is None:
+            raise HTTPException(_NOT_FOUND)
+        body, media_type = found
+        # Its address carries what was built, so another content has another address.
+        return Response(
+            body, headers={"cache-control": "private, max-age=31536000, immutable"}, media_type=media_type
+        )
+
+    return static
+
+
+def _refused(site: Site) -> Callable[[Request, Exception], Response]:
+    def answer(request: Request, error: Exception) -> Response:
+        if isinstance(error, JobNotFound):
+            return site.page(
+                request,
+                "message.html",
+                _NOT_FOUND,
+                heading="There is no such job",
+                message="It may have been deleted. The list has all that there are.",
+            )
+        status = _NOT_FOUND if isinstance(error, ResourceNotFound) else getattr(error, "status", 400)
+        return site.page(request, "message.html", status, heading="That cannot be done", message=str(error))
+
+    return answer
+
+
+def _missing(site: Site) -> Callable[[Request, Exception], Response]:
+    def answer(request: Request, error: Exception) -> Response:
+        status = error.status_code if isinstance(error, HTTPException) else 500
+        return site.page(
+            request,
+            "message.html",
+            status,
+            heading="There is no such page",
+            message="The address is not one of Windtunnel's pages.",
+        )
+
+    return answer
+
+
+def _failed(site: Site) -> Callable[[Request, Exception], Response]:
+    def answer(request: Request, error: Exception) -> Response:
+        return site.page(
+            request,
+            "message.html",
+            500,
+            heading="This page failed",
+            message=f"That is a mistake of Windtunnel's ({type(error).__name__}). The backend's log has it whole.",
+        )
+
+    return answer

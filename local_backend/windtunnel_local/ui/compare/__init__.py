@@ -1,0 +1,1 @@
+"""What the comparison of several jobs consists of."""

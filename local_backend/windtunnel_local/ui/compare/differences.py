@@ -1,0 +1,108 @@
+"""What several jobs have in common and what sets them apart: settings, and what there is to change. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from windtunnel.priceperf.workload.counters import Counters, Diagnostic, worst_first
+
+_LONGEST_LINE = 100
+_LONGEST_MESSAGE = 600
+
+Change = Literal["new", "gone", "same", "absent", "unknown"]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A name, and each job's value of it; None: the job has none."""
+
+    name: str
+    values: tuple[str | None, ...]
+
+    @property
+    def differs(self) -> bool:
+        """Whether not all jobs have the same."""
+        return len(set(self.values)) > 1
+
+
+def settings(of_jobs: Sequence[Mapping[str, str]]) -> tuple[list[Setting], list[Setting]]:
+    """Those that differ, and those that all jobs share; each by name."""
+    names = sorted({name for one in of_jobs for name in one})
+    found = [Setting(name, tuple(one.get(name) for one in of_jobs)) for name in names]
+    return [one for one in found if one.differs], [one for one in found if not one.differs]
+
+
+def request_of(job: Mapping[str, Any]) -> dict[str, str]:
+    """Of a described job, what is asked for besides hyperparameters and environment, in words."""
+    resources = job["ResourceConfig"]
+    groups = resources.get("InstanceGroups") or [resources]
+    channels = {
+        f"channel {one['ChannelName']}": one["DataSource"].get("S3DataSource", {}).get("S3Uri", "")
+        for one in job.get("InputDataConfig", ())
+    }
+    return {
+        "instances": " + ".join(f"{one.get('InstanceCount', 1)} × {one['InstanceType']}" for one in groups),
+        "image": job["AlgorithmSpecification"].get("TrainingImage", ""),
+        "managed spot": "yes" if job.get("EnableManagedSpotTraining") else "no",
+        **channels,
+        **{f"environment {name}": value for name, value in job.get("Environment", {}).items()},
+    }
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A finding in one job. ``change``: beside the first job. ``line``: of this job's script."""
+
+    change: Change
+    severity: str = ""
+    line: str = ""
+    count: int = 0
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A kind of finding, in the words of the first job that has it, and its cell of each job."""
+
+    kind: str
+    message: str
+    cells: tuple[Cell, ...]
+
+
+def findings(of_jobs: Sequence[Counters | str | None]) -> list[Finding]:
+    """Worst first. A finding is known by its kind, since the lines of scripts move."""
+    listed = [_by_kind(one) for one in of_jobs]
+    every = worst_first(found for one in listed if one is not None for found in one.values())
+    kinds = dict.fromkeys(found.kind for found in every)
+    messages = {found.kind: found.message[:_LONGEST_MESSAGE] for found in reversed(every)}
+    return [Finding(kind, messages[kind], tuple(_cells(kind, listed))) for kind in kinds]
+
+
+def _by_kind(one: Counters | str | None) -> dict[str, Diagnostic] | None:
+    """Each kind's worst; None: the job was not looked at."""
+    if not isinstance(one, Counters) or one.diagnostics is None:
+        return None
+    worst: dict[str, Diagnostic] = {}
+    for found in worst_first(one.diagnostics):
+        worst.setdefault(found.kind, found)
+    return worst
+
+
+def _cells(kind: str, listed: Sequence[Mapping[str, Diagnostic] | None]) -> list[Cell]:
+    first, cells = listed[0], []
+    for place, one in enumerate(listed):
+        if one is None:
+            cells.append(Cell("unknown"))
+            continue
+        found = one.get(kind)
+        before = None if first is None else kind in first
+        change: Change = "same" if found is not None else "absent"
+        if place and before is not None and before != (found is not None):
+            change = "new" if found is not None else "gone"
+        if found is None:
+            cells.append(Cell(change))
+        else:
+            severity, line = found.severity[:_LONGEST_LINE], found.line[:_LONGEST_LINE]
+            cells.append(Cell(change, severity, line, found.count))
+    return cells

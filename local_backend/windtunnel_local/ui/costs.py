@@ -1,0 +1,97 @@
+"""What each job would have cost on AWS as it ran here: the report's figure, worked out once for each that has ended."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import date
+from typing import Any, TypeAlias
+
+from windtunnel_local.service.ground.job import TERMINAL
+from windtunnel_local.service.ground.ports import ObjectStore
+from windtunnel_local.ui.job_outputs import Ended, output_document
+
+_MOST_KEPT = 100_000
+
+
+@dataclass(frozen=True)
+class Cost:
+    """US dollars, modelled, with the interval; ``on``: the day of the price."""
+
+    usd: float
+    low_usd: float
+    high_usd: float
+    on: date
+
+
+Described: TypeAlias = Mapping[str, Any]
+Costs: TypeAlias = dict[str, Cost | None]
+"""By a job's name; None: it has ended, and nothing can be modelled from what it left. Missing: not known yet."""
+
+
+class CostBook:
+    """Safe from several threads."""
+
+    def __init__(self, objects: ObjectStore) -> None:
+        """Nothing is worked out, or imported, yet."""
+        self._objects = objects
+        self._lock = threading.Lock()
+        self._known: OrderedDict[tuple[str, object], Cost | None] = OrderedDict()
+        self._imported = False
+
+    def of(self, jobs: Iterable[Described], within_s: float) -> Costs:
+        """The costs of those jobs that have ended, as many as are known or worked out in that time.
+
+        The first ever takes a third of a second, for what it imports; where there is less time, that goes on behind.
+        """
+        until = time.monotonic() + within_s
+        found: Costs = {}
+        for job in jobs:
+            if job["TrainingJobStatus"] not in TERMINAL:
+                continue
+            key = (job["TrainingJobName"], job["CreationTime"])
+            with self._lock:
+                known = key in self._known
+                cost = self._known.get(key)
+            if not known:
+                if time.monotonic() > until or not self._ready(until):
+                    continue
+                cost = self._modelled(job)
+                with self._lock:
+                    self._known[key] = cost
+                    if len(self._known) > _MOST_KEPT:
+                        self._known.popitem(last=False)
+            found[key[0]] = cost
+        return found
+
+    def _ready(self, until: float) -> bool:
+        if not self._imported:
+            thread = threading.Thread(target=self._import, name="page-costs", daemon=True)
+            thread.start()
+            thread.join(max(0.0, until - time.monotonic()))
+        return self._imported
+
+    def _import(self) -> None:
+        from windtunnel.reports import for_job  # noqa: F401  a third of a second
+
+        self._imported = True
+
+    def _modelled(self, job: Described) -> Cost | None:
+        from windtunnel.priceperf import PricePerfError
+        from windtunnel.reports.for_job import report_for_job
+
+        counters = output_document(self._objects, job, "counters.json")
+        if counters is None:
+            return None
+        try:
+            report = report_for_job(Ended(job, counters), instances=(str(counters.get("instance_type")),))
+        except (PricePerfError, ValueError, KeyError):
+            # Of a type that has no figures, or of instance groups; or the file is no longer what was stored.
+            return None
+        if report.comparison is None or not report.comparison.costs:
+            return None
+        on, (cost, *_) = report.comparison.costs[-1]
+        return None if cost is None else Cost(cost.usd, cost.low_usd, cost.high_usd, on)

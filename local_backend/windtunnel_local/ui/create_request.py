@@ -1,0 +1,37 @@
+"""The CreateTrainingJob request that made a job, from what is told of it: to be sent again, or shown."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from windtunnel_local.service.answers import OF_THE_REQUEST
+
+_NAME_VALUE = "sagemaker_job_name"  # the hyperparameter in which an SDK tells a job its name
+_LONGEST_NAME = 63
+_STAMP = re.compile(r"-\d{4}-\d{2}-\d{2}-\d{2}-\d{2}-\d{2}-\d{3}$")
+
+
+def create_request(
+    described: Mapping[str, Any], tags: Sequence[Mapping[str, str]], name: str
+) -> dict[str, Any]:
+    """The request of a job as DescribeTrainingJob and ListTags tell of it, under another name."""
+    request = {
+        member: described[member] for member in OF_THE_REQUEST if described.get(member) not in (None, False)
+    }
+    output = request["OutputDataConfig"]
+    if not output.get("KmsKeyId"):  # an answer names the key also where there is none
+        request["OutputDataConfig"] = {key: value for key, value in output.items() if key != "KmsKeyId"}
+    values = request.get("HyperParameters", {})
+    if _NAME_VALUE in values:
+        request["HyperParameters"] = {**values, _NAME_VALUE: json.dumps(name)}
+    return {"TrainingJobName": name, **request, **({"Tags": list(tags)} if tags else {})}
+
+
+def next_name(name: str, now: datetime) -> str:
+    """A name for another run of a job: its own, with this moment behind it, as the SDK writes it."""
+    stamp = f"-{now:%Y-%m-%d-%H-%M-%S}-{now.microsecond // 1000:03}"
+    return _STAMP.sub("", name)[: _LONGEST_NAME - len(stamp)].rstrip("-") + stamp

@@ -1,0 +1,167 @@
+"""Every request below /ui passes here first, and every answer leaves with the same headers.
+
+A page never sees a request without a session, nor a form without its CSRF token: a new page cannot forget to ask.
+"""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Callable
+from dataclasses import dataclass
+from html import escape
+from urllib.parse import parse_qsl, quote
+
+from starlette.datastructures import MutableHeaders
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from windtunnel_local.ui.access import SESSION, Access, Session
+from windtunnel_local.ui.peer import is_a_stranger
+
+HEADERS = {
+    "content-security-policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self';"
+        " form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    ),
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    # Not no-referrer: with that, a browser hides its Origin from us too, in every form that it sends.
+    "referrer-policy": "same-origin",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+}
+_ENTER = "/ui/enter"
+_MOST_FORM_BYTES = 64 << 10
+_MOST_FIELDS = 100
+
+
+class _Refused(Exception):
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+@dataclass(frozen=True)
+class Guard:
+    """Lets requests through to ``app``, with ``request.state.session`` and, of a POST, ``request.state.form``.
+
+    ``port``: ours, which the cookie's name carries, as cookies of one host are shared by all its ports.
+    """
+
+    app: ASGIApp
+    access: Access
+    port: int
+    clock: Callable[[], float]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+
+        async def with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    headers[name] = value
+                headers.setdefault("cache-control", "no-store")
+            await send(message)
+
+        request = Request(scope, receive)
+        try:
+            answer = await self._admitted(request)
+        except _Refused as refused:
+            answer = self._refusal(request, refused)
+        await answer(scope, receive, with_headers)
+
+    async def _admitted(self, request: Request) -> ASGIApp:
+        if is_a_stranger(request.scope):
+            raise _Refused(403, "This page belongs to another user of this machine.")
+        if request.method not in ("GET", "HEAD", "POST"):
+            raise _Refused(405, "A page is asked for with GET, a form is sent with POST.")
+        if request.url.path == _ENTER and request.method == "GET":
+            return self._enter(request)
+        self._check_origin(request)
+        session = self.access.session(request.cookies.get(self._cookie, ""), self.clock())
+        if session is None:
+            raise _Refused(403, "Run `windtunnel ui` in a terminal: it opens this page for you.")
+        request.state.session = session
+        if request.method == "POST":
+            request.state.form = await self._form(request, session)
+        return self.app
+
+    @property
+    def _cookie(self) -> str:
+        return f"windtunnel-ui-{self.port}"
+
+    def _enter(self, request: Request) -> Response:
+        now = self.clock()
+        if not self.access.spend(request.query_params.get("token", ""), now):
+            raise _Refused(
+                403,
+                "This address works once, and for a minute. Run `windtunnel ui` in a terminal for a new one.",
+            )
+        # A page that goes on by itself, and no redirect: where another site's link led here, a browser would not send
+        # a Strict cookie with the redirect.
+        url = escape(quote(_within(request.query_params.get("to", "")), safe="/?=&%"))
+        response = HTMLResponse(
+            f'<!doctype html><html lang="en"><title>Windtunnel</title>'
+            '<link rel="icon" href="/ui/static/icon.svg" type="image/svg+xml">'
+            f'<meta http-equiv="refresh" content="0;url={url}">'
+            f'<p><a href="{url}">Go on to the page</a></p></html>'
+        )
+        response.set_cookie(
+            self._cookie,
+            self.access.cookie(now),
+            max_age=int(SESSION.total_seconds()),
+            path="/ui",
+            httponly=True,
+            samesite="strict",
+        )
+        return response
+
+    def _check_origin(self, request: Request) -> None:
+        """Refuse what another page's script, form or link asks for. Whose Host it is was checked before."""
+        headers = request.headers
+        site, origin = headers.get("sec-fetch-site"), headers.get("origin")
+        own = f"http://{headers.get('host', '')}"
+        if site not in (None, "same-origin", "none") or origin not in (None, own):
+            raise _Refused(
+                403, "Another page has led here. Open this one with `windtunnel ui`, or by its address."
+            )
+        if request.method == "POST" and origin is None and site != "same-origin":
+            raise _Refused(403, "Where this form comes from is not said.")
+
+    async def _form(self, request: Request, session: Session) -> dict[str, str]:
+        if request.headers.get("content-type", "").partition(";")[0] != "application/x-www-form-urlencoded":
+            raise _Refused(415, "A form is sent as application/x-www-form-urlencoded.")
+        body = b""
+        async for part in request.stream():
+            body += part
+            if len(body) > _MOST_FORM_BYTES:
+                raise _Refused(413, f"This form is larger than {_MOST_FORM_BYTES} bytes.")
+        try:
+            pairs = parse_qsl(
+                body.decode(), keep_blank_values=True, max_num_fields=_MOST_FIELDS, errors="strict"
+            )
+        except ValueError:
+            raise _Refused(400, "This form cannot be read.") from None
+        form = dict(pairs)
+        if not hmac.compare_digest(form.pop("csrf", "").encode(), session.csrf.encode()):
+            raise _Refused(403, "This form has expired: load its page again, and send it once more.")
+        return form
+
+    @staticmethod
+    def _refusal(request: Request, refused: _Refused) -> Response:
+        response = HTMLResponse(
+            f'<!doctype html><html lang="en"><title>Windtunnel</title><p>{escape(str(refused))}</p></html>',
+            refused.status,
+        )
+        if request.method not in ("GET", "HEAD"):
+            # What is left of its body would be taken for the connection's next request.
+            response.headers["connection"] = "close"
+        return response
+
+
+def _within(path: str) -> str:
+    """Where to go on: a page of ours, whatever was asked for."""
+    inside = path == "/ui" or path.startswith("/ui/")
+    return path if inside and ".." not in path and "\\" not in path and path.isprintable() else "/ui/jobs"

@@ -1,0 +1,73 @@
+"""What a job has stored beside its output, read from the object store as the API's S3 does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from urllib.parse import quote
+
+from windtunnel.priceperf.errors import InvalidCounters
+from windtunnel.priceperf.workload import usage
+from windtunnel.priceperf.workload.counters import Counters
+from windtunnel_local.service.ground.errors import ObjectError
+from windtunnel_local.service.ground.ports import ObjectStore
+from windtunnel_local.service.ground.uris import join_s3, parse_s3
+from windtunnel_local.ui.job_outputs import output_document
+from windtunnel_local.ui.text import fitting, room_of
+
+MOST_ARTIFACTS = 200
+_NAMES_BYTES = 20_000
+"""Of all files that are listed, in the page: a key may have 1,024."""
+
+
+@dataclass(frozen=True)
+class Artifact:
+    """An object that the job stored. ``path``: behind the job's prefix."""
+
+    path: str
+    size: int
+    modified: datetime
+
+
+def stored_at(description: Mapping[str, Any]) -> tuple[str, str]:
+    """Bucket and prefix, with its slash, of all that the job stores with its output."""
+    output = description["OutputDataConfig"]["S3OutputPath"]
+    return parse_s3(join_s3(output, description["TrainingJobName"], ""))
+
+
+def artifacts(objects: ObjectStore, description: Mapping[str, Any]) -> tuple[list[Artifact], bool]:
+    """What the job has stored so far, by name, and whether there is more than is listed."""
+    bucket, prefix = stored_at(description)
+    try:
+        found = objects.list(bucket, prefix, limit=MOST_ARTIFACTS + 1)
+    except ObjectError:
+        return [], False
+    files = (Artifact(one.key[len(prefix) :], one.size, one.modified) for one in found[:MOST_ARTIFACTS])
+    listed = fitting(files, _NAMES_BYTES, lambda file: room_of(file.path) + len(quote(file.path)))
+    return listed, len(found) > len(listed)
+
+
+def counters(objects: ObjectStore, description: Mapping[str, Any]) -> Counters | str | None:
+    """What the simulator counted; None: nothing yet; text: why it cannot be read."""
+    document = output_document(objects, description, "counters.json")
+    if document is None:
+        return None
+    try:
+        return Counters.read(document)
+    except InvalidCounters as error:
+        return str(error)
+
+
+def usages(objects: ObjectStore, description: Mapping[str, Any]) -> list[usage.CoreUsage]:
+    """What the cores do now; empty: nothing is known, the job does not train (any more)."""
+    document = output_document(objects, description, "usage.json")
+    return [] if document is None else usage.read(document)
+
+
+def stamp(objects: ObjectStore, description: Mapping[str, Any], name: str) -> str:
+    """Another one whenever the document is another; "": there is none."""
+    bucket, prefix = stored_at(description)
+    found = objects.head(bucket, f"{prefix}windtunnel/{name}")
+    return "" if found is None else f"{found.etag} {found.modified.timestamp()}"

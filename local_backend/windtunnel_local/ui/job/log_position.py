@@ -1,0 +1,48 @@
+"""Where a reader stands in the log of a job: in each of its streams a sequence, as text for a link.
+
+    algo-1-1760000000:1200,algo-2-1760000001:1187
+
+Streams are sorted by name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from types import MappingProxyType
+
+Position = Mapping[str, int]
+"""By the name of a stream without its job: the sequence of the line that comes next."""
+
+START: Position = MappingProxyType({})
+"""Streams that are not named are read from their first line."""
+
+_PLACE = re.compile(r"([A-Za-z0-9][A-Za-z0-9.-]{0,99}):([0-9]{1,15})")
+_MOST_CHARACTERS = 20_000
+
+
+def written(position: Position) -> str:
+    """As text: letters, digits and ``-.:,``."""
+    return ",".join(f"{stream}:{position[stream]}" for stream in sorted(position))
+
+
+def read(text: str) -> Position:
+    """A position from a link; raises ``ValueError`` with what is wrong."""
+    if not text:
+        return START
+    if len(text) > _MOST_CHARACTERS:
+        raise ValueError(
+            f"A place in the log has {_MOST_CHARACTERS:,} characters at most, given: {len(text):,}."
+        )
+    found = {}
+    for part in text.split(","):
+        place = _PLACE.fullmatch(part)
+        if place is None:
+            raise ValueError(f"{part[:100]!r} is no place in a log: it looks like algo-1-1760000000:1200.")
+        found[place[1]] = int(place[2])
+    return found
+
+
+def host_of(stream: str) -> str:
+    """``algo-1`` of ``algo-1-1760000000``."""
+    return stream.rpartition("-")[0] or stream

@@ -1,0 +1,130 @@
+"""What one step of a job is, in plain words: what it computes, moves and exchanges. From counters; pure.
+
+Counts are the step's own; seconds are of this machine and are named so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from windtunnel.priceperf.workload.counters import Counters, Steps
+from windtunnel_local.ui.formats import duration, size
+from windtunnel_local.ui.text import visible
+
+_PREFIXES = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
+_OPERATIONS = {
+    "all_reduce": "adds up over all cores (all_reduce)",
+    "all_gather": "gathers from all cores (all_gather)",
+    "reduce_scatter": "adds up and shares out (reduce_scatter)",
+    "all_to_all": "sends from each core to each (all_to_all)",
+    "collective_permute": "passes on to another core (collective_permute)",
+    "broadcast": "sends from one core to all (broadcast)",
+}
+_LONGEST_NAME = 60
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A line of the table: what, how much, and what that means."""
+
+    what: str
+    value: str
+    note: str = ""
+
+
+def facts(found: Counters) -> list[Fact]:
+    """All that is known, the step first."""
+    rows: list[Fact] = []
+    for steps, name in ((found.train, "training"), (found.other, "other")):
+        if steps is not None and (name == "training" or found.train is None):
+            rows += _step(steps, found)
+    return [*rows, *_model(found), *_compiling(found)]
+
+
+def _step(steps: Steps, found: Counters) -> Iterator[Fact]:
+    count = steps.steps
+    cores = found.world_size or found.cores_used or 1
+    yield Fact("Steps counted", f"{count:,.0f}", "of each core")
+    samples = steps.samples_per_step_per_core
+    if samples:  # 0: the script has no loader to count them by
+        on_all = f"{samples * cores:,.4g} on {cores:,.0f} cores" if cores > 1 else ""
+        yield Fact("Samples a step", f"{samples:,.4g} a core", on_all)
+    for dtype, flops in steps.flops.items():
+        products = f"products and convolutions in {visible(dtype, _LONGEST_NAME)}"
+        yield Fact("Computes", f"{_metric(flops / count)}FLOP a core", products)
+    yield Fact("Moves in memory", size(steps.bytes_accessed / count), "at least: what no compiler can avoid")
+    if not steps.collectives:
+        yield Fact(
+            "Exchanges", "nothing", "no core learns from another" if cores > 1 else "one core has no other"
+        )
+    for kind, done in steps.collectives.items():
+        each = f"{size(done.bytes / count)} from each core"
+        operation = _OPERATIONS.get(kind, visible(kind, _LONGEST_NAME))
+        yield Fact("Exchanges", each, f"{operation}, {_times(done.count / count)} a step")
+    if steps.median_step_seconds is not None:
+        yield Fact(
+            "Takes here", duration_short(steps.median_step_seconds), "the median step, on this machine"
+        )
+    yield from _shares(steps)
+    if steps.steps_with_host_reads:
+        share = steps.steps_with_host_reads / count
+        yield Fact(
+            "Waits for the host's reads", f"in {share:.0%} of the steps", "the script fetched a value in them"
+        )
+
+
+def _shares(steps: Steps) -> Iterator[Fact]:
+    """Of the steps' seconds on this machine."""
+    total = steps.seconds
+    if not total:
+        return
+    for what, part in (
+        ("exchanging", steps.collective_seconds),
+        ("waiting for input", steps.input_wait_seconds),
+    ):
+        if part is not None:
+            yield Fact(
+                f"Of that {what}", f"{min(1.0, part / total):.0%}", "of the steps' time, on this machine"
+            )
+
+
+def _model(found: Counters) -> Iterator[Fact]:
+    held = found.parameters
+    if held is not None:
+        parts = (
+            (held.parameter_bytes, "parameters"),
+            (held.gradient_bytes, "gradients"),
+            (held.optimizer_bytes, "optimizer's state"),
+        )
+        words = ", ".join(f"{size(part)} {name}" for part, name in parts if part)
+        yield Fact("Parameters", _metric(held.count).rstrip(), f"on one core: {words}" if words else "")
+    memory = found.device_memory
+    if memory is not None and memory.total:
+        most = f"of {size(memory.limit)}" if memory.limit else ""
+        place = f", at {visible(memory.line, _LONGEST_NAME)}" if memory.line else ""
+        yield Fact("Memory of a core, at most", size(memory.total), f"{most}{place}".lstrip(", "))
+
+
+def _compiling(found: Counters) -> Iterator[Fact]:
+    graphs = found.graphs
+    here = "" if graphs.compile_seconds is None else f"{duration(graphs.compile_seconds)} of compiling here"
+    cached = f", {graphs.cached:,} from the Neuron cache" if graphs.cached else ""
+    yield Fact("Graphs", f"{graphs.count:,}", f"{here}{cached}".lstrip(", "))
+
+
+def duration_short(seconds: float) -> str:
+    """``83 ms`` below a second, else as everywhere."""
+    return f"{seconds * 1000:.3g} ms" if seconds < 1 else duration(seconds)
+
+
+def _metric(value: float) -> str:
+    """``1.23 T``, for a unit to follow."""
+    for limit, prefix in _PREFIXES:
+        if value >= limit:
+            return f"{value / limit:.3g} {prefix}"
+    return f"{value:.3g} "
+
+
+def _times(count: float) -> str:
+    return "once" if abs(count - 1) < 0.005 else f"{count:,.3g} times"

@@ -1,0 +1,57 @@
+"""What a job has stored beside its model: Windtunnel's own JSON documents, found as any client of S3 finds them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from windtunnel_local.service.ground.errors import ObjectError
+from windtunnel_local.service.ground.ports import ObjectStore
+from windtunnel_local.service.ground.uris import join_s3, parse_s3
+
+_MOST_BYTES = 16 << 20
+"""More than the largest has that the service writes: steps.json, of 100,000 steps."""
+_LONGEST_TEXT = 1000
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A job as a report asks for it."""
+
+    described: Mapping[str, Any]
+    counted: Mapping[str, Any] | None
+
+    def describe(self) -> Mapping[str, Any]:
+        """As DescribeTrainingJob tells of it."""
+        return self.described
+
+    def counters(self) -> Mapping[str, Any] | None:
+        """Its counters.json."""
+        return self.counted
+
+
+def output_document(objects: ObjectStore, described: Mapping[str, Any], name: str) -> dict[str, Any] | None:
+    """``counters.json``, ``usage.json``: of a described job, long texts cut.
+
+    None when there is none (yet), or it is no object, or larger than any of ours.
+    """
+    uri = join_s3(
+        described["OutputDataConfig"]["S3OutputPath"], described["TrainingJobName"], "windtunnel", name
+    )
+    try:
+        with objects.path(*parse_s3(uri)).open("rb") as file:
+            content = file.read(_MOST_BYTES + 1)
+        found = None if len(content) > _MOST_BYTES else json.loads(content, object_pairs_hook=_cut)
+    except (ObjectError, OSError, ValueError, RecursionError):
+        # A job's own code may have written anything there.
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _cut(members: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    return {
+        name[:_LONGEST_TEXT]: value[:_LONGEST_TEXT] if isinstance(value, str) else value
+        for name, value in members
+    }

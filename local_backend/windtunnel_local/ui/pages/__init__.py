@@ -1,0 +1,1 @@
+"""One file a page: `routes` makes what `windtunnel_local.ui.app` has in its table."""

@@ -1,0 +1,198 @@
+"""The answer: what a job would take and cost on AWS, by what the reader chooses.
+
+All figures are those of `windtunnel.reports`; what it imports takes a third of a second, so it comes with the
+first answer and not with the server.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, urlencode
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from windtunnel_local.service.ground.job import TERMINAL
+from windtunnel_local.ui.job.failure import in_short
+from windtunnel_local.ui.job_outputs import Ended, output_document
+from windtunnel_local.ui.site import Site
+
+if TYPE_CHECKING:
+    from windtunnel.reports.job.report import PricePerformance
+    from windtunnel_local.ui.answer.choice import Choice, Form
+
+_NOT_HERE = 404
+
+
+def routes(site: Site) -> list[Route]:
+    """The page, and the report as a file."""
+    job = "/ui/jobs/{name}/answer"
+    return [Route(job, _page(site)), Route(f"{job}/report.{{form}}", _export(site))]
+
+
+@dataclass(frozen=True)
+class _Found:
+    """A job's report as it was asked for. ``problem``: why there is none."""
+
+    job: Mapping[str, Any]
+    counters: Mapping[str, Any] | None
+    form: Form
+    report: PricePerformance | None
+    problem: str = ""
+
+
+def _found(site: Site, request: Request, *, in_a_line: bool = False) -> _Found:
+    """``in_a_line``: why the job failed is told without the toolkit's words."""
+    from windtunnel.priceperf import InvalidInput, PriceUnknown
+    from windtunnel_local.ui.answer.choice import read
+
+    job = site.backend.jobs.describe(request.path_params["name"])
+    if in_a_line and "FailureReason" in job:
+        job = {**job, "FailureReason": in_short(job["FailureReason"])}
+    form = read(request.query_params.multi_items())
+    counters = output_document(site.backend.objects, job, "counters.json")
+    if counters is None and job["TrainingJobStatus"] not in TERMINAL:
+        return _Found(job, None, form, None, "The job has not ended. What it counts is known when it has.")
+    if form.choice is None:
+        return _Found(job, counters, form, None, "Mend what is said beside the fields.")
+    try:
+        return _Found(job, counters, form, _report(job, counters, form.choice))
+    except PriceUnknown as error:
+        form = form.wrong("on", str(error))
+    except InvalidInput as error:
+        return _Found(job, counters, form, None, f"Not with these choices: {error}.")
+    except (ValueError, KeyError, TypeError):
+        return _Found(job, counters, form, None, "What the job has counted is no longer what was stored.")
+    return _Found(job, counters, form, None, "Mend what is said beside the fields.")
+
+
+def _report(job: Mapping[str, Any], counters: Mapping[str, Any] | None, choice: Choice) -> PricePerformance:
+    from windtunnel.reports.for_job import report_for_job
+    from windtunnel.reports.job.report import Precisions
+
+    return report_for_job(
+        Ended(job, counters),
+        choice.full_scale,
+        instances=choice.instances or None,
+        batch=choice.batch,
+        prices_on=choice.on,
+        instance_count=choice.nodes,
+        offering=choice.offering,
+        discount=choice.discount,
+        precisions=Precisions(choice.trn, choice.gpu),
+    )
+
+
+def _page(site: Site) -> Callable[[Request], Response]:
+    def page(request: Request) -> Response:
+        from windtunnel_local.ui.answer import choice
+
+        found = _found(site, request, in_a_line=True)
+        job = found.job
+        return site.page(
+            request,
+            "answer.html",
+            job=job,
+            address=f"/ui/jobs/{quote(job['TrainingJobName'])}/answer",
+            form=found.form,
+            fields=choice,
+            problem=found.problem,
+            checked=_checked(found),
+            # What has nothing to model has nothing to choose.
+            choosing=found.form.choice is None
+            or (found.report is None and found.counters is not None)
+            or (found.report is not None and found.report.comparison is not None),
+            **_content(found),
+        )
+
+    return page
+
+
+def _checked(found: _Found) -> tuple[str, ...]:
+    """The instances that are compared: those chosen, or the report's own choice."""
+    if found.form.instances or found.report is None or found.report.comparison is None:
+        return found.form.instances
+    return tuple(item.instance.name for item in found.report.comparison.estimates)
+
+
+def _content(found: _Found) -> dict[str, Any]:
+    """What follows from the choice."""
+    from windtunnel.rendering.plots.chart import MISSING, available
+    from windtunnel.reports.comparison.scaling import scaling_section
+    from windtunnel_local.ui.answer.bought import unpriced
+    from windtunnel_local.ui.answer.choice import BOUGHT_AS
+    from windtunnel_local.ui.answer.figures import bars, scaled
+    from windtunnel_local.ui.answer.here import for_page
+
+    report, choice = found.report, found.form.choice
+    query = urlencode(_query(found.form))
+    if report is None or choice is None:
+        return {"sections": (), "bars": (), "scaled": None, "tables": (), "query": query, "png": None}
+    tables = _scalings(report, choice)
+    return {
+        "sections": for_page(report.document().sections),
+        "unpriced": [
+            (one, [(way, urlencode(_query(found.form, offering=way.key))) for way in one.ways])
+            for one in unpriced(report, choice)
+        ],
+        "bought_as": BOUGHT_AS[found.form.given.get("offering", "sagemaker")],
+        "headline": report.notes,
+        "bars": bars(report),
+        "scaled": scaled(tables) if tables else None,
+        "tables": [scaling_section(table) for table in tables],
+        "query": query,
+        "png": "" if available() else MISSING,
+    }
+
+
+def _scalings(report: PricePerformance, choice: Choice) -> list[Any]:
+    from windtunnel.reports.comparison.scaling import scaling
+    from windtunnel.reports.job.report import Precisions
+
+    if report.comparison is None or report.workload is None:
+        return []
+    neuron = next((e.precision for e in report.comparison.estimates if e.instance.is_neuron), choice.trn)
+    return [
+        scaling(
+            report.workload,
+            name,
+            mode=choice.mode,
+            full_scale=choice.full_scale,
+            prices=report.prices,
+            precisions=Precisions(neuron, choice.gpu),
+        ).scaling
+        for name in dict.fromkeys(item.name for item in report.comparison.estimates)
+    ]
+
+
+def _query(form: Form, **changed: str) -> list[tuple[str, str]]:
+    """The choice as an address keeps it, with some fields changed."""
+    fields = [(name, value) for name, value in {**form.given, **changed}.items() if name != "instance"]
+    return [*(("instance", name) for name in form.instances), *fields]
+
+
+def _export(site: Site) -> Callable[[Request], Response]:
+    def export(request: Request) -> Response:
+        from windtunnel_local.ui.answer.exports import FORMS, NotHere
+
+        kind = request.path_params["form"]
+        if kind not in FORMS:
+            raise HTTPException(404)
+        found = _found(site, request)
+        if found.report is None:
+            text = " ".join([found.problem, *(f"{name}: {said}" for name, said in found.form.errors.items())])
+            return site.page(request, "message.html", 400, heading="There is no such report", message=text)
+        try:
+            body = FORMS[kind].written(found.report)
+        except NotHere as error:
+            return site.page(request, "message.html", _NOT_HERE, heading="Not here", message=str(error))
+        # To be kept and not opened here: its style is its own, which this page's policy forbids.
+        name = f"{found.job['TrainingJobName']}.{kind}"
+        headers = {"content-disposition": f'attachment; filename="{name}"'}
+        return Response(body, headers=headers, media_type=FORMS[kind].media_type)
+
+    return export

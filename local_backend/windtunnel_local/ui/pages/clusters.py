@@ -1,0 +1,171 @@
+"""The clusters of this machine, read: their list, one of them, and the bill of one of its Slurm jobs.
+
+Nothing here changes a cluster: the commands do, which each page names. What reads clusters is imported with the first
+look at them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from windtunnel_local.ui.formats import cut
+from windtunnel_local.ui.site import Site, followed
+
+if TYPE_CHECKING:
+    from windtunnel_local.cluster.seen import ClusterSeen
+    from windtunnel_local.cluster.slurm_jobs import JobRun
+
+_PATH = "/ui/clusters"
+_NOT_FOUND = 404
+_MOST_JOBS = 50
+_MOST_NODES = 100
+_LONGEST_FILE = 50_000
+_EVERY_S = 2.0
+_NUMBER = re.compile(r"[0-9]{1,10}")
+
+
+def routes(site: Site) -> list[Route]:
+    """The list, a cluster, their live parts, and a job."""
+    return [
+        *followed(_PATH, _list(site), _live_list(site)),
+        *followed(f"{_PATH}/{{name}}", _cluster(site), _live_cluster(site)),
+        Route(f"{_PATH}/{{name}}/jobs/{{number}}", _job(site)),
+    ]
+
+
+def _list(site: Site) -> Callable[[Request], Response]:
+    def page(request: Request) -> Response:
+        from windtunnel_local.cluster.seen import every
+
+        return site.page(request, "clusters.html", clusters=every(site.home))
+
+    return page
+
+
+def _live_list(site: Site) -> Callable[[Request], Response]:
+    def live(request: Request) -> Response:
+        from windtunnel_local.cluster.seen import every
+
+        def state() -> Hashable:
+            return every(site.home)
+
+        def parts() -> Mapping[str, str]:
+            return {"rows": site.part(request, "clusters_rows.html", clusters=every(site.home))}
+
+        return site.live(state, parts, _EVERY_S)
+
+    return live
+
+
+def _cluster(site: Site) -> Callable[[Request], Response]:
+    def page(request: Request) -> Response:
+        found = _one(site, request)
+        return (
+            _gone(site, request) if found is None else site.page(request, "cluster.html", **_content(found))
+        )
+
+    return page
+
+
+def _live_cluster(site: Site) -> Callable[[Request], Response]:
+    def live(request: Request) -> Response:
+        def state() -> Hashable:
+            return _one(site, request)
+
+        def parts() -> Mapping[str, str]:
+            found = _one(site, request)
+            if found is None:
+                return {"now": '<p class="empty">This cluster has been deleted.</p>'}
+            return {
+                "now": site.part(request, "cluster_now.html", **_content(found)),
+                "file": cut(found.text, _LONGEST_FILE),
+            }
+
+        return _gone(site, request) if state() is None else site.live(state, parts, _EVERY_S)
+
+    return live
+
+
+def _job(site: Site) -> Callable[[Request], Response]:
+    def page(request: Request) -> Response:
+        cluster = _one(site, request)
+        if cluster is None:
+            return _gone(site, request)
+        number = request.path_params["number"]
+        runs = [run for run in cluster.runs if _NUMBER.fullmatch(number) and run.number == int(number)]
+        if not runs:
+            return site.page(
+                request,
+                "message.html",
+                _NOT_FOUND,
+                heading="There is no such job in this cluster",
+                message="Slurm has not begun it yet, or ended it so long ago that the page no longer reads of it.",
+            )
+        return site.page(
+            request,
+            "cluster_job.html",
+            cluster=cluster,
+            runs=runs,
+            job=runs[-1],
+            **_bill(site, cluster, runs),
+        )
+
+    return page
+
+
+def _bill(site: Site, cluster: ClusterSeen, own: Sequence[JobRun]) -> dict[str, Any]:
+    """As the command's report has it: in two lines, and as a section; none where nothing says what its nodes are."""
+    from windtunnel.reports.cluster import bill
+    from windtunnel.reports.cluster.report import cluster_report
+    from windtunnel_local.cluster.job_data import bare_document
+
+    if cluster.configuration is None or cluster.state is None:
+        return {"headline": "", "section": None, "price_notes": ()}
+    document = bare_document(
+        cluster.folder,
+        cluster.configuration,
+        own,
+        cluster.runs,
+        site.backend.clock.now(),
+        cluster.state.region,
+    )
+    report = cluster_report(document)
+    return {
+        "headline": bill.headline(report.job, report.bills),
+        "section": bill.section(report.job, report.bills) if report.bills else None,
+        "price_notes": report.price_notes,
+    }
+
+
+def _one(site: Site, request: Request) -> ClusterSeen | None:
+    from windtunnel_local.cluster.seen import one
+
+    return one(site.home, request.path_params["name"])
+
+
+def _gone(site: Site, request: Request) -> Response:
+    return site.page(
+        request,
+        "message.html",
+        _NOT_FOUND,
+        heading="There is no such cluster",
+        message="It may have been deleted. `windtunnel cluster list` names those that there are.",
+    )
+
+
+def _content(cluster: ClusterSeen) -> dict[str, Any]:
+    jobs = cluster.jobs
+    return {
+        "cluster": cluster,
+        "longest": _LONGEST_FILE,
+        "jobs": jobs[:_MOST_JOBS],
+        "more_jobs": cluster.older or len(jobs) > _MOST_JOBS,
+        "nodes": cluster.nodes[:_MOST_NODES],
+        "more_nodes": len(cluster.nodes) - _MOST_NODES,
+    }

@@ -1,0 +1,203 @@
+"""The log of a job by itself: page by page, searched, and as a file. Reading it needs no script."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+from urllib.parse import quote
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from windtunnel_local.service.observed.logs import MAX_SCANNED
+from windtunnel_local.ui.job.log_pages import ERRORS, Found, JobLog, Line, LogPage, phrase
+from windtunnel_local.ui.job.log_position import host_of, read, written
+from windtunnel_local.ui.job.wire import page_of_lines
+from windtunnel_local.ui.site import Site
+from windtunnel_local.ui.text import fitting, room_of
+
+LINES = 500
+MATCHES = 200
+_BYTES = 100_000
+_BESIDE = 130
+"""Bytes of a line's time, place and element."""
+_SEARCHES = 20
+"""Calls of the service for one answer: 400,000 lines, about 2 s."""
+_NO_ERROR = {
+    "all": "No line of the log tells of an error.",
+    "some": f"None of the first {_SEARCHES * MAX_SCANNED:,} lines tells of an error. To look on, search for Error.",
+}
+"""By how much of the log was looked at, as the address has it."""
+
+
+def routes(site: Site) -> list[Route]:
+    """Pages of lines, one line whole, all as a file."""
+    job = "/ui/jobs/{name}"
+    return [
+        Route(f"{job}/log", _log(site)),
+        Route(f"{job}/log/line", _line(site)),
+        Route(f"{job}/log.txt", _file(site)),
+    ]
+
+
+def within(lines: Sequence[Line], room: int, *, newest: bool) -> list[Line]:
+    """As many of the newest, or the oldest, as have so many bytes together in a page; at least one."""
+    kept = fitting(
+        reversed(lines) if newest else lines, room, lambda line: room_of(line.text, most=None) + _BESIDE
+    )
+    return kept[::-1] if newest else kept
+
+
+def _log(site: Site) -> Callable[[Request], Response]:
+    def log(request: Request) -> Response:
+        name, given = request.path_params["name"], request.query_params
+        site.backend.jobs.describe(name)
+        reader, host = JobLog(site.backend.logs, name), given.get("host") or None
+        as_json = given.get("format") == "json"
+        streams = list(reader.streams(host))
+        if given.get("error"):
+            return _first_error(reader, name, host, as_json)
+        if given.get("q"):
+            found = _matches(reader, phrase(given["q"]), given.get("token") or None, host)
+            page, token = LogPage(found.lines), found.token
+        else:
+            page, token = _asked_for(reader, given, streams), None
+        if as_json:
+            return JSONResponse({**page_of_lines(page), "token": token})
+        return site.page(
+            request,
+            "job_log.html",
+            name=name,
+            page=page,
+            begin=written(page.begin),
+            end=written(page.end),
+            host=host or "",
+            hosts=sorted({host_of(stream) for stream in reader.streams()}),
+            q=given.get("q", ""),
+            at=given.get("at", ""),
+            no_error=_NO_ERROR.get(given.get("none", ""), ""),
+            token=token,
+        )
+
+    return log
+
+
+def _asked_for(reader: JobLog, given: Any, streams: Sequence[str]) -> LogPage:
+    """The page before or after a place, around a line, from the first line on, or up to the last."""
+    try:
+        if "at" in given:
+            return _around(reader, given["at"], streams)
+        if "after" in given:
+            return _cut(reader.after(read(given["after"]), LINES, streams), newest=False)
+        before = read(given["before"]) if given.get("before") else None
+    except ValueError as error:
+        raise HTTPException(400, str(error)) from None
+    return _cut(reader.before(before, LINES, streams), newest=True)
+
+
+def _around(reader: JobLog, at: str, streams: Sequence[str]) -> LogPage:
+    ((stream, sequence),) = _place(at)
+    place = reader.place(stream, sequence, [*streams, *({stream} - set(streams))])
+    before = _cut(reader.before(place, LINES // 2, streams), newest=True)
+    after = _cut(reader.after(place, LINES // 2, streams), newest=False)
+    return LogPage([*before.lines, *after.lines], before.begin, after.end, more=after.more)
+
+
+def _place(at: str) -> list[tuple[str, int]]:
+    found = list(read(at).items())
+    if len(found) != 1:
+        raise ValueError(f"{at[:100]!r} is no line of a log: it looks like algo-1-1760000000:1200.")
+    return found
+
+
+def _cut(page: LogPage, *, newest: bool) -> LogPage:
+    """A page that is not too large."""
+    lines = within(page.lines, _BYTES, newest=newest)
+    if len(lines) == len(page.lines):
+        return page
+    if newest:
+        begin = {**page.begin, **_first_places(page.lines, lines)}
+        return LogPage(lines, begin, page.end, more=True)
+    end = dict(page.begin)
+    for line in lines:
+        end[line.stream] = line.sequence + 1
+    return LogPage(lines, page.begin, end, more=True)
+
+
+def _first_places(all_lines: Sequence[Line], kept: Sequence[Line]) -> dict[str, int]:
+    """Of each stream the sequence of its first line that was kept, or behind its last."""
+    places = {line.stream: line.sequence + 1 for line in all_lines}
+    return {**places, **{line.stream: line.sequence for line in reversed(kept)}}
+
+
+def _matches(reader: JobLog, pattern: str, token: str | None, host: str | None) -> Found:
+    """As many as have room in a page, and the token that leads on behind them."""
+    found = _search(reader, pattern, MATCHES, token, host)
+    fit = len(within(found.lines, _BYTES, newest=False))
+    return found if fit == len(found.lines) else _search(reader, pattern, fit, token, host)
+
+
+def _search(reader: JobLog, pattern: str, most: int, token: str | None, host: str | None) -> Found:
+    """Up to ``most`` matches, over as many calls of the service as one answer may take."""
+    lines: list[Line] = []
+    for _ in range(_SEARCHES):
+        found = reader.search(pattern, most - len(lines), token, host)
+        lines += found.lines
+        token = found.token
+        if token is None or len(lines) >= most:
+            break
+    return Found(lines, token)
+
+
+def _first_error(reader: JobLog, name: str, host: str | None, as_json: bool) -> Response:
+    found = _search(reader, ERRORS, 1, None, host)
+    at = written({found.lines[0].stream: found.lines[0].sequence}) if found.lines else ""
+    none = "all" if found.token is None else "some"
+    if as_json:
+        return JSONResponse({"at": at, "said": _NO_ERROR[none]})
+    host_too = f"&host={quote(host)}" if host else ""
+    place = f"at={quote(at)}{host_too}#at" if at else f"none={none}{host_too}"
+    return RedirectResponse(f"/ui/jobs/{quote(name)}/log?{place}", 303)
+
+
+def _line(site: Site) -> Callable[[Request], Response]:
+    """A line as it was printed, whatever its length, as plain text."""
+
+    def line(request: Request) -> Response:
+        name = request.path_params["name"]
+        site.backend.jobs.describe(name)
+        try:
+            ((stream, sequence),) = _place(request.query_params.get("at", ""))
+        except ValueError as error:
+            raise HTTPException(400, str(error)) from None
+        text = JobLog(site.backend.logs, name).whole(stream, sequence)
+        if text is None:
+            raise HTTPException(404)
+        return PlainTextResponse(text, headers=attachment(f"{name}-{stream}-{sequence}.txt"))
+
+    return line
+
+
+def _file(site: Site) -> Callable[[Request], Response]:
+    def file(request: Request) -> Response:
+        name, host = request.path_params["name"], request.query_params.get("host") or None
+        site.backend.jobs.describe(name)
+        reader = JobLog(site.backend.logs, name)
+        streams = list(reader.streams(host))
+
+        def text() -> Iterator[str]:
+            for stream in streams:
+                if len(streams) > 1:
+                    yield f"--- {stream}\n"
+                yield from reader.all_of(stream)
+
+        return StreamingResponse(text(), media_type="text/plain", headers=attachment(f"{name}.log"))
+
+    return file
+
+
+def attachment(name: str) -> dict[str, str]:
+    """Headers of what is to be kept and not to be opened."""
+    return {"content-disposition": f"attachment; filename*=UTF-8''{quote(name, safe='')}"}

@@ -1,0 +1,216 @@
+"""The list of training jobs: found, sorted, paged, and kept as it is now; the queue and the warm pools likewise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from windtunnel.priceperf.instances import CATALOG
+from windtunnel_local.service.ground.job import JobQuery
+from windtunnel_local.service.ground.search_query import Condition, Group, SearchQuery
+from windtunnel_local.ui.job.failure import in_short
+from windtunnel_local.ui.pages.by_cost import by_cost
+from windtunnel_local.ui.pages.job_filter import (
+    BY_COST,
+    CHANGED,
+    CREATED,
+    POOL,
+    ROWS,
+    STATE,
+    STATUSES,
+    JobFilter,
+)
+from windtunnel_local.ui.site import Site, followed
+
+_FIRST_LINE = 240
+_PATIENCE_S = 0.02
+"""What a first paint waits for costs that are not known yet; they come with the live part otherwise."""
+_LIVE_PATIENCE_S = 5.0
+_BY_COST_PATIENCE_S = 1.0
+"""What a first paint waits for the order by cost: thousands of jobs whose costs are known, some hundred others."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A job in a list."""
+
+    name: str
+    status: str
+    state: str
+    instances: str
+    created: datetime
+    changed: datetime
+    billable_s: int | None
+    since: datetime | None
+    """When what it does now began; None: it has ended."""
+    message: str
+    """Why it failed, or what it waits for; in a line."""
+    pool: str
+    """Of its warm pool; empty: it has none."""
+
+    @property
+    def ended(self) -> bool:
+        """Whether it can be deleted, and no longer be stopped."""
+        return self.since is None
+
+    @property
+    def stoppable(self) -> bool:
+        """Whether a stop would change anything."""
+        return self.status == "InProgress"
+
+
+def row_of(job: Mapping[str, Any]) -> Row:
+    """Of a job as Search answers it."""
+    transition = job["SecondaryStatusTransitions"][-1]
+    going = job["TrainingJobStatus"] in ("InProgress", "Stopping")
+    message = transition.get("StatusMessage", "") if going else job.get("FailureReason", "")
+    return Row(
+        job["TrainingJobName"],
+        job["TrainingJobStatus"],
+        job["SecondaryStatus"],
+        instances_of(job["ResourceConfig"]),
+        job["CreationTime"],
+        job["LastModifiedTime"],
+        job.get("BillableTimeInSeconds"),
+        transition["StartTime"] if going else None,
+        first_line(in_short(message)),
+        job.get("WarmPoolStatus", {}).get("Status", ""),
+    )
+
+
+def first_line(text: str) -> str:
+    """Of a message, as much as a row of a list has room for."""
+    line = text.partition("\n")[0]
+    return line if len(line) <= _FIRST_LINE else f"{line[:_FIRST_LINE].rstrip()} …"
+
+
+def instances_of(resources: Mapping[str, Any]) -> str:
+    """``2 × ml.trn1.32xlarge``, group by group."""
+    groups: Sequence[Mapping[str, Any]] = resources.get("InstanceGroups") or [resources]
+    return " + ".join(
+        f"{group['InstanceCount']} × {group['InstanceType']}"
+        if group.get("InstanceCount", 1) != 1
+        else str(group["InstanceType"])
+        for group in groups
+    )
+
+
+@dataclass(frozen=True)
+class View:
+    """One list of jobs: its address, its template's words, and what it searches for."""
+
+    path: str
+    heading: str
+    empty: str
+    search: Callable[[JobFilter], SearchQuery]
+    filtered: bool = False
+
+
+def _states(found: Any, *values: str) -> Callable[[JobFilter], SearchQuery]:
+    where = Group("And", (Condition(found, "In", values),))
+    return lambda given: SearchQuery(where, CREATED, "Ascending", ROWS, given.token or None)
+
+
+VIEWS = (
+    View(
+        "/ui/jobs",
+        "Training jobs",
+        "No training job has run here yet. A first one: windtunnel run train.py",
+        JobFilter.search,
+        filtered=True,
+    ),
+    View(
+        "/ui/queue",
+        "Queue",
+        "No job waits. Jobs wait here, first come, first served, when the machine is full.",
+        _states(STATE, "Starting", "Pending"),
+    ),
+    View(
+        "/ui/warm-pools",
+        "Warm pools",
+        "No containers are kept. A job with KeepAlivePeriodInSeconds leaves its own for the next one.",
+        _states(POOL, "Available", "InUse"),
+    ),
+)
+
+
+def routes(site: Site) -> list[Route]:
+    """A list and its live part for each view."""
+    return [route for view in VIEWS for route in followed(view.path, _page(site, view), _live(site, view))]
+
+
+def _page(site: Site, view: View) -> Callable[[Request], Response]:
+    def page(request: Request) -> Response:
+        given = JobFilter.of(request.query_params)
+        return site.page(
+            request,
+            "jobs.html",
+            **_content(site, view, given, _PATIENCE_S),
+            statuses=STATUSES,
+            types=sorted(CATALOG),
+        )
+
+    return page
+
+
+def _live(site: Site, view: View) -> Callable[[Request], Response]:
+    def live(request: Request) -> Response:
+        given = JobFilter.of(request.query_params)
+
+        def parts() -> Mapping[str, str]:
+            return {
+                "rows": site.part(request, "jobs_rows.html", **_content(site, view, given, _LIVE_PATIENCE_S))
+            }
+
+        view.search(given)  # a field that cannot be is refused now
+        return site.live(lambda: _newest(site), parts)
+
+    return live
+
+
+def _newest(site: Site) -> Hashable:
+    """Something else whenever a job has changed, also one that this list does not show; takes a millisecond."""
+    changed = site.backend.jobs.search(SearchQuery(Group("And", ()), CHANGED, limit=1))["Results"]
+    created = site.backend.jobs.list(JobQuery(limit=ROWS))["TrainingJobSummaries"]
+    return (
+        tuple(
+            (job["TrainingJob"]["TrainingJobName"], job["TrainingJob"]["LastModifiedTime"]) for job in changed
+        ),
+        tuple(
+            (job["TrainingJobName"], job["LastModifiedTime"], job.get("WarmPoolStatus", {}).get("Status"))
+            for job in created
+        ),
+    )
+
+
+def _content(site: Site, view: View, given: JobFilter, within_s: float) -> dict[str, Any]:
+    if view.filtered and given.sort == BY_COST:
+        patience_s = max(within_s, _BY_COST_PATIENCE_S)
+        ordered = by_cost(
+            site.backend.jobs,
+            site.costs,
+            view.search(given),
+            ROWS,
+            patience_s,
+            dearest_first=given.order != "up",
+        )
+        rows = [row_of(job) for job in ordered.jobs]
+        return {
+            "view": view, "filter": given, "rows": rows, "costs": ordered.costs, "next": None, "by_cost": ordered
+        }  # fmt: skip
+    found = site.backend.jobs.search(view.search(given))
+    jobs = [result["TrainingJob"] for result in found["Results"]]
+    return {
+        "view": view,
+        "filter": given,
+        "rows": [row_of(job) for job in jobs],
+        "costs": site.costs.of(jobs, within_s),
+        "next": found.get("NextToken"),
+        "by_cost": None,
+    }

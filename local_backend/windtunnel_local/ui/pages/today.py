@@ -1,0 +1,50 @@
+"""What the jobs of today would have cost on AWS: a part of the list that comes after it."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+from starlette.routing import Route
+
+from windtunnel_local.service.ground.search_query import Condition, Group, SearchQuery
+from windtunnel_local.ui.costs import Cost
+from windtunnel_local.ui.pages.by_cost import newest_first
+from windtunnel_local.ui.pages.job_filter import CREATED
+from windtunnel_local.ui.site import Site
+
+_PATIENCE_S = 3.0
+"""Some thousand jobs. What is worked out stays known, so the next look goes on from there."""
+
+
+def routes(site: Site) -> list[Route]:
+    """The part."""
+
+    def today(request: Request) -> Response:
+        until = time.monotonic() + _PATIENCE_S
+        ended, whole = 0, True
+        costs: dict[str, Cost] = {}
+        for jobs in newest_first(site.backend.jobs, _created_today(site)):
+            found = site.costs.of(jobs, until - time.monotonic())
+            ended += len(found)
+            costs |= {name: cost for name, cost in found.items() if cost is not None}
+            if time.monotonic() > until:
+                whole = False
+                break
+        name, most = max(costs.items(), key=lambda item: item[1].usd, default=("", None))
+        context: dict[str, Any] = {"ended": ended, "costs": list(costs.values()), "whole": whole}
+        context |= {"most": most, "most_name": name}
+        if request.headers.get("sec-fetch-dest") == "document":  # followed as a link, without a script
+            return site.page(request, "today_page.html", **context)
+        return HTMLResponse(site.part(request, "today.html", **context))
+
+    return [Route("/ui/jobs/-/today", today)]
+
+
+def _created_today(site: Site) -> SearchQuery:
+    """All jobs created since this machine's midnight."""
+    midnight = site.backend.clock.now().astimezone().replace(hour=0, minute=0, second=0, microsecond=0)
+    begun = Condition(CREATED, "GreaterThanOrEqualTo", (int(midnight.timestamp()) * 1_000_000,))
+    return SearchQuery(Group("And", (begun,)), CREATED)

@@ -1,0 +1,63 @@
+"use strict";
+// The page of one job: what follows it while it runs, and buttons that copy. Needs page.js and log.js.
+
+(() => {
+  const job = document.getElementById("job");
+  const log = new LogView(document.getElementById("log"), job.dataset.address);
+  let events = null;
+  let failures = 0;
+  let over = !("follow" in job.dataset);
+  let reached = readPlace(log.section.dataset.end);
+
+  // One connection a page, and none of a page that nobody sees.
+  function connect() {
+    events?.close();
+    events = null;
+    if (over || document.hidden) return;
+    const query = new URLSearchParams({ after: place(reached), host: log.host });
+    events = new EventSource(`${job.dataset.address}/-/live?${query}`);
+    events.onmessage = (event) => take(JSON.parse(event.data));
+    // A new one, and not the browser's own next try: that would begin where the first one did.
+    events.onerror = () => {
+      events.close();
+      if (++failures > 5) return say("This page no longer follows: the backend does not answer. `windtunnel ui` opens it again.");
+      setTimeout(connect, 1000 * failures);
+    };
+  }
+
+  function take(message) {
+    failures = 0;
+    for (const [id, html] of Object.entries(message.parts || {})) replacePart(id, html);
+    if (message.log) {
+      for (const [stream, number] of readPlace(message.log.end)) reached.set(stream, number);
+      log.take(message.log);
+    }
+    if (message.end) {
+      over = true;
+      events?.close();
+      log.noMore(message.end);
+    }
+  }
+
+  log.section.addEventListener("host", () => { reached = new Map(); connect(); });
+
+  document.addEventListener("click", async (event) => {
+    const button = event.target.closest("[data-copies]");
+    if (!button) return;
+    const program = document.getElementById(button.dataset.copies);
+    try {
+      await navigator.clipboard.writeText(program.textContent);
+      button.textContent = "Copied";
+    } catch { // not allowed here: then it is selected, for the reader to copy
+      getSelection().selectAllChildren(program);
+      button.textContent = "Selected";
+    }
+    setTimeout(() => { button.textContent = "Copy"; }, 2000);
+  });
+
+  document.documentElement.classList.add("has-script");
+  connect();
+  document.addEventListener("visibilitychange", connect);
+  addEventListener("pagehide", () => events?.close());
+  addEventListener("pageshow", (event) => { if (event.persisted) connect(); });
+})();

@@ -1,0 +1,318 @@
+"use strict";
+// The log on a job's page: a window of lines onto a log of any length. What the server sends comes in at the end; who
+// scrolls up is left in peace, and gets older lines from the server. Without this script the last lines stand there.
+
+const MOST_ROWS = 3000; // lines in the document; a phone scrolls through them at ease
+const A_FRAME = 1500; // lines put in at once, so that a frame stays short
+const NEAR = 300; // pixels from an end at which more is asked for
+
+class LogView {
+  constructor(section, address) {
+    this.section = section;
+    this.address = address;
+    this.box = document.getElementById("log-lines");
+    this.state = document.getElementById("log-state");
+    this.pauseButton = document.getElementById("log-pause");
+    this.matches = document.getElementById("log-matches");
+    this.form = section.querySelector("form");
+    this.host = "";
+    this.withHost = Boolean(this.form.elements.host);
+    this.begin = readPlace(section.dataset.begin); // in front of the first line here
+    this.end = readPlace(section.dataset.end); // behind the last line here
+    this.older = "more" in section.dataset;
+    this.atEnd = true; // the last line of the log is the last one here
+    this.following = true; // the reader is at the end, and wants to stay there
+    this.paused = false;
+    this.over = ""; // why nothing more comes
+    this.waiting = 0; // lines that came and are not shown
+    this.queue = [];
+    this.busy = false;
+    for (const row of this.box.children) adopt(row);
+    this.box.addEventListener("scroll", () => this.scrolled(), { passive: true });
+    this.pauseButton.addEventListener("click", () => this.pause(!this.paused));
+    this.form.addEventListener("submit", (event) => this.search(event));
+    this.form.elements.host?.addEventListener("change", () => this.chooseHost());
+    document.getElementById("log-wrap").addEventListener("change", (event) => {
+      this.box.classList.toggle("wrapped", event.target.checked);
+      if (this.following) this.toEnd();
+    });
+    this.toEnd();
+  }
+
+  // --- what the server sends ------------------------------------------------------------
+
+  take(message) {
+    if (message.jump) { // so many lines that the server has left some out
+      this.queue = [];
+      if (this.following && !this.paused) this.show(message, true);
+      else { this.atEnd = false; this.older = true; }
+      return;
+    }
+    for (const [place, number, time, text, length] of message.lines) {
+      this.queue.push([message.streams[place], number, time, text, length]);
+    }
+    if (!this.frame) this.frame = requestAnimationFrame(() => this.drain());
+  }
+
+  drain() {
+    this.frame = 0;
+    if (this.paused || !this.atEnd) return this.hold();
+    if (this.following && this.queue.length > MOST_ROWS) { // the first of them would be gone in this very frame
+      const passed = this.queue.splice(0, this.queue.length - MOST_ROWS);
+      this.box.replaceChildren();
+      for (const row of passed) this.end.set(row[0], row[1] + 1);
+      this.begin = new Map(this.end);
+      this.older = true;
+    }
+    if (!this.following && this.box.childElementCount + this.queue.length > MOST_ROWS) return this.hold();
+    const rows = this.queue.splice(0, A_FRAME).filter((row) => row[1] >= (this.end.get(row[0]) ?? 0));
+    if (rows.some((row, i) => row[1] > (this.end.get(row[0]) ?? 0) && !rows.slice(0, i).some((other) => other[0] === row[0]))) {
+      this.atEnd = false; // some are missing between: they are on the server
+      if (this.following) this.newer();
+      return;
+    }
+    this.append(rows);
+    if (this.following) { this.trimTop(); this.toEnd(); }
+    if (this.queue.length) this.frame = requestAnimationFrame(() => this.drain());
+  }
+
+  hold() {
+    this.waiting += this.queue.length;
+    this.queue = [];
+    this.atEnd = false;
+    this.tell();
+  }
+
+  // --- rows -----------------------------------------------------------------------------
+
+  row([stream, number, time, text, length]) {
+    const row = document.createElement("div");
+    row.className = "l";
+    row.stream = stream;
+    row.number = number;
+    row.dataset.t = clock(time);
+    if (this.withHost) row.dataset.h = stream.slice(0, stream.lastIndexOf("-"));
+    row.append(text);
+    if (length) {
+      const link = document.createElement("a");
+      link.href = `${this.address}/log/line?at=${encodeURIComponent(`${stream}:${number}`)}`;
+      link.append(`… all ${length.toLocaleString("en")} characters`);
+      row.append(link);
+    }
+    return row;
+  }
+
+  append(rows) {
+    const fragment = document.createDocumentFragment();
+    for (const row of rows) { fragment.append(this.row(row)); this.end.set(row[0], row[1] + 1); }
+    this.box.append(fragment);
+    document.getElementById("log-empty")?.remove();
+  }
+
+  trimTop() {
+    const many = this.box.childElementCount - MOST_ROWS;
+    for (let i = 0; i < many; i++) {
+      const row = this.box.firstElementChild;
+      this.begin.set(row.stream, row.number + 1);
+      row.remove();
+      this.older = true;
+    }
+  }
+
+  trimBottom() {
+    const many = this.box.childElementCount - MOST_ROWS;
+    for (let i = 0; i < many; i++) {
+      const row = this.box.lastElementChild;
+      this.end.set(row.stream, row.number);
+      row.remove();
+      this.atEnd = false;
+    }
+  }
+
+  toEnd() { this.box.scrollTop = this.box.scrollHeight; }
+
+  // Another window: all that is here goes. `atEnd`: these are the last lines there are.
+  show(page, atEnd) {
+    this.queue = [];
+    this.begin = readPlace(page.begin);
+    this.end = readPlace(page.begin);
+    this.box.replaceChildren();
+    this.append(page.lines.map(([place, ...rest]) => [page.streams[place], ...rest]));
+    this.end = readPlace(page.end);
+    this.older = [...this.begin.values()].some((number) => number > 0);
+    this.atEnd = atEnd;
+    this.following = atEnd && !this.paused;
+    if (atEnd) { this.waiting = 0; this.toEnd(); }
+    this.tell();
+  }
+
+  // --- scrolling ------------------------------------------------------------------------
+
+  scrolled() {
+    const box = this.box;
+    const below = box.scrollHeight - box.scrollTop - box.clientHeight;
+    this.following = this.atEnd && !this.paused && below < 8;
+    if (box.scrollTop < NEAR && this.older) this.loadOlder();
+    else if (below < NEAR && !this.atEnd && !this.paused) this.newer();
+    this.tell();
+  }
+
+  async fetched(query) {
+    const host = this.host ? `&host=${encodeURIComponent(this.host)}` : "";
+    const answer = await fetch(`${this.address}/log?format=json&${query}${host}`);
+    if (!answer.ok) throw new Error(String(answer.status));
+    return answer.json();
+  }
+
+  // One request at a time; what fails is asked for again by the next scroll.
+  async once(task) {
+    if (this.busy) return;
+    this.busy = true;
+    try { await task(); } catch { say("The backend does not answer."); } finally { this.busy = false; }
+  }
+
+  loadOlder() {
+    return this.once(async () => {
+      const page = await this.fetched(`before=${encodeURIComponent(place(this.begin))}`);
+      this.begin = readPlace(page.begin);
+      this.older = page.more;
+      const before = this.box.scrollHeight;
+      const fragment = document.createDocumentFragment();
+      for (const [at, ...rest] of page.lines) fragment.append(this.row([page.streams[at], ...rest]));
+      this.box.prepend(fragment);
+      this.box.scrollTop += this.box.scrollHeight - before;
+      this.trimBottom();
+    });
+  }
+
+  newer() {
+    return this.once(async () => {
+      const page = await this.fetched(`after=${encodeURIComponent(place(this.end))}`);
+      const stay = this.following;
+      this.append(page.lines.map(([at, ...rest]) => [page.streams[at], ...rest]));
+      for (const [stream, number] of readPlace(page.end)) this.end.set(stream, number);
+      const before = this.box.scrollHeight;
+      this.trimTop();
+      if (!stay) this.box.scrollTop -= before - this.box.scrollHeight;
+      this.waiting = Math.max(0, this.waiting - page.lines.length);
+      if (!page.more) { this.atEnd = true; this.waiting = 0; }
+      if (stay) this.toEnd();
+      this.tell();
+    });
+  }
+
+  async last() {
+    await this.once(async () => this.show(await this.fetched(""), true));
+  }
+
+  pause(paused) {
+    this.paused = paused;
+    this.pauseButton.setAttribute("aria-pressed", String(paused));
+    this.pauseButton.textContent = paused ? "Go on" : "Pause";
+    if (paused) { this.following = false; this.tell(); } else this.last();
+  }
+
+  tell() {
+    const text = this.paused ? "Paused." : this.following || this.atEnd ? this.over : "Further up in the log.";
+    const more = this.waiting ? ` ${this.waiting.toLocaleString("en")} newer lines.` : "";
+    if (this.told === text + more) return;
+    this.told = text + more;
+    this.state.textContent = this.told;
+    if (!this.told || this.told === this.over) return;
+    const button = document.createElement("button");
+    button.type = "button";
+    button.append("To the last line");
+    button.addEventListener("click", () => { if (this.paused) this.pause(false); else this.last(); });
+    this.state.append(" ", button);
+  }
+
+  noMore(word) {
+    this.over = word;
+    this.tell();
+  }
+
+  chooseHost() {
+    this.host = this.form.elements.host.value;
+    this.section.dispatchEvent(new CustomEvent("host"));
+    this.last();
+  }
+
+  // --- looking for lines ----------------------------------------------------------------
+
+  search(event) {
+    event.preventDefault();
+    if (event.submitter?.name === "error") return this.firstError();
+    const text = this.form.elements.q.value;
+    this.matches.hidden = !text;
+    this.matches.replaceChildren();
+    return text ? this.more(text, "") : undefined;
+  }
+
+  async firstError() {
+    const found = await this.fetched("error=1").catch(() => null);
+    if (found?.at) return this.go(found.at);
+    say(found ? found.said : "The backend does not answer.");
+    return undefined;
+  }
+
+  async more(text, token) {
+    const page = await this.fetched(`q=${encodeURIComponent(text)}&token=${encodeURIComponent(token)}`).catch(() => null);
+    if (!page) return say("The backend does not answer.");
+    const list = this.matches.querySelector("ol") || document.createElement("ol");
+    for (const [at, number, time, line] of page.lines) {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.append(`${clock(time)}  ${line.slice(0, 300)}`);
+      button.addEventListener("click", () => this.go(`${page.streams[at]}:${number}`));
+      const item = document.createElement("li");
+      item.append(button);
+      list.append(item);
+    }
+    const word = document.createElement("p");
+    const count = list.childElementCount.toLocaleString("en");
+    word.append(page.token ? `${count} lines so far. ` : `${count} lines have it. `);
+    if (page.token) {
+      const on = document.createElement("button");
+      on.type = "button";
+      on.append("Search on");
+      on.addEventListener("click", () => this.more(text, page.token));
+      word.append(on);
+    }
+    this.matches.replaceChildren(word, list);
+    return undefined;
+  }
+
+  async go(at) {
+    await this.once(async () => {
+      this.show(await this.fetched(`at=${encodeURIComponent(at)}`), false);
+      const [stream, number] = at.split(":");
+      const row = [...this.box.children].find((one) => one.stream === stream && one.number === Number(number));
+      row?.classList.add("named");
+      row?.scrollIntoView({ block: "center" });
+      this.box.focus({ preventScroll: true });
+    });
+  }
+}
+
+function adopt(row) {
+  row.stream = row.dataset.s;
+  row.number = Number(row.dataset.n);
+  row.dataset.t = clock(Number(row.dataset.m));
+}
+
+function clock(time) {
+  const moment = new Date(time);
+  return [moment.getHours(), moment.getMinutes(), moment.getSeconds()].map((part) => String(part).padStart(2, "0")).join(":");
+}
+
+// A place in the log: stream -> the next line's number. As `log_position.py` writes it.
+function readPlace(text) {
+  return new Map((text ? text.split(",") : []).map((part) => {
+    const at = part.lastIndexOf(":");
+    return [part.slice(0, at), Number(part.slice(at + 1))];
+  }));
+}
+
+function place(found) {
+  return [...found].map(([stream, number]) => `${stream}:${number}`).join(",");
+}

@@ -1,0 +1,152 @@
+"use strict";
+// What every page does besides being read. Without this script each still works, and is as it was when it was loaded.
+
+// --- parts that follow what happens ---------------------------------------------------
+// <div data-live="ADDRESS">: server-sent events, each an object of HTML by the id of the element whose content it is.
+// A tab that nobody sees follows nothing.
+
+let source = null;
+let failures = 0;
+
+function follow() {
+  if (source) { source.close(); source = null; }
+  const followed = document.querySelector("[data-live]");
+  if (!followed || document.hidden) return;
+  failures = 0;
+  source = new EventSource(followed.dataset.live);
+  source.onmessage = (event) => {
+    failures = 0;
+    say("");
+    for (const [id, html] of Object.entries(JSON.parse(event.data))) replacePart(id, html);
+  };
+  source.onerror = () => {
+    if (++failures < 5 && source.readyState !== EventSource.CLOSED) return;
+    source.close();
+    say("This page no longer follows: the backend has left, or your session has ended. `windtunnel ui` opens it again.");
+  };
+}
+
+function say(text) {
+  const line = document.getElementById("connection");
+  if (line.textContent !== text) line.textContent = text;
+}
+
+// Whoever is at a link or a button stays there; whoever has selected text in it keeps it until it is let go.
+function replacePart(id, html) {
+  const part = document.getElementById(id);
+  if (!part) return;
+  const selection = document.getSelection();
+  if (selection && !selection.isCollapsed && part.contains(selection.anchorNode)) {
+    document.addEventListener("selectionchange", () => replacePart(id, html), { once: true });
+    return;
+  }
+  const focused = part.contains(document.activeElement) ? markOf(document.activeElement) : null;
+  const scrolled = [...part.querySelectorAll(".scroll")].map((element) => element.scrollLeft);
+  const ticked = [...part.querySelectorAll("input:checked")].map(markOf);
+  part.innerHTML = html;
+  ticked.forEach((mark) => { const box = mark && part.querySelector(mark); if (box) box.checked = true; });
+  part.querySelectorAll(".scroll").forEach((element, i) => { element.scrollLeft = scrolled[i] || 0; });
+  if (focused) part.querySelector(focused)?.focus({ preventScroll: true });
+  finish(part);
+}
+
+function markOf(element) {
+  for (const name of ["id", "href", "aria-label", "name"]) {
+    const value = element.getAttribute(name);
+    if (value) return `[${name}="${CSS.escape(value)}"]`;
+  }
+  return null;
+}
+
+// --- search as you type ---------------------------------------------------------------
+// <form data-replaces="ID ID">: those elements of the page that the form leads to, in place of this page's.
+
+function searches(form) {
+  let timer = 0;
+  let latest = null;
+  const search = async () => {
+    latest?.abort();
+    latest = new AbortController();
+    const fields = [...new FormData(form)].filter(([, value]) => value !== "");
+    const address = `${form.getAttribute("action")}?${new URLSearchParams(fields)}`;
+    try {
+      const answer = await fetch(address, { signal: latest.signal });
+      const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+      const found = form.dataset.replaces.split(" ").map((id) => page.getElementById(id));
+      if (!found[0]) return say(page.querySelector("main")?.innerText.trim() || "");
+      say("");
+      for (const part of found) document.getElementById(part.id).replaceWith(part);
+      history.replaceState(null, "", address);
+      found.forEach(finish);
+      document.getElementById("said").textContent = found[0].querySelector("caption, .empty")?.textContent ?? "";
+      follow();
+    } catch (error) {
+      if (error.name !== "AbortError") say("The backend does not answer. `windtunnel ui` starts it.");
+    }
+  };
+  form.addEventListener("input", () => { clearTimeout(timer); timer = setTimeout(search, 200); });
+  form.addEventListener("submit", (event) => { event.preventDefault(); clearTimeout(timer); search(); });
+  form.classList.add("types");
+}
+
+// --- times -----------------------------------------------------------------------------
+
+const two = (number) => String(number).padStart(2, "0");
+
+function localTime(element) {
+  const moment = new Date(element.dateTime);
+  element.title = element.textContent;
+  element.textContent =
+    `${moment.getFullYear()}-${two(moment.getMonth() + 1)}-${two(moment.getDate())} ` +
+    `${two(moment.getHours())}:${two(moment.getMinutes())}:${two(moment.getSeconds())}`;
+}
+
+// As `duration` in formats.py.
+function duration(seconds) {
+  const whole = Math.round(seconds);
+  if (whole < 60) return `${whole} s`;
+  if (whole < 3600) return `${Math.floor(whole / 60)} min ${two(whole % 60)} s`;
+  if (whole < 86400) return `${Math.floor(whole / 3600)} h ${two(Math.floor((whole % 3600) / 60))} min`;
+  return `${Math.floor(whole / 86400)} d ${Math.floor((whole % 86400) / 3600)} h`;
+}
+
+function runOn() {
+  if (document.hidden) return;
+  for (const element of document.querySelectorAll("[data-since]")) {
+    element.textContent = duration(Math.max(0, (Date.now() - Number(element.dataset.since)) / 1000));
+  }
+}
+
+// --- parts that come after the first paint ----------------------------------------------
+// <div data-part="ADDRESS">: filled once with what is at the address.
+
+async function fill(element) {
+  const address = element.dataset.part;
+  element.removeAttribute("data-part");
+  try {
+    const answer = await fetch(address);
+    if (answer.ok) { element.innerHTML = await answer.text(); finish(element); }
+  } catch { /* it stays as it is */ }
+}
+
+// --- what a phone shows when it is asked for -------------------------------------------
+// <details data-wide>: open from the start where there is room for it beside the rest.
+
+if (matchMedia("(max-width: 62rem)").matches) {
+  document.querySelectorAll("details[data-wide]").forEach((details) => { details.open = false; });
+}
+
+// What new content needs.
+function finish(root) {
+  root.querySelectorAll("time").forEach(localTime);
+  root.querySelectorAll("[data-part]").forEach(fill);
+  root.dispatchEvent(new CustomEvent("part", { bubbles: true }));
+}
+
+finish(document.body);
+document.querySelectorAll("form[data-replaces]").forEach(searches);
+follow();
+document.addEventListener("visibilitychange", follow);
+addEventListener("pagehide", () => source?.close());
+addEventListener("pageshow", (event) => { if (event.persisted) follow(); });
+setInterval(runOn, 1000);

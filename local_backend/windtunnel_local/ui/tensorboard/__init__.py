@@ -1,0 +1,1 @@
+"""TensorBoard of a job: the folder that it reads, its process, and how long that lives."""

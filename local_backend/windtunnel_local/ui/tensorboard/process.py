@@ -1,0 +1,67 @@
+"""A TensorBoard, run as a script of its own. Here alone it is imported.
+
+Its orders are one line of JSON on stdin: ``path`` (of modules), ``folder`` (its own, removed at its end), ``logdir``,
+``prefix``, ``title`` and ``idle_s``. It prints its port once it answers. It ends when stdin does, so with the server
+however that ends, and when nobody has asked anything for ``idle_s``.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import urlsplit
+
+
+def main() -> None:
+    """Serve until the end."""
+    orders = json.loads(sys.stdin.readline())
+
+    def leave() -> None:
+        shutil.rmtree(orders["folder"], ignore_errors=True)
+        os._exit(0)
+
+    def leave_with_the_server() -> None:
+        sys.stdin.read()
+        leave()
+
+    threading.Thread(target=leave_with_the_server, daemon=True).start()
+    sys.path[:] = orders["path"]
+    from tensorboard import program
+
+    asked = time.monotonic()
+
+    def server(app: Callable[..., Any], flags: Any) -> Any:
+        def noted(environ: Any, start_response: Any) -> Any:
+            nonlocal asked
+            asked = time.monotonic()
+            return app(environ, start_response)
+
+        return program.WerkzeugServer(noted, flags)
+
+    board = program.TensorBoard(server_class=server)
+    board.configure(
+        argv=[
+            "tensorboard",
+            *("--logdir", orders["logdir"]),
+            *("--host", "127.0.0.1", "--port", "0", "--path_prefix", orders["prefix"]),
+            # Its other way to read files is a second server, which has no secret in its addresses.
+            *("--load_fast", "false", "--window_title", orders["title"]),
+        ]
+    )
+    print(urlsplit(board.launch()).port, flush=True)  # noqa: T201  what the server waits for
+    # What it says from now on, nobody reads, and event files could make it say much.
+    with open(os.devnull, "wb") as nothing:  # noqa: PTH123
+        os.dup2(nothing.fileno(), 2)
+    while time.monotonic() - asked < orders["idle_s"]:
+        time.sleep(min(1.0, orders["idle_s"]))
+    leave()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,28 @@
+"""The token with which a browser is let into the page of the local backend: once, and within a minute.
+
+Who can read the home's credentials.json may make one. The backend reads it (`windtunnel_local.ui.access`).
+"""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+import time
+from urllib.parse import quote
+
+from windtunnel.session.local_server import Credentials, RunningBackend
+
+_LABEL = b"windtunnel ui enter\0"  # keeps it apart from whatever else is signed with the key
+
+
+def page_url(backend: RunningBackend, credentials: Credentials, path: str) -> str:
+    """An address that lets a browser in and leads it to a path below /ui. No two are the same."""
+    token = page_token(credentials.secret_access_key, time.time())
+    return f"{backend.endpoint}/ui/enter?token={token}&to={quote(path, safe='/')}"
+
+
+def page_token(secret_access_key: str, now: float) -> str:
+    """``<Unix microseconds>.<nonce>.<MAC>``. ``now``: seconds since 1970."""
+    content = f"{int(now * 1_000_000)}.{secrets.token_urlsafe(12)}"
+    mac = hmac.new(secret_access_key.encode(), _LABEL + content.encode(), "sha256").hexdigest()
+    return f"{content}.{mac}"

@@ -1,0 +1,105 @@
+"""Jobs side by side, from a real server."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+
+from tests.contract.conftest import Backend
+from tests.contract.page import visitor
+from tests.contract.test_page_answer import ended_job
+from tests.fakes.counters import counters
+from tests.fakes.wire import create_request
+
+__all__ = ["counters"]
+
+HOSTILE = '</table><script>alert(1)</script>\u202e"'
+
+
+def compare(*names: str) -> str:
+    """The page's address."""
+    return f"/ui/compare?{urlencode([('job', name) for name in names])}"
+
+
+@pytest.fixture
+def pair(backend: Backend, counters: Any) -> Backend:
+    """An old job, and a new one with another hyperparameter and one finding less."""
+    note = {"kind": "sync", "severity": "warning", "line": "train.py:7", "message": "It waits. " + HOSTILE}
+    ended_job(backend, "old", counters(diagnostics=[note]))
+    backend.client("sagemaker").create_training_job(
+        **create_request("new", HyperParameters={"epochs": "3", "lr": HOSTILE})
+    )
+    ended_job(backend, "newest", counters(diagnostics=[]))
+    return backend
+
+
+def test_what_differs_is_shown_and_the_rest_folded(pair: Backend) -> None:
+    """With the cost as modelled, and what is gone."""
+    body = visitor(pair).ask(compare("newest", "old")).body
+    assert body.index("old</bdi>") < body.index("newest</bdi>")
+    assert "Hyperparameters: no difference" in body
+    assert "1 that all share" in body
+    assert '<strong class="gone">gone</strong>' in body
+    assert body.count(", prices of ") == 2
+    assert " style=" not in body
+
+
+def test_text_of_jobs_stays_text(pair: Backend) -> None:
+    """Hyperparameters and findings are what a script or a user wrote."""
+    body = visitor(pair).ask(compare("old", "new")).body
+    assert "<script>alert" not in body
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;\\u202e" in body
+
+
+@pytest.mark.parametrize(
+    ("names", "words"),
+    [
+        ((), "Choose two to 6 jobs"),
+        (("old",), "Choose two to 6 jobs"),
+        (("old", "old"), "Choose two to 6 jobs"),
+        (("old", "nobody", "<b>"), "There is no job of the name <bdi>&lt;b&gt;"),
+        (("a", "b", "c", "d", "e", "f", "g"), "1 more was asked for"),
+        (("old", "newest", "\x00" * 300), "There is no job"),
+    ],
+)
+def test_any_query_is_a_page(pair: Backend, names: tuple[str, ...], words: str) -> None:
+    """It says what it lacks."""
+    answer = visitor(pair).ask(compare(*names))
+    assert answer.status == 200
+    assert words in answer.body
+
+
+@pytest.mark.parametrize("letter", ["x", '"', "\u202e", "\U0001f600"])
+def test_six_jobs_with_all_that_a_job_may_have_fit_a_page(backend: Backend, letter: str) -> None:
+    """Long values are cut where they stand side by side, and of too many rows it says how many more there are."""
+    values = {f"{letter * 200}{number:02}": letter * 2400 for number in range(80)}
+    backend.client("s3").create_bucket(Bucket="out")
+    for number in range(6):
+        own = {name: f"{number}{value}" for name, value in values.items()}
+        backend.client("sagemaker").create_training_job(
+            **create_request(f"big-{number}", HyperParameters=own)
+        )
+    answer = visitor(backend).ask(compare(*(f"big-{number}" for number in range(6))))
+    assert answer.status == 200
+    assert len(answer.body.encode()) < 200_000
+    assert re.search("[1-9][0-9] more differ", answer.body)
+
+
+def test_findings_that_a_script_made_up_fit_a_page(backend: Backend, counters: Any) -> None:
+    """A job's own code may have written any counters.json: 122 MB of page came of this one."""
+    odd = '\u202e"<' * 400
+    made_up = [
+        {"kind": f"{number}{odd}", "severity": odd, "line": odd, "message": odd, "advice": odd}
+        for number in range(500)
+    ]
+    for name in ("one", "two"):
+        ended_job(backend, name, counters(diagnostics=made_up))
+    one = visitor(backend)
+    for path in (compare("one", "two"), "/ui/jobs/one", "/ui/jobs/one/answer"):
+        answer = one.ask(path)
+        assert answer.status == 200
+        assert len(answer.body.encode()) < 200_000, path
+    assert re.search("4[0-9]{2} more are left out", one.ask(compare("one", "two")).body)

@@ -1,0 +1,85 @@
+"""`windtunnel ui`: an address for one browser, once."""
+
+from __future__ import annotations
+
+import re
+import webbrowser
+from dataclasses import dataclass, field
+
+import pytest
+
+from windtunnel.cli import main as cli
+from windtunnel.session import resolve
+from windtunnel.session.local_server import Credentials, RunningBackend
+from windtunnel_local.ui.access import Access
+
+KEYS = Credentials("AKIALOCAL", "local+secret/", "000000000000", "us-east-1")
+
+
+@dataclass
+class Local:
+    """A session whose backend is started once it is asked for."""
+
+    started: int = 0
+    opened: list[str] = field(default_factory=list)
+    browser: bool = True
+
+    @property
+    def backend(self) -> Local:
+        return self
+
+    def ensure(self) -> RunningBackend:
+        self.started += 1
+        return RunningBackend("http://127.0.0.1:20001", 1, "0", "docker")
+
+    def credentials(self) -> Credentials:
+        return KEYS
+
+    def open(self, url: str) -> bool:
+        self.opened.append(url)
+        return self.browser
+
+
+@pytest.fixture
+def local(monkeypatch: pytest.MonkeyPatch) -> Local:
+    local = Local()
+    monkeypatch.setattr(resolve, "shared_local_session", lambda: local)
+    monkeypatch.setattr(webbrowser, "open", local.open)
+    return local
+
+
+def test_it_starts_the_backend_and_opens_the_page(local: Local, capsys: pytest.CaptureFixture[str]) -> None:
+    """What is printed is what is opened; the server takes its token, once."""
+    assert cli.main(["ui"]) == 0
+    printed = capsys.readouterr().out.strip()
+    assert local.opened == [printed]
+    assert local.started == 1
+    found = re.fullmatch(r"http://127\.0\.0\.1:20001/ui/enter\?token=([\w.-]+)&to=/ui/jobs", printed)
+    assert found
+    made = int(found[1].partition(".")[0]) / 1_000_000
+    access = Access(KEYS.secret_access_key, made - 1)
+    assert access.spend(found[1], made + 59)
+    assert not access.spend(found[1], made + 59)
+    assert KEYS.secret_access_key not in printed
+
+
+def test_a_job_is_where_it_leads(local: Local, capsys: pytest.CaptureFixture[str]) -> None:
+    """Whatever its name would mean in an address."""
+    assert cli.main(["ui", "a/b?c&d", "--no-browser"]) == 0
+    assert capsys.readouterr().out.strip().endswith("&to=/ui/jobs/a%252Fb%253Fc%2526d")
+    assert local.opened == []
+
+
+def test_two_addresses_differ(local: Local, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each is for one browser."""
+    cli.main(["ui", "--no-browser"])
+    cli.main(["ui", "--no-browser"])
+    one, two = capsys.readouterr().out.split()
+    assert one != two
+
+
+def test_without_a_browser_the_address_is_there(local: Local, capsys: pytest.CaptureFixture[str]) -> None:
+    """And what to do with it."""
+    local.browser = False
+    assert cli.main(["ui"]) == 0
+    assert "open this address" in capsys.readouterr().out

@@ -1,0 +1,109 @@
+"""What each job would have cost on AWS: the report's own figure, worked out once."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime, timezone
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.fakes.counters import Counters
+from tests.fakes.objects import FakeObjects
+from windtunnel.reports.for_job import report_for_job
+from windtunnel_local.ui.costs import CostBook
+from windtunnel_local.ui.job_outputs import Ended
+
+BEGIN = datetime(2026, 7, 31, tzinfo=timezone.utc)
+LONG_S = 60.0
+
+
+@pytest.fixture
+def objects(tmp_path: Path) -> FakeObjects:
+    return FakeObjects(tmp_path, "out")
+
+
+def described(name: str, status: str = "Completed") -> dict[str, Any]:
+    return {
+        "TrainingJobName": name,
+        "TrainingJobStatus": status,
+        "CreationTime": BEGIN,
+        "ResourceConfig": {"InstanceType": "ml.trn1.32xlarge", "InstanceCount": 1},
+        "OutputDataConfig": {"S3OutputPath": "s3://out/models/"},
+    }
+
+
+def store(objects: FakeObjects, name: str, document: Any) -> None:
+    data = document if isinstance(document, bytes) else json.dumps(document).encode()
+    objects.put("out", f"models/{name}/windtunnel/counters.json", BytesIO(data))
+
+
+def test_it_is_the_figure_of_the_report(objects: FakeObjects, counters: Counters) -> None:
+    """With its interval and the day of its price."""
+    store(objects, "one", counters())
+    job = described("one")
+    cost = CostBook(objects).of([job], LONG_S)["one"]
+    comparison = report_for_job(Ended(job, counters()), instances=("ml.trn1.32xlarge",)).comparison
+    assert comparison is not None
+    on, (wanted,) = comparison.costs[-1]
+    assert cost is not None
+    assert wanted is not None
+    assert (cost.usd, cost.low_usd, cost.high_usd, cost.on) == (
+        wanted.usd,
+        wanted.low_usd,
+        wanted.high_usd,
+        on,
+    )
+
+
+def test_it_is_worked_out_once(objects: FakeObjects, counters: Counters) -> None:
+    """What has ended does not change: its file is not read again, however little time there is."""
+    store(objects, "one", counters())
+    book = CostBook(objects)
+    first = book.of([described("one")], LONG_S)
+    objects.delete("out", "models/one/windtunnel/counters.json")
+    assert book.of([described("one")], 0.0) == first
+
+
+def test_a_first_paint_does_not_wait(objects: FakeObjects, counters: Counters) -> None:
+    """Without time what is not known is missing, and comes later."""
+    store(objects, "one", counters())
+    book = CostBook(objects)
+    assert book.of([described("one")], -1.0) == {}
+    assert book.of([described("one")], LONG_S)["one"] is not None
+
+
+def test_what_goes_on_has_none_yet(objects: FakeObjects, counters: Counters) -> None:
+    """It is asked again once it has ended."""
+    store(objects, "one", counters())
+    book = CostBook(objects)
+    assert book.of([described("one", "InProgress")], LONG_S) == {}
+    assert book.of([described("one")], LONG_S)["one"] is not None
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        None,
+        b"",
+        b"{",
+        b"[]",
+        b"null",
+        b'{"schema": "other"}',
+        b'{"schema": "windtunnel.counters/1"}',
+        b"\xff\xfe",
+    ],
+)
+def test_what_cannot_be_modelled_has_no_figure(objects: FakeObjects, document: bytes | None) -> None:
+    """A job's code may have written anything there."""
+    if document is not None:
+        store(objects, "one", document)
+    assert CostBook(objects).of([described("one")], LONG_S) == {"one": None}
+
+
+def test_a_type_without_figures_has_none(objects: FakeObjects, counters: Counters) -> None:
+    """It is no failure of the list."""
+    store(objects, "one", counters(instance_type="ml.made.up"))
+    assert CostBook(objects).of([described("one")], LONG_S) == {"one": None}

@@ -1,0 +1,38 @@
+"""What a step is, in words, from counters."""
+
+from __future__ import annotations
+
+from tests.fakes.counters import Counters as Build
+from windtunnel.priceperf.workload.counters import Counters
+from windtunnel_local.ui.job.step import facts
+
+
+def said(document: dict[str, object]) -> dict[str, str]:
+    """The facts by what they are of."""
+    return {fact.what: f"{fact.value} | {fact.note}" for fact in facts(Counters.read(document))}
+
+
+def test_a_step_in_words(counters: Build) -> None:
+    """What it computes, moves and exchanges, each a step and a core, with units."""
+    found = said(counters(samples=8, steps=100))
+    assert found["Steps counted"].startswith("100 |")
+    assert found["Samples a step"] == "8 a core | 16 on 2 cores"
+    assert "TFLOP a core" in found["Computes"] or "GFLOP a core" in found["Computes"]
+    assert found["Moves in memory"].partition(" |")[0].endswith("B")
+    assert found["Exchanges"].endswith("adds up over all cores (all_reduce), once a step")
+    assert found["Takes here"].startswith("3 s |")
+    assert found["Of that exchanging"].startswith("7% |")
+    assert found["Graphs"] == "4 | 20 s of compiling here"
+
+
+def test_cores_that_exchange_nothing(counters: Build) -> None:
+    """Two that learn nothing from each other is worth a word; one core has no other."""
+    train = {**counters()["train"], "collectives": {}}
+    assert said(counters(train=train))["Exchanges"] == "nothing | no core learns from another"
+    alone = counters(train=train, world_size=1, cores_used=1)
+    assert said(alone)["Exchanges"] == "nothing | one core has no other"
+
+
+def test_a_job_that_ran_no_step(counters: Build) -> None:
+    """It still says what was compiled."""
+    assert set(said(counters(train=None, other=None))) == {"Graphs"}
