@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import http.client
 import os
 import socket
 import subprocess
 import sys
 import threading
+import time
+from contextlib import closing, suppress
 from datetime import timedelta
 from pathlib import Path
 
@@ -15,6 +18,7 @@ import pytest
 from tests.contract.conftest import Backend, serving, wait_for
 from tests.contract.page import Answer, Visitor, visitor
 from tests.fakes.wire import create_request
+from windtunnel_local.ui.access import SESSION, Access
 from windtunnel_local.ui.peer import is_a_stranger
 
 HEADERS = {
@@ -133,6 +137,29 @@ def test_a_session_ends_after_twelve_hours(backend: Backend) -> None:
     assert one.ask("/ui/jobs").status == 200
     backend.clock.offset = timedelta(hours=12.1)
     assert refused(one.ask("/ui/jobs"))
+
+
+def test_a_stream_ends_with_its_session(backend: Backend) -> None:
+    """Who follows a page sees no more of it than who loads it again."""
+    one = visitor(backend)
+    twelve_hours_ago = time.time() - SESSION.total_seconds()
+    cookie = Access(backend.credentials.secret_access_key, 0).cookie(twelve_hours_ago + 3)
+    one.cookie = f"{one.cookie.partition('=')[0]}={cookie}"
+    answer = b""
+    with closing(http.client.HTTPConnection("127.0.0.1", one.port, timeout=20)) as connection:
+        connection.request("GET", "/ui/jobs/-/live", headers={"Cookie": one.cookie})
+        response = connection.getresponse()
+        assert response.status == 200
+        with suppress(http.client.IncompleteRead):
+            while part := response.read1():
+                answer += part
+    assert answer.startswith(b"data: ")
+    assert refused(one.ask("/ui/jobs/-/live"))
+
+
+def test_a_head_of_what_is_followed_ends(backend: Backend) -> None:
+    """It would wait for the end of a body that it does not get: no page is asked for so."""
+    assert refused(visitor(backend).ask("/ui/jobs/-/live", "HEAD"), 405)
 
 
 def test_a_session_ends_with_the_key(backend: Backend, tmp_path: Path) -> None:

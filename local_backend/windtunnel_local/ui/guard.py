@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from html import escape
 from urllib.parse import parse_qsl, quote
 
+import anyio
 from starlette.datastructures import MutableHeaders
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
@@ -70,12 +71,13 @@ class Guard:
             answer = await self._admitted(request)
         except _Refused as refused:
             answer = self._refusal(request, refused)
-        await answer(scope, receive, with_headers)
+        with self._until_its_session_ends(request):
+            await answer(scope, receive, with_headers)
 
     async def _admitted(self, request: Request) -> ASGIApp:
         if is_a_stranger(request.scope):
             raise _Refused(403, "This page belongs to another user of this machine.")
-        if request.method not in ("GET", "HEAD", "POST"):
+        if request.method not in ("GET", "POST"):  # HEAD of what is followed would not end
             raise _Refused(405, "A page is asked for with GET, a form is sent with POST.")
         if request.url.path == _ENTER and request.method == "GET":
             return self._enter(request)
@@ -87,6 +89,13 @@ class Guard:
         if request.method == "POST":
             request.state.form = await self._form(request, session)
         return self.app
+
+    def _until_its_session_ends(self, request: Request) -> anyio.CancelScope:
+        """Whoever follows a page sees it no longer than whoever loads it."""
+        session: Session | None = getattr(request.state, "session", None)
+        return anyio.move_on_after(
+            None if session is None else max(0.0, session.expires.timestamp() - self.clock())
+        )
 
     @property
     def _cookie(self) -> str:
@@ -155,7 +164,7 @@ class Guard:
             f'<!doctype html><html lang="en"><title>Windtunnel</title><p>{escape(str(refused))}</p></html>',
             refused.status,
         )
-        if request.method not in ("GET", "HEAD"):
+        if request.method != "GET":
             # What is left of its body would be taken for the connection's next request.
             response.headers["connection"] = "close"
         return response
