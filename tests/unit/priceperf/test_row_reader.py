@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from windtunnel.priceperf import ARCHITECTURES, CALIBRATIONS
@@ -145,6 +145,7 @@ def test_how_attention_is_taken_where_it_is_not_given() -> None:
         ({"attention": "fast"}, "attention must be eager or flash"),
         ({"zero1": "maybe"}, "zero1 must be True or False"),
         ({"global_batch": "3"}, "a global batch of 3 is less"),
+        ({"network_gbps": "-1"}, "network_gbps must be above 0"),
     ],
 )
 def test_a_row_that_cannot_be_read_says_why(replaced: dict[str, str], reason: str) -> None:
@@ -164,6 +165,7 @@ CELL = st.one_of(
 )
 
 
+@example({"network_gbps": "0"})
 @given(st.dictionaries(st.sampled_from([*ALIASES, "recompute", "attention", "matmul_dtype"]), CELL))
 def test_whatever_a_cell_holds_the_row_is_answered(replaced: dict[str, str]) -> None:
     """A prediction that is a number, or a reason; never a crash."""

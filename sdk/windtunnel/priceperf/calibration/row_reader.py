@@ -221,7 +221,9 @@ def _split(cells: Mapping[str, str], instance: InstanceType, copy: int, notes: l
 
 
 def _network(cells: Mapping[str, str], instance: InstanceType, nodes: int, notes: list[str]) -> float | None:
-    network = _number(cells, "network_gbps")
+    network = _number(cells, "network_gbps") or None
+    if network is not None and network < 0:
+        raise InvalidInput(f"network_gbps must be above 0, not {network:g}")
     if network is None and not instance.is_neuron and nodes > 1 and instance.network.value < _CLUSTER_GBPS:
         network = _CLUSTER_GBPS
         notes.append(
