@@ -82,14 +82,12 @@ def _store_archive(
     folders.scratch.mkdir(parents=True, exist_ok=True)
     archive = folders.scratch / name
     uri = output_uri(job, "output", name)
-    try:
-        # Of a short rehearsal nobody needs the model: packing BERT base would take a tenth of it.
-        level = 0 if requests.is_short_rehearsal(job) else _COMPRESSED
-        write_archive(archive, entries, folders, check, level)
-        with Watched(io.FileIO(archive), check) as file:
-            objects.put(*parse_s3(uri), file)
-    finally:
-        archive.unlink(missing_ok=True)
+    # Of a short rehearsal nobody needs the model: packing BERT base would take a tenth of it.
+    level = 0 if requests.is_short_rehearsal(job) else _COMPRESSED
+    write_archive(archive, entries, folders, check, level)
+    with Watched(io.FileIO(archive), check) as file:
+        objects.put(*parse_s3(uri), file)
+    archive.unlink()  # after an error it goes with the job's folder
     return uri
 
 
