@@ -14,8 +14,8 @@ from torch.nn import functional
 
 _TIMES, _ROUNDS = 20, 6
 """Of the rounds the quicker half counts: together about as long as tracing a step, whose least seconds of a few
-steps it is held against. Beside other work (38 steps, load 8 to 11) the ratio of the two was 10 % off the 13.5
-of quieter rehearsals with three steps timed so, 15 % with five steps and one round each."""
+steps it is held against. Another work, or another way to count it, needs another `REFERENCE_S` in the price model
+(`model.host_tracing`), which says how much longer a known step takes."""
 
 
 def seconds() -> float:
