@@ -261,6 +261,8 @@ def test_a_script_killed_for_memory(world: World) -> None:
         ({"InputDataConfig": [channel("train", "s3://data/none")]}, "No S3 objects found"),
         ({"OutputDataConfig": {"S3OutputPath": "s3://none/x"}}, "bucket of s3://none/x does not exist"),
         ({"HyperParameters": {"sagemaker_submit_directory": '"s3://data/none"'}}, "NoSuchKey"),
+        ({"HyperParameters": {"sagemaker_submit_directory": '"s3://"'}}, "'s3://' is not an S3 URI"),
+        ({"HyperParameters": {"sagemaker_submit_directory": '"file://here"'}}, "is not absolute"),
     ],
 )
 def test_inputs_that_cannot_be_provided(world: World, members: dict[str, Any], says: str) -> None:

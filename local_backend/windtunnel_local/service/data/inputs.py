@@ -91,12 +91,12 @@ def provide_source(job: Job, folders: JobPaths, objects: ObjectStore) -> None:
     uri = requests.source_uri(job)
     if uri is None:
         return
-    if is_file(uri):
-        original = parse_file(uri)
-        if not original.is_file():
-            raise download_failed(f"{uri} is not a file. Hand over the path of a sourcedir.tar.gz")
-    else:
-        original = _object(uri, objects)
+    try:
+        original = parse_file(uri) if is_file(uri) else _object(uri, objects)
+    except ValueError as error:
+        raise download_failed(f"the source code's address {str(error).rstrip('.')}") from None
+    if not original.is_file():
+        raise download_failed(f"{uri} is not a file. Hand over the path of a sourcedir.tar.gz")
     folders.source.parent.mkdir(parents=True, exist_ok=True)
     provide_archive(original, folders.source, uri)
 
