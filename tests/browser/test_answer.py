@@ -76,6 +76,14 @@ def test_what_is_wrong_is_said_beside_its_field(rehearsed: Backend, look: Look) 
     expect(page.locator(".answer tbody")).to_contain_text("x 2")
 
 
+def test_a_phone_folds_no_field_away_that_is_wrong(rehearsed: Backend, look: Look) -> None:
+    """An address may have it; else the fields are folded."""
+    page = look(f"{PAGE}?nodes=two", viewport=PHONE)
+    expect(page.locator("#error-nodes")).to_be_visible()
+    page.get_by_role("link", name="As the job has it").click()
+    expect(page.get_by_label("Nodes of each")).to_be_hidden()
+
+
 def test_without_javascript_a_button_shows_the_choice(rehearsed: Backend, look: Look) -> None:
     """The form is one of GET."""
     page = look(PAGE, java_script_enabled=False)

@@ -85,6 +85,7 @@ def test_a_job_from_pending_to_completed_while_one_looks(
     page = look("/ui/jobs/job")
     expect(page.locator("#head")).to_contain_text("no machine is free")
     expect(page.locator("#log-empty")).to_be_visible()
+    expect(page.locator("#log-lines")).to_be_hidden()
     backend.runner.crowded = None
     expect(page.locator("#phases")).to_contain_text("Training")
     script.print("loss=2.5")
@@ -294,6 +295,9 @@ def test_stop_from_the_page(backend: Backend, look: Look, script: Script) -> Non
     page.get_by_role("button", name="Stop").click()
     expect(page.locator("#head")).to_contain_text("Stopped")
     assert backend.runner.plans
+    page.reload()
+    assert page.locator("#metrics").inner_text().splitlines()[-1] == "No value."
+    expect(page.get_by_role("button", name="Pause")).to_be_hidden()  # nothing more will come
 
 
 @pytest.fixture
@@ -370,6 +374,15 @@ def test_what_came_of_it(rich: Backend, look: Look) -> None:
             page.get_by_role("link", name=name).click()
         stored = Path(download.value.path()).read_bytes()
         assert content in (None, stored) and stored
+
+
+def test_a_phone_has_room_for_facts_and_programs(rich: Backend, look: Look) -> None:
+    """What a fact means stands below it, and the button that copies a program above it."""
+    page = look("/ui/jobs/ended", viewport=PHONE)
+    bottoms = "(one) => one.previousElementSibling.getBoundingClientRect().bottom"
+    top = "(one) => one.getBoundingClientRect().top"
+    for below in (page.locator("#step td.quiet").first, page.locator(".program:visible pre").first):
+        assert below.evaluate(top) >= below.evaluate(bottoms)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.conftest import PHONE, Look, Watch
 from tests.browser.faults import serious_faults
@@ -32,6 +32,12 @@ def ended(backend: Backend, name: str) -> Any:
         return job if job["TrainingJobStatus"] in ("Completed", "Failed", "Stopped") else None
 
     return wait_for(over)
+
+
+def edges(found: Locator) -> dict[str, float]:
+    """Of an element's box in the window."""
+    box: dict[str, float] = found.evaluate("(one) => one.getBoundingClientRect().toJSON()")
+    return box
 
 
 def names(page: Page) -> list[str]:
@@ -157,6 +163,7 @@ def test_a_job_from_pending_to_completed_while_one_looks(
     row, waiting = page.locator("tbody tr"), queue.locator("tbody tr")
     expect(row).to_contain_text("Pending")
     expect(waiting).to_contain_text("no machine is free")
+    assert queue.locator("[aria-sort]").count() == 0  # its order is its own
     backend.runner.crowded = None
     expect(row).to_contain_text("Training")
     expect(queue.get_by_text("No job waits")).to_be_visible()
@@ -177,7 +184,9 @@ def test_stop_from_the_page(several: Backend, look: Look) -> None:
 def test_delete_asks_twice(several: Backend, look: Look) -> None:
     """A job that is deleted from its own question is gone; one that is kept is there."""
     page = look("/ui/jobs/bert-large/delete")
-    page.get_by_role("button", name="Delete it").click()
+    delete, keep = page.get_by_role("button", name="Delete it"), page.get_by_role("link", name="Keep it")
+    assert edges(keep)["left"] - edges(delete)["right"] > 10  # a thumb does not mean one and hit the other
+    delete.click()
     page.wait_for_url("**/ui/jobs")
     assert "bert-large" not in names(page)
     assert "bert-base" in names(page)
@@ -247,6 +256,8 @@ def test_a_phone_ticks_and_sorts_and_folds_its_filters(several: Backend, look: L
     page = look("/ui/jobs", viewport={**PHONE, "height": 3000})
     for name in ("bert-base", "resnet"):
         expect(page.get_by_label(f"Compare {name}", exact=True)).to_be_in_viewport(ratio=1)
+    status, state = page.locator("tbody .status").first, page.locator("tbody .state").first
+    assert 0 < edges(state)["left"] - edges(status)["right"] < 20  # side by side, whatever room there is
     expect(page.get_by_label("Tag")).to_be_hidden()
     page.get_by_text("More filters").click()
     expect(page.get_by_label("Tag")).to_be_visible()

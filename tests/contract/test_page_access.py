@@ -54,6 +54,7 @@ def test_without_a_cookie_one_sentence_says_how_to_get_in(backend: Backend) -> N
         answer = stranger.ask(path)
         assert refused(answer), path
         assert "Run `windtunnel ui` in a terminal" in answer.body
+        assert '<meta name="color-scheme" content="light dark">' in answer.body
     assert refused(stranger.ask("/ui/jobs/x/stop", "POST", {"csrf": ""}))
 
 

@@ -99,6 +99,19 @@ def test_what_to_do_next_can_be_done_on_the_page(one: Visitor) -> None:
             assert elsewhere not in page
 
 
+def test_a_finding_of_no_line_names_none(backend: Backend, counters: Any) -> None:
+    """The report has a question mark there."""
+    found = {
+        "kind": "fp32",
+        "severity": "note",
+        "line": "?",
+        "message": "It computes in fp32.",
+        "advice": "Cast.",
+    }
+    ended_job(backend, "bert", counters(job="bert", diagnostics=[found]))
+    assert "<li>note: It computes in fp32. Cast.</li>" in visitor(backend).ask(PAGE).body
+
+
 def test_a_failed_job_says_why_in_a_line_and_has_nothing_to_choose(backend: Backend) -> None:
     """The file keeps the whole reason."""
     backend.client("s3").create_bucket(Bucket="out")

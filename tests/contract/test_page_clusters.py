@@ -82,7 +82,9 @@ def test_a_cluster(layout: Layout, page: Visitor) -> None:
     assert "c5.4xlarge" in told and "172.18.0.2" in told
     assert f"{STATIC} up trn1.32xlarge, static" in told
     assert DYNAMIC[0] not in told
-    assert "2 runs RUNNING" in told
+    assert "Bill so far" in told
+    submit(layout, 3, "waits")
+    assert re.search("3 waits PENDING .* – – 2 runs RUNNING", words(page.ask("/ui/clusters/post").body))
     assert "COMPLETED compute1 4" in told and "5 min 00 s" in told
     assert words(POST) in told
     for word in ("ssh", "update", "stop", "start", "delete", "report"):
@@ -126,6 +128,7 @@ def test_what_is_not_there(layout: Layout, page: Visitor) -> None:
     clusters = ("none", "none/-/live", "..", "%2e%2e", "post%2f..%2fpost", "-")
     for path in (*clusters, "post/jobs/9", "post/jobs/x", f"post/jobs/{'9' * 5000}"):
         assert page.ask(f"/ui/clusters/{path}").status == 404, path
+    assert "All clusters" in page.ask("/ui/clusters/post/jobs/9").body
 
 
 @pytest.mark.parametrize("path", ["/ui/clusters/-/live", "/ui/clusters/post/-/live"])

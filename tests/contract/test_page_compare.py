@@ -57,9 +57,9 @@ def test_text_of_jobs_stays_text(pair: Backend) -> None:
 @pytest.mark.parametrize(
     ("names", "words"),
     [
-        ((), "Choose two to 6 jobs"),
-        (("old",), "Choose two to 6 jobs"),
-        (("old", "old"), "Choose two to 6 jobs"),
+        ((), "Choose 2 to 6 jobs"),
+        (("old",), "Choose 2 to 6 jobs"),
+        (("old", "old"), "Choose 2 to 6 jobs"),
         (("old", "nobody", "<b>"), "There is no job of the name <bdi>&lt;b&gt;"),
         (("a", "b", "c", "d", "e", "f", "g"), "1 more was asked for"),
         (("old", "newest", "\x00" * 300), "There is no job"),

@@ -36,6 +36,8 @@ def test_endpoints_are_listed_searched_and_deleted(backend: Backend) -> None:
     assert "<bdi>two</bdi>" in found
     assert "<bdi>one</bdi>" not in found
     assert "Nothing matches" in page.ask("/ui/endpoints?q=three").body
+    deployed.endpoint("three", status="Failed", FAIL="3")
+    assert "has ended (exit code 3)" in page.ask("/ui/endpoints?q=three").body
     asked = page.ask("/ui/endpoints/one/delete")
     assert "Delete <bdi>one</bdi>?" in asked.body
     assert page.post("/ui/endpoints/one/delete").headers["location"] == "/ui/endpoints"

@@ -35,6 +35,10 @@ HEADERS = {
 _ENTER = "/ui/enter"
 _MOST_FORM_BYTES = 64 << 10
 _MOST_FIELDS = 100
+_HEAD = (
+    '<!doctype html><html lang="en"><title>Windtunnel</title><meta name="color-scheme" content="light dark">'
+    '<meta name="viewport" content="width=device-width, initial-scale=1">'
+)
 
 
 class _Refused(Exception):
@@ -112,7 +116,7 @@ class Guard:
         # a Strict cookie with the redirect.
         url = escape(quote(_within(request.query_params.get("to", "")), safe="/?=&%"))
         response = HTMLResponse(
-            f'<!doctype html><html lang="en"><title>Windtunnel</title>'
+            f"{_HEAD}"
             '<link rel="icon" href="/ui/static/icon.svg" type="image/svg+xml">'
             f'<meta http-equiv="refresh" content="0;url={url}">'
             f'<p><a href="{url}">Go on to the page</a></p></html>'
@@ -161,7 +165,7 @@ class Guard:
     @staticmethod
     def _refusal(request: Request, refused: _Refused) -> Response:
         response = HTMLResponse(
-            f'<!doctype html><html lang="en"><title>Windtunnel</title><p>{escape(str(refused))}</p></html>',
+            f"{_HEAD}<p>{escape(str(refused))}</p></html>",
             refused.status,
         )
         if request.method != "GET":

@@ -21,7 +21,7 @@ def test_a_step_in_words(counters: Build) -> None:
     assert found["Moves in memory"].partition(" |")[0].endswith("B")
     assert found["Exchanges"].endswith("adds up over all cores (all_reduce), once a step")
     assert found["Takes here"].startswith("3 s |")
-    assert found["Of that exchanging"].startswith("7% |")
+    assert found["Of that exchanging"].startswith("7 % |")
     assert found["Graphs"] == "4 | 20 s of compiling here"
 
 
@@ -36,3 +36,4 @@ def test_cores_that_exchange_nothing(counters: Build) -> None:
 def test_a_job_that_ran_no_step(counters: Build) -> None:
     """It still says what was compiled."""
     assert set(said(counters(train=None, other=None))) == {"Graphs"}
+    assert said(counters(train=None, other=None, graphs={"count": 0, "compile_seconds": 0.0})) == {}

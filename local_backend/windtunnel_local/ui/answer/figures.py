@@ -72,7 +72,7 @@ def _times(listed: Sequence[tuple[Estimate, Cost | None, int]]) -> Bars:
         Bar(
             f"{label(item)}, {item.precision.name}",
             _seconds(item.billable_s, item.billable_interval_s),
-            f"step {_seconds(item.step.total_s, item.step_interval_s)}",
+            f"{_seconds(item.step.total_s, item.step_interval_s)}",
             interval_bar(Interval(item.billable_s, *item.billable_interval_s), ends),
         )
         for item, _, _ in listed
@@ -98,7 +98,7 @@ def _break_evens(report: PricePerformance) -> Iterable[Bars]:
     ends = axis_end(intervals)
     for (item, even, cost), interval in zip(found, intervals, strict=True):
         span = fmt.interval(fmt.dollars(even.low_usd_per_hour), fmt.dollars(even.high_usd_per_hour))
-        now = f"now {fmt.price(cost.price.usd_per_hour)}; against {place(comparison.estimates[even.against])}"
+        now = f"{fmt.price(cost.price.usd_per_hour)}; against {place(comparison.estimates[even.against])}"
         figure = f"{fmt.dollars(even.usd_per_hour)} ({span})"
         rows.append(Bar(label(item), figure, now, interval_bar(interval, ends, kind="point")))
     if rows:

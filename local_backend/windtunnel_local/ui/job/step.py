@@ -70,7 +70,9 @@ def _step(steps: Steps, found: Counters) -> Iterator[Fact]:
     if steps.steps_with_host_reads:
         share = steps.steps_with_host_reads / count
         yield Fact(
-            "Waits for the host's reads", f"in {share:.0%} of the steps", "the script fetched a value in them"
+            "Waits for the host's reads",
+            f"in {100 * share:.0f} % of the steps",
+            "the script fetched a value in them",
         )
 
 
@@ -85,7 +87,9 @@ def _shares(steps: Steps) -> Iterator[Fact]:
     ):
         if part is not None:
             yield Fact(
-                f"Of that {what}", f"{min(1.0, part / total):.0%}", "of the steps' time, on this machine"
+                f"Of that {what}",
+                f"{100 * min(1.0, part / total):.0f} %",
+                "of the steps' time, on this machine",
             )
 
 
@@ -108,6 +112,8 @@ def _model(found: Counters) -> Iterator[Fact]:
 
 def _compiling(found: Counters) -> Iterator[Fact]:
     graphs = found.graphs
+    if not graphs.count:
+        return
     here = "" if graphs.compile_seconds is None else f"{duration(graphs.compile_seconds)} of compiling here"
     cached = f", {graphs.cached:,} from the Neuron cache" if graphs.cached else ""
     yield Fact("Graphs", f"{graphs.count:,}", f"{here}{cached}".lstrip(", "))

@@ -12,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from windtunnel_local.service.ground.errors import ResourceNotFound
 from windtunnel_local.service.ground.hosting import Kind, ResourceQuery
 from windtunnel_local.ui.pages.jobs import first_line
 from windtunnel_local.ui.site import Site, followed
@@ -99,9 +100,19 @@ def _content(site: Site, view: View, request: Request) -> dict[str, Any]:
         "view": view,
         "q": text,
         "query": urlencode({name: given[name] for name in ("q", "token") if given.get(name)}),
-        "rows": [_row(view, item) for item in found[view.answer]],
+        "rows": [_row(view, _with_reason(site, item)) for item in found[view.answer]],
         "next": urlencode({"q": text, "token": following}) if following else None,
     }
+
+
+def _with_reason(site: Site, item: Mapping[str, Any]) -> Mapping[str, Any]:
+    """An endpoint's entry in a list does not say why it failed, its description does."""
+    if item.get("EndpointStatus") != "Failed":
+        return item
+    try:
+        return site.backend.endpoints.describe_endpoint(item["EndpointName"])
+    except ResourceNotFound:  # deleted since
+        return item
 
 
 def _row(view: View, item: Mapping[str, Any]) -> Row:
