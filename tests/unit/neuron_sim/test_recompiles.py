@@ -116,6 +116,11 @@ def finding(line: str, severity: str = "warning", seconds: float = 0.0) -> Findi
     return Finding("recompiles", severity, line, "message.", "advice.", 1, seconds)
 
 
+def test_a_finding_of_no_line_names_none() -> None:
+    """What one cannot point at is said without a place."""
+    assert finding("?").text == "warning: message. advice."
+
+
 def test_a_finding_is_said_once_and_summed_up_worst_first() -> None:
     """However often it is noted; errors before warnings, then what cost most."""
     said: list[str] = []

@@ -70,8 +70,8 @@ def test_a_neuron_version_moves_the_prediction() -> None:
     assert old.predicted < none.predicted < new.predicted
     assert any("neuron_version not given" in note for note in none.notes)
     assert not any("neuron_version" in note for note in new.notes)
-    for none in ("newest", "2.²"):
-        assert "neuron_version must be a number as 2.21" in (checked(neuron_version=none).reason or "")
+    for wrong in ("newest", "2.²"):
+        assert "neuron_version must be a number as 2.21" in (checked(neuron_version=wrong).reason or "")
 
 
 def test_a_described_job_may_name_its_neuron_version() -> None:

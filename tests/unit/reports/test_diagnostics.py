@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -67,6 +68,7 @@ def test_findings_are_a_sequence_worst_first(diagnosed: dict[str, Any]) -> None:
         3,
     )
     assert str(found[1]) == "warning: b.py:1: .item() <b.py:1>. Use a closure."
+    assert str(replace(found[1], line="?")) == "warning: .item() <b.py:1>. Use a closure."
 
 
 def test_the_ledger_models_neuronx_cc_only_for_what_is_not_cached(diagnosed: dict[str, Any]) -> None:

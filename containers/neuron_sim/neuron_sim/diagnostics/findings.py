@@ -40,7 +40,8 @@ class Finding:
     @property
     def text(self) -> str:
         """As said in the job's log."""
-        return f"{self.severity}: {self.line}: {self.message} {self.advice}"
+        place = "" if self.line == "?" else f"{self.line}: "
+        return f"{self.severity}: {place}{self.message} {self.advice}"
 
     def record(self) -> dict[str, Any]:
         """As written into the counters."""

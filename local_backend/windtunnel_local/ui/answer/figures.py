@@ -72,7 +72,7 @@ def _times(listed: Sequence[tuple[Estimate, Cost | None, int]]) -> Bars:
         Bar(
             f"{label(item)}, {item.precision.name}",
             _seconds(item.billable_s, item.billable_interval_s),
-            f"{_seconds(item.step.total_s, item.step_interval_s)}",
+            _seconds(item.step.total_s, item.step_interval_s),
             interval_bar(Interval(item.billable_s, *item.billable_interval_s), ends),
         )
         for item, _, _ in listed

@@ -22,4 +22,4 @@ def for_page(sections: Iterable[Section]) -> list[Section]:
 def _said(note: str) -> str:
     for words, here in _HERE.items():
         note = note.replace(words, here)
-    return note.replace(": ?: ", ": ", 1)  # a finding of no line
+    return note

@@ -211,7 +211,8 @@ class Diagnostic:
 
     def __str__(self) -> str:
         """As in the job's log."""
-        return f"{self.severity}: {self.line}: {self.message} {self.advice}"
+        place = "" if self.line == "?" else f"{self.line}: "
+        return f"{self.severity}: {place}{self.message} {self.advice}"
 
 
 def worst_first(found: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
