@@ -83,6 +83,7 @@ class Recorder:
         self._last_end = time.perf_counter()
         self._held = parameters.Held()
         self._trace_s = 0.0
+        self._is_timed = False
         self._reference_s: float | None = None
         me = settings.identity()
         self._quiet = QuietSteps(current.counters_dir, me.local_rank, me.local_world_size)
@@ -135,6 +136,7 @@ class Recorder:
         @functools.wraps(backward)
         def noticed_backward(*arguments: Any, **keywords: Any) -> None:
             self._trains = True
+            self._time_reference()
             loss = arguments[0] if arguments else None
             if script_time.clock.alone and isinstance(loss, torch.Tensor) and loss.requires_grad:
                 # Called where the gradients of this device are computed: in autograd's thread for it.
@@ -142,6 +144,12 @@ class Recorder:
             backward(*arguments, **keywords)
 
         return noticed_backward
+
+    @script_time.set_aside
+    def _time_reference(self) -> None:
+        """In the middle of a step whose tracing is timed: both under the same load, with the same caches."""
+        if self._is_timed:
+            self._is_timed, self._reference_s = False, host_reference.seconds()
 
     @script_time.set_aside
     def optimized(self, optimizer: Any, *_: Any) -> None:
@@ -167,8 +175,8 @@ class Recorder:
         with script_time.aside():
             self._write_step(seconds, ended)
             if self._trains:
-                is_quiet = self._quiet.step_ended(lambda: _XLAC._xla_wait_device_ops([]), seconds)
-                self._reference_s = host_reference.seconds() if is_quiet else None
+                self._is_timed = self._quiet.step_ended(lambda: _XLAC._xla_wait_device_ops([]), seconds)
+                self._reference_s = None
         self.has_trained = self._trains
         self._reset()
 
