@@ -24,6 +24,7 @@ from windtunnel import FullScale, PyTorch, TrainingJob, __version__
 from windtunnel.priceperf.published.bert_jobs_predicted import predictions
 
 HERE = Path(__file__).resolve().parent
+REPORT = HERE / "report.html"
 AMAZON_POLARITY_REVIEWS = 3_600_000
 AMAZON_POLARITY_HELD_OUT = 400_000
 
@@ -120,7 +121,7 @@ def _python_with_torch(model: str, val: Path) -> list[str]:
 
 def rehearse_base(data: prepare_data.Prepared) -> None:
     """A few steps of BERT base, and the answer for AWS's published job, beside what AWS published."""
-    print("\nBERT base as in AWS's published job, rehearsed in short (some four minutes)", flush=True)
+    print("\nBERT base as in AWS's published job, rehearsed in short (some three minutes)", flush=True)
     estimator = make_estimator(BASE, instance_type="ml.trn1.32xlarge")
     job = estimator.fit({"train": str(data.train), "val": str(data.val)}, logs=False, rehearse=True)
     whole = FullScale(
@@ -129,7 +130,10 @@ def rehearse_base(data: prepare_data.Prepared) -> None:
         tokenised_samples=AMAZON_POLARITY_REVIEWS + AMAZON_POLARITY_HELD_OUT,
         sequence_length=BASE["max_length"],
     )
-    print(job.report(full_scale=whole))
+    report = job.report(full_scale=whole)
+    print(report)
+    report.to_html(REPORT)
+    print(f"With charts: {REPORT}")
     found = predictions(job.counters())
     print("\nAWS published for this job, at the prices of 2022; its p4d script ran in fp32:")
     for item in (found.trn1, found.p4d):

@@ -86,6 +86,18 @@ def test_print_command_page_and_notebook_begin_with_it(counters: Any, size: Full
     assert answer["verdict"].split()[0] in text and {"modelled", "measured"} <= set(report.to_dict())
 
 
+def test_a_long_name_leaves_it_25_lines(counters: Any) -> None:
+    """The last line breaks; it says that the sizes were given to the report, not counted in the job."""
+    texts = ["word " * 60, "more " * 60]
+    entries = [{"kind": "k", "line": "t.py:1", "message": text, "advice": text} for text in texts]
+    counted = {**counters(), "diagnostics": entries}
+    name = "bert-" * 12 + "303"
+    reports = [report_for_job(FakeJob(counted, TrainingJobName=name), size) for size in (None, REVIEWS)]
+    for report in reports:
+        assert len(str(report).splitlines()) <= LINES
+    assert ["sizes given here" in str(report) for report in reports] == [False, True]
+
+
 def test_the_instance_asked_for_stands_first(counters: Any) -> None:
     """In the report and in a comparison that names none; then trn1.32xlarge, then p4d."""
     asked = counters(instance_type=SMALL, instance_cores=2)
@@ -130,11 +142,15 @@ def test_outside_the_range_it_says_what_would_make_a_verdict() -> None:
     """A larger batch where that does; else a published throughput. Never a winner."""
     less = rehearsed(flops=1.5e12, samples=3.0)
     section = first(compare(less, [TRN1, P4D], LONG), less, LONG)
-    batch = re.search(r"it needs a global batch of [\d,]+ \(--batch (\d+)\)", section.notes[0])
-    assert section.notes[0].startswith("No verdict outside the calibrated range (work of a step") and batch
+    batch = re.search(r"With a global batch of [\d,]+ one is \(--batch (\d+)\)", section.notes[0])
+    begin = "No verdict, as no published job that set the model is near this one (work of a step"
+    assert section.notes[0].startswith(begin) and batch
     assert all(e.range_check.inside for e in compare(less, [TRN1, P4D], LONG, batch=int(batch[1])).estimates)
     other = rehearsed(parameters=1e6)
-    assert "no batch does" in first(compare(other, [TRN1, P4D], LONG), other, LONG).notes[0]
+    assert (
+        "Another batch does not change that."
+        in first(compare(other, [TRN1, P4D], LONG), other, LONG).notes[0]
+    )
 
 
 def test_the_winner_has_its_probability_and_the_price_at_which_it_turns() -> None:

@@ -28,6 +28,7 @@ from windtunnel.priceperf import (
 from windtunnel.priceperf.workload.counters import Counters
 from windtunnel.prices.cache import book_and_notes
 from windtunnel.rehearsal import trn_precision
+from windtunnel.rendering import format as fmt
 from windtunnel.rendering.document import Document, Section
 from windtunnel.rendering.plots.chart import Chart
 from windtunnel.rendering.plots.style import ThemeName
@@ -125,8 +126,14 @@ class PricePerformance(Report):
             measured_part.subtitle(facts),
             self.notes,
             tuple(sections),
-            f"The rest: windtunnel report {facts.get('job', 'JOB')} --full, report.to_text(full=True)",
+            self._rest,
         )
+
+    @property
+    def _rest(self) -> str:
+        command = f"windtunnel report {self.measured.get('job', 'JOB')}"
+        sizes = "" if self.full_scale is None else " with the sizes given here and"
+        return f"The rest: {command}{sizes} --full, report.to_text(full=True)"
 
     @cached_property
     def screen(self) -> Screen | None:
@@ -137,8 +144,8 @@ class PricePerformance(Report):
 
     @property
     def _lines_above(self) -> int:
-        """Of the first screen, in the frame: two of each note at most."""
-        return 2 * len(self.notes)
+        """Lines of the first screen besides the answer: two a note at most, and where the last one breaks, its rest."""
+        return 2 * len(self.notes) + fmt.lines_of(self._rest) - 1
 
     def cost_line(self, instance_type: str | None) -> str | None:
         """What the job cost on AWS, or is modelled to cost at the newest prices, in a line; None: not known."""

@@ -306,9 +306,9 @@ def _outside(found: Answer, comparison: Comparison, workload: Workload, size: Fu
     )
     first, *others = reasons
     more = f"; {len(others):,} more" if others else ""
-    lean = f"By the widened intervals {label(estimates[leaning])} would cost least with "
-    lean += f"{probability(found.decided.probability)} probability."
-    text = f"No verdict outside the calibrated range ({first}{more}): {_inside(comparison, workload, size)} {lean}"
+    text = f"No verdict, as no published job that set the model is near this one ({first}{more}). "
+    text += f"{_inside(comparison, workload, size)} By intervals widened for it {label(estimates[leaning])} would "
+    text += f"cost least, with {probability(found.decided.probability)} probability."
     return " ".join((text, *otherwise(comparison, found)))
 
 
@@ -318,8 +318,8 @@ def _inside(comparison: Comparison, workload: Workload, size: FullScale) -> str:
     for factor in _BATCH_FACTORS:
         batch = round(middle * factor)
         if batch >= 1 and all(_lies_inside(item, workload, size, batch) for item in comparison.estimates):
-            return f"it needs a global batch of {batch:,} (--batch {batch})."
-    return "it needs a published throughput near this, no batch does."
+            return f"With a global batch of {batch:,} one is (--batch {batch})."
+    return "Another batch does not change that."
 
 
 def _lies_inside(item: Estimate, workload: Workload, size: FullScale, batch: int) -> bool:
