@@ -135,7 +135,7 @@ def test_a_failed_job_says_why_in_a_line_and_has_nothing_to_choose(backend: Back
 @pytest.mark.parametrize(
     ("query", "words"),
     [
-        ("nodes=0", "no whole number from 1"),
+        ("nodes=0", "Nodes: &#39;0&#39; is no whole number from 1"),
         ("samples=nan", "no whole number"),
         ("samples=" + "9" * 5000, "no whole number"),
         ("on=2010-01-01", "Ask for a later date"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from starlette.requests import Request
@@ -53,6 +53,8 @@ class Row:
     """Why it failed, or what it waits for; in a line."""
     pool: str
     """Of its warm pool; empty: it has none."""
+    pool_until: datetime | None
+    """When an Available one ends, unless a job takes it over."""
 
     @property
     def ended(self) -> bool:
@@ -80,8 +82,14 @@ def row_of(job: Mapping[str, Any]) -> Row:
         job.get("BillableTimeInSeconds"),
         transition["StartTime"] if going else None,
         first_line(in_short(message)),
-        job.get("WarmPoolStatus", {}).get("Status", ""),
+        pool := job.get("WarmPoolStatus", {}).get("Status", ""),
+        _kept_until(job) if pool == "Available" else None,
     )
+
+
+def _kept_until(job: Mapping[str, Any]) -> datetime | None:
+    ended, seconds = job.get("TrainingEndTime"), job["ResourceConfig"].get("KeepAlivePeriodInSeconds")
+    return ended + timedelta(seconds=seconds) if ended and seconds else None
 
 
 def first_line(text: str) -> str:
