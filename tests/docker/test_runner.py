@@ -158,7 +158,8 @@ def test_sigterm_reaches_the_job_and_stop_is_quick_without_a_handler(runner: Doc
 
 def test_kill_counts_as_137(runner: DockerRunner, base: str) -> None:
     """Also when the job ignores SIGTERM."""
-    run(runner, container(base, "trap '' TERM; while :; do sleep 1; done"))
+    run(runner, container(base, "trap '' TERM; echo ready; while :; do sleep 1; done"))
+    assert next(iter(runner.logs("job", HOST, None))).lines[0].text == "ready"
     runner.terminate("job", HOST)
     assert runner.wait("job", HOST, 0.3).status == "running"
     runner.kill("job", HOST)
