@@ -28,7 +28,6 @@ def folder() -> Iterator[JobFolder]:
         place = folder.host(HOST)
         (place / "names").write_text(f"127.0.0.9 algo-1\n127.0.0.8 {HOST}\n")
         orders = {
-            "folder": str(place),
             "command": ["/bin/sh", "-c", "id -u; hostname; getent hosts algo-1"],
             "environment": {"PATH": os.environ["PATH"], "WINDTUNNEL_PROCESS": "token of this test"},
             "banner": "begin",

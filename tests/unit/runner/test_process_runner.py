@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -69,11 +70,11 @@ def output(runner: ProcessRunner, job: str = "job") -> list[str]:
     return lines[1:]
 
 
-def wait_for(path: Path) -> None:
-    """Until the job has written ``path``."""
-    deadline = time.monotonic() + 20
-    while not path.exists():
-        assert time.monotonic() < deadline, f"{path} never came"
+def wait_for(condition: Callable[[], object]) -> None:
+    """Until it holds."""
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline, "it did not come true"
         time.sleep(0.01)
 
 
@@ -82,7 +83,7 @@ def test_a_job_runs_prints_and_ends(runner: ProcessRunner, tmp_path: Path) -> No
     code = "import sys; print('out', flush=True); print('err', file=sys.stderr); sys.exit(3)"
     runner.start(plan(tmp_path, code))
     assert output(runner) == ["out", "err"]
-    state = runner.wait("job", HOST, 10)
+    state = runner.wait("job", HOST, 60)
     assert (state.status, state.exit_code) == ("exited", 3)
     assert state.started_at is not None
     assert state.finished_at is not None
@@ -152,7 +153,7 @@ def test_a_new_server_adopts_a_running_job(runner: ProcessRunner, tmp_path: Path
     assert adopted.state("job", HOST).status == "running"
     go.touch()
     assert [line.text for batch in adopted.logs("job", HOST, cursor) for line in batch.lines] == ["after"]
-    assert adopted.wait("job", HOST, 10).exit_code == 5
+    assert adopted.wait("job", HOST, 60).exit_code == 5
 
 
 def test_sigterm_reaches_the_job(runner: ProcessRunner, tmp_path: Path) -> None:
@@ -164,10 +165,10 @@ def test_sigterm_reaches_the_job(runner: ProcessRunner, tmp_path: Path) -> None:
         f"pathlib.Path({str(ready)!r}).touch()\ntime.sleep(60)"
     )
     runner.start(plan(tmp_path, code))
-    wait_for(ready)
+    wait_for(ready.exists)
     runner.terminate("job", HOST)
     assert output(runner) == ["saving"]
-    assert runner.wait("job", HOST, 10).exit_code == 0
+    assert runner.wait("job", HOST, 60).exit_code == 0
 
 
 def test_kill_ends_every_process_of_the_job(runner: ProcessRunner, tmp_path: Path) -> None:
@@ -180,11 +181,9 @@ def test_kill_ends_every_process_of_the_job(runner: ProcessRunner, tmp_path: Pat
         f"pathlib.Path({str(pid_file)!r}).write_text(str(child.pid))\ntime.sleep(60)"
     )
     runner.start(plan(tmp_path, code))
-    wait_for(pid_file)
-    while not pid_file.read_text():
-        time.sleep(0.01)
+    wait_for(lambda: pid_file.exists() and pid_file.read_text())
     runner.kill("job", HOST)
-    assert runner.wait("job", HOST, 10).exit_code == 137
+    assert runner.wait("job", HOST, 60).exit_code == 137
     assert not_running(int(pid_file.read_text()))
 
 
@@ -196,13 +195,29 @@ def test_a_job_whose_supervisor_is_killed_counts_as_killed(runner: ProcessRunner
         f"pathlib.Path({str(pid_file)!r}).write_text(str(os.getpid()))\ntime.sleep(60)"
     )
     runner.start(plan(tmp_path, code))
-    wait_for(pid_file)
-    while not pid_file.read_text():
-        time.sleep(0.01)
+    wait_for(lambda: pid_file.exists() and pid_file.read_text())
     supervisor = json.loads((tmp_path / "jobs/job/process/algo-1/run.json").read_text())["pid"]
     os.kill(supervisor, signal.SIGKILL)
-    assert runner.wait("job", HOST, 10).exit_code == 137
+    assert runner.wait("job", HOST, 60).exit_code == 137
     assert not_running(int(pid_file.read_text()))
+
+
+def test_a_folder_that_is_made_anew_is_another_job_s(runner: ProcessRunner, tmp_path: Path) -> None:
+    """A supervisor whose folder was removed ends its job, and writes nothing into what stands there now."""
+    pid_file = tmp_path / "pid"
+    code = (
+        "import os, pathlib, time\n"
+        f"pathlib.Path({str(pid_file)!r}).write_text(str(os.getpid()))\ntime.sleep(600)"
+    )
+    runner.start(plan(tmp_path, code))
+    wait_for(lambda: pid_file.exists() and pid_file.read_text())
+    folder = tmp_path / "jobs/job/process/algo-1"
+    supervisor = json.loads((folder / "run.json").read_text())["pid"]
+    folder.rename(gone := tmp_path / "gone")
+    folder.mkdir()
+    shutil.rmtree(gone)
+    wait_for(lambda: not_running(supervisor) and not_running(int(pid_file.read_text())))
+    assert list(folder.iterdir()) == []
 
 
 def test_what_a_job_leaves_behind_ends_with_it(runner: ProcessRunner, tmp_path: Path) -> None:
@@ -233,7 +248,7 @@ def test_a_missing_command_ends_the_job_with_127(runner: ProcessRunner, tmp_path
     missing = ContainerPlan(**{**job.containers[0].__dict__, "command": ("no-such-command",)})
     runner.start(JobPlan("job", (missing,)))
     assert output(runner) == ["no-such-command: No such file or directory"]
-    assert runner.wait("job", HOST, 10).exit_code == 127
+    assert runner.wait("job", HOST, 60).exit_code == 127
 
 
 def test_several_hosts_are_refused_with_the_way_out(runner: ProcessRunner, tmp_path: Path) -> None:

@@ -136,7 +136,7 @@ class ProcessRunner(Runner):
                 input=json.dumps(orders).encode(),
                 stdout=log,
                 stderr=log,
-                cwd="/",
+                cwd=folder,
                 env=self._interpreter.inherited(),  # the job can read its parent's
                 timeout=60,
                 check=True,

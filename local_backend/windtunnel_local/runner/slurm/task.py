@@ -18,6 +18,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+_ORDERS = "orders.json"
 _ORDERS_PATIENCE_S = 3600
 """For a server that went away before it gave orders to come back."""
 _POLL_S = 0.05
@@ -32,29 +33,30 @@ def main() -> None:
     folder = Path(sys.argv[1])
     job, number, node, first, *hosts = sys.argv[2:]
     host = hosts[int(number)]
-    place = folder / host
-    if not _claim(folder, place, job):
+    os.chdir(folder / host)  # and stays there: what is made later in its place is not this task's
+    if not _claim(job):
         return  # the same job was submitted before, by a server that did not learn of it
-    _write(place / "here.json", {"node": node, "address": _address(first)})
-    orders = place / "orders.json"
+    _write("here.json", {"node": node, "address": _address(first)})
     deadline = time.monotonic() + _ORDERS_PATIENCE_S
     # A list, as a network's file system may answer for a single name from its memory.
-    while orders.name not in os.listdir(place):  # noqa: PTH208 - names
+    while _ORDERS not in (there := os.listdir()):  # noqa: PTH208 - names
+        if "here.json" not in there:
+            sys.exit("the job was removed")
         if time.monotonic() > deadline:
             sys.exit(f"no orders came within {_ORDERS_PATIENCE_S} s")
         time.sleep(_POLL_S)
-    if json.loads(orders.read_text()).get("names"):
+    if json.loads(Path(_ORDERS).read_text()).get("names"):
         try:
-            _know_names(host, place)
+            _know_names(host)
         except OSError as error:
-            _refuse(place, node, error)
+            _refuse(node, error)
             return
-    os.execv(sys.executable, [sys.executable, "-I", str(folder / "supervise.py"), str(orders)])  # noqa: S606
+    os.execv(sys.executable, [sys.executable, "-I", str(folder / "supervise.py"), _ORDERS])  # noqa: S606
 
 
-def _claim(folder: Path, place: Path, job: str) -> bool:
+def _claim(job: str) -> bool:
     """Whether the folder is this Slurm job's: that of the first task to come. A link is made once, also over NFS."""
-    claimed, draft = folder / "claimed", place / f"claim-{job}"
+    claimed, draft = Path("..", "claimed"), Path(f"claim-{job}")
     draft.write_text(job)
     try:
         os.link(draft, claimed)
@@ -72,14 +74,14 @@ def _address(first: str) -> str:
         return address
 
 
-def _know_names(host: str, place: Path) -> None:
+def _know_names(host: str) -> None:
     """Give this process, and what it starts, its host's name, and all hosts' before the node's. Raises ``OSError``.
 
     Mounts and host name of its own, as a container has them. Who is not root needs a user namespace for that,
     in which nobody is anybody else.
     """
-    names = place / "hosts"
-    names.write_text((place / "names").read_text() + Path("/etc/hosts").read_text())
+    names = Path("hosts")
+    names.write_text(Path("names").read_text() + Path("/etc/hosts").read_text())
     libc = ctypes.CDLL(None, use_errno=True)
     user, group = os.getuid(), os.getgid()
 
@@ -98,23 +100,23 @@ def _know_names(host: str, place: Path) -> None:
     socket.sethostname(host)
 
 
-def _refuse(place: Path, node: str, error: OSError) -> None:
+def _refuse(node: str, error: OSError) -> None:
     """End before the job began."""
-    (place / "output.log").write_text(
+    Path("output.log").write_text(
         f"Windtunnel: {node} gives a job no mounts of its own ({error}), and without them the hosts of a job do not"
         " find each other by name. Have it allow user namespaces (sysctl user.max_user_namespaces and, on Ubuntu,"
         " kernel.apparmor_restrict_unprivileged_userns=0), or run the job on one instance.\n"
     )
     now = time.time()
-    _write(place / "run.json", {"pid": os.getpid(), "started": now})
-    _write(place / "exit.json", {"exit_code": _CANNOT_RUN, "finished": now})
+    _write("run.json", {"pid": os.getpid(), "started": now})
+    _write("exit.json", {"exit_code": _CANNOT_RUN, "finished": now})
 
 
-def _write(path: Path, content: dict[str, Any]) -> None:
+def _write(name: str, content: dict[str, Any]) -> None:
     """Whole or not at all."""
-    draft = path.with_suffix(".tmp")
+    draft = Path(name).with_suffix(".tmp")
     draft.write_text(json.dumps(content))
-    draft.replace(path)
+    draft.replace(name)
 
 
 if __name__ == "__main__":

@@ -37,7 +37,6 @@ def prepare(folder: Path, plan: ContainerPlan, interpreter: Interpreter, banner:
     words = (*(plan.entrypoint or ()), *plan.command)
     program = shutil.which(words[0], path=environment["PATH"]) or words[0]
     return {
-        "folder": str(folder),
         "command": [program, *(host_path(word, plan.mounts) for word in words[1:])],
         "environment": environment,
         "banner": f"Windtunnel: {banner}",

@@ -1,12 +1,13 @@
 """The parent of one job without a container: outlives the server, and writes down how the job ended.
 
-Run as a script of its own (standard library only, nothing of ours is imported). Its orders are JSON: ``folder``,
-``command``, ``environment``, ``banner``, and ``shared`` where the folder is seen by other machines.
+Run as a script of its own (standard library only, nothing of ours is imported), in the host's folder. Its orders are
+JSON: ``command``, ``environment``, ``banner``, and ``shared`` where the folder is seen by other machines.
 
     supervise.py        orders on stdin; it detaches itself, and is the only one of its folder
     supervise.py FILE   orders in a file; it stays in the foreground, and whoever starts it sees to it that it is one
 
-In ``folder``:
+It stays in the folder that it was started in: when that is removed, and a new one made in its place for the next
+attempt, it sees that its own is gone, ends its job and writes nothing more. In the folder:
 
     lock         held for as long as a detached one lives: whoever can take it knows that it is gone
     output.log   what the job prints
@@ -20,6 +21,7 @@ In ``folder``:
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import json
 import os
@@ -36,43 +38,42 @@ TOKEN_VARIABLE = "WINDTUNNEL_PROCESS"  # noqa: S105 - a name
 
 COMMAND_NOT_FOUND = 127
 _LOOK_S = 0.2
+_GONE = (errno.ENOENT, errno.ESTALE)
+"""What is said of the current folder when it was removed: by this machine, or by a server of files."""
 
 
 def main() -> None:
     """Run the job, record its end; detached unless the orders are in a file."""
     if sys.argv[1:]:
-        orders = json.loads(Path(sys.argv[1]).read_text())
-        _supervise(Path(orders["folder"]), orders)
+        _supervise(json.loads(Path(sys.argv[1]).read_text()))
         return
     orders = json.load(sys.stdin)
-    folder = Path(orders["folder"])
     if os.fork():  # the server need not wait for, nor reap, what goes on here
         return
     os.setsid()
-    descriptor = os.open(folder / "lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    descriptor = os.open("lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return  # another one is at it
-    _supervise(folder, orders)
+    _supervise(orders)
 
 
-def _supervise(folder: Path, orders: dict[str, Any]) -> None:
-    if not (folder / "run.json").exists():
-        code, told = _run(folder, orders)
-        _write(folder / "exit.json", {"exit_code": code, "finished": time.time(), "told": told})
+def _supervise(orders: dict[str, Any]) -> None:
+    if not Path("run.json").exists():
+        code, told = _run(orders)
+        _write("exit.json", {"exit_code": code, "finished": time.time(), "told": told})
 
 
-def _run(folder: Path, orders: dict[str, Any]) -> tuple[int, bool]:
+def _run(orders: dict[str, Any]) -> tuple[int, bool]:
     """Run the command to its end; its exit code as a shell would say it (137: killed), and ``told``."""
     told = False
-    with (folder / "output.log").open("ab", buffering=0) as output:
+    with Path("output.log").open("ab", buffering=0) as output:
         output.write(orders["banner"].encode() + b"\n")
         try:
             job = subprocess.Popen(
                 orders["command"],
                 env=orders["environment"],
-                cwd=folder,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
@@ -81,7 +82,7 @@ def _run(folder: Path, orders: dict[str, Any]) -> tuple[int, bool]:
             )
         except OSError as error:
             output.write(f"{orders['command'][0]}: {error.strerror}\n".encode())
-            _write(folder / "run.json", {"pid": os.getpid(), "started": time.time()})
+            _write("run.json", {"pid": os.getpid(), "started": time.time()})
             return COMMAND_NOT_FOUND, told
 
         def hand_on(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 - signal's signature
@@ -90,9 +91,9 @@ def _run(folder: Path, orders: dict[str, Any]) -> tuple[int, bool]:
             job.send_signal(number)
 
         signal.signal(signal.SIGTERM, hand_on)
-        _write(folder / "run.json", {"pid": os.getpid(), "started": time.time()})
+        _write("run.json", {"pid": os.getpid(), "started": time.time()})
         token = orders["environment"][TOKEN_VARIABLE]
-        code = _await_end(job, folder, token, output.fileno() if orders.get("shared") else None)
+        code = _await_end(job, token, output.fileno() if orders.get("shared") else None)
         # As in a container: when its first process ends, all that it left behind ends with it.
         kill_all(token)
         if orders.get("shared"):
@@ -100,7 +101,7 @@ def _run(folder: Path, orders: dict[str, Any]) -> tuple[int, bool]:
         return code if code >= 0 else 128 - code, told
 
 
-def _await_end(job: subprocess.Popen[bytes], folder: Path, token: str, output: int | None) -> int:
+def _await_end(job: subprocess.Popen[bytes], token: str, output: int | None) -> int:
     """Do what the server asks for until the job has ended; its return code.
 
     ``output``: the file of its output, if that is to be seen by other machines while the job runs.
@@ -114,13 +115,24 @@ def _await_end(job: subprocess.Popen[bytes], folder: Path, token: str, output: i
             if output is not None and (size := os.fstat(output).st_size) != written:
                 os.fsync(output)
                 written = size
-            # A list, as a network's file system may answer for a single name from its memory.
-            found = set(os.listdir(folder)) if folder.is_dir() else {"kill"}  # noqa: PTH208 - names
+            found = _there()
             if "kill" in found:
                 kill_all(token)
             elif "terminate" in found - asked:
                 job.terminate()
             asked = found
+
+
+def _there() -> set[str]:
+    """The names in the folder; ``kill`` if it is gone: then it looks empty, or cannot be read."""
+    try:
+        # A list, as a network's file system may answer for a single name from its memory.
+        found = set(os.listdir())  # noqa: PTH208 - names
+    except OSError as error:
+        if error.errno not in _GONE:
+            raise
+        found = set()
+    return found if "run.json" in found else {"kill"}
 
 
 def kill_all(token: str) -> None:
@@ -146,14 +158,18 @@ def _carries(entry: Path, mark: bytes) -> bool:
         return False
 
 
-def _write(path: Path, content: dict[str, Any]) -> None:
-    """Whole or not at all, also across a power failure."""
-    draft = path.with_suffix(".tmp")
-    with draft.open("w") as file:
-        json.dump(content, file)
-        file.flush()
-        os.fsync(file.fileno())
-    draft.replace(path)
+def _write(name: str, content: dict[str, Any]) -> None:
+    """Whole or not at all, also across a power failure. Into a folder that is gone: not at all."""
+    draft = Path(name).with_suffix(".tmp")
+    try:
+        with draft.open("w") as file:
+            json.dump(content, file)
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(name)
+    except OSError as error:
+        if error.errno not in _GONE:
+            raise
 
 
 if __name__ == "__main__":
