@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Page, Request, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Page, Request, expect, sync_playwright
 
 from tests.contract.conftest import Backend, serving, train
 from windtunnel.session.page_token import page_token
 
-PATIENCE_MS = 15_000
+PATIENCE_MS = 60_000
 PHONE = {"width": 390, "height": 844}
 
 
@@ -28,6 +28,7 @@ def chromium() -> Iterator[Browser]:
     """
     found = shutil.which("chromium")
     assert found, "Chromium is missing: scripts/setup.sh browser"
+    expect.set_options(timeout=PATIENCE_MS)
     with sync_playwright() as playwright:
         # No sandbox: as root it has none, and it opens this machine's own pages alone.
         browser = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])

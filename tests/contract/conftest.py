@@ -23,7 +23,7 @@ from windtunnel_local.server import Server, listen
 from windtunnel_local.settings import Settings
 
 LOCAL_IMAGE = "windtunnel-training"
-_PATIENCE_S = 20.0
+_PATIENCE_S = 60.0
 
 
 class ShiftedClock(app.SystemClock):

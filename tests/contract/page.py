@@ -52,7 +52,7 @@ class Visitor:
                 "Content-Type": "application/x-www-form-urlencoded",
             }
         sent = {name: value for name, value in {**given, **(headers or {})}.items() if value}
-        with closing(http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)) as connection:
+        with closing(http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)) as connection:
             connection.request(method, path, body, sent)
             response = connection.getresponse()
             found = {name.lower(): value for name, value in response.getheaders()}

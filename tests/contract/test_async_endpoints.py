@@ -107,10 +107,10 @@ def test_what_fails_says_why(asked: Asked, body: str | None, words: bytes) -> No
 def test_one_that_waits_for_too_long(asked: Asked) -> None:
     """It is not asked any more; one whose model takes too long fails as well."""
     asked.asynchronous(at_once=1)
-    slow = asked.question("sleep 1.5", "slow", InvocationTimeoutSeconds=1)
+    slow = asked.question("sleep 60", "slow", InvocationTimeoutSeconds=3)
     late = asked.question("late", "late", RequestTTLSeconds=60)
     asked.backend.clock.offset = timedelta(minutes=5)
-    assert b"InvocationTimeoutSeconds are 1" in wait_for(lambda: asked.stored(slow["FailureLocation"]))
+    assert b"InvocationTimeoutSeconds are 3" in wait_for(lambda: asked.stored(slow["FailureLocation"]))
     assert b"has expired" in wait_for(lambda: asked.stored(late["FailureLocation"]))
     assert asked.stored(late["OutputLocation"]) is None
 
@@ -119,7 +119,7 @@ def test_an_instance_is_asked_no_more_at_once_than_configured(asked: Asked) -> N
     """And as much as that, and in the order in which questions came."""
     asked.asynchronous(at_once=2)
     (slot,) = asked.backend.runner.jobs()
-    places = [asked.question("sleep 0.1", f"in-{number}")["OutputLocation"] for number in range(6)]
+    places = [asked.question("sleep 0.5", f"in-{number}")["OutputLocation"] for number in range(6)]
     router = asked.backend.application.endpoints.router("e")
     busiest = 0
 

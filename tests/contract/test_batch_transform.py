@@ -399,7 +399,8 @@ def test_a_file_that_ends_containers_fails_alone(batch: Batch) -> None:
     for done in ({"a.out"}, {"a.out", "c.out"}):
         (slot,) = wait_for(batch.backend.runner.jobs)
         wait_for(lambda done=done: batch.results().keys() == done)
-        time.sleep(0.3)
+        asked = batch.backend.runner.container(slot).asked
+        wait_for(lambda asked=asked: b"sleep 60" in asked)
         batch.backend.runner.container(slot).finish(137)
         batch.backend.runner.container(slot).killed.set()
         wait_for(lambda gone=slot: gone not in batch.backend.runner.jobs())
@@ -437,7 +438,7 @@ def test_10_000_records_through_kills(tmp_path: Path) -> None:
             first.runner.container(slot).finish(137)
             first.runner.container(slot).killed.set()
             wait_for(lambda gone=slot: gone not in first.runner.jobs())
-        time.sleep(0.3)
+        wait_for(lambda: batch.s3.list_objects_v2(Bucket=BUCKET, Prefix="in/out/").get("Contents"))
         first.application.transforms.shutdown()
     with serving(tmp_path / "home") as second:
         again = Batch(second)

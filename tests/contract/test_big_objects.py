@@ -108,7 +108,7 @@ class Stalling:
     def read(self, size: int = -1) -> bytes:
         if self._left <= self._size // 2:
             self.half.set()
-            self.go_on.wait(20)
+            self.go_on.wait(60)
         data = b"x" * min(size if size > 0 else self._left, self._left, MIB)
         self._left -= len(data)
         return data
@@ -129,12 +129,12 @@ def test_a_kill_in_the_middle_leaves_no_half(servers: list[Process], home: Path)
     body = Stalling(16 * MIB)
     sending = threading.Thread(target=send, args=(str(request.url), body))
     sending.start()
-    assert body.half.wait(20)
+    assert body.half.wait(60)
     wait_for(lambda: list((home / "objects" / "bucket" / "tmp").iterdir()))
     s3.close()
     s3 = restarted(servers, home)
     body.go_on.set()
-    sending.join(20)
+    sending.join(60)
     assert s3.head_object(Bucket="bucket", Key="old")["ContentLength"] == 3
     (upload,) = s3.list_multipart_uploads(Bucket="bucket")["Uploads"]
     assert upload["UploadId"] == named["UploadId"]
@@ -150,6 +150,6 @@ def test_a_kill_in_the_middle_leaves_no_half(servers: list[Process], home: Path)
 def send(url: str, body: Stalling) -> None:
     """A PUT that nobody will answer."""
     parts = urlsplit(url)
-    with closing(http.client.HTTPConnection(parts.netloc, timeout=20)) as connection, suppress(OSError):
+    with closing(http.client.HTTPConnection(parts.netloc, timeout=60)) as connection, suppress(OSError):
         headers = {"Content-Length": str(len(body))}
         connection.request("PUT", f"{parts.path}?{parts.query}", body, headers)

@@ -147,7 +147,7 @@ def test_a_stream_ends_with_its_session(backend: Backend) -> None:
     cookie = Access(backend.credentials.secret_access_key, 0).cookie(twelve_hours_ago + 3)
     one.cookie = f"{one.cookie.partition('=')[0]}={cookie}"
     answer = b""
-    with closing(http.client.HTTPConnection("127.0.0.1", one.port, timeout=20)) as connection:
+    with closing(http.client.HTTPConnection("127.0.0.1", one.port, timeout=60)) as connection:
         connection.request("GET", "/ui/jobs/-/live", headers={"Cookie": one.cookie})
         response = connection.getresponse()
         assert response.status == 200

@@ -134,7 +134,7 @@ def test_what_is_not_there(layout: Layout, page: Visitor) -> None:
 @pytest.mark.parametrize("path", ["/ui/clusters/-/live", "/ui/clusters/post/-/live"])
 def test_pages_follow(layout: Layout, page: Visitor, path: str) -> None:
     """What is there comes first, then a job that was submitted since."""
-    with closing(http.client.HTTPConnection("127.0.0.1", page.port, timeout=20)) as connection:
+    with closing(http.client.HTTPConnection("127.0.0.1", page.port, timeout=60)) as connection:
         connection.request("GET", path, headers={"Cookie": page.cookie})
         response = connection.getresponse()
         assert response.status == 200

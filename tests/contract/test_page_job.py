@@ -190,7 +190,7 @@ def test_events_of_a_job_that_is_stopped_end(visit: Visitor) -> None:
 
 def following(visit: Visitor, open_connections: ExitStack) -> http.client.HTTPResponse:
     """A connection to a job's events, and their first message."""
-    connection = http.client.HTTPConnection("127.0.0.1", visit.port, timeout=20)
+    connection = http.client.HTTPConnection("127.0.0.1", visit.port, timeout=60)
     open_connections.callback(connection.close)
     host = {"Host": f"127.0.0.1:{visit.port}", "Cookie": visit.cookie}
     connection.request("GET", "/ui/jobs/job/-/live", headers=host)
@@ -232,7 +232,7 @@ def test_pages_leave_the_api_its_threads(visit: Visitor, monkeypatch: pytest.Mon
         return describe(name)
 
     monkeypatch.setattr(application.jobs, "describe", slow)
-    once = Config(read_timeout=10, retries={"total_max_attempts": 1})
+    once = Config(read_timeout=60, retries={"total_max_attempts": 1})
     with ThreadPoolExecutor(50) as pool:
         pages = [pool.submit(visit.ask, "/ui/jobs/none/log") for _ in range(50)]
         try:

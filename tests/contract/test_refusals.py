@@ -21,7 +21,7 @@ def send(
     backend: Backend, method: str, path: str, headers: dict[str, str], body: bytes = b""
 ) -> tuple[int, dict[str, str], bytes]:
     address = urlsplit(backend.endpoint)
-    connection = http.client.HTTPConnection(address.hostname or "", address.port, timeout=10)
+    connection = http.client.HTTPConnection(address.hostname or "", address.port, timeout=60)
     try:
         connection.request(method, path, body, headers)
         answer = connection.getresponse()

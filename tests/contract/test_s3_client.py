@@ -259,7 +259,7 @@ def test_presigned_urls_work_without_a_key(backend: Backend, s3: Any) -> None:
 
 def fetch(method: str, url: str, body: bytes | None = None) -> tuple[int, bytes]:
     parts = urlsplit(url)
-    with closing(http.client.HTTPConnection(parts.netloc, timeout=10)) as connection:
+    with closing(http.client.HTTPConnection(parts.netloc, timeout=60)) as connection:
         connection.request(method, f"{parts.path}?{parts.query}", body)
         answer = connection.getresponse()
         return answer.status, answer.read()

@@ -378,7 +378,7 @@ def signed(backend: Backend, url: str, more: Mapping[str, str] = NONE) -> tuple[
     request = AWSRequest("GET", url, headers={"x-amz-content-sha256": hashlib.sha256().hexdigest(), **more})
     S3SigV4Auth(keys, "s3", "us-east-1").add_auth(request)
     parts = urlsplit(url)
-    with closing(http.client.HTTPConnection("127.0.0.1", parts.port, timeout=10)) as connection:
+    with closing(http.client.HTTPConnection("127.0.0.1", parts.port, timeout=60)) as connection:
         target = parts.path + (f"?{parts.query}" if parts.query else "")
         connection.putrequest("GET", target, skip_host=True)
         for name, value in {"Host": parts.netloc, **request.headers}.items():
@@ -395,7 +395,7 @@ def test_a_body_in_one_piece_has_s3s_limit(backend: Backend, s3: Any) -> None:
     signer = backend.client("s3", config=Config(signature_version="s3v4"))
     url = signer.generate_presigned_url("put_object", {"Bucket": "bucket", "Key": "k"}, ExpiresIn=60)
     parts = urlsplit(url)
-    with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=10)) as connection:
+    with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=60)) as connection:
         connection.putrequest("PUT", f"{parts.path}?{parts.query}")
         connection.putheader("Content-Length", str((5 << 30) + 1))
         connection.putheader("Expect", "100-continue")

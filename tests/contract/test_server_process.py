@@ -69,7 +69,7 @@ class Process:
 
     def end(self) -> tuple[int, str]:
         """Its exit code and all it printed; waits."""
-        output, _ = self.popen.communicate(timeout=20)
+        output, _ = self.popen.communicate(timeout=120)
         return self.popen.returncode, output
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import pytest
@@ -160,24 +159,6 @@ def test_missing_logs_are_not_found(backend: Backend) -> None:
         assert code == "ResourceNotFoundException"
     assert refused(logs.describe_log_streams)[0] == "InvalidParameterException"
     assert refused(logs.create_log_group, logGroupName="g")[0] == "UnsupportedOperation"
-
-
-def test_polling_logs_is_cheap(sagemaker: Any, backend: Backend) -> None:
-    """A GetLogEvents over HTTP takes milliseconds, so several clients may ask ten times a second."""
-    logs = backend.client("logs")
-    sagemaker.create_training_job(**create_request(Environment={"LINES": "2000"}))
-    ended(sagemaker)
-    stream = logs.describe_log_streams(logGroupName=GROUP)["logStreams"][0]["logStreamName"]
-    arguments = {"logGroupName": GROUP, "logStreamName": stream, "startFromHead": True}
-    token = logs.get_log_events(**arguments)["nextForwardToken"]
-    seconds = []
-    for _ in range(60):
-        begun = time.perf_counter()
-        logs.get_log_events(**arguments, nextToken=token)
-        seconds.append(time.perf_counter() - begun)
-    median_ms = sorted(seconds)[30] * 1000
-    print(f"GetLogEvents p50 {median_ms:.2f} ms, client included")
-    assert median_ms < 50  # the goal is 5; this bound only has to hold on a loaded machine, too
 
 
 def test_the_account_and_its_roles(backend: Backend) -> None:

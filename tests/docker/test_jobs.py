@@ -90,7 +90,7 @@ def test_what_goes_wrong_in_a_script_is_said_and_the_next_job_runs(session: Loca
     jobs["forever"].wait(logs=False, timeout=PATIENCE_S)
     described = jobs["forever"].describe()
     assert (described["TrainingJobStatus"], described["SecondaryStatus"]) == ("Stopped", "MaxRuntimeExceeded")
-    assert 20 <= described["BillableTimeInSeconds"] < 45
+    assert 20 <= described["BillableTimeInSeconds"] < 200
 
     assert estimator(session, hyperparameters={"how": "nothing"}).fit(logs=False).status() == "Completed"
 
@@ -101,7 +101,7 @@ def test_a_stop_keeps_what_the_script_has_saved(session: LocalSession, tmp_path:
     assert "running" in job.logs(follow=True)
     assert job.status() == "InProgress"
     job.stop()
-    job.wait(logs=False, timeout=60)
+    job.wait(logs=False, timeout=PATIENCE_S)
     assert job.status() == "Stopped"
     assert (job.download_model(tmp_path) / "saved").read_text() == "state"
 
@@ -157,7 +157,7 @@ def test_what_only_the_backend_can_see_fails_the_job_with_the_fix(
     assert "../outside" in failure(jobs["unsafe"])
     assert "no-such-image:1" in failure(jobs["image"])
     assert not (session.home.parent / "outside").exists()
-    assert create("after-all-that").wait(logs=False, timeout=120).status() == "Completed"
+    assert create("after-all-that").wait(logs=False, timeout=PATIENCE_S).status() == "Completed"
 
 
 def test_without_an_engine_the_job_fails_with_the_way_to_start_one(
@@ -178,7 +178,7 @@ def test_without_an_engine_the_job_fails_with_the_way_to_start_one(
 def test_kill_9_of_the_backend_loses_no_line_and_no_job(session: LocalSession) -> None:
     """Killed in the middle, attached to from another process: completed, every line once, in order."""
     job = estimator(session, hyperparameters={"how": "lines"}).fit(wait=False)
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + PATIENCE_S
     while sum(line.startswith("line ") for line in job.logs()) < 40:
         assert time.monotonic() < deadline
         time.sleep(0.1)

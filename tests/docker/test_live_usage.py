@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.docker.conftest import estimator
+from tests.docker.conftest import PATIENCE_S, estimator
 from windtunnel import LocalSession, __version__
 from windtunnel.priceperf.workload import usage
 
@@ -37,7 +37,9 @@ def top(session: LocalSession, name: str, *arguments: str) -> subprocess.Complet
         "WINDTUNNEL_HOME": str(session.home),
         "PYTHONPATH": f"{root / 'sdk'}:{root / 'local_backend'}",
     }
-    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(
+        command, env=environment, capture_output=True, text=True, timeout=PATIENCE_S, check=False
+    )
 
 
 def test_top_shows_a_running_job_and_tensorboard_what_it_did(session: LocalSession, tmp_path: Path) -> None:
@@ -47,7 +49,7 @@ def test_top_shows_a_running_job_and_tensorboard_what_it_did(session: LocalSessi
     (signal / "file").write_text("a channel needs one")
     torchrun = {"torch_distributed": {"enabled": True}}
     job = estimator(session, "watched.py", distribution=torchrun).fit({"signal": str(signal)}, wait=False)
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + PATIENCE_S
     while True:
         assert time.monotonic() < deadline
         document = job.usage()
@@ -64,7 +66,7 @@ def test_top_shows_a_running_job_and_tensorboard_what_it_did(session: LocalSessi
     assert [core["rank"] for core in looked["cores"]] == [0, 1]
 
     (signal / "seen").touch()
-    job.wait(logs=False, timeout=120)
+    job.wait(logs=False, timeout=PATIENCE_S)
     assert job.usage() is None
     ended = top(session, job.name)
     assert ended.returncode == 1 and "has ended: Completed" in ended.stderr
@@ -74,7 +76,11 @@ def test_top_shows_a_running_job_and_tensorboard_what_it_did(session: LocalSessi
     image = os.environ.get("WINDTUNNEL_IMAGE", f"windtunnel-training:{__version__}")
     run = ["docker", "run", "--rm", "--network", "none", "--volume", f"{boards}:/boards:ro", image]
     read = subprocess.run(
-        [*run, "python", "-c", READ_EVENTS, *mounted], capture_output=True, text=True, timeout=120, check=True
+        [*run, "python", "-c", READ_EVENTS, *mounted],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=True,
     )
     found = json.loads(read.stdout)
     assert found["loss"] == found["neuron/step_seconds"] > 0

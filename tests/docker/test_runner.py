@@ -22,6 +22,7 @@ from windtunnel_local.service.ground.errors import ImageNotFound, RunnerError, R
 pytestmark = pytest.mark.docker
 
 HOST = "algo-1"
+PATIENCE_S = 120.0
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +85,7 @@ def test_a_container_runs_prints_and_ends(runner: DockerRunner, base: str) -> No
     )
     run(runner, container(base, script))
     assert lines(runner) == [f"hello from algo-1 as {os.getuid()}:{os.getgid()}", "64", str(256 << 20)]
-    state = runner.wait("job", HOST, 30)
+    state = runner.wait("job", HOST, PATIENCE_S)
     assert (state.status, state.exit_code, state.oom_killed) == ("exited", 3, False)
     assert state.started_at is not None
     assert state.finished_at is not None
@@ -146,12 +147,13 @@ def test_many_lines_survive_many_cuts(runner: DockerRunner, base: str) -> None:
 def test_sigterm_reaches_the_job_and_stop_is_quick_without_a_handler(runner: DockerRunner, base: str) -> None:
     """A handler runs; without one the process ends at once, as it is not process 1."""
     script = "trap 'echo saving; exit 7' TERM; echo ready; while :; do sleep 0.05; done"
-    run(runner, container(base, script), container(base, "exec sleep 60", "algo-2"))
-    assert next(iter(runner.logs("job", HOST, None))).lines[0].text == "ready"
+    run(runner, container(base, script), container(base, "echo ready; exec sleep 600", "algo-2"))
+    for host in (HOST, "algo-2"):
+        assert next(iter(runner.logs("job", host, None))).lines[0].text == "ready"
     runner.terminate("job", HOST)
     runner.terminate("job", "algo-2")
-    assert runner.wait("job", HOST, 10).exit_code == 7
-    assert runner.wait("job", "algo-2", 10).exit_code == 143
+    assert runner.wait("job", HOST, PATIENCE_S).exit_code == 7
+    assert runner.wait("job", "algo-2", PATIENCE_S).exit_code == 143
     assert lines(runner) == ["ready", "saving"]
     runner.terminate("job", HOST)  # gone already: no error
 
@@ -163,7 +165,7 @@ def test_kill_counts_as_137(runner: DockerRunner, base: str) -> None:
     runner.terminate("job", HOST)
     assert runner.wait("job", HOST, 0.3).status == "running"
     runner.kill("job", HOST)
-    assert runner.wait("job", HOST, 10).exit_code == 137
+    assert runner.wait("job", HOST, PATIENCE_S).exit_code == 137
     runner.kill("job", HOST)
     runner.kill("nobody", HOST)
 
@@ -172,7 +174,7 @@ def test_too_much_memory_is_told_apart(runner: DockerRunner, base: str) -> None:
     """The kernel's kill is marked as such, and swap does not soften the limit."""
     plan = replace(container(base, "exec tail /dev/zero"), memory_bytes=32 << 20)
     run(runner, plan)
-    state = runner.wait("job", HOST, 60)
+    state = runner.wait("job", HOST, PATIENCE_S)
     assert state.status == "exited"
     assert state.exit_code == 137
     assert state.oom_killed
@@ -185,12 +187,14 @@ def test_hosts_of_a_job_find_each_other_and_equal_names_of_jobs_do_not_clash(
     homes = [tmp_path / name for name in ("one", "two")]
     runners = [make_runner(home) for home in homes]
     look_up = "for h in algo-1 algo-2; do until getent hosts $h; do sleep 0.1; done; done >/dev/null"
-    script = f"{look_up}; cat /me; sleep 4"  # on a busy machine, too, the other has looked by then
+    # Each stays until the other has looked, too.
+    meet = "touch /met/$(hostname); until [ -e /met/algo-1 -a -e /met/algo-2 ]; do sleep 0.1; done"
+    script = f"{look_up}; cat /met/me; {meet}"
     try:
         for home, runner in zip(homes, runners, strict=True):
             home.mkdir()
             (home / "me").write_text(f"{home.name}\n")
-            mounts = (Mount(str(home / "me"), "/me", read_only=True),)
+            mounts = (Mount(str(home), "/met"),)
             plans = [
                 replace(container(base, script, host), network="a-network", mounts=mounts)
                 for host in ("algo-1", "algo-2")
@@ -199,7 +203,7 @@ def test_hosts_of_a_job_find_each_other_and_equal_names_of_jobs_do_not_clash(
         for home, runner in zip(homes, runners, strict=True):
             for host in ("algo-1", "algo-2"):
                 assert lines(runner, host) == [home.name]
-                assert runner.wait("job", host, 10).exit_code == 0
+                assert runner.wait("job", host, PATIENCE_S).exit_code == 0
     finally:
         for runner in runners:
             runner.remove("job")
@@ -299,7 +303,7 @@ def test_what_cannot_start_says_why(runner: DockerRunner, base: str, tmp_path: P
         run(runner, replace(container(base, "", job="mount"), mounts=(missing,)))
     run(runner, replace(container(base, "", host="algo-2"), command=("no-such-program",)))
     assert "no-such-program" in lines(runner, "algo-2")[0]
-    assert runner.wait("job", "algo-2", 10).exit_code == 127
+    assert runner.wait("job", "algo-2", PATIENCE_S).exit_code == 127
     runner.ensure_image(base, print)
     run(runner, container(base, "echo fine"))
     assert lines(runner) == ["fine"]
@@ -337,7 +341,7 @@ def test_a_job_on_a_clouds_machine_does_not_reach_its_metadata_service(
     again = Path(blackhole.__file__).read_text()
     script = (
         "import errno, socket, subprocess, sys, time\n"
-        "for attempt in range(100):\n"
+        "for attempt in range(600):\n"
         "    try:\n"
         "        socket.create_connection(('169.254.169.254', 80), timeout=0.1).close()\n"
         "    except OSError as error:\n"
@@ -350,7 +354,7 @@ def test_a_job_on_a_clouds_machine_does_not_reach_its_metadata_service(
     )
     plan = replace(container(base, ""), image=image, command=("python3", "-c", script), entrypoint=None)
     runner.start(JobPlan("job", (plan,)))
-    assert runner.wait("job", HOST, 60).exit_code == 0
+    assert runner.wait("job", HOST, PATIENCE_S).exit_code == 0
 
 
 def test_a_port_is_called_at_the_containers_own_address(base: str, runner: DockerRunner) -> None:
@@ -366,7 +370,7 @@ def test_a_port_is_called_at_the_containers_own_address(base: str, runner: Docke
     address = runner.address("job", HOST)
     assert address is not None
     assert address[1] == 8080
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + PATIENCE_S
     while True:
         try:
             with socket.create_connection(address, timeout=5) as connection:

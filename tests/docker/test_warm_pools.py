@@ -18,7 +18,7 @@ from windtunnel import LocalSession, TrainingJob
 
 pytestmark = pytest.mark.docker
 
-PATIENCE_S = 60.0
+PATIENCE_S = 300.0
 
 
 @pytest.fixture(scope="module")

@@ -61,6 +61,7 @@ def serve(container: FakeContainer) -> int:
                     self.rfile.readline()
             else:
                 body = self.rfile.read(int(self.headers["content-length"]))
+            container.asked.append(body)
             if self.is_down(asked=True):
                 return
             time.sleep(float(values.get("PAUSE", 0)))

@@ -20,7 +20,7 @@ from windtunnel_local.service.ground.containers import (
 from windtunnel_local.service.ground.errors import ImageNotFound, RunnerError, RunnerUnavailable
 from windtunnel_local.service.ground.ports import Clock, Progress, Runner
 
-_PATIENCE_S = 20.0
+_PATIENCE_S = 60.0
 
 
 class Killed(Exception):
@@ -42,6 +42,8 @@ class FakeContainer:
         self.signals: list[str] = []
         self.address: tuple[str, int] | None = None
         """Where it answers, set by a script that serves."""
+        self.asked: list[bytes] = []
+        """What such a script was asked so far."""
         self.changed = threading.Condition()
         self._clock = clock
 

@@ -17,7 +17,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from tests.faults.engine import PrivateEngine
 
-_PATIENCE_S = 60.0
+_PATIENCE_S = 300.0
 TERMINAL = ("Completed", "Failed", "Stopped")
 _SESSION = boto3.session.Session(
     aws_access_key_id="none", aws_secret_access_key="none", region_name="us-east-1"
@@ -154,8 +154,8 @@ class Backend:
             aws_secret_access_key=keys["secret_access_key"],
             config=Config(
                 retries={"total_max_attempts": 1},
-                connect_timeout=5,
-                read_timeout=20,
+                connect_timeout=20,
+                read_timeout=60,
                 s3={"addressing_style": "path"},
             ),
         )

@@ -14,7 +14,7 @@ from tests.faults.serving import MODEL, ServingStage
 
 NAME = "e"
 _CLIENTS = 4
-_PATIENCE_S = 60.0
+_PATIENCE_S = 300.0
 _BEFORE_S, _AFTER_S = 0.5, 1.0
 _IN_AWS_SHAPE = ("ServiceUnavailable", "ModelError", "InternalFailure")
 

@@ -31,7 +31,7 @@ import requests
 from docker.errors import DockerException
 
 BASE = "windtunnel-base:bookworm"
-_PATIENCE_S = 60.0
+_PATIENCE_S = 180.0
 _NAMESPACES = ("--net", "--mount", "--pid", "--fork", "--kill-child=KILL", "--mount-proc")
 _HOLDER = ("docker-init", "--", "sleep", "infinity")
 _CLONE_NEWNET = 0x40000000

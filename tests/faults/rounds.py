@@ -22,8 +22,8 @@ from tests.faults.jobs import BUCKET, IMAGE, TRAIN, Script, Verdict, judge
 
 KINDS = ("server", "container", "engine", "engine with live-restore")
 JOBS = 4
-_PATIENCE_S = 60.0
-_CLEAN_UP_S = 15.0
+_PATIENCE_S = 300.0
+_CLEAN_UP_S = 60.0
 _LAST_MOMENT_S = 3.0
 _UNFINISHED = "-init/merged"
 _KILLED = "AlgorithmError: Exit Code: 137\nKilled by SIGKILL"

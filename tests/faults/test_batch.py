@@ -16,7 +16,7 @@ pytestmark = [
 ]
 SEED = 11
 FILES, RECORDS = 100, 100
-_PATIENCE_S = 240.0
+_PATIENCE_S = 900.0
 
 
 def keys(stage: ServingStage) -> list[str]:

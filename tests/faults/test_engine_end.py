@@ -6,13 +6,14 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tests.faults.engine import BASE, PrivateEngine, can_run
 from windtunnel_local.runner.docker import DockerRunner, DockerSettings, shims
-from windtunnel_local.service.ground.containers import ContainerPlan, JobPlan
+from windtunnel_local.service.ground.containers import ContainerPlan, JobPlan, Mount
 from windtunnel_local.service.ground.errors import RunnerUnavailable
 
 pytestmark = [
@@ -26,19 +27,20 @@ pytestmark = [
 HOST = "algo-1"
 RUNTIME = """
 for word; do
-    [ "$word" = start ] && [ -e stall ] && { runc "$@"; touch stalled; sleep 60; exit 1; }
+    [ "$word" = start ] && [ -e stall ] && { runc "$@"; touch stalled; sleep 600; exit 1; }
 done
 exec runc "$@"
 """
 """With a file `stall`, a start does not come back, though the container runs."""
+_GO = "until [ -e /go/now ]; do sleep 0.05; done"
 # Those that end do so when the engine is gone already: one that is killed meanwhile makes up their exit code.
 SCRIPTS = {
-    "long": "i=0; while [ $i -lt 100 ]; do echo $i; i=$((i+1)); sleep 0.2; done",
-    "polite": 'trap "echo bye; exit 0" TERM; i=0; while [ $i -lt 100 ]; do i=$((i+1)); sleep 0.2; done',
-    "well": "sleep 3; echo last words",
-    "badly": "sleep 3; exit 3",
-    "killed": "sleep 3; kill -9 $$",
-    "odd": "sleep 3; exit 255",
+    "long": "while :; do echo on; sleep 0.2; done",
+    "polite": 'trap "echo bye; exit 0" TERM; while :; do sleep 0.2; done',
+    "well": f"{_GO}; echo last words",
+    "badly": f"{_GO}; exit 3",
+    "killed": f"{_GO}; kill -9 $$",
+    "odd": f"{_GO}; exit 255",
 }
 
 
@@ -59,8 +61,10 @@ def runner(engine: PrivateEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     """A runner on it, with a container for each script; they have run for a moment."""
     monkeypatch.setenv("DOCKER_HOST", engine.host)
     runner = DockerRunner(DockerSettings(tmp_path, "windtunnel-none:test"))
+    (tmp_path / "go").mkdir()
+    go = Mount(str(tmp_path / "go"), "/go", read_only=True)
     for job, script in SCRIPTS.items():
-        runner.start(JobPlan(job, (plan(job, script),)))
+        runner.start(JobPlan(job, (replace(plan(job, script), mounts=(go,)),)))
     yield runner
     for job in SCRIPTS:
         runner.remove(job)
@@ -84,8 +88,8 @@ def plan(job: str, script: str) -> ContainerPlan:
 
 
 def wait_for(condition: Callable[[], bool]) -> None:
-    """Poll until it holds; fail after 20 s."""
-    deadline = time.monotonic() + 20
+    """Poll until it holds; fail after two minutes."""
+    deadline = time.monotonic() + 120
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.01)
@@ -97,12 +101,13 @@ def ends(runner: DockerRunner, *jobs: str) -> dict[str, tuple[int | None, bool]]
     return {job: (state.exit_code, state.lost) for job, state in states.items() if state.status == "exited"}
 
 
-def test_killed_and_started_again(engine: PrivateEngine, runner: DockerRunner) -> None:
+def test_killed_and_started_again(engine: PrivateEngine, runner: DockerRunner, tmp_path: Path) -> None:
     """It stops all that still runs: that is its doing, also where a script makes the best of it."""
     engine.kill()
     with pytest.raises(RunnerUnavailable, match="Cannot reach Docker"):
         runner.state("long", HOST)
-    time.sleep(4)
+    (tmp_path / "go" / "now").touch()
+    wait_for(lambda: "/go/now" not in engine.inside("ps", "-eo", "args"))
     engine.start(live_restore=False)
     assert ends(runner, "long", "polite") == {"long": (143, True), "polite": (0, True)}
     assert ends(runner, "well", "badly") == {"well": (0, False), "badly": (3, False)}
@@ -110,12 +115,14 @@ def test_killed_and_started_again(engine: PrivateEngine, runner: DockerRunner) -
     assert ends(runner, "killed") == {"killed": (137, True)}
 
 
-def test_killed_and_started_again_with_live_restore(engine: PrivateEngine, runner: DockerRunner) -> None:
+def test_killed_and_started_again_with_live_restore(
+    engine: PrivateEngine, runner: DockerRunner, tmp_path: Path
+) -> None:
     """It takes nothing along; what was printed meanwhile is there, also of a container that ended."""
     batches = runner.logs("well", HOST, None)
     engine.kill()
-    time.sleep(0.1)
     engine.start(live_restore=True)
+    (tmp_path / "go" / "now").touch()
     held = [line.text for batch in batches for line in batch.lines]
     assert held == ["last words"]
     wait_for(lambda: len(ends(runner, "well", "badly", "killed", "odd")) == 4)
@@ -134,7 +141,7 @@ def test_killed_while_it_starts_a_container(
     monkeypatch.setenv("DOCKER_HOST", engine.host)
     runner, half = (
         DockerRunner(DockerSettings(tmp_path, "windtunnel-none:test")),
-        JobPlan("half", (plan("half", "sleep 99"),)),
+        JobPlan("half", (plan("half", "sleep 999"),)),
     )
     (engine.folder / "stall").touch()
     with ThreadPoolExecutor() as pool:
@@ -143,7 +150,7 @@ def test_killed_while_it_starts_a_container(
         (found,) = engine.client().api.containers(all=True)
         engine.kill()
         with pytest.raises(RunnerUnavailable):
-            starting.result(20)
+            starting.result(120)
     (engine.folder / "stall").unlink()
     engine.start(live_restore=True)
     assert runner.state("half", HOST).status == "created"
@@ -166,11 +173,12 @@ def test_the_machine_goes_down(engine: PrivateEngine, runner: DockerRunner) -> N
     assert ends(runner, "long", "polite") == {"long": (255, True), "polite": (255, True)}
 
 
-def test_a_signal_from_somebody_else(engine: PrivateEngine, runner: DockerRunner) -> None:
+def test_a_signal_from_somebody_else(runner: DockerRunner, tmp_path: Path) -> None:
     """`docker kill`, and the script's own way: the engine was there all the time."""
+    (tmp_path / "go" / "now").touch()
     runner.kill("long", HOST)
     runner.terminate("polite", HOST)
-    states = {job: runner.wait(job, HOST, 20) for job in ("long", "polite", "odd")}
+    states = {job: runner.wait(job, HOST, 120) for job in ("long", "polite", "odd")}
     assert {job: (state.exit_code, state.lost) for job, state in states.items()} == {
         "long": (137, False),
         "polite": (0, False),

@@ -20,7 +20,7 @@ import pytest
 from botocore.config import Config
 
 ROOT = Path(__file__).resolve().parents[2]
-_PATIENCE_S = 60.0
+_PATIENCE_S = 180.0
 _STARTS = 5
 _KILLS = 5
 

@@ -26,7 +26,7 @@ from windtunnel_local.settings import Settings
 from windtunnel_local.ui.access import Access
 
 ROUNDS = 1500
-SLOWEST_S = 5.0
+SLOWEST_S = 30.0
 MARK = "<fuzz'\"&\u202e\x1b>"
 ODD = (
     "",
@@ -229,7 +229,7 @@ def test_a_stream_that_nobody_reads_ends_with_its_connection(server: Target) -> 
                 follower.sendall(head)
                 if number % 4 == 0:
                     assert follower.recv(100).startswith(b"HTTP/1.1 200")
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 120
         while open_sockets(server) > sockets:
             assert time.monotonic() < deadline, "connections stay"
             time.sleep(0.1)

@@ -19,7 +19,7 @@ CPUS = 16
 """That each node says it has."""
 NODE_DOWN_S = 5
 """After which a node that does not answer is down."""
-_PATIENCE_S = 60.0
+_PATIENCE_S = 180.0
 
 _CONFIGURATION = """
 ClusterName=windtunnel
@@ -121,6 +121,11 @@ class Cluster:
         done = subprocess.run(command, env=self.environment, capture_output=True, text=True, check=False)
         assert done.returncode == 0, (command, done.stderr)
         return done.stdout
+
+    @property
+    def saved_at(self) -> float:
+        """When the controller last wrote down all jobs; seconds since the epoch."""
+        return (self._folder / "state" / "job_state").stat().st_mtime
 
     @property
     def environment(self) -> dict[str, str]:

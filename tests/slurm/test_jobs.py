@@ -174,12 +174,13 @@ def test_a_node_that_goes_down_is_the_platforms_fault(
 
 def test_jobs_outlive_their_controller(cluster: Cluster, backend: Backend, train: Path) -> None:
     """Lines come while slurmctld is away, a job that ends then has ended well, and new ones wait for it."""
-    backend.create(request("runs", train, lines=150, pause_s=0.1))
-    backend.create(request("ends", train, lines=80, pause_s=0.1))
+    backend.create(request("runs", train, lines=300, pause_s=0.1))
+    backend.create(request("ends", train, lines=150, pause_s=0.1))
     for name in ("runs", "ends"):
         await_lines(backend, name)
     # It writes down every 5 s what it knows; one that is killed before gives a job's number away again.
-    time.sleep(6)
+    begun = time.time()
+    wait_for(lambda: cluster.saved_at > begun, "what slurmctld writes down")
     cluster.kill("slurmctld")
     try:
         backend.create(request("waits", train))
@@ -188,7 +189,7 @@ def test_jobs_outlive_their_controller(cluster: Cluster, backend: Backend, train
     finally:
         cluster.start_controller()
     assert [ended(backend, name) for name in ("runs", "waits")] == [("Completed", "")] * 2
-    assert [backend.log(name) for name in ("ends", "runs", "waits")] == [lines(80), lines(150), lines(3)]
+    assert [backend.log(name) for name in ("ends", "runs", "waits")] == [lines(150), lines(300), lines(3)]
 
 
 def test_jobs_outlive_their_server(backend: Backend, train: Path) -> None:

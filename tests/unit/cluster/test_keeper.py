@@ -68,7 +68,7 @@ def keeper(engine: Engine, tmp_path: Path) -> Iterator[Keeper]:
 
 
 def until(condition: Callable[[], object]) -> None:
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.01)

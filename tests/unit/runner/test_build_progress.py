@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+import threading
 from collections.abc import Iterator
 
 import pytest
@@ -87,16 +87,18 @@ def test_an_error_carries_the_last_lines() -> None:
 
 def test_silence_is_noticed_and_errors_pass_through() -> None:
     """None for silence; what the source raises is raised here."""
+    noticed = threading.Event()
 
     def slow() -> Iterator[dict[str, str]]:
         yield {"stream": "a"}
-        time.sleep(0.15)
+        noticed.wait()
         yield {"stream": "b"}
         raise OSError("gone")
 
     items = with_ticks(slow(), 0.05)
     assert next(items) == {"stream": "a"}
     assert next(items) is None
+    noticed.set()
     assert next(item for item in items if item is not None) == {"stream": "b"}
     with pytest.raises(OSError, match="gone"):
         next(items)

@@ -88,7 +88,7 @@ def test_a_shim_ends_with_what_it_runs(shim: subprocess.Popen[bytes]) -> None:
         time.sleep(0.005)
     (child,) = sleeper()
     shims.end(ID)
-    assert shim.wait(5) == -signal.SIGKILL
+    assert shim.wait(60) == -signal.SIGKILL
     assert not child.exists() or "Z" in (child / "stat").read_text()
     assert shims.find(ID) is None
     shims.end(ID)

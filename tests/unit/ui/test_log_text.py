@@ -48,9 +48,9 @@ def test_any_line_is_harmless(line: str) -> None:
 def test_ten_megabytes_take_no_time(piece: str) -> None:
     """A line of 10 MB, of orders that never end too, is cut, says its length, and does not keep the page."""
     line = piece * (10_000_000 // len(piece))
-    begun = time.monotonic()
+    begun = time.thread_time()
     found = shown(line)
-    assert time.monotonic() - begun < 1
+    assert time.thread_time() - begun < 1
     assert len(found.text) <= SHOWN_CHARACTERS
     assert found.length == (len(line) if piece != "\r" else 0)
 

@@ -41,7 +41,7 @@ def alive(pid: int) -> bool:
 
 
 def wait_until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while not condition() and time.monotonic() < deadline:
         time.sleep(0.01)
     assert condition()
@@ -52,7 +52,7 @@ def starts(home: Path) -> list[int]:
     return [int(line) for line in path.read_text().split()] if path.exists() else []
 
 
-def backend(home: Path, mode: str = "ok", timeout_s: float = 10.0) -> Backend:
+def backend(home: Path, mode: str = "ok", timeout_s: float = 60.0) -> Backend:
     return Backend(home, [sys.executable, str(PROGRAM), mode], timeout_s)
 
 
@@ -116,8 +116,8 @@ def test_a_server_that_fails_shows_its_log(home: Path) -> None:
 
 def test_a_server_that_never_answers(home: Path) -> None:
     """Waiting has an end, and the process does not stay behind."""
-    with pytest.raises(BackendError, match=r"did not answer within 0.5 s") as caught:
-        backend(home, "mute", 0.5).ensure()
+    with pytest.raises(BackendError, match=r"did not answer within 4 s") as caught:
+        backend(home, "mute", 4).ensure()
     assert "thinking" in str(caught.value)
     assert not alive(starts(home)[0])
 
