@@ -486,21 +486,22 @@ def test_without_javascript_it_can_be_read(backend: Backend, look: Look, script:
     assert rows(page)[-1] == "699"
     page.get_by_role("link", name="Older lines").click()
     lines = page.locator(".l")
+    expect(lines.last).to_have_text("399")
     before = lines.all_inner_texts()
-    assert before[-1] == "399"
     page.get_by_role("link", name="Older").first.click()
-    assert lines.all_inner_texts()[-1] == "line 1100"
+    expect(lines.last).to_have_text("line 1100")
     page.get_by_role("link", name="Newer").first.click()
-    assert lines.all_inner_texts() == before
+    expect(lines).to_have_text(before)
     page.get_by_role("link", name="First lines").first.click()
-    assert lines.all_inner_texts()[0] == "line 0"
+    expect(lines.first).to_have_text("line 0")
     page.get_by_role("button", name="First error").click()
-    assert page.locator("#at").inner_text() == "ValueError: it broke"
+    expect(page.locator("#at")).to_have_text("ValueError: it broke")
     page.get_by_label("Lines that contain").fill("line 11")
     page.get_by_role("button", name="Search").click()
-    assert lines.all_inner_texts()[:2] == ["line 11", "line 110"]
+    expect(lines.nth(1)).to_have_text("line 110")
+    expect(lines.first).to_have_text("line 11")
     page.locator(".to").first.click()
-    assert page.locator("#at").inner_text() == "line 11"
+    expect(page.locator("#at")).to_have_text("line 11")
 
 
 def test_a_page_finds_its_way_back(backend: Backend, look: Look, script: Script, watch: Watch) -> None:

@@ -127,6 +127,7 @@ def test_without_javascript_it_can_be_read_searched_and_changed(several: Backend
     assert len(names(page)) == 4
     page.get_by_label("Name contains").fill("bert")
     page.get_by_role("button", name="Search").click()
+    expect(page.locator("tbody tr")).to_have_count(2)
     assert names(page) == ["bert-large", "bert-base"]
     page.goto(f"{several.endpoint}/ui/jobs")
     page.get_by_role("link", name="What today's jobs would have cost").click()
@@ -219,7 +220,7 @@ def test_keyboard_alone(several: Backend, look: Look) -> None:
     page.keyboard.press("Tab")
     expect(page.get_by_text("Skip to the content")).to_be_focused()
     page.keyboard.press("Enter")
-    assert page.evaluate("document.activeElement.id") == "main"
+    expect(page.locator("#main")).to_be_focused()
     link = page.get_by_role("link", name="bert-base", exact=True)
     link.focus()
     assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") != "none"

@@ -15,6 +15,9 @@ from neuron_sim.interconnect import region
 from neuron_sim.interconnect.communicator import LAUNCH_VARIABLE, Communicator
 from neuron_sim.settings import Identity
 
+LONGEST_S = 60.0
+"""Until who waits in a collective is told that it cannot end; without news it would wait for twice as long."""
+
 
 def serve(rank: int, name: str, shared_bytes: int, timeout_s: float, pipe: Connection) -> None:
     """A worker: runs the calls that come through the pipe, in a world of any size that it has a rank in.
@@ -39,7 +42,7 @@ def serve(rank: int, name: str, shared_bytes: int, timeout_s: float, pipe: Conne
 class Pool:
     """Forked workers; each world from 1 to their number has a region of its own."""
 
-    def __init__(self, workers: int, shared_bytes: int = 2**20, timeout_s: float = 20) -> None:
+    def __init__(self, workers: int, shared_bytes: int = 2**20, timeout_s: float = 2 * LONGEST_S) -> None:
         self.name = f"test-{os.getpid()}-{time.monotonic_ns()}"
         self.workers = workers
         context = multiprocessing.get_context("fork")

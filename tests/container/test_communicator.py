@@ -8,7 +8,7 @@ import time
 
 import pytest
 import torch
-from collective_pool import Pool
+from collective_pool import LONGEST_S, Pool
 
 from neuron_sim.errors import CollectiveError, MismatchError
 from neuron_sim.interconnect import region
@@ -65,7 +65,7 @@ def test_waits_in_a_circle_of_groups_are_found():
             assert isinstance(answer, MismatchError)
             for other in range(3):
                 assert f"at train.py:{other + 10}, waits for rank {(other + 1) % 3}" in str(answer)
-        assert time.monotonic() - started < 10
+        assert time.monotonic() - started < LONGEST_S
     finally:
         pool.close()
 
@@ -82,7 +82,7 @@ def test_a_rank_in_another_collective_is_found_while_a_third_is_still_missing():
             assert isinstance(answer, MismatchError)
             assert "rank 0: all_reduce of x at train.py:10" in str(answer)
             assert "rank 1: all_gather of x at train.py:20" in str(answer)
-        assert time.monotonic() - started < 10
+        assert time.monotonic() - started < LONGEST_S
     finally:
         pool.close()
 
@@ -100,7 +100,7 @@ def test_a_killed_peer_ends_the_wait_with_an_error(delay_s):
         os.kill(pool.processes[1].pid, signal.SIGKILL)
         started = time.monotonic()
         answers = [pool.pipes[rank].recv() for rank in (0, 2)]
-        assert time.monotonic() - started < 10
+        assert time.monotonic() - started < LONGEST_S
         assert all(isinstance(answer, CollectiveError) for answer in answers)
         for rank, answer in zip((0, 2), answers, strict=True):
             assert "rank 1 exited with signal SIGKILL (9)" in str(answer)
@@ -122,7 +122,7 @@ def test_a_peer_that_has_left_ends_the_wait_though_its_process_lives():
         started = time.monotonic()
         (answer,) = pool.call([0], "all_reduce", both[:1])
         assert isinstance(answer, CollectiveError) and "rank 1 ended: its script" in str(answer)
-        assert time.monotonic() - started < 10
+        assert time.monotonic() - started < LONGEST_S
     finally:
         pool.close()
 

@@ -17,12 +17,10 @@ from pathlib import Path
 
 import pytest
 import torch
-from collective_pool import Pool
+from collective_pool import LONGEST_S, Pool
 from conftest import INSTANCE, LAUNCHER, SCRIPTS
 
 from neuron_sim.errors import PeerLostError
-
-LONGEST_S = 10
 
 
 def work(communicator, seed):

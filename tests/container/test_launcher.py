@@ -63,7 +63,7 @@ def test_a_rank_killed_in_the_middle_ends_the_job_and_is_named(torchrun):
     started = time.monotonic()
     launch = torchrun("ends.py", "die-in-collective", check=False)
     assert launch.code == 1
-    assert time.monotonic() - started < 60
+    assert time.monotonic() - started < 200
     assert "Signal 9 (SIGKILL)" in launch.output
     assert not list(Path("/dev/shm").glob("neuron_sim-*"))
 
@@ -73,7 +73,7 @@ def test_a_rank_that_ends_early_is_named_instead_of_waited_for(torchrun):
     started = time.monotonic()
     launch = torchrun("ends.py", "leave-early", check=False)
     assert launch.code == 1
-    assert time.monotonic() - started < 60
+    assert time.monotonic() - started < 200
     assert re.search(
         r"rank 1 ended: its script has run to its end; rank 0 waited in all_reduce at ends.py:\d+",
         launch.output,

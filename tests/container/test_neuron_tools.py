@@ -34,7 +34,7 @@ def tool(name: str, *arguments: str, environment: dict[str, str]) -> str:
     """The output of a tool."""
     command = [sys.executable, "-m", f"neuron_sim.tools.{name}", *arguments]
     return subprocess.run(
-        command, env=environment, capture_output=True, text=True, timeout=60, check=True
+        command, env=environment, capture_output=True, text=True, timeout=200, check=True
     ).stdout
 
 
@@ -89,7 +89,7 @@ def test_neuron_monitor_streams_what_the_configuration_asks_for(running, tmp_pat
         first, second, third = (json.loads(monitor.stdout.readline()) for _ in range(3))
         seen = tool("neuron_ls", "-a", "-w", environment=environment)
         monitor.stdout.close()
-        assert monitor.wait(30) == 0, "it ends when nobody reads any more"
+        assert monitor.wait(120) == 0, "it ends when nobody reads any more"
     assert "neuron_monitor" in seen
     assert set(first["system_data"]) == {"memory_info", "neuron_hw_counters"}
     assert first["neuron_hardware_info"]["neuron_device_memory_size"] == 32 * 2**30
@@ -122,7 +122,7 @@ def test_nothing_is_left_when_the_job_has_ended_but_its_scalars(running):
     """Cores are free, live usage is gone, and TensorBoard's own reader finds a scalar for each step."""
     environment, launcher, until = running
     until.touch()
-    assert launcher.wait(60) == 0
+    assert launcher.wait(120) == 0
     assert json.loads(tool("neuron_ls", "-j", environment=environment))[0]["neuron_processes"] == []
     cores = Path(environment["WINDTUNNEL_COUNTERS_DIR"]) / "cores"
     assert sorted(path.name for path in cores.iterdir()) == ["core-0.lock", "core-1.lock"]
@@ -131,7 +131,7 @@ def test_nothing_is_left_when_the_job_has_ended_but_its_scalars(running):
         [sys.executable, "-c", READ_EVENTS, str(folder)],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=200,
         check=True,
     )
     scalars = json.loads(done.stdout)

@@ -47,7 +47,7 @@ def test_a_job_trains_on_two_cores_without_docker(session):
     )
     job = estimator.fit(wait=False)
     try:
-        job.wait(logs=False, timeout=200)
+        job.wait(logs=False, timeout=600)
     except windtunnel.WindtunnelError as error:
         pytest.fail(f"{error}\n" + "\n".join(job.logs()))
     lines = list(job.logs())
@@ -75,13 +75,13 @@ def test_a_stop_reaches_the_script_if_it_is_to(session, forward, distribution, t
         environment={"WINDTUNNEL_FORWARD_SIGTERM": forward},
         session=session,
     ).fit(wait=False)
-    deadline = time.monotonic() + 100
+    deadline = time.monotonic() + 300
     while not any("waiting" in line for line in job.logs()):
         assert time.monotonic() < deadline, list(job.logs())
         time.sleep(0.5)
     job.stop()
     with contextlib.suppress(windtunnel.WindtunnelError):
-        job.wait(logs=False, timeout=100)
+        job.wait(logs=False, timeout=300)
     assert job.status() == "Stopped"
     told = [line for line in job.logs() if "saved at signal 15" in line]
     assert len(told) == times, list(job.logs())

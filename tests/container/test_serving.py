@@ -218,12 +218,12 @@ def test_a_worker_that_takes_too_long_or_dies_is_replaced_and_sigterm_ends_all(t
     model = tmp_path / "model"
     model.mkdir()
     (model / "gate").touch()
-    with serving(model, SAGEMAKER_MODEL_SERVER_TIMEOUT="2", **HANDLERS) as container:
+    with serving(model, SAGEMAKER_MODEL_SERVER_TIMEOUT="5", **HANDLERS) as container:
         container.ready()
         first = container.invoke()[1]["pid"]
         status, answer = container.invoke(hang=str(tmp_path / "started"))
         assert (status, answer["code"], answer["type"]) == (500, 500, "InternalServerException")
-        assert "SAGEMAKER_MODEL_SERVER_TIMEOUT, 2 s" in answer["message"]
+        assert "SAGEMAKER_MODEL_SERVER_TIMEOUT, 5 s" in answer["message"]
         second = container.invoke()[1]["pid"]
         assert second != first
         assert gone(first) and gone(int((tmp_path / "started").read_text()))
