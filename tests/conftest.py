@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
-# A busy machine is no failure: how long an example takes is for the benchmarks to say.
-settings.register_profile("windtunnel", deadline=None)
+# A busy machine is no failure: how long an example takes is for the benchmarks to say. Fixtures that are made once
+# for all examples of a test are meant so.
+settings.register_profile(
+    "windtunnel",
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
 settings.load_profile("windtunnel")
 
 

@@ -16,7 +16,7 @@ import pytest
 from boto3.s3.transfer import TransferConfig
 from botocore.config import Config
 from botocore.exceptions import ClientError
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.contract.conftest import Backend
@@ -130,11 +130,7 @@ KEYS = st.one_of(
 
 
 @given(st.sets(KEYS, min_size=1, max_size=5), st.sampled_from(["/", ".", "a/"]))
-@settings(
-    max_examples=25,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)
+@settings(max_examples=25)
 def test_any_key_goes_round(backend: Backend, s3: Any, keys: set[str], delimiter: str) -> None:
     """Written, listed, rolled up, read and deleted under the same name, whatever it holds; none leads outside."""
     home = backend.application.objects.folder("bucket").parents[1]

@@ -137,7 +137,7 @@ FORMS = st.sampled_from([tarfile.PAX_FORMAT, tarfile.GNU_FORMAT])
 @example([("a/l", SYM, "..", {}), ("h", LNK, "a/l", {}), ("h/x", REG, "", {})], tarfile.GNU_FORMAT)
 @example([("l", SYM, "a", {}), ("l", REG, "", {}), ("a", DIR, "", {})], tarfile.PAX_FORMAT)
 @example([("a", DIR, "", {}), ("a", SYM, "b", {}), ("a/x", REG, "", {})], tarfile.GNU_FORMAT)
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 def test_what_is_accepted_stays_inside(entries: list[Entry], form: int) -> None:
     """Links, `..`, absolute names, devices, twice the same name, PAX records, in any order."""
     try:
@@ -152,7 +152,7 @@ def test_what_is_accepted_stays_inside(entries: list[Entry], form: int) -> None:
     st.lists(st.tuples(st.integers(0, 1 << 16), st.integers(0, 255)), min_size=1, max_size=4),
     st.booleans(),
 )
-@settings(deadline=None, max_examples=80)
+@settings(max_examples=80)
 def test_damaged_archives_stay_inside_too(
     entries: list[Entry], changes: list[tuple[int, int]], cut: bool
 ) -> None:
@@ -192,7 +192,7 @@ def test_near_misses_stay_inside_and_many_pass() -> None:
     passed = []
 
     @given(NEAR, FORMS)
-    @settings(deadline=None, max_examples=150)
+    @settings(max_examples=150)
     def attempt(entries: list[Entry], form: int) -> None:
         passed.append(unpacked_safely(archive(entries, form)))
 

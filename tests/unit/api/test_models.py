@@ -8,7 +8,7 @@ from datetime import datetime, timezone
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.fakes.wire import create_request as request
@@ -198,7 +198,6 @@ json_values = st.recursive(
         json_values,
     )
 )
-@settings(deadline=None)
 def test_any_json_is_accepted_or_refused(document: dict[str, Any]) -> None:
     """Never anything but an error of AWS's."""
     shape = codec.operation("sagemaker", "CreateTrainingJob")

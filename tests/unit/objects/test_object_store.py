@@ -60,7 +60,7 @@ def test_every_key_stays_inside_its_bucket(key: str) -> None:
 
 
 @given(st.lists(key_texts, max_size=12), st.text("a/.p", max_size=3), key_texts, st.integers(1, 4))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_a_listing_is_the_sorted_keys_of_a_dict(keys: list[str], prefix: str, after: str, limit: int) -> None:
     """Listing, paging and reading agree with a plain dict, whatever the keys."""
     with tempfile.TemporaryDirectory() as folder:
@@ -89,7 +89,7 @@ def test_a_listing_is_the_sorted_keys_of_a_dict(keys: list[str], prefix: str, af
 @given(
     st.lists(key_texts, max_size=12), st.sampled_from(["", "a", "a/", "p"]), st.sampled_from(["/", "a/", "."])
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_rolled_up_prefixes_are_those_of_s3(keys: list[str], prefix: str, delimiter: str) -> None:
     """With a delimiter, each key is shown itself or under exactly one prefix, over any pages."""
     with tempfile.TemporaryDirectory() as folder:

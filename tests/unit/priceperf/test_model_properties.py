@@ -8,7 +8,7 @@ from datetime import date
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from windtunnel.priceperf import (
@@ -155,7 +155,6 @@ def test_more_flops_of_a_rehearsal_never_take_less_time(
     assert larger.step.total_s * SLACK >= base.step.total_s
 
 
-@settings(deadline=None)
 @given(
     workload=WORKLOADS,
     name=INSTANCES,

@@ -45,7 +45,7 @@ def described(plan: Plan) -> tuple[object, ...]:
     return (plan.estimate.name, plan.estimate.instance_count, training, plan.hours, plan.cost)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     model=st.sampled_from(MODELS),
     length=st.sampled_from((128, 512, 2048, 4096)),
@@ -76,7 +76,7 @@ def test_each_plan_could_be_launched(
             assert plan.cost.low_usd <= plan.cost.usd <= plan.cost.high_usd
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(
     name=st.sampled_from(CALIBRATED), nodes=st.sampled_from((1, 2, 4)), batch=st.sampled_from((64, 96, 256))
 )
@@ -114,7 +114,7 @@ def test_the_front_is_not_dominated_and_misses_nothing() -> None:
     assert pareto(()) == ()
 
 
-@settings(max_examples=3, deadline=None)
+@settings(max_examples=3)
 @given(names=st.permutations(["trn1", "p4d", "trn1.32xlarge", "p4d.24xlarge", "ml.trn1n.32xlarge"]))
 def test_more_instance_types_never_make_the_best_dearer_or_slower(names: list[str]) -> None:
     """Each type more can only help."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import windtunnel
@@ -53,7 +53,7 @@ def first(comparison: Any, workload: Any, size: FullScale | None, found: Any = N
     texts=st.lists(st.text(PRINTABLE, max_size=600), max_size=4),
     notes=st.lists(st.text(PRINTABLE, min_size=1, max_size=400), max_size=2),
 )
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=150)
 def test_the_first_screen_has_25_lines_of_100_columns(
     counters: Any, workload: Any, size: Any, names: Any, count: int, texts: Any, notes: Any
 ) -> None:

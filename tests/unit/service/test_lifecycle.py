@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta, timezone
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from windtunnel_local.service.ground import lifecycle as events
@@ -55,7 +55,6 @@ def path(life: Lifecycle) -> list[str]:
     return [transition.status for transition in life.transitions]
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(EVENTS, st.floats(-100, 1000)), max_size=25))
 def test_any_sequence_of_events(steps: list[tuple[events.Event, float]]) -> None:
     """Whatever happens in whatever order, with a clock that jumps: the record stays consistent."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.unit.service.samples import config, job, request
@@ -157,7 +157,7 @@ def test_a_page_that_finds_nothing_leads_on(
     assert sizes == [0, 0, 1]
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60)
 @given(
     times=st.lists(st.lists(st.integers(0, 20), max_size=5), min_size=1, max_size=5),
     limit=st.integers(1, 4),

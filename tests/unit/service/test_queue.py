@@ -7,7 +7,7 @@ from datetime import timedelta
 from functools import partial
 from pathlib import Path
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.fakes.clock import START
@@ -38,7 +38,6 @@ def nothing() -> None:
     """Nobody waits to be woken."""
 
 
-@settings(deadline=None)
 @given(st.lists(SIZES, min_size=1, max_size=12), st.data())
 def test_first_come_first_served_and_never_too_much(
     sizes: list[tuple[int, int]], data: st.DataObject

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.fakes.clock import START
@@ -65,7 +65,7 @@ def test_pages_cover_the_list_once(store: SqliteStore, tmp_path: Path, sort_by: 
     assert sorted(seen) == [f"job-{i}" for i in range(7)]
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25)
 @given(
     created=st.lists(st.integers(0, 3), min_size=1, max_size=6),
     chosen=st.sets(st.sampled_from(sorted(FILTERS))),

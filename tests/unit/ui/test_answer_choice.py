@@ -8,7 +8,7 @@ from datetime import date
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from windtunnel.priceperf import FP32, FullScale, PerDevice
@@ -126,7 +126,7 @@ def test_what_is_wrong_is_said_of_its_field(query: dict[str, str], field: str, w
     assert form.given.items() <= query.items()
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(query=QUERIES)
 def test_no_query_breaks_the_form(query: list[tuple[str, str]]) -> None:
     """Every message belongs to a field, and a form without one has a choice."""
@@ -135,7 +135,7 @@ def test_no_query_breaks_the_form(query: list[tuple[str, str]]) -> None:
     assert (form.choice is None) == bool(form.errors)
 
 
-@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60)
 @given(query=QUERIES)
 def test_no_choice_breaks_the_report(counters: Any, query: list[tuple[str, str]]) -> None:
     """What cannot be answered is refused as the SDK refuses it, with a sentence; everything else is drawn."""

@@ -6,7 +6,7 @@ import string
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.fakes.wire import IMAGE, create_request
@@ -32,7 +32,7 @@ CODE: dict[str, Any] = {
 }
 PLACE: dict[str, Any] = {"role": ROLE, "instance_count": 1, "instance_type": "ml.trn1.2xlarge"}
 
-FEW = settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+FEW = settings(max_examples=60)
 plain_text = st.text(st.characters(exclude_categories=["Cs"]), max_size=60)
 name_text = st.text(string.ascii_letters + string.digits, min_size=1, max_size=12)
 json_value = st.recursive(

@@ -23,7 +23,7 @@ from windtunnel_local.ui.job.log_pages import ERRORS, JobLog, Line, phrase
 from windtunnel_local.ui.job.log_position import START
 
 CONFIG: Any = None  # only ARNs have the account and the region
-FEW = settings(deadline=None, max_examples=40)
+FEW = settings(max_examples=40)
 hosts = st.lists(st.lists(st.integers(0, 30), max_size=90).map(sorted), min_size=1, max_size=4)
 """Of each host the milliseconds at which it prints."""
 

@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from windtunnel_local.service.observed.metering import ProgramName, RankCounters
@@ -93,7 +93,6 @@ def test_a_job_without_steps_leaves_nothing() -> None:
     assert document([{"kind": "step", "seconds": 1.0}, {"time": BEGIN, "seconds": float("nan")}]) is None
 
 
-@settings(deadline=None)
 @given(hosts=st.lists(RECORDS, max_size=3))
 def test_steps_never_overlap_and_their_parts_add_up(hosts: list[list[dict[str, Any]]]) -> None:
     """Whatever a script wrote between the simulator's records."""
@@ -107,7 +106,6 @@ def test_steps_never_overlap_and_their_parts_add_up(hosts: list[list[dict[str, A
         assert all(before.end_s <= after.begin_s for before, after in pairwise(lane.steps))
 
 
-@settings(deadline=None)
 @given(hosts=st.lists(RECORDS, min_size=1, max_size=3), phases=st.integers(0, 3))
 def test_the_file_is_a_trace(hosts: list[list[dict[str, Any]]], phases: int) -> None:
     """Complete events do not overlap on a thread, every thread and process has a name, counters have series."""

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given
-from hypothesis import settings as rules
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.fakes.counters import counters
@@ -329,7 +328,6 @@ def _request(count: int, asked: int, keep: int) -> TrainingRequest:
     asked=st.integers(1, 28 * 86_400),
     keep=st.integers(0, 21_600),
 )
-@rules(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 def test_the_bound_never_exceeds_the_budget(
     max_cost: float, hourly: float, count: int, asked: int, keep: int
 ) -> None:

@@ -54,7 +54,7 @@ def packed(
     return found
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(FILES, FILES, st.sampled_from([tarfile.PAX_FORMAT, tarfile.GNU_FORMAT]))
 def test_everything_comes_through(model: dict[str, bytes], code: dict[str, bytes], form: int) -> None:
     """Names and contents, in whatever form of tar, beside the code in its folder."""

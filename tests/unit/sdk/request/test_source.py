@@ -45,7 +45,7 @@ def write_tree(root: Path, tree: dict[tuple[str, ...], bytes], order: int) -> No
         os.utime(path, (time.time(), 1_000_000 + order))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(TREES)
 def test_same_tree_same_bytes(tree: dict[tuple[str, ...], bytes]) -> None:
     """Neither time, nor place, nor the order of creation shows in the tarball; what is in it comes out."""
