@@ -175,7 +175,9 @@ def test_compile_time_stands_beside_the_answer() -> None:
     )
     comparison = compare(hours, [TRN1, P4D], SHORT, on=compare(hours, [TRN1, P4D], SHORT).costs[0][0])
     told = screen(comparison, hours, SHORT, PriceBook()).compiling
-    assert told.startswith("Decided without compile time: plus ") and "cached afterwards" in told
+    assert re.fullmatch(
+        r"Decided as with a compile cache: \$\S+ on trn1.32xlarge; compiling adds .+ the first time\.", told
+    )
 
 
 def test_what_to_change_is_the_worst_found_or_what_most_of_the_bill_is(counters: Any) -> None:

@@ -129,7 +129,7 @@ def answer_section(shown: Screen, comparison: Comparison, lines_above: int = 0) 
         rows.append(Row(f"and {len(shown.order) - len(order):,} more"))
     notes = {
         shown.verdict: 4,
-        shown.compiling: 1,
+        shown.compiling: 2,
         shown.batch: 2,
         shown.prices: 2,
         **{f"To change: {text}": 2 for text in shown.change},
@@ -337,7 +337,12 @@ def _compiling(estimates: Sequence[Estimate], found: Answer | None) -> str:
     longest = fmt.modelled_seconds(max(item.fixed_cost("compile").seconds for item in compiled))
     names = ", ".join(dict.fromkeys(item.instance.name.removeprefix("ml.") for item in compiled))
     if found is not None and found.without_compile and found.obstacle in (None, "outside"):
-        return f"Decided without compile time: plus {longest} on {names} the first time; cached afterwards."
+        left = " and ".join(
+            f"{fmt.dollars(cost.usd)} on {label(item)}"
+            for item, cost in zip(estimates, found.decided.costs, strict=True)
+            if cost is not None and item in compiled
+        )
+        return f"Decided as with a compile cache: {left}; compiling adds {longest} the first time."
     return f"In it: {longest} to compile on {names} the first time; cached afterwards."
 
 
