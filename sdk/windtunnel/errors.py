@@ -197,5 +197,5 @@ class Detached(KeyboardInterrupt):
 
 def did_you_mean(given: str, valid: Iterable[str]) -> str:
     """`` Did you mean 'x'?``, or an empty string when nothing valid is close to ``given``."""
-    close = difflib.get_close_matches(given, list(valid), n=3, cutoff=0.6)
+    close = difflib.get_close_matches(given, list(dict.fromkeys(valid)), n=3, cutoff=0.6)
     return f" Did you mean {' or '.join(repr(name) for name in close)}?" if close else ""

@@ -161,3 +161,6 @@ def test_an_unknown_option_shows_the_usage_of_the_command(capsys: pytest.Capture
     error = capsys.readouterr().err
     assert error.startswith("usage: windtunnel logs [-h]")
     assert error.endswith("unrecognized arguments: --folow. Did you mean '--follow'?\n")
+    with pytest.raises(SystemExit):
+        cli.main(["env", "--unst"])  # of which it has several, one a shell
+    assert capsys.readouterr().err.endswith("Did you mean '--unset'?\n")
