@@ -28,12 +28,14 @@ from windtunnel.priceperf import (
     not_calibrated,
 )
 from windtunnel.priceperf.model.intervals import COVERAGE
-from windtunnel.priceperf.money.answer import assumed_s
+from windtunnel.priceperf.money.answer import answer
+from windtunnel.priceperf.money.estimate import cost_on, estimate
+from windtunnel.priceperf.workload.full_scale import LARGEST
 from windtunnel.rendering import format as fmt
 from windtunnel.rendering.document import Document, Row, Section
 from windtunnel.rendering.text import as_text
 from windtunnel.reports.diagnostics import Diagnostics
-from windtunnel.reports.modelled.cheapest import otherwise, probability
+from windtunnel.reports.modelled.cheapest import otherwise, probability, turning
 from windtunnel.reports.modelled.data import rounded
 from windtunnel.reports.modelled.dominates import dominating
 from windtunnel.reports.modelled.labels import label, place, rule_words
@@ -44,7 +46,11 @@ _TITLE = "The answer"
 _ROWS = 5
 _CHANGES = 2
 _LARGEST = "Most of it: "
-_BATCH_FACTORS = tuple(factor for power in range(1, 13) for factor in (2.0**power, 2.0**-power))
+_BATCH_FACTORS = tuple(
+    2.0 ** (halves / 2)
+    for halves in sorted(range(-24, 25), key=lambda halves: (halves % 2, abs(halves), -halves))
+)
+"""Powers of two first, from 1: where instances have batches of their own, one of these for all may do."""
 GIVE_SIZE = "Give the real job: full_scale=FullScale(train_samples=...), --full-scale-samples N."
 NAME_OTHERS = "Name others: --instances TYPE TYPE."
 _MISSING_PRICE = (
@@ -110,7 +116,7 @@ def screen(
         on=on,
         costs=costs,
         answer=newest,
-        verdict=_verdict(comparison, newest, workload, full_scale),
+        verdict=_verdict(comparison, newest, workload, full_scale, book),
         compiling=_compiling(estimates, newest),
         batch=" ".join(_batch(comparison)),
         prices=" ".join((_prices(estimates, costs), *_bought_otherwise(estimates, newest, book))),
@@ -250,7 +256,11 @@ def _job(workload: Workload, full_scale: FullScale | None) -> str:
 
 
 def _verdict(
-    comparison: Comparison, found: Answer | None, workload: Workload, full_scale: FullScale | None
+    comparison: Comparison,
+    found: Answer | None,
+    workload: Workload,
+    full_scale: FullScale | None,
+    book: PriceBook,
 ) -> str:
     if found is None:
         return _MISSING_PRICE
@@ -258,30 +268,38 @@ def _verdict(
         return f"No answer, as the size of the whole job is not known: {_unknown(workload)}. {GIVE_SIZE}"
     estimates = comparison.estimates
     if found.obstacle is not None:
-        return _obstacle(found, comparison, workload, full_scale)
+        return _obstacle(found, comparison, workload, full_scale, book)
     best = found.winner
     assert best is not None  # noqa: S101 - without an obstacle something competes
     name, chance = label(estimates[best]), probability(found.probability)
     text = f"{name} costs least, with {chance} probability."
     if not found.clear:
         text = f"Too close to call: {name} costs least with {chance} probability."
+        chances = [value or 0.0 for value in found.decided.probabilities]
+        likelier = max(range(len(chances)), key=chances.__getitem__)
+        if chances[likelier] > chances[best]:
+            text = f"Too close to call: {name} costs least in the middle, but with {chance} probability; "
+            text += f"{label(estimates[likelier])} does with {probability(chances[likelier])}."
     even, cost = found.decided.break_evens[best], found.decided.costs[best]
     if even is not None and cost is not None:
-        text += f" It turns at {fmt.dollars(even.usd_per_hour)} an hour of {name}"
+        text += f" It turns at {turning(even, cost.price)} an hour of {name}"
         text += f" (now {fmt.price(cost.price.usd_per_hour)}), then to {label(estimates[even.against])}."
     return " ".join((text, *otherwise(comparison, found)))
 
 
-def _obstacle(found: Answer, comparison: Comparison, workload: Workload, full_scale: FullScale | None) -> str:
+def _obstacle(
+    found: Answer, comparison: Comparison, workload: Workload, full_scale: FullScale | None, book: PriceBook
+) -> str:
     estimates = comparison.estimates
     names = ", ".join(label(estimates[index]) for index in found.hindered)
     first = estimates[found.hindered[0]]
     if found.obstacle == "outside":
-        return _outside(found, comparison, workload, full_scale or workload.full_scale())
+        return _outside(found, comparison, workload, full_scale or workload.full_scale(), book)
     if found.obstacle == "assumed":
-        more = f" {GIVE_SIZE}" if full_scale is None else " A longer job has one."
+        longer = " A longer job has one." if found.whole.inside else ""
+        more = longer if full_scale else f" {GIVE_SIZE}"
         return (
-            f"No verdict, too small a job: on {label(first)} {fmt.modelled_seconds(assumed_s(first))} of assumed "
+            f"No verdict, too small a job: on {label(first)} {fmt.modelled_seconds(first.assumed_s)} of assumed "
             f"set-up and transfers outweigh {fmt.modelled_seconds(first.train_s)} of modelled steps.{more}"
         )
     if found.obstacle == "does not fit":
@@ -298,7 +316,9 @@ def _obstacle(found: Answer, comparison: Comparison, workload: Workload, full_sc
     return f"No winner: only {names} has a price here and runs. {NAME_OTHERS}"
 
 
-def _outside(found: Answer, comparison: Comparison, workload: Workload, size: FullScale) -> str:
+def _outside(
+    found: Answer, comparison: Comparison, workload: Workload, size: FullScale, book: PriceBook
+) -> str:
     estimates, leaning = comparison.estimates, found.leaning
     assert leaning is not None  # noqa: S101 - something competes
     reasons = dict.fromkeys(
@@ -307,27 +327,37 @@ def _outside(found: Answer, comparison: Comparison, workload: Workload, size: Fu
     first, *others = reasons
     more = f"; {len(others):,} more" if others else ""
     text = f"No verdict, as no published job that set the model is near this one ({first}{more}). "
-    text += f"{_inside(comparison, workload, size)} By intervals widened for it {label(estimates[leaning])} would "
-    text += f"cost least, with {probability(found.decided.probability)} probability."
+    text += _other_batch(found, comparison, workload, size, book)
+    text += f" By intervals widened for it {label(estimates[leaning])} would cost least, "
+    text += f"with {probability(found.decided.probability)} probability."
     return " ".join((text, *otherwise(comparison, found)))
 
 
-def _inside(comparison: Comparison, workload: Workload, size: FullScale) -> str:
-    """What would make a verdict: a batch with which all lie inside, if there is one."""
+def _other_batch(
+    found: Answer, comparison: Comparison, workload: Workload, size: FullScale, book: PriceBook
+) -> str:
+    """What would make a verdict: a batch with which there is one, if any of those tried is."""
     middle = max(item.global_batch for item in comparison.estimates)
-    for factor in _BATCH_FACTORS:
-        batch = round(middle * factor)
-        if batch >= 1 and all(_lies_inside(item, workload, size, batch) for item in comparison.estimates):
+    batches = dict.fromkeys(round(middle * factor) for factor in _BATCH_FACTORS)
+    for batch in batches:
+        if 1 <= batch <= LARGEST and _has_verdict(found, comparison, workload, size, book, batch):
             return f"With a global batch of {batch:,} one is (--batch {batch})."
-    return "Another batch does not change that."
+    return "No other batch was found that changes that."
 
 
-def _lies_inside(item: Estimate, workload: Workload, size: FullScale, batch: int) -> bool:
-    run = Run(Cluster(item.instance, item.instance_count), batch, item.precision)
-    try:
-        return workload.range_check(run, size).inside
-    except InvalidInput:  # less than a sample for each worker
-        return False
+def _has_verdict(
+    found: Answer, comparison: Comparison, workload: Workload, size: FullScale, book: PriceBook, batch: int
+) -> bool:
+    estimates = []
+    for item in comparison.estimates:
+        run = Run(Cluster(item.instance, item.instance_count), float(batch), item.precision)
+        own = None if item.correction is None else {item.calibration.key: item.correction}
+        try:
+            estimates.append(estimate(workload, run, size, item.name, own))
+        except InvalidInput:  # less than a sample for each worker
+            return False
+    costs = [cost_on(item, book, found.decided.on) for item in estimates]
+    return answer(found.decided.on, estimates, costs).obstacle is None
 
 
 def _compiling(estimates: Sequence[Estimate], found: Answer | None) -> str:
