@@ -183,6 +183,18 @@ def test_the_batch_of_one_of_them_is_tried_for_all() -> None:
     assert "With a global batch of 256 one is (--batch 256)." in found.verdict
 
 
+def test_the_winner_is_in_the_table_however_many_there_are() -> None:
+    """Five rows at most: the one that the job asked for, and who costs least."""
+    job = rehearsed()
+    names = ["ml.trn1n.32xlarge", *((TRN1, count) for count in (1, 2, 4, 8, 16)), "p4d.24xlarge"]
+    comparison = compare(job, names, LONG)
+    found = answers(comparison)[-1]
+    assert found.winner == len(names) - 1
+    rows = first(comparison, job, LONG).rows
+    assert rows[0].label == "trn1.32xlarge" and rows[-2].style == "total"
+    assert rows[-2].label.startswith("p4d.24xlarge on EC2") and rows[-1].label == "and 3 more"
+
+
 def test_a_longer_job_is_promised_a_verdict_only_where_it_has_one() -> None:
     """Not outside of the calibrated range."""
     few = FullScale(100, sequence_length=128)

@@ -130,6 +130,9 @@ def answer_section(shown: Screen, comparison: Comparison, lines_above: int = 0) 
     """As a section. ``lines_above``: of what stands in the frame above it besides title and subtitle."""
     most = max(2, _ROWS - lines_above // 2)
     order = shown.order if len(shown.order) <= most else shown.order[: most - 1]
+    winner = None if shown.answer is None else shown.answer.winner
+    if winner is not None and winner not in order:
+        order = (order[0], *order[1:-1], winner)
     rows = [_row(comparison.estimates[index], shown, index) for index in order]
     if len(order) < len(shown.order):
         rows.append(Row(f"and {len(shown.order) - len(order):,} more"))
