@@ -34,8 +34,9 @@ from windtunnel.rendering.text import as_text
 from windtunnel.reports.diagnostics import diagnostics_of
 from windtunnel.reports.for_job import report_for_job
 from windtunnel.reports.job.report import report_for_counters
-from windtunnel.reports.modelled.answer import LINES, _verdict, answer_section, screen
+from windtunnel.reports.modelled.answer import LINES, _verdict, answer_data, answer_section, screen
 from windtunnel.reports.modelled.cheapest import otherwise, probability, turning
+from windtunnel.reports.modelled.sections import size_words
 
 PRINTABLE = "".join(map(chr, range(32, 127)))
 REVIEWS = FullScale(3_600_000, 1, 400_000, sequence_length=128)
@@ -192,6 +193,9 @@ def test_the_winner_is_in_the_table_however_many_there_are() -> None:
     assert found.winner == len(names) - 1
     rows = first(comparison, job, LONG).rows
     assert rows[0].label == "trn1.32xlarge" and rows[-2].style == "total"
+    shown = screen(comparison, job, LONG, PriceBook())
+    assert answer_data(shown, comparison)["winner_instance_count"] == 1
+    assert size_words(FullScale(1)) == "1 sample x 1 epoch"
     assert rows[-2].label.startswith("p4d.24xlarge on EC2") and rows[-1].label == "and 3 more"
 
 

@@ -176,6 +176,7 @@ def answer_data(shown: Screen, comparison: Comparison) -> dict[str, Any]:
         },
         "prices_on": None if shown.on is None else shown.on.isoformat(),
         "winner": None if winner is None else estimates[winner].name,
+        "winner_instance_count": None if winner is None else estimates[winner].instance_count,
         "probability": None if found is None else found.probability,
         "clear": found is not None and found.clear,
         "obstacle": "no price" if found is None else found.obstacle,
