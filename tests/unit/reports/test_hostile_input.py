@@ -205,6 +205,8 @@ ENTRY = ListedPrice(
         ("region", 5),
         ("offering", EC2_ON_DEMAND),
         ("usd_per_hour", True),
+        ("usd_per_hour", "1e308"),
+        ("region", "us-east-1\x1b[31m"),
         ("effective_date", "2999-01-01T00:00:00Z"),
     ],
 )
