@@ -211,7 +211,7 @@ def test_a_job_of_fixed_costs_is_called_that(counters: Any) -> None:
         windtunnel.compare(counters(), full_scale=windtunnel.FullScale(1000, sequence_length=128))
     )
     assert "No verdict, too small a job: on trn1.32xlarge" in small
-    assert "A longer job has one." in small
+    assert "A longer job has one." not in small  # it would lie outside of the calibrated range
 
 
 def test_a_timed_host_narrows_the_interval_and_the_words(counters: Any) -> None:

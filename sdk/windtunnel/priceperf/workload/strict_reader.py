@@ -10,7 +10,6 @@ A script can write what it likes: of texts, what a terminal would obey or no fil
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
@@ -32,7 +31,6 @@ class Limits(NamedTuple):
 
 AtLeastOne = Annotated[int, Limits(1)]
 Size = Annotated[float, Limits(1e-9)]
-_UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 _ONLY_SHOWN = "shown"
 _T = TypeVar("_T")
 Shown = Annotated[_T, _ONLY_SHOWN]
@@ -126,7 +124,12 @@ def _value(kind: Any, value: Any, path: str, inner: str) -> Any:
 
 
 def _printable(text: str) -> str:
-    return _UNPRINTABLE.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
+    if text.isprintable():
+        return text
+    return "".join(
+        sign if sign.isprintable() or sign in "\n\t" else sign.encode("unicode_escape").decode()
+        for sign in text
+    )
 
 
 def _number(value: Any, path: str, limits: Limits) -> int | float:

@@ -12,25 +12,19 @@ from typing import Any
 
 from windtunnel.priceperf import (
     Answer,
-    Cluster,
     Comparison,
     Cost,
     CountedWorkload,
     Estimate,
     FullScale,
-    InvalidInput,
     Price,
     PriceBook,
-    Run,
     Workload,
     answers,
     by_offering,
     not_calibrated,
 )
 from windtunnel.priceperf.model.intervals import COVERAGE
-from windtunnel.priceperf.money.answer import answer
-from windtunnel.priceperf.money.estimate import cost_on, estimate
-from windtunnel.priceperf.workload.full_scale import LARGEST
 from windtunnel.rendering import format as fmt
 from windtunnel.rendering.document import Document, Row, Section
 from windtunnel.rendering.text import as_text
@@ -39,6 +33,7 @@ from windtunnel.reports.modelled.cheapest import otherwise, probability, turning
 from windtunnel.reports.modelled.data import rounded
 from windtunnel.reports.modelled.dominates import dominating
 from windtunnel.reports.modelled.labels import label, place, rule_words
+from windtunnel.reports.modelled.other_batch import other_batch
 from windtunnel.reports.modelled.sections import size_words, used_calibrations
 
 LINES = 25
@@ -46,11 +41,6 @@ _TITLE = "The answer"
 _ROWS = 5
 _CHANGES = 2
 _LARGEST = "Most of it: "
-_BATCH_FACTORS = tuple(
-    2.0 ** (halves / 2)
-    for halves in sorted(range(-24, 25), key=lambda halves: (halves % 2, abs(halves), -halves))
-)
-"""Powers of two first, from 1: where instances have batches of their own, one of these for all may do."""
 GIVE_SIZE = "Give the real job: full_scale=FullScale(train_samples=...), --full-scale-samples N."
 NAME_OTHERS = "Name others: --instances TYPE TYPE."
 _MISSING_PRICE = (
@@ -331,37 +321,10 @@ def _outside(
     first, *others = reasons
     more = f"; {len(others):,} more" if others else ""
     text = f"No verdict, as no published job that set the model is near this one ({first}{more}). "
-    text += _other_batch(found, comparison, workload, size, book)
+    text += other_batch(found, comparison, workload, size, book)
     text += f" By intervals widened for it {label(estimates[leaning])} would cost least, "
     text += f"with {probability(found.decided.probability)} probability."
     return " ".join((text, *otherwise(comparison, found)))
-
-
-def _other_batch(
-    found: Answer, comparison: Comparison, workload: Workload, size: FullScale, book: PriceBook
-) -> str:
-    """What would make a verdict: a batch with which there is one, if any of those tried is."""
-    middle = max(item.global_batch for item in comparison.estimates)
-    batches = dict.fromkeys(round(middle * factor) for factor in _BATCH_FACTORS)
-    for batch in batches:
-        if 1 <= batch <= LARGEST and _has_verdict(found, comparison, workload, size, book, batch):
-            return f"With a global batch of {batch:,} one is (--batch {batch})."
-    return "No other batch was found that changes that."
-
-
-def _has_verdict(
-    found: Answer, comparison: Comparison, workload: Workload, size: FullScale, book: PriceBook, batch: int
-) -> bool:
-    estimates = []
-    for item in comparison.estimates:
-        run = Run(Cluster(item.instance, item.instance_count), float(batch), item.precision)
-        own = None if item.correction is None else {item.calibration.key: item.correction}
-        try:
-            estimates.append(estimate(workload, run, size, item.name, own))
-        except InvalidInput:  # less than a sample for each worker
-            return False
-    costs = [cost_on(item, book, found.decided.on) for item in estimates]
-    return answer(found.decided.on, estimates, costs).obstacle is None
 
 
 def _compiling(estimates: Sequence[Estimate], found: Answer | None) -> str:
