@@ -181,7 +181,7 @@ def _check(entry: ListedPrice) -> None:
         ValueError: and what `ListedPrice.price` raises.
     """
     for name, value in asdict(entry).items():
-        if not isinstance(value, str) or (not value and name != "description"):
+        if not isinstance(value, str) or not value.isprintable() or (not value and name != "description"):
             raise ValueError(f"{name} {value!r:.80}")
     if entry.offering not in OFFERINGS:
         raise ValueError(f"offering {entry.offering!r}")

@@ -138,6 +138,26 @@ def test_no_verdict_outside_the_calibrated_range(workload: CountedWorkload, size
             assert verdict.winner is None
 
 
+@pytest.mark.parametrize(
+    ("job", "size", "obstacle"),
+    [
+        (rehearsed(), LONG, None),
+        (rehearsed(), FullScale(100), "too small"),
+        (rehearsed(parameters=1e6), LONG, "outside"),
+        (rehearsed(compiled=1e16), SHORT, "compiling"),
+    ],
+)
+def test_of_two_there_is_a_cheaper_one_only_where_there_is_an_answer(
+    job: CountedWorkload, size: FullScale, obstacle: str | None
+) -> None:
+    """Compile time and assumed set-up decide nothing there either."""
+    verdicts = compare(job, [TRN1, P4D], size).verdicts
+    found = {verdict.obstacle for verdict in verdicts}
+    assert obstacle in found and (obstacle not in ("outside", "too small") or found == {obstacle})
+    for verdict in verdicts:
+        assert (verdict.winner is None) == (verdict.obstacle is not None)
+
+
 def test_2400_times_below_the_range_nothing_is_firm() -> None:
     """The demo's size, over all reviews: figures in dollars, and no verdict."""
     small = rehearsed(SMALL, flops=4e12 / 2400, parameters=1e6, bytes_moved=1e8)

@@ -27,14 +27,16 @@ from tests.unit.priceperf.test_answer import (
 )
 from tests.unit.reports.test_job_report import FakeJob
 from windtunnel.cli import main as cli
-from windtunnel.priceperf import FullScale, PriceBook, answers, by_offering, compare
+from windtunnel.priceperf import BreakEven, FullScale, PriceBook, answers, by_offering, compare
 from windtunnel.priceperf.published.bert_rehearsal import COUNTERS
 from windtunnel.rendering.document import Document
 from windtunnel.rendering.text import as_text
 from windtunnel.reports.diagnostics import diagnostics_of
 from windtunnel.reports.for_job import report_for_job
 from windtunnel.reports.job.report import report_for_counters
-from windtunnel.reports.modelled.answer import LINES, answer_section, screen
+from windtunnel.reports.modelled.answer import LINES, _verdict, answer_data, answer_section, screen
+from windtunnel.reports.modelled.cheapest import otherwise, probability, turning
+from windtunnel.reports.modelled.sections import size_words
 
 PRINTABLE = "".join(map(chr, range(32, 127)))
 REVIEWS = FullScale(3_600_000, 1, 400_000, sequence_length=128)
@@ -148,8 +150,99 @@ def test_outside_the_range_it_says_what_would_make_a_verdict() -> None:
     assert all(e.range_check.inside for e in compare(less, [TRN1, P4D], LONG, batch=int(batch[1])).estimates)
     other = rehearsed(parameters=1e6)
     assert (
-        "Another batch does not change that."
+        "No other batch was found that changes that."
         in first(compare(other, [TRN1, P4D], LONG), other, LONG).notes[0]
+    )
+
+
+@given(
+    flops=st.floats(1e11, 1e15),
+    samples=st.sampled_from([1.0, 8.0, 64.0]),
+    asked=st.sampled_from([TRN1, SMALL]),
+    parameters=st.sampled_from([1e6, 2e8]),
+    size=st.sampled_from([FullScale(100_000), LONG]),
+)
+@settings(max_examples=60)
+def test_the_batch_that_it_names_makes_a_verdict(
+    flops: float, samples: float, asked: str, parameters: float, size: FullScale
+) -> None:
+    """As whoever follows it sees; and none is named only where none of the usual ones does."""
+    job = rehearsed(asked, flops, parameters, samples=samples)
+    found = screen(compare(job, [TRN1, P4D], size), job, size, PriceBook())
+    if found.answer is None or found.answer.obstacle != "outside":
+        return
+    said = re.search(r"\(--batch (\d+)\)", found.verdict)
+    for batch in [int(said[1])] if said else [2**power for power in range(5, 14)]:
+        other = compare(job, [TRN1, P4D], size, batch=batch)
+        assert (answers(other)[-1].obstacle is None) == bool(said)
+
+
+def test_the_batch_of_one_of_them_is_tried_for_all() -> None:
+    """A job of two cores: 8 samples on each of trn1's 32 are too few on each GPU, whose batch is another."""
+    job = rehearsed(SMALL, 3.4e12, 1.5e8)
+    found = screen(compare(job, [TRN1, P4D], LONG), job, LONG, PriceBook())
+    assert "With a global batch of 256 one is (--batch 256)." in found.verdict
+
+
+def test_the_winner_is_in_the_table_however_many_there_are() -> None:
+    """Five rows at most: the one that the job asked for, and who costs least."""
+    job = rehearsed()
+    names = ["ml.trn1n.32xlarge", *((TRN1, count) for count in (1, 2, 4, 8, 16)), "p4d.24xlarge"]
+    comparison = compare(job, names, LONG)
+    found = answers(comparison)[-1]
+    assert found.winner == len(names) - 1
+    rows = first(comparison, job, LONG).rows
+    assert rows[0].label == "trn1.32xlarge" and rows[-2].style == "total"
+    shown = screen(comparison, job, LONG, PriceBook())
+    assert answer_data(shown, comparison)["winner_instance_count"] == 1
+    assert size_words(FullScale(1)) == "1 sample x 1 epoch"
+    assert rows[-2].label.startswith("p4d.24xlarge on EC2") and rows[-1].label == "and 3 more"
+
+
+def test_a_longer_job_is_promised_a_verdict_only_where_it_has_one() -> None:
+    """Not outside of the calibrated range."""
+    few = FullScale(100, sequence_length=128)
+    for parameters, promised in ((3e8, True), (1e6, False)):
+        job = rehearsed(parameters=parameters)
+        found = screen(compare(job, [TRN1, P4D], few), job, few, PriceBook())
+        assert "too small a job" in found.verdict
+        assert ("A longer job has one." in found.verdict) == promised
+        obstacle = answers(compare(job, [TRN1, P4D], LONG))[-1].obstacle
+        assert (obstacle is None) == promised
+
+
+def test_another_precision_is_that_of_each_number_of_instances() -> None:
+    """Two numbers of one type have one name, and an estimate each."""
+    job, found = rehearsed(), []
+    for pair in ([(P4D, 1), (P4D, 8)], [(P4D, 8), (P4D, 1)]):
+        comparison = compare(job, [TRN1, *pair], LONG)
+        found.append(list(otherwise(comparison, answers(comparison)[-1])))
+    assert found[0] and found[0] == found[1]
+
+
+def test_the_price_at_which_it_turns_is_on_its_side_of_the_price_now() -> None:
+    """$25.30 in two digits would lie below $25.251286."""
+    price = PriceBook().price(P4D)
+    assert price.usd_per_hour == 25.251286
+    texts = [turning(BreakEven(usd, usd, usd, 0), price) for usd in (38.2, 25.3, 25.252, 25.2, 25.251286)]
+    assert texts == ["$38", "$25.3", "$25.3", "$25", "$25.251286"]
+
+
+def test_what_is_too_close_to_call_has_less_than_90_percent() -> None:
+    """And it is said where another one is likelier, whose interval is the wider one."""
+    assert [probability(chance) for chance in (0.894, 0.8999, 0.9, 0.99)] == ["89 %", "89 %", "90 %", "99 %"]
+    job = rehearsed(flops=3.88e12, parameters=1.547e8)
+    comparison = compare(job, [TRN1, P4D], LONG)
+    found = answers(comparison)[-1]
+    assert found.winner is not None
+    other = 1 - found.winner
+    likelier = replace(found.whole, probabilities=tuple(0.45 if i != other else 0.55 for i in range(2)))
+    close = replace(found, whole=likelier, decided=likelier)
+    text = _verdict(comparison, close, job, LONG, PriceBook())
+    assert (
+        text.startswith("Too close to call: ")
+        and " 45 % probability; " in text
+        and " does with 55 %." in text
     )
 
 

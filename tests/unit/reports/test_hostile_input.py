@@ -71,6 +71,7 @@ def test_a_damaged_count_of_cached_graphs_is_named(counters: Any, cached: Any) -
         (("job",), float("nan")),
         (("train", "seconds"), float("nan")),
         (("train", "seconds"), HUGE),
+        (("train", "seconds"), 5e-324),
         (("train", "collective_seconds"), float("inf")),
         (("instance_cores",), "x"),
         (("seconds", "training_total"), "x"),
@@ -88,7 +89,7 @@ def test_what_is_only_shown_is_left_out_where_it_is_no_figure(
 ) -> None:
     """Text and JSON, which knows no NaN."""
     report = report_for_counters(_changed(counters(), path, value), FULL)
-    assert "nan" not in str(report).split()
+    assert not {"nan", "unbounded"} & set(report.to_text(full=True).split())
 
     def refuse(name: str) -> None:
         raise AssertionError(name)
@@ -106,6 +107,27 @@ def test_a_jobs_name_is_shown_and_not_obeyed(counters: Any, name: str) -> None:
     shown = name.encode("unicode_escape").decode() if not name.isprintable() else name
     assert shown in text and "\x1b" not in text + page and "<script" not in page
     page.encode()
+
+
+@pytest.mark.parametrize("member", ["severity", "line", "message", "advice"])
+def test_a_finding_is_shown_and_not_obeyed(counters: Any, member: str) -> None:
+    """A script can write its own counters."""
+    given = counters(diagnostics=[{"severity": "warning", member: "a\x1b[31m\x9b\u202e\ud800b"}])
+    given["programs"] = [{"script": "a\x1b[2Jb", "steps": 1}, {"script": "c", "steps": 1}]
+    report = report_for_counters(given, FULL)
+    text, page = report.to_text(full=True), report.to_html()
+    assert r"a\x1b[31m\x9b\u202e\ud800b" in text and r"a\x1b[2Jb" in text
+    assert not {"\x1b", "\x9b", "\u202e", "\ud800"} & set(text + page)
+    (text + page).encode()
+
+
+@pytest.mark.parametrize("member", ["batches", "samples", "passes", "left_after", "bound_of_pass"])
+def test_a_loader_that_trains_and_holds_nothing_tells_no_size(counters: Any, member: str) -> None:
+    """The length of a loader is what the script's own class says."""
+    loader = {"line": "t.py:3", "batches": 9, "samples": 8, "passes": 1, "taken": 9, "trains": True}
+    given = counters(input={"rehearsed_steps": 16, "loaders": [{**loader, member: 0}]})
+    said = str(report_for_counters(given))
+    assert "No answer, as the size of the whole job is not known" in said and "holds nothing" in said
 
 
 @pytest.mark.parametrize(
@@ -183,6 +205,8 @@ ENTRY = ListedPrice(
         ("region", 5),
         ("offering", EC2_ON_DEMAND),
         ("usd_per_hour", True),
+        ("usd_per_hour", "1e308"),
+        ("region", "us-east-1\x1b[31m"),
         ("effective_date", "2999-01-01T00:00:00Z"),
     ],
 )

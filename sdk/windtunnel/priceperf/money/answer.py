@@ -101,15 +101,6 @@ def answer(on: date, estimates: Sequence[Estimate], costs: Sequence[Cost | None]
     return Answer(whole, without if turned else whole, obstacle, hindered)
 
 
-def assumed_s(item: Estimate) -> float:
-    """Seconds of the fixed costs that are assumed: set-up and transfers.
-
-    Preparation is the user's figure, evaluation is modelled as steps are, compile time decides nothing.
-    """
-    modelled = ("preparation", "evaluation", "compile")
-    return sum(cost.seconds for cost in item.fixed if cost.billed and cost.name not in modelled)
-
-
 def _obstacle(estimates: Sequence[Estimate], decision: Decision) -> tuple[Obstacle | None, tuple[int, ...]]:
     everyone = tuple(range(len(estimates)))
     rivals = tuple(index for index in everyone if decision.probabilities[index] is not None)
@@ -117,7 +108,7 @@ def _obstacle(estimates: Sequence[Estimate], decision: Decision) -> tuple[Obstac
         unfit = tuple(index for index in everyone if not estimates[index].fits)
         return ("does not fit", unfit) if unfit else ("no price", everyone)
     outside = tuple(index for index in rivals if not estimates[index].range_check.inside)
-    assumed = tuple(index for index in rivals if assumed_s(estimates[index]) > estimates[index].train_s)
+    assumed = tuple(index for index in rivals if estimates[index].too_small)
     if len(rivals) == 1:
         return "one instance", rivals
     if assumed:

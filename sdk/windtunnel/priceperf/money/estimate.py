@@ -115,6 +115,20 @@ class Estimate:
         """What the script does before it trains."""
         return self.fixed_cost("preparation")
 
+    @property
+    def assumed_s(self) -> float:
+        """Seconds of the fixed costs that are assumed: set-up and transfers.
+
+        Preparation is the user's figure, evaluation is modelled as steps are, compile time decides nothing.
+        """
+        modelled = ("preparation", "evaluation", "compile")
+        return sum(cost.seconds for cost in self.fixed if cost.billed and cost.name not in modelled)
+
+    @property
+    def too_small(self) -> bool:
+        """Whether they outweigh the modelled steps."""
+        return self.assumed_s > self.train_s
+
     def taking(self, name: str, seconds: float) -> Estimate:
         """The same where the fixed cost of that name takes exactly so many seconds."""
         known = replace(self.fixed_cost(name), seconds=seconds, low_s=seconds, high_s=seconds)

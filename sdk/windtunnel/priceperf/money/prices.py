@@ -11,7 +11,6 @@ A price never travels without its date and status:
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
@@ -30,6 +29,8 @@ from .offerings import (
 )
 
 Status = Literal["published", "derived", "seen", "fetched", "assumed"]
+MOST_USD = 1e9
+"""Of an hour: far beyond any, so that costs stay in the range of numbers."""
 HOME_REGION = "us-east-1"
 """Where prices are taken from when no region is named."""
 
@@ -52,8 +53,10 @@ class Price:
 
     def __post_init__(self) -> None:
         """Refuse prices that are no prices."""
-        if not (self.usd_per_hour > 0 and math.isfinite(self.usd_per_hour)):
-            raise InvalidInput(f"price of {self.instance_type} must be above 0, not {self.usd_per_hour}")
+        if not 0 < self.usd_per_hour <= MOST_USD:
+            raise InvalidInput(
+                f"price of {self.instance_type} must be above 0, at most {MOST_USD:g}, not {self.usd_per_hour}"
+            )
 
 
 _TRAINING = TRAINING_ON_DEMAND

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from datetime import date
+from typing import Literal
 
 from .estimate import Cost, Estimate
 
@@ -33,16 +34,37 @@ class Verdict:
 
     @property
     def winner(self) -> str | None:
-        """The cheaper instance type.
+        """The cheaper instance type; None where there is none, see `obstacle`."""
+        return None if self.obstacle else self._cheaper
 
-        None where the interval of the saving holds both answers, or one of them lies outside the calibrated range.
+    @property
+    def obstacle(self) -> Literal["outside", "too small", "compiling", "open"] | None:
+        """Why neither is the cheaper; None: one is.
+
+        ``outside``: one of them lies outside the calibrated range. ``too small``: on one of them assumed fixed costs
+        outweigh the modelled steps. ``compiling``: compile time would decide. ``open``: the interval of the saving
+        holds both answers.
         """
-        if not (self.challenger.range_check.inside and self.baseline.range_check.inside):
-            return None
+        pair = self.challenger, self.baseline
+        if not all(item.range_check.inside for item in pair):
+            return "outside"
+        if any(item.too_small for item in pair):
+            return "too small"
+        if self._cheaper != self._without_compile()._cheaper:
+            return "compiling"
+        return "open" if self._cheaper is None else None
+
+    @property
+    def _cheaper(self) -> str | None:
         low, high = self.saving_interval
         if low > 0:
             return self.challenger.instance.name
         return self.baseline.instance.name if high < 0 else None
+
+    def _without_compile(self) -> Verdict:
+        first, second = (item.taking("compile", 0.0) for item in (self.challenger, self.baseline))
+        costs = first.cost(self.challenger_cost.price), second.cost(self.baseline_cost.price)
+        return Verdict(self.on, first, second, *costs)
 
 
 def ratio_width(one: tuple[Estimate, Cost], other: tuple[Estimate, Cost]) -> tuple[float, float]:

@@ -103,7 +103,7 @@ class Steps:
     flops: Mapping[str, float]
     bytes_accessed: float
     collectives: Mapping[str, Collectives]
-    seconds: Shown[float | None] = None
+    seconds: Shown[Size | None] = None
     median_step_seconds: Shown[float | None] = None
     collective_seconds: Shown[float | None] = None
     input_wait_seconds: Shown[float | None] = None

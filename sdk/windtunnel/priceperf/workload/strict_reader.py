@@ -1,9 +1,11 @@
-"""JSON into dataclasses, by their annotations: a wrong member is an error that names it.
+r"""JSON into dataclasses, by their annotations: a wrong member is an error that names it.
 
 It is lenient in two cases, and both are said at the member:
 
 - a member with a default may be missing or null;
 - a member that is only `Shown` is left out where it is of another kind, and so is what is no object in a list.
+
+A script can write what it likes: of texts, what a terminal would obey or no file can hold is written out, as ``\x1b``.
 """
 
 from __future__ import annotations
@@ -101,9 +103,9 @@ def _value(kind: Any, value: Any, path: str, inner: str) -> Any:
     if kind in (int, float):
         return kind(_number(value, path, limits))
     if kind in (str, bool):
-        return (
-            value if isinstance(value, kind) else _refuse(path, "a text" if kind is str else "a flag", value)
-        )
+        if not isinstance(value, kind):
+            _refuse(path, "a text" if kind is str else "a flag", value)
+        return _printable(value) if isinstance(value, str) else value
     if origin is tuple:
         if not isinstance(value, list | tuple):
             _refuse(path, "a list", value)
@@ -115,7 +117,19 @@ def _value(kind: Any, value: Any, path: str, inner: str) -> Any:
         _refuse(path, "an object", value)
     if is_dataclass(kind):
         return _object(kind, value, inner)
-    return {str(key): _value(of[1], item, f"{inner}.{key}", f"{inner}.{key}") for key, item in value.items()}
+    return {
+        _printable(str(key)): _value(of[1], item, f"{inner}.{key}", f"{inner}.{key}")
+        for key, item in value.items()
+    }
+
+
+def _printable(text: str) -> str:
+    if text.isprintable():
+        return text
+    return "".join(
+        sign if sign.isprintable() or sign in "\n\t" else sign.encode("unicode_escape").decode()
+        for sign in text
+    )
 
 
 def _number(value: Any, path: str, limits: Limits) -> int | float:

@@ -7,11 +7,11 @@ from dataclasses import asdict
 from typing import Any
 
 from windtunnel.priceperf import (
+    Answer,
     BreakEven,
     Comparison,
     Cost,
     CountedWorkload,
-    Decision,
     DescribedWorkload,
     Estimate,
     FullScale,
@@ -19,13 +19,13 @@ from windtunnel.priceperf import (
     ScalingRow,
     SensitivityRow,
     Workload,
+    answers,
 )
 from windtunnel.reports.modelled.data import cost_data, modelled, rounded
 
 
 def comparison_data(
     comparison: Comparison,
-    decisions: Sequence[Decision],
     changes: Sequence[SensitivityRow],
     workload: Workload,
     full_scale: FullScale,
@@ -48,7 +48,7 @@ def comparison_data(
         "workload": _workload(workload),
         **data,
         "tokens_per_sample": tokens,
-        "decisions": [_decision(decision, names) for decision in decisions],
+        "decisions": [_decision(found, names) for found in answers(comparison)],
         "sensitivity": [_change(change, names) for change in changes],
     }
 
@@ -104,17 +104,20 @@ def _split(item: Estimate) -> dict[str, Any]:
     }
 
 
-def _decision(decision: Decision, names: Sequence[str]) -> dict[str, Any]:
+def _decision(found: Answer, names: Sequence[str]) -> dict[str, Any]:
+    decision = found.decided
     return {
         "on": decision.on.isoformat(),
-        "cheapest": None if decision.cheapest is None else names[decision.cheapest],
-        "probability": _maybe(decision.probability),
-        "clear": decision.clear,
+        "cheapest": None if found.winner is None else names[found.winner],
+        "probability": _maybe(found.probability),
+        "clear": found.clear,
+        "obstacle": found.obstacle,
+        "without_compile": found.without_compile,
         "instances": [
             {
                 "priced_as": name,
                 "usd": None if cost is None else rounded(cost.usd),
-                "probability_cheapest": _maybe(chance),
+                "probability_cheapest": None if found.obstacle else _maybe(chance),
                 "break_even": None if even is None else _even(even, names),
             }
             for name, cost, chance, even in zip(

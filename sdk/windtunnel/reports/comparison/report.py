@@ -23,7 +23,7 @@ from windtunnel.priceperf import (
     Scaling,
     SensitivityRow,
     Workload,
-    decisions,
+    answers,
     sensitivity,
 )
 from windtunnel.priceperf import compare as compare_workload
@@ -77,7 +77,7 @@ class ComparisonReport(Report):
     @cached_property
     def decisions(self) -> tuple[Decision, ...]:
         """One a date of prices: which is cheapest, how surely, and where that turns."""
-        return decisions(self.comparison)
+        return tuple(found.decided for found in answers(self.comparison))
 
     @cached_property
     def sensitivity(self) -> tuple[SensitivityRow, ...]:
@@ -116,9 +116,7 @@ class ComparisonReport(Report):
             "schema": SCHEMA,
             "title": self.title,
             "answer": answer_data(self.screen, self.comparison),
-            **comparison_data(
-                self.comparison, self.decisions, self.sensitivity, self.workload, self.full_scale
-            ),
+            **comparison_data(self.comparison, self.sensitivity, self.workload, self.full_scale),
             "notes": list(self.notes),
             "price_notes": list(self.price_notes),
             "scaling": [scaling_data(table) for table in self.scalings],

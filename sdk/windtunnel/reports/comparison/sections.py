@@ -14,6 +14,7 @@ from windtunnel.priceperf import (
     PriceBook,
     SensitivityRow,
     Workload,
+    answers,
 )
 from windtunnel.priceperf.model.intervals import COVERAGE
 from windtunnel.priceperf.money.sensitivity import SPOT_DISCOUNT
@@ -148,6 +149,10 @@ def _sensitivity(comparison: Comparison, changes: Sequence[SensitivityRow]) -> S
         notes += [f"{text}: not possible, {reason}." for reason in change.reasons]
     if not all(item.range_check.inside for item in estimates):
         notes.append("None of this is a verdict: some of it lies outside the calibrated range.")
+    elif any(item.too_small for item in estimates):
+        notes.append("None of this is a verdict: assumed set-up and transfers outweigh some of the steps.")
+    elif any(found.without_compile for found in answers(comparison)[-1:]):
+        notes.append("Compile time is in these costs; the answer is that of the costs without it.")
     kept = "the global batch" if comparison.one_batch else "the samples a worker"
     low, middle, high = (f"{part * 100:.0f}" for part in SPOT_DISCOUNT)
     notes += [

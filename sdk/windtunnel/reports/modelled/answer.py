@@ -12,31 +12,28 @@ from typing import Any
 
 from windtunnel.priceperf import (
     Answer,
-    Cluster,
     Comparison,
     Cost,
     CountedWorkload,
     Estimate,
     FullScale,
-    InvalidInput,
     Price,
     PriceBook,
-    Run,
     Workload,
     answers,
     by_offering,
     not_calibrated,
 )
 from windtunnel.priceperf.model.intervals import COVERAGE
-from windtunnel.priceperf.money.answer import assumed_s
 from windtunnel.rendering import format as fmt
 from windtunnel.rendering.document import Document, Row, Section
 from windtunnel.rendering.text import as_text
 from windtunnel.reports.diagnostics import Diagnostics
-from windtunnel.reports.modelled.cheapest import otherwise, probability
+from windtunnel.reports.modelled.cheapest import otherwise, probability, turning
 from windtunnel.reports.modelled.data import rounded
 from windtunnel.reports.modelled.dominates import dominating
 from windtunnel.reports.modelled.labels import label, place, rule_words
+from windtunnel.reports.modelled.other_batch import other_batch
 from windtunnel.reports.modelled.sections import size_words, used_calibrations
 
 LINES = 25
@@ -44,7 +41,6 @@ _TITLE = "The answer"
 _ROWS = 5
 _CHANGES = 2
 _LARGEST = "Most of it: "
-_BATCH_FACTORS = tuple(factor for power in range(1, 13) for factor in (2.0**power, 2.0**-power))
 GIVE_SIZE = "Give the real job: full_scale=FullScale(train_samples=...), --full-scale-samples N."
 NAME_OTHERS = "Name others: --instances TYPE TYPE."
 _MISSING_PRICE = (
@@ -110,7 +106,7 @@ def screen(
         on=on,
         costs=costs,
         answer=newest,
-        verdict=_verdict(comparison, newest, workload, full_scale),
+        verdict=_verdict(comparison, newest, workload, full_scale, book),
         compiling=_compiling(estimates, newest),
         batch=" ".join(_batch(comparison)),
         prices=" ".join((_prices(estimates, costs), *_bought_otherwise(estimates, newest, book))),
@@ -124,6 +120,9 @@ def answer_section(shown: Screen, comparison: Comparison, lines_above: int = 0) 
     """As a section. ``lines_above``: of what stands in the frame above it besides title and subtitle."""
     most = max(2, _ROWS - lines_above // 2)
     order = shown.order if len(shown.order) <= most else shown.order[: most - 1]
+    winner = None if shown.answer is None else shown.answer.winner
+    if winner is not None and winner not in order:
+        order = (order[0], *order[1:-1], winner)
     rows = [_row(comparison.estimates[index], shown, index) for index in order]
     if len(order) < len(shown.order):
         rows.append(Row(f"and {len(shown.order) - len(order):,} more"))
@@ -167,6 +166,7 @@ def answer_data(shown: Screen, comparison: Comparison) -> dict[str, Any]:
         },
         "prices_on": None if shown.on is None else shown.on.isoformat(),
         "winner": None if winner is None else estimates[winner].name,
+        "winner_instance_count": None if winner is None else estimates[winner].instance_count,
         "probability": None if found is None else found.probability,
         "clear": found is not None and found.clear,
         "obstacle": "no price" if found is None else found.obstacle,
@@ -250,7 +250,11 @@ def _job(workload: Workload, full_scale: FullScale | None) -> str:
 
 
 def _verdict(
-    comparison: Comparison, found: Answer | None, workload: Workload, full_scale: FullScale | None
+    comparison: Comparison,
+    found: Answer | None,
+    workload: Workload,
+    full_scale: FullScale | None,
+    book: PriceBook,
 ) -> str:
     if found is None:
         return _MISSING_PRICE
@@ -258,30 +262,38 @@ def _verdict(
         return f"No answer, as the size of the whole job is not known: {_unknown(workload)}. {GIVE_SIZE}"
     estimates = comparison.estimates
     if found.obstacle is not None:
-        return _obstacle(found, comparison, workload, full_scale)
+        return _obstacle(found, comparison, workload, full_scale, book)
     best = found.winner
     assert best is not None  # noqa: S101 - without an obstacle something competes
     name, chance = label(estimates[best]), probability(found.probability)
     text = f"{name} costs least, with {chance} probability."
     if not found.clear:
         text = f"Too close to call: {name} costs least with {chance} probability."
+        chances = [value or 0.0 for value in found.decided.probabilities]
+        likelier = max(range(len(chances)), key=chances.__getitem__)
+        if chances[likelier] > chances[best]:
+            text = f"Too close to call: {name} costs least in the middle, but with {chance} probability; "
+            text += f"{label(estimates[likelier])} does with {probability(chances[likelier])}."
     even, cost = found.decided.break_evens[best], found.decided.costs[best]
     if even is not None and cost is not None:
-        text += f" It turns at {fmt.dollars(even.usd_per_hour)} an hour of {name}"
+        text += f" It turns at {turning(even, cost.price)} an hour of {name}"
         text += f" (now {fmt.price(cost.price.usd_per_hour)}), then to {label(estimates[even.against])}."
     return " ".join((text, *otherwise(comparison, found)))
 
 
-def _obstacle(found: Answer, comparison: Comparison, workload: Workload, full_scale: FullScale | None) -> str:
+def _obstacle(
+    found: Answer, comparison: Comparison, workload: Workload, full_scale: FullScale | None, book: PriceBook
+) -> str:
     estimates = comparison.estimates
     names = ", ".join(label(estimates[index]) for index in found.hindered)
     first = estimates[found.hindered[0]]
     if found.obstacle == "outside":
-        return _outside(found, comparison, workload, full_scale or workload.full_scale())
+        return _outside(found, comparison, workload, full_scale or workload.full_scale(), book)
     if found.obstacle == "assumed":
-        more = f" {GIVE_SIZE}" if full_scale is None else " A longer job has one."
+        longer = " A longer job has one." if found.whole.inside else ""
+        more = longer if full_scale else f" {GIVE_SIZE}"
         return (
-            f"No verdict, too small a job: on {label(first)} {fmt.modelled_seconds(assumed_s(first))} of assumed "
+            f"No verdict, too small a job: on {label(first)} {fmt.modelled_seconds(first.assumed_s)} of assumed "
             f"set-up and transfers outweigh {fmt.modelled_seconds(first.train_s)} of modelled steps.{more}"
         )
     if found.obstacle == "does not fit":
@@ -298,7 +310,9 @@ def _obstacle(found: Answer, comparison: Comparison, workload: Workload, full_sc
     return f"No winner: only {names} has a price here and runs. {NAME_OTHERS}"
 
 
-def _outside(found: Answer, comparison: Comparison, workload: Workload, size: FullScale) -> str:
+def _outside(
+    found: Answer, comparison: Comparison, workload: Workload, size: FullScale, book: PriceBook
+) -> str:
     estimates, leaning = comparison.estimates, found.leaning
     assert leaning is not None  # noqa: S101 - something competes
     reasons = dict.fromkeys(
@@ -307,27 +321,10 @@ def _outside(found: Answer, comparison: Comparison, workload: Workload, size: Fu
     first, *others = reasons
     more = f"; {len(others):,} more" if others else ""
     text = f"No verdict, as no published job that set the model is near this one ({first}{more}). "
-    text += f"{_inside(comparison, workload, size)} By intervals widened for it {label(estimates[leaning])} would "
-    text += f"cost least, with {probability(found.decided.probability)} probability."
+    text += other_batch(found, comparison, workload, size, book)
+    text += f" By intervals widened for it {label(estimates[leaning])} would cost least, "
+    text += f"with {probability(found.decided.probability)} probability."
     return " ".join((text, *otherwise(comparison, found)))
-
-
-def _inside(comparison: Comparison, workload: Workload, size: FullScale) -> str:
-    """What would make a verdict: a batch with which all lie inside, if there is one."""
-    middle = max(item.global_batch for item in comparison.estimates)
-    for factor in _BATCH_FACTORS:
-        batch = round(middle * factor)
-        if batch >= 1 and all(_lies_inside(item, workload, size, batch) for item in comparison.estimates):
-            return f"With a global batch of {batch:,} one is (--batch {batch})."
-    return "Another batch does not change that."
-
-
-def _lies_inside(item: Estimate, workload: Workload, size: FullScale, batch: int) -> bool:
-    run = Run(Cluster(item.instance, item.instance_count), batch, item.precision)
-    try:
-        return workload.range_check(run, size).inside
-    except InvalidInput:  # less than a sample for each worker
-        return False
 
 
 def _compiling(estimates: Sequence[Estimate], found: Answer | None) -> str:

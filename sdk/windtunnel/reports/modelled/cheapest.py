@@ -7,15 +7,18 @@ from datetime import date
 
 from windtunnel.priceperf import (
     Answer,
+    BreakEven,
     Comparison,
     Cost,
     Estimate,
+    Price,
     PriceBook,
     Verdict,
     answers,
     by_offering,
 )
-from windtunnel.priceperf.money.answer import answer, assumed_s
+from windtunnel.priceperf.money.answer import answer
+from windtunnel.priceperf.money.decision import CLEAR
 from windtunnel.priceperf.money.offerings import CAPACITY_BLOCK
 from windtunnel.rendering import format as fmt
 from windtunnel.rendering.document import Row, Section
@@ -40,7 +43,19 @@ def probability(value: float | None) -> str:
     """``86 %``; never 100 or 0, which no model can say."""
     if value is None:
         return "-"
-    return "over 99 %" if value > 0.99 else "under 1 %" if value < 0.01 else f"{round(value * 100)} %"
+    if 0.01 <= value <= 0.99:
+        return f"{min(round(value * 100), 99 if value >= CLEAR else 89)} %"
+    return "over 99 %" if value > 0.99 else "under 1 %"
+
+
+def turning(even: BreakEven, price: Price) -> str:
+    """The price of an hour at which it turns, with the digits that tell it from the price now."""
+    value, now = even.usd_per_hour, price.usd_per_hour
+    for digits in range(2, 6):
+        text = fmt.significant(value, digits)
+        if (float(text.replace(",", "")) - now) * (value - now) > 0:
+            return f"${text}"
+    return fmt.price(value)
 
 
 def span(cost: Cost) -> str:
@@ -56,7 +71,7 @@ def _decision(estimates: Sequence[Estimate], found: Answer, *, explained: bool) 
             rows.append(Row(label(item), ("no price", "", "-", "-", "")))
             continue
         turn = "-" if even is None else (
-            f"{fmt.dollars(even.usd_per_hour)} "
+            f"{turning(even, cost.price)} "
             f"({fmt.significant(even.low_usd_per_hour)}-{fmt.significant(even.high_usd_per_hour)})"
         )  # fmt: skip
         cells = (
@@ -125,9 +140,10 @@ def otherwise(comparison: Comparison, found: Answer) -> Iterator[str]:
     """Settings of the GPU script with which the answer would be another."""
     decided = found.decided
     for precision in dict.fromkeys(item.precision for item in comparison.alternatives):
-        swapped = {item.name: item for item in comparison.alternatives if item.precision == precision}
+        swapped = {label(item): item for item in comparison.alternatives if item.precision == precision}
         estimates = [
-            item if item.instance.is_neuron else swapped.get(item.name, item) for item in comparison.estimates
+            item if item.instance.is_neuron else swapped.get(label(item), item)
+            for item in comparison.estimates
         ]
         costs = [
             None if cost is None else item.cost(cost.price)
@@ -165,7 +181,8 @@ def _verdicts(verdicts: Sequence[Verdict]) -> Section:
         (
             *(f"{name}: {meaning}." for name, meaning in meanings.items()),
             "open: the interval of the saving holds both answers. outside: of the calibrated range, so no verdict. too "
-            "small: assumed set-up and transfers outweigh the modelled steps, so no verdict.",
+            "small: assumed set-up and transfers outweigh the modelled steps, so no verdict. compiling: compile time "
+            "would decide, and never does.",
         ),
         label_header="GPU script",
     )
@@ -181,7 +198,7 @@ def _verdict_row(name: str, verdict: Verdict) -> Row:
             fmt.dollars(verdict.baseline_cost.usd),
             _saving(verdict.saving),
             fmt.interval(_saving(low), _saving(high)),
-            _cheaper(verdict),
+            verdict.obstacle or str(verdict.winner).removeprefix("ml."),
         ),
     )
 
@@ -189,12 +206,3 @@ def _verdict_row(name: str, verdict: Verdict) -> Row:
 def _saving(value: float) -> str:
     """Beyond twice the cost in times: a percentage says nothing there."""
     return fmt.signed_percent(value) if value > -1 else f"{fmt.significant(1 - value)} times"
-
-
-def _cheaper(verdict: Verdict) -> str:
-    pair = (verdict.challenger, verdict.baseline)
-    if not all(item.range_check.inside for item in pair):
-        return "outside"
-    if any(assumed_s(item) > item.train_s for item in pair):
-        return "too small"
-    return "open" if verdict.winner is None else verdict.winner.removeprefix("ml.")

@@ -250,7 +250,8 @@ def _job_text(workload: CountedWorkload, full_scale: FullScale | None) -> str:
 
 def size_words(full_scale: FullScale) -> str:
     """``3,600,000 samples x 2 epochs``."""
-    text = f"{full_scale.train_samples:,} samples x {full_scale.epochs:,} epoch"
+    text = f"{full_scale.train_samples:,} sample{'s' if full_scale.train_samples > 1 else ''}"
+    text += f" x {full_scale.epochs:,} epoch"
     text += "s" if full_scale.epochs > 1 else ""
     if full_scale.evaluation_samples:
         text += f", {full_scale.evaluation_samples:,} evaluated after each"

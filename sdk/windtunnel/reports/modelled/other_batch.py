@@ -1,0 +1,50 @@
+"""With which batch there would be a verdict."""
+
+from __future__ import annotations
+
+from windtunnel.priceperf import (
+    Answer,
+    Cluster,
+    Comparison,
+    FullScale,
+    InvalidInput,
+    PriceBook,
+    Run,
+    Workload,
+)
+from windtunnel.priceperf.money.answer import answer
+from windtunnel.priceperf.money.estimate import cost_on, estimate
+from windtunnel.priceperf.workload.full_scale import LARGEST
+
+_BATCH_FACTORS = tuple(
+    2.0 ** (halves / 2)
+    for halves in sorted(range(-24, 25), key=lambda halves: (halves % 2, abs(halves), -halves))
+)
+"""Powers of two first, from 1: where instances have batches of their own, one of these for all may do."""
+
+
+def other_batch(
+    found: Answer, comparison: Comparison, workload: Workload, size: FullScale, book: PriceBook
+) -> str:
+    """What would make a verdict: a batch with which there is one, if any of those tried is."""
+    middle = max(item.global_batch for item in comparison.estimates)
+    batches = dict.fromkeys(round(middle * factor) for factor in _BATCH_FACTORS)
+    for batch in batches:
+        if 1 <= batch <= LARGEST and _has_verdict(found, comparison, workload, size, book, batch):
+            return f"With a global batch of {batch:,} one is (--batch {batch})."
+    return "No other batch was found that changes that."
+
+
+def _has_verdict(
+    found: Answer, comparison: Comparison, workload: Workload, size: FullScale, book: PriceBook, batch: int
+) -> bool:
+    estimates = []
+    for item in comparison.estimates:
+        run = Run(Cluster(item.instance, item.instance_count), float(batch), item.precision)
+        own = None if item.correction is None else {item.calibration.key: item.correction}
+        try:
+            estimates.append(estimate(workload, run, size, item.name, own))
+        except InvalidInput:  # less than a sample for each worker
+            return False
+    costs = [cost_on(item, book, found.decided.on) for item in estimates]
+    return answer(found.decided.on, estimates, costs).obstacle is None
