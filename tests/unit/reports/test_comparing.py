@@ -113,7 +113,8 @@ def test_the_decisions_in_json_are_the_answers(size: FullScale, compiled: float)
         said[key] for key in ("winner", "clear", "obstacle", "without_compile")
     ]
     assert last["probability"] == pytest.approx(said["probability"])
-    assert report.decisions[-1] == report.screen.answer.decided
+    answer = report.screen.answer
+    assert answer is not None and report.decisions[-1] == answer.decided
     base, text = report.sensitivity[0], report.to_text(full=True)
     same = None if base.cheapest is None else report.comparison.estimates[base.cheapest].name
     assert said["winner"] == same or "None of this is a verdict" in text or "Compile time is in these" in text

@@ -187,7 +187,11 @@ def test_the_batch_of_one_of_them_is_tried_for_all() -> None:
 def test_the_winner_is_in_the_table_however_many_there_are() -> None:
     """Five rows at most: the one that the job asked for, and who costs least."""
     job = rehearsed()
-    names = ["ml.trn1n.32xlarge", *((TRN1, count) for count in (1, 2, 4, 8, 16)), "p4d.24xlarge"]
+    names: list[str | tuple[str, int]] = [
+        "ml.trn1n.32xlarge",
+        *((TRN1, count) for count in (1, 2, 4, 8, 16)),
+        "p4d.24xlarge",
+    ]
     comparison = compare(job, names, LONG)
     found = answers(comparison)[-1]
     assert found.winner == len(names) - 1
