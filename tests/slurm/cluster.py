@@ -42,7 +42,7 @@ SelectType=select/cons_tres
 SelectTypeParameters=CR_CPU
 SlurmdParameters=config_overrides
 ReturnToService=2
-SlurmdTimeout=300
+SlurmdTimeout=30
 KillWait=2
 MessageTimeout=30
 {nodes}
@@ -125,7 +125,7 @@ class Cluster:
     def lose(self, node: str) -> None:
         """Kill a node, and let Slurm know that it is down, which it would find out by itself after a while.
 
-        The while is long: else each node that a busy machine lets wait would be down.
+        Half a minute: sooner, each node that a busy machine lets wait would be down.
         """
         self.kill(node)
         self.call("scontrol", "update", f"nodename={node}", "state=down", "reason=lost")

@@ -12,13 +12,13 @@ from windtunnel_local.runner.slurm.commands import Slurm
 from windtunnel_local.runner.slurm.settings import SlurmSettings
 from windtunnel_local.service.ground.errors import RunnerError
 
-_PATIENCE_S = 60.0
+_PATIENCE_S = 30.0
 _POLL_S = 0.1
 _WRITE = "import pathlib, sys; pathlib.Path(sys.argv[1]).write_text('seen')"
 
 
 def slurm_checks(settings: SlurmSettings) -> Sequence[Check]:
-    """The interpreter, the controller, and whether a job's files are seen here. Blocks for a minute at most."""
+    """The interpreter, the controller, and whether a job's files are seen here. Blocks for half a minute at most."""
     slurm = Slurm(settings.interpreter)
     interpreter = settings.interpreter.check("slurm")
     try:
