@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 SCRIPTS = Path(__file__).parent / "scripts"
-_PATIENCE_S = 300
+_PATIENCE_S = 1200
 _ENGINE = ("DOCKER_HOST", "DOCKER_CERT_PATH", "DOCKER_TLS_VERIFY", "WINDTUNNEL_IMAGE")
 # What a shell may hold; none of it may be asked, or signed with.
 _REAL_ACCOUNT = {

@@ -74,7 +74,7 @@ def torchrun(tmp_path: Path) -> Callable[..., Launch]:
         workers: int = 2,
         check: bool = True,
         launcher: list[str] = LAUNCHER,
-        timeout_s: float = 300,
+        timeout_s: float = 1200,
         **environment: str,
     ) -> Launch:
         path = Path(script) if Path(script).is_absolute() else SCRIPTS / script

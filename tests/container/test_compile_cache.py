@@ -10,6 +10,7 @@ from pathlib import Path
 
 from conftest import FORKED, INSTANCE, LAUNCHER, SCRIPTS
 
+PATIENCE_S = 600
 COMPILED = str(SCRIPTS / "compiled.py")
 PARALLEL_COMPILE = [sys.executable, "-m", "neuron_sim.tools.neuron_parallel_compile"]
 
@@ -43,7 +44,7 @@ def test_two_jobs_at_once_fill_the_cache_and_a_third_finds_everything(tmp_path):
         return start(*command, NEURON_COMPILE_CACHE_URL=cache, WINDTUNNEL_COUNTERS_DIR=str(tmp_path / name))
 
     cold = [job("one", "29611"), job("two", "29612")]
-    outputs = [process.communicate(timeout=200)[0] for process in cold]
+    outputs = [process.communicate(timeout=PATIENCE_S)[0] for process in cold]
     assert [process.returncode for process in cold] == [0, 0], outputs
     compiled = sum(output.count("Compiler status PASS") for output in outputs)
     entries = sorted(Path(cache).glob("neuronxcc-*/MODULE_*+d41d8cd9"))
@@ -53,7 +54,7 @@ def test_two_jobs_at_once_fill_the_cache_and_a_third_finds_everything(tmp_path):
     assert not list(Path(cache).rglob("*.lock")) and not list(Path(cache).rglob(".draft-*"))
 
     warm = job("three", "29613")
-    output, _ = warm.communicate(timeout=200)
+    output, _ = warm.communicate(timeout=PATIENCE_S)
     assert warm.returncode == 0, output
     assert f"INFO ||NEURON_CACHE||: Compile cache path: {cache}" in output
     assert "Using a cached neff at" in output
@@ -68,7 +69,7 @@ def test_after_parallel_compilation_a_run_only_hits(tmp_path):
     """The trial run is told that it is one, and its loop may be shorter; flags set in the script are read."""
     environment = {"NEURON_CC_FLAGS": f"--cache_dir={tmp_path / 'cache'} --model-typ=transformer"}
     trial = start(*PARALLEL_COMPILE, *two_cores(COMPILED), **environment)
-    output, _ = trial.communicate(timeout=200)
+    output, _ = trial.communicate(timeout=PATIENCE_S)
     assert trial.returncode == 0, output
     assert "steps=2" in output
     assert "Extracting graphs (" in output
@@ -76,7 +77,7 @@ def test_after_parallel_compilation_a_run_only_hits(tmp_path):
     assert "Total failed compilations: 0" in output
     assert output.count("Did you mean --model-type?") == 1
     run = start(*two_cores(COMPILED), **environment)
-    output, _ = run.communicate(timeout=200)
+    output, _ = run.communicate(timeout=PATIENCE_S)
     assert run.returncode == 0, output
     assert "steps=4" in output
     assert "Using a cached neff at" in output
@@ -89,14 +90,14 @@ def test_analyze_names_the_line_that_the_compiler_refuses(tmp_path):
     analysis = start(
         *PARALLEL_COMPILE, "--command", "analyze", "--analyze-output", str(tmp_path), *FORKED, script
     )
-    output, _ = analysis.communicate(timeout=200)
+    output, _ = analysis.communicate(timeout=PATIENCE_S)
     assert analysis.returncode == 0, output
     report = json.loads((tmp_path / "result.json").read_text())
     assert 0 < float(report["support_percentage"].rstrip("%")) < 100
     calls = [item["call"] for item in report["unsupported_operators"]["aten"]]
     assert "complex_numbers.py 9" in calls, report
     run = start(*FORKED, script, NEURON_COMPILE_CACHE_URL=str(tmp_path / "cache"))
-    output, _ = run.communicate(timeout=200)
+    output, _ = run.communicate(timeout=PATIENCE_S)
     assert run.returncode != 0, output
     assert "NCC_EVRF004" in output
 
@@ -104,6 +105,6 @@ def test_analyze_names_the_line_that_the_compiler_refuses(tmp_path):
 def test_a_flag_that_the_compiler_refuses_ends_the_job(tmp_path):
     """With what is valid, at the first graph, as on trn1."""
     run = start(*FORKED, COMPILED, "--flags", "--auto-cast=bf16", NEURON_COMPILE_CACHE_URL=str(tmp_path))
-    output, _ = run.communicate(timeout=200)
+    output, _ = run.communicate(timeout=PATIENCE_S)
     assert run.returncode != 0, output
     assert "neuronx-cc takes none, matmult, all" in output

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from conftest import INSTANCE, LAUNCHER, SCRIPTS
 
-SOON_S = 60
+SOON_S = 300
 
 
 @contextlib.contextmanager

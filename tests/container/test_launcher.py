@@ -60,20 +60,16 @@ def test_exit_codes_and_messages_pass_through(torchrun):
 
 def test_a_rank_killed_in_the_middle_ends_the_job_and_is_named(torchrun):
     """SIGKILL of one rank while the other waits for it: no hang, and the message says which."""
-    started = time.monotonic()
     launch = torchrun("ends.py", "die-in-collective", check=False)
     assert launch.code == 1
-    assert time.monotonic() - started < 200
     assert "Signal 9 (SIGKILL)" in launch.output
     assert not list(Path("/dev/shm").glob("neuron_sim-*"))
 
 
 def test_a_rank_that_ends_early_is_named_instead_of_waited_for(torchrun):
     """A rank that left with success, and never took part in a collective, is no reason to wait for ever."""
-    started = time.monotonic()
     launch = torchrun("ends.py", "leave-early", check=False)
     assert launch.code == 1
-    assert time.monotonic() - started < 200
     assert re.search(
         r"rank 1 ended: its script has run to its end; rank 0 waited in all_reduce at ends.py:\d+",
         launch.output,
@@ -95,15 +91,16 @@ def test_sigterm_reaches_the_script(tmp_path):
     with subprocess.Popen(
         command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     ) as launcher:
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 300
         while not all((tmp_path / f"said.{rank}").exists() for rank in (0, 1)):
             assert time.monotonic() < deadline
             time.sleep(0.1)
         launcher.send_signal(signal.SIGTERM)
-        # Well under the 30 s after which torch's agent kills what has not ended.
-        launcher.wait(20)
+        launcher.wait(120)
     for rank in (0, 1):
-        assert '"signal": 15' in (tmp_path / f"said.{rank}").read_text()
+        said = (tmp_path / f"said.{rank}").read_text()
+        assert '"signal": 15' in said
+        assert '"left": true' in said, "torch's agent has killed it"
 
 
 def test_a_traceback_is_logged_line_by_line(tmp_path):
@@ -125,7 +122,7 @@ def test_what_is_not_to_be_forked_goes_to_torchs_own_launcher(how, tmp_path):
         env={**os.environ, "NEURON_SIM_PLAIN_TORCHRUN": "0" if how == "--no-python" else "1"},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         check=True,
     )
     assert "plain 2 False" in done.stdout

@@ -51,7 +51,7 @@ def spawning(how, tmp_path, cores="2"):
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        timeout=120,
+        timeout=600,
         check=False,
     )
     return finished.returncode, finished.stdout

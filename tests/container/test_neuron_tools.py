@@ -34,7 +34,7 @@ def tool(name: str, *arguments: str, environment: dict[str, str]) -> str:
     """The output of a tool."""
     command = [sys.executable, "-m", f"neuron_sim.tools.{name}", *arguments]
     return subprocess.run(
-        command, env=environment, capture_output=True, text=True, timeout=200, check=True
+        command, env=environment, capture_output=True, text=True, timeout=600, check=True
     ).stdout
 
 
@@ -80,16 +80,22 @@ def test_neuron_ls_shows_the_processes_of_a_running_job(running):
 
 
 def test_neuron_monitor_streams_what_the_configuration_asks_for(running, tmp_path):
-    """The first line at once; rates with the second; what the simulator lacks is named, not made up."""
+    """The first line at once; rates when a core has told again what it did; what the simulator lacks is named."""
     environment, _, _ = running
     config = tmp_path / "monitor.json"
     config.write_text(json.dumps(CONFIG))
     command = [sys.executable, "-m", "neuron_sim.tools.neuron_monitor", "-c", str(config)]
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as monitor:
-        first, second, third = (json.loads(monitor.stdout.readline()) for _ in range(3))
+        first = json.loads(monitor.stdout.readline())
+        # A busy machine may let a core wait for longer than a period, in which it then has done nothing.
+        reports = [json.loads(monitor.stdout.readline())]
+        while len(reports) < 2 or not all(map(has_worked, reports[-2:])):
+            assert len(reports) < 100, reports[-2:]
+            reports.append(json.loads(monitor.stdout.readline()))
+        second, third = reports[-2:]
         seen = tool("neuron_ls", "-a", "-w", environment=environment)
         monitor.stdout.close()
-        assert monitor.wait(120) == 0, "it ends when nobody reads any more"
+        assert monitor.wait(600) == 0, "it ends when nobody reads any more"
     assert "neuron_monitor" in seen
     assert set(first["system_data"]) == {"memory_info", "neuron_hw_counters"}
     assert first["neuron_hardware_info"]["neuron_device_memory_size"] == 32 * 2**30
@@ -100,8 +106,6 @@ def test_neuron_monitor_streams_what_the_configuration_asks_for(running, tmp_pat
             groups = entry["report"]
             if "neuroncore_counters" in groups:
                 used.update(groups["neuroncore_counters"]["neuroncores_in_use"])
-                summary = groups["execution_stats"]["execution_summary"]
-                assert summary["completed"] > 0
                 assert groups["execution_stats"]["latency_stats"]["total_latency"]["p50"] > 0
             else:
                 assert groups["memory_used"]["neuron_runtime_used_bytes"]["neuron_device"] >= 64 * 64 * 4
@@ -110,6 +114,16 @@ def test_neuron_monitor_streams_what_the_configuration_asks_for(running, tmp_pat
     assert all(0 < core["neuroncore_utilization"] <= 100 for core in used.values())
     assert used["0"]["flops"] > 0
     assert third["system_data"]["vcpu_usage"]["average_usage"]["idle"] <= 100
+
+
+def has_worked(report: dict) -> bool:
+    """Whether both cores have executed something in its period."""
+    counted = [
+        entry["report"]["execution_stats"]["execution_summary"]["completed"]
+        for entry in report["neuron_runtime_data"]
+        if "execution_stats" in entry["report"]
+    ]
+    return len(counted) == 2 and all(counted)
 
 
 def test_neuron_top_is_one_look_without_a_terminal(running):
@@ -122,7 +136,7 @@ def test_nothing_is_left_when_the_job_has_ended_but_its_scalars(running):
     """Cores are free, live usage is gone, and TensorBoard's own reader finds a scalar for each step."""
     environment, launcher, until = running
     until.touch()
-    assert launcher.wait(120) == 0
+    assert launcher.wait(600) == 0
     assert json.loads(tool("neuron_ls", "-j", environment=environment))[0]["neuron_processes"] == []
     cores = Path(environment["WINDTUNNEL_COUNTERS_DIR"]) / "cores"
     assert sorted(path.name for path in cores.iterdir()) == ["core-0.lock", "core-1.lock"]
@@ -131,7 +145,7 @@ def test_nothing_is_left_when_the_job_has_ended_but_its_scalars(running):
         [sys.executable, "-c", READ_EVENTS, str(folder)],
         capture_output=True,
         text=True,
-        timeout=200,
+        timeout=600,
         check=True,
     )
     scalars = json.loads(done.stdout)

@@ -38,7 +38,7 @@ def load(path: Path) -> str:
     """What a process without torch_xla says when it loads a saved model."""
     program = "import sys, torch; torch.load(sys.argv[1]); print('loaded')"
     done = subprocess.run(
-        [sys.executable, "-c", program, path], capture_output=True, text=True, timeout=100, check=False
+        [sys.executable, "-c", program, path], capture_output=True, text=True, timeout=600, check=False
     )
     return done.stdout + done.stderr
 

@@ -29,7 +29,7 @@ def session(tmp_path_factory):
         session = windtunnel.LocalSession(home=tmp_path_factory.mktemp("home"))
         session.endpoint()
         yield session
-        os.kill(session.backend.running().pid, signal.SIGTERM)
+        os.kill(session.backend.ensure().pid, signal.SIGTERM)
 
 
 def test_a_job_trains_on_two_cores_without_docker(session):
@@ -55,7 +55,7 @@ def test_a_job_trains_on_two_cores_without_docker(session):
     assert any("2 of the 2 NeuronCores of ml.trn1.2xlarge, simulated" in line for line in lines)
     counters = job.counters()
     assert (counters["world_size"], counters["train"]["steps"], counters["train"]["samples"]) == (2, 5, 80)
-    assert "process" in session.backend.running().runner
+    assert "process" in session.backend.ensure().runner
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,9 @@ def test_a_stop_reaches_the_script_if_it_is_to(session, forward, distribution, t
         session=session,
     ).fit(wait=False)
     deadline = time.monotonic() + 300
-    while not any("waiting" in line for line in job.logs()):
+    # Of each of the processes, or the signal ends one that does not listen yet.
+    processes = 2 if distribution else 1
+    while sum(line.count("waiting to be told") for line in job.logs()) < processes:
         assert time.monotonic() < deadline, list(job.logs())
         time.sleep(0.5)
     job.stop()

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from conftest import FORKED, LAUNCHER, SCRIPTS
 
+PATIENCE_S = 600
+
 
 @pytest.fixture
 def start(tmp_path):
@@ -54,28 +56,28 @@ def test_a_core_is_refused_while_its_process_lives_and_free_once_it_is_dead(star
     }
     absent = start("holding.py", now, NEURON_RT_VISIBLE_CORES="1,5-6")
     for requested, process in refused.items():
-        output, _ = process.communicate(timeout=120)
+        output, _ = process.communicate(timeout=PATIENCE_S)
         assert process.returncode == 1
         text = f"Logical Neuron Core(s) not available - Requested:{requested} Logical Core size:1"
         assert f"ERROR   NRT:nrt_allocate_neuron_cores               {text}" in output
         assert f"CoreBusyError: {text}. Process {pid} (" in output
         assert "holding.py" in output.partition("CoreBusyError")[2] and "holds NeuronCore 0." in output
     free = start("holding.py", now, NEURON_RT_NUM_CORES="1")  # not before: it is the one that was available
-    assert free.communicate(timeout=120) and free.returncode == 0
-    output, _ = absent.communicate(timeout=120)
+    assert free.communicate(timeout=PATIENCE_S) and free.returncode == 0
+    output, _ = absent.communicate(timeout=PATIENCE_S)
     assert absent.returncode == 1 and "names NeuronCore 5, but ml.trn1.2xlarge has cores 0 to 1" in output
 
     os.kill(pid, signal.SIGKILL)
-    holder.wait(30)
+    holder.wait(PATIENCE_S)
     again = start("holding.py", now)
-    output, _ = again.communicate(timeout=120)
+    output, _ = again.communicate(timeout=PATIENCE_S)
     assert again.returncode == 0, output
 
 
 def test_a_script_may_start_torchrun_unless_it_has_used_the_device(start):
     """Importing torch_xla holds nothing; DataLoader's forked workers share their script's cores."""
     process = start("nesting.py", *LAUNCHER)
-    output, _ = process.communicate(timeout=240)
+    output, _ = process.communicate(timeout=PATIENCE_S)
     said = {
         line.split()[0]: line.split()[1]
         for line in output.splitlines()

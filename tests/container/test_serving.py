@@ -99,6 +99,14 @@ def ends(model: Path, **environment: str) -> tuple[int, str]:
         return code, container.log
 
 
+def wait_until_gone(pid: int) -> None:
+    """It was killed, and ends as soon as the machine lets it."""
+    deadline = time.monotonic() + 60
+    while not gone(pid):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
 def gone(pid: int) -> bool:
     """Whether a process has ended, be it that nobody has asked how."""
     try:
@@ -218,15 +226,16 @@ def test_a_worker_that_takes_too_long_or_dies_is_replaced_and_sigterm_ends_all(t
     model = tmp_path / "model"
     model.mkdir()
     (model / "gate").touch()
-    with serving(model, SAGEMAKER_MODEL_SERVER_TIMEOUT="5", **HANDLERS) as container:
+    with serving(model, SAGEMAKER_MODEL_SERVER_TIMEOUT="15", **HANDLERS) as container:
         container.ready()
         first = container.invoke()[1]["pid"]
         status, answer = container.invoke(hang=str(tmp_path / "started"))
         assert (status, answer["code"], answer["type"]) == (500, 500, "InternalServerException")
-        assert "SAGEMAKER_MODEL_SERVER_TIMEOUT, 5 s" in answer["message"]
+        assert "SAGEMAKER_MODEL_SERVER_TIMEOUT, 15 s" in answer["message"]
         second = container.invoke()[1]["pid"]
         assert second != first
-        assert gone(first) and gone(int((tmp_path / "started").read_text()))
+        wait_until_gone(first)
+        wait_until_gone(int((tmp_path / "started").read_text()))
         status, answer = container.invoke(exit=3)
         assert (status, answer["message"]) == (500, "Worker died: its process ended (exit code 3).")
         third = container.invoke()[1]["pid"]
@@ -238,8 +247,8 @@ def test_a_worker_that_takes_too_long_or_dies_is_replaced_and_sigterm_ends_all(t
             while not begun.exists():
                 time.sleep(0.01)
             container.process.send_signal(signal.SIGTERM)
-            assert container.process.wait(timeout=60) == 0
-            assert gone(third)
+            assert container.process.wait(timeout=300) == 0
+            wait_until_gone(third)
             assert asked.exception() or asked.result()[0] == 500
             assert "Exception" not in container.log.partition("exit code 3")[2]
 

@@ -25,7 +25,7 @@ PROCESS = (
     / "tensorboard"
     / "process.py"
 )
-PATIENCE_S = 60.0
+PATIENCE_S = 300.0
 
 
 def write_scalar(path: Path, step: int, value: float) -> None:

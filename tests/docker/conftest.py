@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -40,6 +41,23 @@ def own_session(home: Path) -> Iterator[LocalSession]:
     running = session.backend.running()
     if running is not None:
         os.kill(running.pid, signal.SIGTERM)
+
+
+def kill_server(session: LocalSession) -> None:
+    """SIGKILL for its backend; returns when it is dead, which a busy machine may put off."""
+    process = session.backend.ensure().pid
+    os.kill(process, signal.SIGKILL)
+    deadline = time.monotonic() + PATIENCE_S
+    while _runs(process):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def _runs(process: int) -> bool:
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
 
 
 def estimator(session: LocalSession, script: str = "behave.py", **arguments: Any) -> PyTorch:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import signal
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +11,7 @@ import boto3
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.docker.conftest import SCRIPTS, estimator, own_session
+from tests.docker.conftest import SCRIPTS, estimator, kill_server, own_session
 from windtunnel import LocalSession, TrainingJob
 
 pytestmark = pytest.mark.docker
@@ -100,7 +98,7 @@ def test_the_next_server_of_the_home_serves_the_job(tmp_path: Path) -> None:
             session, "aws.py", hyperparameters={"bucket": BUCKET, "wait": ""}, environment=WANTED
         ).fit(wait=False)
         assert "waiting" in job.logs(follow=True)
-        os.kill(session.backend.ensure().pid, signal.SIGKILL)
+        kill_server(session)
         client(session, "s3").put_object(Bucket=BUCKET, Key="go-on", Body=b"")
         job.wait(logs=False)
         assert found_by(job)["read"] == "x"

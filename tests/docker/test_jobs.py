@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from tests.docker.conftest import PATIENCE_S, SCRIPTS, estimator
+from tests.docker.conftest import PATIENCE_S, SCRIPTS, estimator, kill_server
 from windtunnel import ConfigurationError, LocalSession, TrainingJob, TrainingJobFailed, WindtunnelError
 
 pytestmark = pytest.mark.docker
@@ -170,9 +170,7 @@ def test_without_an_engine_the_job_fails_with_the_way_to_start_one(
         reason = failure(estimator(alone, hyperparameters={"how": "nothing"}).fit(wait=False))
         assert "Docker" in reason and "start" in reason
     finally:
-        running = alone.backend.running()
-        assert running is not None
-        os.kill(running.pid, signal.SIGTERM)
+        os.kill(alone.backend.ensure().pid, signal.SIGTERM)
 
 
 def test_kill_9_of_the_backend_loses_no_line_and_no_job(session: LocalSession) -> None:
@@ -182,9 +180,7 @@ def test_kill_9_of_the_backend_loses_no_line_and_no_job(session: LocalSession) -
     while sum(line.startswith("line ") for line in job.logs()) < 40:
         assert time.monotonic() < deadline
         time.sleep(0.1)
-    running = session.backend.running()
-    assert running is not None
-    os.kill(running.pid, signal.SIGKILL)
+    kill_server(session)
     follower = (
         "import sys, windtunnel\n"
         "session = windtunnel.LocalSession(home=sys.argv[2])\n"
@@ -236,7 +232,7 @@ def test_files_belong_to_the_calling_user(tmp_path: Path) -> None:
 
 
 OTHER_USER = """
-import os, signal, sys
+import sys
 import windtunnel
 session = windtunnel.LocalSession(home=sys.argv[2] + "/state")
 estimator = windtunnel.PyTorch(
@@ -244,7 +240,7 @@ estimator = windtunnel.PyTorch(
     instance_count=1, hyperparameters={"how": "leave-files"}, session=session,
 )
 estimator.fit().download_model(sys.argv[2] + "/model")
-os.kill(session.backend.running().pid, signal.SIGTERM)
+session.backend.stop()  # it removes files of its own, and others look at them
 """
 
 

@@ -30,7 +30,7 @@ grep -o ' /opt/ml/input/data/train [^,]*\\(,[a-z]*\\)' /proc/mounts | cut -d' ' 
 
 reach() { # NAME ADDRESS PORT
     perl -MIO::Socket::INET -e 'exit(IO::Socket::INET->new(PeerAddr => $ARGV[0], PeerPort => $ARGV[1],
-        Timeout => 1) ? 0 : 1)' "$2" "$3" && echo "$1: reached" || echo "$1: out of reach"
+        Timeout => $ENV{PATIENCE} || 1) ? 0 : 1)' "$2" "$3" && echo "$1: reached" || echo "$1: out of reach"
 }
 own=$(hostname -i | cut -d' ' -f1)
 reach gateway "${own%.*}.1" $PORT &
@@ -40,9 +40,9 @@ if [ "$ALONE" ]; then
     echo alone
 elif [ "$(hostname)" = algo-1 ]; then
     perl -MIO::Socket::INET -e '$s = IO::Socket::INET->new(LocalPort => 7777, Listen => 1, ReuseAddr => 1);
-        alarm 20; $c = $s->accept; print "peer: ", scalar <$c>'
+        alarm 300; $c = $s->accept; print "peer: ", scalar <$c>'
 elif [ "$(hostname)" = algo-2 ]; then
-    perl -MIO::Socket::INET -e 'for (1 .. 100) {
+    perl -MIO::Socket::INET -e 'for (1 .. 3000) {
         $s = IO::Socket::INET->new(PeerAddr => "algo-1", PeerPort => 7777);
         if ($s) { print $s "hello from algo-2\\n"; exit 0 }
         select(undef, undef, undef, 0.1) } exit 9'
@@ -116,7 +116,7 @@ def host_addresses() -> str:
 
 
 def estimator(session: LocalSession, image: str, **arguments: object) -> Estimator:
-    settings = {"instance_type": "ml.trn1.2xlarge", "instance_count": 1, "max_run": 60, **arguments}
+    settings = {"instance_type": "ml.trn1.2xlarge", "instance_count": 1, "max_run": 600, **arguments}
     return Estimator(image, session=session, **settings)  # type: ignore[arg-type]
 
 
@@ -173,7 +173,7 @@ def test_an_ordinary_job_is_not_isolated(
     job = estimator(
         session,
         image,
-        environment={"PORT": str(port), "ADDRESSES": host_addresses().split()[0]},
+        environment={"PORT": str(port), "ADDRESSES": host_addresses().split()[0], "PATIENCE": "60"},
         container_entry_point=["/bin/bash", "-c", "ALONE=1 exec train"],
     ).fit({"train": uri}, logs=False)
     lines = set(job.logs())

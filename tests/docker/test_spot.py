@@ -30,6 +30,7 @@ def train(session: LocalSession, interruptions: int) -> TrainingJob:
     return estimator(
         session,
         "checkpointing.py",
+        hyperparameters={"attempts": interruptions + 1},
         use_spot_instances=True,
         max_wait=600,
         checkpoint_s3_uri=f"s3://{session.default_bucket()}/spot/{interruptions}",

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -13,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.docker.conftest import SCRIPTS, estimator, own_session
+from tests.docker.conftest import SCRIPTS, estimator, kill_server, own_session
 from windtunnel import LocalSession, TrainingJob
 
 pytestmark = pytest.mark.docker
@@ -78,9 +76,7 @@ def test_a_second_job_in_the_kept_container(session: LocalSession, tmp_path: Pat
     first = warm_job(session, data[0], 1, SECRET="of the first")
     (kept,) = containers(session)
     assert first.describe()["WarmPoolStatus"] == {"Status": "Available"}
-    server = session.backend.running()
-    assert server is not None
-    os.kill(server.pid, signal.SIGKILL)
+    kill_server(session)
     second = warm_job(session, data[1], 2)
     assert containers(session) == [kept]
 

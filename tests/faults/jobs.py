@@ -15,6 +15,7 @@ from tests.faults.backend import Backend
 IMAGE = "windtunnel-faults:1"
 BUCKET = "faults"
 WEIGHTS = 200_000
+KILLED = "AlgorithmError: Exit Code: 137\nKilled by SIGKILL"
 
 TRAIN = """#!/bin/sh
 # Numbered lines on both streams; what was printed is also written down, and comes out with the artifacts.
@@ -35,6 +36,7 @@ done
 yes "$job" | head -c "$WEIGHTS" >/opt/ml/model/weights
 echo "out end $job" && echo "out end $job" >>/opt/ml/output/data/printed
 : >/opt/ml/output/success
+: >/opt/ml/output/data/over
 """
 
 
@@ -104,7 +106,8 @@ def judge(
     found = backend.describe(script.name)
     verdict = Verdict(found["TrainingJobStatus"])
     artifacts = _artifacts(script.name, backend)
-    printed = artifacts.get("output.tar.gz", {}).get("printed", b"").decode().splitlines()
+    output = artifacts.get("output.tar.gz", {})
+    printed = output.get("printed", b"").decode().splitlines()
     if verdict.status == "Completed":
         if printed != script.prints():
             verdict.wrong.append(f"Completed, but printed {len(printed)} of {script.lines + 1} lines")
@@ -117,7 +120,8 @@ def judge(
         reason = found.get("FailureReason", "")
         if verdict.status != "Failed" or not any(reason.startswith(words) for words in failures):
             verdict.wrong.append(f"{verdict.status} {reason!r}")
-        if script.prints()[-1] in printed:
+        # One that is killed behind its last line, before its end, was killed.
+        if "over" in output and not reason.startswith(KILLED):
             verdict.wrong.append(f"the script came to its end, but the job is {verdict.status}: {reason!r}")
     _judge_lines(verdict, printed, backend.log(script.name), engine_log)
     return verdict

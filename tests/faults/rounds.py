@@ -18,15 +18,14 @@ from docker.errors import APIError, NotFound
 
 from tests.faults.backend import Backend
 from tests.faults.engine import HeldLogs, PrivateEngine
-from tests.faults.jobs import BUCKET, IMAGE, TRAIN, Script, Verdict, judge
+from tests.faults.jobs import BUCKET, IMAGE, KILLED, TRAIN, Script, Verdict, judge
 
 KINDS = ("server", "container", "engine", "engine with live-restore")
 JOBS = 4
 _PATIENCE_S = 300.0
-_CLEAN_UP_S = 60.0
+_CLEAN_UP_S = 300.0
 _LAST_MOMENT_S = 3.0
 _UNFINISHED = "-init/merged"
-_KILLED = "AlgorithmError: Exit Code: 137\nKilled by SIGKILL"
 _TAKEN = "InternalServerError: the container engine, or this machine, went down"
 
 
@@ -134,7 +133,7 @@ class Stage(AbstractContextManager["Stage"]):
         if kind == "container":
             victim, begun = self._kill_container(), time.monotonic()
             self.backend.describe(scripts[0].name)
-            return ({victim: (_KILLED,)} if victim else {}), time.monotonic() - begun
+            return ({victim: (KILLED,)} if victim else {}), time.monotonic() - begun
         if kind == "server":
             self.backend.kill()
             time.sleep(self.rng.uniform(0, 0.5))

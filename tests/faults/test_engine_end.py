@@ -36,7 +36,7 @@ _GO = "until [ -e /go/now ]; do sleep 0.05; done"
 # Those that end do so when the engine is gone already: one that is killed meanwhile makes up their exit code.
 SCRIPTS = {
     "long": "while :; do echo on; sleep 0.2; done",
-    "polite": 'trap "echo bye; exit 0" TERM; while :; do sleep 0.2; done',
+    "polite": 'trap "echo bye; exit 0" TERM; echo ready; while :; do sleep 0.2; done',
     "well": f"{_GO}; echo last words",
     "badly": f"{_GO}; exit 3",
     "killed": f"{_GO}; kill -9 $$",
@@ -58,13 +58,16 @@ def engine() -> Iterator[PrivateEngine]:
 
 @pytest.fixture
 def runner(engine: PrivateEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[DockerRunner]:
-    """A runner on it, with a container for each script; they have run for a moment."""
+    """A runner on it, with a container for each script; the one that listens for a signal does so."""
     monkeypatch.setenv("DOCKER_HOST", engine.host)
     runner = DockerRunner(DockerSettings(tmp_path, "windtunnel-none:test"))
     (tmp_path / "go").mkdir()
     go = Mount(str(tmp_path / "go"), "/go", read_only=True)
     for job, script in SCRIPTS.items():
         runner.start(JobPlan(job, (replace(plan(job, script), mounts=(go,)),)))
+    lines = runner.logs("polite", HOST, None)
+    assert next(iter(lines)).lines[0].text == "ready"
+    lines.close()  # type: ignore[attr-defined]  # a generator
     yield runner
     for job in SCRIPTS:
         runner.remove(job)

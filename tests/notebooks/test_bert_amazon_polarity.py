@@ -41,7 +41,7 @@ def test_notebook_runs_from_top_to_bottom(tmp_path: Path) -> None:
         "EXAMPLE_EPOCHS": "1",
         "EXAMPLE_DATA": str(tmp_path / "data"),
         "WINDTUNNEL_HOME": str(tmp_path / "home"),
-        "WINDTUNNEL_IDLE_SECONDS": "5",
+        "WINDTUNNEL_IDLE_SECONDS": "60",
         "JUPYTER_PLATFORM_DIRS": "1",
     }
     # A process of its own: the kernel's event loop and sockets are none of ours to close.
@@ -50,7 +50,7 @@ def test_notebook_runs_from_top_to_bottom(tmp_path: Path) -> None:
         env=os.environ | small,
         capture_output=True,
         text=True,
-        timeout=400,
+        timeout=1400,
         check=False,
     )
     assert run.returncode == 0, run.stderr[-4000:]
@@ -75,7 +75,7 @@ import nbformat
 
 source, target = map(Path, sys.argv[1:])
 notebook = nbformat.read(source, as_version=4)
-client = nbclient.NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(source.parent)}})
+client = nbclient.NotebookClient(notebook, timeout=1200, resources={"metadata": {"path": str(source.parent)}})
 client.execute()
 nbformat.write(notebook, target)
 """

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import random
 import secrets
 import shutil
 import signal
 import socket
 import subprocess
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -17,8 +19,6 @@ INSTALL = "apt-get install -y slurmctld slurmd slurm-client munge (scripts/setup
 NODES = ("node1", "node2", "node3", "node4")
 CPUS = 16
 """That each node says it has."""
-NODE_DOWN_S = 5
-"""After which a node that does not answer is down."""
 _PATIENCE_S = 180.0
 
 _CONFIGURATION = """
@@ -42,7 +42,7 @@ SelectType=select/cons_tres
 SelectTypeParameters=CR_CPU
 SlurmdParameters=config_overrides
 ReturnToService=2
-SlurmdTimeout={down_s}
+SlurmdTimeout=30
 KillWait=2
 MessageTimeout=30
 {nodes}
@@ -73,9 +73,10 @@ class Cluster:
         key.write_bytes(secrets.token_bytes(64))
         key.chmod(0o600)
         ports = _free_ports(1 + len(NODES))
+        self._ports = dict(zip(NODES, ports[1:], strict=True))
         nodes = (
             f"NodeName={node} NodeHostname={socket.gethostname()} NodeAddr=127.0.0.1 Port={port} CPUs={CPUS}"
-            for node, port in zip(NODES, ports[1:], strict=True)
+            for node, port in self._ports.items()
         )
         self.configuration.write_text(
             _CONFIGURATION.format(
@@ -84,7 +85,6 @@ class Cluster:
                 folder=self._folder,
                 nodes="\n".join(nodes),
                 first=NODES[0],
-                down_s=NODE_DOWN_S,
             )
         )
         (self._folder / "cgroup.conf").write_text("CgroupAutomount=no\n")
@@ -92,29 +92,43 @@ class Cluster:
         files |= {"pid-file": "munge.pid", "log-file": "munge.log"}
         options = [f"--{option}={self._folder / name}" for option, name in files.items()]
         self._run("munged", "munged", "--foreground", "--force", *options)
+        self._wait(lambda: _listens(self._folder / "munge.socket"))
         self.start_controller()
         for node in NODES:
             self.start_node(node)
         self.wait_until_idle()
 
     def start_controller(self) -> None:
-        """Start slurmctld, with the state that an earlier one has left."""
+        """Start slurmctld, with the state that an earlier one has left. Returns when it answers."""
         self._run("slurmctld", "slurmctld", "-D")
+        self._wait(lambda: "is UP" in self.call("scontrol", "ping"))
 
     def start_node(self, node: str, hidden: Path | None = None) -> None:
-        """Start a node's slurmd. ``hidden``: a folder that this node does not share with the others."""
+        """Start a node's slurmd. ``hidden``: a folder that this node does not share with the others.
+
+        Returns when it answers.
+        """
         daemon = ("slurmd", "-D", "-N", node)
         if hidden is None:
             self._run(node, *daemon)
         else:
             mount = f'mount -t tmpfs none "{hidden}" && exec "$@"'
             self._run(node, "unshare", "--mount", "sh", "-c", mount, "sh", *daemon)
+        self._wait(lambda: _listens(("127.0.0.1", self._ports[node])))
 
     def kill(self, name: str) -> None:
         """SIGKILL for a daemon: a node's name, or slurmctld. What slurmd has started runs on."""
         daemon = self._daemons.pop(name)
         daemon.kill()
         daemon.wait()
+
+    def lose(self, node: str) -> None:
+        """Kill a node, and let Slurm know that it is down, which it would find out by itself after a while.
+
+        Half a minute: sooner, each node that a busy machine lets wait would be down.
+        """
+        self.kill(node)
+        self.call("scontrol", "update", f"nodename={node}", "state=down", "reason=lost")
 
     def call(self, *command: str) -> str:
         """What one of Slurm's commands prints."""
@@ -134,14 +148,12 @@ class Cluster:
 
     def wait_until_idle(self) -> None:
         """Until all nodes are up and have no job."""
-        deadline = time.monotonic() + _PATIENCE_S
-        while True:
-            with suppress(AssertionError):
-                states = self.call("sinfo", "--noheader", "--Node", "--partition=main", "--format=%T").split()
-                if states == ["idle"] * len(NODES):
-                    return
-            assert time.monotonic() < deadline, (self.call("sinfo", "-N"), self.call("squeue"), self.said())
-            time.sleep(0.1)
+
+        def idle() -> bool:
+            states = self.call("sinfo", "--noheader", "--Node", "--partition=main", "--format=%T").split()
+            return states == ["idle"] * len(NODES)
+
+        self._wait(idle)
 
     def said(self) -> str:
         """The ends of the daemons' output."""
@@ -154,10 +166,20 @@ class Cluster:
             daemon.send_signal(signal.SIGTERM)
         for daemon in self._daemons.values():
             with suppress(subprocess.TimeoutExpired):
-                daemon.wait(10)
+                daemon.wait(60)
             daemon.kill()
             daemon.wait()
         self._daemons.clear()
+
+    def _wait(self, condition: Callable[[], bool]) -> None:
+        """Until it holds. One that cannot be asked does not hold."""
+        deadline = time.monotonic() + _PATIENCE_S
+        while True:
+            with suppress(AssertionError):
+                if condition():
+                    return
+            assert time.monotonic() < deadline, (self.call("sinfo", "-N"), self.call("squeue"), self.said())
+            time.sleep(0.1)
 
     def _run(self, name: str, *command: str) -> None:
         with (self._folder / f"{name}.out").open("ab") as output:
@@ -166,12 +188,19 @@ class Cluster:
             )
 
 
+def _listens(address: tuple[str, int] | Path) -> bool:
+    family = socket.AF_UNIX if isinstance(address, Path) else socket.AF_INET
+    with socket.socket(family) as knock:
+        return knock.connect_ex(str(address) if isinstance(address, Path) else address) == 0
+
+
 def _free_ports(count: int) -> list[int]:
-    sockets = [socket.socket() for _ in range(count)]
-    try:
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [each.getsockname()[1] for each in sockets]
-    finally:
-        for each in sockets:
-            each.close()
+    """Not of those that the kernel hands out: daemons that are killed and started again come back to them."""
+    found: list[int] = []
+    for port in random.sample(range(20_000, 32_000), 12_000):
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            found.append(port)
+        if len(found) == count:
+            break
+    return found

@@ -51,7 +51,7 @@ def own_backend(cluster: Cluster, python: Path, folder: Path, **variables: str) 
         "WINDTUNNEL_RUNNER": "slurm",
         "WINDTUNNEL_SIM_PYTHON": str(python),
         "WINDTUNNEL_MAX_CORES": "400",
-        "WINDTUNNEL_STOP_GRACE_SECONDS": "2",
+        "WINDTUNNEL_STOP_GRACE_SECONDS": "60",
     }
     backend = Backend(folder / "home", None, **{**given, **variables})
     backend.start()

@@ -102,7 +102,7 @@ if me == first:
         friend, _ = server.accept()
         print("met", friend.makefile().readline().strip(), flush=True)
 else:
-    for _ in range(200):
+    for _ in range(3000):
         try:
             friend = socket.create_connection((first, 29555))
             break

@@ -123,13 +123,25 @@ def test_a_job_that_slurm_lets_wait_is_pending(cluster: Cluster, backend: Backen
 
 
 def test_a_stop_reaches_the_script(backend: Backend, train: Path) -> None:
-    """It may save its model; one that does not listen is killed when the grace period is over."""
-    for name, saves in (("saves", True), ("deaf", False)):
-        backend.create(request(name, train, lines=_ENDLESS, pause_s=0.1, saves=saves))
-        await_lines(backend, name)
-        backend.call("sagemaker", "stop_training_job", TrainingJobName=name)
-        assert ended(backend, name) == ("Stopped", "")
-    assert backend.log("saves")[-1] == "saved"
+    """It may save its model."""
+    stop(backend, train, saves=True)
+    assert backend.log("job")[-1] == "saved"
+
+
+def test_a_script_that_does_not_listen_is_killed(
+    cluster: Cluster, python: Path, train: Path, tmp_path: Path
+) -> None:
+    """When the grace period is over."""
+    with own_backend(cluster, python, tmp_path, WINDTUNNEL_STOP_GRACE_SECONDS="2") as backend:
+        stop(backend, train, saves=False)
+
+
+def stop(backend: Backend, train: Path, *, saves: bool) -> None:
+    """A job that would never end, once it has printed something."""
+    backend.create(request("job", train, lines=_ENDLESS, pause_s=0.1, saves=saves))
+    await_lines(backend, "job")
+    backend.call("sagemaker", "stop_training_job", TrainingJobName="job")
+    assert ended(backend, "job") == ("Stopped", "")
 
 
 def test_scancel_from_outside_is_a_kill(cluster: Cluster, backend: Backend, train: Path) -> None:
@@ -156,7 +168,7 @@ def test_a_node_that_goes_down_is_the_platforms_fault(
     nodes = set(cluster.call("squeue", "--noheader", "--format=%N").split())
     assert len(nodes) == 1, "both fit on one node"
     (node,) = nodes
-    cluster.kill(node)
+    cluster.lose(node)
     try:
         status, reason = ended(backend, "once")
         assert (status, reason[:21], "NODE_FAIL" in reason) == ("Failed", "InternalServerError: ", True), (

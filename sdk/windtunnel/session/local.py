@@ -35,7 +35,7 @@ _NOTHING_OF_THE_USERS = {
 class LocalSession(AnySession):
     """Jobs run in containers on this machine.
 
-    Making one starts nothing. The first call finds the backend of ``home`` or starts it, waits up to 20 s for
+    Making one starts nothing. The first call finds the backend of ``home`` or starts it, waits up to 60 s for
     it, and raises `BackendError` with the end of its log if it does not come up.
 
     Args:

@@ -26,7 +26,7 @@ from windtunnel.errors import BackendError
 from windtunnel.session.training_service import LOCAL_ACCOUNT
 
 DEFAULT_REGION = "us-east-1"
-START_TIMEOUT_S = 20.0
+START_TIMEOUT_S = 60.0
 
 _HEALTH_TIMEOUT_S = 2.0
 _POLL_S = 0.02

@@ -2,8 +2,8 @@
 # Of the same shape as AWS's launch scripts of data-parallel training under Slurm; the model is tiny.
 set -o pipefail
 
-TOKEN=$(curl -sS -m 2 -X PUT "http://169.254.169.254/latest/api/token" -H "X-aws-ec2-metadata-token-ttl-seconds: 600")
-INSTANCE=$(curl -sS -m 2 -H "X-aws-ec2-metadata-token: $TOKEN" http://169.254.169.254/latest/meta-data/instance-type)
+TOKEN=$(curl -sS -m 60 -X PUT "http://169.254.169.254/latest/api/token" -H "X-aws-ec2-metadata-token-ttl-seconds: 600")
+INSTANCE=$(curl -sS -m 60 -H "X-aws-ec2-metadata-token: $TOKEN" http://169.254.169.254/latest/meta-data/instance-type)
 
 CORES=$(/opt/aws/neuron/bin/neuron-ls -j | jq 'length * .[0].nc_count')
 GRAD_ACCUM=8

@@ -46,15 +46,18 @@ elif how == "exit":
 elif how == "message":
     sys.exit("left with a message")
 elif how == "sigterm":
+    import atexit
+
     from saying import say
 
     def handler(number, frame):
         say(signal=number)
         sys.exit(0)
 
+    atexit.register(lambda: say(left=True))
     signal.signal(signal.SIGTERM, handler)
     say(ready=True)
-    time.sleep(60)
+    time.sleep(600)
 elif how == "die-in-collective":
     import torch
     import torch_xla

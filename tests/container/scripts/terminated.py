@@ -11,5 +11,5 @@ def handler(number, frame):
 
 
 signal.signal(signal.SIGTERM, handler)
-print("waiting", flush=True)
-time.sleep(120)
+print("waiting to be told", flush=True)
+time.sleep(1200)

@@ -1,5 +1,6 @@
 """Says what it finds that is not its own, then leaves as much behind as it can."""
 
+import contextlib
 import json
 import os
 import subprocess
@@ -17,14 +18,13 @@ PLACES = [
 
 if xm.is_master_ordinal():
     files = [str(place) for place in PLACES if (place / LITTER).exists()]
-    processes = [
-        path.read_text().replace("\0", " ").strip()
-        for path in Path("/proc").glob("[0-9]*/cmdline")
-        if "sleep" in path.read_text()
-    ]
+    processes = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):  # it has ended just now
+            processes.append(path.read_text().replace("\0", " ").strip())
     found = {
         "files": files,
-        "processes": processes,
+        "processes": [process for process in processes if "sleep" in process],
         "code": sorted(path.name for path in Path("/opt/ml/code").iterdir()),
         "secret": os.environ.get("SECRET"),
         "folder": str(Path.cwd()),

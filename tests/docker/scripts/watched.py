@@ -14,7 +14,7 @@ rank = int(os.environ["RANK"])
 seen = os.path.join(os.environ["SM_CHANNEL_SIGNAL"], "seen")
 if rank == 0:
     board = SummaryWriter("/opt/ml/output/tensorboard/script")
-deadline = time.time() + 120
+deadline = time.time() + 550
 for step in range(10**6):
     optimizer.zero_grad()
     loss = model(torch.randn(32, 64).to(device)).square().mean()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import uvicorn
 from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect, Request
@@ -28,7 +30,10 @@ def server_of(pool: Pool) -> uvicorn.Server:
             sent = await request.body()
         except ClientDisconnect:
             return Response(status_code=400)  # nobody reads it
-        head, body = await pool.ask(Head(dict(request.headers)), sent)
+        try:
+            head, body = await pool.ask(Head(dict(request.headers)), sent)
+        except asyncio.CancelledError:
+            return Response(status_code=500)  # the container ends: no traceback in its log
         return Response(bytes(body), head.status, head.headers)
 
     application = Starlette(

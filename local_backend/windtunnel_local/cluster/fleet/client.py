@@ -12,7 +12,7 @@ from windtunnel_local.cluster.errors import ClusterError, Conflict
 from windtunnel_local.cluster.fleet.listening import answers, ask
 from windtunnel_local.cluster.layout import Layout
 
-_START_S = 20.0
+_START_S = 60.0
 _POLL_S = 0.05
 
 

@@ -26,7 +26,7 @@ from windtunnel_local.runner.host_network import host_network
 from windtunnel_local.service.ground.errors import RunnerError, WindtunnelError
 from windtunnel_local.settings import Settings
 
-_UP_S = 60.0
+_UP_S = 180.0
 _NODE_S = 15.0
 """For a node to register, on top of that; on a busy machine."""
 _RESYNC_S = 15.0

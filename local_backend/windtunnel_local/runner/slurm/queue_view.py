@@ -21,6 +21,7 @@ class QueueView:
         self.asked: float | None = None
         """When, by the monotonic clock; of what was submitted later it knows nothing."""
         self._error: RunnerUnavailable | None = None
+        self._failed = 0.0
         self.known = False
         """Whether Slurm has answered before."""
 
@@ -34,13 +35,16 @@ class QueueView:
         if not self._lock.acquire(blocking=away is None) and away is not None:
             raise away  # another thread asks whether it is back
         try:
+            # Commands give up after half a minute. Those that waited for this one would ask, and wait, in turn.
+            if self._error is not None and time.monotonic() - self._failed <= age_s:
+                raise self._error
             if self.asked is None or time.monotonic() - self.asked > age_s:
                 self.asked = time.monotonic()
                 try:
                     self._jobs = {job.number: job for job in self._slurm.jobs()}
                     self._error, self.known = None, True
                 except RunnerUnavailable as error:
-                    self._error = error
+                    self._error, self._failed = error, time.monotonic()
             if self._error is not None:
                 raise self._error
             return self._jobs

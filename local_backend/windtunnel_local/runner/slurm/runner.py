@@ -22,9 +22,9 @@ FOLDER = "slurm"
 """Of the home: what all jobs share with their nodes."""
 
 _RESERVE_S = 1.0
-_START_PATIENCE_S = 30.0
+_START_PATIENCE_S = 120.0
 _KILL_PATIENCE_S = 10.0
-_SHARED_PATIENCE_S = 30.0
+_SHARED_PATIENCE_S = 60.0
 """For what a task writes to be seen here: over NFS it may take a while."""
 _USUAL_AGE_S = 5.0
 """Of what Slurm said, while the job's files say that all is well."""
