@@ -23,7 +23,7 @@ Obstacle = Literal["no price", "does not fit", "one instance", "assumed", "outsi
 ``no price``, ``does not fit``: none is left that has a price and runs. ``one instance``: only one is left.
 ``assumed``: on one of those that compete assumed fixed costs outweigh the modelled steps.
 ``outside``: one of them lies outside the calibrated range.
-``size``: how large the job is could not be told (`Answer.of_unknown_size`).
+``size``: how large the job is could not be told (`Comparison.size_known`).
 """
 
 
@@ -42,10 +42,6 @@ class Answer:
     decided: Decision
     obstacle: Obstacle | None
     hindered: tuple[int, ...]
-
-    def of_unknown_size(self) -> Answer:
-        """The same where a rehearsal could not tell how large the whole job is: no answer."""
-        return replace(self, obstacle="size", hindered=())
 
     @property
     def winner(self) -> int | None:
@@ -75,7 +71,10 @@ class Answer:
 
 def answers(comparison: Comparison) -> tuple[Answer, ...]:
     """One for each day of the comparison, oldest first; none where nothing has a price."""
-    return tuple(answer(on, comparison.estimates, costs) for on, costs in comparison.costs)
+    found = (answer(on, comparison.estimates, costs) for on, costs in comparison.costs)
+    if comparison.size_known:
+        return tuple(found)
+    return tuple(replace(each, obstacle="size", hindered=()) for each in found)
 
 
 def by_offering(

@@ -27,7 +27,8 @@ from .verdict import Verdict
 class Comparison:
     """Estimates (one an instance, as shown), the cost of each at each price date, and the verdicts.
 
-    ``not_calibrated``: what was asked for too, and no calibration models.
+    ``not_calibrated``: what was asked for too, and no calibration models. ``size_known``: False where a rehearsal
+    could not tell how large the whole job is, and nobody stated it: then there are no verdicts.
     """
 
     estimates: tuple[Estimate, ...]
@@ -36,6 +37,7 @@ class Comparison:
     verdicts: tuple[Verdict, ...]
     batch_rule: BatchRule
     not_calibrated: tuple[InstanceType, ...] = ()
+    size_known: bool = True
 
     @property
     def one_batch(self) -> bool:
@@ -93,9 +95,10 @@ def compare(
         others += [
             estimate(workload, Run(cluster, size, other), full_scale, name, corrections) for other in rest
         ]
-    costs, verdicts = _costs(shown, book, on), _verdicts(shown, others, book, on)
+    size_known = full_scale is not None or not workload.unknown_size
+    costs, verdicts = _costs(shown, book, on), _verdicts(shown, others, book, on) if size_known else ()
     missing = tuple(dict.fromkeys(c.instance for _, c in asked if not c.instance.calibration))
-    return Comparison(tuple(shown), tuple(others), costs, verdicts, rule, missing)
+    return Comparison(tuple(shown), tuple(others), costs, verdicts, rule, missing, size_known)
 
 
 def chosen_clusters(

@@ -122,6 +122,11 @@ class Counted:
         """As many as were rehearsed."""
         return self.instance_count
 
+    @property
+    def unknown_size(self) -> str:
+        """Why a short rehearsal could not tell it."""
+        return self.found if isinstance(self.found, str) else ""
+
     def full_scale(self) -> FullScale:
         """What a short rehearsal found; else exactly what was rehearsed."""
         if isinstance(self.found, FullScale):

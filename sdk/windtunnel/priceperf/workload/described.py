@@ -149,6 +149,11 @@ class Described:
         """One."""
         return 1
 
+    @property
+    def unknown_size(self) -> str:
+        """It is always stated."""
+        return ""
+
     def full_scale(self) -> FullScale:
         """Nothing was rehearsed, so somebody has to say."""
         raise InvalidInput(

@@ -37,6 +37,11 @@ class Workload(ABC):
     def default_count(self) -> int:
         """Instances where the caller names no number."""
 
+    @property
+    @abstractmethod
+    def unknown_size(self) -> str:
+        """Why the size of the whole job cannot be told; empty where it can. Without a stated size it has no answer."""
+
     @abstractmethod
     def full_scale(self) -> FullScale:
         """The job where the caller tells no size."""

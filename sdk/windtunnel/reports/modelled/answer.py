@@ -95,8 +95,6 @@ def screen(
     found = answers(comparison)
     on, costs = comparison.costs[-1] if comparison.costs else (None, (None,) * len(estimates))
     newest = found[-1] if found else None
-    if newest is not None and full_scale is None and _unknown(workload):
-        newest = newest.of_unknown_size()
     changes = [str(item) for item in diagnostics or ()][:_CHANGES]
     first = estimates[order[0]]
     largest = dominating(first)[: _CHANGES - len(changes)] if first.fits else []
@@ -231,11 +229,6 @@ def _number(value: float) -> str:
     return f"{value:,.4g}" if value < 1e4 else f"{value:,.0f}" if value < 1e7 else f"{value:.1e}"
 
 
-def _unknown(workload: Workload) -> str:
-    """Why a short rehearsal could not tell the size of the whole job; empty where it could, or was a whole run."""
-    return workload.found if isinstance(workload, CountedWorkload) and isinstance(workload.found, str) else ""
-
-
 def _job(workload: Workload, full_scale: FullScale | None) -> str:
     size = full_scale or workload.full_scale()
     model = "" if workload.weights is None else f"{fmt.quantity(workload.weights, '')} parameters; "
@@ -259,7 +252,7 @@ def _verdict(
     if found is None:
         return _MISSING_PRICE
     if found.obstacle == "size":
-        return f"No answer, as the size of the whole job is not known: {_unknown(workload)}. {GIVE_SIZE}"
+        return f"No answer, as the size of the whole job is not known: {workload.unknown_size}. {GIVE_SIZE}"
     estimates = comparison.estimates
     if found.obstacle is not None:
         return _obstacle(found, comparison, workload, full_scale, book)
