@@ -87,9 +87,12 @@ def test_more_work_never_takes_less_time(training: Training, times: int) -> None
 def test_doubling_the_nodes_never_more_than_doubles_throughput(
     training: Training, nodes: int, microbatches: int
 ) -> None:
-    """Neither with the same batch a worker (weak scaling) nor with the same global batch (strong)."""
+    """Neither with the same batch a worker (weak scaling) nor with the same global batch (strong).
+
+    But where memory is short: state that is shared by more workers leaves each of them room.
+    """
     for instance in (TRN1, P4D):
-        constants = calibration_of(instance).constants
+        constants = replace(calibration_of(instance).constants, crowding=0.0)
         data = nodes * max(1, instance.core_count // training.tensor_parallel)
         batch = microbatches * training.microbatch * data
         once = replace(training, data_parallel=data, global_batch=batch)
