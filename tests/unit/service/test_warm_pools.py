@@ -13,6 +13,7 @@ from tests.fakes.crash import Crash, Fuse
 from tests.fakes.runner import FakeContainer, Image
 from tests.unit.service.conftest import World, succeed, wait_for
 from tests.unit.service.samples import channel, request
+from windtunnel_local.service.ground.containers import ContainerState
 from windtunnel_local.service.ground.errors import ValidationFailed
 from windtunnel_local.service.ground.job import Job, WarmPool
 
@@ -323,6 +324,37 @@ def test_a_job_that_comes_as_the_one_before_it_ends(world: World, monkeypatch: p
     monkeypatch.setattr(world.store, "update_job", recorded)
     run(world, "one")
     assert ended(world, "two").slot == "one"
+
+
+def test_a_pool_is_left_alone_once_a_job_has_taken_it(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also by a server that has just found it, and is about to tell its containers until when they are kept."""
+    go, taken = threading.Event(), threading.Event()
+    told: list[bool] = []
+    state, retain = world.runner.state, world.runner.retain
+
+    def looked_at(job: str, host: str) -> ContainerState:
+        found = state(job, host)
+        if threading.current_thread().name == "warm pools" and not taken.is_set():
+            taken.set()
+            world.runner.script = lambda container: container.sleep_until(go)
+            world.service.create(warm("two"))
+            wait_for(lambda: world.job("two").slot == "one")
+        return found
+
+    def kept(*arguments: Any) -> bool:
+        told.append(go.is_set())
+        return retain(*arguments)
+
+    run(world, "one", keep_s=100)
+    monkeypatch.setattr(world.runner, "state", looked_at)
+    monkeypatch.setattr(world.runner, "retain", kept)
+    world.crash_and_serve()
+    wait_for(lambda: world.store.get_job("two") is not None)
+    world.reach("Training", "two")
+    wait_for(lambda: "warm pools" not in {thread.name for thread in threading.enumerate()})
+    go.set()
+    assert ended(world, "two").lifecycle.status == "Completed"
+    assert told and all(told), "only when the second job had ended"
 
 
 def test_a_killed_server_s_pools_are_found_again(world: World) -> None:

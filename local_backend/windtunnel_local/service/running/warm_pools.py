@@ -217,10 +217,18 @@ class WarmPools:
                 _log.info("The warm pool of job %s is gone: %s.", name, ", ".join(sorted(states)))
                 self.end(name)
             elif self._until.get(name) != warm_pool_states.until(job).timestamp():
-                self._ports.runner.retain(plan.plan_job(job, self._ports.config), warm_pool_states.until(job))
-                self._until[name] = warm_pool_states.until(job).timestamp()
+                self._tell_until(name)
         except RunnerError as error:
             _log.warning("The warm pool of job %s is out of sight: %s", name, error)
+
+    def _tell_until(self, name: str) -> None:
+        """Tell a pool's containers until when they are kept; not those of a job that has just taken it over."""
+        with self._lock:
+            job = self._ports.store.get_job(name)
+            if job is None or job.warm_pool is None or job.warm_pool.status != "Available":
+                return
+            self._ports.runner.retain(plan.plan_job(job, self._ports.config), warm_pool_states.until(job))
+            self._until[name] = warm_pool_states.until(job).timestamp()
 
     def _park(self, pool: Job) -> None:
         name = pool.name
