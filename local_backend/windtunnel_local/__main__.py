@@ -61,7 +61,7 @@ def _clusters(command_line: str, argv: Sequence[str]) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m windtunnel_local", description=__doc__)
-    commands_ = parser.add_subparsers(dest="command", required=True)
+    commands_ = parser.add_subparsers(dest="command", required=True, prog="windtunnel")
     commands_.add_parser("serve", help="serve this home until idle or SIGTERM")
     image = commands_.add_parser("image", help="the training image")
     image.add_argument("action", choices=["build", "status", "contents"])

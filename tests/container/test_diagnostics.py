@@ -123,6 +123,17 @@ def test_what_a_library_reads_is_said_to_be_its_own(torchrun, tmp_path):
     assert "sdpa" in found["advice"]
 
 
+def test_what_a_layer_of_torchs_reads_is_left_out_by_its_argument(torchrun, tmp_path):
+    """Its file, and the argument: the script's own line has no `if` to move."""
+    torchrun("causal.py", "untold", workers=1, WINDTUNNEL_COUNTERS_DIR=str(tmp_path))
+    (found,) = {record["line"]: record for record in findings(tmp_path)}.values()
+    assert (found["finding"], found["line"]) == ("host_read", line_of("causal.py", "model"))
+    assert "in torch/nn/modules/transformer.py:" in found["message"]
+    assert "is_causal=True" in found["advice"]
+    torchrun("causal.py", "told", workers=1, WINDTUNNEL_COUNTERS_DIR=str(tmp_path / "told"))
+    assert findings(tmp_path / "told") == []
+
+
 def test_what_mesh_reduce_sends_is_no_finding(torchrun, tmp_path):
     """Its graphs are torch_xla's own: a payload of another length is nothing that the script could pad."""
     torchrun("reducing.py", WINDTUNNEL_COUNTERS_DIR=str(tmp_path))

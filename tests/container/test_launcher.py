@@ -50,6 +50,14 @@ def test_an_exception_shows_the_scripts_own_traceback_and_fails(torchrun):
     assert "exitcode  : 1" in launch.output
 
 
+@pytest.mark.parametrize("launcher", [NEW_LAUNCHER, LAUNCHER])
+def test_a_gpu_is_missed_in_torchs_own_words(torchrun, launcher):
+    """Not in those for a fork, which no script under torchrun is: its author would look for one."""
+    launch = torchrun("ends.py", "cuda", check=False, launcher=launcher)
+    assert "RuntimeError: Found no NVIDIA driver" in launch.output
+    assert "forked subprocess" not in launch.output
+
+
 def test_exit_codes_and_messages_pass_through(torchrun):
     """A code other than 0 fails, and is named; a message is printed."""
     failed = torchrun("ends.py", "exit", "3", check=False)

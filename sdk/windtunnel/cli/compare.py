@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from windtunnel.cli import output
@@ -14,6 +13,7 @@ from windtunnel.cli.options import (
     batch_of,
     day,
     full_scale_of,
+    rehearsal_of,
     user_calibration_of,
     whole,
 )
@@ -104,14 +104,10 @@ def _rehearsed(args: argparse.Namespace) -> Any:
         raise ValueError(f"--{given[0].replace('_', '-')} describes a model: give --architecture NAME too")
     if not args.job:
         raise ValueError("name a COUNTERS.json or a JOB, or describe a model with --architecture NAME")
-    path = Path(args.job)
-    if path.suffix != ".json" and not path.exists():
-        from windtunnel.job.training_job import TrainingJob
-
-        return TrainingJob.attach(args.job)
     from windtunnel.rehearsal import read_counters
 
-    return read_counters(path)
+    found = rehearsal_of(args.job)
+    return read_counters(found) if isinstance(found, str) else found
 
 
 def _described(args: argparse.Namespace) -> Workload:

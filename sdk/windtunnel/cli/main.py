@@ -14,7 +14,7 @@ import sys
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from windtunnel._version import __version__
 from windtunnel.cli import (
@@ -136,6 +136,12 @@ class _Parser(argparse.ArgumentParser):
             hint = did_you_mean(unknown[0].partition("=")[0], options)
             self.error(f"unrecognized arguments: {' '.join(unknown)}.{hint}")
         return known, unknown
+
+    def error(self, message: str) -> NoReturn:
+        """As argparse's; of a word that is none of its choices, also the likely ones."""
+        wrong = re.search(r"invalid choice: '([^']*)' \(choose from (.*)\)", message)
+        hint = did_you_mean(wrong[1], re.findall(r"[\w-]+", wrong[2])) if wrong else ""
+        super().error(f"{message}.{hint}" if hint else message)
 
 
 def _price_errors() -> type[Exception]:

@@ -37,8 +37,9 @@ def add_rehearsal(parser: argparse.ArgumentParser) -> None:
 
 
 def rehearsal_of(given: str) -> Rehearsal:
-    """The file of that name, or the local job."""
-    if given.endswith(".json") or Path(given).exists():
+    """The file of that name, or the local job: `windtunnel download` leaves a folder that is called as the job."""
+    path = Path(given)
+    if path.suffix == ".json" or (path.exists() and not path.is_dir()):
         return given
     from windtunnel.job.training_job import TrainingJob
 

@@ -48,7 +48,8 @@ class EstimatorBase(JobArguments):
 
     def __init__(self, hyperparameters: Mapping[str, Any] | None = None, **arguments: Any) -> None:
         given = {name: value for name, value in arguments.items() if value is not None}
-        refuse_unknown(type(self).__name__, arguments, (*ARGUMENT_NAMES, *self._extra_arguments))
+        named = inspect.signature(type(self)).parameters
+        refuse_unknown(type(self).__name__, arguments, (*ARGUMENT_NAMES, *self._extra_arguments), named)
         refuse_unsupported(given)
         check_kind("hyperparameters", hyperparameters, Mapping | None)
         super().__init__(**{name: value for name, value in arguments.items() if name in ARGUMENT_NAMES})

@@ -15,6 +15,8 @@ _KILLED = re.compile(r"\b[Ee]xit ?[Cc]ode:? (137|-9)\b")
 _NO_SUCH_NAME = re.compile(
     r"module 'torch_xla[\w.]*' has no attribute '|cannot import name '\w+' from 'torch_xla"
 )
+# torch's words for `.cuda()`, and for the process group "nccl", where there is no GPU.
+_CUDA = re.compile(r"no NVIDIA driver|not compiled with CUDA|no GPUs found")
 # What follows a script's own last words: torchrun's account of them, then the toolkit's.
 _AFTERMATH = ("torch/distributed/elastic/", "sagemaker-training-toolkit ")
 # What the toolkit logs while the script starts already (without torchrun, behind the command's line).
@@ -39,6 +41,11 @@ def next_step(reason: str) -> str:
         return (
             "pip could not install requirements.txt: the log has its messages. Ask for versions that have wheels "
             "for the image's Python (`windtunnel image contents` lists what is there), or leave those lines out."
+        )
+    if _CUDA.search(reason):
+        return (
+            "trn1 has no GPU, and the script asks for CUDA: `windtunnel check SCRIPT` names the lines, and with "
+            "--diff prints the edits (docs/how_to/port_a_script.md)."
         )
     if reason.startswith("AlgorithmError"):
         return "the script failed: correct what the log's last lines show, and fit() again."

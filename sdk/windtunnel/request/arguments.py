@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -179,15 +179,20 @@ _INSTEAD: Mapping[str, str] = {
 }
 
 
-def refuse_unknown(class_name: str, given: Mapping[str, Any], valid: Sequence[str]) -> None:
-    """Raise a TypeError for a keyword that no estimator of this class knows, naming the close ones."""
+def refuse_unknown(
+    class_name: str, given: Mapping[str, Any], valid: Sequence[str], named: Iterable[str]
+) -> None:
+    """Raise a TypeError for a keyword that no estimator of this class knows, naming the close ones.
+
+    ``named``: what the class's own signature has, and what is never among ``given``.
+    """
     for name in given:
         if name in RENAMED:
             raise ConfigurationError(
                 f"{class_name}({name}=...): renamed in SageMaker SDK v2 to {RENAMED[name]}=."
             )
         if name not in valid:
-            raise TypeError(f"{class_name}() has no argument {name!r}.{did_you_mean(name, valid)}")
+            raise TypeError(f"{class_name}() has no argument {name!r}.{did_you_mean(name, (*valid, *named))}")
 
 
 def refuse_unsupported(given: Mapping[str, Any]) -> None:

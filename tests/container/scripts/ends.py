@@ -41,6 +41,10 @@ if how == "arguments":
     )
 elif how == "raise" and RANK == 1:
     raise ValueError("the reason of rank 1")
+elif how == "cuda":
+    import torch
+
+    torch.zeros(1).cuda()
 elif how == "exit":
     sys.exit(int(sys.argv[2]))
 elif how == "message":

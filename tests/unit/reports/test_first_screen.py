@@ -337,7 +337,7 @@ def test_no_percentage_below_minus_hundred(counters: Any) -> None:
 
 def test_a_job_without_counters_says_so_first() -> None:
     """Why it failed, and why there is no answer."""
-    failed = FakeJob(None, TrainingJobStatus="Failed", FailureReason="ExecuteUserScriptError: no data")
+    failed = FakeJob(None, TrainingJobStatus="Failed", FailureReason="ExecuteUserScriptError:\nno data")
     text = str(report_for_job(failed))
     assert len(text.splitlines()) <= LINES
     assert "It failed: ExecuteUserScriptError: no data" in text

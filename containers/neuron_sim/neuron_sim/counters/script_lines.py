@@ -17,6 +17,7 @@ _PACKAGES = tuple(
 )
 """Several where a user's environment lies on top of the image's, as on a cluster."""
 _TORCH = tuple(f"{folder}{name}/" for folder in _PACKAGES for name in ("torch", "torch_xla"))
+_OF_ITS_OWN = tuple(f"{folder}torch/{name}/" for folder in _PACKAGES for name in ("nn", "optim", "amp"))
 _LIBRARIES = tuple(
     {
         sysconfig.get_path("stdlib"),
@@ -40,10 +41,16 @@ def calling_line() -> str:
 
 
 def calling_library() -> str:
-    """``transformers/modeling_utils.py:88``: the library but torch that was innermost; ``""``: the script itself."""
+    """``transformers/modeling_utils.py:88``: the library that was innermost; ``""``: the script itself.
+
+    Of torch only its layers, optimizers and scalers: the rest of it does as the script says, as in `print(tensor)`.
+    """
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and not is_users(frame.f_code.co_filename):
-        if file := library_file(frame.f_code.co_filename):
+        filename = frame.f_code.co_filename
+        if filename.startswith(_OF_ITS_OWN):
+            return f"torch/{filename.partition('/site-packages/torch/')[2]}:{frame.f_lineno}"
+        if file := library_file(filename):
             return f"{file}:{frame.f_lineno}"
         frame = frame.f_back
     return ""

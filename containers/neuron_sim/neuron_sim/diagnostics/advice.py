@@ -123,6 +123,11 @@ def _library_advice(library: str) -> str:
         )
     if package == "transformers" and file.startswith("modeling_utils.py"):
         return "Without an attention_mask transformers looks for padding among the tokens: pass one."
+    if (package, file.partition(":")[0]) == ("torch", "nn/modules/transformer.py"):
+        return (
+            "nn.TransformerEncoder looks whether its mask is causal: say so with is_causal=True, or False for any "
+            "other mask (nn.TransformerDecoder: tgt_is_causal=)."
+        )
     return f"{package} does it, not the script: look for an argument of {package} that leaves it out."
 
 

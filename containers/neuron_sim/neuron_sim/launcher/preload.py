@@ -6,6 +6,7 @@ own modules are left alone: they may touch the device when imported.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import gc
 import importlib
@@ -14,7 +15,7 @@ import logging
 import os
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +53,19 @@ _NEVER = frozenset(
 )
 
 
+@contextlib.contextmanager
+def no_gpu_counted() -> Iterator[None]:
+    """Without asking CUDA for GPUs, after which torch blames the fork where a script's `.cuda()` fails."""
+    import torch
+
+    count, torch._C._cuda_getDeviceCount = torch._C._cuda_getDeviceCount, lambda: 0
+    try:
+        yield
+    finally:
+        torch._C._cuda_getDeviceCount = count
+
+
+@no_gpu_counted()
 def warm_up(script: Path) -> list[str]:
     """Import torch_xla and the installed modules that the script imports at its top level.
 

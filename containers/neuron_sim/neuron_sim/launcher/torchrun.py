@@ -59,7 +59,8 @@ def main(argv: list[str] | None = None) -> None:
 
 
 def _launch(arguments: argparse.Namespace) -> None:
-    config, _, _ = torch_run.config_from_args(arguments)
+    with preload.no_gpu_counted():
+        config, _, _ = torch_run.config_from_args(arguments)
     config.start_method = "fork"
     sys.stdin = None  # multiprocessing closes what stands here in each process that it forks
     os.environ[LAUNCH_VARIABLE] = uuid.uuid4().hex

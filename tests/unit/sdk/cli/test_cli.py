@@ -150,6 +150,27 @@ def test_usage_error_exits_2(capsys: pytest.CaptureFixture[str]) -> None:
     assert "invalid choice" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("words", "meant"), [(["doctr"], "'doctor'"), (["prices", "refrsh"], "'refresh'"), (["fly"], None)]
+)
+def test_a_mistyped_word_is_told_the_likely_one(
+    words: list[str], meant: str | None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of thirty commands and of an argument's choices; nothing where nothing is near."""
+    with pytest.raises(SystemExit):
+        cli.main(words)
+    said = capsys.readouterr().err
+    assert (f"Did you mean {meant}?" in said) if meant else ("Did you mean" not in said)
+
+
+def test_the_usage_of_the_backends_words_can_be_copied() -> None:
+    """It begins with the command that was typed."""
+    run = subprocess.run(
+        [sys.executable, "-m", "windtunnel", "image"], capture_output=True, text=True, check=False
+    )
+    assert run.stderr.startswith("usage: windtunnel image ")
+
+
 def test_the_package_runs_as_a_module() -> None:
     """`python -m windtunnel` is the command, for shells whose PATH has no scripts."""
     run = subprocess.run(

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.fakes.counters import counters
+from tests.unit.sdk.fake_service import FakeService
 from windtunnel.cli import main as cli
 from windtunnel.rendering import format as fmt
 
@@ -174,6 +175,16 @@ def test_numbers_carry_units_and_no_false_precision() -> None:
     ]
     assert fmt.quantity(4.4e8, "B") == "440 MB"
     assert fmt.gibibytes(2**30) == "1.00 GiB"
+
+
+def test_a_folder_named_as_the_job_stands_for_the_job(
+    jobs: FakeService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`windtunnel download` leaves one; it is no counters file."""
+    monkeypatch.chdir(tmp_path)
+    Path("job-7").mkdir()
+    run("compare", "job-7")
+    assert "No training job 'job-7'" in capsys.readouterr().err
 
 
 def test_any_job_is_priced_at_any_day(capsys: pytest.CaptureFixture[str], counters_file: str) -> None:

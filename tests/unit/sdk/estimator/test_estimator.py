@@ -108,6 +108,8 @@ def test_unknown_argument(local: LocalSession) -> None:
     """A typo is a TypeError with the close name."""
     with pytest.raises(TypeError, match=r"no argument 'instance_tipe'. Did you mean 'instance_type'"):
         pytorch(local, instance_tipe="x")
+    with pytest.raises(TypeError, match=r"no argument 'hyperparamters'. Did you mean 'hyperparameters'"):
+        pytorch(local, hyperparamters={})
 
 
 def test_shell_entry_points(local: LocalSession) -> None:

@@ -81,6 +81,19 @@ def test_a_name_that_torch_xla_has_lost_is_explained(error: str) -> None:
     assert "docs/reference/names.md" in said
 
 
+@pytest.mark.parametrize(
+    "error",
+    [
+        "RuntimeError: Found no NVIDIA driver on your system. Please check that you have an NVIDIA GPU",
+        "AssertionError: Torch not compiled with CUDA enabled",
+        "ValueError: ProcessGroupNCCL is only supported with GPUs, no GPUs found!",
+    ],
+)
+def test_a_script_that_asks_for_cuda_is_sent_to_check(error: str) -> None:
+    """What every script fails with that has not been ported."""
+    assert "windtunnel check SCRIPT" in next_step(f"AlgorithmError: {error}")
+
+
 def test_a_failure_of_pip_is_told_from_one_of_the_script() -> None:
     """The toolkit installs requirements.txt before the script starts."""
     assert "requirements.txt" in next_step("AlgorithmError: InstallRequirementsError:\nExitCode 1")
