@@ -54,7 +54,7 @@ def test_an_exception_shows_the_scripts_own_traceback_and_fails(torchrun):
 def test_a_gpu_is_missed_in_torchs_own_words(torchrun, launcher):
     """Not in those for a fork, which no script under torchrun is: its author would look for one."""
     launch = torchrun("ends.py", "cuda", check=False, launcher=launcher)
-    assert "RuntimeError: Found no NVIDIA driver" in launch.output
+    assert re.search("Found no NVIDIA driver|not compiled with CUDA", launch.output)
     assert "forked subprocess" not in launch.output
 
 

@@ -58,6 +58,9 @@ def no_gpu_counted() -> Iterator[None]:
     """Without asking CUDA for GPUs, after which torch blames the fork where a script's `.cuda()` fails."""
     import torch
 
+    if not hasattr(torch._C, "_cuda_getDeviceCount"):  # PyTorch's builds for CPU, which never ask
+        yield
+        return
     count, torch._C._cuda_getDeviceCount = torch._C._cuda_getDeviceCount, lambda: 0
     try:
         yield
