@@ -153,6 +153,21 @@ def test_verdicts_agree_with_their_intervals(counters: Any) -> None:
         assert (verdict.winner is None) == (low <= 0 <= high or not inside)
 
 
+def test_a_script_in_bf16_leaves_no_precision_open(counters: Any) -> None:
+    """One row a GPU, named so; products take what fp32 ones do in bf16, and no activation is halved twice."""
+    autocast, mixed = counters(), counters()
+    flops = autocast["train"]["flops"]["fp32"]
+    autocast["train"]["flops"] = {"bf16": flops, "fp32": flops / 1e6}
+    mixed["train"]["flops"] = {"bf16": flops / 2, "fp32": flops / 2}
+    found, fp32 = (compare(Workload.from_counters(given), PAIR) for given in (autocast, counters()))
+    assert [item.precision.name for item in found.estimates] == ["bf16", "bf16"]
+    assert found.alternatives == ()
+    assert found.estimates[0].step.total_s == pytest.approx(fp32.estimates[0].step.total_s, rel=1e-4)
+    halved = next(item for item in fp32.alternatives if item.precision == BF16_AUTOCAST)
+    assert found.estimates[1].step.total_s > halved.step.total_s
+    assert len(compare(Workload.from_counters(mixed), PAIR).alternatives) == 2
+
+
 def test_an_instance_without_price_is_modelled_without_cost(counters: Any) -> None:
     """p4de has figures and no price in the book."""
     comparison = compare(Workload.from_counters(counters()), ("ml.trn1.32xlarge", "ml.p4de.24xlarge"))

@@ -27,6 +27,9 @@ from .full_scale import FullScale
 
 GRADIENT_BYTES = 4  # a rehearsal reduces gradients in fp32
 
+_NO_SETTING = 0.01
+"""Of a step's FLOPs: where less is in fp32, as under autocast, how fp32 products run is no question."""
+
 WEIGHT_MOVES = 5
 """How often a pass moves a parameter, whatever the batch, as the counters count it: the weight is an operand of
 two products (forward, backward), its gradient the result of one; both pass the graph's edge once more. The
@@ -146,8 +149,13 @@ class Counted:
         return kept if rule == "per_device" or cluster.instance.is_neuron else max(own, kept)
 
     def precisions(self, instance: InstanceType, on_trn1: Precision) -> tuple[Precision, ...]:
-        """A rehearsed script is one for trn1; on a GPU its products run as one line of it says."""
-        return (on_trn1,) if instance.is_neuron else GPU_PRECISIONS
+        """A rehearsed script is one for trn1; on a GPU its fp32 products run as one line of it says."""
+        known = (on_trn1,) if instance.is_neuron else GPU_PRECISIONS
+        flops = self.step.flops
+        if flops.get("fp32", 0.0) > _NO_SETTING * math.fsum(flops.values()):
+            return known
+        dtype = max(flops, key=lambda one: flops[one])
+        return (replace(known[0], name=dtype, meaning=f"products in {dtype}, as in the rehearsed script"),)
 
     def train_step(self, run: Run) -> StepTime:
         """The counted step with the batch's samples on each worker.
