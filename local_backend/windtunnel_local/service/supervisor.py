@@ -154,8 +154,8 @@ class Supervisor:
             folders = {path.name for path in ports.config.jobs.glob("*")}
             for name in sorted(ports.runner.jobs() | folders):
                 with self._lock:  # no job of this name can start meanwhile
-                    slots = {job.slot for job in ports.store.unfinished_jobs()} | self._pools.slots()
-                    if self._left or name in self._runs or name in slots | instance_slots(ports.store):
+                    slots = self._pools.slots() | instance_slots(ports.store)
+                    if self._left or name in self._runs or name in slots:
                         continue
                     try:  # in this order: a runner may keep its records in the folder
                         ports.runner.remove(name)

@@ -357,6 +357,38 @@ def test_a_pool_is_left_alone_once_a_job_has_taken_it(world: World, monkeypatch:
     assert told and all(told), "only when the second job had ended"
 
 
+def test_no_pool_is_swept_up_while_a_job_takes_it(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A new server removes what belongs to no job and no pool: not what goes from one to the other meanwhile."""
+    died, looked = threading.Event(), threading.Event()
+    retain, unfinished_jobs = world.runner.retain, world.store.unfinished_jobs
+
+    def kept(*arguments: Any) -> bool:
+        (looked if died.is_set() else died).wait(20)
+        world.fuse.check()
+        return retain(*arguments)
+
+    def unfinished() -> Any:
+        found = unfinished_jobs()
+        if threading.current_thread().name == "sweep" and not looked.is_set():
+            looked.set()
+            until = time.monotonic() + 0.5
+            while pool(world, "one").status != "Reused" and time.monotonic() < until:
+                time.sleep(0.01)
+        return found
+
+    monkeypatch.setattr(world.runner, "retain", kept)
+    world.service.create(warm("one"))
+    wait_for_status(world, "one", "Available")
+    world.service.create(warm("two"))
+    wait_for(lambda: world.secondary("two") == "Starting")
+    monkeypatch.setattr(world.store, "unfinished_jobs", unfinished)
+    world.fuse.blown.set()
+    died.set()
+    world.crash_and_serve()
+    assert ended(world, "two").lifecycle.status == "Completed"
+    assert world.job("two").slot == "one"
+
+
 def test_a_killed_server_s_pools_are_found_again(world: World) -> None:
     """Within their period they wait for the next job; one that is over is ended at the next start."""
     run(world, "one", keep_s=100)

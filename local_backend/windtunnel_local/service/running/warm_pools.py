@@ -151,8 +151,10 @@ class WarmPools:
         self.wake()
 
     def slots(self) -> set[str]:
-        """The slots of pools that wait for a job."""
-        return {pool.slot for pool in self._available()}
+        """The slots of unfinished jobs, and of pools that wait for one; none is on its way from one to the other."""
+        with self._lock:
+            unfinished = {job.slot for job in self._ports.store.unfinished_jobs()}
+            return unfinished | {pool.slot for pool in self._available()}
 
     def busy(self) -> bool:
         """Whether containers are kept: a server that left would leave nobody to end them in time."""
@@ -288,7 +290,7 @@ class WarmPools:
         """
         taken = {other.slot for other in self._ports.store.unfinished_jobs() if other.name != job.name}
         try:
-            taken |= self.slots() | self._ports.runner.jobs()
+            taken |= {pool.slot for pool in self._available()} | self._ports.runner.jobs()
         except RunnerError:  # no engine that could tell: a slot that nobody can ever have had
             taken.add(job.slot)
         if job.slot not in taken:
