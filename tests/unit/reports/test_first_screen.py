@@ -282,18 +282,18 @@ def test_compile_time_stands_beside_the_answer() -> None:
 
 
 def test_what_to_change_is_the_worst_found_or_what_most_of_the_bill_is(counters: Any) -> None:
-    """Two things: findings first, then parts of the bill."""
+    """Two things: findings first, each with what to do, then parts of the bill."""
     found = counters()
     common = {"kind": "host_read", "advice": "Use a closure.", "count": 1, "seconds": 1.0}
     found["diagnostics"] = [
         {**common, "severity": "note", "line": "a.py:1", "message": "one."},
-        {**common, "severity": "error", "line": "b.py:2", "message": "two."},
+        {**common, "severity": "error", "line": "b.py:2", "message": f"two. {'Why. ' * 90}"},
         {**common, "severity": "warning", "line": "c.py:3", "message": "three."},
     ]
     notes = report_for_counters(found, REVIEWS).document().sections[0].notes
     assert [note for note in notes if note.startswith("To change")] == [
-        "To change: error: b.py:2: two. Use a closure.",
-        "To change: warning: c.py:3: three. Use a closure.",
+        "To change: b.py:2: two. Use a closure.",
+        "To change: c.py:3: three. Use a closure.",
     ]
     text = str(report_for_counters(COUNTERS, REVIEWS))
     assert "host takes 77 ms of a step's 150 ms on trn1.32xlarge" in " ".join(text.split())
