@@ -89,15 +89,16 @@ def test_print_command_page_and_notebook_begin_with_it(counters: Any, size: Full
 
 
 def test_a_long_name_leaves_it_25_lines(counters: Any) -> None:
-    """The last line breaks; it says that the sizes were given to the report, not counted in the job."""
+    """The last line breaks; where sizes or a batch were given, the job's name would give other figures."""
     texts = ["word " * 60, "more " * 60]
     entries = [{"kind": "k", "line": "t.py:1", "message": text, "advice": text} for text in texts]
     counted = {**counters(), "diagnostics": entries}
     name = "bert-" * 12 + "303"
-    reports = [report_for_job(FakeJob(counted, TrainingJobName=name), size) for size in (None, REVIEWS)]
+    job = FakeJob(counted, TrainingJobName=name)
+    reports = [report_for_job(job), report_for_job(job, REVIEWS), report_for_job(job, batch=512)]
     for report in reports:
         assert len(str(report).splitlines()) <= LINES
-    assert ["sizes given here" in str(report) for report in reports] == [False, True]
+    assert ["The rest: the same with --full" in str(report) for report in reports] == [False, True, True]
 
 
 def test_the_instance_asked_for_stands_first(counters: Any) -> None:

@@ -132,8 +132,10 @@ class PricePerformance(Report):
     @property
     def _rest(self) -> str:
         command = f"windtunnel report {self.measured.get('job', 'JOB')}"
-        sizes = "" if self.full_scale is None else " with the sizes given here and"
-        return f"The rest: {command}{sizes} --full, report.to_text(full=True)"
+        rule = self.comparison.batch_rule if self.comparison else "rehearsed"
+        if self.full_scale is not None or rule != "rehearsed":  # the command alone would give other figures
+            command = "the same with"
+        return f"The rest: {command} --full, report.to_text(full=True)"
 
     @cached_property
     def screen(self) -> Screen | None:
