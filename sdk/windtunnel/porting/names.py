@@ -15,7 +15,6 @@ MODULES = {
 }
 """Usual names of modules, in the order in which they are imported."""
 BACKEND = "torch_xla.distributed.xla_backend"
-SAMPLER = "torch.utils.data.DistributedSampler"
 _NEW_NAMES = (2, 7)
 """Since then torch_xla.device() and xr.world_size() have replaced those of xla_model."""
 

@@ -18,7 +18,6 @@ SOURCE = (
     "with AWS Trainium and Amazon SageMaker'"
 )
 TRAIN_SAMPLES = 3_600_000
-BATCH_PER_CORE = 8
 GLOBAL_BATCH = 256
 SEQUENCE_LENGTH = 128
 

@@ -7,8 +7,6 @@ from datetime import date
 
 from windtunnel.priceperf import (
     CALIBRATIONS,
-    FP32,
-    TF32,
     Calibration,
     Comparison,
     Cost,
@@ -26,8 +24,6 @@ from windtunnel.rendering import format as fmt
 from windtunnel.rendering.document import Row, Section, Style
 from windtunnel.reports.modelled.cheapest import cheapest_sections
 from windtunnel.reports.modelled.labels import rule_words
-
-HEADLINE_PRECISIONS = (TF32, FP32)
 
 
 def sections(
