@@ -152,7 +152,7 @@ class Counted:
         """A rehearsed script is one for trn1; on a GPU its fp32 products run as one line of it says."""
         known = (on_trn1,) if instance.is_neuron else GPU_PRECISIONS
         flops = self.step.flops
-        if flops.get("fp32", 0.0) > _NO_SETTING * math.fsum(flops.values()):
+        if flops.get("fp32", 0.0) >= _NO_SETTING * math.fsum(flops.values()):
             return known
         dtype = max(flops, key=lambda one: flops[one])
         return (replace(known[0], name=dtype, meaning=f"products in {dtype}, as in the rehearsed script"),)
