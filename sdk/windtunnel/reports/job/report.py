@@ -134,7 +134,7 @@ class PricePerformance(Report):
         command = f"windtunnel report {self.measured.get('job', 'JOB')}"
         rule = self.comparison.batch_rule if self.comparison else "rehearsed"
         if self.full_scale is not None or rule != "rehearsed":  # the command alone would give other figures
-            command = "the same with"
+            command += " with what was given here and"
         return f"The rest: {command} --full, report.to_text(full=True)"
 
     @cached_property
