@@ -150,10 +150,13 @@ class WarmPools:
                 self._unsettled.add(pool.name)
         self.wake()
 
-    def slots(self) -> set[str]:
-        """The slots of unfinished jobs, and of pools that wait for one; none is on its way from one to the other."""
+    def slots(self, besides: str = "") -> set[str]:
+        """The slots of unfinished jobs, and of pools that wait for one; none is on its way from one to the other.
+
+        ``besides``: a job whose own is left out.
+        """
         with self._lock:
-            unfinished = {job.slot for job in self._ports.store.unfinished_jobs()}
+            unfinished = {job.slot for job in self._ports.store.unfinished_jobs() if job.name != besides}
             return unfinished | {pool.slot for pool in self._available()}
 
     def busy(self) -> bool:
@@ -199,14 +202,14 @@ class WarmPools:
                     return
 
     def _look_after(self, name: str) -> None:
-        job = self._ports.store.get_job(name)
-        if job is None or job.warm_pool is None or job.warm_pool.status != "Available":
+        job = self._left_by(name)
+        if job is None:
             self._names.discard(name)
             return
         if self._left or self._ports.clock.now() >= warm_pool_states.until(job):
             self.end(name)
             return
-        if not job.warm_pool.ready:  # in general the thread of its job is at it
+        if job.warm_pool is not None and not job.warm_pool.ready:  # in general the thread of its job is at it
             if name in self._unsettled:
                 self._unsettled.discard(name)
                 if not self.settle(job):
@@ -226,8 +229,8 @@ class WarmPools:
     def _tell_until(self, name: str) -> None:
         """Tell a pool's containers until when they are kept; not those of a job that has just taken it over."""
         with self._lock:
-            job = self._ports.store.get_job(name)
-            if job is None or job.warm_pool is None or job.warm_pool.status != "Available":
+            job = self._left_by(name)
+            if job is None:
                 return
             self._ports.runner.retain(plan.plan_job(job, self._ports.config), warm_pool_states.until(job))
             self._until[name] = warm_pool_states.until(job).timestamp()
@@ -242,11 +245,15 @@ class WarmPools:
             query = JobQuery(warm_pool_status="Available", limit=_PAGE, token=token)
             summaries, token = self._ports.store.list_jobs(query)
             for summary in summaries:
-                job = self._ports.store.get_job(summary.name)
-                if job is not None and job.warm_pool is not None and job.warm_pool.status == "Available":
+                if (job := self._left_by(summary.name)) is not None:
                     yield job
             if token is None:
                 return
+
+    def _left_by(self, name: str) -> Job | None:
+        """The job that has left a pool, as it is recorded now; None: it has not, or the pool is over or taken."""
+        job = self._ports.store.get_job(name)
+        return job if job and job.warm_pool and job.warm_pool.status == "Available" else None
 
     def _matching(self, job: Job) -> Iterator[Job]:
         if not self._ports.runner.keeps_containers:
@@ -288,9 +295,9 @@ class WarmPools:
 
         Containers that could not be removed are the job's before, and would be taken for its own.
         """
-        taken = {other.slot for other in self._ports.store.unfinished_jobs() if other.name != job.name}
+        taken = self.slots(besides=job.name)
         try:
-            taken |= {pool.slot for pool in self._available()} | self._ports.runner.jobs()
+            taken |= self._ports.runner.jobs()
         except RunnerError:  # no engine that could tell: a slot that nobody can ever have had
             taken.add(job.slot)
         if job.slot not in taken:
