@@ -48,9 +48,7 @@ def calling_library() -> str:
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and not is_users(frame.f_code.co_filename):
         filename = frame.f_code.co_filename
-        if filename.startswith(_OF_ITS_OWN):
-            return f"torch/{filename.partition('/site-packages/torch/')[2]}:{frame.f_lineno}"
-        if file := library_file(filename):
+        if file := _installed(filename) if filename.startswith(_OF_ITS_OWN) else library_file(filename):
             return f"{file}:{frame.f_lineno}"
         frame = frame.f_back
     return ""
@@ -58,11 +56,7 @@ def calling_library() -> str:
 
 def library_file(filename: str) -> str:
     """``transformers/modeling_utils.py`` of a file that pip has installed; ``""``: another, or torch's or our own."""
-    folder = next((folder for folder in _PACKAGES if filename.startswith(folder)), None)
-    if folder is None or filename.startswith((*_TORCH, _OURS)):
-        return ""
-    name = filename.removeprefix(folder)
-    return name if "/" in name else ""
+    return "" if is_torchs(filename) else _installed(filename)
 
 
 def is_torchs(filename: str) -> bool:
@@ -73,3 +67,9 @@ def is_torchs(filename: str) -> bool:
 def is_users(filename: str) -> bool:
     """Whether a file is the user's own, and neither a library's nor generated code."""
     return not filename.startswith((*_LIBRARIES, "<"))
+
+
+def _installed(filename: str) -> str:
+    folder = next((folder for folder in _PACKAGES if filename.startswith(folder)), None)
+    name = "" if folder is None else filename.removeprefix(folder)
+    return name if "/" in name else ""
