@@ -211,8 +211,17 @@ class Diagnostic:
 
     def __str__(self) -> str:
         """As in the job's log."""
-        place = "" if self.line == "?" else f"{self.line}: "
-        return f"{self.severity}: {place}{self.message} {self.advice}"
+        return f"{self.severity}: {self._place}{self.message} {self.advice}"
+
+    @property
+    def in_short(self) -> str:
+        """What happens in one sentence, and what to change."""
+        happens, more, _ = self.message.partition(". ")
+        return f"{self._place}{happens}{'.' if more else ''} {self.advice}"
+
+    @property
+    def _place(self) -> str:
+        return "" if self.line == "?" else f"{self.line}: "
 
 
 def worst_first(found: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:

@@ -28,7 +28,7 @@ from windtunnel.priceperf.model.intervals import COVERAGE
 from windtunnel.rendering import format as fmt
 from windtunnel.rendering.document import Document, Row, Section
 from windtunnel.rendering.text import as_text
-from windtunnel.reports.diagnostics import Diagnostic, Diagnostics
+from windtunnel.reports.diagnostics import Diagnostics
 from windtunnel.reports.modelled.cheapest import otherwise, probability, turning
 from windtunnel.reports.modelled.data import rounded
 from windtunnel.reports.modelled.dominates import dominating
@@ -95,7 +95,7 @@ def screen(
     found = answers(comparison)
     on, costs = comparison.costs[-1] if comparison.costs else (None, (None,) * len(estimates))
     newest = found[-1] if found else None
-    changes = [_change(item) for item in diagnostics or ()][:_CHANGES]
+    changes = [item.in_short for item in diagnostics or ()][:_CHANGES]
     first = estimates[order[0]]
     largest = dominating(first)[: _CHANGES - len(changes)] if first.fits else []
     return Screen(
@@ -240,13 +240,6 @@ def _job(workload: Workload, full_scale: FullScale | None) -> str:
             else "exactly what was rehearsed: "
         )
     return f"{model}{source}{size_words(size)}"
-
-
-def _change(found: Diagnostic) -> str:
-    """What happens in one sentence, and what to do."""
-    where = "" if found.line == "?" else f"{found.line}: "
-    happens, more, _ = found.message.partition(". ")
-    return f"{where}{happens}{'.' if more else ''} {found.advice}"
 
 
 def _verdict(
