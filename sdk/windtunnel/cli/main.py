@@ -126,7 +126,10 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 class _Parser(argparse.ArgumentParser):
-    """Complains of an unknown option with the usage of the very command; argparse would show that of all."""
+    """Complains of an unknown option with the usage of the very command; argparse would show that of all.
+
+    Names the likely word where one is mistyped.
+    """
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
         """As argparse's, with nothing unknown."""

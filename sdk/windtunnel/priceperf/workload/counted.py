@@ -27,8 +27,8 @@ from .full_scale import FullScale
 
 GRADIENT_BYTES = 4  # a rehearsal reduces gradients in fp32
 
-_NO_SETTING = 0.01
-"""Of a step's FLOPs: where less is in fp32, as under autocast, how fp32 products run is no question."""
+_FP32_MATTERS = 0.01
+"""The part of a step's FLOPs from which it matters how fp32 products run; under autocast there is less."""
 
 WEIGHT_MOVES = 5
 """How often a pass moves a parameter, whatever the batch, as the counters count it: the weight is an operand of
@@ -152,7 +152,7 @@ class Counted:
         """A rehearsed script is one for trn1; on a GPU its fp32 products run as one line of it says."""
         known = (on_trn1,) if instance.is_neuron else GPU_PRECISIONS
         flops = self.step.flops
-        if flops.get("fp32", 0.0) >= _NO_SETTING * math.fsum(flops.values()):
+        if flops.get("fp32", 0.0) >= _FP32_MATTERS * math.fsum(flops.values()):
             return known
         dtype = max(flops, key=lambda one: flops[one])
         return (replace(known[0], name=dtype, meaning=f"products in {dtype}, as in the rehearsed script"),)
