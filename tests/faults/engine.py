@@ -98,6 +98,7 @@ class PrivateEngine:
         )
         try:
             self._init = _child(self._holder.pid, "docker-init")
+            _child(self._init, "sleep")  # as process 2, which `power_cut` spares
             # Shims have their sockets below /run, whatever dockerd is told.
             self.inside("sh", "-ec", "mount -t tmpfs run /run && mkdir /run/lock && ip link set lo up")
         except BaseException:

@@ -6,7 +6,9 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -70,7 +72,7 @@ def runner(engine: PrivateEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     lines.close()  # type: ignore[attr-defined]  # a generator
     yield runner
     for job in SCRIPTS:
-        runner.remove(job)
+        wait_for(partial(removed, runner, job))
     runner.close()
 
 
@@ -88,6 +90,14 @@ def plan(job: str, script: str) -> ContainerPlan:
         memory_bytes=64 << 20,
         shm_bytes=64 << 20,
     )
+
+
+def removed(runner: DockerRunner, job: str) -> bool:
+    """Remove it; False: the engine did not answer, and is asked again, as the service does."""
+    with suppress(RunnerUnavailable):
+        runner.remove(job)
+        return True
+    return False
 
 
 def wait_for(condition: Callable[[], bool]) -> None:
