@@ -13,7 +13,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from tests.contract.test_server_process import Process
-from windtunnel.cli.output import printable as for_terminal
+from windtunnel.rendering.format import lines as for_terminal
 from windtunnel_local.api.sigv4 import parse
 from windtunnel_local.home import Home, HomeError
 from windtunnel_local.log_format import OneLine

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from windtunnel.cli import output
 from windtunnel.cli.options import add_place, session_of
-from windtunnel.rendering.format import local_time
+from windtunnel.rendering.format import local_time, one_line
 from windtunnel.session.training_service import TERMINAL
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def _what_became_of_it(description: Mapping[str, Any]) -> Iterator[Pair]:
 
     yield "Name", description["TrainingJobName"]
     yield "Status", output.Status.of(description)
-    yield "FailureReason", output.one_line(description.get("FailureReason", ""))
+    yield "FailureReason", one_line(description.get("FailureReason", ""))
     for label, member in (
         ("Created", "CreationTime"),
         ("Started", "TrainingStartTime"),
@@ -56,7 +56,7 @@ def _what_became_of_it(description: Mapping[str, Any]) -> Iterator[Pair]:
         yield label, local_time(description[member]) if member in description else ""
     for transition in description.get("SecondaryStatusTransitions", ()):
         begun, message = local_time(transition["StartTime"]), transition.get("StatusMessage", "")
-        yield f"  {transition['Status']}", f"{begun}  {output.one_line(message)}"
+        yield f"  {transition['Status']}", f"{begun}  {one_line(message)}"
     for label, member in (("Training", "TrainingTimeInSeconds"), ("Billable", "BillableTimeInSeconds")):
         yield label, f"{description[member]:,} s" if member in description else ""
     yield "Model", description.get("ModelArtifacts", {}).get("S3ModelArtifacts", "")
@@ -80,16 +80,16 @@ def _what_was_asked_for(description: Mapping[str, Any]) -> Iterator[Pair]:
     for channel in description.get("InputDataConfig", ()):
         source = channel.get("DataSource", {})
         place = source.get("S3DataSource", {}).get("S3Uri") or source.get("FileSystemDataSource", {})
-        yield f"Channel {channel['ChannelName']}", output.one_line(place)
+        yield f"Channel {channel['ChannelName']}", one_line(place)
     yield "Output", description.get("OutputDataConfig", {}).get("S3OutputPath", "")
     yield "Checkpoints", description.get("CheckpointConfig", {}).get("S3Uri", "")
     hyperparameters: Mapping[str, str] = description.get("HyperParameters", {})
     yield "Script", hyperparameters.get(f"{_OF_THE_SDK}program", "").strip('"')
     for name, value in hyperparameters.items():
         if not name.startswith(_OF_THE_SDK):
-            yield f"Hyperparameter {name}", output.one_line(value)
+            yield f"Hyperparameter {name}", one_line(value)
     for name, value in description.get("Environment", {}).items():
-        yield f"Environment {name}", output.one_line(value)
+        yield f"Environment {name}", one_line(value)
 
 
 def _cost(job: TrainingJob, description: Mapping[str, Any]) -> Iterator[Pair]:

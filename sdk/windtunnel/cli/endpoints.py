@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from windtunnel.cli import output
 from windtunnel.cli.options import add_place, session_of
-from windtunnel.rendering.format import local_time
+from windtunnel.rendering.format import local_time, one_line
 
 if TYPE_CHECKING:
     from windtunnel.session.session import Session
@@ -67,7 +67,7 @@ def _row(endpoint: Any, description: Mapping[str, Any]) -> tuple[str, ...]:
         local_time(description["CreationTime"]),
         "?" if cost.usd_per_day is None else f"{cost.usd_per_day:,.2f}",
         "" if hourly is None else f"{hourly * age_s(description) / 3600:,.2f}",
-        output.one_line(description.get("FailureReason", ""), _REASON_WIDTH),
+        one_line(description.get("FailureReason", ""), _REASON_WIDTH),
     )
 
 

@@ -44,9 +44,9 @@ def _invoke(arguments: argparse.Namespace) -> None:
         sys.stdout.flush()
         sys.stdout.buffer.write(answer.body)
         return
-    from windtunnel.cli.output import printable
+    from windtunnel.rendering.format import lines
 
-    print(printable(answer.body.decode(errors="replace")))
+    print(lines(answer.body.decode(errors="replace")))
 
 
 def question_of(arguments: argparse.Namespace) -> bytes:

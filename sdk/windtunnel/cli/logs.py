@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from windtunnel.cli.options import add_place, count, session_of
-from windtunnel.cli.output import Status, complain, one_line
+from windtunnel.cli.output import Status, complain
+from windtunnel.rendering.format import one_line
 from windtunnel.session.training_service import TERMINAL
 
 _WITHOUT_A_LOG = frozenset({"Starting", "Pending", "LaunchingMLInstances", "Downloading"})

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
@@ -12,11 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from windtunnel.errors import ConfigurationError
+from windtunnel.rendering.format import lines
 
 if TYPE_CHECKING:
     from windtunnel.rendering.report import Report
 
-_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _COLOURS = {
     "Completed": "green",
     "InService": "green",
@@ -143,19 +142,6 @@ def duration(seconds: float) -> str:
     return f"{hours}:{minutes:02d}:{rest:02d}"
 
 
-def one_line(text: object, longest: int | None = None) -> str:
-    """The text in a line of at most ``longest`` characters, nothing in it that a terminal would obey."""
-    line = printable(" ".join(str(text).split()))
-    return (
-        line if longest is None or len(line) <= longest else f"{line[: longest - 1]}\N{HORIZONTAL ELLIPSIS}"
-    )
-
-
-def printable(text: str) -> str:
-    r"""The text with control characters written out as ``\x1b``, but for tabs and ends of lines."""
-    return _CONTROL.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
-
-
 def complain(error: object) -> None:
     """Say on stderr what went wrong."""
-    print(f"windtunnel: {printable(str(error))}", file=sys.stderr)
+    print(f"windtunnel: {lines(str(error))}", file=sys.stderr)

@@ -12,7 +12,7 @@ from typing import Any
 from windtunnel.cli import output
 from windtunnel.cli.options import add_place, count, session_of
 from windtunnel.errors import JobNotFound
-from windtunnel.rendering.format import local_time
+from windtunnel.rendering.format import local_time, one_line
 from windtunnel.session.training_service import TERMINAL
 
 _EVERY_JOB = 2**31
@@ -66,5 +66,5 @@ def _row(summary: Mapping[str, Any]) -> tuple[str, ...]:
         output.Status.of(summary),
         local_time(created),
         output.duration((ended - created).total_seconds()),
-        output.one_line(summary.get("FailureReason", ""), _REASON_WIDTH),
+        one_line(summary.get("FailureReason", ""), _REASON_WIDTH),
     )

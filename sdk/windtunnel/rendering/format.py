@@ -113,4 +113,21 @@ def plain(value: float) -> str:
 
 def name(text: object) -> str:
     r"""A name from a file as one line of text: control characters and lone surrogates are written as ``\x1b``."""
-    return _UNPRINTABLE.sub(lambda match: match[0].encode("unicode_escape").decode(), str(text))
+    return _UNPRINTABLE.sub(_written_out, str(text))
+
+
+def lines(text: str) -> str:
+    r"""Lines from a file or an endpoint, as `name` has it, but with their tabs and ends."""
+    return _UNPRINTABLE.sub(lambda match: match[0] if match[0] in "\t\n" else _written_out(match), text)
+
+
+def one_line(text: object, longest: int | None = None) -> str:
+    """Any text as one line, of at most ``longest`` characters; a break is a space."""
+    line = name(" ".join(str(text).split()))
+    return (
+        line if longest is None or len(line) <= longest else f"{line[: longest - 1]}\N{HORIZONTAL ELLIPSIS}"
+    )
+
+
+def _written_out(character: re.Match[str]) -> str:
+    return character[0].encode("unicode_escape").decode()

@@ -43,7 +43,7 @@ def _described(describe: Mapping[str, Any]) -> dict[str, Any]:
     facts = {
         "job": job and fmt.name(job),
         "status": describe.get("TrainingJobStatus"),
-        "failure_reason": fmt.name(" ".join(str(describe.get("FailureReason") or "").split())) or None,
+        "failure_reason": fmt.one_line(describe.get("FailureReason") or "") or None,
         "region": _region(str(describe.get("TrainingJobArn", ""))),
         "instance_type": resources.get("InstanceType"),
         "instance_count": resources.get("InstanceCount"),
