@@ -1,9 +1,9 @@
 """Fit the price model's constants to the published rows: `python scripts/fit_calibrations.py` (about a minute).
 
-Reads `published_rows.csv` and `published_inference.csv` beside the model's calibrations, the priors and the
-assumptions of `fitting` and `inference_fitting`, and writes `fitted.json`: of training constants, the errors of each
-row left out, what widens intervals, and how far the plain script is off; of inference the constants, with all rows
-and without each group. A test says when it has to run again.
+Reads the published rows beside the model's calibrations, the priors and the assumptions of `fitting` and
+`inference_fitting`, and writes `fitted.json`: of training constants, the errors of each row left out, what widens
+intervals, and how far the plain script is off; of inference the constants, with all rows and without each group. A
+test says when it has to run again.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ FIRST_CHECKS = {"outside_check": 1.0, "traced_check": 1.0}
 
 def inputs() -> str:
     """What the fits hang on, but for the form of the model: rows, priors and assumptions."""
-    text = f"{published_rows.csv_text()}{dict(fitting.PRIORS)}{dict(fitting.ASSUMED)}{versions.figures()}"
+    text = f"{published_rows.csv_text()}{published_rows.csv_text('published_elsewhere')}{versions.figures()}"
+    text += f"{dict(fitting.PRIORS)}{dict(fitting.ASSUMED)}"
     text += f"{inference_rows.csv_text()}{dict(inference_fitting.PRIORS)}"
     return sha256(text.encode()).hexdigest()
 
@@ -69,18 +70,21 @@ def fit_inference() -> dict[str, Any]:
 
 
 def fit(key: str) -> dict[str, Any]:
-    """One entry of the file. ``errors``: by row, one for each of `left_out.LEVELS`."""
+    """One entry of the file.
+
+    ``errors``: by row, one for each of `left_out.LEVELS`. ``elsewhere``: of each row that sets no constant, by
+    constants that never saw its software.
+    """
     rows = published_rows.rows_of(key)
-    errors = [
-        fitting.leave_out(rows, key, lambda row, level=level: left_out.group_of(row, level))  # type: ignore[misc]
+    error_of = [
+        fitting.left_out(rows, key, lambda row, level=level: left_out.group_of(row, level))  # type: ignore[misc]
         for level in left_out.LEVELS
     ]
     return {
         "constants": constants(fitting.fit(rows, key)),
         **FIRST_CHECKS,
-        "errors": {
-            row.config: [round(error, 4) for error in each] for row, *each in zip(rows, *errors, strict=True)
-        },
+        "errors": {row.config: [round(error(row), 4) for error in error_of] for row in rows},
+        "elsewhere": {row.config: round(error_of[-1](row), 4) for row in published_rows.elsewhere(key)},
     }
 
 

@@ -9,7 +9,7 @@ import pytest
 from windtunnel.priceperf import CALIBRATIONS, CATALOG
 from windtunnel.priceperf.calibration.accuracy import Errors, validate_built_in, validate_rows
 from windtunnel.priceperf.calibration.fitting import relative_error
-from windtunnel.priceperf.calibration.published_rows import rows_of
+from windtunnel.priceperf.calibration.published_rows import elsewhere, rows_of
 from windtunnel.priceperf.calibration.row_reader import read_rows
 
 from .test_row_reader import LLAMA, cells
@@ -57,6 +57,27 @@ def test_an_unseen_row_is_predicted_by_the_shipped_constants() -> None:
     assert check.low < check.predicted < check.high
     assert check.inside == (check.low <= 45 <= check.high)
     assert validation.summaries[0].coverage in ((0.0,) * 3, (1.0,) * 3)
+
+
+def test_software_that_a_row_names_is_no_stranger() -> None:
+    """In its name or source, as published tables have it: the interval of left-out families, and it says so."""
+    row = next(row for row in CALIBRATIONS["h100"].rows if row.stack == "llm-foundry")
+    bare = {**cells(row), "config": "mine", "source": "", "stack": "", "global_batch": ""}
+    named = {**bare, "source": "MosaicML's LLM-Foundry, its README"}
+    stranger, known = validate_rows(read_rows([bare, named])).rows
+    assert any("trained by llm-foundry" in note for note in known.notes)
+    assert any("software that is not told" in note for note in stranger.notes)
+    assert stranger.low and known.low and known.predicted == stranger.predicted
+    assert stranger.low < known.low
+
+
+def test_a_row_of_a_file_takes_no_part_in_the_width_that_judges_it() -> None:
+    """Read back, rows of other software are held against the same intervals as where they are built in."""
+    rows = [row for row in elsewhere("h100") if not row.lacks]
+    built_in = {check.config: check for check in validate_built_in().elsewhere}
+    for check in validate_rows(read_rows([cells(row) for row in rows])).rows:
+        if any("software that is not told" in note for note in check.notes):
+            assert check.low == pytest.approx(built_in[check.config].low)
 
 
 def test_the_same_configuration_with_another_figure_is_noted() -> None:

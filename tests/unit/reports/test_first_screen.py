@@ -147,10 +147,10 @@ def test_a_size_that_the_rehearsal_could_not_tell_is_asked_for() -> None:
 
 def test_outside_the_range_it_says_what_would_make_a_verdict() -> None:
     """A larger batch where that does; else a published throughput. Never a winner."""
-    less = rehearsed(flops=1.5e12, samples=3.0)
+    less = rehearsed(flops=8e11, samples=3.0)
     section = first(compare(less, [TRN1, P4D], LONG), less, LONG)
     batch = re.search(r"With a global batch of [\d,]+ one is \(--batch (\d+)\)", section.notes[0])
-    begin = "No verdict, as no published job that set the model is near this one (work of a step"
+    begin = "No verdict, as no published job is near this one (work of a step"
     assert section.notes[0].startswith(begin) and batch
     assert all(e.range_check.inside for e in compare(less, [TRN1, P4D], LONG, batch=int(batch[1])).estimates)
     other = rehearsed(parameters=1e6)

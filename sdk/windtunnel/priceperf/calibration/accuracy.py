@@ -2,12 +2,14 @@
 
 Four errors a row. *In sample*: the constants as shipped. *Left out*, *family left out*, *source left out*: constants
 fitted without the row and what leaves with it (`left_out`). Whether a published figure lies inside is judged by
-an interval that other groups of rows have set. For a row that took no part in the calibration all four are the same.
+an interval that other groups of rows have set. For a row of a file that took no part in the calibration all four are
+the same. Rows that set no constant (`published_rows.elsewhere`) are judged as left-out sources alone.
 """
 
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from statistics import mean, median
@@ -19,8 +21,9 @@ from ..model.step_time import StepTime
 from .calibrations import CALIBRATIONS, Calibration, calibration_of
 from .described_range import description_check, is_known
 from .fitting import same_configuration, step_s
-from .left_out import LEVELS, Group, Level, group_of, kind_of
+from .left_out import LEVELS, Group, Level, fitted, group_of, kind_of
 from .left_out import Errors as LeftOut
+from .published_rows import elsewhere
 from .row_reader import PublishedRow, ReadRow
 from .versions import log_speed_of_row
 
@@ -85,7 +88,9 @@ class CalibrationSummary:
 
     ``coverage``: part of the rows inside their interval, for each of `left_out.LEVELS`; of a file's rows one
     figure, thrice. ``groups``: how many left at each; rows of a group err alike, so of few groups coverage says
-    little. Of a file's rows 0.
+    little. ``group_coverage``: part of a group's rows, on average over the groups, which is what an interval
+    promises. Of a file's rows 0 groups. ``source_left_out`` and all third figures are of built-in rows that set no
+    constant, too.
     """
 
     kind: str
@@ -96,15 +101,20 @@ class CalibrationSummary:
     source_left_out: Errors
     coverage: tuple[float, float, float]
     groups: tuple[int, int, int]
+    group_coverage: tuple[float, float, float]
 
 
 @dataclass(frozen=True)
 class Validation:
-    """All rows in their order, and a summary for each calibration that has any."""
+    """All rows in their order, and a summary for each calibration that has any.
+
+    ``elsewhere``: the built-in rows that set no constant.
+    """
 
     rows: tuple[RowCheck, ...]
     summaries: tuple[CalibrationSummary, ...]
     built_in: bool
+    elsewhere: tuple[RowCheck, ...] = ()
 
     @property
     def not_predicted(self) -> tuple[RowCheck, ...]:
@@ -125,7 +135,12 @@ def validate_built_in() -> Validation:
             strict=True,
         )
     ]
-    return _validation(checks, built_in=True)
+    others = [
+        _elsewhere(row, calibration, fitted()["calibrations"][key]["elsewhere"][row.config])
+        for key, calibration in CALIBRATIONS.items()
+        for row in elsewhere(key)
+    ]
+    return _validation(checks, others, built_in=True)
 
 
 def validate_rows(rows: Sequence[ReadRow]) -> Validation:
@@ -140,7 +155,7 @@ def validate_rows(rows: Sequence[ReadRow]) -> Validation:
             except PricePerfError as error:
                 reason = str(error)
         checks.append(RowCheck(read.config, read.instance_type, None, None, read.published, reason=reason))
-    return _validation(checks, built_in=False)
+    return _validation(checks, (), built_in=False)
 
 
 def _built_in(row: PublishedRow, calibration: Calibration, errors: LeftOut) -> RowCheck:
@@ -164,15 +179,34 @@ def _built_in(row: PublishedRow, calibration: Calibration, errors: LeftOut) -> R
     )
 
 
+def _elsewhere(row: PublishedRow, calibration: Calibration, error: float) -> RowCheck:
+    """``error``: by constants that never saw its software."""
+    group = group_of(row, "source")
+    check = _interval(row, calibration, "source", but=group, lacks=_lacks(row, calibration))
+    predicted = row.training.global_batch / step_s(row, calibration.constants)
+    inside = abs(math.log1p(error)) <= check.log_slow
+    return replace(
+        _check(row, calibration, predicted, check),
+        source_left_out=error,
+        inside=inside,
+        covered=(inside,) * len(LEVELS),
+        groups=(group,) * len(LEVELS),
+    )
+
+
+def _lacks(row: PublishedRow, calibration: Calibration) -> tuple[str, ...]:
+    """What widens the interval of a single figure: on trn1 also that it is of one Neuron version."""
+    return (*row.lacks, "neuron_version") if calibration.is_neuron else row.lacks
+
+
 def _of_file(row: PublishedRow, read: ReadRow) -> RowCheck:
     calibration = calibration_of(row.instance)
-    notes, lacks = [*read.notes], [*row.lacks]
-    if calibration.is_neuron:
-        lacks.append("neuron_version")
-        if not row.neuron_version:
-            notes.append("neuron_version not given: the usual one is predicted")
+    notes = [*read.notes]
+    if calibration.is_neuron and not row.neuron_version:
+        notes.append("neuron_version not given: the usual one is predicted")
     predicted = row.training.global_batch / step_s(row, calibration.constants)
     level, why = _level(row, calibration)
+    interval = _interval(row, calibration, level, but=group_of(row, "source"), lacks=_lacks(row, calibration))
     twins = [
         (other, error)
         for other, error in zip(calibration.rows, calibration.errors, strict=True)
@@ -181,9 +215,7 @@ def _of_file(row: PublishedRow, read: ReadRow) -> RowCheck:
     different = [f"{twin.published:g}" for twin, _ in twins if twin.published != row.published]
     if different:
         notes.append(f"the same configuration is also published as {' and '.join(different)}")
-    found = _check(
-        row, calibration, predicted, _interval(row, calibration, level, lacks=lacks), (*notes, why)
-    )
+    found = _check(row, calibration, predicted, interval, (*notes, why))
     if row.published is None:
         return found
     left_out = found.error
@@ -214,10 +246,22 @@ def _level(row: PublishedRow, calibration: Calibration) -> tuple[Level, str]:
         )
     if row.stack and any(group_of(row, "source") == group_of(other, "source") for other in rows):
         return "family", "a model that is not in the calibration: the interval is that of left-out families"
+    if not row.stack and (stack := _named_stack(row, rows)):
+        return (
+            "family",
+            f"trained by {stack}, as its name or source says: the interval is that of left-out families",
+        )
     known = "a model that is in the calibration" if is_known(calibration, row.training) else (
         "a model that is not in the calibration"
     )  # fmt: skip
     return "source", f"{known}, by software that is not told: the interval is that of left-out sources"
+
+
+def _named_stack(row: PublishedRow, rows: Sequence[PublishedRow]) -> str | None:
+    """The calibration's software whose words all stand in a row's name or source; of several the longest."""
+    text = f"{row.config} {row.source}".lower()
+    named = {other.stack for other in rows if all(word in text for word in other.stack.lower().split())}
+    return max(named, key=len, default=None)
 
 
 def _log_speed(row: PublishedRow) -> float:
@@ -262,32 +306,47 @@ def _check(
     )
 
 
-def _validation(checks: Sequence[RowCheck], *, built_in: bool) -> Validation:
+def _validation(checks: Sequence[RowCheck], others: Sequence[RowCheck], *, built_in: bool) -> Validation:
     kinds = dict.fromkeys(check.kind for check in checks if check.error is not None)
     summaries = [
-        _summary([check for check in checks if check.kind == kind and check.error is not None])
-        for kind in sorted(filter(None, kinds), key=_order)
+        _summary(
+            [check for check in checks if check.kind == kind and check.error is not None],
+            [check for check in others if check.kind == kind],
+        )
+        for kind in sorted(filter(None, kinds), key=kind_order)
     ]
-    return Validation(tuple(checks), tuple(summaries), built_in)
+    return Validation(tuple(checks), tuple(summaries), built_in, tuple(others))
 
 
-def _order(kind: str) -> tuple[int, str]:
+def kind_order(kind: str) -> tuple[int, str]:
+    """To sort kinds by: that of their calibrations."""
     return list(CALIBRATIONS).index(kind.removesuffix("_cluster")), kind
 
 
-def _summary(rows: Sequence[RowCheck]) -> CalibrationSummary:
-    def errors(part: Callable[[RowCheck], float | None]) -> Errors:
-        return Errors.of([error for row in rows if (error := part(row)) is not None])
+def _summary(rows: Sequence[RowCheck], others: Sequence[RowCheck]) -> CalibrationSummary:
+    def errors(judged: Sequence[RowCheck], part: Callable[[RowCheck], float | None]) -> Errors:
+        return Errors.of([error for row in judged if (error := part(row)) is not None])
 
-    alone, family, source = (mean(float(row.covered[level]) for row in rows) for level in range(len(LEVELS)))
-    left = [len({row.groups[level] for row in rows if row.groups}) for level in range(len(LEVELS))]
+    at = [rows, rows, [*rows, *others]]
+    groups = [_inside_by_group(judged, level) for level, judged in enumerate(at)]
+    alone, family, source = (mean(row.covered[level] for row in judged) for level, judged in enumerate(at))
+    by_group = [mean(map(mean, found.values())) if found else 0.0 for found in groups]
     return CalibrationSummary(
         rows[0].kind or "",
         rows[0].calibration or "",
-        errors(lambda row: row.error),
-        errors(lambda row: row.left_out),
-        errors(lambda row: row.family_left_out),
-        errors(lambda row: row.source_left_out),
+        errors(rows, lambda row: row.error),
+        errors(rows, lambda row: row.left_out),
+        errors(rows, lambda row: row.family_left_out),
+        errors(at[-1], lambda row: row.source_left_out),
         (alone, family, source),
-        (left[0], left[1], left[2]),
+        (len(groups[0]), len(groups[1]), len(groups[2])),
+        (by_group[0], by_group[1], by_group[2]),
     )
+
+
+def _inside_by_group(rows: Sequence[RowCheck], level: int) -> dict[Group, list[bool]]:
+    found: defaultdict[Group, list[bool]] = defaultdict(list)
+    for row in rows:
+        if row.groups:
+            found[row.groups[level]].append(row.covered[level])
+    return found

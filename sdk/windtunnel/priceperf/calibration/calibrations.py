@@ -27,7 +27,7 @@ from ..model.intervals import Range, RangeCheck, check_ranges, group_quantile
 from ..model.precision import AUTO_CAST, TF32
 from .fitting import relative_error
 from .left_out import Errors, fitted, width
-from .published_rows import rows_of
+from .published_rows import elsewhere, rows_of
 from .row_reader import PublishedRow
 from .versions import log_speed_of_row
 
@@ -51,6 +51,8 @@ class Calibration:
     """Leave-one-family-out: each row predicted by constants fitted to the other families of models."""
     source_errors: tuple[float, ...]
     """Leave-one-source-out: each row predicted by constants fitted to what other software trained."""
+    elsewhere_errors: tuple[float, ...]
+    """The same of the rows that set no constant (`published_rows.elsewhere`)."""
     outside_check: float
     """Published / modelled step time of the one published job that is a plain script, not a tuned
     benchmark (`published.bert_jobs`: AWS's BERT base classification). It took no part in the fit."""
@@ -76,6 +78,11 @@ class Calibration:
     def max_error(self) -> float:
         """Largest absolute leave-one-out error."""
         return max(map(abs, self.errors))
+
+    @property
+    def unseen_error(self) -> float:
+        """Mean of the absolute errors on software that the constants never saw."""
+        return mean(map(abs, (*self.source_errors, *self.elsewhere_errors)))
 
     @cached_property
     def counts_rows(self) -> tuple[PublishedRow, ...]:
@@ -120,12 +127,13 @@ class Calibration:
 
     @cached_property
     def ranges(self) -> tuple[Range, ...]:
-        """Where the data-parallel rows lie: parameters, FLOPs a step and core.
+        """Where the data-parallel rows lie that the width comes from: parameters, FLOPs a step and core.
 
-        The sequence length is that of `counts_rows`: the work of eager attention grows with its square.
+        The sequence length is that of eager attention, whose work grows with its square.
         """
-        alone = [row.training for row in self.rows if row.training.workers == row.training.data_parallel]
-        eager = [float(row.training.sequence_length) for row in self.counts_rows or self.rows]
+        trained = [row.training for row in (*self.rows, *elsewhere(self.key))]
+        alone = [training for training in trained if training.workers == training.data_parallel]
+        eager = [float(training.sequence_length) for training in alone if training.attention == "eager"]
         flops = [sum(step_work(training).flops.values()) for training in alone]
         return (
             Range.of("model size", "parameters", [training.parameters for training in alone]),
@@ -184,6 +192,7 @@ def calibration(key: str, fitted: Mapping[str, Any]) -> Calibration:
         tuple(errors[row.config].alone for row in rows),
         tuple(errors[row.config].family for row in rows),
         tuple(errors[row.config].source for row in rows),
+        tuple(fitted["elsewhere"].values()),
         fitted["outside_check"],
         fitted["traced_check"],
     )

@@ -11,6 +11,7 @@ from ..model.intervals import Range, RangeCheck, check_ranges
 from ..model.training_settings import Training
 from .calibrations import Calibration
 from .left_out import Group, Level, fitted, kind_of_run, width
+from .published_rows import elsewhere
 
 _UNITS = {
     "model size": "parameters",
@@ -43,7 +44,7 @@ def description_check(
     but: Group | None = None,
     lacks: Iterable[str] = (),
 ) -> RangeCheck:
-    """Compare a description with the range of all rows.
+    """Compare a description with the range of the rows that its interval comes from.
 
     Args:
         calibration: of the instance.
@@ -59,7 +60,7 @@ def description_check(
     extra += ["specification"] if instance.from_specification else []
     log_width = math.hypot(base, *(widenings()[name] for name in extra))
     values = _quantities(training, instance_count)
-    return check_ranges(_ranges(calibration), values, log_width, log_width)
+    return check_ranges(_ranges(calibration, level), values, log_width, log_width)
 
 
 @cache
@@ -68,8 +69,9 @@ def _models(calibration: Calibration) -> frozenset[object]:
 
 
 @cache
-def _ranges(calibration: Calibration) -> tuple[Range, ...]:
-    quantities = [_quantities(row.training, row.nodes) for row in calibration.rows]
+def _ranges(calibration: Calibration, level: Level) -> tuple[Range, ...]:
+    rows = calibration.rows + (elsewhere(calibration.key) if level == "source" else ())
+    quantities = [_quantities(row.training, row.nodes) for row in rows]
     return tuple(
         Range.of(name, unit, [values[name] for values in quantities]) for name, unit in _UNITS.items()
     )

@@ -104,12 +104,13 @@ def fit(rows: Sequence[PublishedRow], key: str, start: Constants | None = None) 
 _MOST = {"eager_passes": math.inf}  # all others are parts of a peak, or seconds
 
 
-def leave_out(
+def left_out(
     rows: Sequence[PublishedRow], key: str, together: Callable[[PublishedRow], Hashable]
-) -> tuple[float, ...]:
-    """The relative error of each row, by constants fitted without the rows that are ``together`` with it."""
+) -> Callable[[PublishedRow], float]:
+    """The relative error of a row, by constants fitted to those of ``rows`` that are not ``together`` with it."""
     without = least_squares.leave_out(rows, together, lambda rest, start: fit(rest, key, start))
-    return tuple(relative_error(row, without[together(row)]) for row in rows)
+    whole = fit(rows, key)
+    return lambda row: relative_error(row, without.get(together(row), whole))
 
 
 def same_configuration(row: PublishedRow, other: PublishedRow) -> bool:

@@ -3,7 +3,8 @@
 A row is predicted three times by constants that never saw it: without its near-twins (the same model trained by
 the same software), without its family of models, and without its source (all that the same software trained).
 What a job has in common with the calibration decides which of the three it is like: a stranger is like a row
-whose source was left out.
+whose source was left out. Of those there are more: rows of software that no constant was fitted to
+(`published_rows.elsewhere`).
 
 The width that judges a row is set by other groups only. It is the conformal quantile for a new group
 (hierarchical conformal prediction: each group weighs the same however many rows it has, and the group to come
@@ -25,7 +26,7 @@ from typing import Any, Literal, NamedTuple
 
 from ..instances import instance_type
 from ..model.intervals import group_quantile
-from .published_rows import rows_of
+from .published_rows import elsewhere, rows_of
 from .row_reader import PublishedRow
 
 Level = Literal["alone", "family", "source"]
@@ -102,10 +103,14 @@ def _usual(groups: Mapping[tuple[str, Group], list[float]]) -> Mapping[str, floa
 def _scores(level: Level) -> Mapping[tuple[str, Group], list[float]]:
     found: defaultdict[tuple[str, Group], list[float]] = defaultdict(list)
     for key, entry in fitted()["calibrations"].items():
-        for row in rows_of(key):
-            if row.config in entry["errors"] and not row.lacks:
-                error = getattr(Errors(*entry["errors"][row.config]), level)
-                found[kind_of(row), group_of(row, level)].append(abs(math.log1p(error)))
+        errors = {name: getattr(Errors(*each), level) for name, each in entry["errors"].items()}
+        rows = rows_of(key)
+        if level == "source":
+            errors.update(entry["elsewhere"])
+            rows += elsewhere(key)
+        for row in rows:
+            if row.config in errors and not row.lacks:
+                found[kind_of(row), group_of(row, level)].append(abs(math.log1p(errors[row.config])))
     return found
 
 

@@ -1,4 +1,6 @@
-"""`published_rows.csv`: the published training throughputs that the constants are fitted to.
+"""The published training throughputs: those that the constants are fitted to, and those that only judge them.
+
+`published_rows.csv` sets the constants.
 
 On trn1: BERT, GPT-3, Llama and ViT, which are AWS's, medians over Neuron versions with the lowest and the
 highest (`versions` has them one by one). On A100s: NVIDIA's BERT, with attention as products and a softmax, in
@@ -7,7 +9,11 @@ node and on many; NVIDIA's Megatron-LM of 2021 and 2022. On H100s: MosaicML's MP
 and AXLearn. Throughputs are in sequences per second over all nodes. ``network_gbps`` is that of one node where it
 is not the instance type's; ``stack`` the software, which is what the rows of one source have in common.
 
-A new row is a line in that file; then run scripts/fit_calibrations.py.
+`published_elsewhere.csv` has what other software reached, from plain scripts to NVIDIA's own, as far as its page or
+its configuration files say what was trained. It was collected after the form of the model and the constants stood,
+and sets none: it says how far software that nobody fitted lies from the model (`left_out`).
+
+A new row is a line in one of the files; then run scripts/fit_calibrations.py.
 """
 
 from __future__ import annotations
@@ -20,15 +26,27 @@ from ..instances import instance_type
 from .row_reader import PublishedRow, read_rows
 
 
-def csv_text() -> str:
+def csv_text(name: str = "published_rows") -> str:
     """The file."""
-    return files(__package__).joinpath("published_rows.csv").read_text(encoding="utf-8")
+    return files(__package__).joinpath(f"{name}.csv").read_text(encoding="utf-8")
 
 
 @cache
 def rows_of(key: str) -> tuple[PublishedRow, ...]:
     """The rows that calibrate one kind of accelerator."""
     return tuple(row for row in _rows() if instance_type(row.instance_type).calibration == key)
+
+
+@cache
+def elsewhere(key: str) -> tuple[PublishedRow, ...]:
+    """Rows of one kind of accelerator that set no constant. What a page does not say they lack."""
+    return tuple(row for row in _elsewhere() if row.calibration == key)
+
+
+@cache
+def _elsewhere() -> tuple[PublishedRow, ...]:
+    table = read_rows(list(csv.DictReader(csv_text("published_elsewhere").splitlines())))
+    return tuple(each.row for each in table if each.row is not None)
 
 
 @cache

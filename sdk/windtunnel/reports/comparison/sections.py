@@ -182,10 +182,10 @@ def _trust(comparison: Comparison, workload: Workload) -> Section:
             f"published rows; each row predicted from the others is off by "
             f"{fmt.percent(calibration.mean_error)} on average, {fmt.percent(calibration.max_error)} at most; "
             f"without its family of models, {fmt.percent(mean(left))} and {fmt.percent(max(left))} "
-            f"(windtunnel validate). The interval holds {fmt.percent(COVERAGE)} of such rows, all tuned "
-            f"benchmarks: AWS's one published plain script took {calibration.outside_check:.1f} times what its "
-            "counts say, which interval and probability need not contain. The form of the model was chosen knowing "
-            "these errors, so expect somewhat larger ones."
+            f"(windtunnel validate). What software that it never saw reached is off by "
+            f"{fmt.percent(calibration.unseen_error)} on average; the interval holds {fmt.percent(COVERAGE)} of such "
+            f"software. AWS's one published plain script took {calibration.outside_check:.1f} times what its counts "
+            "say, which interval and probability need not contain."
         )
     notes += modelled_part.outside_notes(comparison.estimates)
     notes.append(

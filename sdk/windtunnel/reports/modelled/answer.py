@@ -313,7 +313,7 @@ def _outside(
     )
     first, *others = reasons
     more = f"; {len(others):,} more" if others else ""
-    text = f"No verdict, as no published job that set the model is near this one ({first}{more}). "
+    text = f"No verdict, as no published job is near this one ({first}{more}). "
     text += other_batch(found, comparison, workload, size, book)
     text += f" By intervals widened for it {label(estimates[leaning])} would cost least, "
     text += f"with {probability(found.decided.probability)} probability."
@@ -377,9 +377,9 @@ def _of(price: Price) -> str:
 
 def _trust(comparison: Comparison, full_scale: FullScale | None) -> str:
     errors = ", ".join(
-        f"{fmt.percent(item.mean_error)} on {item.label}" for item in used_calibrations(comparison)
+        f"{fmt.percent(item.unseen_error)} on {item.label}" for item in used_calibrations(comparison)
     )
-    text = f"published rows, predicted from the others, are off by {errors} on average; other jobs by more."
+    text = f"published throughputs of software that the model never saw are off by {errors} on average."
     if full_scale is None or not (full_scale.preparation_s or full_scale.tokenised_samples):
         text += " Preparation (tokenising) is not in it: none was stated."
     return text

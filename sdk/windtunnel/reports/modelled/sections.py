@@ -156,7 +156,8 @@ def calibration_note(calibration: Calibration, workload: Workload) -> str:
     text = (
         f"{calibration.label}: constants fitted to {len(calibration.rows)} published rows; each row predicted from the "
         f"others by its description is off by {fmt.percent(calibration.mean_error)} on average, "
-        f"{fmt.percent(calibration.max_error)} at most (windtunnel validate). From what a rehearsal counts, "
+        f"{fmt.percent(calibration.max_error)} at most, published throughputs of software that the model never saw by "
+        f"{fmt.percent(calibration.unseen_error)} on average (windtunnel validate). From what a rehearsal counts, "
         f"the {len(counted)} rows that are like a rehearsal are off by "
         f"{fmt.percent(sum(counted) / len(counted))} on average, {fmt.percent(max(counted))} at most; the "
         f"interval holds {fmt.percent(COVERAGE)} of these"
