@@ -89,8 +89,8 @@ def usual_attention(
     """What scripts use for such a model where nothing is said, and why (None: nothing to say)."""
     if instance.is_neuron and model.flash_on_neuron:
         return "flash", "Llama on trn1 is taken to use the flash attention kernel"
-    if not instance.is_neuron and model.is_causal and DTYPE_BYTES[matmul_dtype] == 2:
-        return "flash", "16-bit language models on A100 are taken to use flash attention"
+    if not instance.is_neuron and model.is_causal and DTYPE_BYTES[matmul_dtype] <= 2:
+        return "flash", "language models in 16 or 8 bits on GPUs are taken to use flash attention"
     return "eager", None
 
 

@@ -40,7 +40,7 @@ def test_json_of_the_built_in_rows(capsys: pytest.CaptureFixture[str]) -> None:
         summary = data["summary"][kind]
         for level in ("leave_one_out", "leave_one_family_out", "leave_one_source_out"):
             assert summary[level]["mean_percent"] <= (15 if "source" in level else worst)
-            assert summary[level]["coverage_percent"] >= 75
+            assert summary[level]["coverage_percent"] >= (70 if "source" in level else 75)
         assert 75 <= summary["leave_one_source_out"]["group_coverage_percent"] <= 90
         assert summary["interval_coverage_percent"] <= 90
     judged = [row["leave_one_source_out_error_percent"] for row in (*data["rows"], *data["elsewhere"])]
