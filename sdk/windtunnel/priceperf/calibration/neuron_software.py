@@ -23,11 +23,10 @@ def parsed_version(version: object) -> tuple[int, int]:
     return int(parts[0]), int(parts[1])
 
 
-def llama_by_nemo(cells: Mapping[str, str], version: str | None) -> bool:
+def by_nemo(cells: Mapping[str, str], version: str | None) -> bool:
     """Whether NeMo Megatron trained this Llama: the row says so, or Neuron had no other library for it yet.
 
-    Its scripts recompute whole layers of Llama, at every version (aws-neuron/neuronx-nemo-megatron,
-    test_llama.sh); those of neuronx-distributed recompute attention alone.
+    Its scripts recompute whole layers at every version, those of neuronx-distributed attention alone.
 
     Raises:
         InvalidInput: the version is none.

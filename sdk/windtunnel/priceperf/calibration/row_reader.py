@@ -18,7 +18,7 @@ from ..instances import InstanceType, instance_type
 from ..model.architectures import ARCHITECTURES, Architecture, architecture, name_key
 from ..model.memory_need import needed_recompute, scores_fit, usual_attention
 from ..model.training_settings import DTYPE_BYTES, MASKED_PART, Attention, Training, ZeroStage
-from .neuron_software import llama_by_nemo
+from .neuron_software import by_nemo
 
 ALIASES: Mapping[str, tuple[str, ...]] = {
     "architecture": ("model", "model_name"),
@@ -326,8 +326,8 @@ def _with_recompute(
     if text in ("true", "yes", "1"):
         text = "full"
     if text in _UNKNOWN:
-        is_llama = instance.is_neuron and training.architecture.family == "llama"
-        if is_llama and llama_by_nemo(cells, _version(cells)):
+        whole = instance.is_neuron and training.architecture.recomputed_by_nemo
+        if whole and by_nemo(cells, _version(cells)):
             text, why = "full", "as NeMo Megatron's scripts of Llama for Neuron have it"
         elif training.tensor_parallel > 1:
             text, why = "selective", "the default of libraries with tensor parallelism"

@@ -21,7 +21,8 @@ class _Family:
 
     ``gated``: the feed-forward network has three matrices, not two. ``own_head``: the head has a table of its
     own, not the embedding's. ``causal``: it predicts the next token. ``masked``: it predicts masked tokens.
-    ``flash_on_neuron``: neuronx-distributed trains it with a flash attention kernel.
+    ``flash_on_neuron``: neuronx-distributed trains it with a flash attention kernel. ``recomputed_by_nemo``: NeMo
+    Megatron's scripts for Neuron recompute its layers whole (aws-neuron/neuronx-nemo-megatron, test_llama.sh).
     """
 
     gated: bool = False
@@ -29,12 +30,13 @@ class _Family:
     causal: bool = False
     masked: bool = False
     flash_on_neuron: bool = False
+    recomputed_by_nemo: bool = False
 
 
 _FAMILIES: Mapping[str, _Family] = {
     "encoder": _Family(masked=True),
     "decoder": _Family(causal=True),
-    "llama": _Family(gated=True, own_head=True, causal=True, flash_on_neuron=True),
+    "llama": _Family(gated=True, own_head=True, causal=True, flash_on_neuron=True, recomputed_by_nemo=True),
     "vision": _Family(),
 }
 
@@ -99,6 +101,11 @@ class Architecture:
     def flash_on_neuron(self) -> bool:
         """Whether Neuron's libraries train it with a flash attention kernel."""
         return _FAMILIES[self.family].flash_on_neuron
+
+    @property
+    def recomputed_by_nemo(self) -> bool:
+        """Whether NeMo Megatron's scripts for Neuron recompute its layers whole."""
+        return _FAMILIES[self.family].recomputed_by_nemo
 
 
 ARCHITECTURES: Mapping[str, Architecture] = {
