@@ -184,7 +184,7 @@ def test_the_batch_that_it_names_makes_a_verdict(
 
 def test_the_batch_of_one_of_them_is_tried_for_all() -> None:
     """A job of two cores: 8 samples on each of trn1's 32 are too few on each GPU, whose batch is another."""
-    job = rehearsed(SMALL, 3.4e12, 1.5e8)
+    job = rehearsed(SMALL, 1.5e12, 1.5e8)
     found = screen(compare(job, [TRN1, P4D], LONG), job, LONG, PriceBook())
     assert "With a global batch of 256 one is (--batch 256)." in found.verdict
 

@@ -12,8 +12,8 @@ fair test; leave-one-source-out (`left_out`) is the nearest to it that these row
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from statistics import mean, median
 from typing import Any
@@ -58,6 +58,8 @@ class Calibration:
     benchmark (`published.bert_jobs`: AWS's BERT base classification). It took no part in the fit."""
     traced_check: float
     """The same where the host's tracing of the step is known, from a rehearsal of that job."""
+    checked_at: Mapping[str, float]
+    """That job's quantities, by their names in `ranges`; none where nobody published it on this accelerator."""
 
     @property
     def is_neuron(self) -> bool:
@@ -142,6 +144,16 @@ class Calibration:
         )
 
 
+def _with_checked(calibration: Calibration, traced: bool) -> Iterator[Range]:
+    """The ranges with the published plain script in them, where what it was held against is known as well here."""
+    for found in calibration.ranges:
+        value = calibration.checked_at.get(found.quantity)
+        if value is None or (calibration.is_neuron and not traced):
+            yield found
+        else:
+            yield replace(found, low=min(found.low, value), high=max(found.high, value))
+
+
 def check_range(
     calibration: Calibration,
     values: Mapping[str, float | None],
@@ -156,7 +168,8 @@ def check_range(
     """
     extra = fitted()["widenings"]["specification"] if from_specification else 0.0
     fast, slow = calibration.log_fast, calibration.log_slower(traced=traced)
-    return check_ranges(calibration.ranges, values, math.hypot(fast, extra), math.hypot(slow, extra))
+    ranges = tuple(_with_checked(calibration, traced))
+    return check_ranges(ranges, values, math.hypot(fast, extra), math.hypot(slow, extra))
 
 
 def _counts_error(row: PublishedRow, constants: Constants) -> float:
@@ -195,6 +208,7 @@ def calibration(key: str, fitted: Mapping[str, Any]) -> Calibration:
         tuple(fitted["elsewhere"].values()),
         fitted["outside_check"],
         fitted["traced_check"],
+        fitted["checked_at"],
     )
 
 

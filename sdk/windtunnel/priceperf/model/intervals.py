@@ -18,6 +18,10 @@ WIDENING_PER_DOUBLING = 0.5
 """Outside the range, each factor of two adds half of the error again. Assumption."""
 
 
+_SAME = 1.01
+"""So far outside a range a value still counts as its end: a job that is rehearsed twice is not counted alike."""
+
+
 def group_quantile(groups: Sequence[Sequence[float]], coverage: float = COVERAGE) -> float:
     """The conformal quantile of scores for a row of a group that is not among these.
 
@@ -87,7 +91,7 @@ def check_ranges(
             unknown.append(limits.quantity)
             continue
         distance = limits.distance(value)
-        if distance > 1:
+        if distance > _SAME:
             farthest = max(farthest, distance)
             known = f"from {_short(limits.low, limits.unit)} to {_short(limits.high, limits.unit)}"
             if limits.low == limits.high:

@@ -149,7 +149,7 @@ def predictions(counters: Mapping[str, Any] = COUNTERS) -> Predictions:
         size = JOB
         if tokenise_s is not None:
             size = replace(JOB, preparation_s=tokenise_s * TOKENISED, tokenised_samples=0)
-        run = Run(Cluster(instance_type(job.instance_type), 1), GLOBAL_BATCH, precision)
+        run = _run(job, precision)
         taken = TOKENISE_S.value if tokenise_s is None else tokenise_s
         return Prediction(job, estimate(workload, run, size), taken)
 
@@ -163,6 +163,17 @@ def predictions(counters: Mapping[str, Any] = COUNTERS) -> Predictions:
         modelled(TRN1, AUTO_CAST, of_p4d), modelled(P4D, FP32, of_trn1), modelled(P4D, TF32, of_trn1)
     )
     return Predictions(modelled(TRN1, AUTO_CAST), modelled(P4D, FP32), modelled(P4D, TF32), crossed)
+
+
+def quantities(prediction: Prediction) -> dict[str, float]:
+    """Where the job lies among the calibrated rows, from the rehearsal that is built in."""
+    workload = Workload.from_counters(COUNTERS)
+    found = workload.quantities(_run(prediction.job, prediction.estimate.precision), JOB)
+    return {name: float(f"{value:.6g}") for name, value in found.items() if value is not None}
+
+
+def _run(job: PublishedJob, precision: Precision) -> Run:
+    return Run(Cluster(instance_type(job.instance_type), 1), GLOBAL_BATCH, precision)
 
 
 def without_tracing(counters: Mapping[str, Any] = COUNTERS) -> Predictions:

@@ -213,21 +213,24 @@ class Counted:
         work = self.evaluation_at(run.samples_per_worker, run.precision)
         return step_time(work, run.instance, run.precision, calibration_of(run.instance).constants)
 
+    def quantities(self, run: Run, full_scale: FullScale) -> dict[str, float | None]:
+        """What is held against the calibrated ranges, by their names."""
+        samples = run.samples_per_worker / self._passes_of(run)
+        return {
+            "model size": self.parameters,
+            "sequence length": full_scale.sequence_length,
+            "work of a step": math.fsum(self.at(samples, run.precision).flops.values()),
+        }
+
     def range_check(self, run: Run, full_scale: FullScale) -> RangeCheck:
         """Against the data-parallel rows; the interval is that of rows predicted from counts.
 
         Where the host traces longer than the device works, the interval has the host's speed in it too.
         """
-        samples = run.samples_per_worker / self._passes_of(run)
-        values = {
-            "model size": self.parameters,
-            "sequence length": full_scale.sequence_length,
-            "work of a step": math.fsum(self.at(samples, run.precision).flops.values()),
-        }
         traced = self.step.host is not None
         check = check_range(
             calibration_of(run.instance),
-            values,
+            self.quantities(run, full_scale),
             traced=traced,
             from_specification=run.instance.from_specification,
         )
