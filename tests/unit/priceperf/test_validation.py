@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from statistics import mean
 
 import pytest
 
 from windtunnel.priceperf import CALIBRATIONS, CATALOG
 from windtunnel.priceperf.calibration.accuracy import Errors, validate_built_in, validate_rows
 from windtunnel.priceperf.calibration.fitting import relative_error
+from windtunnel.priceperf.calibration.left_out import Like, width
 from windtunnel.priceperf.calibration.published_rows import elsewhere, rows_of
 from windtunnel.priceperf.calibration.row_reader import read_rows
 
@@ -59,16 +61,39 @@ def test_an_unseen_row_is_predicted_by_the_shipped_constants() -> None:
     assert validation.summaries[0].coverage in ((0.0,) * 3, (1.0,) * 3)
 
 
-def test_software_that_a_row_names_is_no_stranger() -> None:
-    """In its name or source, as published tables have it: the interval of left-out families, and it says so."""
+@pytest.mark.parametrize(
+    ("config", "source", "known"),
+    [
+        ("MPT by LLM-Foundry", "", True),
+        ("mine", "mosaicml/llm-foundry@8c8dd48f README.md", True),
+        ("mine", "a blog: twice as fast as llm-foundry", False),
+        ("llm-foundry or AXLearn", "", False),
+        ("xllm-foundryx", "", False),
+    ],
+)
+def test_software_that_a_row_names_is_no_stranger(config: str, source: str, known: bool) -> None:
+    """In its name or its source's repository, as published tables have it: the interval of left-out families."""
     row = next(row for row in CALIBRATIONS["h100"].rows if row.stack == "llm-foundry")
-    bare = {**cells(row), "config": "mine", "source": "", "stack": "", "global_batch": ""}
-    named = {**bare, "source": "MosaicML's LLM-Foundry, its README"}
-    stranger, known = validate_rows(read_rows([bare, named])).rows
-    assert any("trained by llm-foundry" in note for note in known.notes)
+    bare = {**cells(row), "config": "mine", "source": "", "stack": ""}
+    stranger, named = validate_rows(read_rows([bare, {**bare, "config": config, "source": source}])).rows
     assert any("software that is not told" in note for note in stranger.notes)
-    assert stranger.low and known.low and known.predicted == stranger.predicted
-    assert stranger.low < known.low
+    assert any("trained by llm-foundry" in note for note in named.notes) == known
+    assert stranger.low and named.low and named.predicted == stranger.predicted
+    assert (stranger.low < named.low) == known
+
+
+def test_models_that_are_split_have_the_wider_interval() -> None:
+    """Tensor and pipeline parallelism err more than data parallelism, and their intervals know it."""
+    for kind in ("trn1", "a100", "a100_cluster", "h100"):
+        assert width("source", Like(kind, split=False)) < width("source", Like(kind, split=True))
+    rows = {row.config: row for key in CALIBRATIONS for row in elsewhere(key)}
+    inside: dict[bool, dict[object, list[bool]]] = {False: {}, True: {}}
+    for check in validate_built_in().elsewhere:
+        training = rows[check.config].training
+        split = training.workers > training.data_parallel
+        inside[split].setdefault((check.kind, check.groups[-1]), []).append(bool(check.inside))
+    for split, least in ((False, 0.75), (True, 0.7)):  # of split models there are 17 groups: one is 6 points
+        assert least <= mean(map(mean, inside[split].values())) <= 0.9
 
 
 def test_a_row_of_a_file_takes_no_part_in_the_width_that_judges_it() -> None:

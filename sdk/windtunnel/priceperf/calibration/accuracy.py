@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import mean, median
 
@@ -89,8 +89,8 @@ class CalibrationSummary:
     ``coverage``: part of the rows inside their interval, for each of `left_out.LEVELS`; of a file's rows one
     figure, thrice. ``groups``: how many left at each; rows of a group err alike, so of few groups coverage says
     little. ``group_coverage``: part of a group's rows, on average over the groups, which is what an interval
-    promises. Of a file's rows 0 groups. ``source_left_out`` and all third figures are of built-in rows that set no
-    constant, too.
+    promises. All three are of a file's rows 0. The third of each is of all sources, also of those that set no
+    constant; ``elsewhere`` of these alone, None: there are none.
     """
 
     kind: str
@@ -102,6 +102,16 @@ class CalibrationSummary:
     coverage: tuple[float, float, float]
     groups: tuple[int, int, int]
     group_coverage: tuple[float, float, float]
+    elsewhere: SoftwareSummary | None = None
+
+
+@dataclass(frozen=True)
+class SoftwareSummary:
+    """Rows of software that no constant is fitted to. ``coverage``: part of its rows inside, each weighing the same."""
+
+    errors: Errors
+    stacks: int
+    coverage: float
 
 
 @dataclass(frozen=True)
@@ -139,6 +149,7 @@ def validate_built_in() -> Validation:
         _elsewhere(row, calibration, fitted()["calibrations"][key]["elsewhere"][row.config])
         for key, calibration in CALIBRATIONS.items()
         for row in elsewhere(key)
+        if row.config in fitted()["calibrations"][key]["elsewhere"]
     ]
     return _validation(checks, others, built_in=True)
 
@@ -206,7 +217,7 @@ def _of_file(row: PublishedRow, read: ReadRow) -> RowCheck:
         notes.append("neuron_version not given: the usual one is predicted")
     predicted = row.training.global_batch / step_s(row, calibration.constants)
     level, why = _level(row, calibration)
-    interval = _interval(row, calibration, level, but=group_of(row, "source"), lacks=_lacks(row, calibration))
+    interval = _interval(row, calibration, level, but=group_of(row, level), lacks=_lacks(row, calibration))
     twins = [
         (other, error)
         for other, error in zip(calibration.rows, calibration.errors, strict=True)
@@ -237,31 +248,24 @@ def _of_file(row: PublishedRow, read: ReadRow) -> RowCheck:
 
 
 def _level(row: PublishedRow, calibration: Calibration) -> tuple[Level, str]:
-    """Which left-out rows it is like, and that as a note."""
-    rows = calibration.rows
-    if row.stack and any(group_of(row, "alone") == group_of(other, "alone") for other in rows):
-        return (
-            "alone",
-            f"the calibration has other rows of this model by {row.stack}: the interval is that of twins",
-        )
-    if row.stack and any(group_of(row, "source") == group_of(other, "source") for other in rows):
-        return "family", "a model that is not in the calibration: the interval is that of left-out families"
-    if not row.stack and (stack := _named_stack(row, rows)):
-        return (
-            "family",
-            f"trained by {stack}, as its name or source says: the interval is that of left-out families",
-        )
+    """Which left-out rows it is like, and that as a note. Twins' interval is for rows of one table alone."""
+    stacks = {other.stack.lower(): other.stack for other in calibration.rows}
+    stack = stacks.get(row.stack.lower()) if row.stack else _named(row, stacks)
+    if stack is not None:
+        return "family", f"trained by {stack}, as other rows were: the interval is that of left-out families"
     known = "a model that is in the calibration" if is_known(calibration, row.training) else (
         "a model that is not in the calibration"
     )  # fmt: skip
-    return "source", f"{known}, by software that is not told: the interval is that of left-out sources"
+    software = "software that no constant is fitted to" if row.stack else "software that is not told"
+    return "source", f"{known}, by {software}: the interval is that of left-out sources"
 
 
-def _named_stack(row: PublishedRow, rows: Sequence[PublishedRow]) -> str | None:
-    """The calibration's software whose words all stand in a row's name or source; of several the longest."""
-    text = f"{row.config} {row.source}".lower()
-    named = {other.stack for other in rows if all(word in text for word in other.stack.lower().split())}
-    return max(named, key=len, default=None)
+def _named(row: PublishedRow, stacks: Mapping[str, str]) -> str | None:
+    """The one software whose words all stand in a row's name, or in the repository that its source begins with."""
+    text = f"{row.config} {row.source.partition(' ')[0]}".lower()
+    words = set("".join(sign if sign.isalnum() or sign == "-" else " " for sign in text).split())
+    named = [stack for key, stack in stacks.items() if words.issuperset(key.split())]
+    return named[0] if len(named) == 1 else None
 
 
 def _log_speed(row: PublishedRow) -> float:
@@ -337,11 +341,20 @@ def _summary(rows: Sequence[RowCheck], others: Sequence[RowCheck]) -> Calibratio
         errors(rows, lambda row: row.error),
         errors(rows, lambda row: row.left_out),
         errors(rows, lambda row: row.family_left_out),
-        errors(at[-1], lambda row: row.source_left_out),
+        errors(rows, lambda row: row.source_left_out),
         (alone, family, source),
         (len(groups[0]), len(groups[1]), len(groups[2])),
         (by_group[0], by_group[1], by_group[2]),
+        _of_software(others),
     )
+
+
+def _of_software(rows: Sequence[RowCheck]) -> SoftwareSummary | None:
+    if not rows:
+        return None
+    stacks = _inside_by_group(rows, -1)
+    errors = Errors.of([row.source_left_out for row in rows if row.source_left_out is not None])
+    return SoftwareSummary(errors, len(stacks), mean(map(mean, stacks.values())))
 
 
 def _inside_by_group(rows: Sequence[RowCheck], level: int) -> dict[Group, list[bool]]:

@@ -26,7 +26,7 @@ from ..model.engines import Constants
 from ..model.intervals import Range, RangeCheck, check_ranges, group_quantile
 from ..model.precision import AUTO_CAST, TF32
 from .fitting import relative_error
-from .left_out import Errors, fitted, width
+from .left_out import Errors, Like, fitted, width
 from .published_rows import elsewhere, rows_of
 from .row_reader import PublishedRow
 from .versions import log_speed_of_row
@@ -83,8 +83,8 @@ class Calibration:
 
     @property
     def unseen_error(self) -> float:
-        """Mean of the absolute errors on software that the constants never saw."""
-        return mean(map(abs, (*self.source_errors, *self.elsewhere_errors)))
+        """Mean of the absolute errors on rows of other software, which set no constant."""
+        return mean(map(abs, self.elsewhere_errors))
 
     @cached_property
     def counts_rows(self) -> tuple[PublishedRow, ...]:
@@ -116,7 +116,7 @@ class Calibration:
         """
         like = self._counted_like
         version = fitted()["widenings"]["neuron_version"] if self.is_neuron else 0.0
-        return math.hypot(width("source", self.key), version, _counting_width(like))
+        return math.hypot(width("source", Like(self.key, split=False)), version, _counting_width(like))
 
     @property
     def log_slow(self) -> float:

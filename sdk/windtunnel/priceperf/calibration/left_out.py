@@ -8,9 +8,9 @@ whose source was left out. Of those there are more: rows of software that no con
 
 The width that judges a row is set by other groups only. It is the conformal quantile for a new group
 (hierarchical conformal prediction: each group weighs the same however many rows it has, and the group to come
-weighs as much as one), of errors as parts of their kind's usual error. Rows whose own interval is wider for what
-they lack (`widening`) set none. Groups of all calibrations count: the form of the model is one, and few groups
-make no quantile.
+weighs as much as one), of errors as parts of what is usual for their kind and for models that are split as they are,
+or not: those err more. Rows of which recomputation, attention or network had to be
+assumed set none. Groups of all calibrations count: the form of the model is one, and few groups make no quantile.
 """
 
 from __future__ import annotations
@@ -18,22 +18,24 @@ from __future__ import annotations
 import json
 import math
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from statistics import mean
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeVar
 
 from ..instances import instance_type
 from ..model.intervals import group_quantile
+from ..model.training_settings import Training
 from .published_rows import elsewhere, rows_of
 from .row_reader import PublishedRow
 
 Level = Literal["alone", "family", "source"]
 """What leaves together with a row: its near-twins, its family of models, its source."""
 LEVELS: tuple[Level, ...] = ("alone", "family", "source")
+_Name = TypeVar("_Name")
 _SHRINKAGE = 3.0
-"""A kind's usual error counts as many groups of the average of all kinds beside its own."""
+"""A usual error counts as many groups of the average of all rows beside its own."""
 
 
 class Errors(NamedTuple):
@@ -68,6 +70,18 @@ def kind_of_run(calibration: str, nodes: int) -> str:
     return f"{calibration}_cluster" if calibration == "a100" and nodes > 1 else calibration
 
 
+class Like(NamedTuple):
+    """What decides how large an error is usual. ``split``: by tensor or pipeline parallelism."""
+
+    kind: str
+    split: bool
+
+    @classmethod
+    def of(cls, kind: str, training: Training) -> Like:
+        """Of a row of that kind, or of what is modelled."""
+        return cls(kind, training.workers != training.data_parallel)
+
+
 @cache
 def fitted() -> Mapping[str, Any]:
     """What `scripts/fit_calibrations.py` has written into `fitted.json`."""
@@ -75,33 +89,40 @@ def fitted() -> Mapping[str, Any]:
     return found
 
 
-def width(level: Level, kind: str, but: Group | None = None) -> float:
-    """Log half-width of the interval of a row of that kind and level; ``but``: a group that takes no part."""
-    return _width(level, kind, but)
+def width(level: Level, like: Like, but: Group | None = None) -> float:
+    """Log half-width of the interval of such a row at that level. ``but``: a group that takes no part in it."""
+    return _width(level, like, but)
 
 
 @cache
-def _width(level: Level, kind: str, but: Group | None) -> float:
-    groups = {(which, group): scores for (which, group), scores in _scores(level).items() if group != but}
+def _width(level: Level, like: Like, but: Group | None) -> float:
+    groups = {(its, group): scores for (its, group), scores in _scores(level).items() if group != but}
     usual = _usual(groups)
-    parts = [[score / usual[which] for score in scores] for (which, _), scores in groups.items()]
-    return group_quantile(parts) * usual[kind]
+    parts = [[score / usual(its) for score in scores] for (its, _), scores in groups.items()]
+    return group_quantile(parts) * usual(like)
 
 
-def _usual(groups: Mapping[tuple[str, Group], list[float]]) -> Mapping[str, float]:
-    """The usual error of each kind, drawn towards that of all."""
-    means = {name: mean(scores) for name, scores in groups.items()}
-    of_all = mean(means.values())
-    result: defaultdict[str, float] = defaultdict(lambda: of_all)
-    for kind in {kind for kind, _ in means}:
-        own = [value for (which, _), value in means.items() if which == kind]
-        result[kind] = (_SHRINKAGE * of_all + math.fsum(own)) / (_SHRINKAGE + len(own))
+def _usual(groups: Mapping[tuple[Like, Group], list[float]]) -> Callable[[Like], float]:
+    """The usual error: that of split models or others, times what a kind has more or less than that."""
+    means = [(its, mean(scores)) for (its, _), scores in groups.items()]
+    of_all = mean(error for _, error in means)
+    of_split = _drawn([(its.split, error) for its, error in means], of_all)
+    of_kind = _drawn([(its.kind, error / of_split[its.split]) for its, error in means], 1.0)
+    return lambda like: of_kind[like.kind] * of_split[like.split]
+
+
+def _drawn(values: Sequence[tuple[_Name, float]], towards: float) -> Mapping[_Name, float]:
+    """The mean by name, drawn ``towards`` what it would be without a name."""
+    result: defaultdict[_Name, float] = defaultdict(lambda: towards)
+    for name in {name for name, _ in values}:
+        own = [value for its, value in values if its == name]
+        result[name] = (_SHRINKAGE * towards + math.fsum(own)) / (_SHRINKAGE + len(own))
     return result
 
 
 @cache
-def _scores(level: Level) -> Mapping[tuple[str, Group], list[float]]:
-    found: defaultdict[tuple[str, Group], list[float]] = defaultdict(list)
+def _scores(level: Level) -> Mapping[tuple[Like, Group], list[float]]:
+    found: defaultdict[tuple[Like, Group], list[float]] = defaultdict(list)
     for key, entry in fitted()["calibrations"].items():
         errors = {name: getattr(Errors(*each), level) for name, each in entry["errors"].items()}
         rows = rows_of(key)
@@ -110,7 +131,8 @@ def _scores(level: Level) -> Mapping[tuple[str, Group], list[float]]:
             rows += elsewhere(key)
         for row in rows:
             if row.config in errors and not row.lacks:
-                found[kind_of(row), group_of(row, level)].append(abs(math.log1p(errors[row.config])))
+                its = Like.of(kind_of(row), row.training)
+                found[its, group_of(row, level)].append(abs(math.log1p(errors[row.config])))
     return found
 
 

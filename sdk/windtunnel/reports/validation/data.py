@@ -50,7 +50,11 @@ def _step_data(step: StepTime) -> dict[str, Any]:
 
 
 def summary_data(summary: CalibrationSummary) -> dict[str, Any]:
-    """Errors and coverage of one kind of rows."""
+    """Errors and coverage of one kind of rows. Coverage of sources is that of all, `other_software` too."""
+    covered: list[dict[str, Any]] = [{}, *_covered(summary)]
+    other = summary.elsewhere
+    if other is not None:
+        covered.append({"groups": other.stacks, "group_coverage_percent": _in_percent(other.coverage)})
     return {
         **{
             name: {
@@ -61,7 +65,7 @@ def summary_data(summary: CalibrationSummary) -> dict[str, Any]:
                 "max_percent": _in_percent(errors.largest),
                 **extra,
             }
-            for (name, errors), extra in zip(error_parts(summary), ({}, *_covered(summary)), strict=True)
+            for (name, errors), extra in zip(error_parts(summary), covered, strict=True)
         },
         "interval_coverage_percent": _in_percent(summary.coverage[0]),
         "interval_coverage_families_percent": _in_percent(summary.coverage[1]),
@@ -85,6 +89,7 @@ def error_parts(summary: CalibrationSummary) -> tuple[tuple[str, Errors], ...]:
         ("leave_one_out", summary.left_out),
         ("leave_one_family_out", summary.family_left_out),
         ("leave_one_source_out", summary.source_left_out),
+        *([("other_software", summary.elsewhere.errors)] if summary.elsewhere is not None else []),
     )
 
 

@@ -113,10 +113,11 @@ def _headline(validation: Validation) -> Iterator[str]:
         )
         if validation.built_in:
             text += (
-                f"; whole families of models left out: {_percent(item.family_left_out.mean)} on average; "
-                f"{item.source_left_out.rows} rows of software that the constants never saw: "
-                f"{_percent(item.source_left_out.mean)}"
+                f"; whole families of models left out: {_percent(item.family_left_out.mean)}, whole sources: "
+                f"{_percent(item.source_left_out.mean)} on average"
             )
+        if item.elsewhere is not None:
+            text += f"; {item.elsewhere.errors.rows} rows of other software: {_percent(item.elsewhere.errors.mean)}"
         yield f"{text}."
     if not validation.summaries:
         yield "No row has both a prediction and a published figure."
