@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, astuple
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,7 @@ from windtunnel.priceperf.calibration import (  # noqa: E402
     least_squares,
     left_out,
     published_rows,
+    ranges,
     versions,
     widening,
 )
@@ -75,7 +76,7 @@ def fit(key: str) -> dict[str, Any]:
     ``errors``: by row, one for each of `left_out.LEVELS`. ``elsewhere``: of each row that sets no constant, by
     constants that never saw its software.
     """
-    rows = published_rows.rows_of(key)
+    rows, others = published_rows.rows_of(key), published_rows.elsewhere(key)
     error_of = [
         fitting.left_out(rows, key, lambda row, level=level: left_out.group_of(row, level))  # type: ignore[misc]
         for level in left_out.LEVELS
@@ -84,7 +85,11 @@ def fit(key: str) -> dict[str, Any]:
         "constants": constants(fitting.fit(rows, key)),
         **FIRST_CHECKS,
         "errors": {row.config: [round(error(row), 4) for error in error_of] for row in rows},
-        "elsewhere": {row.config: round(error_of[-1](row), 4) for row in published_rows.elsewhere(key)},
+        "elsewhere": {row.config: round(error_of[-1](row), 4) for row in others},
+        "ranges": {
+            "counted": [astuple(each) for each in ranges.counted_ranges((*rows, *others))],
+            "described": [astuple(each) for each in ranges.described_ranges((*rows, *others))],
+        },
     }
 
 
@@ -92,6 +97,21 @@ def widenings(found: dict[str, Any]) -> dict[str, float]:
     """What `widening.measured` says of these constants."""
     constants = {key: Constants(**entry["constants"]) for key, entry in found.items()}
     return {name: round(value, 4) for name, value in widening.measured(constants).items()}
+
+
+def widths() -> dict[str, dict[str, list[float]]]:
+    """By level and kind, of models that are whole and split: from the errors in the file."""
+    kinds = ("trn1", "a100", "a100_cluster", "h100")
+    return {
+        level: {
+            kind: [
+                round(left_out.measured_width(level, left_out.Like(kind, split), None), 6)
+                for split in (False, True)
+            ]
+            for kind in kinds
+        }
+        for level in left_out.LEVELS
+    }
 
 
 def checks() -> dict[str, dict[str, Any]]:
@@ -115,12 +135,15 @@ def checks() -> dict[str, dict[str, Any]]:
     }
 
 
-def write(found: dict[str, Any], widened: dict[str, float], inference: dict[str, Any]) -> None:
+def write(
+    found: dict[str, Any], widened: dict[str, float], inference: dict[str, Any], widths: dict[str, Any]
+) -> None:
     """The file, and forget what was read of it before."""
     content = {
         "note": NOTE,
         "inputs": inputs(),
         "widenings": widened,
+        "widths": widths,
         "calibrations": found,
         "inference": inference,
     }
@@ -130,13 +153,15 @@ def write(found: dict[str, Any], widened: dict[str, float], inference: dict[str,
 
 
 def main() -> None:
-    """Fit and write; then what needs the written file: checks."""
+    """Fit and write; then what needs the written file: widths, and checks, which need these."""
     found = {key: fit(key) for key in fitting.PRIORS}
     widened, inference = widenings(found), fit_inference()
-    write(found, widened, inference)
+    write(found, widened, inference, {})
+    measured = widths()
+    write(found, widened, inference, measured)
     for key, values in checks().items():
         found[key].update(values)
-    write(found, widened, inference)
+    write(found, widened, inference, measured)
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ from windtunnel.priceperf.calibration.fitting import (
 )
 from windtunnel.priceperf.calibration.left_out import LEVELS, fitted, group_of
 from windtunnel.priceperf.calibration.published_rows import csv_text, elsewhere, rows_of
+from windtunnel.priceperf.calibration.ranges import counted_ranges, described_ranges
 from windtunnel.priceperf.model.intervals import COVERAGE, Range, check_ranges, group_quantile
 from windtunnel.priceperf.published.bert_jobs_predicted import predictions, without_tracing
 
@@ -127,11 +128,25 @@ def test_a_row_takes_no_part_in_the_width_that_judges_it(
         key: [100.0] * len(values) if key[1] == group else values
         for key, values in left_out._scores(level).items()
     }
-    left_out._width.cache_clear()
+    left_out.measured_width.cache_clear()
     monkeypatch.setattr(left_out, "_scores", lambda _: scores)
     assert left_out.width(level, its, group) == before
-    assert left_out.width(level, its) > before
-    left_out._width.cache_clear()
+    assert left_out.measured_width(level, its, None) > left_out.width(level, its)
+    left_out.measured_width.cache_clear()
+
+
+def test_widths_and_ranges_are_those_of_the_rows() -> None:
+    """What the file holds of them is what the rows say."""
+    for level, by_kind in fitted()["widths"].items():
+        for kind, found in by_kind.items():
+            both = [
+                left_out.measured_width(level, left_out.Like(kind, split), None) for split in (False, True)
+            ]
+            assert found == pytest.approx(both, abs=1e-6)
+    for key, calibration in CALIBRATIONS.items():
+        rows = (*calibration.rows, *elsewhere(key))
+        assert calibration.ranges == counted_ranges(rows)
+        assert calibration.described_ranges == described_ranges(rows)
 
 
 def covered(spread: float, widths_from: float, groups: int = 40, each: int = 6) -> float:

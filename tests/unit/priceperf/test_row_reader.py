@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from windtunnel.priceperf import ARCHITECTURES, CALIBRATIONS
 from windtunnel.priceperf.calibration.accuracy import validate_rows
-from windtunnel.priceperf.calibration.row_reader import ALIASES, PublishedRow, read_rows
+from windtunnel.priceperf.calibration.columns import ALIASES
+from windtunnel.priceperf.calibration.row_reader import PublishedRow, read_rows
 
 LLAMA = {
     "config": "Llama2-13B 16n", "architecture": "Llama2-13B", "instance_type": "trn1.32xlarge", "nodes": "16",

@@ -12,7 +12,7 @@ fair test; leave-one-source-out (`left_out`) is the nearest to it that these row
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from statistics import mean, median
@@ -27,7 +27,7 @@ from ..model.intervals import Range, RangeCheck, check_ranges, group_quantile
 from ..model.precision import AUTO_CAST, TF32
 from .fitting import relative_error
 from .left_out import Errors, Like, fitted, width
-from .published_rows import elsewhere, rows_of
+from .published_rows import rows_of
 from .row_reader import PublishedRow
 from .versions import log_speed_of_row
 
@@ -58,6 +58,10 @@ class Calibration:
     benchmark (`published.bert_jobs`: AWS's BERT base classification). It took no part in the fit."""
     traced_check: float
     """The same where the host's tracing of the step is known, from a rehearsal of that job."""
+    ranges: tuple[Range, ...]
+    """Where the rows lie that a rehearsed job's interval comes from (`ranges.counted_ranges`)."""
+    described_ranges: tuple[Range, ...]
+    """The same of a description."""
     checked_at: Mapping[str, float]
     """That job's quantities, by their names in `ranges`; none where nobody published it on this accelerator."""
 
@@ -127,31 +131,18 @@ class Calibration:
         """`log_slow`; less where a rehearsal has measured how long the host traces a step."""
         return max(self.log_fast, math.log(self.traced_check if traced else self.outside_check))
 
-    @cached_property
-    def ranges(self) -> tuple[Range, ...]:
-        """Where the data-parallel rows lie that the width comes from: parameters, FLOPs a step and core.
 
-        The sequence length is that of eager attention, whose work grows with its square.
-        """
-        trained = [row.training for row in (*self.rows, *elsewhere(self.key))]
-        alone = [training for training in trained if training.workers == training.data_parallel]
-        eager = [float(training.sequence_length) for training in alone if training.attention == "eager"]
-        flops = [sum(step_work(training).flops.values()) for training in alone]
-        return (
-            Range.of("model size", "parameters", [training.parameters for training in alone]),
-            Range.of("sequence length", "tokens", eager),
-            Range.of("work of a step", "FLOP a core", flops),
-        )
-
-
-def _with_checked(calibration: Calibration, traced: bool) -> Iterator[Range]:
+@cache
+def _with_checked(calibration: Calibration, traced: bool) -> tuple[Range, ...]:
     """The ranges with the published plain script in them, where what it was held against is known as well here."""
-    for found in calibration.ranges:
-        value = calibration.checked_at.get(found.quantity)
-        if value is None or (calibration.is_neuron and not traced):
-            yield found
-        else:
-            yield replace(found, low=min(found.low, value), high=max(found.high, value))
+    if calibration.is_neuron and not traced:
+        return calibration.ranges
+    return tuple(
+        replace(found, low=min(found.low, value), high=max(found.high, value))
+        if (value := calibration.checked_at.get(found.quantity)) is not None
+        else found
+        for found in calibration.ranges
+    )
 
 
 def check_range(
@@ -168,7 +159,7 @@ def check_range(
     """
     extra = fitted()["widenings"]["specification"] if from_specification else 0.0
     fast, slow = calibration.log_fast, calibration.log_slower(traced=traced)
-    ranges = tuple(_with_checked(calibration, traced))
+    ranges = _with_checked(calibration, traced)
     return check_ranges(ranges, values, math.hypot(fast, extra), math.hypot(slow, extra))
 
 
@@ -208,6 +199,8 @@ def calibration(key: str, fitted: Mapping[str, Any]) -> Calibration:
         tuple(fitted["elsewhere"].values()),
         fitted["outside_check"],
         fitted["traced_check"],
+        tuple(Range(*each) for each in fitted["ranges"]["counted"]),
+        tuple(Range(*each) for each in fitted["ranges"]["described"]),
         fitted["checked_at"],
     )
 

@@ -11,16 +11,7 @@ from ..model.intervals import Range, RangeCheck, check_ranges
 from ..model.training_settings import Training
 from .calibrations import Calibration
 from .left_out import Group, Level, Like, fitted, kind_of_run, width
-from .published_rows import elsewhere
-
-_UNITS = {
-    "model size": "parameters",
-    "sequence length": "tokens",
-    "tokens of a microbatch": "tokens",
-    "cluster size": "instances",
-    "tensor parallelism": "workers",
-    "pipeline parallelism": "stages",
-}
+from .ranges import described_ranges, quantities
 
 
 def widenings() -> dict[str, float]:
@@ -59,7 +50,7 @@ def description_check(
     extra = [*lacks]
     extra += ["specification"] if instance.from_specification else []
     log_width = math.hypot(base, *(widenings()[name] for name in extra))
-    values = _quantities(training, instance_count)
+    values = quantities(training, instance_count)
     return check_ranges(_ranges(calibration, level), values, log_width, log_width)
 
 
@@ -70,19 +61,4 @@ def _models(calibration: Calibration) -> frozenset[object]:
 
 @cache
 def _ranges(calibration: Calibration, level: Level) -> tuple[Range, ...]:
-    rows = calibration.rows + (elsewhere(calibration.key) if level == "source" else ())
-    quantities = [_quantities(row.training, row.nodes) for row in rows]
-    return tuple(
-        Range.of(name, unit, [values[name] for values in quantities]) for name, unit in _UNITS.items()
-    )
-
-
-def _quantities(training: Training, instance_count: int) -> dict[str, float]:
-    return {
-        "model size": training.parameters,
-        "sequence length": training.sequence_length,
-        "tokens of a microbatch": training.tokens,
-        "cluster size": instance_count,
-        "tensor parallelism": training.tensor_parallel,
-        "pipeline parallelism": training.pipeline_parallel,
-    }
+    return calibration.described_ranges if level == "source" else described_ranges(calibration.rows)

@@ -91,11 +91,15 @@ def fitted() -> Mapping[str, Any]:
 
 def width(level: Level, like: Like, but: Group | None = None) -> float:
     """Log half-width of the interval of such a row at that level. ``but``: a group that takes no part in it."""
-    return _width(level, like, but)
+    if but is not None:
+        return measured_width(level, like, but)
+    found: float = fitted()["widths"][level][like.kind][like.split]
+    return found
 
 
 @cache
-def _width(level: Level, like: Like, but: Group | None) -> float:
+def measured_width(level: Level, like: Like, but: Group | None) -> float:
+    """`width`, from the rows; what ``fitted.json`` holds of it is for those who need no row."""
     groups = {(its, group): scores for (its, group), scores in _scores(level).items() if group != but}
     usual = _usual(groups)
     parts = [[score / usual(its) for score in scores] for (its, _), scores in groups.items()]
@@ -138,5 +142,5 @@ def _scores(level: Level) -> Mapping[tuple[Like, Group], list[float]]:
 
 def forget() -> None:
     """Read `fitted.json` again: it was written anew."""
-    for function in (fitted, _width, _scores):
+    for function in (fitted, measured_width, _scores):
         function.cache_clear()

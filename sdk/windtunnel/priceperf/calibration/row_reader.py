@@ -18,35 +18,9 @@ from ..instances import InstanceType, instance_type
 from ..model.architectures import ARCHITECTURES, Architecture, architecture, name_key
 from ..model.memory_need import needed_recompute, scores_fit, usual_attention
 from ..model.training_settings import DTYPE_BYTES, MASKED_PART, Attention, Training, ZeroStage
+from .columns import named_cells
 from .neuron_software import by_nemo
 
-ALIASES: Mapping[str, tuple[str, ...]] = {
-    "architecture": ("model", "model_name"),
-    "parameters": ("params", "num_params", "num_parameters"),
-    "instance_type": ("instance",),
-    "nodes": ("instances", "instance_count", "num_nodes"),
-    "accelerators": ("workers", "cores", "gpus"),
-    "tensor_parallel": ("tp", "tensor_parallel_size"),
-    "pipeline_parallel": ("pp", "pipeline_parallel_size"),
-    "data_parallel": ("dp", "data_parallel_size"),
-    "pipeline_interleaving": ("interleaved", "virtual_pipeline"),
-    "microbatch": ("micro_batch", "microbatch_size", "micro_batch_size", "batch_per_core"),
-    "global_batch": ("globalbatch", "global_batch_size"),
-    "sequence_length": ("seq_len", "sequence", "seq_length", "tokens"),
-    "storage_dtype": ("dtype",),
-    "gradient_allreduce_bytes_per_parameter": ("gradient_bytes",),
-    "zero1": ("zero",),
-    "sequences_per_second": ("value", "throughput", "published"),
-    "layers": ("num_layers", "num_hidden_layers"),
-    "hidden_size": ("hidden", "d_model"),
-    "attention_heads": ("heads", "num_attention_heads", "n_heads"),
-    "ffn_hidden_size": ("ffn", "intermediate_size"),
-    "kv_hidden_size": ("kv_hidden",),
-    "vocabulary": ("vocab", "vocab_size", "vocabulary_size"),
-    "family": ("model_family",),
-    "network_gbps": ("network", "interconnect_gbps"),
-    "neuron_version": ("neuron_sdk", "neuron_sdk_version"),
-}
 WIDENING = ("recompute", "attention", "network")
 """Columns whose assumption widens an interval."""
 _CLUSTER_GBPS = 1600
@@ -125,7 +99,7 @@ class ReadRow:
 
 def read_rows(table: Sequence[Mapping[str, Any]]) -> tuple[ReadRow, ...]:
     """Every row of a table, in its order; a row that cannot be read carries its reason."""
-    return tuple(_read(_normalised(raw), number) for number, raw in enumerate(table, start=1))
+    return tuple(_read(named_cells(raw), number) for number, raw in enumerate(table, start=1))
 
 
 def _read(cells: Mapping[str, str], number: int) -> ReadRow:
@@ -250,8 +224,8 @@ def _architecture(cells: Mapping[str, str], notes: list[str]) -> tuple[Architect
     known = architecture(name)
     if known is not None:
         return known, name
-    within = _named_in(name)
-    if within is not None and not cells.get("layers"):
+    within = None if cells.get("layers") else _named_in(name)
+    if within is not None:
         notes.append(f"architecture {name!r} is taken as {within}")
         return ARCHITECTURES[within], within
     needed = ("layers", "hidden_size", "attention_heads")
@@ -384,17 +358,3 @@ def _number(cells: Mapping[str, str], column: str) -> float | None:
     if value > _LARGEST:
         raise InvalidInput(f"{column} must be at most {_LARGEST:g}, not {value:g}")
     return value
-
-
-def _normalised(raw: Mapping[str, Any]) -> dict[str, str]:
-    """Cells as stripped text under the columns' own names, whatever their case or alias."""
-    given = {
-        str(key).strip().lower().replace(" ", "_").replace("-", "_"): str(value).strip()
-        for key, value in raw.items()
-        if key is not None and value is not None
-    }
-    for column, others in ALIASES.items():
-        for other in others:
-            if not given.get(column) and other in given:
-                given[column] = given[other]
-    return given

@@ -1,0 +1,55 @@
+"""Where the rows lie that the intervals come from: one range a quantity, of rehearsed jobs and of descriptions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ..model.described_as_counted import step_work
+from ..model.intervals import Range
+from ..model.training_settings import Training
+from .row_reader import PublishedRow
+
+_UNITS = {
+    "model size": "parameters",
+    "sequence length": "tokens",
+    "tokens of a microbatch": "tokens",
+    "cluster size": "instances",
+    "tensor parallelism": "workers",
+    "pipeline parallelism": "stages",
+}
+
+
+def counted_ranges(rows: Iterable[PublishedRow]) -> tuple[Range, ...]:
+    """Of the data-parallel rows: parameters, tokens, FLOPs a step and core.
+
+    The sequence length is that of eager attention, whose work grows with its square; of all where none is eager.
+    """
+    trained = [row.training for row in rows if row.training.workers == row.training.data_parallel]
+    eager = [training for training in trained if training.attention == "eager"] or trained
+    return (
+        Range.of("model size", "parameters", [training.parameters for training in trained]),
+        Range.of("sequence length", "tokens", [float(training.sequence_length) for training in eager]),
+        Range.of(
+            "work of a step",
+            "FLOP a core",
+            [sum(step_work(training).flops.values()) for training in trained],
+        ),
+    )
+
+
+def described_ranges(rows: Iterable[PublishedRow]) -> tuple[Range, ...]:
+    """Of all rows, by the names of `quantities`."""
+    found = [quantities(row.training, row.nodes) for row in rows]
+    return tuple(Range.of(name, unit, [values[name] for values in found]) for name, unit in _UNITS.items())
+
+
+def quantities(training: Training, instance_count: int) -> dict[str, float]:
+    """Of a description on so many instances."""
+    return {
+        "model size": training.parameters,
+        "sequence length": training.sequence_length,
+        "tokens of a microbatch": training.tokens,
+        "cluster size": instance_count,
+        "tensor parallelism": training.tensor_parallel,
+        "pipeline parallelism": training.pipeline_parallel,
+    }
