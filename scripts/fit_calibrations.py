@@ -73,8 +73,7 @@ def fit_inference() -> dict[str, Any]:
 def fit(key: str) -> dict[str, Any]:
     """One entry of the file.
 
-    ``errors``: by row, one for each of `left_out.LEVELS`. ``elsewhere``: of each row that sets no constant, by
-    constants that never saw its software.
+    ``errors``: by row, one for each of `left_out.LEVELS`. ``elsewhere``: the same of rows that set no constant.
     """
     rows, others = published_rows.rows_of(key), published_rows.elsewhere(key)
     error_of = [
@@ -85,7 +84,7 @@ def fit(key: str) -> dict[str, Any]:
         "constants": constants(fitting.fit(rows, key)),
         **FIRST_CHECKS,
         "errors": {row.config: [round(error(row), 4) for error in error_of] for row in rows},
-        "elsewhere": {row.config: round(error_of[-1](row), 4) for row in others},
+        "elsewhere": {row.config: [round(error(row), 4) for error in error_of] for row in others},
         "ranges": {
             "counted": [astuple(each) for each in ranges.counted_ranges((*rows, *others))],
             "described": [astuple(each) for each in ranges.described_ranges((*rows, *others))],

@@ -21,7 +21,7 @@ from ..model.step_time import StepTime
 from .calibrations import CALIBRATIONS, Calibration, calibration_of
 from .described_range import description_check, is_known
 from .fitting import same_configuration, step_s
-from .left_out import LEVELS, Group, Level, fitted, group_of, kind_of
+from .left_out import LEVELS, Group, Level, fitted, group_of, kind_of, levels_of
 from .left_out import Errors as LeftOut
 from .published_rows import elsewhere
 from .row_reader import PublishedRow, ReadRow
@@ -89,8 +89,8 @@ class CalibrationSummary:
     ``coverage``: part of the rows inside their interval, for each of `left_out.LEVELS`; of a file's rows one
     figure, thrice. ``groups``: how many left at each; rows of a group err alike, so of few groups coverage says
     little. ``group_coverage``: part of a group's rows, on average over the groups, which is what an interval
-    promises. All three are of a file's rows 0. The third of each is of all sources, also of those that set no
-    constant; ``elsewhere`` of these alone, None: there are none.
+    promises. All three are of a file's rows 0. The second and third of each are also of rows that set no constant
+    (`left_out.levels_of`); ``elsewhere`` of these alone, None: there are none.
     """
 
     kind: str
@@ -146,7 +146,7 @@ def validate_built_in() -> Validation:
         )
     ]
     others = [
-        _elsewhere(row, calibration, fitted()["calibrations"][key]["elsewhere"][row.config])
+        _elsewhere(row, calibration, LeftOut(*fitted()["calibrations"][key]["elsewhere"][row.config]))
         for key, calibration in CALIBRATIONS.items()
         for row in elsewhere(key)
         if row.config in fitted()["calibrations"][key]["elsewhere"]
@@ -190,18 +190,20 @@ def _built_in(row: PublishedRow, calibration: Calibration, errors: LeftOut) -> R
     )
 
 
-def _elsewhere(row: PublishedRow, calibration: Calibration, error: float) -> RowCheck:
-    """``error``: by constants that never saw its software."""
-    group = group_of(row, "source")
-    check = _interval(row, calibration, "source", but=group, lacks=_lacks(row, calibration))
+def _elsewhere(row: PublishedRow, calibration: Calibration, errors: LeftOut) -> RowCheck:
+    lacks = _lacks(row, calibration)
+    judged = [_interval(row, calibration, level, but=group_of(row, level), lacks=lacks) for level in LEVELS]
+    covered = tuple(
+        abs(math.log1p(error)) <= check.log_slow for error, check in zip(errors, judged, strict=True)
+    )
     predicted = row.training.global_batch / step_s(row, calibration.constants)
-    inside = abs(math.log1p(error)) <= check.log_slow
     return replace(
-        _check(row, calibration, predicted, check),
-        source_left_out=error,
-        inside=inside,
-        covered=(inside,) * len(LEVELS),
-        groups=(group,) * len(LEVELS),
+        _check(row, calibration, predicted, judged[-1]),
+        family_left_out=errors.family if "family" in levels_of(row) else None,
+        source_left_out=errors.source,
+        inside=covered[-1],
+        covered=covered,
+        groups=tuple(group_of(row, level) for level in LEVELS),
     )
 
 
@@ -331,7 +333,7 @@ def _summary(rows: Sequence[RowCheck], others: Sequence[RowCheck]) -> Calibratio
     def errors(judged: Sequence[RowCheck], part: Callable[[RowCheck], float | None]) -> Errors:
         return Errors.of([error for row in judged if (error := part(row)) is not None])
 
-    at = [rows, rows, [*rows, *others]]
+    at = [rows, [*rows, *(row for row in others if row.family_left_out is not None)], [*rows, *others]]
     groups = [_inside_by_group(judged, level) for level, judged in enumerate(at)]
     alone, family, source = (mean(row.covered[level] for row in judged) for level, judged in enumerate(at))
     by_group = [mean(map(mean, found.values())) if found else 0.0 for found in groups]

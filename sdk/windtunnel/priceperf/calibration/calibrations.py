@@ -196,7 +196,7 @@ def calibration(key: str, fitted: Mapping[str, Any]) -> Calibration:
         tuple(errors[row.config].alone for row in rows),
         tuple(errors[row.config].family for row in rows),
         tuple(errors[row.config].source for row in rows),
-        tuple(fitted["elsewhere"].values()),
+        tuple(Errors(*each).source for each in fitted["elsewhere"].values()),
         fitted["outside_check"],
         fitted["traced_check"],
         tuple(Range(*each) for each in fitted["ranges"]["counted"]),

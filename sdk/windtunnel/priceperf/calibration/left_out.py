@@ -60,6 +60,16 @@ def group_of(row: PublishedRow, level: Level) -> Group:
     return Group(key, names[level])
 
 
+def levels_of(row: PublishedRow) -> tuple[Level, ...]:
+    """At which levels a row that sets no constant is one of those left out.
+
+    By software that other rows are fitted to it is like a model of another family, whose width it takes no part in;
+    by any other like a new source. Near-twins are of one table.
+    """
+    fitted_to = any(row.stack == other.stack for other in rows_of(row.calibration))
+    return ("family", "source") if fitted_to else ("source",)
+
+
 def kind_of(row: PublishedRow) -> str:
     """Rows whose errors are told together: a calibration's, and of A100s one node apart from many."""
     return kind_of_run(instance_type(row.instance_type).calibration or "", row.nodes)
@@ -128,15 +138,11 @@ def _drawn(values: Sequence[tuple[_Name, float]], towards: float) -> Mapping[_Na
 def _scores(level: Level) -> Mapping[tuple[Like, Group], list[float]]:
     found: defaultdict[tuple[Like, Group], list[float]] = defaultdict(list)
     for key, entry in fitted()["calibrations"].items():
-        errors = {name: getattr(Errors(*each), level) for name, each in entry["errors"].items()}
-        rows = rows_of(key)
-        if level == "source":
-            errors.update(entry["elsewhere"])
-            rows += elsewhere(key)
-        for row in rows:
+        errors = {**entry["errors"], **entry["elsewhere"]}
+        for row in (*rows_of(key), *(elsewhere(key) if level == "source" else ())):
             if row.config in errors and not row.lacks:
-                its = Like.of(kind_of(row), row.training)
-                found[its, group_of(row, level)].append(abs(math.log1p(errors[row.config])))
+                its, error = Like.of(kind_of(row), row.training), getattr(Errors(*errors[row.config]), level)
+                found[its, group_of(row, level)].append(abs(math.log1p(error)))
     return found
 
 
