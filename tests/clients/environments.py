@@ -6,22 +6,25 @@ is in them. One that was interrupted while it was made is completed by the next 
 
 from __future__ import annotations
 
+import ast
 import fcntl
 import hashlib
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 REQUIREMENTS = Path(__file__).parent / "requirements"
 _COMPLETE = ".complete"
+_UV_ENV = Path(__file__).parents[2] / "containers" / "training" / "uv-env.sh"
 
 
 def environment(name: str) -> Path:
     """The virtual environment of ``requirements/<name>.txt``; blocks for minutes the first time.
 
     Raises:
-        RuntimeError: pip failed; ends with what it said.
+        RuntimeError: neither uv nor pip could install it; ends with what pip said.
     """
     requirements = REQUIREMENTS / f"{name}.txt"
     text = f"{sys.version_info[:2]}\n{requirements.read_text()}"
@@ -49,11 +52,34 @@ def _make(folder: Path, requirements: Path) -> None:
     )
     if not works:
         _run([sys.executable, "-m", "venv", "--clear", str(folder)])
-    _run([str(python), "-m", "pip", "install", "--disable-pip-version-check", "-q", "-r", str(requirements)])
+    try:
+        _install_with_uv(python, requirements)
+    except RuntimeError:
+        words = ["install", "--disable-pip-version-check", "-q", "-r", str(requirements)]
+        _run([str(python), "-m", "pip", *words])
 
 
-def _run(command: list[str]) -> None:
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+def _install_with_uv(python: Path, requirements: Path) -> None:
+    """From where pip would take it, in a tenth of its time; as scripts/setup.sh does."""
+    own = Path(sys.executable).with_name("uv")
+    uv = str(own) if own.exists() else shutil.which("uv")
+    if uv is None:
+        raise RuntimeError("there is no uv")
+    # pip's configuration files as the variables that pip would take instead.
+    listed = subprocess.run([python, "-m", "pip", "config", "list"], capture_output=True, text=True).stdout
+    found = (line.partition("=") for line in listed.splitlines())
+    given = {
+        f"PIP_{key.rpartition('.')[2].upper().replace('-', '_')}": " ".join(ast.literal_eval(value).split())
+        for key, _, value in found
+    }
+    words = ["pip", "install", "-q", "--python", str(python), "-r", str(requirements)]
+    _run(["sh", "-ec", f'. "{_UV_ENV}"; exec "$@"', "sh", uv, *words], given | os.environ)
+
+
+def _run(command: list[str], environment: dict[str, str] | None = None) -> None:
+    done = subprocess.run(
+        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
     if done.returncode:
         raise RuntimeError(f"{' '.join(command)} failed:\n{done.stdout[-3000:]}")
 

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import pytest
 from conftest import LAUNCHER, NEW_LAUNCHER, Launch
 
 DIFFERENT = {
@@ -51,32 +50,35 @@ def differences(forked: Any, plain: Any, place: str = "") -> Iterator[str]:
 
 def show(torchrun: Callable[..., Launch], folder: Path, **how: Any) -> list[list[dict[str, Any]]]:
     """What each of two workers has shown, moment by moment."""
+    folder.mkdir()
     torchrun("begins.py", "a", "-x", SHOW_TO=str(folder / "shown"), **how)
     ranks = [(folder / f"shown.{rank}").read_text().splitlines() for rank in range(2)]
     return [[json.loads(line) for line in lines] for lines in ranks]
 
 
-@pytest.mark.parametrize("launcher", [NEW_LAUNCHER, LAUNCHER], ids=["new", "of a fork server"])
-def test_a_forked_worker_begins_as_a_spawned_one(torchrun, tmp_path, launcher):
+def test_a_forked_worker_begins_as_a_spawned_one(torchrun, tmp_path):
     """At its first line and after each of its imports: logging, variables, signals, streams, random numbers and so on
-    differ in nothing but what is listed, with its reason.
+    differ in nothing but what is listed, with its reason; of a new launcher, and of one that a server has forked.
     """
-    (tmp_path / "plain").mkdir()
-    forked = show(torchrun, tmp_path, launcher=launcher)
     plain = show(torchrun, tmp_path / "plain", launcher=NEW_LAUNCHER, NEURON_SIM_PLAIN_TORCHRUN="1")
-    assert [moment["imported before"] for moment in forked[0]] == [True, True, True]
     assert [moment["moment"] for moment in plain[0]] == MOMENTS
-    found = [
-        f"{was['moment']}, rank {rank}: {line}"
-        for rank in range(2)
-        for is_, was in zip(forked[rank], plain[rank], strict=True)
-        for line in differences(is_, was)
-    ]
-    assert not found, "\n".join(found)
-    # Not only alike, but as it must be for `logging.basicConfig` in a script to work until torch_xla is imported.
-    assert [len(moment["logging"]["root"][1]) for moment in forked[0]] == [0, 0, 1]
-    for ranks in (forked, plain):
-        for name, numbers in ranks[0][-1]["random"].items():
-            assert numbers != ranks[1][-1]["random"][name], (
-                f"{name}'s random numbers are those of the other rank"
-            )
+    look_random(plain)
+    for name, launcher in (("new", NEW_LAUNCHER), ("of a fork server", LAUNCHER)):
+        forked = show(torchrun, tmp_path / name, launcher=launcher)
+        assert [moment["imported before"] for moment in forked[0]] == [True, True, True]
+        found = [
+            f"{name}, {was['moment']}, rank {rank}: {line}"
+            for rank in range(2)
+            for is_, was in zip(forked[rank], plain[rank], strict=True)
+            for line in differences(is_, was)
+        ]
+        assert not found, "\n".join(found)
+        # Not only alike, but as it must be for `logging.basicConfig` in a script to work until torch_xla is imported.
+        assert [len(moment["logging"]["root"][1]) for moment in forked[0]] == [0, 0, 1]
+        look_random(forked)
+
+
+def look_random(ranks: list[list[dict[str, Any]]]) -> None:
+    """No rank has the random numbers of the other."""
+    for name, numbers in ranks[0][-1]["random"].items():
+        assert numbers != ranks[1][-1]["random"][name], f"{name}'s random numbers are those of the other rank"

@@ -128,5 +128,5 @@ def wait_for(condition: Any, patience_s: float = _PATIENCE_S) -> Any:
     deadline = time.monotonic() + patience_s
     while not (value := condition()):
         assert time.monotonic() < deadline, "it did not come true"
-        time.sleep(0.02)
+        time.sleep(0.05)
     return value

@@ -17,6 +17,7 @@ pytestmark = [
 SEED = 11
 FILES, RECORDS = 100, 100
 _PATIENCE_S = 900.0
+_POLL_S = 0.5  # a file takes as long
 
 
 def keys(stage: ServingStage) -> list[str]:
@@ -59,12 +60,12 @@ def test_each_record_once_and_in_order() -> None:
                     status(stage),
                     stage.backend.output()[-4000:],
                 )
-                time.sleep(0.05)
+                time.sleep(_POLL_S)
             assert done < FILES, f"{kind}: it is over already"
             stage.kill(kind)
         while (now := status(stage)) == "InProgress":
             assert time.monotonic() < deadline, stage.backend.output()[-4000:]
-            time.sleep(0.1)
+            time.sleep(_POLL_S)
         assert now == "Completed", stage.backend.output()[-4000:]
         assert keys(stage) == [f"out/{name}.out" for name in lines]
         for name, records in lines.items():
