@@ -149,6 +149,16 @@ def test_of_several_programs_the_one_that_trains_is_counted(tmp_path: Path) -> N
     assert sorted(scripts[1:]) == [("evaluate.py", 1, 0), ("prepare.py", 1, 0)]
 
 
+def test_the_reference_is_of_a_moment_like_that_of_the_least_tracing(tmp_path: Path) -> None:
+    """A machine that is twice or three times as slow in some steps changes nothing."""
+    timed = [(0.3, 0.02), (0.15, 0.01), (0.45, 0.03)]
+    steps = [step(1.0, trace_seconds=trace, reference_seconds=reference) for trace, reference in timed]
+    write(tmp_path / "a", 0, start(0), graph("fwd", 8.0), *steps)
+    train = document(tmp_path, tmp_path / "a")["train"]
+    assert train["least_trace_seconds"] == 0.15
+    assert abs(train["reference_seconds"] - 0.01) < 1e-9
+
+
 def test_a_program_that_began_again_is_one(tmp_path: Path) -> None:
     """torchrun starts workers anew, and an attempt of the job follows another: the steps add up."""
     again = (start(0, script="train.py"), graph("fwd", 8.0), step(1.0))
