@@ -35,3 +35,33 @@ apt_install() {
     fi
     DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >/dev/null
 }
+
+# install_into VENV ARGUMENT...: what pip would install there, from where pip would take it; by uv, if there is one on
+# the path or in .venv, and by pip, which takes longer, where uv cannot.
+install_into() {
+    local venv="$1"
+    shift
+    (
+        PATH="$PATH:$VENV/bin"
+        as_pip_variables "$venv"
+        # shellcheck source=containers/training/uv-env.sh
+        source "$ROOT/containers/training/uv-env.sh"
+        uv pip install --quiet --python "$venv/bin/python" "$@"
+    ) || {
+        say "uv could not install it (see above); pip tries, which takes longer"
+        "$venv/bin/pip" install --quiet --disable-pip-version-check "$@"
+    }
+}
+
+# as_pip_variables VENV: pip's configuration files as the variables that pip would take instead; what the
+# environment sets stays.
+as_pip_variables() {
+    local key value name
+    while IFS='=' read -r key value; do
+        name="${key##*.}"
+        name="PIP_${name^^}"
+        name="${name//-/_}"
+        value="${value:1:-1}"
+        [ -n "${!name:-}" ] || export "$name=${value//\\n/ }"
+    done < <("$1/bin/pip" config list)
+}

@@ -30,32 +30,9 @@ make_venv() {
     # Debian ships venv without what fills it.
     "$PYTHON" -c 'import ensurepip' 2>/dev/null || apt_install python3-venv
     [ -x "$VENV/bin/pip" ] || "$PYTHON" -m venv "$VENV"
-    install_with_uv "${ROOT}[dev]" || {
-        say "uv could not install it (see above); pip tries, which takes longer"
-        "$VENV/bin/pip" install --quiet --disable-pip-version-check --editable "${ROOT}[dev]"
-    }
-}
-
-# install_with_uv PROJECT: into .venv, from where pip would take it; with the uv that is there, or one of .venv's own.
-install_with_uv() (
-    PATH="$PATH:$VENV/bin"
-    command -v uv >/dev/null || "$VENV/bin/pip" install --quiet --disable-pip-version-check uv || return
-    as_pip_variables
-    # shellcheck source=containers/training/uv-env.sh
-    source "$ROOT/containers/training/uv-env.sh"
-    uv pip install --quiet --python "$VENV/bin/python" --editable "$1"
-)
-
-# pip's configuration files as the variables that pip would take instead; what the environment sets stays.
-as_pip_variables() {
-    local key value name
-    while IFS='=' read -r key value; do
-        name="${key##*.}"
-        name="PIP_${name^^}"
-        name="${name//-/_}"
-        value="${value:1:-1}"
-        [ -n "${!name:-}" ] || export "$name=${value//\\n/ }"
-    done < <("$VENV/bin/pip" config list)
+    PATH="$PATH:$VENV/bin" command -v uv >/dev/null ||
+        "$VENV/bin/pip" install --quiet --disable-pip-version-check uv
+    install_into "$VENV" --editable "${ROOT}[dev]"
 }
 
 engine_answers() {

@@ -6,18 +6,16 @@ is in them. One that was interrupted while it was made is completed by the next 
 
 from __future__ import annotations
 
-import ast
 import fcntl
 import hashlib
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 REQUIREMENTS = Path(__file__).parent / "requirements"
 _COMPLETE = ".complete"
-_UV_ENV = Path(__file__).parents[2] / "containers" / "training" / "uv-env.sh"
+_SCRIPTS = Path(__file__).parents[2] / "scripts"
 
 
 def environment(name: str) -> Path:
@@ -52,28 +50,10 @@ def _make(folder: Path, requirements: Path) -> None:
     )
     if not works:
         _run([sys.executable, "-m", "venv", "--clear", str(folder)])
-    try:
-        _install_with_uv(python, requirements)
-    except RuntimeError:
-        words = ["install", "--disable-pip-version-check", "-q", "-r", str(requirements)]
-        _run([str(python), "-m", "pip", *words])
-
-
-def _install_with_uv(python: Path, requirements: Path) -> None:
-    """From where pip would take it, in a tenth of its time; as scripts/setup.sh does."""
-    own = Path(sys.executable).with_name("uv")
-    uv = str(own) if own.exists() else shutil.which("uv")
-    if uv is None:
-        raise RuntimeError("there is no uv")
-    # pip's configuration files as the variables that pip would take instead.
-    listed = subprocess.run([python, "-m", "pip", "config", "list"], capture_output=True, text=True).stdout
-    found = (line.partition("=") for line in listed.splitlines())
-    given = {
-        f"PIP_{key.rpartition('.')[2].upper().replace('-', '_')}": " ".join(ast.literal_eval(value).split())
-        for key, _, value in found
-    }
-    words = ["pip", "install", "-q", "--python", str(python), "-r", str(requirements)]
-    _run(["sh", "-ec", f'. "{_UV_ENV}"; exec "$@"', "sh", uv, *words], given | os.environ)
+    # As scripts/setup.sh does it; its .venv is the one that runs the tests.
+    install = f'. "{_SCRIPTS}/lib.sh"; install_into "$@"'
+    own = {**os.environ, "VENV": str(Path(sys.executable).parents[1])}
+    _run(["bash", "-euc", install, "bash", str(folder), "-r", str(requirements)], own)
 
 
 def _run(command: list[str], environment: dict[str, str] | None = None) -> None:

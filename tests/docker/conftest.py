@@ -36,7 +36,7 @@ def own_session(home: Path) -> Iterator[LocalSession]:
         patch.setenv("WINDTUNNEL_MEMORY_GIB", MEMORY_GIB)
         patch.setenv("WINDTUNNEL_STOP_GRACE_SECONDS", "10")
         session = LocalSession(home=home)
-        # By itself it asks thirty times a second: a fifth of a processor, which the jobs could use.
+        # By itself it asks up to thirty times a second, and the processors are the jobs'.
         session.least_poll_s = session.log_poll_s = session.describe_poll_s = 0.3
         session.endpoint()
         yield session
