@@ -1,4 +1,4 @@
-"""Fit the price model's constants to the published rows: `python scripts/fit_calibrations.py` (about a minute).
+"""Fit the price model's constants to the published rows: `python scripts/fit_calibrations.py` (some twenty seconds).
 
 Reads the published rows beside the model's calibrations, the priors and the assumptions of `fitting` and
 `inference_fitting`, and writes `fitted.json`: of training constants, the errors of each row left out, what widens
@@ -76,12 +76,13 @@ def fit(key: str) -> dict[str, Any]:
     ``errors``: by row, one for each of `left_out.LEVELS`. ``elsewhere``: the same of rows that set no constant.
     """
     rows, others = published_rows.rows_of(key), published_rows.elsewhere(key)
+    whole = fitting.fit(rows, key)
     error_of = [
-        fitting.left_out(rows, key, lambda row, level=level: left_out.group_of(row, level))  # type: ignore[misc]
+        fitting.error_without(rows, key, lambda row, level=level: left_out.group_of(row, level), whole)  # type: ignore[misc]
         for level in left_out.LEVELS
     ]
     return {
-        "constants": constants(fitting.fit(rows, key)),
+        "constants": constants(whole),
         **FIRST_CHECKS,
         "errors": {row.config: [round(error(row), 4) for error in error_of] for row in rows},
         "elsewhere": {row.config: [round(error(row), 4) for error in error_of] for row in others},
@@ -100,7 +101,8 @@ def widenings(found: dict[str, Any]) -> dict[str, float]:
 
 def widths() -> dict[str, dict[str, list[float]]]:
     """By level and kind, of models that are whole and split: from the errors in the file."""
-    kinds = ("trn1", "a100", "a100_cluster", "h100")
+    rows = [row for key in fitting.PRIORS for row in published_rows.rows_of(key)]
+    kinds = dict.fromkeys(map(left_out.kind_of, rows))
     return {
         level: {
             kind: [
@@ -135,14 +137,14 @@ def checks() -> dict[str, dict[str, Any]]:
 
 
 def write(
-    found: dict[str, Any], widened: dict[str, float], inference: dict[str, Any], widths: dict[str, Any]
+    found: dict[str, Any], widened: dict[str, float], inference: dict[str, Any], measured: dict[str, Any]
 ) -> None:
     """The file, and forget what was read of it before."""
     content = {
         "note": NOTE,
         "inputs": inputs(),
         "widenings": widened,
-        "widths": widths,
+        "widths": measured,
         "calibrations": found,
         "inference": inference,
     }

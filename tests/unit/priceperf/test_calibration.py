@@ -63,7 +63,12 @@ def test_leaving_out_reproduces_the_errors() -> None:
     """The errors are computed, not chosen: trn1's, at each level, those of software that set no constant, too."""
     rows, entry = CALIBRATIONS["trn1"].rows, fitted()["calibrations"]["trn1"]
     for position, level in enumerate(LEVELS):
-        error = fitting.left_out(rows, "trn1", lambda row, level=level: group_of(row, level))  # type: ignore[misc]
+        error = fitting.error_without(
+            rows,
+            "trn1",
+            lambda row, level=level: group_of(row, level),  # type: ignore[misc]
+            CALIBRATIONS["trn1"].constants,
+        )
         for its, errors in ((rows, entry["errors"]), (elsewhere("trn1"), entry["elsewhere"])):
             found = [error(row) for row in its]
             assert found == pytest.approx([errors[row.config][position] for row in its], abs=2e-4)

@@ -3,7 +3,8 @@
 Four errors a row. *In sample*: the constants as shipped. *Left out*, *family left out*, *source left out*: constants
 fitted without the row and what leaves with it (`left_out`). Whether a published figure lies inside is judged by
 an interval that other groups of rows have set. For a row of a file that took no part in the calibration all four are
-the same. Rows that set no constant (`published_rows.elsewhere`) are judged as left-out sources alone.
+the same. Rows that set no constant (`published_rows.elsewhere`) are left-out sources, and left-out families where
+other rows of their software are fitted (`left_out.levels_of`).
 """
 
 from __future__ import annotations
@@ -89,8 +90,8 @@ class CalibrationSummary:
     ``coverage``: part of the rows inside their interval, for each of `left_out.LEVELS`; of a file's rows one
     figure, thrice. ``groups``: how many left at each; rows of a group err alike, so of few groups coverage says
     little. ``group_coverage``: part of a group's rows, on average over the groups, which is what an interval
-    promises. All three are of a file's rows 0. The second and third of each are also of rows that set no constant
-    (`left_out.levels_of`); ``elsewhere`` of these alone, None: there are none.
+    promises. Both are 0 of a file's rows. The second and third figure of each is also of rows that set no constant;
+    ``elsewhere``: of these alone, None where there are none.
     """
 
     kind: str
@@ -107,7 +108,7 @@ class CalibrationSummary:
 
 @dataclass(frozen=True)
 class SoftwareSummary:
-    """Rows of software that no constant is fitted to. ``coverage``: part of its rows inside, each weighing the same."""
+    """Rows that set no constant. ``coverage``: part of a software's rows inside, on average over the ``stacks``."""
 
     errors: Errors
     stacks: int
@@ -170,40 +171,40 @@ def validate_rows(rows: Sequence[ReadRow]) -> Validation:
 
 
 def _built_in(row: PublishedRow, calibration: Calibration, errors: LeftOut) -> RowCheck:
-    predicted = row.training.global_batch / step_s(row, calibration.constants)
+    return replace(_left_out(row, calibration, errors, LEVELS, row.lacks, LEVELS[0]), calibrated=True)
+
+
+def _elsewhere(row: PublishedRow, calibration: Calibration, errors: LeftOut) -> RowCheck:
+    return _left_out(row, calibration, errors, levels_of(row), _lacks(row, calibration), "source")
+
+
+def _left_out(
+    row: PublishedRow,
+    calibration: Calibration,
+    errors: LeftOut,
+    levels: Sequence[Level],
+    lacks: Sequence[str],
+    shown: Level,
+) -> RowCheck:
+    """``levels``: at which it is one of those left out. ``shown``: whose interval is the row's."""
+    groups = tuple(group_of(row, level) for level in LEVELS)
     judged = [
-        _interval(row, calibration, level, but=group_of(row, level), lacks=row.lacks) for level in LEVELS
+        _interval(row, calibration, level, but=group, lacks=lacks)
+        for level, group in zip(LEVELS, groups, strict=True)
     ]
     covered = tuple(
         abs(math.log1p(error)) <= check.log_slow for error, check in zip(errors, judged, strict=True)
     )
-    found = _check(row, calibration, predicted, judged[0])
-    return replace(
-        found,
-        left_out=errors.alone,
-        family_left_out=errors.family,
-        source_left_out=errors.source,
-        inside=covered[0],
-        covered=covered,
-        groups=tuple(group_of(row, level) for level in LEVELS),
-        calibrated=True,
-    )
-
-
-def _elsewhere(row: PublishedRow, calibration: Calibration, errors: LeftOut) -> RowCheck:
-    lacks = _lacks(row, calibration)
-    judged = [_interval(row, calibration, level, but=group_of(row, level), lacks=lacks) for level in LEVELS]
-    covered = tuple(
-        abs(math.log1p(error)) <= check.log_slow for error, check in zip(errors, judged, strict=True)
-    )
     predicted = row.training.global_batch / step_s(row, calibration.constants)
+    index = LEVELS.index(shown)
     return replace(
-        _check(row, calibration, predicted, judged[-1]),
-        family_left_out=errors.family if "family" in levels_of(row) else None,
+        _check(row, calibration, predicted, judged[index]),
+        left_out=errors.alone if "alone" in levels else None,
+        family_left_out=errors.family if "family" in levels else None,
         source_left_out=errors.source,
-        inside=covered[-1],
+        inside=covered[index],
         covered=covered,
-        groups=tuple(group_of(row, level) for level in LEVELS),
+        groups=groups,
     )
 
 

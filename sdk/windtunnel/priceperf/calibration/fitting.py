@@ -104,12 +104,14 @@ def fit(rows: Sequence[PublishedRow], key: str, start: Constants | None = None) 
 _MOST = {"eager_passes": math.inf}  # all others are parts of a peak, or seconds
 
 
-def left_out(
-    rows: Sequence[PublishedRow], key: str, together: Callable[[PublishedRow], Hashable]
+def error_without(
+    rows: Sequence[PublishedRow], key: str, together: Callable[[PublishedRow], Hashable], whole: Constants
 ) -> Callable[[PublishedRow], float]:
-    """The relative error of a row, by constants fitted to those of ``rows`` that are not ``together`` with it."""
+    """The relative error of a row, by constants fitted to those of ``rows`` that are not ``together`` with it.
+
+    ``whole``: fitted to all of them, for a row that is together with none.
+    """
     without = least_squares.leave_out(rows, together, lambda rest, start: fit(rest, key, start))
-    whole = fit(rows, key)
     return lambda row: relative_error(row, without.get(together(row), whole))
 
 

@@ -271,7 +271,7 @@ def _reading(validation: Validation) -> tuple[str, ...]:
         "other families of models, to what other software trained.",
         "Whether a left-out figure lies inside is judged by an interval that other groups of rows have set. The "
         "interval of a row of a file is that of left-out sources, where it does not name its software, and "
-        "wider for what it leaves to assumptions, a pipeline, and figures from a specification.",
+        "wider for what it leaves to assumptions, a split model, and figures from a specification.",
         "The form of the model was chosen with two thirds of the rows in sight that its constants are fitted to; those "
         "of other software were collected after that.",
         "AWS's one published plain script (BERT base, Amazon Polarity) took "
