@@ -134,7 +134,7 @@ class Calibration:
 
 @cache
 def _with_checked(calibration: Calibration, traced: bool) -> tuple[Range, ...]:
-    """The ranges with the published plain script in them, where what it was held against is known as well here."""
+    """The ranges with AWS's published plain script in them; on trn1 only if the host was timed, as its was."""
     if calibration.is_neuron and not traced:
         return calibration.ranges
     return tuple(

@@ -8,9 +8,10 @@ whose source was left out. Of those there are more: rows of software that no con
 
 The width that judges a row is set by other groups only. It is the conformal quantile for a new group
 (hierarchical conformal prediction: each group weighs the same however many rows it has, and the group to come
-weighs as much as one), of errors as parts of what is usual for their kind and for models that are split as they are,
-or not: those err more. Rows of which recomputation, attention or network had to be
-assumed set none. Groups of all calibrations count: the form of the model is one, and few groups make no quantile.
+weighs as much as one), of errors as parts of what is usual of their kind. Models that are split by tensor or pipeline
+parallelism err more than others, so usual is told of the two apart. Rows of which recomputation, attention or network
+had to be assumed set none. Groups of all calibrations count: the form of the model is one, and few groups make no
+quantile.
 """
 
 from __future__ import annotations
