@@ -13,6 +13,10 @@ pytestmark = [
     pytest.mark.timeout(1800),
 ]  # packages are installed once, which takes minutes
 
+# pyarrow now and then aborts when the interpreter ends, after the program's last line:
+# https://github.com/apache/arrow/issues/34314.
+_ABORTED = "terminate called without an active exception"
+
 
 @pytest.fixture(scope="module")
 def here(place: Callable[[str], Place]) -> Place:
@@ -34,7 +38,10 @@ def here(place: Callable[[str], Place]) -> Place:
 )
 def test_a_data_client(here: Place, program: str, prints: str) -> None:
     """It reads what another has written, writes, and reads that again."""
-    assert here.run("python", program).splitlines()[-1] == prints
+    code, output = here.started("python", program).ended()
+    printed, aborted, _ = output.partition(_ABORTED)
+    assert code == (134 if aborted else 0), output[-3000:]
+    assert printed.splitlines()[-1] == prints
 
 
 def test_pyarrow_by_itself_asks_aws(here: Place) -> None:
