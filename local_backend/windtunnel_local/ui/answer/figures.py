@@ -11,8 +11,8 @@ from windtunnel.priceperf import Cost, Estimate, Scaling
 from windtunnel.rendering import format as fmt
 from windtunnel.reports.job.report import PricePerformance
 from windtunnel.reports.modelled.labels import label, place
+from windtunnel_local.ui.charts.by_count_chart import Line, Point, by_count_chart, legend_key
 from windtunnel_local.ui.charts.interval_bar import Interval, axis_end, interval_bar
-from windtunnel_local.ui.charts.log_chart import Line, Point, legend_key, log_chart
 
 
 @dataclass(frozen=True)
@@ -123,9 +123,9 @@ def scaled(tables: Sequence[Scaling]) -> Scaled:
     drawn = (
         (
             "Throughput, samples a second",
-            log_chart("Modelled throughput", "samples a second", speeds, key="speed"),
+            by_count_chart("Modelled throughput", "samples a second", speeds, key="speed"),
         ),
-        ("Cost of the job, US dollars", log_chart("Modelled cost", "US dollars", costs, key="cost")),
+        ("Cost of the job, US dollars", by_count_chart("Modelled cost", "US dollars", costs, key="cost")),
     )
     return Scaled(
         tuple(pair for pair in drawn if pair[1]),

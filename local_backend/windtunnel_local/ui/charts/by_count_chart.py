@@ -45,7 +45,7 @@ class Line:
     colour: int
 
 
-def log_chart(title: str, unit: str, lines: Sequence[Line], *, key: str) -> Markup:
+def by_count_chart(title: str, unit: str, lines: Sequence[Line], *, key: str) -> Markup:
     """The chart as ``<svg>``; nothing where no line has a point. ``key``: for the ids in it, unique in its page."""
     points = [point for line in lines for point in line.points if point.value > 0]
     if not points:
