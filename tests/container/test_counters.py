@@ -7,10 +7,7 @@ import json
 import statistics
 from pathlib import Path
 
-import torch
-from torch.nn import functional
-
-from neuron_sim.counters import host_reference
+from conftest import SCRIPTS
 
 
 def records(folder: Path, rank: int) -> list[dict]:
@@ -113,6 +110,40 @@ def test_the_cpu_time_of_tracing_is_the_scripts_own(torchrun, tmp_path):
     assert (held["count"], held["optimizer_bytes"] // (2 * 4 * count)) == (count, 1)
 
 
+def test_what_tracing_is_held_against_runs_nothing(torchrun, tmp_path):
+    """It is traced like a step, and a graph that is open meanwhile stays the same."""
+    script = tmp_path / "open.py"
+    script.write_text(
+        "import torch, torch_xla\n"
+        "import torch_xla.debug.metrics as met\n"
+        "from neuron_sim.counters import host_reference\n"
+        "value = torch.ones(3, device=torch_xla.device()) * 2\n"
+        "before = torch_xla._XLAC._get_xla_tensors_hlo([value])\n"
+        "assert 0 < host_reference.seconds() < 1\n"
+        "assert torch_xla._XLAC._get_xla_tensors_hlo([value]) == before\n"
+        "assert met.metric_data('ExecuteTime') is None\n"
+        "assert value.tolist() == [2.0] * 3\n"
+    )
+    torchrun(str(script), workers=1)
+
+
+def test_what_tracing_is_held_against_is_timed_before_and_after_it(torchrun, tmp_path):
+    """Of 1 and 3 seconds, were it so slow, a step's reference is 2; and none of it counts as tracing."""
+    script = tmp_path / "timed.py"
+    script.write_text(
+        "import itertools, runpy, sys\n"
+        "from neuron_sim.counters import host_reference\n"
+        "seconds = itertools.cycle([1.0, 3.0])\n"
+        "host_reference.seconds = lambda: [sum(range(2_000_000)), next(seconds)][1]\n"
+        f"sys.path[0] = {str(SCRIPTS)!r}\n"
+        f"runpy.run_path({str(SCRIPTS / 'counted.py')!r}, run_name='__main__')\n"
+    )
+    torchrun(str(script), workers=1, WINDTUNNEL_COUNTERS_DIR=str(tmp_path))
+    steps = [record for record in records(tmp_path, 0) if record.get("reference_seconds")]
+    assert [step["reference_seconds"] for step in steps] == [2.0] * 3
+    assert all(step["updated"] and step["trace_seconds"] < 0.02 for step in steps), steps
+
+
 def test_sharded_state_counts_as_this_rank_holds_it(torchrun, tmp_path):
     """ZeRO-1 over two cores: all of the parameters and gradients, half of the moments."""
     torchrun("sharded.py", WINDTUNNEL_COUNTERS_DIR=str(tmp_path))
@@ -155,22 +186,3 @@ def test_without_a_counters_folder_nothing_is_written(torchrun, tmp_path):
     """A plain container run stays plain."""
     assert torchrun("counted.py", workers=1).code == 0
     assert not list(tmp_path.glob("*.jsonl"))
-
-
-def test_what_tracing_is_held_against_waits_for_no_other_thread(monkeypatch):
-    """Beside much other work each small product would wait for its second thread's turn: a job stood for minutes."""
-    seen = set()
-    gelu = functional.gelu
-
-    def looked_at(tensor):
-        seen.add(torch.get_num_threads())
-        return gelu(tensor)
-
-    monkeypatch.setattr(functional, "gelu", looked_at)
-    before = torch.get_num_threads()
-    torch.set_num_threads(2)
-    try:
-        assert host_reference.seconds() > 0
-        assert (seen, torch.get_num_threads()) == ({1}, 2)
-    finally:
-        torch.set_num_threads(before)

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-FIRST, EVERY = range(2, 12), 64
+FIRST, EVERY = range(2, 9), 64
 """Which training steps: the first ones (without those that compile), and then every so many."""
 _LONGEST_WAIT_S = 60.0
 _LOOK_EVERY_S = 0.002
