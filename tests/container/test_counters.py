@@ -127,6 +127,28 @@ def test_what_tracing_is_held_against_runs_nothing(torchrun, tmp_path):
     torchrun(str(script), workers=1)
 
 
+def test_what_tracing_is_held_against_is_the_same_whatever_the_script_sets(torchrun, tmp_path):
+    """Its dtype, autocast, own functions; and where a mode or a profiler would see it, it is left out."""
+    script = tmp_path / "sets.py"
+    script.write_text(
+        "import torch, torch_xla\n"
+        "from torch.nn import functional\n"
+        "from torch.utils._python_dispatch import TorchDispatchMode\n"
+        "from neuron_sim.counters import host_reference\n"
+        "torch.set_default_dtype(torch.bfloat16)\n"
+        "torch.set_default_device('xla')\n"
+        "functional.gelu = None\n"
+        "with torch.autocast('xla', dtype=torch.bfloat16):\n"
+        "    assert host_reference.goes_unseen() and host_reference.seconds() > 0\n"
+        "with TorchDispatchMode():\n"
+        "    assert not host_reference.goes_unseen()\n"
+        "with torch.profiler.profile():\n"
+        "    assert not host_reference.goes_unseen()\n"
+        "assert host_reference.goes_unseen()\n"
+    )
+    torchrun(str(script), workers=1, NEURON_RT_STOCHASTIC_ROUNDING_EN="1")
+
+
 def test_what_tracing_is_held_against_is_timed_before_and_after_it(torchrun, tmp_path):
     """Of 1 and 3 seconds, were it so slow, a step's reference is 2; and none of it counts as tracing."""
     script = tmp_path / "timed.py"

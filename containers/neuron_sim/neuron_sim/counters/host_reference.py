@@ -10,12 +10,24 @@ from __future__ import annotations
 
 import time
 
+import _XLAC
 import torch
 import torch_xla
+from torch.autograd import profiler
 from torch.nn import functional
 
 _TIMES, _ROUNDS = 12, 4
 """Another work, or another way to time it, needs another `REFERENCE_S` in the price model (`model.host_tracing`)."""
+# As they are before the script can put functions of its own in their place.
+_ones, _zeros_like, _softmax = torch.ones, torch.zeros_like, torch.softmax
+_gelu, _layer_norm = functional.gelu, functional.layer_norm
+
+
+def goes_unseen() -> bool:
+    """Whether the work would not run, and nobody be told of it: a mode or a profiler of the script's."""
+    return not (
+        _XLAC._get_use_eager_mode() or torch._C._len_torch_dispatch_stack() or profiler._is_profiler_enabled
+    )
 
 
 def seconds() -> float:
@@ -23,22 +35,23 @@ def seconds() -> float:
 
     It draws no random numbers, changes no tensor of the script and adds nothing to its graphs.
     """
-    return min(_round() for _ in range(_ROUNDS))
+    # In fp32 nothing is rounded at random, which would move on the script's random numbers.
+    with torch._C.DisableTorchFunction(), torch.autocast("xla", enabled=False), torch.no_grad():
+        return min(_round() for _ in range(_ROUNDS))
 
 
 def _round() -> float:
     """Steps of AdamW, and what stands between the products of a layer."""
-    with torch.no_grad():
-        started = time.thread_time()
-        weight, gradient, scale = (
-            torch.ones(size, device=torch_xla.device()) for size in ((8, 8), (8, 8), (8,))
-        )
-        mean, square = torch.zeros_like(weight), torch.zeros_like(weight)
-        for _ in range(_TIMES):
-            mean.lerp_(gradient, 0.1)
-            square.mul_(0.999).addcmul_(gradient, gradient, value=0.001)
-            weight.addcdiv_(mean, (square.sqrt() / 0.9).add_(1e-8), value=-0.001)
-            found = functional.layer_norm(weight, (8,), scale, scale)
-            found = functional.gelu(found.view(2, 4, 8).transpose(0, 1).reshape(8, 8)) + weight
-            gradient = torch.softmax(found, -1)
-        return time.thread_time() - started
+    started = time.thread_time()
+    weight, gradient, scale = (
+        _ones(size, device=torch_xla.device(), dtype=torch.float32) for size in ((8, 8), (8, 8), (8,))
+    )
+    mean, square = _zeros_like(weight), _zeros_like(weight)
+    for _ in range(_TIMES):
+        mean.lerp_(gradient, 0.1)
+        square.mul_(0.999).addcmul_(gradient, gradient, value=0.001)
+        weight.addcdiv_(mean, (square.sqrt() / 0.9).add_(1e-8), value=-0.001)
+        found = _layer_norm(weight, (8,), scale, scale)
+        found = _gelu(found.view(2, 4, 8).transpose(0, 1).reshape(8, 8)) + weight
+        gradient = _softmax(found, -1)
+    return time.thread_time() - started

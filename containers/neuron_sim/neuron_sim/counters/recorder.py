@@ -154,8 +154,11 @@ class Recorder:
         the ratio of tracing to the work varied from step to step by 19 % (one standard deviation) where the work was
         timed once a step, and by 13 % where twice.
         """
-        is_due = self._is_timed and len(self._references_s) == (0 if first else 1)
-        if is_due and not _XLAC._get_use_eager_mode():  # it would run
+        if not self._is_timed or len(self._references_s) != (0 if first else 1):
+            return
+        # Asked here: Dynamo, where the script uses it, would compile any function that asks.
+        is_compiled = torch._C._dynamo.eval_frame.get_eval_frame_callback() is not None
+        if not is_compiled and host_reference.goes_unseen():
             self._references_s.append(host_reference.seconds())
 
     @script_time.set_aside
