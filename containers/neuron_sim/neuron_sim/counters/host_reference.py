@@ -24,7 +24,7 @@ _gelu, _layer_norm = functional.gelu, functional.layer_norm
 
 
 def goes_unseen() -> bool:
-    """Whether the work would not run, and nobody be told of it: a mode or a profiler of the script's."""
+    """Whether the work stays lazy (no eager mode), and no mode or profiler of the script's sees it."""
     return not (
         _XLAC._get_use_eager_mode() or torch._C._len_torch_dispatch_stack() or profiler._is_profiler_enabled
     )
