@@ -2,11 +2,23 @@
 
 import os
 import sys
+import time
+from pathlib import Path
 
 import torch
 from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
 
 how = sys.argv[1]
+
+
+def meet() -> None:
+    """Wait for the other core: nothing else keeps two together that exchange nothing."""
+    folder = Path(os.environ["WINDTUNNEL_COUNTERS_DIR"])
+    (folder / f"met.{os.environ['RANK']}").touch()
+    while len(list(folder.glob("met.*"))) < 2:
+        time.sleep(0.01)
+
+
 torch.manual_seed(0)
 if how != "cpu":
     import torch_xla
@@ -22,7 +34,9 @@ sampler = DistributedSampler(dataset, xr.world_size(), xr.global_ordinal()) if h
 loader = DataLoader(dataset, batch_size=4, sampler=sampler)  # line: made
 if how in ("apart", "ported"):
     loader = pl.MpDeviceLoader(loader, device)
-for features, labels in loader:
+for step, (features, labels) in enumerate(loader):
+    if how == "apart" and step == 4:
+        meet()  # both have seen as many batches as are compared
     optimizer.zero_grad()
     loss = torch.nn.functional.mse_loss(model(features.to(device)), labels.to(device))
     loss.backward()
