@@ -71,6 +71,19 @@ def test_the_map_shows_folders_that_exist(name: str) -> None:
         assert (ROOT / path).exists(), path
 
 
+def test_the_map_names_files_that_exist() -> None:
+    """A path begins at its heading's folder or at the repository's root."""
+    parts = re.split(r"^### .*`([\w/]+)`$", TEXTS["docs/explanation/architecture.md"], flags=re.MULTILINE)
+    tables = dict(zip(parts[1::2], parts[2::2], strict=True))
+    assert len(tables) == 4
+    for folder, text in tables.items():
+        table = text.partition("\n## ")[0]
+        named = re.findall(r"`([a-z_]+/[\w/.-]*|[\w/-]+\.(?:py|json|csv|sql|html|css|js|txt|toml))`", table)
+        assert len(named) > 10
+        for path in named:
+            assert (ROOT / folder / path).exists() or (ROOT / path).exists(), path
+
+
 def test_settings_are_those_that_the_server_reads() -> None:
     """The table has every variable of the server, but the interpreter of the process runner."""
     own = [import_module(f"windtunnel_local.runner.{name}.settings") for name in RUNNERS]
