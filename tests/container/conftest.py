@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import sysconfig
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from forked import FLAGS, PROGRAM
 from neuron_sim.warm import wire
 
 SCRIPTS = Path(__file__).parent / "scripts"
+SITE = Path(sysconfig.get_path("purelib"))
 # Cores enough for every test; a test that needs another instance names it.
 INSTANCE = {"WINDTUNNEL_INSTANCE_TYPE": "ml.trn1.32xlarge"}
 NEW_LAUNCHER = [sys.executable, "-m", "neuron_sim.launcher.torchrun"]
@@ -31,6 +33,7 @@ LAUNCHER = [*FORKED, "torchrun"]
 @pytest.fixture(scope="session", autouse=True)
 def fork_server() -> Iterator[None]:
     """What `FORKED` and `LAUNCHER` are forked from; imports while the first tests run."""
+    installed = SITE.stat().st_mtime_ns
     token = os.environ[wire.VARIABLE] = uuid.uuid4().hex
     # An import of torch's looks at all there is, and this is another in each test.
     environment = {name: value for name, value in os.environ.items() if name != "PYTEST_CURRENT_TEST"}
@@ -48,6 +51,19 @@ def fork_server() -> Iterator[None]:
         ended = server.poll()
         server.kill()
     assert ended is None, "the fork server has ended before the tests"
+    assert SITE.stat().st_mtime_ns == installed, (
+        "a test installed modules: the server forked no more after it"
+    )
+
+
+@pytest.fixture
+def uninstall() -> Iterator[Callable[[str], None]]:
+    """Takes the names of distributions that a test installs: afterwards nothing tells that they were there."""
+    names: list[str] = []
+    before = SITE.stat()
+    yield names.append
+    subprocess.run([sys.executable, "-m", "pip", "uninstall", "--quiet", "--yes", *names], check=True)
+    os.utime(SITE, ns=(before.st_atime_ns, before.st_mtime_ns))
 
 
 @dataclass

@@ -20,8 +20,9 @@ OWN = "windtunnel-some-requirement"
 
 
 @pytest.fixture
-def install(tmp_path, monkeypatch):
+def install(tmp_path, monkeypatch, uninstall):
     """Install a requirements.txt as a job would, from three wheels; the exit code and the log."""
+    uninstall(OWN)
     for name, version in (("huggingface-hub", "0.36.2"), ("torch", "2.8.0")):
         wheel(tmp_path, name, version)
     wheel(tmp_path, OWN, "1")
@@ -43,7 +44,6 @@ def install(tmp_path, monkeypatch):
 
     yield run
     monkeypatch.undo()
-    subprocess.run([sys.executable, "-m", "pip", "uninstall", "--quiet", "--yes", OWN], check=True)
     subprocess.run([sys.executable, "-m", "pip", "check"], check=True)
 
 

@@ -306,9 +306,10 @@ def test_a_setting_that_makes_no_sense_is_named(tmp_path, environment, words):
     assert (status, words in log.splitlines()[-1]) == (1, True), log
 
 
-def test_requirements_are_installed_before_the_model_is_loaded(tmp_path):
+def test_requirements_are_installed_before_the_model_is_loaded(tmp_path, uninstall):
     """From the model's folder, which stays as it is; pip's words are in the log."""
     own = "windtunnel-served-requirement"
+    uninstall(own)
     code = tmp_path / "model" / "code"
     code.mkdir(parents=True)
     wheel(code, own, "1")
@@ -321,7 +322,6 @@ def test_requirements_are_installed_before_the_model_is_loaded(tmp_path):
     with serving(tmp_path / "model", PYTHONDONTWRITEBYTECODE="1") as container:
         container.ready()
         status, headers, body = container.request("POST", "/invocations", "{}", JSON)
-    subprocess.run([sys.executable, "-m", "pip", "uninstall", "--quiet", "--yes", own], check=True)
     assert (status, headers["Content-Type"], body) == (200, "text/plain", b"here")
     assert f"Successfully installed {own}-1" in container.log
     assert sorted(code.rglob("*")) == before
