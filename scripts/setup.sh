@@ -114,10 +114,11 @@ cluster() {
 }
 
 browser() {
-    if command -v chromium >/dev/null; then
+    # The one without a window and its own pages: 0.6 of the processor time.
+    if command -v chromium-headless-shell >/dev/null; then
         say "Chromium: installed"
     else
-        timed "Chromium" apt_install chromium
+        timed "Chromium" apt_install chromium-headless-shell
     fi
 }
 

@@ -86,7 +86,8 @@ def main() -> None:
 def measured(running: api.Server, seconds: float, lines_per_s: int) -> dict[str, Any]:
     """All figures."""
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        found = shutil.which("chromium-headless-shell")
+        browser = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
         context = browser.new_context(viewport={"width": 1280, "height": 900})
         context.set_default_timeout(PATIENCE_MS)
         page = enter(running, context)

@@ -26,7 +26,7 @@ def chromium() -> Iterator[Browser]:
     One a file, and not a session: while Playwright drives, this thread has a running event loop, and tests of
     other files that run one themselves would fail.
     """
-    found = shutil.which("chromium")
+    found = shutil.which("chromium-headless-shell")
     assert found, "Chromium is missing: scripts/setup.sh browser"
     expect.set_options(timeout=PATIENCE_MS)
     with sync_playwright() as playwright:
