@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.conftest import PHONE, Look
+from tests.browser.conftest import LOOKS, PHONE, Look
 from tests.browser.faults import serious_faults
 from tests.contract.conftest import Backend, wait_for
 from tests.contract.test_page_answer import PAGE
@@ -31,9 +31,7 @@ def rehearsed(backend: Backend, counters: Any) -> Backend:
     return backend
 
 
-@pytest.mark.parametrize(
-    "options", [{}, {"color_scheme": "dark"}, {"viewport": PHONE}], ids=["light", "dark", "phone"]
-)
+@LOOKS
 def test_the_answer_keeps_nobody_out(rehearsed: Backend, look: Look, options: dict[str, Any]) -> None:
     """axe-core finds no serious fault; nothing is wider than a phone."""
     page = look(f"{PAGE}?samples=3600000", **options)

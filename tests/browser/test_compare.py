@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.conftest import PHONE, Look
+from tests.browser.conftest import LOOKS, Look
 from tests.browser.faults import serious_faults
 from tests.contract.conftest import Backend, wait_for
 from tests.fakes.wire import IMAGE, create_request
@@ -35,9 +35,7 @@ def three(backend: Backend) -> Backend:
     return backend
 
 
-@pytest.mark.parametrize(
-    "options", [{}, {"color_scheme": "dark"}, {"viewport": PHONE}], ids=["light", "dark", "phone"]
-)
+@LOOKS
 def test_the_comparison_keeps_nobody_out(three: Backend, look: Look, options: dict[str, Any]) -> None:
     """axe-core finds no serious fault; nothing but its tables is wider than a phone."""
     page = look("/ui/compare?job=a&job=b&job=c", **options)

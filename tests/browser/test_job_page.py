@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import PHONE, Look, Watch
+from tests.browser.conftest import LOOKS, PHONE, Look, Watch
 from tests.browser.faults import serious_faults
 from tests.contract.conftest import LOCAL_IMAGE, Backend, wait_for
 from tests.fakes.counters import Counters, counters  # noqa: F401  a fixture
@@ -386,9 +386,7 @@ def test_a_phone_has_room_for_facts_and_programs(rich: Backend, look: Look) -> N
         assert below.evaluate(top) >= below.evaluate(bottoms)
 
 
-@pytest.mark.parametrize(
-    "options", [{}, {"color_scheme": "dark"}, {"viewport": PHONE}], ids=["light", "dark", "phone"]
-)
+@LOOKS
 def test_why_it_failed(rich: Backend, look: Look, script: Script, options: dict[str, Any]) -> None:
     """What was raised, the script's line that did, then all that the service says; while one looks, and in the list."""
 
@@ -458,9 +456,7 @@ def test_the_request_is_copied(rich: Backend, look: Look) -> None:
     assert page.evaluate("getSelection().toString()").startswith("import boto3")
 
 
-@pytest.mark.parametrize(
-    "options", [{}, {"color_scheme": "dark"}, {"viewport": PHONE}], ids=["light", "dark", "phone"]
-)
+@LOOKS
 def test_it_keeps_nobody_out(rich: Backend, look: Look, options: dict[str, Any]) -> None:
     """axe-core finds no serious fault; nothing is wider than a phone; no page is large."""
     page = look("/ui/jobs/job", **options)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.conftest import PHONE, Look
+from tests.browser.conftest import LOOKS, Look
 from tests.browser.faults import serious_faults
 from tests.contract.conftest import Backend, serving, wait_for
 from tests.contract.test_page_trace import PAGE, count
@@ -28,9 +28,7 @@ def backend(tmp_path: Path) -> Iterator[Backend]:
         yield running
 
 
-@pytest.mark.parametrize(
-    "options", [{}, {"color_scheme": "dark"}, {"viewport": PHONE}], ids=["light", "dark", "phone"]
-)
+@LOOKS
 def test_the_trace_keeps_nobody_out(look: Look, options: dict[str, Any]) -> None:
     """axe-core finds no serious fault; nothing but its tables is wider than a phone."""
     page = look(PAGE, **options)
