@@ -114,7 +114,7 @@ cluster() {
 }
 
 browser() {
-    # The one without a window and its own pages: 0.6 of the processor time.
+    # Without windows and pages of its own: the tests take 0.6 of the processor time that they took in `chromium`.
     if command -v chromium-headless-shell >/dev/null; then
         say "Chromium: installed"
     else
