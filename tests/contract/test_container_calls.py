@@ -16,7 +16,7 @@ ENOUGH = 5.0
 
 
 async def exchange(
-    *answers: bytes, timeout_s: float = ENOUGH, hang: bool = False
+    *answers: bytes, timeout_s: float = ENOUGH, hang: bool = False, read_after_s: float = 0
 ) -> tuple[list[tuple[int, bytes]], int]:
     """Status and body of each request to a container that says these, and how many connections it saw."""
     left, over = list(answers), asyncio.Event()
@@ -48,6 +48,7 @@ async def exchange(
         for _ in answers:
             answer = await calls.post(address, "/invocations", {"A": "b"}, b"hello", timeout_s)
             try:
+                await asyncio.sleep(read_after_s)
                 body = b""
                 while part := await answer.next_part():
                     body += part
@@ -102,6 +103,13 @@ def test_connections_are_kept_where_both_want_that() -> None:
     assert asyncio.run(exchange(kept, kept)) == ([(200, b"keep")] * 2, 1)
     closed = b"HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 4\r\n\r\nkeep"
     assert asyncio.run(exchange(closed, closed))[1] == 2
+
+
+def test_an_answer_that_was_held_whole_leaves_a_connection_that_is_read() -> None:
+    """Its last byte is the one that made the container wait."""
+    body = b"keep".ljust((1 << 20) + 1)
+    answer = b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n%s" % (len(body), body)
+    assert asyncio.run(exchange(answer, answer, read_after_s=0.1)) == ([(200, body)] * 2, 1)
 
 
 def test_one_that_never_answers() -> None:

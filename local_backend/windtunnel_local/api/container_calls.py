@@ -168,6 +168,7 @@ class _Connection(asyncio.Protocol):
         is_good = self._complete and self._stays and self.usable
         self._end()
         if is_good:
+            self._transport.resume_reading()  # it is paused where the answer ended beyond what is read ahead
             self.idle_since = time.monotonic()
             self._keep(self)
         else:
