@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.processes import runs
 from windtunnel import LocalSession, PyTorch
 
 SCRIPTS = Path(__file__).parent / "scripts"
@@ -50,16 +51,9 @@ def kill_server(session: LocalSession) -> None:
     process = session.backend.ensure().pid
     os.kill(process, signal.SIGKILL)
     deadline = time.monotonic() + PATIENCE_S
-    while _runs(process):
+    while runs(process):
         assert time.monotonic() < deadline
         time.sleep(0.01)
-
-
-def _runs(process: int) -> bool:
-    try:
-        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
 
 
 def estimator(session: LocalSession, script: str = "behave.py", **arguments: Any) -> PyTorch:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.processes import runs
 from windtunnel_local.runner.process.runner import ProcessRunner
 from windtunnel_local.runner.process.settings import ProcessSettings
 from windtunnel_local.runner.without_container.log_file import MAX_LINE_BYTES, follow_file
@@ -184,7 +185,7 @@ def test_kill_ends_every_process_of_the_job(runner: ProcessRunner, tmp_path: Pat
     wait_for(lambda: pid_file.exists() and pid_file.read_text())
     runner.kill("job", HOST)
     assert runner.wait("job", HOST, 60).exit_code == 137
-    assert not_running(int(pid_file.read_text()))
+    assert not runs(int(pid_file.read_text()))
 
 
 def test_a_job_whose_supervisor_is_killed_counts_as_killed(runner: ProcessRunner, tmp_path: Path) -> None:
@@ -199,7 +200,7 @@ def test_a_job_whose_supervisor_is_killed_counts_as_killed(runner: ProcessRunner
     supervisor = json.loads((tmp_path / "jobs/job/process/algo-1/run.json").read_text())["pid"]
     os.kill(supervisor, signal.SIGKILL)
     assert runner.wait("job", HOST, 60).exit_code == 137
-    assert not_running(int(pid_file.read_text()))
+    assert not runs(int(pid_file.read_text()))
 
 
 def test_a_folder_that_is_made_anew_is_another_job_s(runner: ProcessRunner, tmp_path: Path) -> None:
@@ -216,7 +217,7 @@ def test_a_folder_that_is_made_anew_is_another_job_s(runner: ProcessRunner, tmp_
     folder.rename(gone := tmp_path / "gone")
     folder.mkdir()
     shutil.rmtree(gone)
-    wait_for(lambda: not_running(supervisor) and not_running(int(pid_file.read_text())))
+    wait_for(lambda: not runs(supervisor) and not runs(int(pid_file.read_text())))
     assert list(folder.iterdir()) == []
 
 
@@ -228,7 +229,7 @@ def test_what_a_job_leaves_behind_ends_with_it(runner: ProcessRunner, tmp_path: 
     )
     runner.start(plan(tmp_path, code))
     (pid,) = output(runner)
-    assert not_running(int(pid))
+    assert not runs(int(pid))
 
 
 def test_remove_ends_and_forgets_the_job(runner: ProcessRunner, tmp_path: Path) -> None:
@@ -290,14 +291,6 @@ def test_a_file_is_followed_exactly_once_from_any_cursor(tmp_path: Path) -> None
         rest = [line.text for later in batches[number + 1 :] for line in later.lines]
         again = [line.text for b in follow_file(file, batch.cursor, lambda: False) for line in b.lines]
         assert again == rest
-
-
-def not_running(pid: int) -> bool:
-    """Whether the process is gone, or a zombie that only waits for init."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "Z"
-    except FileNotFoundError:
-        return True
 
 
 def test_a_flood_of_empty_lines_comes_in_batches(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.processes import runs
 from windtunnel import settings
 from windtunnel.errors import BackendError
 from windtunnel.session.local import LocalSession
@@ -32,12 +33,7 @@ def home(tmp_path: Path) -> Iterator[Path]:
             os.kill(pid, signal.SIGKILL)
         except ProcessLookupError:
             continue
-        wait_until(lambda pid=pid: not alive(pid))  # type: ignore[misc]
-
-
-def alive(pid: int) -> bool:
-    status = Path(f"/proc/{pid}/stat")
-    return status.exists() and status.read_text().rpartition(")")[2].split()[0] != "Z"
+        wait_until(lambda pid=pid: not runs(pid))  # type: ignore[misc]
 
 
 def wait_until(condition: Callable[[], bool]) -> None:
@@ -82,7 +78,7 @@ def test_dead_server_is_replaced(home: Path) -> None:
     """backend.json of a killed server deceives nobody."""
     first = backend(home).ensure()
     os.kill(first.pid, signal.SIGKILL)
-    wait_until(lambda: not alive(first.pid))
+    wait_until(lambda: not runs(first.pid))
     assert backend(home).running() is None
     assert backend(home).ensure().pid != first.pid
 
@@ -119,7 +115,7 @@ def test_a_server_that_never_answers(home: Path) -> None:
     with pytest.raises(BackendError, match=r"did not answer within 4 s") as caught:
         backend(home, "mute", 4).ensure()
     assert "thinking" in str(caught.value)
-    assert not alive(starts(home)[0])
+    assert not runs(starts(home)[0])
 
 
 def test_a_program_that_does_not_exist(home: Path) -> None:
@@ -177,7 +173,7 @@ def test_a_backend_has_left_when_its_process_has_ended(home: Path) -> None:
     """Not when it only takes no more calls: what it still writes must not surprise whoever removes the home."""
     running = backend(home, "lingers").ensure()
     assert backend(home).stop() == running
-    assert not alive(running.pid)
+    assert not runs(running.pid)
 
 
 @pytest.mark.parametrize("mode", ["old", "removed"])
@@ -186,5 +182,5 @@ def test_a_backend_of_another_version_or_a_removed_installation_is_replaced(home
     old = backend(home, mode).ensure()
     new = backend(home).ensure()
     assert new.pid != old.pid
-    assert not alive(old.pid)
+    assert not runs(old.pid)
     assert backend(home).ensure() == new
