@@ -86,7 +86,11 @@ class Recorder:
         self._trace_s = 0.0
         self._is_timed = False
         self._references_s: list[float] = []
+        self._traced_s = 0.0
+        """In the step before this one."""
         me = settings.identity()
+        # Beside the first core, whose seconds count, runs then what would run anyway: tracing, or the same work.
+        self._times_reference = me.local_rank < (os.cpu_count() or 1)
         self._quiet = QuietSteps(current.counters_dir, me.local_rank, me.local_world_size)
         script_time.clock.begin()
         self._reset()
@@ -154,12 +158,13 @@ class Recorder:
         the ratio of tracing to the work varied from step to step by 19 % (one standard deviation) where the work was
         timed once a step, and by 13 % where twice.
         """
-        if not self._is_timed or len(self._references_s) != (0 if first else 1):
+        if not (self._is_timed and self._times_reference) or len(self._references_s) != (0 if first else 1):
             return
         # Asked here: Dynamo, where the script uses it, would compile any function that asks.
         is_compiled = torch._C._dynamo.eval_frame.get_eval_frame_callback() is not None
         if not is_compiled and host_reference.goes_unseen():
-            self._references_s.append(host_reference.seconds())
+            # Twice a step: together no longer than what it is held against.
+            self._references_s.append(host_reference.seconds(self._traced_s / 2))
 
     @script_time.set_aside
     def optimized(self, optimizer: Any, *_: Any) -> None:
@@ -183,12 +188,15 @@ class Recorder:
         now, ended = time.perf_counter(), time.time()
         seconds, self._last_end = now - self._last_end, now
         self._trace_s += script_time.clock.take()
+        self._traced_s = max(0.0, self._trace_s - self._compile_s)
         with script_time.aside():
             self._write_step(seconds, ended)
             if self._trains:
                 self._is_timed = self._quiet.step_ended(lambda: _XLAC._xla_wait_device_ops([]), seconds)
                 self._references_s = []
         self.has_trained = self._trains
+        if self._graphs is None:
+            self._trace_s = 0.0  # no step is written that it could be a part of
         self._reset()
 
     def _write_step(self, seconds: float, ended: float) -> None:
@@ -212,7 +220,7 @@ class Recorder:
                 "input_wait_seconds": round(self._input_wait_s, 6),
                 "compile_seconds": round(self._compile_s, 6),
                 # XLA compiles in the script's thread, and says only how long that took: a guess where it did.
-                "trace_seconds": round(max(0.0, self._trace_s - self._compile_s), 6),
+                "trace_seconds": round(self._traced_s, 6),
             }
             self._trace_s = 0.0
             if self._updates:
