@@ -72,7 +72,7 @@ def test_an_answer_comes_later(asked: Asked) -> None:
     asked.asynchronous(TAG="a:")
     described = asked.sagemaker.describe_endpoint(EndpointName="e")["AsyncInferenceConfig"]
     assert described["OutputConfig"]["S3OutputPath"] == f"s3://{BUCKET}/out/"
-    accepted = asked.question(b"hello", Accept="application/json", InferenceId="mine")
+    accepted = asked.question(b"hello", "wörter/1", Accept="application/json", InferenceId="mine")
     assert accepted["InferenceId"] == "mine"
     assert accepted["ResponseMetadata"]["HTTPStatusCode"] == 202
     assert accepted["OutputLocation"].startswith(f"s3://{BUCKET}/out/")

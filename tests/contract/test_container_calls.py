@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from windtunnel_local.api import container_calls
 from windtunnel_local.api.container_calls import ContainerCalls, NeverSentError
 
 ENOUGH = 5.0
@@ -103,6 +104,63 @@ def test_connections_are_kept_where_both_want_that() -> None:
     assert asyncio.run(exchange(kept, kept)) == ([(200, b"keep")] * 2, 1)
     closed = b"HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 4\r\n\r\nkeep"
     assert asyncio.run(exchange(closed, closed))[1] == 2
+
+
+def test_a_second_answer_to_a_question_is_nobodys() -> None:
+    """Neither appended to the first one, nor taken for that to the next question."""
+    answer = b"HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\n"
+    twice = answer + b"keep" + answer + b"evil"
+    assert asyncio.run(exchange(twice, answer + b"keep")) == ([(200, b"keep")] * 2, 2)
+
+
+def test_a_question_that_was_not_read_whole_leaves_no_connection() -> None:
+    """What is left of it would stand before the next one."""
+
+    async def ask() -> int:
+        seen = asyncio.Queue[asyncio.StreamWriter]()
+
+        async def container(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            seen.put_nowait(writer)
+            await reader.readuntil(b"\r\n\r\n")
+            writer.write(b"HTTP/1.1 413 Too Large\r\ncontent-length: 0\r\n\r\n")
+
+        async with await asyncio.start_server(container, "127.0.0.1", 0) as server:
+            calls = ContainerCalls()
+            for _ in range(2):
+                address = server.sockets[0].getsockname()
+                answer = await calls.post(address, "/invocations", {}, bytes(32 << 20), ENOUGH)
+                assert (answer.status, await answer.next_part()) == (413, b"")
+                answer.close()
+            calls.close()
+            found = seen.qsize()
+            while not seen.empty():
+                seen.get_nowait().close()
+            return found
+
+    assert asyncio.run(ask()) == 2
+
+
+def test_an_idle_connection_is_closed_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server that answers one connection at a time would answer no ping."""
+    monkeypatch.setattr(container_calls, "KEPT_S", 0.05)
+
+    async def ask() -> bytes:
+        hung_up = asyncio.get_running_loop().create_future()
+
+        async def container(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await reader.readuntil(b"hello")
+            writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n")
+            hung_up.set_result(await reader.read())
+            writer.close()
+
+        async with await asyncio.start_server(container, "127.0.0.1", 0) as server:
+            calls = ContainerCalls()
+            answer = await calls.post(server.sockets[0].getsockname(), "/", {}, b"hello", ENOUGH)
+            assert await answer.next_part() == b""
+            answer.close()
+            return await asyncio.wait_for(hung_up, ENOUGH)
+
+    assert asyncio.run(ask()) == b""
 
 
 def test_an_answer_that_was_held_whole_leaves_a_connection_that_is_read() -> None:

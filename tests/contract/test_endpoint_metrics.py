@@ -67,6 +67,15 @@ def test_requests_errors_and_times(backend: Backend) -> None:
     assert sum(result["Values"]) == 4
 
 
+def test_of_the_last_minute_before_the_endpoint_was_deleted(backend: Backend) -> None:
+    """They are there, though nothing is left that would write them."""
+    deployed = Deployed(backend)
+    deployed.endpoint()
+    deployed.ask("hello")
+    deployed.sagemaker.delete_endpoint(EndpointName="e")
+    assert point(backend, "Invocations")["Sum"] == 1
+
+
 def test_of_questions_that_waited(backend: Backend) -> None:
     """AWS publishes their model's time and errors, not that they were invoked."""
     asked = Asked(backend)

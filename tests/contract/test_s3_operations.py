@@ -363,6 +363,21 @@ def test_a_bucket_may_stand_in_the_host(backend: Backend, s3: Any, host: str) ->
     assert signed(backend, f"http://{bucket}.example.org:{port}/a%20b")[0] == 403
 
 
+def test_what_is_called_health_is_no_word_on_the_server(backend: Backend, s3: Any) -> None:
+    """/health tells how the server is, to who asks without a signature and for no bucket's object."""
+    s3.create_bucket(Bucket="health")
+    s3.put_object(Bucket="health", Key="health", Body=b"fine")
+    assert [entry["Key"] for entry in s3.list_objects_v2(Bucket="health")["Contents"]] == ["health"]
+    assert s3.head_bucket(Bucket="health")["BucketRegion"] == "us-east-1"
+    port = urlsplit(backend.endpoint).port
+    assert signed(backend, f"http://health.localhost:{port}/health") == (200, b"fine")
+    signer = backend.client("s3", config=Config(signature_version="s3v4", s3={"addressing_style": "path"}))
+    presigned = signer.generate_presigned_url("list_objects_v2", {"Bucket": "health"})
+    with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=60)) as connection:
+        connection.request("GET", presigned[presigned.index("/health") :])
+        assert b"<Key>health</Key>" in connection.getresponse().read()
+
+
 def test_s3_control_is_refused_by_name(backend: Backend) -> None:
     """Not taken for a bucket that is called as the account."""
     port = urlsplit(backend.endpoint).port

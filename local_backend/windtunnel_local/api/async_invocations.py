@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Mapping
+from contextlib import suppress
 
 from starlette.responses import Response
 
@@ -39,7 +40,7 @@ def accepted(hosting: HostingService, endpoint: str, headers: Mapping[str, str],
         raise _invalid(
             "Not supported here: Body; put the question into S3, and name the object in InputLocation."
         )
-    location = headers.get(f"{_OURS}inputlocation", "")
+    location = _as_sent(headers.get(f"{_OURS}inputlocation", ""))
     if not location.startswith("s3://") or not location[5:].partition("/")[2]:
         raise _invalid(f"InputLocation {location[:200]!r} must name an object: s3://bucket/key.")
     given = {name: headers[header] for header, name in _PASSED_ON.items() if header in headers}
@@ -51,6 +52,13 @@ def accepted(hosting: HostingService, endpoint: str, headers: Mapping[str, str],
     except ServiceError as error:
         raise _invalid(str(error)) from None
     return _response(question)
+
+
+def _as_sent(value: str) -> str:
+    """Clients write a header in UTF-8, and it was read as Latin-1."""
+    with suppress(UnicodeDecodeError):
+        return value.encode("latin-1").decode()
+    return value
 
 
 def _response(question: Invocation) -> Response:

@@ -12,10 +12,10 @@ from typing import Any
 
 import httptools
 
+from windtunnel_local.service.hosting.container_answer import KEPT_S, acknowledge_at_once
+
 Address = tuple[str, int]
 
-_KEPT_S = 4.0
-"""For how long an idle connection is used again: less than the 5 s after which common servers close theirs."""
 _READ_AHEAD_BYTES = 1 << 20
 """What is held of an answer that nobody has read yet."""
 _MAX_HEAD_BYTES = 64 << 10
@@ -31,9 +31,12 @@ class ContainerCalls:
     def __init__(self) -> None:
         """Connects when it is asked to."""
         self._idle: dict[Address, list[_Connection]] = {}
+        self._sweeper: asyncio.TimerHandle | None = None
 
     def close(self) -> None:
         """Close what is kept. Idempotent."""
+        if self._sweeper is not None:
+            self._sweeper.cancel()
         for connections in self._idle.values():
             for connection in connections:
                 connection.close()
@@ -63,7 +66,7 @@ class ContainerCalls:
         idle = self._idle.get(address, [])
         while idle:
             connection = idle.pop()
-            if connection.usable and time.monotonic() - connection.idle_since < _KEPT_S:
+            if connection.usable and not connection.is_old:
                 return connection
             connection.close()
         return None
@@ -81,6 +84,23 @@ class ContainerCalls:
 
     def _keep(self, address: Address, connection: _Connection) -> None:
         self._idle.setdefault(address, []).append(connection)
+        if self._sweeper is None:
+            self._sweep_later()
+
+    def _sweep_later(self) -> None:
+        self._sweeper = asyncio.get_running_loop().call_later(KEPT_S, self._sweep)
+
+    def _sweep(self) -> None:
+        """Close what is old: a server that answers one connection at a time takes no other meanwhile."""
+        for address, connections in list(self._idle.items()):
+            for connection in [c for c in connections if c.is_old or not c.usable]:
+                connections.remove(connection)
+                connection.close()
+            if not connections:
+                del self._idle[address]
+        self._sweeper = None
+        if self._idle:
+            self._sweep_later()
 
 
 class Answer:
@@ -109,7 +129,7 @@ class _Connection(asyncio.Protocol):
     """One connection, with one request at a time."""
 
     def __init__(self, keep: Callable[[_Connection], None]) -> None:
-        self.idle_since = 0.0
+        self._idle_since = 0.0
         self._keep = keep
         self._loop = asyncio.get_running_loop()
         self._transport: Any = None
@@ -136,6 +156,11 @@ class _Connection(asyncio.Protocol):
         """Whether it can be asked."""
         return self._error is None and not self._transport.is_closing()
 
+    @property
+    def is_old(self) -> bool:
+        """Whether it was idle for so long that the container may be about to close it."""
+        return time.monotonic() - self._idle_since >= KEPT_S
+
     async def ask(self, head: bytes, body: bytes, timeout_s: float) -> Answer:
         """Write the request and wait for the answer's head."""
         if not self.usable:  # the engine's proxy accepts for a container that has just ended, and hangs up
@@ -144,6 +169,7 @@ class _Connection(asyncio.Protocol):
         self._parser = httptools.HttpResponseParser(self)
         self._timer = self._loop.call_later(timeout_s, self._fail, asyncio.TimeoutError())
         self._transport.writelines((head, body))
+        acknowledge_at_once(self._transport.get_extra_info("socket"))
         while self._status is None:
             await self._wait()
         return Answer(self._status, self._headers, self)
@@ -165,11 +191,13 @@ class _Connection(asyncio.Protocol):
         """Be kept, or close."""
         if self._parser is None:
             return
-        is_good = self._complete and self._stays and self.usable
+        # A container may have answered without reading the whole request.
+        is_sent = self.usable and not self._transport.get_write_buffer_size()
+        is_good = self._complete and self._stays and is_sent
         self._end()
         if is_good:
             self._transport.resume_reading()  # it is paused where the answer ended beyond what is read ahead
-            self.idle_since = time.monotonic()
+            self._idle_since = time.monotonic()
             self._keep(self)
         else:
             self.close()
@@ -234,6 +262,11 @@ class _Connection(asyncio.Protocol):
             self._complete = True
         self._fail(error or ConnectionError("it closed the connection"))
 
+    def on_message_begin(self) -> None:
+        """A second answer to one request belongs to nobody."""
+        if self._complete:
+            self._stays = False
+
     def on_header(self, name: bytes, value: bytes) -> None:
         """Of the head; trailers are passed over."""
         if self._status is None:
@@ -241,6 +274,8 @@ class _Connection(asyncio.Protocol):
 
     def on_headers_complete(self) -> None:
         """The head is there, or one of those that only announce it (1xx)."""
+        if self._complete:
+            return
         status = self._parser.get_status_code()
         if status < 200:
             self._headers.clear()
@@ -250,6 +285,8 @@ class _Connection(asyncio.Protocol):
 
     def on_body(self, part: bytes) -> None:
         """Keep it until it is read; when it is much, the container has to wait."""
+        if self._complete:
+            return
         self._parts.append(part)
         before, self._held = self._held, self._held + len(part)
         if before <= _READ_AHEAD_BYTES < self._held:
@@ -258,7 +295,7 @@ class _Connection(asyncio.Protocol):
 
     def on_message_complete(self) -> None:
         """The answer is whole."""
-        if self._status is not None:
+        if self._status is not None and not self._complete:
             self._complete = True
             self._stays = self._parser.should_keep_alive()  # afterwards the parser has forgotten
             self._wake()

@@ -125,7 +125,7 @@ class Api:
         try:
             if _at_a_port(request):
                 self._check_host(signable)
-            if signable.path == b"/health" and request.method in ("GET", "HEAD"):
+            if signable.path == b"/health" and self._is_health(signable, request):
                 return JSONResponse(self._health)
             if signable.path.startswith(b"/ui") and self._is_page(signable, request):
                 return await anyio.to_thread.run_sync(self._page)
@@ -206,6 +206,12 @@ class Api:
         self._streams = self._streams or anyio.CapacityLimiter(_STREAMS)
         # Calls without a body are short: they need not wait behind uploads.
         return await anyio.to_thread.run_sync(run, limiter=self._streams if has_body else None)
+
+    def _is_health(self, signable: Signable, request: Request) -> bool:
+        """Whether it asks how the server is, and not for an object or a bucket of that name."""
+        is_signed = signable.header("authorization") is not None or b"X-Amz-Signature" in signable.query
+        is_ours = not _at_a_port(request) or (signable.header("host") or "").lower() in self._hosts
+        return request.method in ("GET", "HEAD") and is_ours and not is_signed
 
     def _is_page(self, signable: Signable, request: Request) -> bool:
         """Whether it is for the page: at a port of ours, and no object of a bucket that the Host names.

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import http.client
 import json
+import select
 import socket
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import closing, suppress
+from contextlib import ExitStack, suppress
 from functools import partial
 from http import HTTPStatus
 from typing import Any, BinaryIO
@@ -16,7 +17,7 @@ from weakref import WeakSet
 
 from windtunnel_local.service.batch.splitting import reading
 from windtunnel_local.service.ground.errors import InputError
-from windtunnel_local.service.hosting.container_answer import ContainerAnswer, TooLargeError
+from windtunnel_local.service.hosting.container_answer import KEPT_S, ContainerAnswer, TooLargeError, connect
 
 Address = tuple[str, int]
 _PARAMETERS_S = 60.0
@@ -38,7 +39,7 @@ class Lost(Exception):
 
 
 class Invoker:
-    """Asks one container, for several threads."""
+    """Asks one container, for several threads. Connections are kept: each takes a port, free again a minute later."""
 
     def __init__(self, address: Address, headers: Mapping[str, str], timeout_s: float, retries: int) -> None:
         """``timeout_s``: for an answer as a whole; ``retries``: how often a request is asked again."""
@@ -49,11 +50,15 @@ class Invoker:
         self._over = threading.Event()
         self._lock = threading.Lock()
         self._socks: WeakSet[socket.socket] = WeakSet()
+        self._kept: list[tuple[http.client.HTTPConnection, float]] = []
+        """Idle ones, and since when."""
 
     def abort(self) -> None:
         """End all requests under way, and let none begin: they are `Lost`. Does not block."""
         with self._lock:
             self._over.set()
+            while self._kept:
+                self._kept.pop()[0].close()
             for sock in self._socks:
                 with suppress(OSError):  # closed already
                     sock.shutdown(socket.SHUT_RDWR)
@@ -90,20 +95,12 @@ class Invoker:
         """Status and body of the answer. Raises ``TimeoutError``, `Lost`, ``InputError``: it is too large."""
         deadline = time.monotonic() + self._timeout_s
         sent = body if isinstance(body, bytes) else _parts(body)
-        begun = False
-        with closing(http.client.HTTPConnection(*self._address, timeout=self._timeout_s)) as connection:
+        with ExitStack() as stack:
+            connection = self._connection(deadline)
+            stack.callback(connection.close)
             try:
-                connection.connect()
-                with self._lock:
-                    self._socks.add(connection.sock)
-                if self._over.is_set():
-                    raise Lost(begun)
-                begun = True
                 answer = ContainerAnswer(connection, sent, self._headers, deadline, MAX_ANSWER_BYTES)
                 data = b"".join(iter(partial(answer.read, _PART_BYTES), b""))
-                if self._over.is_set():  # one without a length seems to end there
-                    raise Lost(begun)
-                return answer.status, data
             except TimeoutError:
                 raise
             except TooLargeError:
@@ -113,7 +110,43 @@ class Invoker:
                 ) from None
             # ValueError: the stream was closed meanwhile.
             except (OSError, http.client.HTTPException, ValueError) as error:
-                raise Lost(begun) from error
+                raise Lost(begun=True) from error
+            with self._lock:
+                if self._over.is_set():  # an answer without a length seems to end there
+                    raise Lost(begun=True)
+                if connection.sock is not None:  # it is None where the container wants to close it
+                    stack.pop_all()
+                    self._kept.append((connection, time.monotonic()))
+            return answer.status, data
+
+    def _connection(self, deadline: float) -> http.client.HTTPConnection:
+        """One that is kept, or a new one. Raises ``TimeoutError``, `Lost`."""
+        with self._lock:
+            while self._kept:
+                connection, since = self._kept.pop()
+                if time.monotonic() - since < KEPT_S and not _has_news(connection.sock):
+                    return connection
+                connection.close()
+        connection = http.client.HTTPConnection(*self._address, timeout=self._timeout_s)
+        try:
+            connect(connection, deadline, self._over)
+        except TimeoutError:
+            raise
+        except OSError as error:
+            raise Lost(begun=False) from error
+        with self._lock:
+            self._socks.add(connection.sock)
+            if not self._over.is_set():
+                return connection
+        connection.close()
+        raise Lost(begun=False)
+
+
+def _has_news(sock: socket.socket) -> bool:
+    """Of an idle connection: the container has hung up, or sent what nobody asked for."""
+    poll = select.poll()
+    poll.register(sock, select.POLLIN)
+    return bool(poll.poll(0))
 
 
 def _parts(stream: BinaryIO) -> Iterator[bytes]:

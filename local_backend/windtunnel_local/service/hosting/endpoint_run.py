@@ -70,6 +70,7 @@ class EndpointRun(RecordThread):
             self._instances.remove(state.instances)
             if endpoint.status == "Deleting":
                 self.questions.leave()
+                self._meter.flush(all_of_it=True)  # there may be no other endpoint whose steps would
                 self._ports.store.remove_invocations(self._name)
                 self.gone.set()  # before the name is free: who takes it then starts a run of its own
                 return self._ports.store.delete_resource("endpoint", self._name)

@@ -19,6 +19,7 @@ from windtunnel_local.service.ground.errors import (
 from windtunnel_local.service.ground.hosting import Instance, Variant, stored_stream
 from windtunnel_local.service.ground.ports import Ports
 from windtunnel_local.service.hosting import serving_plan
+from windtunnel_local.service.hosting.container_answer import connect
 from windtunnel_local.service.hosting.model_files import provide_model
 from windtunnel_local.service.hosting.router import Target
 from windtunnel_local.service.running.host_follower import Followed, HostFollower
@@ -200,6 +201,7 @@ def pings(address: tuple[str, int]) -> bool:
     """Whether a container answers as SageMaker wants it to."""
     connection = http.client.HTTPConnection(*address, timeout=_PING_S)
     try:
+        connect(connection, time.monotonic() + _PING_S, threading.Event())
         connection.request("GET", "/ping")
         return connection.getresponse().status == http.client.OK
     except (OSError, http.client.HTTPException):
