@@ -81,7 +81,6 @@ def test_dynamic_shapes_fallbacks_branches_and_slow_input_are_named(torchrun, tm
     ("how", "expected"),
     [
         ("cpu", {("device_unused", "step")}),
-        ("unended", {("step_without_end", "step")}),
         ("apart", {("no_exchange", "step"), ("same_data", "made")}),
         ("ported", set()),
     ],
@@ -96,6 +95,16 @@ def test_a_script_that_is_not_ported_is_told_while_it_runs(torchrun, tmp_path, h
     for line in found.values():
         assert any(f": {line}: " in said for said in lines[:ended]), launch.output
         assert len([said for said in lines if f": {line}: " in said]) == 2, launch.output
+
+
+def test_where_no_step_ends_the_rest_is_told_at_the_end(torchrun, tmp_path):
+    """Of all steps at once: who ends them is not to find the next mistake in the next job."""
+    launch = torchrun("unported.py", "unended", WINDTUNNEL_COUNTERS_DIR=str(tmp_path))
+    found = {record["finding"]: record["line"] for record in findings(tmp_path)}
+    step, made = line_of("unported.py", "step"), line_of("unported.py", "made")
+    assert found == {"step_without_end": step, "no_exchange": step, "same_data": made}
+    before, _, _ = launch.output.partition("loss")
+    assert f"error: {step}: 10 steps of an optimizer and no end of a step" in before
 
 
 def test_nothing_is_said_of_steps_that_are_not_seen(torchrun, tmp_path):

@@ -20,7 +20,9 @@ def loaders_of(torchrun, folder, shape, **environment):
         **environment,
     )
     records = [json.loads(line) for line in (folder / "rank-0.jsonl").read_text().splitlines()]
-    (seen,) = [record for record in records if record["kind"] == "loaders"]
+    # Should it be stopped, the first one stays: that it was a rehearsal.
+    begun, seen = [record for record in records if record["kind"] == "loaders"]
+    assert (begun["rehearsed_steps"], begun["loaders"]) == (STEPS, [])
     trained = [loader for loader in seen["loaders"] if loader["trains"]]
     others = [loader for loader in seen["loaders"] if not loader["trains"]]
     seen["steps"] = sum(bool(record.get("optimizer")) for record in records if record["kind"] == "step")

@@ -36,7 +36,7 @@ def test_the_whole_job_is_found(torchrun, tmp_path, settings, samples, epochs, e
         WINDTUNNEL_REHEARSE_STEPS="5",
     )
     records = [json.loads(line) for line in (tmp_path / "rank-0.jsonl").read_text().splitlines()]
-    (seen,) = [record for record in records if record["kind"] == "loaders"]
+    *_, seen = (record for record in records if record["kind"] == "loaders")
     named = [part.name for part in fields(Loader)]
     loaders = tuple(Loader(**{name: loader[name] for name in named}) for loader in seen["loaders"])
     found = found_scale(Input(rehearsed_steps=5, ended_early=seen["ended_early"], loaders=loaders), WORKERS)

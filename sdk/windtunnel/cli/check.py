@@ -62,7 +62,9 @@ def _check(arguments: argparse.Namespace) -> int:
     modules = sorted({name for script in scripts for name in own_modules(script)})
     imported = f", and what it imports from its directory ({', '.join(modules)})" if modules else ""
     print(f"Not checked: what the script does when it runs{imported}.")
-    return _summary([finding for found in findings.values() for finding in found if finding.sure])
+    told = [finding for found in findings.values() for finding in found]
+    sure = [finding for finding in told if finding.sure]
+    return _summary(sure, notes=len(notes) + len(told) - len(sure))
 
 
 def _lines(findings: Mapping[Script, list[Finding]]) -> list[str]:
@@ -70,10 +72,11 @@ def _lines(findings: Mapping[Script, list[Finding]]) -> list[str]:
     return [f"{script.name}:{finding}" for script, found in findings.items() for finding in found]
 
 
-def _summary(findings: list[Finding]) -> int:
+def _summary(findings: list[Finding], notes: int) -> int:
     """The last line, and the exit code that says the same to a CI job."""
     if not findings:
-        print("ok: no findings.")
+        also = f"; {notes} note{'s' * (notes > 1)} above" if notes else ""
+        print(f"ok: no findings{also}.")
         return 0
     edits = sum(bool(finding.edits) for finding in findings)
     port = f"; with --diff, check prints the edits of {edits}" if edits else ""

@@ -98,7 +98,9 @@ def not_finished(name: str, what: str, description: Mapping[str, Any]) -> JobNot
     """Why a job does not have something (yet), and what to do."""
     status = description["TrainingJobStatus"]
     if status not in TERMINAL:
-        advice = f"not before it ends. Follow it with `windtunnel logs -f {name}`, or job.wait() in Python"
+        advice = (
+            f"not until it has ended. Follow it with `windtunnel logs -f {name}`, or job.wait() in Python"
+        )
     elif what == "counters":
         advice = "only jobs that ran on the local backend and reached their script have them"
     else:

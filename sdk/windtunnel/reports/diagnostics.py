@@ -149,7 +149,7 @@ def _graph(entry: LedgerEntry) -> Graph:
 
 def _document(found: Diagnostics) -> Document:
     """All that is known."""
-    sections = [_what_to_change(found, len(found))]
+    sections = [] if found.available and not len(found) else [_what_to_change(found, len(found))]
     if found.graphs:
         sections += [_ledger(found), _modelled(found)]
     if found.device_memory:

@@ -143,3 +143,9 @@ def test_evaluation_that_each_core_repeats_counts_once() -> None:
     loaders = train(batches=100), Loader(line="e.py:1", batches=7, samples=10, passes=1, taken=4)
     found = scale(*loaders)
     assert isinstance(found, FullScale) and found.evaluation_samples == 70
+
+
+def test_a_rehearsal_that_was_stopped_says_so() -> None:
+    """It has seen steps, and left word of its beginning alone."""
+    assert scale() == "the rehearsal was stopped before its end"
+    assert scale(early=True) == "its training batches come from no loader"

@@ -67,6 +67,11 @@ def test_gathered_payload_does_not_depend_on_the_rehearsed_workers(counters: Any
         (("train", "bytes_accessed"), float("nan"), r"train\.bytes_accessed must be a number"),
         (("train", "samples_per_step_per_core"), 0, "MpDeviceLoader"),
         (("train", "collectives"), {"all_reduce": {"count": 1}}, r"collectives\.all_reduce\.bytes"),
+        (
+            ("diagnostics",),
+            [{"kind": "step_without_end", "line": "a.py:3", "message": "10 steps. More.", "advice": "Sync."}],
+            r"neither its batch nor its time is known: a\.py:3: 10 steps\. Sync\.",
+        ),
         (("graphs",), {}, r"graphs\.count must be a number"),
         (("instance_type",), "ml.g5.xlarge", "No figures for instance type"),
     ],

@@ -79,6 +79,15 @@ class Loaders:
 
         return counted_next_item
 
+    def unfinished(self) -> dict[str, Any]:
+        """The record of a short rehearsal that is stopped before `record` can be written; that one replaces it."""
+        return {
+            "kind": "loaders",
+            "rehearsed_steps": self.passes.steps,
+            "ended_early": False,
+            "loaders": [],
+        }
+
     def record(self) -> dict[str, Any] | None:
         """What the script's loaders have shown; None: it went over none, and was not ended early."""
         used = [(loader, run) for loader in self.all for run in loader.runs if run.passes]

@@ -60,6 +60,7 @@ class Watch(recorder.Listener):
         self.reads.forget()
         self._recompiles = Recompilations()
         self._fallback_lines: dict[str, str] = {}
+        self._has_stepped = False
         self._steady_steps = 0
         self._steady_s = 0.0
         self._waited_s = 0.0
@@ -112,6 +113,9 @@ class Watch(recorder.Listener):
         """See `recorder.Listener`."""
         if self._away:
             return
+        if not self._has_stepped and self.loaders.passes.steps is not None:
+            recorder.counting.write(self.loaders.unfinished())
+        self._has_stepped = True
         for finding in self._recompiles.step(self.loaders.latest):
             self.findings.note(finding)
         accessed = Counter(record.get("accessed", {}))
@@ -174,8 +178,9 @@ class Watch(recorder.Listener):
         self._has_exchanged = self._has_exchanged or bool(record["collectives"])
         if not self._optimized:
             return
+        # More than one where nothing ended them: what else is wrong is to be told all the same.
+        self._trained_steps += max(self._optimized.values())
         self._optimized.clear()
-        self._trained_steps += 1
         cores = settings.identity().world_size
         if cores == 1 or self._trained_steps < _TRAINING_STEPS:
             return

@@ -19,6 +19,8 @@ def found_scale(seen: Input, world_size: int, workers: int | None = None) -> Ful
         workers: of the whole job; None: as many. Each of them makes the steps that a count of the script's asks
             for, and goes over all of what is not split.
     """
+    if not (seen.loaders or seen.ended_early):
+        return "the rehearsal was stopped before its end"
     loaders = _by_line(seen.loaders)
     trained = [loader for loader in loaders if loader.trains]
     evaluated = [loader for loader in loaders if not loader.trains]

@@ -30,7 +30,7 @@ _COLUMNS = ("tp/pp/dp", "batch", "recompute", "hours", "cost")
 
 def headline(found: Plans, assumed: Sequence[str]) -> tuple[str, ...]:
     """The cheapest and the fastest, or what comes nearest; what could not be planned; what was assumed."""
-    lines = list(_best(found) if found.within else _missed(found))
+    lines = [*_best(found), *_rivals(found)] if found.within else list(_missed(found))
     missing = [place.name for place in found.places if place.reason]
     if missing:
         lines.append(f"NOT PLANNED FOR, reasons below: {', '.join(missing)}.")
@@ -53,7 +53,6 @@ def sections(found: Plans, *, size_assumed: bool, price_notes: Sequence[str]) ->
         tables = {"Best first": (_each(found.fastest), shortlist(found.fastest))}
     shown = [plan for _, plans in tables.values() for plan in plans]
     notes = (
-        *_rivals(found),
         *_limits(found, shown, size_assumed=size_assumed),
         *_outside(shown),
         *(_READING if shown else ()),

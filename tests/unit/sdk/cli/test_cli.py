@@ -117,7 +117,9 @@ def test_check(jobs: FakeService, capsys: pytest.CaptureFixture[str]) -> None:
         "Transformers[torch] == 4.21.0\ntorch_xla==2.9\ntorch>2\nseaborn==1\n"
     )
     assert cli.main(["check", "train.py", "--source-dir", "src"]) == 0
-    (note,) = (line for line in capsys.readouterr().out.splitlines() if "note:" in line)
+    lines = capsys.readouterr().out.splitlines()
+    (note,) = (line for line in lines if "note:" in line)
+    assert lines[-1] == "ok: no findings; 1 note above."
     assert "requirements.txt asks for Transformers 4.21.0, the training image has 4." in note
     Path("src/train.py").write_text("def (:\n")
     assert cli.main(["check", "src/train.py"]) == 2

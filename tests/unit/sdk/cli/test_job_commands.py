@@ -209,7 +209,7 @@ def test_a_result_before_there_is_one(
     jobs.script = RUNS
     assert cli.main(RUN.split()) == 0
     assert cli.main([command, "j"]) == 1
-    said = f"has no {what} (InProgress): not before it ends. Follow it with `windtunnel logs -f j`"
+    said = f"has no {what} (InProgress): not until it has ended. Follow it with `windtunnel logs -f j`"
     assert said in capsys.readouterr().err
     assert not (project / "j").exists()
 
