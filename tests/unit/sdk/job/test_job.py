@@ -240,7 +240,7 @@ def test_results_that_are_not_there_yet(local: LocalSession) -> None:
     script(local, ("InProgress", "Training", "", {}))
     job = started(local)
     with pytest.raises(
-        JobNotFinished, match=r"has no model \(InProgress\): not before it ends.*job\.wait\(\)"
+        JobNotFinished, match=r"has no model \(InProgress\): not until it has ended.*job\.wait\(\)"
     ):
         _ = job.model_data
     with pytest.raises(JobNotFinished, match=r"has no counters \(InProgress\)"):
