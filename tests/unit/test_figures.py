@@ -105,6 +105,16 @@ def test_the_page_on_figures_has_these(capsys: pytest.CaptureFixture[str]) -> No
             for errors in (summary[kind][part] for kind in KINDS)
         ]
         assert f"| {label} | {' | '.join(cells)} |" in page
+    known = [summary[kind].get("by_software") for kind in KINDS]
+    counts = "{}, {}, {} and {}".format(*(item["rows"] if item else 0 for item in known))
+    cells = [
+        f"{item['mean_percent']:.1f} / {item['median_percent']:.1f} / {item['max_percent']:.1f} %"
+        if item
+        else "-"
+        for item in known
+    ]
+    label = f"those whose software has rows of other models, with its speed on these ({counts} rows)"
+    assert f"| {label} | {' | '.join(cells)} |" in page
     for label, part in (
         ("left-out rows inside their 80 % interval", "interval_coverage_percent"),
         (

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _EPILOG = "Modelled figures carry an interval; costs carry their price and its date."
 _DESCRIPTION_ONLY = (
     "microbatch", "global_batch", "gradient_accumulation", "tensor_parallel", "pipeline_parallel",
-    "dtype", "optimizer", "recompute", "zero", "attention", "neuron_version", "gpu",
+    "dtype", "optimizer", "recompute", "zero", "attention", "neuron_version", "software", "gpu",
 )  # fmt: skip
 
 
@@ -68,6 +68,9 @@ def add_parser(commands: Any) -> None:
     model.add_argument("--zero", choices=("none", "optimizer", "full"))
     model.add_argument("--attention", choices=("auto", "eager", "flash"))
     model.add_argument("--neuron-version", metavar="VERSION", help="of trn1's software, as 2.21")
+    model.add_argument(
+        "--software", metavar="NAME", help="what trains it, as a published row names it: llm-foundry"
+    )
     model.add_argument(
         "--gpu",
         action="append",

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from statistics import mean, median
 
@@ -26,6 +26,8 @@ from .left_out import LEVELS, Group, Level, fitted, group_of, kind_of, levels_of
 from .left_out import Errors as LeftOut
 from .published_rows import elsewhere
 from .row_reader import PublishedRow, ReadRow
+from .software import is_fitted, software_of
+from .software import log_speed as log_speed_of_software
 from .versions import log_speed_of_row
 
 P90 = 0.9
@@ -38,7 +40,9 @@ class RowCheck:
     ``reason`` is why there is no prediction (then all figures are None). ``kind``: with which rows it is summed up
     (`left_out.kind_of`). ``low`` and ``high``: the 80 % interval. ``inside``: whether the published figure lies in the
     interval around the left-out prediction, ``covered`` the same for each of `left_out.LEVELS`. ``groups``: with
-    whom it left at each. ``calibrated``: the shipped constants were fitted to it, among others.
+    whom it left at each. ``calibrated``: the shipped constants were fitted to it, among others. ``by_software``: the
+    error with what other models by the same software tell of its speed (`software.log_speed`), None where there are
+    none; ``by_software_inside``: whether that lies in the interval of a left-out source.
     """
 
     config: str
@@ -52,6 +56,8 @@ class RowCheck:
     left_out: float | None = None
     family_left_out: float | None = None
     source_left_out: float | None = None
+    by_software: float | None = None
+    by_software_inside: bool | None = None
     low: float | None = None
     high: float | None = None
     inside: bool | None = None
@@ -91,7 +97,7 @@ class CalibrationSummary:
     figure, thrice. ``groups``: how many left at each; rows of a group err alike, so of few groups coverage says
     little. ``group_coverage``: part of a group's rows, on average over the groups, which is what an interval
     promises. Both are 0 of a file's rows. The second and third figure of each is also of rows that set no constant;
-    ``elsewhere``: of these alone, None where there are none.
+    ``elsewhere``: of these alone; ``by_software``: of those that have `RowCheck.by_software`. None: there are none.
     """
 
     kind: str
@@ -104,6 +110,7 @@ class CalibrationSummary:
     groups: tuple[int, int, int]
     group_coverage: tuple[float, float, float]
     elsewhere: SoftwareSummary | None = None
+    by_software: SoftwareSummary | None = None
 
 
 @dataclass(frozen=True)
@@ -175,7 +182,21 @@ def _built_in(row: PublishedRow, calibration: Calibration, errors: LeftOut) -> R
 
 
 def _elsewhere(row: PublishedRow, calibration: Calibration, errors: LeftOut) -> RowCheck:
-    return _left_out(row, calibration, errors, levels_of(row), _lacks(row, calibration), "source")
+    lacks = _lacks(row, calibration)
+    found = _left_out(row, calibration, errors, levels_of(row), lacks, "source")
+    speed = log_speed_of_software(
+        row.stack,
+        kind_of(row),
+        row.training,
+        but=lambda other: other.training.architecture == row.training.architecture,
+    )
+    if speed is None:
+        return found
+    log_error = math.log1p(errors.source) + speed
+    check = _interval(row, calibration, "source", but=group_of(row, "source"), lacks=lacks)
+    return replace(
+        found, by_software=math.expm1(log_error), by_software_inside=abs(log_error) <= check.log_slow
+    )
 
 
 def _left_out(
@@ -218,8 +239,17 @@ def _of_file(row: PublishedRow, read: ReadRow) -> RowCheck:
     notes = [*read.notes]
     if calibration.is_neuron and not row.neuron_version:
         notes.append("neuron_version not given: the usual one is predicted")
-    predicted = row.training.global_batch / step_s(row, calibration.constants)
-    level, why = _level(row, calibration)
+    software = software_of(row)
+    level, why = _level(row, calibration, software)
+    speed = log_speed_of_software(
+        software, kind_of(row), row.training, but=lambda other: same_configuration(row, other)
+    )
+    if speed is not None:
+        why = (
+            f"trained by {software}: predicted {math.expm1(speed):+.0%} beside the model, as its other rows were; "
+            "the interval is that of left-out sources"
+        )
+    predicted = row.training.global_batch / step_s(row, calibration.constants) * math.exp(speed or 0.0)
     interval = _interval(row, calibration, level, but=group_of(row, level), lacks=_lacks(row, calibration))
     twins = [
         (other, error)
@@ -250,25 +280,20 @@ def _of_file(row: PublishedRow, read: ReadRow) -> RowCheck:
     )
 
 
-def _level(row: PublishedRow, calibration: Calibration) -> tuple[Level, str]:
+def _level(row: PublishedRow, calibration: Calibration, software: str | None) -> tuple[Level, str]:
     """Which left-out rows it is like, and that as a note. Twins' interval is for rows of one table alone."""
-    stacks = {other.stack.lower(): other.stack for other in calibration.rows}
-    stack = stacks.get(row.stack.lower()) if row.stack else _named(row, stacks)
-    if stack is not None:
-        return "family", f"trained by {stack}, as other rows were: the interval is that of left-out families"
+    if software is not None and is_fitted(software, calibration.key):
+        return (
+            "family",
+            f"trained by {software}, as other rows were: the interval is that of left-out families",
+        )
     known = "a model that is in the calibration" if is_known(calibration, row.training) else (
         "a model that is not in the calibration"
     )  # fmt: skip
-    software = "software that no constant is fitted to" if row.stack else "software that is not told"
-    return "source", f"{known}, by {software}: the interval is that of left-out sources"
-
-
-def _named(row: PublishedRow, stacks: Mapping[str, str]) -> str | None:
-    """The one software whose words all stand in a row's name, or in the repository that its source begins with."""
-    text = f"{row.config} {row.source.partition(' ')[0]}".lower()
-    words = set("".join(sign if sign.isalnum() or sign == "-" else " " for sign in text).split())
-    named = [stack for key, stack in stacks.items() if words.issuperset(key.split())]
-    return named[0] if len(named) == 1 else None
+    stranger = (
+        "software that no constant is fitted to" if row.stack or software else "software that is not told"
+    )
+    return "source", f"{known}, by {stranger}: the interval is that of left-out sources"
 
 
 def _log_speed(row: PublishedRow) -> float:
@@ -348,16 +373,23 @@ def _summary(rows: Sequence[RowCheck], others: Sequence[RowCheck]) -> Calibratio
         (alone, family, source),
         (len(groups[0]), len(groups[1]), len(groups[2])),
         (by_group[0], by_group[1], by_group[2]),
-        _of_software(others),
+        _of_software(others, lambda row: row.source_left_out, lambda row: row.covered[-1]),
+        _of_software(others, lambda row: row.by_software, lambda row: bool(row.by_software_inside)),
     )
 
 
-def _of_software(rows: Sequence[RowCheck]) -> SoftwareSummary | None:
-    if not rows:
-        return None
-    stacks = _inside_by_group(rows, -1)
-    errors = Errors.of([row.source_left_out for row in rows if row.source_left_out is not None])
-    return SoftwareSummary(errors, len(stacks), mean(map(mean, stacks.values())))
+def _of_software(
+    rows: Sequence[RowCheck], error: Callable[[RowCheck], float | None], inside: Callable[[RowCheck], bool]
+) -> SoftwareSummary | None:
+    stacks: defaultdict[Group, list[bool]] = defaultdict(list)
+    errors = []
+    for row in rows:
+        if (value := error(row)) is not None:
+            errors.append(value)
+            stacks[row.groups[-1]].append(inside(row))
+    return (
+        SoftwareSummary(Errors.of(errors), len(stacks), mean(map(mean, stacks.values()))) if errors else None
+    )
 
 
 def _inside_by_group(rows: Sequence[RowCheck], level: int) -> dict[Group, list[bool]]:

@@ -86,6 +86,11 @@ class Calibration:
         return max(map(abs, self.errors))
 
     @property
+    def unseen_family_error(self) -> float:
+        """Mean of the absolute leave-one-family-out errors: other models, by software that is fitted."""
+        return mean(map(abs, self.family_errors))
+
+    @property
     def unseen_error(self) -> float:
         """Mean of the absolute errors on rows of other software, which set no constant."""
         return mean(map(abs, self.elsewhere_errors))

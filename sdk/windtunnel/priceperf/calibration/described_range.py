@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import cache
 
 from ..instances import InstanceType
@@ -51,7 +52,8 @@ def description_check(
     extra += ["specification"] if instance.from_specification else []
     log_width = math.hypot(base, *(widenings()[name] for name in extra))
     values = quantities(training, instance_count)
-    return check_ranges(_ranges(calibration, level), values, log_width, log_width)
+    check = check_ranges(_ranges(calibration, level), values, log_width, log_width)
+    return replace(check, by_known_software=level != "source")
 
 
 @cache

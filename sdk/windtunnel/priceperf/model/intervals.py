@@ -63,13 +63,15 @@ class RangeCheck:
     """Whether a job lies where the constants were fitted.
 
     ``outside``: sentences, one a quantity; ``unknown``: quantities that are not told.
-    ``log_fast``, ``log_slow``: the interval's, widened by the distance outside.
+    ``log_fast``, ``log_slow``: the interval's, widened by the distance outside. ``by_known_software``: the interval is
+    for software that constants are fitted to.
     """
 
     outside: tuple[str, ...]
     unknown: tuple[str, ...]
     log_fast: float
     log_slow: float
+    by_known_software: bool = False
 
     @property
     def inside(self) -> bool:

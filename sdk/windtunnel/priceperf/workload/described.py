@@ -10,7 +10,10 @@ from typing import Any, Literal, TypeVar, get_args
 
 from ..calibration.calibrations import calibration_of
 from ..calibration.described_range import description_check
+from ..calibration.left_out import kind_of_run
 from ..calibration.neuron_software import parsed_version
+from ..calibration.software import is_fitted, software_named
+from ..calibration.software import log_speed as log_speed_of_software
 from ..calibration.versions import log_speed
 from ..errors import InvalidInput, quoted
 from ..instances import InstanceType
@@ -32,7 +35,7 @@ from .full_scale import LARGEST, FullScale
 Optimizer = Literal["adamw", "lamb", "sgd"]
 GPU_SETTINGS = (
     "microbatch", "tensor_parallel", "pipeline_parallel", "dtype", "matmul_dtype", "recompute", "zero",
-    "attention", "gradient_bytes",
+    "attention", "gradient_bytes", "software",
 )  # fmt: skip
 """What a job may set otherwise on GPUs: how it runs there, not what it trains."""
 MOMENTS: Mapping[str, int] = {"adamw": 2, "lamb": 2, "sgd": 1}
@@ -80,6 +83,7 @@ class Described:
     head_part: float
     gradient_bytes: int | None = None
     neuron_version: str | None = None
+    software: str | None = None
     on_gpu: tuple[tuple[str, Any], ...] = ()
 
     def __post_init__(self) -> None:
@@ -111,6 +115,8 @@ class Described:
             )
         if self.neuron_version is not None:
             parsed_version(self.neuron_version)  # refuses what is none
+        if self.software is not None:
+            object.__setattr__(self, "software", software_named(self.software))
         heads = self.architecture.attention_heads
         if heads % self.tensor_parallel:
             raise InvalidInput(
@@ -257,12 +263,20 @@ class Described:
     def range_check(self, run: Run, full_scale: FullScale) -> RangeCheck:  # noqa: ARG002
         """Against all rows; the interval is that of rows whose source was left out.
 
-        Its slow end holds a plain script, whose host may be slower than the device.
+        That of left-out families where constants are fitted to the job's software. The slow end holds a plain
+        script, whose host may be slower than the device.
         """
         training, neuron = self.description(run), run.instance.is_neuron
         lacks = ("neuron_version",) if neuron and self.neuron_version is None else ()
+        calibration, software = calibration_of(run.instance), self.there(run.instance).software
+        known = software is not None and is_fitted(software, calibration.key)
         check = description_check(
-            calibration_of(run.instance), training, run.instance, run.cluster.count, lacks=lacks
+            calibration,
+            training,
+            run.instance,
+            run.cluster.count,
+            level="family" if known else "source",
+            lacks=lacks,
         )
         per_layer = PLAIN_TRACE_S_PER_LAYER if neuron else LAUNCH_S_PER_LAYER
         layers = training.architecture.layers / training.pipeline_parallel
@@ -286,9 +300,11 @@ class Described:
 
     def _predicted(self, run: Run, training: Training) -> StepTime:
         found = _step(training, run.cluster)
-        if self.neuron_version is None or not run.instance.is_neuron:
-            return found
-        return found.times(math.exp(-log_speed(self.neuron_version)))
+        if self.neuron_version is not None and run.instance.is_neuron:
+            found = found.times(math.exp(-log_speed(self.neuron_version)))
+        kind = kind_of_run(calibration_of(run.instance).key, run.cluster.count)
+        speed = log_speed_of_software(self.there(run.instance).software, kind, training)
+        return found if speed is None else found.times(math.exp(-speed))
 
 
 @lru_cache(maxsize=1024)

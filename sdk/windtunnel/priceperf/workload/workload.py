@@ -109,6 +109,7 @@ class Workload(ABC):
         head_part: float = 1.0,
         gradient_bytes: int | None = None,
         neuron_version: str | None = None,
+        software: str | None = None,
         on_gpu: Mapping[str, Any] | None = None,
     ) -> DescribedWorkload:
         """A transformer's training by its settings: for models too large to rehearse.
@@ -139,11 +140,14 @@ class Workload(ABC):
                 libraries reduce in fp32 (4) what is stored in bf16.
             neuron_version: of the Neuron software on trn1, as ``2.21``: newer ones are faster. None: the usual speed,
                 with a wider interval.
+            software: what trains it, as published rows name it: ``neuronx-distributed``, ``llm-foundry``,
+                ``torchtitan``, ... Where constants are fitted to its rows, the interval is narrower; else its
+                rows say how much faster or slower than modelled it is (`calibration.software`).
             on_gpu: settings that are others on GPUs, by name, as ``{"tensor_parallel": 1, "zero": "full"}``.
                 Without it GPUs get the same split, which may not be what one would run there.
 
         Raises:
-            InvalidInput: an unknown name, a number out of range, heads that tensor parallelism does not
+            InvalidInput: an unknown name or software, a number out of range, heads that tensor parallelism does not
                 divide, or both ``global_batch`` and ``gradient_accumulation``.
         """
         model = known_architecture(architecture)
@@ -165,6 +169,7 @@ class Workload(ABC):
             head_part=head_part,
             gradient_bytes=gradient_bytes,
             neuron_version=neuron_version,
+            software=software,
             on_gpu=tuple((on_gpu or {}).items()),
         )
 

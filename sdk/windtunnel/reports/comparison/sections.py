@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from statistics import mean
 
 from windtunnel.priceperf import (
     Comparison,
@@ -176,12 +175,12 @@ def _trust(comparison: Comparison, workload: Workload) -> Section:
         if not isinstance(workload, DescribedWorkload):
             notes.append(modelled_part.calibration_note(calibration, workload))
             continue
-        left = [abs(error) for error in calibration.family_errors]
         notes.append(
             f"{calibration.label}: constants fitted to {len(calibration.rows)} "
             f"published rows; each row predicted from the others is off by "
             f"{fmt.percent(calibration.mean_error)} on average, {fmt.percent(calibration.max_error)} at most; "
-            f"without its family of models, {fmt.percent(mean(left))} and {fmt.percent(max(left))} "
+            f"without its family of models, {fmt.percent(calibration.unseen_family_error)} and "
+            f"{fmt.percent(max(map(abs, calibration.family_errors)))} "
             f"(windtunnel validate). What software that it never saw reached is off by "
             f"{fmt.percent(calibration.unseen_error)} on average; the interval holds {fmt.percent(COVERAGE)} of such "
             f"software. AWS's one published plain script took {calibration.outside_check:.1f} times what its counts "

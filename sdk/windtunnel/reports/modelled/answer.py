@@ -376,10 +376,18 @@ def _of(price: Price) -> str:
 
 
 def _trust(comparison: Comparison, full_scale: FullScale | None) -> str:
-    errors = ", ".join(
-        f"{fmt.percent(item.unseen_error)} on {item.label}" for item in used_calibrations(comparison)
-    )
-    text = f"published throughputs of software that the model never saw are off by {errors} on average."
+    known = {item.calibration.key for item in comparison.estimates if item.range_check.by_known_software}
+    strange: list[str] = []
+    familiar: list[str] = []
+    for item in used_calibrations(comparison):
+        own = item.key in known
+        error = item.unseen_family_error if own else item.unseen_error
+        (familiar if own else strange).append(f"{fmt.percent(error)} on {item.label}")
+    parts = [f"of software that the model never saw are off by {', '.join(strange)}"] if strange else []
+    if familiar:
+        verb = "by" if strange else "are off by"
+        parts.append(f"of new models by its software {verb} {', '.join(familiar)}")
+    text = f"published throughputs {'; '.join(parts)} on average."
     if full_scale is None or not (full_scale.preparation_s or full_scale.tokenised_samples):
         text += " Preparation (tokenising) is not in it: none was stated."
     return text

@@ -7,7 +7,12 @@ from dataclasses import fields
 from typing import Any
 
 from windtunnel.priceperf import CALIBRATIONS
-from windtunnel.priceperf.calibration.accuracy import CalibrationSummary, Errors, RowCheck
+from windtunnel.priceperf.calibration.accuracy import (
+    CalibrationSummary,
+    Errors,
+    RowCheck,
+    SoftwareSummary,
+)
 from windtunnel.priceperf.calibration.fitting import PRIORS
 from windtunnel.priceperf.model.engines import Constants
 from windtunnel.priceperf.model.step_time import StepTime
@@ -32,6 +37,7 @@ def row_data(row: RowCheck) -> dict[str, Any]:
         "leave_one_out_error_percent": _in_percent(row.left_out),
         "leave_one_family_out_error_percent": _in_percent(row.family_left_out),
         "leave_one_source_out_error_percent": _in_percent(row.source_left_out),
+        "by_software_error_percent": _in_percent(row.by_software),
         "interval": None if row.low is None else [_round(row.low), _round(row.high)],
         "inside_interval": row.inside,
         "in_calibration": row.calibrated,
@@ -50,11 +56,15 @@ def _step_data(step: StepTime) -> dict[str, Any]:
 
 
 def summary_data(summary: CalibrationSummary) -> dict[str, Any]:
-    """Errors and coverage of one kind of rows. Coverage of sources is that of all, `other_software` too."""
+    """Errors and coverage of one kind of rows. Coverage of sources is that of all, ``other_software`` too.
+
+    ``by_software``: rows of other software, with what its other models tell of its speed.
+    """
     covered: list[dict[str, Any]] = [{}, *_covered(summary)]
-    other = summary.elsewhere
-    if other is not None:
-        covered.append({"groups": other.stacks, "group_coverage_percent": _in_percent(other.coverage)})
+    covered += [
+        {"groups": other.stacks, "group_coverage_percent": _in_percent(other.coverage)}
+        for _, other in _of_software(summary)
+    ]
     return {
         **{
             name: {
@@ -89,8 +99,14 @@ def error_parts(summary: CalibrationSummary) -> tuple[tuple[str, Errors], ...]:
         ("leave_one_out", summary.left_out),
         ("leave_one_family_out", summary.family_left_out),
         ("leave_one_source_out", summary.source_left_out),
-        *([("other_software", summary.elsewhere.errors)] if summary.elsewhere is not None else []),
+        *((name, other.errors) for name, other in _of_software(summary)),
     )
+
+
+def _of_software(summary: CalibrationSummary) -> Iterator[tuple[str, SoftwareSummary]]:
+    for name, found in (("other_software", summary.elsewhere), ("by_software", summary.by_software)):
+        if found is not None:
+            yield name, found
 
 
 def constants_data(key: str) -> dict[str, dict[str, Any]]:

@@ -118,6 +118,9 @@ def _headline(validation: Validation) -> Iterator[str]:
             )
         if item.elsewhere is not None:
             text += f"; {item.elsewhere.errors.rows} rows of other software: {_percent(item.elsewhere.errors.mean)}"
+        if item.by_software is not None:
+            errors = item.by_software.errors
+            text += f", {errors.rows} of these by its other models' speed: {_percent(errors.mean)}"
         yield f"{text}."
     if not validation.summaries:
         yield "No row has both a prediction and a published figure."
@@ -272,6 +275,8 @@ def _reading(validation: Validation) -> tuple[str, ...]:
         "Whether a left-out figure lies inside is judged by an interval that other groups of rows have set. The "
         "interval of a row of a file is that of left-out sources, where it does not name its software, and "
         "wider for what it leaves to assumptions, a split model, and figures from a specification.",
+        "by software: rows of other software, predicted with what the other models that it trained tell of its speed; "
+        "a row of a file whose software they name is predicted so.",
         "The form of the model was chosen with two thirds of the rows in sight that its constants are fitted to; those "
         "of other software were collected after that.",
         "AWS's one published plain script (BERT base, Amazon Polarity) took "

@@ -1,0 +1,157 @@
+"""Software that no constant is fitted to: what its rows tell of its speed, and who is told apart."""
+
+from __future__ import annotations
+
+import json
+import math
+from statistics import mean
+
+import pytest
+
+from windtunnel.cli import main as cli
+from windtunnel.priceperf import CALIBRATIONS, FullScale, Workload, estimate, instance_type
+from windtunnel.priceperf.calibration import software
+from windtunnel.priceperf.calibration.accuracy import RowCheck, validate_built_in, validate_rows
+from windtunnel.priceperf.calibration.left_out import kind_of
+from windtunnel.priceperf.calibration.published_rows import elsewhere, rows_of
+from windtunnel.priceperf.calibration.row_reader import PublishedRow, read_rows
+from windtunnel.priceperf.errors import InvalidInput
+from windtunnel.priceperf.model.precision import TF32
+from windtunnel.priceperf.workload.cluster import Cluster, Run
+
+from .test_row_reader import cells
+
+FMS = next(row for row in elsewhere("h100") if row.stack == "fms-fsdp")
+
+
+def checked(row: PublishedRow, **changed: str) -> RowCheck:
+    """The row as one of a file that names no software."""
+    (check,) = validate_rows(
+        read_rows([{**cells(row), "config": "mine", "stack": "", "source": "", **changed}])
+    ).rows
+    return check
+
+
+def test_other_models_of_a_software_tell_of_the_next() -> None:
+    """Predicted without their own model, rows of other software are a quarter nearer, on every accelerator."""
+    for summary in validate_built_in().summaries:
+        if summary.by_software is None:
+            continue
+        rows = [
+            row
+            for row in validate_built_in().elsewhere
+            if row.kind == summary.kind and row.by_software is not None
+        ]
+        strangers = mean(abs(row.source_left_out or 0.0) for row in rows)
+        assert summary.by_software.errors.mean < 0.85 * strangers
+        assert summary.by_software.coverage >= 0.75
+    assert sum(row.by_software is not None for row in validate_built_in().elsewhere) > 200
+
+
+def test_the_speed_is_the_mean_of_models_drawn_to_none() -> None:
+    """Recomputed from the errors of the rows: each model weighs the same, and one of no difference is added."""
+    rows = [row for row in elsewhere("h100") if row.stack == "fms-fsdp"]
+    errors = {check.config: check.source_left_out for check in validate_built_in().elsewhere}
+    models: dict[object, list[float]] = {}
+    for row in rows:
+        models.setdefault(row.training.architecture, []).append(-math.log1p(errors[row.config] or 0.0))
+    expected = math.fsum(map(mean, models.values())) / (len(models) + 1)
+    assert software.log_speed("fms-fsdp", kind_of(FMS), FMS.training) == pytest.approx(expected)
+    none = software.log_speed("fms-fsdp", kind_of(FMS), FMS.training, but=lambda _: True)
+    assert none is software.log_speed(None, kind_of(FMS), FMS.training) is None
+
+
+def test_fitted_software_and_fp8_have_no_part_in_it() -> None:
+    """Constants hold the speed of the first; the second is another arithmetic, not another software."""
+    for key in CALIBRATIONS:
+        for row in rows_of(key):
+            assert software.log_speed(row.stack, kind_of(row), row.training) is None
+    fp8 = next(
+        row
+        for row in elsewhere("h100")
+        if row.stack.startswith("NeMo") and row.training.matmul_dtype == "fp8"
+    )
+    assert software.log_speed(fp8.stack, kind_of(fp8), fp8.training) is not None
+    assert software.log_speed(fp8.stack, kind_of(fp8), FMS.training) is None
+
+
+@pytest.mark.parametrize(
+    ("named", "known"),
+    [
+        ({"stack": "FMS-fsdp"}, True),
+        ({"config": "Llama2-7B by fms-fsdp"}, True),
+        ({"source": "foundation-model-stack/fms-fsdp@0123abcd README.md"}, True),
+        ({"source": "a page about foundation-model-stack/fms-fsdp"}, False),
+        ({"stack": "my own", "config": "as fms-fsdp"}, False),
+        ({}, False),
+    ],
+)
+def test_a_row_of_a_file_says_what_trained_it(named: dict[str, str], known: bool) -> None:
+    """By its stack, its name, or the repository of its source; then it has that software's speed, and says so."""
+    changed = {"global_batch": str(2 * FMS.training.global_batch), **named}
+    check, stranger = checked(FMS, **changed), checked(FMS, global_batch=changed["global_batch"])
+    assert check.predicted and stranger.predicted
+    assert (check.predicted > 1.1 * stranger.predicted) == known
+    assert any("trained by fms-fsdp: predicted +" in note for note in check.notes) == known
+
+
+def test_a_repository_of_several_software_names_none() -> None:
+    """FlagPerf has scripts of five: its name alone does not say which."""
+    row = next(row for row in elsewhere("a100") if row.stack.startswith("FlagPerf HF BERT"))
+    assert software.software_of(row) == row.stack
+    (read,) = read_rows([{**cells(row), "config": "mine", "stack": ""}])
+    assert read.row is not None
+    assert software.software_of(read.row) is None
+
+
+def test_a_row_does_not_predict_itself() -> None:
+    """Its own figure in the built-in rows takes no part, whatever the file says was reached."""
+    row = next(row for row in elsewhere("a100") if row.stack == "karpathy/llm.c")
+    (once,) = validate_rows(read_rows([cells(row)])).rows
+    speed = software.log_speed(
+        row.stack, kind_of(row), row.training, but=lambda other: other.config == row.config
+    )
+    assert speed is not None and once.error is not None
+    built_in = next(check for check in validate_built_in().elsewhere if check.config == row.config)
+    assert math.log1p(once.error) == pytest.approx(
+        math.log1p(built_in.source_left_out or 0.0) + speed, abs=1e-3
+    )
+
+
+def test_a_described_job_may_name_its_software() -> None:
+    """Its speed where it is no fitted one, the narrower interval where it is; GPUs may have another."""
+
+    def step(name: str | None, **settings: object) -> tuple[float, float]:
+        llama = Workload.transformer(
+            "Llama2-7B", microbatch=2, sequence_length=4096, global_batch=256, zero="full", software=name, **settings,  # type: ignore[arg-type]
+        )  # fmt: skip
+        found = estimate(llama, Run(Cluster(instance_type("p5.48xlarge"), 1), 256, TF32), FullScale(10_000))
+        return found.step.total_s, found.range_check.log_fast
+
+    usual, fitted, other = step(None), step("TorchTitan"), step("fms-fsdp")
+    assert fitted[0] == usual[0] and fitted[1] < usual[1]
+    speed = software.log_speed("fms-fsdp", "h100", FMS.training)
+    assert speed is not None
+    assert other[0] == pytest.approx(usual[0] * math.exp(-speed)) and other[1] == usual[1]
+    assert step("neuronx-distributed", on_gpu={"software": "fms-fsdp"}) == other
+    for wrong in ("nope", 3):
+        with pytest.raises(InvalidInput, match=r"software .*(nope|3).* has no published row.*; torchtitan"):
+            step(wrong)  # type: ignore[arg-type]
+
+
+def test_the_command_takes_it(capsys: pytest.CaptureFixture[str]) -> None:
+    """And the first screen says of which rows its error is."""
+    described = ["compare", "--architecture", "Llama2-7B", "--sequence-length", "4096", "--full-scale-samples", "9999",
+                 "--instances", "ml.p5.48xlarge", "ml.p4d.24xlarge", "--zero", "full"]  # fmt: skip
+    assert cli.main([*described, "--software", "torchtitan"]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert (
+        "software that the model never saw are off by 16 % on p4d (A100); of new models by its software by 8 %"
+        in out
+    )
+    assert cli.main([*described, "--json", "--software", "fms-fsdp"]) == 0
+    fast = json.loads(capsys.readouterr().out)
+    assert cli.main([*described, "--json"]) == 0
+    assert fast != json.loads(capsys.readouterr().out)
+    assert cli.main([*described, "--software", "nope"]) != 0
+    assert "has no published row" in capsys.readouterr().err
