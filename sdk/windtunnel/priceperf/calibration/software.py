@@ -70,6 +70,8 @@ def log_speed(
         training: what is trained.
         but: rows that do not count.
     """
+    if software is None:
+        return None  # and no row is read
     models: defaultdict[object, list[float]] = defaultdict(list)
     for row, difference in _differences().get((software, kind), ()):
         if _in_fp8(row.training) == _in_fp8(training) and not (but and but(row)):
@@ -78,9 +80,9 @@ def log_speed(
 
 
 @cache
-def _differences() -> Mapping[tuple[str | None, str], list[tuple[PublishedRow, float]]]:
+def _differences() -> Mapping[tuple[str, str], list[tuple[PublishedRow, float]]]:
     """Log published / modelled throughput of each row, by software and kind."""
-    found: defaultdict[tuple[str | None, str], list[tuple[PublishedRow, float]]] = defaultdict(list)
+    found: defaultdict[tuple[str, str], list[tuple[PublishedRow, float]]] = defaultdict(list)
     for key, entry in fitted()["calibrations"].items():
         for row in elsewhere(key):
             if row.config in entry["elsewhere"] and not is_fitted(row.stack, key):

@@ -302,8 +302,9 @@ class Described:
         found = _step(training, run.cluster)
         if self.neuron_version is not None and run.instance.is_neuron:
             found = found.times(math.exp(-log_speed(self.neuron_version)))
+        software = self.there(run.instance).software
         kind = kind_of_run(calibration_of(run.instance).key, run.cluster.count)
-        speed = log_speed_of_software(self.there(run.instance).software, kind, training)
+        speed = log_speed_of_software(software, kind, training)
         return found if speed is None else found.times(math.exp(-speed))
 
 
