@@ -155,3 +155,21 @@ def test_the_command_takes_it(capsys: pytest.CaptureFixture[str]) -> None:
     assert fast != json.loads(capsys.readouterr().out)
     assert cli.main([*described, "--software", "nope"]) != 0
     assert "has no published row" in capsys.readouterr().err
+
+
+def test_the_report_says_what_the_software_changed(capsys: pytest.CaptureFixture[str]) -> None:
+    """On each instance: its speed, a narrower interval, or that no published row is like the job."""
+    described = ["compare", "--architecture", "Llama2-7B", "--sequence-length", "4096", "--full-scale-samples", "9999",
+                 "--instances", "ml.trn1.32xlarge", "ml.p5.48xlarge", "--tensor-parallel", "8", "--full"]  # fmt: skip
+    for given, text in (
+        (
+            ["--software", "fms-fsdp"],
+            "Trained by fms-fsdp on trn1.32xlarge: no published row of it is like this",
+        ),
+        (["--software", "fms-fsdp"], "times the modelled speed, as its published rows have it"),
+        (["--software", "neuronx-distributed"], "on trn1.32xlarge: constants are fitted to its rows"),
+    ):
+        assert cli.main([*described, *given]) == 0
+        assert text in " ".join(capsys.readouterr().out.split())
+    assert cli.main(described) == 0
+    assert "Trained by" not in capsys.readouterr().out

@@ -302,10 +302,14 @@ class Described:
         found = _step(training, run.cluster)
         if self.neuron_version is not None and run.instance.is_neuron:
             found = found.times(math.exp(-log_speed(self.neuron_version)))
-        software = self.there(run.instance).software
-        kind = kind_of_run(calibration_of(run.instance).key, run.cluster.count)
-        speed = log_speed_of_software(software, kind, training)
-        return found if speed is None else found.times(math.exp(-speed))
+        speed = self.software_speed(run.cluster, training)
+        return found if speed is None else found.times(1 / speed)
+
+    def software_speed(self, cluster: Cluster, training: Training) -> float | None:
+        """Times the modelled throughput that its software reaches there; None: not known, or constants hold it."""
+        kind = kind_of_run(calibration_of(cluster.instance).key, cluster.count)
+        speed = log_speed_of_software(self.there(cluster.instance).software, kind, training)
+        return None if speed is None else math.exp(speed)
 
 
 @lru_cache(maxsize=1024)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from windtunnel.priceperf import (
+    Cluster,
     Comparison,
     Cost,
     DescribedWorkload,
@@ -202,6 +203,7 @@ def _assumptions(comparison: Comparison, workload: Workload, price_notes: Sequen
     notes = [
         f"Batch: {_rule(comparison, workload)}.",
         *_chosen(workload, shown),
+        *_by_software(workload, shown),
         *(f"{item.name}: {item.meaning}." for item in meanings),
         *modelled_part.host_notes(workload),
         *modelled_part.fixed_notes(shown[0]),
@@ -244,3 +246,21 @@ def _chosen(workload: Workload, shown: Sequence[Estimate]) -> Iterator[str]:
         if getattr(workload, name) == "auto":
             each = [f"{getattr(i.training, name)} on {label(i)}" for i in shown if i.training is not None]
             yield f"{name.capitalize()} not given: {', '.join(each)}, by {basis}."
+
+
+def _by_software(workload: Workload, shown: Sequence[Estimate]) -> Iterator[str]:
+    """What naming the software has changed."""
+    if not isinstance(workload, DescribedWorkload):
+        return
+    for item in shown:
+        software = workload.there(item.instance).software
+        if software is None or item.training is None:
+            continue
+        speed = workload.software_speed(Cluster(item.instance, item.instance_count), item.training)
+        if item.range_check.by_known_software:
+            what = "constants are fitted to its rows, so the interval is that of left-out families"
+        elif speed is None:
+            what = "no published row of it is like this, so nothing follows from it"
+        else:
+            what = f"{speed:.2f} times the modelled speed, as its published rows have it"
+        yield f"Trained by {software} on {label(item)}: {what}."
