@@ -107,6 +107,21 @@ def test_where_no_step_ends_the_rest_is_told_at_the_end(torchrun, tmp_path):
     assert f"error: {step}: 10 steps of an optimizer and no end of a step" in before
 
 
+@pytest.mark.parametrize("how", ["left", "again"])
+def test_weights_that_a_move_has_untied_are_named(torchrun, tmp_path, how):
+    """Unless the script ties them again; a module that stands twice is moved once."""
+    launch = torchrun("tied.py", how, workers=1, WINDTUNNEL_COUNTERS_DIR=str(tmp_path))
+    (said,) = launch.said
+    found = {record["finding"]: record for record in findings(tmp_path)}
+    if how == "again":
+        assert not found and said["weights"] == 400 + 72
+        return
+    assert set(found) == {"untied_weights"} and said["weights"] == 400 + 400 + 72
+    assert found["untied_weights"]["line"] == line_of("tied.py", "moved")
+    assert "embedding.weight and head.weight were one parameter" in found["untied_weights"]["message"]
+    assert "trains 400 weights more" in found["untied_weights"]["message"]
+
+
 def test_nothing_is_said_of_steps_that_are_not_seen(torchrun, tmp_path):
     """Who asks for torch_xla's own debug output gets it, and no graphs are counted: no alarm comes of that."""
     debug = {"PT_XLA_DEBUG_LEVEL": "1", "PT_XLA_DEBUG_FILE": str(tmp_path / "debug.txt")}

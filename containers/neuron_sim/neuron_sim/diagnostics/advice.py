@@ -186,6 +186,20 @@ def same_data(line: str, rank: int, others: Sequence[int], batches: int) -> Find
     )
 
 
+def untied_weights(line: str, names: Sequence[str], more: int) -> Finding:
+    """Places that shared their weights have some of their own. ``more``: weights that are trained in addition."""
+    return Finding(
+        "untied_weights",
+        "warning",
+        line,
+        f"{' and '.join(names[:2])} were one parameter before .to() and are {'two' if len(names) == 2 else 'several'} "
+        f"since, here and on trn1: the model trains {more:,} weights more, and they drift apart.",
+        "Tie them again after .to() and before the optimizer is made: model.tie_weights() of transformers, or "
+        "model.head.weight = model.embedding.weight.",
+        cause=names[0],
+    )
+
+
 def cpu_fallback(op: str, line: str, count: int) -> Finding:
     """An operation that XLA lacks."""
     return Finding(

@@ -21,6 +21,7 @@ from neuron_sim.diagnostics.host_training import training as host_training
 from neuron_sim.diagnostics.loaders import Loaders
 from neuron_sim.diagnostics.recompiles import Recompilations
 from neuron_sim.diagnostics.same_data import SameData
+from neuron_sim.diagnostics.untied import Untied
 from neuron_sim.rehearsal.passes import Passes
 
 _ITEM = "aten::_local_scalar_dense"
@@ -47,6 +48,7 @@ class Watch(recorder.Listener):
         host_training.watch()
         self.loaders = Loaders(recorder.counting.batch, passes)
         self.reads = HostReads()
+        self.untied = Untied()
         self._away = False
         self.begin()
 
@@ -77,6 +79,8 @@ class Watch(recorder.Listener):
             self._same_data.leave(self.loaders.latest.first)
         if not recorder.counting.sees_steps or host_training.finding() is not None:
             return
+        for finding in self.untied.findings():
+            self.findings.note(finding)
         self._optimized[id(optimizer)] += 1
         if self._optimized[id(optimizer)] == 1:
             self._optimizer_line = script_lines.calling_line()

@@ -1,0 +1,73 @@
+"""Weights that were one and became several when the model went to the device.
+
+`Module.to` makes a new parameter of each place that holds one, as torch has it for devices whose tensors are not
+those of the CPU: an embedding and a head that shared their weights are trained apart from there on. Whoever knows
+ties them again (transformers' Trainer does), so it is looked at only once the model trains.
+"""
+
+from __future__ import annotations
+
+import functools
+import weakref
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+
+from neuron_sim.counters import script_lines
+from neuron_sim.diagnostics import advice
+from neuron_sim.diagnostics.findings import Finding
+
+
+class Untied:
+    """Models whose shared weights a move has made several."""
+
+    def __init__(self) -> None:
+        """None has been moved."""
+        self._moved: list[tuple[weakref.ref[torch.nn.Module], str, list[list[str]]]] = []
+
+    def around_module_to(self, to: Callable[..., Any]) -> Callable[..., Any]:
+        """Around ``Module.to``: remember which weights were one, where they are so no more."""
+
+        @functools.wraps(to)
+        def watched(module: torch.nn.Module, *arguments: Any, **keywords: Any) -> Any:
+            tied = _tied(module)
+            result = to(module, *arguments, **keywords)
+            if tied and next(_apart(module, tied), None) is not None:
+                self._moved.append((weakref.ref(module), script_lines.calling_line(), tied))
+            return result
+
+        return watched
+
+    def findings(self) -> Iterator[Finding]:
+        """Of models that nobody has tied again; each model once."""
+        moved, self._moved = self._moved, []
+        for reference, line, tied in moved:
+            module = reference()
+            if module is not None:
+                for names, more in _apart(module, tied):
+                    yield advice.untied_weights(line, names, more)
+
+
+def _tied(module: torch.nn.Module) -> list[list[str]]:
+    """The names of each parameter that has several."""
+    named: defaultdict[int, list[str]] = defaultdict(list)
+    for name, parameter in _every_place(module):
+        named[id(parameter)].append(name)
+    return [names for names in named.values() if len(names) > 1]
+
+
+def _apart(module: torch.nn.Module, tied: list[list[str]]) -> Iterator[tuple[list[str], int]]:
+    """Of those, the names that are several parameters now, and how many weights more that is."""
+    now = dict(_every_place(module))
+    for names in tied:
+        different = {id(now[name]): now[name] for name in names if name in now}
+        if len(different) > 1:
+            sizes = [parameter.numel() for parameter in different.values()]
+            yield names, sum(sizes[1:])
+
+
+def _every_place(module: torch.nn.Module) -> Iterator[tuple[str, torch.nn.Parameter]]:
+    """Torch's own method: a model may have one of the same name that takes no such argument."""
+    yield from torch.nn.Module.named_parameters(module, remove_duplicate=False)
