@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cache, lru_cache
 
 from ..instances import InstanceType
 from . import compile_time
@@ -51,6 +52,7 @@ AWS's two BERT base jobs took for 4,000,000 reviews beside everything else (`pub
 and 0.96 ms on p4d. The ends are half and twice that, rounded: other tokenizers, texts and processors."""
 
 
+@cache
 def start() -> FixedCost:
     """Provisioning, before billing begins."""
     return FixedCost(
@@ -63,6 +65,7 @@ def start() -> FixedCost:
     )
 
 
+@cache
 def setup() -> FixedCost:
     """The container's start, imports, model and device, once billing has begun."""
     return FixedCost(
@@ -74,6 +77,7 @@ def setup() -> FixedCost:
     )
 
 
+@lru_cache(maxsize=1024)
 def transfer(name: str, gib: float | None) -> FixedCost:
     """Download or upload of ``gib`` GiB by each instance; None: size not known, then 0 s."""
     if gib is None:
@@ -88,6 +92,7 @@ def transfer(name: str, gib: float | None) -> FixedCost:
     )
 
 
+@lru_cache(maxsize=1024)
 def preparation(seconds: float, tokenised_samples: int = 0) -> FixedCost:
     """Seconds that the user states, taken as they are, and the time to tokenise ``tokenised_samples``."""
     rate = TOKENISE_S

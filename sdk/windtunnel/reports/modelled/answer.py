@@ -40,7 +40,7 @@ LINES = 25
 _TITLE = "The answer"
 _ROWS = 5
 _CHANGES = 2
-_LARGEST = "Most of it: "
+_LARGEST = ("Most of it: ", "Then: ")
 GIVE_SIZE = "Give the real job: full_scale=FullScale(train_samples=...), --full-scale-samples N."
 NAME_OTHERS = "Name others: --instances TYPE TYPE."
 _MISSING_PRICE = (
@@ -130,7 +130,7 @@ def answer_section(shown: Screen, comparison: Comparison, lines_above: int = 0) 
         shown.batch: 2,
         shown.prices: 2,
         **{f"To change: {text}": 3 for text in shown.change},
-        **{f"{_LARGEST}{text}": 2 for text in shown.largest},
+        **{f"{place}{text}": 2 for place, text in zip(_LARGEST, shown.largest, strict=False)},
         f"Trust: {shown.trust}": 2,
     }
     columns = ("batch (each)", f"billable ({fmt.percent(COVERAGE)} interval)", "cost (interval)")
