@@ -40,7 +40,7 @@ def dominating(item: Estimate) -> list[str]:
     found = [
         (
             part * item.steps,
-            f"{name} takes {fmt.modelled_seconds(part)} of a step's {fmt.modelled_seconds(step)} on {label(item)}: "
+            f"{name}, {fmt.modelled_seconds(part)} of a step's {fmt.modelled_seconds(step)} on {label(item)}: "
             f"{_STEPS[name]}.",
         )
         for name, part in item.step.parts.items()
@@ -48,7 +48,7 @@ def dominating(item: Estimate) -> list[str]:
     found += [
         (
             cost.seconds,
-            f"{cost.name} is {fmt.percent(cost.seconds / item.billable_s)} of the billable time on {label(item)}: "
+            f"{cost.name}, {fmt.percent(cost.seconds / item.billable_s)} of the billable time on {label(item)}: "
             f"{_FIXED[cost.name]}.",
         )
         for cost in item.fixed
