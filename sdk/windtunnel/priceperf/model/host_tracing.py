@@ -25,7 +25,8 @@ laptops and CI machines lie within this."""
 REFERENCE_S = 0.00457
 """Seconds of the simulator's reference work (`neuron_sim.counters.host_reference`) on the host for which `HOST_SPEED`
 holds. Inferred, not measured: tracing BERT base's step takes 31.3 times as long (30.6, and 32.0 beside two busy
-processes, on an AMD EPYC), and took 143 ms where AWS's published job was rehearsed (`published.bert_rehearsal`)."""
+processes, on an AMD EPYC; 27 on an Intel Xeon, model 207), and took 143 ms where AWS's published job was rehearsed
+(`published.bert_rehearsal`)."""
 PLAIN_TRACE_S_PER_LAYER = 0.012
 """Seconds in which a plain script records a transformer's layer with its optimizer, where nobody rehearsed it: the
 143 ms that BERT base's 12 layers took here (`published.bert_rehearsal`)."""
