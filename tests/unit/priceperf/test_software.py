@@ -81,6 +81,7 @@ def test_fitted_software_and_fp8_have_no_part_in_it() -> None:
         ({"stack": "FMS-fsdp"}, True),
         ({"config": "Llama2-7B by fms-fsdp"}, True),
         ({"source": "foundation-model-stack/fms-fsdp@0123abcd README.md"}, True),
+        ({"source": "https://github.com/foundation-model-stack/fms-fsdp/blob/main/README.md (H100)"}, True),
         ({"source": "a page about foundation-model-stack/fms-fsdp"}, False),
         ({"stack": "my own", "config": "as fms-fsdp"}, False),
         ({}, False),

@@ -102,8 +102,9 @@ def _known(key: str) -> Mapping[str, frozenset[str]]:
 
 def _repository(row: PublishedRow) -> str:
     """As ``pytorch/torchtitan``; empty where the source begins with none."""
-    first = row.source.partition(" ")[0].partition("@")[0].lower()
-    return first if first.count("/") == 1 else ""
+    first = row.source.partition(" ")[0].partition("@")[0].lower().removeprefix("https://")
+    parts = first.removeprefix("github.com/").split("/")
+    return "/".join(parts[:2]) if len(parts) > 1 else ""
 
 
 def _words(text: str) -> set[str]:
