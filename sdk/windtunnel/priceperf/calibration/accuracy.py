@@ -24,10 +24,10 @@ from .described_range import description_check, is_known
 from .fitting import same_configuration, step_s
 from .left_out import LEVELS, Group, Level, fitted, group_of, kind_of, levels_of
 from .left_out import Errors as LeftOut
-from .published_rows import elsewhere
+from .published_rows import elsewhere, is_fitted
 from .row_reader import PublishedRow, ReadRow
-from .software import is_fitted, software_of
 from .software import log_speed as log_speed_of_software
+from .software import software_of
 from .versions import log_speed_of_row
 
 P90 = 0.9
@@ -182,21 +182,13 @@ def _built_in(row: PublishedRow, calibration: Calibration, errors: LeftOut) -> R
 
 
 def _elsewhere(row: PublishedRow, calibration: Calibration, errors: LeftOut) -> RowCheck:
-    lacks = _lacks(row, calibration)
-    found = _left_out(row, calibration, errors, levels_of(row), lacks, "source")
     speed = log_speed_of_software(
         row.stack,
         kind_of(row),
         row.training,
         but=lambda other: other.training.architecture == row.training.architecture,
     )
-    if speed is None:
-        return found
-    log_error = math.log1p(errors.source) + speed
-    check = _interval(row, calibration, "source", but=group_of(row, "source"), lacks=lacks)
-    return replace(
-        found, by_software=math.expm1(log_error), by_software_inside=abs(log_error) <= check.log_slow
-    )
+    return _left_out(row, calibration, errors, levels_of(row), _lacks(row, calibration), "source", speed)
 
 
 def _left_out(
@@ -206,8 +198,12 @@ def _left_out(
     levels: Sequence[Level],
     lacks: Sequence[str],
     shown: Level,
+    log_speed: float | None = None,
 ) -> RowCheck:
-    """``levels``: at which it is one of those left out. ``shown``: whose interval is the row's."""
+    """``levels``: at which it is one of those left out. ``shown``: whose interval is the row's.
+
+    ``log_speed``: what other models by its software tell of it.
+    """
     groups = tuple(group_of(row, level) for level in LEVELS)
     judged = [
         _interval(row, calibration, level, but=group, lacks=lacks)
@@ -218,11 +214,14 @@ def _left_out(
     )
     predicted = row.training.global_batch / step_s(row, calibration.constants)
     index = LEVELS.index(shown)
+    by_software = None if log_speed is None else math.log1p(errors.source) + log_speed
     return replace(
         _check(row, calibration, predicted, judged[index]),
         left_out=errors.alone if "alone" in levels else None,
         family_left_out=errors.family if "family" in levels else None,
         source_left_out=errors.source,
+        by_software=None if by_software is None else math.expm1(by_software),
+        by_software_inside=None if by_software is None else abs(by_software) <= judged[-1].log_slow,
         inside=covered[index],
         covered=covered,
         groups=groups,

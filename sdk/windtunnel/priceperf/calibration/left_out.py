@@ -28,7 +28,7 @@ from typing import Any, Literal, NamedTuple, TypeVar
 from ..instances import instance_type
 from ..model.intervals import group_quantile
 from ..model.training_settings import Training
-from .published_rows import elsewhere, rows_of
+from .published_rows import elsewhere, is_fitted, rows_of
 from .row_reader import PublishedRow
 
 Level = Literal["alone", "family", "source"]
@@ -67,8 +67,7 @@ def levels_of(row: PublishedRow) -> tuple[Level, ...]:
     By software that other rows are fitted to it is like a model of another family, whose width it takes no part in;
     by any other like a new source. Near-twins are of one table.
     """
-    fitted_to = any(row.stack == other.stack for other in rows_of(row.calibration))
-    return ("family", "source") if fitted_to else ("source",)
+    return ("family", "source") if is_fitted(row.stack, row.calibration) else ("source",)
 
 
 def kind_of(row: PublishedRow) -> str:

@@ -37,6 +37,11 @@ def rows_of(key: str) -> tuple[PublishedRow, ...]:
     return tuple(row for row in _rows() if instance_type(row.instance_type).calibration == key)
 
 
+def is_fitted(stack: str, key: str) -> bool:
+    """Whether rows of that software calibrate one kind of accelerator."""
+    return any(row.stack == stack for row in rows_of(key))
+
+
 @cache
 def elsewhere(key: str) -> tuple[PublishedRow, ...]:
     """Rows of one kind of accelerator that set no constant. What a page does not say they lack."""

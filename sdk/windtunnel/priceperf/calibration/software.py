@@ -16,7 +16,7 @@ from statistics import mean
 from ..errors import InvalidInput, quoted
 from ..model.training_settings import Training
 from .left_out import Errors, fitted, kind_of
-from .published_rows import elsewhere, rows_of
+from .published_rows import elsewhere, is_fitted, rows_of
 from .row_reader import PublishedRow
 
 _SHRINKAGE = 1
@@ -52,11 +52,6 @@ def software_of(row: PublishedRow) -> str | None:
     named = [stack for stack in known if words.issuperset(_words(stack))]
     named = named or [stack for stack, repositories in known.items() if _repository(row) in repositories]
     return named[0] if len(named) == 1 else None
-
-
-def is_fitted(software: str, key: str) -> bool:
-    """Whether constants of a calibration are fitted to rows of that software."""
-    return any(row.stack == software for row in rows_of(key))
 
 
 def log_speed(

@@ -12,8 +12,9 @@ from ..calibration.calibrations import calibration_of
 from ..calibration.described_range import description_check
 from ..calibration.left_out import kind_of_run
 from ..calibration.neuron_software import parsed_version
-from ..calibration.software import is_fitted, software_named
+from ..calibration.published_rows import is_fitted
 from ..calibration.software import log_speed as log_speed_of_software
+from ..calibration.software import software_named
 from ..calibration.versions import log_speed
 from ..errors import InvalidInput, quoted
 from ..instances import InstanceType
