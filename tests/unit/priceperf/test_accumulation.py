@@ -32,7 +32,7 @@ def of(passes: int, nodes: int = 4) -> CountedWorkload:
 
 
 def step_s(workload: CountedWorkload, nodes: int, batch: float) -> float:
-    return workload.train_step(Run(Cluster(TRN1, nodes), batch, AUTO_CAST)).total_s
+    return workload.modelled(Run(Cluster(TRN1, nodes), batch, AUTO_CAST), workload.full_scale()).step.total_s
 
 
 @pytest.mark.parametrize("nodes", [1, 4, 16, 64])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -114,7 +114,7 @@ def test_cost_is_linear_in_price(training: Training, price: float, times: float)
 def test_parts_add_up_and_none_is_negative(training: Training) -> None:
     """Seconds all of them; what overlaps is not more than the shorter of the two."""
     step = training_step(training, TRN1, CALIBRATIONS["trn1"].constants)
-    assert all(value >= 0 for value in (*asdict(step).values(), *step.parts.values()))
+    assert all(value >= 0 for value in (*step._asdict().values(), *step.parts.values()))
     assert step.total_s == pytest.approx(sum(step.parts.values()))
     assert step.overlapped_s <= min(step.compute_s, step.memory_s)
 

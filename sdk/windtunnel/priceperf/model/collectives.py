@@ -83,8 +83,7 @@ class Collective:
         return replace(found, payload_bytes=counted_bytes * workers)
 
 
-@dataclass(frozen=True)
-class Group:
+class Group(NamedTuple):
     """Who takes part: ``members`` workers, ``local`` of them in each instance.
 
     ``sharing``: how many such groups send over one instance's network at the same time.

@@ -27,6 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from ..errors import InvalidInput
 
@@ -56,8 +57,7 @@ MOST = CompileTime(1500.0, 500.0, 6000.0)
 NOTHING = CompileTime(0.0, 0.0, 0.0)
 
 
-@dataclass(frozen=True)
-class CompiledGraph:
+class CompiledGraph(NamedTuple):
     """A graph as a rehearsal counted it. ``cached``: it came from the Neuron compile cache."""
 
     flops: float

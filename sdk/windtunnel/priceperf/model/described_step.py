@@ -63,19 +63,46 @@ def training_step(
             f"{training.workers} workers need {needed} x {instance.name} "
             f"({instance.core_count} {instance.core_name}s each), not {count}"
         )
-    products, memory, tensor_parallel, transfer = _microbatch(_of_a_microbatch(training), instance, constants)
+    passes, worked_s = _passes(training, _of_a_microbatch(training), instance, constants, count)
+    return passes._replace(
+        gradients_s=_reduced_s(training, instance, constants, worked_s),
+        optimizer_s=_optimizer_s(training, instance, constants),
+    )
+
+
+def forward_step(
+    training: Training, instance: InstanceType, constants: Constants, instance_count: int
+) -> StepTime:
+    """One forward pass over the batch: one of a training's three without recomputation, half of its collectives."""
+    settings = _of_a_microbatch(training)
+    if training.recompute != "none":
+        settings = (*settings[:_RECOMPUTE], "none", *settings[_RECOMPUTE + 1 :])
+    passes, _ = _passes(training, settings, instance, constants, instance_count)
+    forward = passes.times(1 / 3)
+    return forward._replace(
+        host_s=passes.host_s if instance.is_neuron else forward.host_s,
+        tensor_parallel_s=passes.tensor_parallel_s / 2,
+        pipeline_transfer_s=passes.pipeline_transfer_s / 2,
+    )
+
+
+def _passes(
+    training: Training, settings: tuple[Any, ...], instance: InstanceType, constants: Constants, count: int
+) -> tuple[StepTime, float]:
+    """All microbatches of a step, and how long a worker is at work for one."""
+    products, memory, tensor_parallel, transfer = _microbatch(settings, instance, constants)
     overlapped = constants.overlap * min(products, memory)
     crowded = constants.crowding * crowding(training, instance)
     worked = (products + memory - overlapped) * (1 + crowded) + tensor_parallel + transfer
     host = host_s(training, instance, worked)
     worked += host
-    gathered, reduced = _data_parallel_s(training, instance, constants, worked)
+    gathered = _gathered_s(training, instance, constants, worked)
     stages = training.pipeline_parallel
     uneven = constants.pipeline * (stages - 1) / stages * worked
     microbatch = worked + gathered + uneven
     n = training.microbatches
     bubble = (stages - 1) / training.interleaved * microbatch + n * uneven
-    return StepTime(
+    passes = StepTime(
         compute_s=n * products,
         memory_s=n * (memory + crowded * (products + memory - overlapped)),
         overlapped_s=n * overlapped,
@@ -84,15 +111,16 @@ def training_step(
         bubble_s=bubble,
         host_s=n * host,
         weights_gathered_s=n * gathered,
-        optimizer_s=_optimizer_s(training, instance, constants),
-        gradients_s=reduced,
+        gradients_s=0.0,
         straggling_s=(n * (worked + gathered) + bubble) * constants.straggling * math.log2(count),
     )
+    return passes, worked
 
 
 _OF_A_MICROBATCH = tuple(
     item.name for item in fields(Training) if item.name not in ("data_parallel", "global_batch")
 )
+_RECOMPUTE = _OF_A_MICROBATCH.index("recompute")
 _of_a_microbatch = attrgetter(*_OF_A_MICROBATCH)
 
 
@@ -240,23 +268,36 @@ def _transfer_s(training: Training, instance: InstanceType, constants: Constants
     return moved * pipelines / (instance.network_bandwidth * constants.network)
 
 
+def _gathered_s(training: Training, instance: InstanceType, constants: Constants, worked_s: float) -> float:
+    """What nothing hides of a microbatch's gathered weights and reduced gradients, where both are shared.
+
+    Layer by layer gathered before forward and before backward, reduced after it: three passes.
+    """
+    if training.zero != "full":
+        return 0.0
+    count = training.architecture.layers / training.pipeline_parallel
+    once = _data_parallel_s("all_gather", count, training, instance, constants)
+    return max(0.0, 3 * once - constants.hidden_collectives * worked_s)
+
+
+def _reduced_s(training: Training, instance: InstanceType, constants: Constants, worked_s: float) -> float:
+    """What nothing hides of a step's reduced gradients."""
+    if training.zero == "full":
+        return 0.0
+    count = buckets(training.worker_parameters * training.gradient_bytes)
+    whole = _data_parallel_s("all_reduce", count, training, instance, constants)
+    return max(0.0, whole - constants.hidden_collectives * worked_s)
+
+
 def _data_parallel_s(
-    training: Training, instance: InstanceType, constants: Constants, worked_s: float
-) -> tuple[float, float]:
-    """What nothing hides: gathered weights of each microbatch, reduced gradients of the step."""
+    kind: str, count: float, training: Training, instance: InstanceType, constants: Constants
+) -> float:
+    """All weights or gradients once through the copies of the model, in so many collectives."""
     # Data-parallel copies of one shard are spread over the instances, tensor-parallel ones are neighbours.
     local = max(1, min(training.data_parallel, instance.core_count // training.tensor_parallel))
     group = Group(training.data_parallel, local, min(instance.core_count, training.tensor_parallel))
     payload = training.worker_parameters * training.gradient_bytes
-    count = buckets(payload)
-    hidden = constants.hidden_collectives * worked_s
-    if training.zero == "full":
-        # Layer by layer gathered before forward and before backward, reduced after it: three passes a microbatch.
-        count = training.architecture.layers / training.pipeline_parallel
-        once = collective_seconds(Collective("all_gather", count, payload), instance, constants, group)
-        return max(0.0, 3 * once - hidden), 0.0
-    whole = collective_seconds(Collective("all_reduce", count, payload), instance, constants, group)
-    return 0.0, max(0.0, whole - hidden)
+    return collective_seconds(Collective(kind, count, payload), instance, constants, group)
 
 
 def _optimizer_s(training: Training, instance: InstanceType, constants: Constants) -> float:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from operator import add
+from typing import NamedTuple
 
 
-@dataclass(frozen=True)
-class StepTime:
+class StepTime(NamedTuple):
     """Seconds of one optimizer step on one worker, counted or described.
 
     ``overlapped_s`` is the part of ``compute_s`` + ``memory_s`` that runs at the same time. Of collectives only
@@ -38,11 +38,11 @@ class StepTime:
 
     def times(self, factor: float) -> StepTime:
         """Every part of the step longer by a factor: which of them is, is not known."""
-        return StepTime(*(getattr(self, part.name) * factor for part in fields(self)))
+        return StepTime(*(part * factor for part in self))
 
     def plus(self, other: StepTime) -> StepTime:
         """One after the other."""
-        return StepTime(*(getattr(self, part.name) + getattr(other, part.name) for part in fields(self)))
+        return StepTime(*map(add, self, other))
 
     @property
     def exposed_collective_s(self) -> float:

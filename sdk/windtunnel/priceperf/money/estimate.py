@@ -180,19 +180,17 @@ def estimate(
     """
     size = full_scale or workload.full_scale()
     instance, batch = run.instance, run.batch
-    calibration, training = calibration_of(instance), workload.description(run)
-    check, step = workload.range_check(run, size), workload.train_step(run)
+    calibration = calibration_of(instance)
+    training, step, evaluation_step, check, compilation = workload.modelled(run, size)
     correction = (corrections or {}).get(calibration.key) if training is None else None
     if correction is not None:
         check, step = correction.check(check, calibration), correction.step(step)
     evaluation_s = 0.0
-    if size.evaluation_samples:
+    if evaluation_step is not None:
         copies = run.cluster.workers if training is None else training.data_parallel
         together = batch if size.evaluation_split else batch / copies
         steps = math.ceil(size.evaluation_samples / together) * size.epochs
-        evaluation_s = (
-            steps * workload.evaluation_step(run).total_s * (correction.factor if correction else 1)
-        )
+        evaluation_s = steps * evaluation_step.total_s * (correction.factor if correction else 1)
     model_gib = size.model_gib
     if model_gib is None and workload.weights is not None:
         model_gib = workload.weights * 4 / GIB
@@ -201,7 +199,7 @@ def estimate(
         fixed_costs.transfer("download", size.dataset_gib),
         fixed_costs.setup(),
         fixed_costs.preparation(size.preparation_s, size.tokenised_samples),
-        workload.compilation(run, size),
+        compilation,
         fixed_costs.evaluation(evaluation_s, check.log_fast, check.log_slow),
         fixed_costs.transfer("upload", model_gib),
     )

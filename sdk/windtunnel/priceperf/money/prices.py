@@ -131,7 +131,7 @@ class PriceBook:
         for price in self._prices:
             self._by_name.setdefault(price.instance_type, []).append(price)
         self._changed: dict[str, tuple[date, ...]] = {}
-        self._found: dict[tuple[object, ...], Price] = {}
+        self._found: dict[tuple[object, ...], Price | str] = {}  # or why there is none
         self._as_of = as_of
         self._discount = discount
         self._bought_as = bought_as
@@ -212,8 +212,14 @@ class PriceBook:
         """
         asked = instance_type, on, region, offering, discount
         if asked not in self._found:
-            self._found[asked] = self._find(*asked)
-        return self._found[asked]
+            try:
+                self._found[asked] = self._find(*asked)
+            except PriceUnknown as error:
+                self._found[asked] = str(error)
+        found = self._found[asked]
+        if isinstance(found, str):
+            raise PriceUnknown(found)
+        return found
 
     def _find(
         self,

@@ -24,6 +24,7 @@ from .counted_work import Accumulation, accumulated, evaluation_of, step_of
 from .counters import Counters, Graphs
 from .found_scale import found_scale
 from .full_scale import FullScale
+from .modelled import Modelled
 
 GRADIENT_BYTES = 4  # a rehearsal reduces gradients in fp32
 
@@ -157,24 +158,30 @@ class Counted:
         dtype = max(flops, key=lambda one: flops[one])
         return (replace(known[0], name=dtype, meaning=f"products in {dtype}, as in the rehearsed script"),)
 
-    def train_step(self, run: Run) -> StepTime:
+    def modelled(self, run: Run, full_scale: FullScale) -> Modelled:
         """The counted step with the batch's samples on each worker.
 
         Raises:
             InvalidInput: less than one sample a worker.
         """
-        return self._train_step(run, HOST_SPEED.value)
-
-    def _train_step(self, run: Run, host_slowness: float) -> StepTime:
         if run.samples_per_worker < min(1.0, self.step.samples):
             raise InvalidInput(
                 f"a global batch of {run.batch:g} is less than one sample for each of the "
                 f"{run.cluster.workers} workers of {run.cluster}"
             )
-        return self.step_with(calibration_of(run.instance).constants, run, host_slowness)
+        constants = calibration_of(run.instance).constants
+        step = self.step_with(constants, run)
+        evaluation = None
+        if full_scale.evaluation_samples:
+            work = self.evaluation_at(run.samples_per_worker, run.precision)
+            evaluation = step_time(work, run.instance, run.precision, constants)
+        compilation = fixed_costs.compilation(
+            run.instance, self.graphs, evaluation is not None, full_scale.compile_cached, self.compiled
+        )
+        return Modelled(None, step, evaluation, self._range_check(run, full_scale, step), compilation)
 
     def step_with(self, constants: Constants, run: Run, host_slowness: float = HOST_SPEED.value) -> StepTime:
-        """As `train_step`, with other constants than the calibration's: those of a fit without some rows."""
+        """The counted step with these constants: the calibration's, or those of a fit without some rows."""
         passes = self._passes_of(run)
         work = self.at(run.samples_per_worker / passes, run.precision)
 
@@ -208,11 +215,6 @@ class Counted:
             return self.passes
         return max(1, math.ceil(run.samples_per_worker / self.step.samples - 1e-9))
 
-    def evaluation_step(self, run: Run) -> StepTime:
-        """The counted forward step."""
-        work = self.evaluation_at(run.samples_per_worker, run.precision)
-        return step_time(work, run.instance, run.precision, calibration_of(run.instance).constants)
-
     def quantities(self, run: Run, full_scale: FullScale) -> dict[str, float | None]:
         """What is held against the calibrated ranges, by their names."""
         samples = run.samples_per_worker / self._passes_of(run)
@@ -222,7 +224,7 @@ class Counted:
             "work of a step": math.fsum(self.at(samples, run.precision).flops.values()),
         }
 
-    def range_check(self, run: Run, full_scale: FullScale) -> RangeCheck:
+    def _range_check(self, run: Run, full_scale: FullScale, step: StepTime) -> RangeCheck:
         """Against the data-parallel rows; the interval is that of rows predicted from counts.
 
         Where the host traces longer than the device works, the interval has the host's speed in it too.
@@ -236,20 +238,13 @@ class Counted:
         )
         if not (traced and run.instance.is_neuron):
             return check
-        middle = self.train_step(run).total_s
-        slow = math.log(self._train_step(run, HOST_SPEED.high).total_s / middle)
-        fast = math.log(middle / self._train_step(run, HOST_SPEED.low).total_s)
+        constants = calibration_of(run.instance).constants
+        slow = math.log(self.step_with(constants, run, HOST_SPEED.high).total_s / step.total_s)
+        fast = math.log(step.total_s / self.step_with(constants, run, HOST_SPEED.low).total_s)
         return replace(
             check,
             log_fast=math.hypot(check.log_fast, fast),
             log_slow=math.hypot(check.log_slow, slow),
-        )
-
-    def compilation(self, run: Run, full_scale: FullScale) -> fixed_costs.FixedCost:
-        """Of the graphs that the rehearsal counted."""
-        evaluates = full_scale.evaluation_samples > 0
-        return fixed_costs.compilation(
-            run.instance, self.graphs, evaluates, full_scale.compile_cached, self.compiled
         )
 
     def description(self, run: Run) -> Training | None:  # noqa: ARG002

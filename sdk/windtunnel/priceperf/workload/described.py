@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import partial
 from typing import Any, Literal, TypeVar, get_args
 
 from ..calibration.calibrations import calibration_of
@@ -22,7 +22,7 @@ from ..model import fixed_costs
 from ..model.architectures import ARCHITECTURES, Architecture
 from ..model.architectures import architecture as architecture_named
 from ..model.compile_time import CompiledGraph
-from ..model.described_step import training_flops, training_step
+from ..model.described_step import forward_step, training_flops, training_step
 from ..model.engines import LAUNCH_S_PER_LAYER
 from ..model.host_tracing import HOST_SPEED, PLAIN_TRACE_S_PER_LAYER
 from ..model.intervals import RangeCheck
@@ -32,6 +32,7 @@ from ..model.step_time import StepTime
 from ..model.training_settings import DTYPE_BYTES, Attention, Recompute, Training, ZeroStage
 from .cluster import BatchRule, Cluster, PerDevice, Run, stated_batch
 from .full_scale import LARGEST, FullScale
+from .modelled import Modelled
 
 Optimizer = Literal["adamw", "lamb", "sgd"]
 GPU_SETTINGS = (
@@ -236,38 +237,31 @@ class Described:
         job = self.there(run.instance)
         return replace(job, attention=training.attention, recompute=training.recompute)
 
-    def train_step(self, run: Run) -> StepTime:
-        """The predicted optimizer step."""
-        return self._predicted(run, self.description(run))
+    def modelled(self, run: Run, full_scale: FullScale) -> Modelled:
+        """The predicted step, and what follows from it.
 
-    def evaluation_step(self, run: Run) -> StepTime:
-        """A forward pass is one of a training pass's three, with half of its tensor-parallel collectives."""
+        Raises:
+            InvalidInput: as `description`.
+        """
         training = self.description(run)
-        step = self._predicted(
-            run, training if training.recompute == "none" else replace(training, recompute="none")
-        )
-        third = 1 / 3
-        return StepTime(
-            compute_s=step.compute_s * third,
-            memory_s=step.memory_s * third,
-            overlapped_s=step.overlapped_s * third,
-            gradients_s=0.0,
-            host_s=step.host_s * (1 if run.instance.is_neuron else third),
-            tensor_parallel_s=step.tensor_parallel_s / 2,
-            pipeline_transfer_s=step.pipeline_transfer_s / 2,
-            weights_gathered_s=step.weights_gathered_s * third,
-            bubble_s=step.bubble_s * third,
-            optimizer_s=0.0,
-            straggling_s=step.straggling_s * third,
-        )
+        instance, count, flops = run.instance, run.cluster.count, training_flops(training)
+        constants = calibration_of(instance).constants
+        step, evaluation = training_step(training, instance, constants, count), None
+        if full_scale.evaluation_samples:
+            evaluation = forward_step(training, instance, constants, count)
+        speed = self._speed(run.cluster, training)
+        if speed != 1:
+            step, evaluation = step.times(1 / speed), evaluation and evaluation.times(1 / speed)
+        check = self._range_check(run, training, step, flops)
+        return Modelled(training, step, evaluation, check, _compilation(run, training, flops, full_scale))
 
-    def range_check(self, run: Run, full_scale: FullScale) -> RangeCheck:  # noqa: ARG002
+    def _range_check(self, run: Run, training: Training, step: StepTime, flops: float) -> RangeCheck:
         """Against all rows; the interval is that of rows whose source was left out.
 
         That of left-out families where constants are fitted to the job's software. The slow end holds a plain
         script, whose host may be slower than the device.
         """
-        training, neuron = self.description(run), run.instance.is_neuron
+        neuron = run.instance.is_neuron
         lacks = ("neuron_version",) if neuron and self.neuron_version is None else ()
         calibration, software = calibration_of(run.instance), self.there(run.instance).software
         known = software is not None and is_fitted(software, calibration.key)
@@ -283,28 +277,18 @@ class Described:
         layers = training.architecture.layers / training.pipeline_parallel
         host_s, passes = per_layer * layers * HOST_SPEED.high, training.microbatches
         peak = run.instance.core_peak_flops(training.matmul_dtype) * training.workers * passes
-        if training_flops(training) / peak >= host_s:  # the device takes longer, whatever it reaches
+        if flops / peak >= host_s:  # the device takes longer, whatever it reaches
             return check
-        step_s = self.train_step(run).total_s
+        step_s = step.total_s
         waits = max(0.0, host_s - step_s / passes) * passes
         return replace(check, log_slow=math.hypot(check.log_slow, math.log1p(waits / step_s)))
 
-    def compilation(self, run: Run, full_scale: FullScale) -> fixed_costs.FixedCost:
-        """One pass is a graph, and one of evaluation, whose products are a third."""
-        training = self.description(run)
-        flops = training_flops(training) / (training.workers * training.microbatches)
-        evaluates = full_scale.evaluation_samples > 0
-        graphs = (CompiledGraph(flops), *([CompiledGraph(flops / 3)] if evaluates else []))
-        return fixed_costs.compilation(
-            run.instance, len(graphs), evaluates, full_scale.compile_cached, graphs
-        )
-
-    def _predicted(self, run: Run, training: Training) -> StepTime:
-        found = _step(training, run.cluster)
-        if self.neuron_version is not None and run.instance.is_neuron:
-            found = found.times(math.exp(-log_speed(self.neuron_version)))
-        speed = self.software_speed(run.cluster, training)
-        return found if speed is None else found.times(1 / speed)
+    def _speed(self, cluster: Cluster, training: Training) -> float:
+        """Times the modelled throughput that the software named reaches: Neuron's, and what trains the job."""
+        speed = self.software_speed(cluster, training) or 1.0
+        if self.neuron_version is None or not cluster.instance.is_neuron:
+            return speed
+        return speed * math.exp(log_speed(self.neuron_version))
 
     def software_speed(self, cluster: Cluster, training: Training) -> float | None:
         """Times the modelled throughput that its software reaches there; None: not known, or constants hold it."""
@@ -313,14 +297,14 @@ class Described:
         return None if speed is None else math.exp(speed)
 
 
-@lru_cache(maxsize=1024)
-def _step(training: Training, cluster: Cluster) -> StepTime:
-    """Modelled once: for the estimate, its interval and, where nothing is recomputed, the evaluation."""
-    constants = calibration_of(cluster.instance).constants
-    return training_step(training, cluster.instance, constants, cluster.count)
+def _compilation(run: Run, training: Training, flops: float, full_scale: FullScale) -> fixed_costs.FixedCost:
+    """One pass is a graph, and one of evaluation, whose products are a third."""
+    of_pass = flops / (training.workers * training.microbatches)
+    evaluates = full_scale.evaluation_samples > 0
+    graphs = (CompiledGraph(of_pass), *([CompiledGraph(of_pass / 3)] if evaluates else []))
+    return fixed_costs.compilation(run.instance, len(graphs), evaluates, full_scale.compile_cached, graphs)
 
 
-@lru_cache(maxsize=1024)
 def _split(job: Described, run: Run) -> Training:
     copies = job.data_parallel(run.cluster)
     sequences = run.batch / copies
@@ -335,7 +319,8 @@ def _split(job: Described, run: Run) -> Training:
     attention, recompute = job.attention, job.recompute
     if attention == "auto":
         attention, _ = usual_attention(job.architecture, products, run.instance)
-    training = Training(
+    make = partial(
+        Training,
         architecture=job.architecture,
         parameters=job.parameters,
         microbatch=microbatch,
@@ -352,8 +337,8 @@ def _split(job: Described, run: Run) -> Training:
         head_part=job.head_part,
         moments=MOMENTS[job.optimizer],
         attention=attention,
-        recompute=usual_recompute(job.tensor_parallel) if recompute == "auto" else recompute,
     )
+    training = make(recompute=usual_recompute(job.tensor_parallel) if recompute == "auto" else recompute)
     if recompute != "auto" or memory_need(training, run.instance).fits:
         return training
-    return replace(training, recompute="full")
+    return make(recompute="full")

@@ -8,15 +8,13 @@ from typing import Any, Literal
 
 from ..instances import InstanceType
 from ..model.architectures import Architecture
-from ..model.fixed_costs import FixedCost
-from ..model.intervals import RangeCheck
 from ..model.precision import Precision
-from ..model.step_time import StepTime
 from ..model.training_settings import Attention, Recompute, Training, ZeroStage
 from .cluster import BatchRule, Cluster, Run
 from .counted import Counted
 from .described import Described, Optimizer, known_architecture
 from .full_scale import FullScale
+from .modelled import Modelled
 
 
 class Workload(ABC):
@@ -55,20 +53,12 @@ class Workload(ABC):
         """How products can run there: first the one shown, then alternatives of the script's settings."""
 
     @abstractmethod
-    def train_step(self, run: Run) -> StepTime:
-        """The modelled optimizer step."""
+    def modelled(self, run: Run, full_scale: FullScale) -> Modelled:
+        """Its step, its interval, its evaluation and its compilation.
 
-    @abstractmethod
-    def evaluation_step(self, run: Run) -> StepTime:
-        """One forward pass over the batch."""
-
-    @abstractmethod
-    def range_check(self, run: Run, full_scale: FullScale) -> RangeCheck:
-        """How far from the calibration's rows it lies, and the interval that follows."""
-
-    @abstractmethod
-    def compilation(self, run: Run, full_scale: FullScale) -> FixedCost:
-        """The compiler's time before the first step."""
+        Raises:
+            InvalidInput: it cannot be run so.
+        """
 
     @abstractmethod
     def description(self, run: Run) -> Training | None:

@@ -50,7 +50,7 @@ def _estimate(item: Estimate, costs: Sequence[dict[str, Any]]) -> dict[str, Any]
             "interval_s": [rounded(end) for end in item.step_interval_s],
             "collective_s": rounded(item.step.collective_s),
             "exposed_collective_s": rounded(item.step.exposed_collective_s),
-            **{key: rounded(value) for key, value in asdict(item.step).items()},
+            **{key: rounded(value) for key, value in item.step._asdict().items()},
         },
         "samples_per_s": rounded(item.samples_per_s),
         "steps": item.steps,
