@@ -106,7 +106,6 @@ def build_image(
         progress(f"Building {status.image} on {base}")
         labels = {CONTENT_LABEL: status.expected}
         run_build(client, status.image, labels, {**arguments, "BASE_IMAGE": base}, context, progress, target)
-        prune(client)
         status = image_status(settings, target, engine)
         progress(f"{status.image} is ready ({(status.size_bytes or 0) / 1e9:.1f} GB).")
         return status
@@ -121,7 +120,9 @@ def run_build(
     progress: Progress,
     target: Target | None = None,
 ) -> None:
-    """Build one image. ``arguments``: build arguments; ``target``: a stage of the Dockerfile. Blocks for minutes.
+    """Build one image; the one that it replaces goes. Blocks for minutes.
+
+    ``arguments``: build arguments; ``target``: a stage of the Dockerfile.
 
     Raises:
         RunnerError: a step failed; carries its last lines and the next step.
@@ -155,6 +156,7 @@ def run_build(
         raise RunnerError(
             f"The image build failed: {error}\n{report.tail}\n{_next_step(error + report.tail, arguments)}"
         )
+    _prune(client)
 
 
 def _next_step(output: str, arguments: dict[str, str]) -> str:
@@ -205,8 +207,8 @@ def index_answers(url: str, ca_bundle: Path | None = None, timeout_s: float = _I
     return answers == [True]
 
 
-def prune(client: docker.DockerClient) -> None:
-    """Remove the predecessors that lost their tag to this build; only images that carry our label."""
+def _prune(client: docker.DockerClient) -> None:
+    """Remove predecessors that lost their tag to a build, unless a container or image needs them; our label only."""
     with engine_errors("remove old training images"):
         client.images.prune(filters={"dangling": True, "label": CONTENT_LABEL})
 
