@@ -38,5 +38,5 @@ def test_a_blank_line_of_json_is_told_before_it_is_asked() -> None:
     )
     stream = io.BytesIO(b'{"a": 1}\n\n')
     asked = payloads(stream, by_line=True, several=False, most_mb=6, processing=processing)
-    with pytest.raises(InputError, match="a record is a blank line, .* Remove it"):
+    with pytest.raises(InputError, match="a record is a blank line"):
         list(asked)

@@ -10,6 +10,8 @@ where trn1 prints it once a core.
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from neuron_sim import settings
 from neuron_sim.compiler import cache_entry, cache_location, flags, log_lines
 from neuron_sim.compiler.unsupported import Refusal, refusals
@@ -25,6 +27,17 @@ class CompileCache:
         self._flags = flags.CompilerFlags()
         self._announced: str | None = None
         self._said: set[str] = set()
+
+    def announce(self) -> None:
+        """Say what compiles, before it first does: of a large graph nothing else is heard for a minute.
+
+        What is wrong with flags or folder is said when a graph is looked up.
+        """
+        with suppress(NeuronSimError, OSError):
+            wish = settings.compiler_wish()
+            self._read_flags(wish)
+            if not self._flags.no_cache:
+                self._announce(cache_location.resolve(self._flags.cache_dir, wish), wish)
 
     def lookup(self, hlo: str, hlo_proto: bytes = b"") -> bool:
         """Whether the graph is in the cache compiled; if not, it is afterwards, or collected, or marked as failed.
@@ -105,7 +118,8 @@ class CompileCache:
         cache_location.tell(where, wish)
         log_lines.info(log_lines.CACHE, f"Compile cache path: {where.url}")
         self._once(
-            "neuronx-cc is simulated: a cached neff holds no machine code, and no time is spent on it here."
+            "neuronx-cc is simulated: a cached neff holds no machine code. XLA compiles for this machine's processors,"
+            " in silence; a large graph takes a minute."
         )
         if where.note:
             log_lines.warning(log_lines.CACHE, where.note)
@@ -130,6 +144,18 @@ def _raise_refusals(why: tuple[Refusal, ...]) -> None:
 
 
 _cache = CompileCache()
+
+
+_is_first = True
+
+
+def before_step() -> None:
+    """Mark_step begins: the first has this host's first core announce the cache, see `CompileCache.announce`."""
+    global _is_first
+    if _is_first:
+        _is_first = False
+        if settings.identity().local_rank == 0:
+            _cache.announce()
 
 
 def lookup(hlo: str, hlo_proto: bytes, source: str) -> bool:

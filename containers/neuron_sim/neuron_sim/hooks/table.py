@@ -21,6 +21,7 @@ from neuron_sim.collectives import (
     reduce_scatter,
     send_recv,
 )
+from neuron_sim.compiler import cache
 from neuron_sim.counters import batches, recorder
 from neuron_sim.custom_ops import operators
 from neuron_sim.device import (
@@ -113,7 +114,7 @@ def _steps(on: Parts) -> Iterator[Hook]:
     yield Hook(
         "_XLAC:_xla_step_marker",
         is_device_use=True,
-        before=(on.memory.before_sync,),
+        before=(cache.before_step, on.memory.before_sync),
         after=(
             on.recorder.step_ended,
             on.memory.after_sync,
