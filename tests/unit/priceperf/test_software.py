@@ -96,6 +96,15 @@ def test_a_row_of_a_file_says_what_trained_it(named: dict[str, str], known: bool
     assert any("trained by fms-fsdp: predicted +" in note for note in check.notes) == known
 
 
+def test_a_step_of_a_row_takes_what_its_prediction_says() -> None:
+    """With the speed of its software, also in its parts."""
+    for row in (FMS, rows_of("trn1")[0]):
+        check = checked(row, stack=row.stack)
+        assert check.step and check.predicted
+        assert row.training.global_batch / check.step.total_s == pytest.approx(check.predicted)
+        assert check.step.total_s == pytest.approx(sum(check.step.parts.values()))
+
+
 def test_a_repository_of_several_software_names_none() -> None:
     """FlagPerf has scripts of five: its name alone does not say which."""
     row = next(row for row in elsewhere("a100") if row.stack.startswith("FlagPerf HF BERT"))

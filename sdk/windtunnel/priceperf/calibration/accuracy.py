@@ -319,6 +319,7 @@ def _check(
     check: RangeCheck,
     notes: tuple[str, ...] = (),
 ) -> RowCheck:
+    step = training_step(row.training, row.instance, calibration.constants, row.nodes)
     return RowCheck(
         row.config,
         row.instance_type,
@@ -331,7 +332,8 @@ def _check(
         low=predicted * math.exp(-check.log_slow),
         high=predicted * math.exp(check.log_fast),
         kind=kind_of(row),
-        step=training_step(row.training, row.instance, calibration.constants, row.nodes),
+        # With the speed of its software, as the prediction is.
+        step=step.times(row.training.global_batch / predicted / step.total_s),
         outside_range=check.outside,
         notes=notes,
     )
