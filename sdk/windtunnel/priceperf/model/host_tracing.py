@@ -22,11 +22,12 @@ HOST_SPEED = Assumed(1.0, 0.65, 1.6)
 laptops and CI machines lie within this."""
 
 
-REFERENCE_S = 0.00457
+REFERENCE_S = 0.00492
 """Seconds of the simulator's reference work (`neuron_sim.counters.host_reference`) on the host for which `HOST_SPEED`
-holds. Inferred, not measured: tracing BERT base's step takes 31.3 times as long (30.6, and 32.0 beside two busy
-processes, on an AMD EPYC; 27 on an Intel Xeon, model 207), and took 143 ms where AWS's published job was rehearsed
-(`published.bert_rehearsal`)."""
+holds. Inferred, not measured: tracing BERT base's step took 143 ms where AWS's published job was rehearsed
+(`published.bert_rehearsal`), and takes 29.1 times as long as that work: the geometric mean of two processors (31.3 on
+an AMD EPYC, 27 on an Intel Xeon, model 207; on each alike alone and beside two busy processes). A rehearsal on either
+is 7 % from that mean."""
 PLAIN_TRACE_S_PER_LAYER = 0.012
 """Seconds in which a plain script records a transformer's layer with its optimizer, where nobody rehearsed it: the
 143 ms that BERT base's 12 layers took here (`published.bert_rehearsal`)."""
