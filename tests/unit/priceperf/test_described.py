@@ -17,6 +17,7 @@ from windtunnel.priceperf import (
     FullScale,
     InvalidInput,
     PerDevice,
+    PriceBook,
     Run,
     Workload,
     compare,
@@ -286,6 +287,39 @@ def test_scaling_keeps_rows_that_cannot_run() -> None:
     assert [row.estimate is None for row in table.rows] == [True, True, False, False]
     assert "multiple of 4 instances" in (table.rows[0].reason or "")
     assert table.base is table.rows[2]
+
+
+def test_scaling_is_beside_the_first_that_fits() -> None:
+    """What fills the memory cannot run, however cheap it would be."""
+    job = Workload.transformer(
+        "Llama-3.1-70B", microbatch=1, sequence_length=4096, global_batch=1024, tensor_parallel=8, zero="full"
+    )
+    table = scaling(job, "ml.p4d.24xlarge", (1, 4, 8, 16), "strong", SIZE)
+    assert [row.fits for row in table.rows] == [False, False, True, True]
+    assert table.base is table.rows[2]
+    assert (table.base.speed_up, table.base.efficiency) == (1.0, 1.0)
+    assert table.rows[3].efficiency and table.rows[3].efficiency <= 1
+
+
+def test_what_does_not_fit_wins_nothing() -> None:
+    """No verdict on it, and it is marked where one thing is different."""
+    job = Workload.transformer("Llama2-13B", microbatch=1, sequence_length=4096, global_batch=1024)
+    comparison = compare(job, PAIR, SIZE)
+    assert not any(item.fits for item in comparison.estimates)
+    assert {(verdict.winner, verdict.obstacle) for verdict in comparison.verdicts} == {(None, "does not fit")}
+    rows = sensitivity(job, comparison, SIZE)
+    assert {row.fits for row in rows} == {(False, False)}
+    assert {row.cheapest for row in rows} == {None}
+
+
+def test_the_same_at_the_same_price_is_no_answer() -> None:
+    """Two names of one price: each is as likely the cheapest, whichever is named first."""
+    comparison = compare(
+        llama(), ["ml.trn1.32xlarge", "trn1.32xlarge"], SIZE, prices=PriceBook().buying("EC2 on-demand")
+    )
+    newest = decisions(comparison)[-1]
+    assert newest.probabilities == (0.5, 0.5)
+    assert not newest.clear
 
 
 def test_scaling_settles_recomputation_once() -> None:

@@ -149,6 +149,33 @@ def test_a_described_job_may_name_its_software() -> None:
             step(wrong)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("instance", ["ml.trn1.32xlarge", "ml.p4d.24xlarge", "ml.p5.48xlarge"])
+@pytest.mark.parametrize(("length", "microbatch"), [(128, 64), (512, 2), (2048, 1), (8192, 1)])
+@pytest.mark.parametrize("count", [1, 16])
+def test_to_name_fitted_software_takes_no_answer_away(
+    instance: str, length: int, microbatch: int, count: int
+) -> None:
+    """Its interval is at most as wide, and no job is outside of the range because of it."""
+    place = Cluster(instance_type(instance), count)
+    for name in ("BERT-Large", "Llama2-7B"):
+        for stack in {row.stack for row in rows_of(place.instance.calibration or "")}:
+            plain, named = (
+                estimate(
+                    job,
+                    Run(place, float(64 * place.workers), job.precisions(place.instance, TF32)[0]),
+                    FullScale(1_000_000),
+                ).range_check
+                for job in (
+                    Workload.transformer(
+                        name, microbatch=microbatch, sequence_length=length, software=software
+                    )
+                    for software in (None, stack)
+                )
+            )
+            assert named.log_slow <= plain.log_slow + 1e-12
+            assert named.inside or not plain.inside
+
+
 def test_the_command_takes_it(capsys: pytest.CaptureFixture[str]) -> None:
     """And the first screen says of which rows its error is."""
     described = ["compare", "--architecture", "Llama2-7B", "--sequence-length", "4096", "--full-scale-samples", "9999",

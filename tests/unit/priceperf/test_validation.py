@@ -42,6 +42,9 @@ def test_a_file_of_the_same_rows_gives_the_same_figures() -> None:
     for summary, other in zip(built_in.summaries, read.summaries, strict=True):
         assert summary.in_sample == other.in_sample
         assert summary.left_out.mean == pytest.approx(other.left_out.mean)
+        assert summary.family_left_out.mean == pytest.approx(other.family_left_out.mean)
+        sources = [[row.source_left_out for row in found.rows] for found in (built_in, read)]
+        assert sources[0] == pytest.approx(sources[1])
 
 
 def test_an_unseen_row_is_predicted_by_the_shipped_constants() -> None:

@@ -38,7 +38,9 @@ class DataProcessing:
     def question(self, record: bytes) -> bytes:
         """The part of a record that is sent. Raises ``InputError``."""
         if self.form == "json" and not record.strip():
-            raise InputError("a record is a blank line, which is no JSON to filter or to join with. Remove it")
+            raise InputError(
+                "a record is a blank line, which is no JSON to filter or to join with. Remove it"
+            )
         if self.input_filter.is_root:
             return record
         chosen = self._chosen(self.input_filter, self._read(record, "record"), "InputFilter", record)

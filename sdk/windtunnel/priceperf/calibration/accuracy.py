@@ -250,29 +250,26 @@ def _of_file(row: PublishedRow, read: ReadRow) -> RowCheck:
         )
     predicted = row.training.global_batch / step_s(row, calibration.constants) * math.exp(speed or 0.0)
     interval = _interval(row, calibration, level, but=group_of(row, level), lacks=_lacks(row, calibration))
-    twins = [
-        (other, error)
-        for other, error in zip(calibration.rows, calibration.errors, strict=True)
-        if same_configuration(row, other)
-    ]
+    every = zip(calibration.errors, calibration.family_errors, calibration.source_errors, strict=True)
+    twins = [pair for pair in zip(calibration.rows, every, strict=True) if same_configuration(row, pair[0])]
     different = [f"{twin.published:g}" for twin, _ in twins if twin.published != row.published]
     if different:
         notes.append(f"the same configuration is also published as {' and '.join(different)}")
     found = _check(row, calibration, predicted, interval, (*notes, why))
     if row.published is None:
         return found
-    left_out = found.error
+    left_out: list[float | None] = [found.error] * len(LEVELS)
     if twins:  # the constants without it gave its twin this
         published = row.published
-        twin, error = min(twins, key=lambda item: abs((item[0].published or 0.0) - published))
-        newer = _log_speed(row) - _log_speed(twin)
-        left_out = (twin.published or 0.0) * (1 + error) * math.exp(newer) / row.published - 1
+        twin, errors = min(twins, key=lambda item: abs((item[0].published or 0.0) - published))
+        beside = (twin.published or 0.0) * math.exp(_log_speed(row) - _log_speed(twin)) / published
+        left_out = [beside * (1 + error) - 1 for error in errors]
     inside = found.low is not None and found.high is not None and found.low <= row.published <= found.high
     return replace(
         found,
-        left_out=left_out,
-        family_left_out=found.error,
-        source_left_out=found.error,
+        left_out=left_out[0],
+        family_left_out=left_out[1],
+        source_left_out=left_out[2],
         inside=inside,
         covered=(inside,) * len(LEVELS),
         calibrated=bool(twins),

@@ -101,7 +101,7 @@ def most_likely(
     """Position of the lowest middle (None: nothing competes), and the probability of each to be the lowest.
 
     What does not fit the memory cannot run, so it does not compete. The same instances under two prices
-    share all of their error: the cheaper price wins for certain.
+    share all of their error: the cheaper price wins for certain, and of equal prices each is as likely.
     """
     order = _competing(estimates, costs)
     if not order:
@@ -111,7 +111,10 @@ def most_likely(
         rivals.setdefault(_machines(estimates[index]), index)
     first = list(rivals.values())
     chances = _chances([(estimates[index], cost) for index in first if (cost := costs[index]) is not None])
-    by_index = {**dict.fromkeys(order, 0.0), **dict(zip(first, chances, strict=True))}
+    by_index = dict.fromkeys(order, 0.0)
+    for index, chance in zip(first, chances, strict=True):
+        same = [other for other in order if _same(estimates, costs, index, other)]
+        by_index.update(dict.fromkeys(same, chance / len(same)))
     return order[0], tuple(by_index.get(index) for index in range(len(costs)))
 
 
@@ -192,6 +195,13 @@ def _competing(estimates: Sequence[Estimate], costs: Sequence[Cost | None]) -> l
         if cost is not None and item.fits
     ]
     return [index for _, index in sorted(found)]
+
+
+def _same(estimates: Sequence[Estimate], costs: Sequence[Cost | None], one: int, other: int) -> bool:
+    """Whether two are the same instances at the same cost."""
+    first, second = costs[one], costs[other]
+    alike = _machines(estimates[one]) == _machines(estimates[other])
+    return alike and first is not None and second is not None and first.usd == second.usd
 
 
 def _machines(item: Estimate) -> tuple[str, int]:

@@ -45,6 +45,8 @@ class Estimate:
     """The step as a description, split over the instances; None: only counts are known."""
     correction: Correction | None = None
     """The user's own, in ``step``, its interval and the evaluation; None: the model as it is."""
+    software_speed: float | None = None
+    """See `Modelled.software_speed`."""
 
     @property
     def cores(self) -> int:
@@ -181,7 +183,7 @@ def estimate(
     size = full_scale or workload.full_scale()
     instance, batch = run.instance, run.batch
     calibration = calibration_of(instance)
-    training, step, evaluation_step, check, compilation = workload.modelled(run, size)
+    training, step, evaluation_step, check, compilation, software_speed = workload.modelled(run, size)
     correction = (corrections or {}).get(calibration.key) if training is None else None
     if correction is not None:
         check, step = correction.check(check, calibration), correction.step(step)
@@ -216,6 +218,7 @@ def estimate(
         name=name or instance.name,
         training=training,
         correction=correction,
+        software_speed=software_speed,
     )
 
 

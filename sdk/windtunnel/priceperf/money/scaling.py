@@ -7,7 +7,7 @@ global batch grows. A cluster on which the job cannot run stays in the table wit
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from typing import Literal, get_args
 
@@ -30,7 +30,7 @@ COUNTS = (1, 2, 4, 8, 16, 32, 64)
 class ScalingRow:
     """One number of instances. Without ``estimate`` the job cannot run there, and ``reason`` says why.
 
-    ``speed_up``: throughput beside that of the first row that runs; ``efficiency``: of that, what its
+    ``speed_up``: throughput beside that of `Scaling.base`; ``efficiency``: of that, what its
     instances would give if all were as fast. ``cost``: None without a price.
     """
 
@@ -39,9 +39,14 @@ class ScalingRow:
     global_batch: float | None
     estimate: Estimate | None
     reason: str | None
-    speed_up: float | None
-    efficiency: float | None
-    cost: Cost | None
+    speed_up: float | None = None
+    efficiency: float | None = None
+    cost: Cost | None = None
+
+    @property
+    def fits(self) -> bool:
+        """False where it is known that the job needs more memory than a worker has."""
+        return self.estimate is None or self.estimate.fits
 
     @property
     def step_s(self) -> float | None:
@@ -80,8 +85,8 @@ class Scaling:
 
     @property
     def base(self) -> ScalingRow | None:
-        """The first row that runs: the one that the others are set beside."""
-        return next((row for row in self.rows if row.estimate is not None), None)
+        """The first row whose memory the job fits, else the first that runs: the one that the others are set beside."""
+        return _base(self.rows)
 
 
 def scaling(
@@ -101,7 +106,8 @@ def scaling(
     """Model one job on several numbers of instances of one type.
 
     What a description leaves to the memory (recomputation, attention) is chosen once, for the smallest
-    cluster that it fits, and kept: so twice the instances never give more than twice the throughput.
+    cluster that it fits, and kept: so twice the instances never give more than twice the throughput, but where
+    shared state (ZeRO-3) has filled the memory of fewer, or the named software is known on other numbers.
     The global batch is the workload's own on the smallest cluster; ``strong`` keeps it, in ``weak`` it
     grows with the instances. ``gpu_precision``: as `compare`'s. ``corrections``: a user's own, by calibration.
     ``global_batch``: which one ``strong`` keeps instead; that of a job that ran on more instances.
@@ -121,12 +127,15 @@ def scaling(
     runs = _runs(workload, clusters, mode, precision, global_batch)
     job = _settled(workload, [run for run, _ in runs if run is not None])
     book = prices or PriceBook()
-    rows: list[ScalingRow] = []
-    base: Estimate | None = None
-    for cluster, (run, why_not) in zip(clusters, runs, strict=True):
-        item, reason = (None, why_not) if run is None else _tried(job, run, size, instance, corrections)
-        base = base or item
-        rows.append(_row(cluster, run, item, base, reason, None if item is None else cost_on(item, book, on)))
+    rows = [
+        _row(
+            cluster, run, *((None, why_not) if run is None else _tried(job, run, size, instance, corrections))
+        )
+        for cluster, (run, why_not) in zip(clusters, runs, strict=True)
+    ]
+    base = _base(rows)
+    costs = [None if row.estimate is None else cost_on(row.estimate, book, on) for row in rows]
+    rows = [_beside(base, row, cost) for row, cost in zip(rows, costs, strict=True)]
     tokens = workload.tokens_per_sample or size.sequence_length
     return Scaling(instance, kind, mode, precision, tuple(rows), tokens)
 
@@ -140,26 +149,21 @@ def _tried(
         return None, str(error)
 
 
-def _row(
-    cluster: Cluster,
-    run: Run | None,
-    item: Estimate | None,
-    base: Estimate | None,
-    reason: str | None,
-    cost: Cost | None,
-) -> ScalingRow:
-    speed = None if item is None or base is None else item.samples_per_s / base.samples_per_s
-    more = 1.0 if base is None else cluster.count / base.instance_count
-    return ScalingRow(
-        instances=cluster.count,
-        workers=cluster.workers,
-        global_batch=None if run is None else run.batch,
-        estimate=item,
-        reason=reason,
-        speed_up=speed,
-        efficiency=None if speed is None else speed / more,
-        cost=cost,
-    )
+def _row(cluster: Cluster, run: Run | None, item: Estimate | None, reason: str | None) -> ScalingRow:
+    batch = None if run is None else run.batch
+    return ScalingRow(cluster.count, cluster.workers, batch, item, reason)
+
+
+def _beside(base: ScalingRow | None, row: ScalingRow, cost: Cost | None) -> ScalingRow:
+    if base is None or base.estimate is None or row.estimate is None:
+        return row
+    speed = row.estimate.samples_per_s / base.estimate.samples_per_s
+    return replace(row, speed_up=speed, efficiency=speed * base.instances / row.instances, cost=cost)
+
+
+def _base(rows: Sequence[ScalingRow]) -> ScalingRow | None:
+    running = [row for row in rows if row.estimate is not None]
+    return next((row for row in running if row.fits), running[0] if running else None)
 
 
 def _runs(

@@ -26,12 +26,14 @@ SPOT_DISCOUNT = (0.60, 0.65, 0.70)
 class SensitivityRow:
     """One change. ``costs`` in the order of the estimates; None: no price, or not possible (``reasons``).
 
+    ``fits``: whether the job does, in the memory of each; what does not fit is not the cheapest.
     ``cheapest``: position of the lowest cost; ``probability`` that it is. ``assumed``: the change rests on
     an assumption of ours, not on a price or a setting.
     """
 
     change: str
     costs: tuple[Cost | None, ...]
+    fits: tuple[bool, ...]
     cheapest: int | None
     probability: float | None
     assumed: bool = False
@@ -133,7 +135,8 @@ def _row(
     # A change that one of the instances cannot make has no winner: it would be compared with nothing.
     cheapest, chances = (None, ()) if reasons else most_likely(estimates, costs)
     probability = None if cheapest is None else chances[cheapest]
-    return SensitivityRow(change, tuple(costs), cheapest, probability, reasons=reasons)
+    fits = tuple(item.fits for item in estimates)
+    return SensitivityRow(change, tuple(costs), fits, cheapest, probability, reasons=reasons)
 
 
 def _cut(cost: Cost, cut: float) -> Cost:

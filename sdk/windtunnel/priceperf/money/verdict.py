@@ -38,14 +38,16 @@ class Verdict:
         return None if self.obstacle else self._cheaper
 
     @property
-    def obstacle(self) -> Literal["outside", "too small", "compiling", "open"] | None:
+    def obstacle(self) -> Literal["does not fit", "outside", "too small", "compiling", "open"] | None:
         """Why neither is the cheaper; None: one is.
 
-        ``outside``: one of them lies outside the calibrated range. ``too small``: on one of them assumed fixed costs
-        outweigh the modelled steps. ``compiling``: compile time would decide. ``open``: the interval of the saving
-        holds both answers.
+        ``does not fit``: on one of them the job needs more memory than there is. ``outside``: one of them lies
+        outside the calibrated range. ``too small``: on one of them assumed fixed costs outweigh the modelled steps.
+        ``compiling``: compile time would decide. ``open``: the interval of the saving holds both answers.
         """
         pair = self.challenger, self.baseline
+        if not all(item.fits for item in pair):
+            return "does not fit"
         if not all(item.range_check.inside for item in pair):
             return "outside"
         if any(item.too_small for item in pair):

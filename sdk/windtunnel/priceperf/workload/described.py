@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeVar, get_args
 
 from ..calibration.calibrations import calibration_of
 from ..calibration.described_range import description_check
-from ..calibration.left_out import kind_of_run
+from ..calibration.left_out import Level, kind_of_run
 from ..calibration.neuron_software import parsed_version
 from ..calibration.published_rows import is_fitted
 from ..calibration.software import log_speed as log_speed_of_software
@@ -249,30 +249,32 @@ class Described:
         step, evaluation = training_step(training, instance, constants, count), None
         if full_scale.evaluation_samples:
             evaluation = forward_step(training, instance, constants, count)
-        speed = self._speed(run.cluster, training)
+        software_speed = self._software_speed(run.cluster, training)
+        speed = (software_speed or 1.0) * self._neuron_speed(instance)
         if speed != 1:
             step, evaluation = step.times(1 / speed), evaluation and evaluation.times(1 / speed)
         check = self._range_check(run, training, step, flops)
-        return Modelled(training, step, evaluation, check, _compilation(run, training, flops, full_scale))
+        compilation = _compilation(run, training, flops, full_scale)
+        return Modelled(training, step, evaluation, check, compilation, software_speed)
 
     def _range_check(self, run: Run, training: Training, step: StepTime, flops: float) -> RangeCheck:
         """Against all rows; the interval is that of rows whose source was left out.
 
-        That of left-out families where constants are fitted to the job's software. The slow end holds a plain
-        script, whose host may be slower than the device.
+        That of left-out families where constants are fitted to the job's software, and it is the narrower. The slow
+        end holds a plain script, whose host may be slower than the device.
         """
         neuron = run.instance.is_neuron
         lacks = ("neuron_version",) if neuron and self.neuron_version is None else ()
         calibration, software = calibration_of(run.instance), self.there(run.instance).software
         known = software is not None and is_fitted(software, calibration.key)
-        check = description_check(
-            calibration,
-            training,
-            run.instance,
-            run.cluster.count,
-            level="family" if known else "source",
-            lacks=lacks,
-        )
+        levels: tuple[Level, ...] = ("source", "family") if known else ("source",)
+        checks = [
+            description_check(
+                calibration, training, run.instance, run.cluster.count, level=level, lacks=lacks
+            )
+            for level in levels
+        ]
+        check = min(checks, key=lambda found: (not found.inside, found.log_slow))
         per_layer = PLAIN_TRACE_S_PER_LAYER if neuron else LAUNCH_S_PER_LAYER
         layers = training.architecture.layers / training.pipeline_parallel
         host_s, passes = per_layer * layers * HOST_SPEED.high, training.microbatches
@@ -283,15 +285,12 @@ class Described:
         waits = max(0.0, host_s - step_s / passes) * passes
         return replace(check, log_slow=math.hypot(check.log_slow, math.log1p(waits / step_s)))
 
-    def _speed(self, cluster: Cluster, training: Training) -> float:
-        """Times the modelled throughput that the software named reaches: Neuron's, and what trains the job."""
-        speed = self.software_speed(cluster, training) or 1.0
-        if self.neuron_version is None or not cluster.instance.is_neuron:
-            return speed
-        return speed * math.exp(log_speed(self.neuron_version))
+    def _neuron_speed(self, instance: InstanceType) -> float:
+        """Times the usual throughput that the named version of Neuron's software reaches."""
+        version = self.neuron_version if instance.is_neuron else None
+        return 1.0 if version is None else math.exp(log_speed(version))
 
-    def software_speed(self, cluster: Cluster, training: Training) -> float | None:
-        """Times the modelled throughput that its software reaches there; None: not known, or constants hold it."""
+    def _software_speed(self, cluster: Cluster, training: Training) -> float | None:
         kind = kind_of_run(calibration_of(cluster.instance).key, cluster.count)
         speed = log_speed_of_software(self.there(cluster.instance).software, kind, training)
         return None if speed is None else math.exp(speed)

@@ -23,3 +23,6 @@ class Modelled(NamedTuple):
     """How far from the calibration's rows it lies, and the interval that follows."""
     compilation: FixedCost
     """The compiler's time before the first step."""
+    software_speed: float | None = None
+    """Times the modelled throughput that the job's software reaches, and ``step`` has; None: not named, not known, or
+    constants hold it."""

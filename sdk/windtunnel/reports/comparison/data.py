@@ -140,6 +140,7 @@ def _change(change: SensitivityRow, names: Sequence[str]) -> dict[str, Any]:
         "change": change.change,
         "assumed": change.assumed,
         "costs": [None if cost is None else _usd(cost) for cost in change.costs],
+        "fits": list(change.fits),
         "cheapest": None if change.cheapest is None else names[change.cheapest],
         "probability": _maybe(change.probability),
         "not_possible": list(change.reasons),

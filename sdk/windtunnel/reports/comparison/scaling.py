@@ -116,12 +116,12 @@ def scaling_title(table: Scaling) -> str:
 
 def scaling_section(table: Scaling) -> Section:
     """Each number of instances: what a step takes, what it gains, what the job costs."""
-    running = [row for row in table.rows if row.estimate is not None]
+    base, running = table.base, [row for row in table.rows if row.estimate is not None]
     notes = _grouped(
         "Not possible", [(row.instances, row.reason) for row in table.rows if row.reason], len(table.rows)
     )
     unfit = [
-        (row.instances, "the job does not fit the memory of a worker") for row in running if not _fits(row)
+        (row.instances, "the job does not fit the memory of a worker") for row in running if not row.fits
     ]
     notes += _grouped("DOES NOT FIT", unfit, len(running))
     outside = [
@@ -139,7 +139,7 @@ def scaling_section(table: Scaling) -> Section:
         )
     else:
         notes.append(f"No price of {table.name} is in the book, so there is no cost.")
-    base = table.base
+    notes += _known_speeds(running)
     if base is not None:
         notes.append(
             f"Speed-up and efficiency are those of throughput, beside {base.instances} instance"
@@ -150,14 +150,26 @@ def scaling_section(table: Scaling) -> Section:
         "modelled",
         f"{table.instance.core_count} {table.instance.core_name}s each; {_MODES[table.mode]}",
         ("batch", "step", "samples/s", "speed-up", "effic.", "hours", "cost", "interval, $"),
-        tuple(_row(row) for row in table.rows),
+        tuple(_row(row, base) for row in table.rows),
         tuple(notes),
         label_header="nodes",
     )
 
 
-def _fits(row: ScalingRow) -> bool:
-    return row.estimate is None or row.estimate.fits
+def _known_speeds(rows: Sequence[ScalingRow]) -> list[str]:
+    """Where the software's own speed is known on some rows only, or differs: a jump that is none of the job's."""
+    speeds = {row.instances: row.estimate.software_speed for row in rows if row.estimate is not None}
+    if len(set(speeds.values())) < 2:
+        return []
+    told = dict.fromkeys(speeds.values())
+    each = [
+        f"{'not known' if speed is None else f'{speed:.2f} times the model'} on "
+        f"{', '.join(f'{count:,}' for count, its in speeds.items() if its == speed)}"
+        for speed in told
+    ]
+    return [
+        f"Published speed of the software: {'; '.join(each)}. What changes there is not due to the instances."
+    ]
 
 
 def _grouped(title: str, found: Sequence[tuple[int, str]], rows: int) -> list[str]:
@@ -175,15 +187,16 @@ def _grouped(title: str, found: Sequence[tuple[int, str]], rows: int) -> list[st
     ]
 
 
-def _row(row: ScalingRow) -> Row:
-    if row.estimate is None or row.speed_up is None or row.efficiency is None:
-        batch = "-" if row.global_batch is None else fmt.plain(row.global_batch)
+def _row(row: ScalingRow, base: ScalingRow | None) -> Row:
+    batch = "-" if row.global_batch is None else fmt.plain(row.global_batch)
+    runs = row.fits or base is None or not base.fits
+    if row.estimate is None or row.speed_up is None or row.efficiency is None or not runs:
         return Row(f"{row.instances:,}", (batch, "no"))
     item, cost = row.estimate, row.cost
     return Row(
         f"{row.instances:,}",
         (
-            fmt.plain(item.global_batch),
+            batch,
             fmt.modelled_seconds(item.step.total_s),
             fmt.significant(item.samples_per_s),
             f"{fmt.significant(row.speed_up, 3)}",

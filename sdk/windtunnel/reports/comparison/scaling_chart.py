@@ -80,7 +80,7 @@ def _draw(
     left, right = target.subplots(1, 2)
     counts = sorted({row.instances for item in scalings for row in item.rows})
     for index, item in enumerate(scalings):
-        rows = [(row, row.estimate) for row in item.rows if row.estimate is not None]
+        rows = [(row, row.estimate) for row in _drawn(item) if row.estimate is not None]
         shift = 1 + _APART * (index - (len(scalings) - 1) / 2)
         speeds = [(row, estimate.samples_per_s, *_speeds(estimate)) for row, estimate in rows]
         costs = [(row, row.cost.usd, row.cost.low_usd, row.cost.high_usd) for row, _ in rows if row.cost]
@@ -107,6 +107,11 @@ def _draw(
         frame(axes, theme, "both")
     target.suptitle(f"Modelled {mode} scaling", x=0.01, ha="left", **TITLE)
     target.legend(loc="outside lower left", fontsize=FONT_SIZE - 0.5, **by_rows(left, 3))
+
+
+def _drawn(item: Scaling) -> list[ScalingRow]:
+    """The rows whose memory the job fits; where it fits none, all."""
+    return [row for row in item.rows if row.fits or (item.base is not None and not item.base.fits)]
 
 
 def _line(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from windtunnel.priceperf import (
-    Cluster,
     Comparison,
     Cost,
     DescribedWorkload,
@@ -16,6 +15,7 @@ from windtunnel.priceperf import (
     Workload,
     answers,
 )
+from windtunnel.priceperf.calibration.published_rows import is_fitted
 from windtunnel.priceperf.model.intervals import COVERAGE
 from windtunnel.priceperf.money.sensitivity import SPOT_DISCOUNT
 from windtunnel.rendering import format as fmt
@@ -142,7 +142,10 @@ def _sensitivity(comparison: Comparison, changes: Sequence[SensitivityRow]) -> S
     names = [place(item) if alike else label(item) for item in estimates]
     rows, notes = [], []
     for change in changes:
-        cells = ["-" if cost is None else fmt.dollars(cost.usd) for cost in change.costs]
+        cells = [
+            "-" if cost is None else fmt.dollars(cost.usd) if fits else "does not fit"
+            for cost, fits in zip(change.costs, change.fits, strict=True)
+        ]
         winner = "-" if change.cheapest is None else names[change.cheapest]
         text = change.change.replace("ml.", "")
         rows.append(Row(text, (*cells, winner, probability(change.probability))))
@@ -256,9 +259,11 @@ def _by_software(workload: Workload, shown: Sequence[Estimate]) -> Iterator[str]
         software = workload.there(item.instance).software
         if software is None or item.training is None:
             continue
-        speed = workload.software_speed(Cluster(item.instance, item.instance_count), item.training)
+        speed, known = item.software_speed, is_fitted(software, item.calibration.key)
         if item.range_check.by_known_software:
             what = "constants are fitted to its rows, so the interval is that of left-out families"
+        elif known:
+            what = "constants are fitted to its rows; the interval is that of all software, which is the narrower here"
         elif speed is None:
             what = "no published row of it is like this, so nothing follows from it"
         else:

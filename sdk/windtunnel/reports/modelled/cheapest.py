@@ -180,9 +180,9 @@ def _verdicts(verdicts: Sequence[Verdict]) -> Section:
         tuple(rows),
         (
             *(f"{name}: {meaning}." for name, meaning in meanings.items()),
-            "open: the interval of the saving holds both answers. outside: of the calibrated range, so no verdict. too "
-            "small: assumed set-up and transfers outweigh the modelled steps, so no verdict. compiling: compile time "
-            "would decide, and never does.",
+            "open: the interval of the saving holds both answers. does not fit: the job, in the memory of one of them. "
+            "outside: of the calibrated range, so no verdict. too small: assumed set-up and transfers outweigh the "
+            "modelled steps, so no verdict. compiling: compile time would decide, and never does.",
         ),
         label_header="GPU script",
     )
