@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import argparse
 import csv
+import re
 from pathlib import Path
 from typing import Any
 
 from windtunnel.cli import output
 from windtunnel.errors import ConfigurationError
 
+_WITH_DECIMAL_COMMA = re.compile(r"-?(\d{1,3}(\.\d{3})+|\d+),(\d{1,2}|\d{4,})")
 _EPILOG = """\
 FILE.csv has the columns of the published tables: config, architecture (or layers, hidden_size,
 attention_heads, ffn_hidden_size, kv_hidden_size, vocabulary, family), parameters, instance_type, nodes,
@@ -17,7 +19,8 @@ tensor_parallel, pipeline_parallel, pipeline_interleaving, data_parallel, microb
 sequence_length, storage_dtype, matmul_dtype, gradient_allreduce_bytes_per_parameter, recompute, zero1, attention,
 sequences_per_second, published_min, published_max, network_gbps (of one node), neuron_version (as 2.21),
 stack (the software), source. Needed are a model, instance_type, microbatch and sequence_length. What else is
-missing is assumed, said in the row's notes, and widens its interval where it matters.
+missing is assumed, said in the row's notes, and widens its interval where it matters. Lines that begin with #
+and have fewer cells than the header are comments. Semicolons may separate; then a comma is a decimal mark.
 A script is checked with `windtunnel check SCRIPT`.
 """
 
@@ -61,8 +64,27 @@ def _delimiter(lines: list[str]) -> str:
     return max(",;\t", key=lines[0].count) if lines else ","
 
 
-def read_table(path: Path) -> list[dict[str, str]]:
-    """The rows of a CSV file with a header line; lines that start with # and empty lines are left out.
+def _without_comments(lines: list[str]) -> list[str]:
+    """Comments begin with #, and have fewer cells than the header: a row may begin so, too."""
+    filled = [line for line in lines if line.strip()]
+    start = next((number for number, line in enumerate(filled) if not line.startswith("#")), len(filled))
+    table = filled[start:]
+    separator = _delimiter(table)
+    cells = table[0].count(separator) if table else 0
+    return [line for line in table if not line.startswith("#") or line.count(separator) >= cells > 0]
+
+
+def _decimal_point(cell: Any) -> Any:
+    """``1.234,5`` as ``1234.5``; 1,234 and 1.234 stay, which may be thousands."""
+    if not isinstance(cell, str) or not _WITH_DECIMAL_COMMA.fullmatch(cell.strip()):
+        return cell
+    return cell.strip().replace(".", "").replace(",", ".")
+
+
+def read_table(path: Path) -> list[dict[Any, Any]]:
+    """The rows of a CSV file with a header line; empty lines and comments (#) are left out.
+
+    Cells beyond the header's columns are a list under None. Where semicolons separate, a comma is a decimal mark.
 
     Raises:
         ConfigurationError: no such file, no text, or no table.
@@ -73,14 +95,22 @@ def read_table(path: Path) -> list[dict[str, str]]:
         raise ConfigurationError(f"cannot read {path}: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise ConfigurationError(f"{path} is no UTF-8 text: {error.reason}") from error
-    lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
+    lines = _without_comments(text.replace("\r\n", "\n").replace("\r", "\n").split("\n"))
+    delimiter = _delimiter(lines)
+    reader = csv.DictReader(lines, strict=True, delimiter=delimiter)
     try:
-        rows = [
-            {key: value for key, value in row.items() if isinstance(key, str) and isinstance(value, str)}
-            for row in csv.DictReader(lines, strict=True, delimiter=_delimiter(lines))
-        ]
+        columns = [name.strip().lower() for name in reader.fieldnames or () if name.strip()]
+        rows = list(reader)
     except csv.Error as error:
-        raise ConfigurationError(f"{path} is no CSV table: {error}") from error
+        at = lines[min(reader.line_num, len(lines) - 1)]
+        raise ConfigurationError(
+            f"{path} is no CSV table: {error}, in or before the line {at[:200]!r}"
+        ) from error
+    twice = sorted({name for name in columns if columns.count(name) > 1})
+    if twice:
+        raise ConfigurationError(f"{path} has more than one column {', '.join(twice)}. Leave one of each.")
+    if delimiter == ";":
+        rows = [{key: _decimal_point(value) for key, value in row.items()} for row in rows]
     if not rows:
         raise ConfigurationError(
             f"{path} has no rows. Expected is a header line (config, architecture, instance_type, "

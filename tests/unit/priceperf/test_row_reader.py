@@ -134,7 +134,10 @@ def test_how_attention_is_taken_where_it_is_not_given() -> None:
         ({"instance_type": ""}, "instance_type is missing"),
         ({"instance_type": "g5.xlarge"}, "No figures for instance type 'g5.xlarge'"),
         ({"microbatch": ""}, "microbatch is missing"),
-        ({"sequence_length": "224x224px"}, "sequence_length must be a number, not '224x224px'"),
+        (
+            {"sequence_length": "224x224px"},
+            "sequence_length must be a number, as 1234.5 or 1,234.5, not '224x224px'",
+        ),
         ({"microbatch": "1.5"}, "microbatch must be a whole number, not 1.5"),
         ({"microbatch": "-1"}, "microbatch must be 1 or more, not -1"),
         ({"nodes": "inf"}, "nodes must be a number"),
@@ -147,6 +150,9 @@ def test_how_attention_is_taken_where_it_is_not_given() -> None:
         ({"zero1": "maybe"}, "zero1 must be True or False"),
         ({"global_batch": "3"}, "a global batch of 3 is less"),
         ({"network_gbps": "-1"}, "network_gbps must be above 0"),
+        ({"network_gbps": "100G"}, "network_gbps must be above 0 and at most 100,000, as 400 is, not 100G"),
+        ({"sequences_per_second": "12,5"}, "sequences_per_second must be a number, as 1234.5 or 1,234.5"),
+        ({"sequences_per_second": "1e-320"}, "sequences_per_second must be at most 1e+15 and at least"),
     ],
 )
 def test_a_row_that_cannot_be_read_says_why(replaced: dict[str, str], reason: str) -> None:
@@ -156,6 +162,46 @@ def test_a_row_that_cannot_be_read_says_why(replaced: dict[str, str], reason: st
     assert broken.row is None
     assert broken.reason is not None
     assert reason in broken.reason
+
+
+@pytest.mark.parametrize(
+    ("replaced", "copies", "note"),
+    [
+        ({"accelerators": "64", "tensor_parallel": "8"}, 8, "data_parallel not given: taken as 8"),
+        ({"accelerators": "2"}, 2, "nodes not given: taken as 1"),
+        (
+            {"nodes": "1", "accelerators": "16"},
+            32,
+            "accelerators 16 are taken as the chips of 1 x ml.trn1.32xlarge",
+        ),
+        (
+            {"nodes": "1", "accelerators": "8", "data_parallel": "4"},
+            4,
+            "accelerators 8 are not tensor x pipeline",
+        ),
+        ({"nodes": "1", "accelerators": "32", "data_parallel": "32"}, 32, ""),
+    ],
+)
+def test_accelerators_are_the_workers(replaced: dict[str, str], copies: int, note: str) -> None:
+    """They tell the copies of the model where nothing else does, and are held against what does."""
+    row = {"architecture": "BERT-Large", "instance_type": "trn1.32xlarge", "microbatch": "16",
+           "global_batch": "16384", "sequence_length": "128", **replaced}  # fmt: skip
+    (read,) = read_rows([row])
+    assert read.row is not None
+    assert read.row.training.data_parallel == copies
+    assert (
+        any(note in said for said in read.notes) if note else not any("accel" in said for said in read.notes)
+    )
+
+
+def test_what_of_a_row_is_not_used_is_said() -> None:
+    """A range that holds no figure, and dimensions of a model that is known."""
+    (read,) = read_rows(
+        [{**LLAMA, "published_min": "3000", "published_max": "2000", "layers": "48", "vocabulary": "n/a"}]
+    )
+    assert read.row is not None and read.row.published_range is None
+    assert "layers of the row are not used: Llama2-13B is known" in read.notes
+    assert any("no range that holds the published figure" in note for note in read.notes)
 
 
 CELL = st.one_of(

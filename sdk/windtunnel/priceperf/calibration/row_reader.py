@@ -18,6 +18,7 @@ from ..instances import InstanceType, instance_type
 from ..model.architectures import ARCHITECTURES, Architecture, architecture, name_key
 from ..model.memory_need import needed_recompute, scores_fit, usual_attention
 from ..model.training_settings import DTYPE_BYTES, MASKED_PART, Attention, Training, ZeroStage
+from .cells import UNKNOWN, integer, number, says
 from .columns import named_cells
 from .neuron_software import by_nemo
 
@@ -25,10 +26,9 @@ WIDENING = ("recompute", "attention", "network")
 """Columns whose assumption widens an interval."""
 _CLUSTER_GBPS = 1600
 """The network of one node of all published clusters of A100s that the calibration holds."""
-_UNKNOWN = ("", "unknown", "none given", "n/a", "na", "nan", "null", "-", "?")
-_LARGEST = 1e15
-"""Beyond any batch, length or model; keeps what follows from overflowing."""
-_PREFIXES = {"k": 1e3, "m": 1e6, "b": 1e9, "g": 1e9, "t": 1e12}
+_FASTEST_GBPS = 100_000
+"""Above what any node has."""
+_DIMENSIONS = ("layers", "hidden_size", "attention_heads", "ffn_hidden_size", "kv_hidden_size", "vocabulary")
 _DTYPES = {"float32": "fp32", "float16": "fp16", "half": "fp16", "bfloat16": "bf16", "float": "fp32"}
 
 
@@ -97,17 +97,24 @@ class ReadRow:
     notes: tuple[str, ...] = ()
 
 
-def read_rows(table: Sequence[Mapping[str, Any]]) -> tuple[ReadRow, ...]:
-    """Every row of a table, in its order; a row that cannot be read carries its reason."""
-    return tuple(_read(named_cells(raw), number) for number, raw in enumerate(table, start=1))
+def read_rows(table: Sequence[Mapping[Any, Any]]) -> tuple[ReadRow, ...]:
+    """Every row of a table, in its order; a row that cannot be read carries its reason.
+
+    Cells beyond the header's columns are a list under None, as `csv.DictReader` has them.
+    """
+    return tuple(_read(named_cells(raw), place, raw.get(None)) for place, raw in enumerate(table, start=1))
 
 
-def _read(cells: Mapping[str, str], number: int) -> ReadRow:
-    config = cells.get("config") or cells.get("architecture") or f"row {number}"
+def _read(cells: Mapping[str, str], place: int, beyond: Sequence[str] | None) -> ReadRow:
+    config = cells.get("config") or cells.get("architecture") or f"row {place}"
     name = cells.get("instance_type", "")
     published: float | None = None
     try:
-        published = _number(cells, "sequences_per_second")
+        if any(cell.strip() for cell in beyond or ()):
+            raise InvalidInput(
+                f"the row has {len(beyond or ())} cells more than the header: quote a cell that holds the separator"
+            )
+        published = number(cells, "sequences_per_second")
         if published is not None and not published > 0:
             raise InvalidInput(f"sequences_per_second must be above 0, not {published:g}")
         row, notes = _published_row(cells, config, published)
@@ -122,7 +129,7 @@ def _published_row(
     notes: list[str] = []
     instance = _instance(cells)
     model, name = _architecture(cells, notes)
-    copy = _integer(cells, "tensor_parallel", 1) * _integer(cells, "pipeline_parallel", 1)
+    copy = integer(cells, "tensor_parallel", 1) * integer(cells, "pipeline_parallel", 1)
     nodes, data = _split(cells, instance, copy, notes)
     training = _training(cells, config, instance, model, data)
     training = _with_attention(training, cells, config, instance, notes)
@@ -132,8 +139,6 @@ def _published_row(
             f"tensor x pipeline x data parallel = {training.workers} workers, but {nodes} x {instance.name} "
             f"have {nodes * instance.core_count} {instance.core_name}s"
         )
-    low, high = _number(cells, "published_min"), _number(cells, "published_max")
-    spread = (low, high) if low and high else None
     network = _network(cells, instance, nodes, notes)
     row = PublishedRow(
         config,
@@ -142,7 +147,7 @@ def _published_row(
         nodes,
         training,
         published,
-        spread,
+        _published_range(cells, published, notes),
         cells.get("source", ""),
         network,
         _version(cells),
@@ -152,52 +157,76 @@ def _published_row(
     return row, tuple(notes)
 
 
+def _published_range(
+    cells: Mapping[str, str], published: float | None, notes: list[str]
+) -> tuple[float, float] | None:
+    low, high = number(cells, "published_min"), number(cells, "published_max")
+    if low is None and high is None:
+        return None
+    # What was rounded apart lies within a percent.
+    if low and high and 0 < low <= high and 0.99 * low <= (published or low) <= 1.01 * high:
+        return low, high
+    notes.append("published_min and published_max are no range that holds the published figure: not used")
+    return None
+
+
 def _training(
     cells: Mapping[str, str], config: str, instance: InstanceType, model: Architecture, data: int
 ) -> Training:
     """The job of a row, before attention and recomputation. ``data``: data-parallel copies."""
-    microbatch = _integer(cells, "microbatch", None)
+    microbatch = integer(cells, "microbatch", None)
     storage = _dtype(cells, "storage_dtype", "bf16")
     gpu = not instance.is_neuron
     matmul = _dtype(cells, "matmul_dtype", storage if gpu else "bf16")
     gradient_bytes = min(DTYPE_BYTES[storage], DTYPE_BYTES[matmul] if gpu else DTYPE_BYTES[storage])
     return Training(
         architecture=model,
-        parameters=_number(cells, "parameters") or model.parameters,
+        parameters=number(cells, "parameters") or model.parameters,
         microbatch=microbatch,
-        global_batch=_integer(cells, "global_batch", microbatch * data),
-        sequence_length=_integer(cells, "sequence_length", None),
+        global_batch=integer(cells, "global_batch", microbatch * data),
+        sequence_length=integer(cells, "sequence_length", None),
         data_parallel=data,
-        tensor_parallel=_integer(cells, "tensor_parallel", 1),
-        pipeline_parallel=_integer(cells, "pipeline_parallel", 1),
+        tensor_parallel=integer(cells, "tensor_parallel", 1),
+        pipeline_parallel=integer(cells, "pipeline_parallel", 1),
         storage_dtype=storage,
         matmul_dtype=matmul,
-        gradient_bytes=_integer(cells, "gradient_allreduce_bytes_per_parameter", gradient_bytes),
+        gradient_bytes=integer(cells, "gradient_allreduce_bytes_per_parameter", gradient_bytes),
         zero=_zero(cells, config),
         mixed_precision=gpu and DTYPE_BYTES[matmul] < DTYPE_BYTES[storage],
-        interleaved=_integer(cells, "pipeline_interleaving", 1),
+        interleaved=integer(cells, "pipeline_interleaving", 1),
         head_part=MASKED_PART if gpu and model.is_masked else 1.0,
     )
 
 
 def _split(cells: Mapping[str, str], instance: InstanceType, copy: int, notes: list[str]) -> tuple[int, int]:
     """Nodes, and data-parallel copies of ``copy`` workers each."""
-    nodes = _integer(cells, "nodes", 0)
+    nodes, data = integer(cells, "nodes", 0), integer(cells, "data_parallel", 0)
+    workers = integer(cells, "accelerators", 0)
     if not nodes:
-        workers = _integer(cells, "accelerators", 0) or copy * _integer(cells, "data_parallel", 1)
-        nodes = math.ceil(workers / instance.core_count)
+        nodes = math.ceil((workers or copy * max(1, data)) / instance.core_count)
         notes.append(f"nodes not given: taken as {nodes}")
-    data = _integer(cells, "data_parallel", 0)
+    every = nodes * instance.core_count
+    if workers == nodes * int(instance.accelerators.value) != every:
+        notes.append(
+            f"accelerators {workers} are taken as the chips of {nodes} x {instance.name}, at work with all cores"
+        )
+        workers = every
     if not data:
-        data = max(1, nodes * instance.core_count // copy)
+        data = max(1, (workers or every) // copy)
         notes.append(f"data_parallel not given: taken as {data}")
+    elif workers and workers != copy * data:
+        notes.append(
+            f"accelerators {workers} are not tensor x pipeline x data parallel = {copy * data}, which is taken"
+        )
     return nodes, data
 
 
 def _network(cells: Mapping[str, str], instance: InstanceType, nodes: int, notes: list[str]) -> float | None:
-    network = _number(cells, "network_gbps") or None
-    if network is not None and network < 0:
-        raise InvalidInput(f"network_gbps must be above 0, not {network:g}")
+    network = number(cells, "network_gbps") or None
+    if network is not None and not 0 < network <= _FASTEST_GBPS:
+        raise InvalidInput(
+            f"network_gbps must be above 0 and at most {_FASTEST_GBPS:,}, as 400 is, not {cells['network_gbps']}"
+        )
     if network is None and not instance.is_neuron and nodes > 1 and instance.network.value < _CLUSTER_GBPS:
         network = _CLUSTER_GBPS
         notes.append(
@@ -223,6 +252,9 @@ def _architecture(cells: Mapping[str, str], notes: list[str]) -> tuple[Architect
     name = cells.get("architecture", "")
     known = architecture(name)
     if known is not None:
+        differ = [column for column in _DIMENSIONS if not says(cells, column, getattr(known, column))]
+        if differ:
+            notes.append(f"{', '.join(differ)} of the row are not used: {name} is known")
         return known, name
     within = None if cells.get("layers") else _named_in(name)
     if within is not None:
@@ -237,7 +269,7 @@ def _architecture(cells: Mapping[str, str], notes: list[str]) -> tuple[Architect
             f"Known: {', '.join(ARCHITECTURES)}; or fill the columns layers, hidden_size, attention_heads, "
             "ffn_hidden_size, kv_hidden_size, vocabulary, family."
         )
-    layers, hidden, heads = (_integer(cells, column, None) for column in needed)
+    layers, hidden, heads = (integer(cells, column, None) for column in needed)
     family = cells.get("family", "").lower() or ("llama" if "llama" in name.lower() else "decoder")
     dimensions: Any = family  # checked by Architecture, whose error lists the valid ones
     return (
@@ -245,9 +277,9 @@ def _architecture(cells: Mapping[str, str], notes: list[str]) -> tuple[Architect
             layers=layers,
             hidden_size=hidden,
             attention_heads=heads,
-            ffn_hidden_size=_integer(cells, "ffn_hidden_size", 4 * hidden),
-            kv_hidden_size=_integer(cells, "kv_hidden_size", hidden),
-            vocabulary=_integer(cells, "vocabulary", 0, least=0),
+            ffn_hidden_size=integer(cells, "ffn_hidden_size", 4 * hidden),
+            kv_hidden_size=integer(cells, "kv_hidden_size", hidden),
+            vocabulary=integer(cells, "vocabulary", 0, least=0),
             family=dimensions,
         ),
         name or "given by its dimensions",
@@ -267,7 +299,7 @@ def _zero(cells: Mapping[str, str], config: str) -> ZeroStage:
         return "full"
     if text in ("true", "1", "yes", "1.0", "optimizer", "zero1"):
         return "optimizer"
-    if text in ("false", "0", "no", "0.0", "none", *_UNKNOWN):
+    if text in ("false", "0", "no", "0.0", "none", *UNKNOWN):
         return "none"
     raise InvalidInput(f"zero1 must be True or False, not {text!r}")
 
@@ -277,7 +309,7 @@ def _with_attention(
 ) -> Training:
     text = cells.get("attention", "").lower()
     kind: Attention = "eager"
-    if text not in _UNKNOWN:
+    if text not in UNKNOWN:
         if text not in ("eager", "flash"):
             raise InvalidInput(f"attention must be eager or flash, not {text!r}")
         kind = "flash" if text == "flash" else "eager"
@@ -299,7 +331,7 @@ def _with_recompute(
         text = "none"
     if text in ("true", "yes", "1"):
         text = "full"
-    if text in _UNKNOWN:
+    if text in UNKNOWN:
         whole = instance.is_neuron and training.architecture.recomputed_by_nemo
         if whole and by_nemo(cells, _version(cells)):
             text, why = "full", "as NeMo Megatron's scripts of Llama for Neuron have it"
@@ -314,12 +346,12 @@ def _with_recompute(
 
 def _version(cells: Mapping[str, str]) -> str | None:
     text = cells.get("neuron_version", "").lower()
-    return None if text in _UNKNOWN else text
+    return None if text in UNKNOWN else text
 
 
 def _dtype(cells: Mapping[str, str], column: str, default: str) -> str:
     text = cells.get(column, "").lower()
-    if text in _UNKNOWN:
+    if text in UNKNOWN:
         return default
     text = _DTYPES.get(text, text)
     if text in DTYPE_BYTES:
@@ -327,34 +359,3 @@ def _dtype(cells: Mapping[str, str], column: str, default: str) -> str:
     if "autocast" in text or "bf16" in text:  # as the Neuron pages write it: "Autocast:BF16+SR"
         return "bf16"
     raise InvalidInput(f"{column} must be one of {', '.join(DTYPE_BYTES)}, not {text!r}")
-
-
-def _integer(cells: Mapping[str, str], column: str, default: int | None, least: int = 1) -> int:
-    value = _number(cells, column)
-    if value is None:
-        if default is None:
-            raise InvalidInput(f"{column} is missing")
-        return default
-    if value != int(value):
-        raise InvalidInput(f"{column} must be a whole number, not {cells[column]}")
-    if value < least:
-        raise InvalidInput(f"{column} must be {least} or more, not {value:g}")
-    return int(value)
-
-
-def _number(cells: Mapping[str, str], column: str) -> float | None:
-    text = cells.get(column, "").replace(",", "").replace("_", "").lower()
-    if text in _UNKNOWN:
-        return None
-    factor = 1.0
-    if text[-1] in _PREFIXES:
-        text, factor = text[:-1], _PREFIXES[text[-1]]
-    try:
-        value = float(text) * factor
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value):
-        raise InvalidInput(f"{column} must be a number, not {cells[column]!r}")
-    if value > _LARGEST:
-        raise InvalidInput(f"{column} must be at most {_LARGEST:g}, not {value:g}")
-    return value

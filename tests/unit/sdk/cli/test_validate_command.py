@@ -113,15 +113,14 @@ def test_a_file_that_is_no_table(
     assert message in capsys.readouterr().err
 
 
-def test_rows_of_the_wrong_length_are_read_as_far_as_they_go(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Too many cells are ignored, too few are missing values."""
+def test_rows_of_the_wrong_length_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Too many cells may have moved others, empty ones have not; too few are missing values."""
     path = tmp_path / "rows.csv"
-    path.write_text(HEADER + ROW.strip() + ",more,cells\nshort,BERT-Large\n")
-    first, second = printed(capsys, "--published", str(path))["rows"]
-    assert first["predicted"]
-    assert second["reason"] == "instance_type is missing"
+    path.write_text(HEADER + ROW.strip() + ",more,cells\n" + ROW.strip() + ",,\nshort,BERT-Large\n")
+    first, second, third = printed(capsys, "--published", str(path))["rows"]
+    assert first["reason"].startswith("the row has 2 cells more than the header")
+    assert second["predicted"]
+    assert third["reason"] == "instance_type is missing"
 
 
 @pytest.mark.parametrize(
@@ -146,3 +145,42 @@ def test_a_file_is_not_called_left_out(tmp_path: Path, capsys: pytest.CaptureFix
     assert "1 published figures of the file are off by" in out
     assert "left-out rows" not in out
     assert "A; B: architecture 'Perceiver' is not known" in out
+
+
+@pytest.mark.parametrize(
+    ("text", "published"),
+    [
+        (HEADER + "# a comment, with commas\n#1 of ours," + ROW.partition(",")[2], [45.0]),
+        ((HEADER + ROW).replace(",", ";").replace(";45", ";1.245,5"), [1245.5]),
+        (HEADER + ROW.replace(",45", ',"1,245.5"'), [1245.5]),
+        (HEADER + ROW.replace(",45", ",1,245") + ROW, [None, 45.0]),
+        (HEADER + ROW.replace("16n", "16\u2028n"), [45.0]),
+    ],
+)
+def test_no_row_of_a_file_is_lost(
+    text: str, published: list[float | None], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Comments are none; decimal commas of semicolon files; a row with cells to spare says so."""
+    path = tmp_path / "rows.csv"
+    path.write_text(text, encoding="utf-8")
+    rows = printed(capsys, "--published", str(path))["rows"]
+    assert [row["published"] for row in rows] == published
+    assert all((row["predicted"] is None) == (row["published"] is None) for row in rows)
+    assert all("cells more than the header" in row["reason"] for row in rows if row["published"] is None)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (HEADER.replace("zero1", "nodes") + ROW, "more than one column nodes"),
+        (HEADER + ROW.replace("Llama2-13B 16n", '"Llama2" 16n'), 'in or before the line \'"Llama2" 16n'),
+    ],
+)
+def test_a_file_that_is_no_table_says_where(
+    text: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What cannot be told apart is not guessed."""
+    path = tmp_path / "rows.csv"
+    path.write_text(text)
+    assert cli.main(["validate", "--published", str(path)]) == 2
+    assert said in capsys.readouterr().err
