@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from datetime import date
 from typing import Any
 
@@ -320,6 +321,22 @@ def test_the_same_at_the_same_price_is_no_answer() -> None:
     newest = decisions(comparison)[-1]
     assert newest.probabilities == (0.5, 0.5)
     assert not newest.clear
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"parameters": "7B"}, "parameters must be a number from 1"),
+        ({"parameters": 0}, "parameters must be a number from 1"),
+        ({"parameters": math.inf}, "parameters must be a number from 1"),
+        ({"head_part": 1.5}, "head_part must be a number from 0 to 1"),
+        ({"head_part": None}, "head_part must be a number from 0 to 1"),
+    ],
+)
+def test_a_size_that_is_none_is_refused(wrong: dict[str, Any], message: str) -> None:
+    """When it is described, not when it is first used."""
+    with pytest.raises(InvalidInput, match=message):
+        Workload.transformer("Llama2-7B", microbatch=1, sequence_length=4096, **wrong)
 
 
 def test_scaling_settles_recomputation_once() -> None:

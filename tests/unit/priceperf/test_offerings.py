@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date, timedelta
 from typing import Any
 
@@ -162,3 +163,23 @@ def test_buying_what_has_no_list_price_needs_a_discount_and_nothing_else_takes_o
         PriceBook().buying("SageMaker managed spot")
     with pytest.raises(InvalidInput, match="takes no discount"):
         PriceBook().buying("EC2 on-demand", 0.5)
+
+
+def test_the_last_way_to_buy_holds() -> None:
+    """For every name, and without the discount of the one before."""
+    spot = PriceBook().buying("SageMaker managed spot", 0.7)
+    plan = PriceBook().buying("EC2 on-demand").buying("SageMaker savings plan", 0.3)
+    list_price = PriceBook().price("ml.trn1.32xlarge").usd_per_hour
+    for name in ("trn1.32xlarge", "ml.trn1.32xlarge"):
+        assert spot.price(name).usd_per_hour == pytest.approx(0.3 * list_price)
+        assert plan.price(name).usd_per_hour == pytest.approx(0.7 * list_price)
+        assert spot.buying("SageMaker training on-demand").price(name).usd_per_hour == list_price
+    with pytest.raises(InvalidInput, match="takes no discount"):
+        PriceBook().price("ml.trn1.32xlarge", discount=0.3)
+
+
+def test_a_price_of_ones_own_counts_before_a_built_in_one_of_its_day() -> None:
+    """Whoever adds a price means it."""
+    built_in = PriceBook().price("p4d.24xlarge")
+    own = replace(built_in, usd_per_hour=15.0, source="mine")
+    assert PriceBook().adding([own]).price("p4d.24xlarge") == own

@@ -190,8 +190,8 @@ def plans(
         raise InvalidInput("name at least one number of instances")
     found: list[Plan] = []
     places = []
-    for asked in dict.fromkeys(instances):
-        place, own = _placed(job, asked, counts, size, book, on)
+    for name in dict.fromkeys(map(named_instance, instances)):
+        place, own = _placed(job, name, counts, size, book, on)
         places.append(place)
         found += own
     known = [place.instance for place in places if place.instance is not None]
@@ -208,13 +208,12 @@ def named_instance(asked: str) -> str:
 
 
 def _placed(
-    job: OpenSplit, asked: str, counts: Sequence[int], size: FullScale, book: PriceBook, on: date | None
+    job: OpenSplit, name: str, counts: Sequence[int], size: FullScale, book: PriceBook, on: date | None
 ) -> tuple[Place, list[Plan]]:
-    name = named_instance(asked)
     try:
         instance = instance_type(name)
     except UnknownInstance as error:
-        return Place(asked, None, reason=str(error)), []
+        return Place(name, None, reason=str(error)), []
     if not instance.calibration:
         return Place(name, instance, reason=not_calibrated(instance)), []
     results = [(cluster, search(job, cluster)) for cluster in (Cluster(instance, count) for count in counts)]

@@ -177,10 +177,10 @@ class PriceBook:
         if offering in CLAIMS:
             if discount is None:
                 raise InvalidInput(_no_list_price("an instance", offering))
-            return self.assuming(offering, discount)
+            return self._with(bought_as=TRAINING_ON_DEMAND, discount=Discount(offering, discount))
         if discount is not None:
             self.assuming(offering, discount)  # says that it takes none
-        return self._with(bought_as=offering)
+        return self._with(bought_as=offering, discount=None)
 
     def _with(self, prices: Iterable[Price] | None = None, **changed: Any) -> PriceBook:
         kept = {"as_of": self._as_of, "discount": self._discount, "bought_as": self._bought_as}
@@ -230,6 +230,8 @@ class PriceBook:
         discount: float | None,
     ) -> Price:
         wanted = offering or self._bought_as or offering_of(instance_type)
+        if discount is not None:
+            Discount(wanted, discount)  # says what is wrong with it
         name = name_for(instance_type, wanted)
         day = on or self._as_of
         known = [p for p in self._by_name.get(name, ()) if region in (None, p.region)]
@@ -250,7 +252,10 @@ class PriceBook:
             known = at_home or known
         current = [p for p in known if day is None or p.effective_from <= day]
         if current:
-            return max(current, key=lambda p: (_counts_from(p, day), p.region == HOME_REGION, _fetched(p)))
+            # Of equals the one that came later: the user's own.
+            return max(
+                reversed(current), key=lambda p: (_counts_from(p, day), p.region == HOME_REGION, _fetched(p))
+            )
         if known:
             first = min(p.effective_from for p in known)
             raise PriceUnknown(

@@ -100,6 +100,12 @@ class Described:
                 raise InvalidInput(
                     f"{name} must be a whole number of 1 or more, at most {LARGEST:g}, not {quoted(value)}"
                 )
+        for name, least, most in (("parameters", 1, LARGEST), ("head_part", 0, 1)):
+            value = getattr(self, name)
+            if not (
+                isinstance(value, int | float) and not isinstance(value, bool) and least <= value <= most
+            ):
+                raise InvalidInput(f"{name} must be a number from {least} to {most:g}, not {quoted(value)}")
         for name, valid in (
             ("dtype", ("bf16", "fp32")),
             ("matmul_dtype", (None, *DTYPE_BYTES)),

@@ -61,10 +61,10 @@ class FullScale:
                 raise InvalidInput(
                     f"FullScale: {name} must be {least} or more{_limit(value)}, not {quoted(value)}"
                 )
-        if not isinstance(self.evaluation_split, bool):
-            raise InvalidInput(
-                f"FullScale: evaluation_split must be True or False, not {quoted(self.evaluation_split)}"
-            )
+        for name in ("evaluation_split", "compile_cached"):
+            value = getattr(self, name)
+            if not isinstance(value, bool):
+                raise InvalidInput(f"FullScale: {name} must be True or False, not {quoted(value)}")
         for name in ("dataset_gib", "model_gib", "sequence_length"):
             value = getattr(self, name)
             if value is not None and not _within(value, 0):

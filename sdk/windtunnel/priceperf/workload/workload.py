@@ -155,7 +155,7 @@ class Workload(ABC):
             recompute=recompute,
             zero=zero,
             attention=attention,
-            parameters=parameters or model.parameters,
+            parameters=model.parameters if parameters is None else parameters,
             head_part=head_part,
             gradient_bytes=gradient_bytes,
             neuron_version=neuron_version,

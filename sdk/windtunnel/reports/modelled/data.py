@@ -94,14 +94,20 @@ def cost_data(cost: Cost) -> dict[str, Any]:
 def _verdict(item: Verdict) -> dict[str, Any]:
     return {
         "on": item.on.isoformat(),
-        "challenger": item.challenger.instance.name,
-        "baseline": item.baseline.instance.name,
+        **{
+            f"{role}{key}": value
+            for role, one in (("challenger", item.challenger), ("baseline", item.baseline))
+            for key, value in (
+                ("", one.instance.name), ("_priced_as", one.name), ("_instance_count", one.instance_count),
+            )  # fmt: skip
+        },
         "baseline_precision": item.baseline.precision.name,
         "challenger_cost": cost_data(item.challenger_cost),
         "baseline_cost": cost_data(item.baseline_cost),
         "saving": rounded(item.saving),
         "saving_interval": [rounded(end) for end in item.saving_interval],
         "winner": item.winner,
+        "obstacle": item.obstacle,
     }
 
 
