@@ -142,7 +142,7 @@ def document(job: Ran, ranks: Sequence[RankCounters]) -> Counters:
         parameters=working.parameters(counting.parameters) if counting else None,
         train=step_sums.total([s for s in steps if s.get("optimizer")], graphs, world_size or 1),
         other=step_sums.total([s for s in steps if not s.get("optimizer")], graphs, world_size or 1),
-        input=_input(counting.loaders) if counting else None,
+        input=_input(counting.loaders, failed=_failed(ranks)) if counting else None,
         graphs=diagnosing.graphs(graphs, counting.steps if counting else ()),
         device_memory_peak_bytes=max(peaks, default=0) or None,
         device_memory=diagnosing.device_memory(record for r in ranks for record in r.memory),
@@ -194,12 +194,17 @@ def _instance_groups(job: Job) -> tuple[InstanceGroup, ...] | None:
     )
 
 
-def _input(found: Sequence[Record]) -> Input | None:
-    """Of the last attempt that came to its end."""
+def _failed(ranks: Sequence[RankCounters]) -> bool:
+    """Whether the script ended with an error, in the last attempt."""
+    return any(r.ends and text(r.ends[-1], "exit") == "error" for r in ranks)
+
+
+def _input(found: Sequence[Record], *, failed: bool) -> Input | None:
+    """Of the last attempt that came to its end. What had failed before it has not shown what it would have done."""
     if not found:
         return None
     record = found[-1]
-    listed = record.get("loaders")
+    listed = None if failed else record.get("loaders")
     loaders = [item for item in listed if isinstance(item, Mapping)] if isinstance(listed, list) else []
     return Input(
         rehearsed_steps=count(record, "rehearsed_steps") or None,

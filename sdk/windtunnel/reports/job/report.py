@@ -107,9 +107,8 @@ class PricePerformance(Report):
         if self.comparison is not None and self.screen is not None:
             sections.append(answer_section(self.screen, self.comparison, self._lines_above))
         elif facts["where"] == "local":
-            failed = (f"It failed: {facts['failure_reason']}",) if "failure_reason" in facts else ()
-            notes = (*failed, f"No answer: {self.unavailable}")
-            sections.append(Section("The answer", "modelled", notes=notes, first=True))
+            no_answer = (f"No answer: {self.unavailable}",)
+            sections.append(Section("The answer", "modelled", notes=no_answer, first=True))
         if self.diagnostics is not None and (change := for_report(self.diagnostics)) is not None:
             sections.append(change)
         sections.append(measured_part.section(facts))
@@ -124,7 +123,7 @@ class PricePerformance(Report):
         return Document(
             f"Windtunnel report: {facts.get('job', 'counters')}{status}",
             measured_part.subtitle(facts),
-            self.notes,
+            self._told_first,
             tuple(sections),
             self._rest,
         )
@@ -145,9 +144,15 @@ class PricePerformance(Report):
         return screen(self.comparison, self.workload, self.full_scale, self.prices, self.diagnostics)
 
     @property
+    def _told_first(self) -> tuple[str, ...]:
+        """The notes, and before them why the job failed, if it did; the whole of that stands below."""
+        reason = self.measured.get("failure_reason")
+        return self.notes if reason is None else (f"It failed: {fmt.shortened(reason, 2)}", *self.notes)
+
+    @property
     def _lines_above(self) -> int:
         """Lines of the first screen besides the answer: two a note at most, and where the last one breaks, its rest."""
-        return 2 * len(self.notes) + fmt.lines_of(self._rest) - 1
+        return 2 * len(self._told_first) + fmt.lines_of(self._rest) - 1
 
     def cost_line(self, instance_type: str | None) -> str | None:
         """What the job cost on AWS, or is modelled to cost at the newest prices, in a line; None: not known."""

@@ -98,8 +98,10 @@ def _verdict(item: Verdict) -> dict[str, Any]:
             f"{role}{key}": value
             for role, one in (("challenger", item.challenger), ("baseline", item.baseline))
             for key, value in (
-                ("", one.instance.name), ("_priced_as", one.name), ("_instance_count", one.instance_count),
-            )  # fmt: skip
+                ("", one.instance.name),
+                ("_priced_as", one.name),
+                ("_instance_count", one.instance_count),
+            )
         },
         "baseline_precision": item.baseline.precision.name,
         "challenger_cost": cost_data(item.challenger_cost),
