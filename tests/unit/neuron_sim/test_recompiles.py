@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from neuron_sim.counters.why_new import Reason
 from neuron_sim.diagnostics.batch_sizes import Loader
 from neuron_sim.diagnostics.findings import Finding, Findings
@@ -15,14 +17,14 @@ NUMBER = Reason("scalar", "a constant was 0.01 and is 0.02")
 OTHER = Reason("control_flow", "other operations: +1 add")
 
 
-def run(steps: list[list[Reason]], loader: Loader | None = None) -> list[Finding]:
-    """What is found in steps that compile graphs for these reasons, all on one line."""
+def run(steps: list[list[Reason]], loader: Loader | None = None, passes: int = 1) -> list[Finding]:
+    """What is found in steps, or passes of one, that compile graphs for these reasons, all on one line."""
     watched = Recompilations()
     found = []
-    for reasons in steps:
+    for number, reasons in enumerate(steps, start=1):
         for reason in reasons:
             watched.graph("train.py:7", reason, 0.5)
-        found += watched.step(loader)
+        found += watched.step(loader, accumulates=number % passes > 0)
     return found
 
 
@@ -40,6 +42,17 @@ def test_a_warm_loop_that_compiles_again_is_named() -> None:
     ]
     assert found[-1].seconds == 1.0
     assert SHAPE.detail in found[-1].message
+
+
+@pytest.mark.parametrize("passes", [2, 3, 8, 32])
+def test_gradient_accumulation_warms_up_for_two_of_its_steps(passes: int) -> None:
+    """The first pass, the others and the last are graphs of their own, without and with gradients and state."""
+    once = [[OTHER], [OTHER], *[[]] * (passes - 2)]
+    cycle = [[OTHER], *[[]] * (passes - 2), [OTHER]]
+    quiet: list[list[Reason]] = [[]] * (4 * passes)
+    assert run([[FIRST], *once[1:-1], [OTHER], *cycle, [OTHER], *quiet], passes=passes) == []
+    changing = [[FIRST], *[[OTHER]] * (5 * passes)]
+    assert {one.severity for one in run(changing, passes=passes)} == {"warning"}
 
 
 def test_a_loop_that_never_gets_warm_is_named() -> None:

@@ -3,7 +3,8 @@
 The first steps of a training compile: the forward pass once without and once with the optimizer's
 state, say. After two steps in a row without a new graph a loop counts as warm. One that never gets
 there is named as soon as a line has made new graphs for one cause in a fourth step; a number in the script's own
-code that changes in each step in the third, since nothing warms up so.
+code that changes in each step in the third, since nothing warms up so. Of gradient accumulation the passes up to
+the optimizer's step are one: the first, the others and the last are graphs of their own, with and without state.
 """
 
 from __future__ import annotations
@@ -20,16 +21,18 @@ _WARM_AFTER = 2
 _MANY, _MANY_NUMBERS = 4, 3
 """Steps with a new graph for one cause after which it is no warming up, and no other work on the same line. The
 second: where a number is the cause, which a short rehearsal of five steps has to find."""
+_ACCUMULATED = 64
+"""Passes without an optimizer's step up to which the script is taken to accumulate gradients."""
 
 
 @dataclass
 class _Tally:
-    """``steps``: in how many it happened; one step may have many graphs (FSDP, collectives)."""
+    """``steps``: in how many it happened; one may have many graphs (FSDP, collectives), or be many passes."""
 
     count: int = 0
     seconds: float = 0.0
     steps: int = 0
-    latest_step: int = 0
+    latest_step: int = -1
 
     def add(self, seconds: float, step: int) -> None:
         self.count += 1
@@ -54,6 +57,8 @@ class Recompilations:
         """Nothing has run."""
         self._new: list[_New] = []
         self._steps = 0
+        self._accumulated = 0
+        self._optimized = 0
         self._quiet = 0
         self._warm = False
         self._graphs: Counter[tuple[str, str]] = Counter()
@@ -67,9 +72,15 @@ class Recompilations:
         """
         self._new.append(_New(source, reason, compile_seconds, library))
 
-    def step(self, loader: Loader | None) -> list[Finding]:
-        """A step has ended that computed with the latest batch of ``loader``: what is to be said now."""
+    def step(self, loader: Loader | None, *, accumulates: bool = False) -> list[Finding]:
+        """A step has ended that computed with the latest batch of ``loader``: what is to be said now.
+
+        ``accumulates``: it computed gradients, and no optimizer stepped in it.
+        """
         self._steps += 1
+        self._accumulated = self._accumulated + 1 if accumulates else 0
+        if not 0 < self._accumulated < _ACCUMULATED:
+            self._optimized += 1
         new, self._new = self._new, []
         self._quiet = 0 if new else self._quiet + 1
         found = [finding for graph in new if (finding := self._judge(graph, loader)) is not None]
@@ -86,10 +97,10 @@ class Recompilations:
         # A small batch may also lower to other operations: a transpose more, say.
         if reason.kind in ("shape", "control_flow") and loader is not None and loader.ragged:
             tally = self._ragged.setdefault(id(loader), _Tally())
-            tally.add(graph.seconds, self._steps)
+            tally.add(graph.seconds, self._optimized)
             return advice.ragged_batch(loader, loader.usual, loader.latest, tally.count, tally.seconds)
         tally = self._tallies.setdefault((*place, reason.kind), _Tally())
-        tally.add(graph.seconds, self._steps)
+        tally.add(graph.seconds, self._optimized)
         # Evaluation may share a line with training, and a library's function serves many tensors.
         may_be_other_work = graph.library or reason.kind in ("control_flow", "donation")
         many = _MANY_NUMBERS if reason.kind == "scalar" and not graph.library else _MANY

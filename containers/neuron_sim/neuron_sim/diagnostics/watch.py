@@ -34,6 +34,8 @@ _TRAINING_STEPS = 3
 """After so many, what each of them lacked is no accident."""
 _UNENDED_STEPS = 10
 """An optimizer's steps without an end of a step: some algorithms make a few (a critic's five)."""
+_UNENDED_AT_END = 3
+"""As many, where the script ends without one: a short rehearsal makes no more."""
 _INPUT_STEPS = 3
 _INPUT_SHARE = 0.2
 _INPUT_SECONDS = 0.5
@@ -120,7 +122,8 @@ class Watch(recorder.Listener):
         if not self._has_stepped and self.loaders.passes.steps is not None:
             recorder.counting.write(self.loaders.unfinished())
         self._has_stepped = True
-        for finding in self._recompiles.step(self.loaders.latest):
+        accumulates = record["optimizer"] and not record.get("updated")
+        for finding in self._recompiles.step(self.loaders.latest, accumulates=accumulates):
             self.findings.note(finding)
         accessed = Counter(record.get("accessed", {}))
         self._note_fallbacks(accessed)
@@ -130,6 +133,8 @@ class Watch(recorder.Listener):
 
     def close(self) -> None:
         """The script has ended: the final figures, and the summary."""
+        if not self._has_stepped and max(self._optimized.values(), default=0) >= _UNENDED_AT_END:
+            self.findings.note(advice.step_without_end(self._optimizer_line, max(self._optimized.values())))
         if (seen := self.loaders.record()) is not None:
             recorder.counting.write(seen)
         self._note_fallbacks(Counter())
