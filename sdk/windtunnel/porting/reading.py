@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from windtunnel.porting import batches, device, files, logs, precision, processes, reads, steps
+from windtunnel.porting import batches, cuda_only, device, files, logs, precision, processes, reads, steps
 from windtunnel.porting.finding import Finding
 from windtunnel.porting.script import Script
 from windtunnel.porting.subject import Subject
@@ -12,6 +12,7 @@ from windtunnel.porting.subject import Subject
 _TOPICS = (
     device.uses_of_cuda,
     device.unused_device,
+    cuda_only.cuda_only,
     processes.groups,
     precision.mixed_precision,
     batches.ends_of_steps,

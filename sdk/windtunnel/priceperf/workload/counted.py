@@ -265,17 +265,17 @@ class Counted:
         """
         told = counters if isinstance(counters, Counters) else Counters.read(counters)
         train, world_size = told.train, told.world_size
-        if train is None:
-            raise InvalidCounters(
-                "the job ran no training step on the device, so there is nothing to model. "
-                "Does the script move its model to the xla device and step an optimizer? "
-                "A job that is stopped before its first step has been compiled has none either."
-            )
         unended = next((one for one in told.diagnostics or () if one.kind == "step_without_end"), None)
         if unended is not None:
             raise InvalidCounters(
                 "nothing ends a step of the script, so neither its batch nor its time is known: "
                 f"{unended.in_short}"
+            )
+        if train is None:
+            raise InvalidCounters(
+                "the job ran no training step on the device, so there is nothing to model. "
+                "Does the script move its model to the xla device and step an optimizer? "
+                "A job that is stopped before its first step has been compiled has none either."
             )
         if train.samples_per_step_per_core == 0:
             raise InvalidCounters(

@@ -66,6 +66,11 @@ def test_a_ported_loop_is_left_alone() -> None:
         ("    loss.b", "    torch.cuda.synchronize()\n    loss.b", 11, "xm.wait_device_ops() waits"),
         ("    loss.b", "    torch.cuda.memory_allocated()\n    loss.b", 11, "without a GPU it raises, or answers"),
         ("model(batch)", "torch.nn.DataParallel(model)(batch)", 10, "DataParallel finds no GPU"),
+        ("SGD(model.parameters())", "AdamW(model.parameters(), fused=True)", 7, "fused=True is for CUDA's"),
+        ("optimizer =", "model = torch.compile(model)\noptimizer =", 7, "torch.compile is inductor"),
+        ("optimizer =", "if a.compile:\n    model = torch.compile(model)\noptimizer =", 8, "note: torch.compile is"),
+        ("optimizer =", 'model = torch.compile(model, backend="openxla")\noptimizer =', None, ""),
+        ("model(batch)", "torch.utils.checkpoint.checkpoint(model, batch)", 10, "torch.utils.checkpoint asks for"),
         ("device =", "import logging; logging.basicConfig(level=20)\ndevice =", 6, "Add force=True"),
     ],
 )  # fmt: skip

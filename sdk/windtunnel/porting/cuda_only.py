@@ -1,0 +1,62 @@
+"""What of torch works on CUDA and not on XLA's device: fused optimizers, inductor, torch's own checkpointing."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from windtunnel.porting.finding import Edit, Finding
+from windtunnel.porting.script import constant, keyword
+from windtunnel.porting.subject import Subject
+
+
+def cuda_only(subject: Subject) -> Iterator[Finding]:
+    """Each fails when it first runs."""
+    script = subject.script
+    for call, name in script.calls:
+        fused = keyword(call, "fused")
+        if name.startswith("torch.optim.") and fused is not None and constant(fused.value) is True:
+            yield Finding(
+                call.lineno,
+                "",
+                "fused=True is for CUDA's optimizers; XLA fuses the step itself.",
+                (Edit(script.start(fused.value), script.end(fused.value), "False"),),
+            )
+        elif name == "torch.compile" and keyword(call, "backend") is None:
+            yield Finding(
+                call.lineno,
+                "",
+                "torch.compile is inductor, which does not know XLA's device: leave it out, or pass "
+                'backend="openxla".',
+                _without(subject, call),
+                sure=not _is_optional(subject, call),
+            )
+        elif name == "torch.utils.checkpoint.checkpoint":
+            yield Finding(
+                call.lineno,
+                "",
+                "torch.utils.checkpoint asks for torch.xla, which does not exist; use "
+                "torch_xla.utils.checkpoint.checkpoint(function, *args, use_reentrant=True).",
+            )
+
+
+def _without(subject: Subject, call: ast.Call) -> tuple[Edit, ...]:
+    """The edits that leave its first argument alone; none where it has none, as a decorator's factory."""
+    if not call.args or isinstance(call.args[0], ast.Starred):
+        return ()
+    script, given = subject.script, call.args[0]
+    simple = isinstance(given, ast.Name | ast.Attribute | ast.Call | ast.Subscript)
+    left, right = ("", "") if simple else ("(", ")")
+    # Two, so that what is inside may have edits of its own.
+    return (
+        Edit(script.start(call), script.start(given), left),
+        Edit(script.end(given), script.end(call), right),
+    )
+
+
+def _is_optional(subject: Subject, call: ast.Call) -> bool:
+    """Whether it stands under a condition, as ``if args.compile:``."""
+    node: ast.AST | None = call
+    while node is not None and not isinstance(node, ast.If | ast.IfExp):
+        node = subject.script.parents.get(node)
+    return node is not None
