@@ -25,13 +25,17 @@ def significant(value: float, digits: int = MODELLED_DIGITS) -> str:
     return f"{rounded:,.{max(0, digits - 1 - math.floor(math.log10(abs(rounded))))}f}"
 
 
-def modelled_seconds(value: float) -> str:
-    """A modelled time: '0 s', '0.83 ms', '101 ms' as '100 ms', '5,100 s', from 10,000 s on '5.0 h'."""
+def modelled_seconds(value: float, like: float | None = None) -> str:
+    """A modelled time: '0 s', '0.83 ms', '101 ms' as '100 ms', '5,100 s', from 10,000 s on '5.0 h'.
+
+    ``like``: seconds that decide the unit, as the middle of an interval does for its ends.
+    """
     if value == 0:
         return "0 s"
-    if value >= HOURS_FROM_S:
+    of_unit = like or value
+    if of_unit >= HOURS_FROM_S:
         return f"{significant(value / 3600)} h"
-    return f"{significant(value * 1e3)} ms" if value < 1 else f"{significant(value)} s"
+    return f"{significant(value * 1e3)} ms" if of_unit < 1 else f"{significant(value)} s"
 
 
 def seconds(value: float) -> str:
@@ -58,6 +62,11 @@ def interval(low: str, high: str) -> str:
     low_number, _, low_unit = low.partition(" ")
     _, _, high_unit = high.partition(" ")
     return f"{low_number} to {high}" if low_unit == high_unit else f"{low} to {high}"
+
+
+def modelled_span(ends: tuple[float, float], middle: float) -> str:
+    """Both ends of a modelled time in the unit of its middle: '3,400 to 13,000 s'."""
+    return interval(modelled_seconds(ends[0], middle), modelled_seconds(ends[1], middle))
 
 
 def percent(share: float) -> str:

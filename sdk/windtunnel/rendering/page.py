@@ -71,12 +71,12 @@ def as_page(document: Document, charts: Sequence[Chart] = ()) -> str:
     if charts and not drawn:
         parts.append(f"<p>{escape(MISSING[0].upper() + MISSING[1:])}</p>")
     places = {section.title for section in document.sections}
-    first = [section for section in document.sections if section.first]
-    parts += [section_html(section, "h2") for section in first]
-    parts += [drawn[chart.kind] for chart in charts if chart.after not in places and drawn]
-    for section in document.sections[len(first) :]:
-        parts.append(section_html(section, "h2"))
-        parts += [drawn[chart.kind] for chart in charts if chart.after == section.title and drawn]
+    for first in (True, False):
+        for section in (section for section in document.sections if section.first is first):
+            parts.append(section_html(section, "h2"))
+            parts += [drawn[chart.kind] for chart in charts if chart.after == section.title and drawn]
+        if first:
+            parts += [drawn[chart.kind] for chart in charts if chart.after not in places and drawn]
     parts.append(
         f"<footer>Windtunnel {escape(__version__)}. Measured: ran on this machine or was billed. Modelled: "
         "estimated, with its interval.</footer>"

@@ -221,7 +221,7 @@ def _modelled(found: Diagnostics) -> Section:
         rows=(
             Row("Graphs not in the cache", (f"{len(new):,} of {len(found.graphs):,}",)),
             Row("neuronx-cc, one after the other", (fmt.modelled_seconds(total),), "total"),
-            Row("interval", (fmt.interval(fmt.modelled_seconds(low), fmt.modelled_seconds(high)),), "detail"),
+            Row("interval", (fmt.modelled_span((low, high), total),), "detail"),
         ),
         notes=(
             "A collective cuts a graph in two here; on trn1 it is part of one graph, so there are fewer.",

@@ -110,7 +110,7 @@ def test_an_interval_beyond_the_axis_ends_in_an_arrow(counters: Any) -> None:
     warning = "Outside the calibrated range, interval widened: trn1.32xlarge, p4d.24xlarge."
     assert report.plot().get_supxlabel() == warning
     assert warning in report.charts()[1].caption
-    words = fmt.modelled_seconds(item.step_interval_s[1])
+    words = fmt.modelled_seconds(item.step_interval_s[1], item.step.total_s)
     assert any(f"to {words})" in text.get_text() for text in step.texts)
 
 

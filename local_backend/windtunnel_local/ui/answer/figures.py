@@ -170,4 +170,4 @@ def _usd(cost: Cost) -> str:
 
 
 def _seconds(value: float, ends: tuple[float, float]) -> str:
-    return f"{fmt.modelled_seconds(value)} ({fmt.interval(*map(fmt.modelled_seconds, ends))})"
+    return f"{fmt.modelled_seconds(value)} ({fmt.modelled_span(ends, value)})"

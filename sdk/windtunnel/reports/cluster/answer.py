@@ -124,8 +124,8 @@ def _prices(found: Modelled, job: SlurmJob) -> str:
 
 def compiled_section(compiling: FixedCost, job: SlurmJob, bills: Sequence[Bill]) -> Section:
     """Of a job under neuron_parallel_compile: what neuronx-cc would take, on each of its nodes."""
-    low, high = fmt.modelled_seconds(compiling.low_s), fmt.modelled_seconds(compiling.high_s)
-    cells = [f"{fmt.modelled_seconds(compiling.seconds)} ({fmt.interval(low, high)})"]
+    ends = fmt.modelled_span((compiling.low_s, compiling.high_s), compiling.seconds)
+    cells = [f"{fmt.modelled_seconds(compiling.seconds)} ({ends})"]
     for bill in bills:
         for price in (bill.prices.ec2, bill.prices.sagemaker):
             if price is None:

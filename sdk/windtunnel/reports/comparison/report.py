@@ -9,7 +9,7 @@ Both take a rehearsed job, its counters, or a described `Workload`, and return w
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from functools import cached_property
 from typing import Any
@@ -101,7 +101,7 @@ class ComparisonReport(Report):
             f"Windtunnel comparison: {self.title}",
             "modelled, not measured",
             self.notes,
-            (first, *parts, *map(scaling_section, self.scalings)),
+            (first, *(replace(scaling_section(table), first=True) for table in self.scalings), *parts),
             "The rest: --full, report.to_text(full=True)",
         )
 

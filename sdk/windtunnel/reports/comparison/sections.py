@@ -61,7 +61,7 @@ def _table(comparison: Comparison, workload: Workload, full_scale: FullScale, to
     ]  # fmt: skip
     rows += [
         row("One step", lambda e: fmt.modelled_seconds(e.step.total_s), "total"),
-        row("interval", lambda e: modelled_part.span(e.step_interval_s, fmt.modelled_seconds), "detail"),
+        row("interval", lambda e: fmt.modelled_span(e.step_interval_s, e.step.total_s), "detail"),
     ]
     for name in estimates[0].step.parts:
         if any(e.step.parts[name] >= _PARTS_BELOW * e.step.total_s for e in estimates):

@@ -107,8 +107,8 @@ class PricePerformance(Report):
         if self.comparison is not None and self.screen is not None:
             sections.append(answer_section(self.screen, self.comparison, self._lines_above))
         elif facts["where"] == "local":
-            no_answer = (f"No answer: {self.unavailable}",)
-            sections.append(Section("The answer", "modelled", notes=no_answer, first=True))
+            notes = (*self._failed, f"No answer: {self.unavailable}")
+            sections.append(Section("The answer", "modelled", notes=notes, first=True))
         if self.diagnostics is not None and (change := for_report(self.diagnostics)) is not None:
             sections.append(change)
         sections.append(measured_part.section(facts))
@@ -144,10 +144,15 @@ class PricePerformance(Report):
         return screen(self.comparison, self.workload, self.full_scale, self.prices, self.diagnostics)
 
     @property
-    def _told_first(self) -> tuple[str, ...]:
-        """The notes, and before them why the job failed, if it did; the whole of that stands below."""
+    def _failed(self) -> tuple[str, ...]:
+        """Why the job failed, if it did; the whole of that stands below."""
         reason = self.measured.get("failure_reason")
-        return self.notes if reason is None else (f"It failed: {fmt.shortened(reason, 2)}", *self.notes)
+        return () if reason is None else (f"It failed: {fmt.shortened(reason, 2)}",)
+
+    @property
+    def _told_first(self) -> tuple[str, ...]:
+        """The notes; where there is an answer of a job that failed, that it did before them."""
+        return self.notes if self.comparison is None else (*self._failed, *self.notes)
 
     @property
     def _lines_above(self) -> int:

@@ -5,7 +5,7 @@ At most `LINES` lines in a terminal of 100 columns, title and frame included; al
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import date
 from typing import Any
@@ -17,22 +17,20 @@ from windtunnel.priceperf import (
     CountedWorkload,
     Estimate,
     FullScale,
-    Price,
     PriceBook,
     Workload,
     answers,
-    by_offering,
-    not_calibrated,
 )
 from windtunnel.priceperf.model.intervals import COVERAGE
 from windtunnel.rendering import format as fmt
 from windtunnel.rendering.document import Document, Row, Section
 from windtunnel.rendering.text import as_text
 from windtunnel.reports.diagnostics import Diagnostics
+from windtunnel.reports.modelled.batch_and_prices import batch_words, price_words
 from windtunnel.reports.modelled.cheapest import otherwise, probability, turning
 from windtunnel.reports.modelled.data import rounded
 from windtunnel.reports.modelled.dominates import dominating
-from windtunnel.reports.modelled.labels import label, place, rule_words
+from windtunnel.reports.modelled.labels import label
 from windtunnel.reports.modelled.other_batch import other_batch
 from windtunnel.reports.modelled.sections import size_words, used_calibrations
 
@@ -106,8 +104,8 @@ def screen(
         answer=newest,
         verdict=_verdict(comparison, newest, workload, full_scale, book),
         compiling=_compiling(estimates, newest),
-        batch=" ".join(_batch(comparison)),
-        prices=" ".join((_prices(estimates, costs), *_bought_otherwise(estimates, newest, book))),
+        batch=" ".join(batch_words(comparison, workload)),
+        prices=" ".join(price_words(estimates, costs, newest, book)),
         change=tuple(changes),
         largest=tuple(largest),
         trust=_trust(comparison, full_scale),
@@ -198,8 +196,11 @@ def answer_data(shown: Screen, comparison: Comparison) -> dict[str, Any]:
 def _row(item: Estimate, shown: Screen, index: int) -> Row:
     cost = shown.costs[index]
     each = item.samples_per_core if item.training is None else item.global_batch / item.training.data_parallel
-    billable = _with_ends(item.billable_s, item.billable_interval_s, _time)
-    paid = "no price" if cost is None else _with_ends(cost.usd, (cost.low_usd, cost.high_usd), _usd)
+    low, high = (_time(end, item.billable_s) for end in item.billable_interval_s)
+    billable = f"{_time(item.billable_s)} ({fmt.interval(low, high)})"
+    paid = "no price"
+    if cost is not None:
+        paid = f"{_usd(cost.usd)} ({fmt.interval(_usd(cost.low_usd), _usd(cost.high_usd))})"
     cells = (
         f"{_number(item.global_batch)} ({_number(each)})",
         billable,
@@ -212,13 +213,8 @@ def _row(item: Estimate, shown: Screen, index: int) -> Row:
     return Row(name, cells, "total" if won else "normal")
 
 
-def _with_ends(value: float, ends: tuple[float, float], form: Any) -> str:
-    low, high = ends
-    return f"{form(value)} ({fmt.interval(form(low), form(high))})"
-
-
-def _time(value: float) -> str:
-    return fmt.modelled_seconds(value) if value < 1e10 else f"{value / 3600:.1e} h"
+def _time(value: float, like: float | None = None) -> str:
+    return fmt.modelled_seconds(value, like) if value < 1e10 else f"{value / 3600:.1e} h"
 
 
 def _usd(value: float) -> str:
@@ -259,13 +255,19 @@ def _verdict(
     best = found.winner
     assert best is not None  # noqa: S101 - without an obstacle something competes
     name, chance = label(estimates[best]), probability(found.probability)
-    text = f"{name} costs least, with {chance} probability."
+    unpriced = [
+        label(item)
+        for item, cost in zip(estimates, found.decided.costs, strict=True)
+        if cost is None and item.fits
+    ]
+    priced = f" of those with a price (not {' or '.join(unpriced)})" if unpriced else ""
+    text = f"{name} costs least{priced}, with {chance} probability."
     if not found.clear:
-        text = f"Too close to call: {name} costs least with {chance} probability."
+        text = f"Too close to call: {name} costs least{priced} with {chance} probability."
         chances = [value or 0.0 for value in found.decided.probabilities]
         likelier = max(range(len(chances)), key=chances.__getitem__)
         if chances[likelier] > chances[best]:
-            text = f"Too close to call: {name} costs least in the middle, but with {chance} probability; "
+            text = f"Too close to call: {name} costs least{priced} in the middle, but with {chance} probability; "
             text += f"{label(estimates[likelier])} does with {probability(chances[likelier])}."
     even, cost = found.decided.break_evens[best], found.decided.costs[best]
     if even is not None and cost is not None:
@@ -290,13 +292,14 @@ def _obstacle(
             f"set-up and transfers outweigh {fmt.modelled_seconds(first.train_s)} of modelled steps.{more}"
         )
     if found.obstacle == "does not fit":
-        need = first.memory
-        short = "" if need is None else (
-            f" ({fmt.gibibytes(need.needed_bytes)} of {fmt.gibibytes(need.usable_bytes)} a worker)"
-        )  # fmt: skip
+        each = [
+            f"{label(item)} ({fmt.gibibytes(need.needed_bytes)} of {fmt.gibibytes(need.usable_bytes)} a worker)"
+            for item in (estimates[index] for index in found.hindered)
+            if (need := item.memory) is not None
+        ]
         return (
-            f"No answer: the job does not fit the memory of {names}{short}. More instances, more tensor or pipeline "
-            "parallelism, recomputation or a smaller microbatch may make it fit."
+            f"No answer: the job does not fit the memory of {', '.join(each) or names}. More instances, more tensor or "
+            "pipeline parallelism, recomputation or a smaller microbatch may make it fit."
         )
     if found.obstacle == "no price":
         return _MISSING_PRICE
@@ -334,45 +337,6 @@ def _compiling(estimates: Sequence[Estimate], found: Answer | None) -> str:
         )
         return f"Decided as with a compile cache: {left}; compiling adds {longest} the first time."
     return f"In it: {longest} to compile on {names} the first time; cached afterwards."
-
-
-def _batch(comparison: Comparison) -> Iterator[str]:
-    described = any(item.training for item in comparison.estimates)
-    yield f"Batch: {rule_words(comparison.batch_rule, described=described)}."
-    for instance in comparison.not_calibrated:
-        yield f"NOT MODELLED: {not_calibrated(instance)}"
-
-
-def _prices(estimates: Sequence[Estimate], costs: Sequence[Cost | None]) -> str:
-    """Offering, region and date; those of the most instances first, the others by name."""
-    groups: dict[str, list[str]] = {}
-    for item, cost in zip(estimates, costs, strict=True):
-        if cost is not None:
-            groups.setdefault(_of(cost.price), []).append(place(item))
-    if not groups:
-        return ""
-    first, *rest = sorted(groups, key=lambda group: -len(groups[group]))
-    others = "".join(f"; {', '.join(dict.fromkeys(groups[group]))}: {group}" for group in rest)
-    return f"Prices: {first}{others}."
-
-
-def _bought_otherwise(estimates: Sequence[Estimate], found: Answer | None, book: PriceBook) -> Iterator[str]:
-    """Ways to buy the hour at which another instance than now would be the cheapest."""
-    now = None if found is None or found.obstacle not in (None, "outside") else found.decided.cheapest
-    if found is None or now is None:
-        return
-    for offering, other in by_offering(estimates, book, found.decided.on):
-        best = other.decided.cheapest
-        if best is None or other.decided.costs[now] is None:
-            continue
-        cost = other.decided.costs[best]
-        if cost is not None and estimates[best].instance != estimates[now].instance:
-            yield f"At {offering} prices of {cost.price.effective_from}: {label(estimates[best])}."
-
-
-def _of(price: Price) -> str:
-    words = price.offering.removeprefix("SageMaker training ")
-    return f"{words} {price.region} {price.effective_from}{', assumed' if price.status == 'assumed' else ''}"
 
 
 def _trust(comparison: Comparison, full_scale: FullScale | None) -> str:

@@ -75,7 +75,7 @@ class _Bar:
     @property
     def figures(self) -> str:
         """The text beside the bar."""
-        between = fmt.interval(*map(fmt.modelled_seconds, self.interval_s))
+        between = fmt.modelled_span(self.interval_s, self.total_s)
         return f"{fmt.modelled_seconds(self.total_s)} ({between})"
 
 

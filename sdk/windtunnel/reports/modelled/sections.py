@@ -52,7 +52,7 @@ def _time_and_cost(
         row("Global batch", lambda e: fmt.plain(e.global_batch)),
         row("Samples a worker", lambda e: fmt.plain(e.samples_per_core)),
         row("One step", lambda e: fmt.modelled_seconds(e.step.total_s), "total"),
-        row("interval", lambda e: span(e.step_interval_s, fmt.modelled_seconds), "detail"),
+        row("interval", lambda e: fmt.modelled_span(e.step_interval_s, e.step.total_s), "detail"),
         row("compute", lambda e: fmt.modelled_seconds(e.step.compute_s), "detail"),
         row("memory", lambda e: fmt.modelled_seconds(e.step.memory_s), "detail"),
         row("of these at the same time", lambda e: fmt.modelled_seconds(e.step.overlapped_s), "detail"),
@@ -61,7 +61,7 @@ def _time_and_cost(
         row("Samples/s", lambda e: fmt.significant(e.samples_per_s)),
         row("Training steps", lambda e: f"{e.steps:,}"),
         row("Time in steps", lambda e: fmt.modelled_seconds(e.train_s), "total"),
-        row("interval", lambda e: span(e.train_interval_s, fmt.modelled_seconds), "detail"),
+        row("interval", lambda e: fmt.modelled_span(e.train_interval_s, e.train_s), "detail"),
         *billable_rows(estimates),
         row("Not billed: start", lambda e: fmt.modelled_seconds(e.fixed[0].seconds)),
     ]
@@ -85,7 +85,7 @@ def billable_rows(estimates: Sequence[Estimate]) -> list[Row]:
         if costs[0].billed
     ]
     billable = tuple(fmt.modelled_seconds(item.billable_s) for item in estimates)
-    ends = tuple(span(item.billable_interval_s, fmt.modelled_seconds) for item in estimates)
+    ends = tuple(fmt.modelled_span(item.billable_interval_s, item.billable_s) for item in estimates)
     return [
         Row("Fixed, billed", (), "group"),
         *fixed,
@@ -153,12 +153,13 @@ def outside_notes(estimates: Sequence[Estimate]) -> list[str]:
 def calibration_note(calibration: Calibration, workload: Workload) -> str:
     """How wrong the model was, in words. They depend on whether the rehearsal of ``workload`` timed the host."""
     counted = [abs(error) for error in calibration.counts_errors]
+    others = "" if calibration.counts_rows else "of A100s "
     text = (
         f"{calibration.label}: constants fitted to {len(calibration.rows)} published rows; each row predicted from the "
         f"others by its description is off by {fmt.percent(calibration.mean_error)} on average, "
         f"{fmt.percent(calibration.max_error)} at most, published throughputs of software that the model never saw by "
         f"{fmt.percent(calibration.unseen_error)} on average (windtunnel validate). From what a rehearsal counts, "
-        f"the {len(counted)} rows that are like a rehearsal are off by "
+        f"the {len(counted)} rows {others}that are like a rehearsal are off by "
         f"{fmt.percent(sum(counted) / len(counted))} on average, {fmt.percent(max(counted))} at most; the "
         f"interval holds {fmt.percent(COVERAGE)} of these"
     )
@@ -254,10 +255,6 @@ def size_words(full_scale: FullScale) -> str:
         text += f", {full_scale.evaluation_samples:,} evaluated after each"
         text += "" if full_scale.evaluation_split else " by each worker"
     return text
-
-
-def span(ends: tuple[float, float], form: Callable[[float], str]) -> str:
-    return fmt.interval(form(ends[0]), form(ends[1]))
 
 
 def _short(name: str) -> str:

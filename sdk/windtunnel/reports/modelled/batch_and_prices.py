@@ -1,0 +1,72 @@
+"""Under the answer's table: which batch each instance has, and of which prices the costs are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from windtunnel.priceperf import (
+    Answer,
+    Comparison,
+    Cost,
+    DescribedWorkload,
+    Estimate,
+    Price,
+    PriceBook,
+    Workload,
+    by_offering,
+    not_calibrated,
+)
+from windtunnel.reports.modelled.labels import label, place, rule_words
+
+
+def batch_words(comparison: Comparison, workload: Workload) -> Iterator[str]:
+    """The rule of the batch, what is not in the table, and a split that may not be what one would run."""
+    described = any(item.training for item in comparison.estimates)
+    yield f"Batch: {rule_words(comparison.batch_rule, described=described)}."
+    for instance in comparison.not_calibrated:
+        yield f"NOT MODELLED: {not_calibrated(instance)}"
+    kinds = {item.instance.is_neuron for item in comparison.estimates}
+    if len(kinds) < 2 or not isinstance(workload, DescribedWorkload) or workload.on_gpu:
+        return
+    if workload.tensor_parallel * workload.pipeline_parallel > 1:
+        yield "GPUs are split as NeuronCores are: --gpu tensor_parallel=1 says otherwise, windtunnel plan searches."
+
+
+def price_words(
+    estimates: Sequence[Estimate], costs: Sequence[Cost | None], found: Answer | None, book: PriceBook
+) -> Iterator[str]:
+    """Of which offering, region and date, and where another way to buy the hour gives another answer."""
+    yield _prices(estimates, costs)
+    yield from _bought_otherwise(estimates, found, book)
+
+
+def _prices(estimates: Sequence[Estimate], costs: Sequence[Cost | None]) -> str:
+    """Offering, region and date; those of the most instances first, the others by name."""
+    groups: dict[str, list[str]] = {}
+    for item, cost in zip(estimates, costs, strict=True):
+        if cost is not None:
+            groups.setdefault(_of(cost.price), []).append(place(item))
+    if not groups:
+        return ""
+    first, *rest = sorted(groups, key=lambda group: -len(groups[group]))
+    others = "".join(f"; {', '.join(dict.fromkeys(groups[group]))}: {group}" for group in rest)
+    return f"Prices: {first}{others}."
+
+
+def _bought_otherwise(estimates: Sequence[Estimate], found: Answer | None, book: PriceBook) -> Iterator[str]:
+    """Ways to buy the hour at which another instance than now would be the cheapest."""
+    now = None if found is None or found.obstacle not in (None, "outside") else found.decided.cheapest
+    if found is None or now is None:
+        return
+    for offering, other in by_offering(estimates, book, found.decided.on):
+        best = other.decided.cheapest
+        if best is None or other.decided.costs[now] is None:
+            continue
+        cost = other.decided.costs[best]
+        if cost is not None and estimates[best].instance != estimates[now].instance:
+            yield f"At {offering} prices of {cost.price.effective_from}: {label(estimates[best])}."
+
+
+def _of(price: Price) -> str:
+    words = price.offering.removeprefix("SageMaker training ")
+    return f"{words} {price.region} {price.effective_from}{', assumed' if price.status == 'assumed' else ''}"
