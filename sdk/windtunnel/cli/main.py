@@ -135,8 +135,11 @@ class _Parser(argparse.ArgumentParser):
         """As argparse's, with nothing unknown."""
         known, unknown = super().parse_known_args(args, namespace)
         if unknown:
-            options = re.findall(r"--[\w-]+", self.format_help())
-            hint = did_you_mean(unknown[0].partition("=")[0], options)
+            hint = did_you_mean(unknown[0].partition("=")[0], self._option_string_actions)
+            if self.prog.endswith(" run"):
+                hint += (
+                    f" What is the script's own goes behind --: windtunnel run SCRIPT -- {' '.join(unknown)}"
+                )
             self.error(f"unrecognized arguments: {' '.join(unknown)}.{hint}")
         return known, unknown
 

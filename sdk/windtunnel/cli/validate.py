@@ -15,8 +15,9 @@ _WITH_DECIMAL_COMMA = re.compile(r"-?(\d{1,3}(\.\d{3})+|\d+),(\d{1,2}|\d{4,})")
 _EPILOG = """\
 FILE.csv has the columns of the published tables: config, architecture (or layers, hidden_size,
 attention_heads, ffn_hidden_size, kv_hidden_size, vocabulary, family), parameters, instance_type, nodes,
-tensor_parallel, pipeline_parallel, pipeline_interleaving, data_parallel, microbatch, global_batch,
-sequence_length, storage_dtype, matmul_dtype, gradient_allreduce_bytes_per_parameter, recompute, zero1, attention,
+accelerators (the workers), tensor_parallel, pipeline_parallel, pipeline_interleaving, data_parallel,
+microbatch, global_batch, sequence_length, storage_dtype, matmul_dtype, gradient_allreduce_bytes_per_parameter,
+recompute, zero1, attention,
 sequences_per_second, published_min, published_max, network_gbps (of one node), neuron_version (as 2.21),
 stack (the software), source. Needed are a model, instance_type, microbatch and sequence_length. What else is
 missing is assumed, said in the row's notes, and widens its interval where it matters. Lines that begin with #

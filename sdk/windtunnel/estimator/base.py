@@ -371,7 +371,8 @@ def _limit(given: float | None, own: float | None, modelling: tuple[object, ...]
     if limit is None and any(value is not None for value in modelling):
         raise ConfigurationError(
             "full_scale=, rehearsal= and prices= say what a job will cost, to hold it against max_cost=. Give "
-            "max_cost= too, or see the cost alone with job.report(full_scale=...) of a rehearsal."
+            "max_cost= too, or see the cost alone with job.report(full_scale=...) of a rehearsal. To "
+            "rehearse in short: rehearse=True, or rehearse=N steps."
         )
     return limit
 
