@@ -212,6 +212,14 @@ def test_without_full_scale_the_rehearsal_is_projected(counters: Any) -> None:
     assert item.precision is AUTO_CAST
 
 
+def test_products_in_fp64_are_told_with_what_to_do(counters: Any) -> None:
+    """No NeuronCore multiplies so: there is nothing to model, and the job is no crash."""
+    given = counters()
+    given["train"]["flops"]["fp64"] = 1e9
+    with pytest.raises(InvalidCounters, match=r"in fp64, .*model\.float\(\)"):
+        Workload.from_counters(given)
+
+
 def test_a_collective_without_figures_is_named(counters: Any) -> None:
     """It is not priced as if it were a known one."""
     given_counters = counters()

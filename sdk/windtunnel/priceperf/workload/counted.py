@@ -296,6 +296,11 @@ class Counted:
                 "rehearse=N, WINDTUNNEL_REHEARSE_STEPS=N."
             )
         step, accumulation = accumulated(step, train, world_size, (parameters or 0.0) * OPTIMIZER_BYTES)
+        if step.flops.get("fp64"):
+            raise InvalidCounters(
+                "the script's products are in fp64, in which no NeuronCore multiplies. Convert model and batches to "
+                "fp32 or bf16 (model.float(), tensor.float()), and rehearse again"
+            )
         if not sum(step.flops.values()) > 0:
             raise InvalidCounters(
                 "the counters hold no FLOPs: graphs are not counted while PT_XLA_DEBUG is set. "
