@@ -210,3 +210,6 @@ def test_the_report_says_what_the_software_changed(capsys: pytest.CaptureFixture
         assert text in " ".join(capsys.readouterr().out.split())
     assert cli.main(described) == 0
     assert "Trained by" not in capsys.readouterr().out
+    assert cli.main([*described[:-1], "--software", "fms-fsdp"]) == 0
+    first = " ".join(capsys.readouterr().out.split())
+    assert "times the modelled speed, as rows of fms-fsdp have it." in first

@@ -125,7 +125,7 @@ def answer_section(shown: Screen, comparison: Comparison, lines_above: int = 0) 
     notes = {
         shown.verdict: 4,
         shown.compiling: 2,
-        shown.batch: 2,
+        shown.batch: 3,
         shown.prices: 2,
         **{f"To change: {text}": 3 for text in shown.change},
         **{f"{place}{text}": 2 for place, text in zip(_LARGEST, shown.largest, strict=False)},

@@ -20,13 +20,19 @@ from windtunnel.reports.modelled.labels import label, place, rule_words
 
 
 def batch_words(comparison: Comparison, workload: Workload) -> Iterator[str]:
-    """The rule of the batch, what is not in the table, and a split that may not be what one would run."""
+    """The rule of the batch, what is not in the table, the software's speed, and a split that may be none to run."""
     described = any(item.training for item in comparison.estimates)
     yield f"Batch: {rule_words(comparison.batch_rule, described=described)}."
     for instance in comparison.not_calibrated:
         yield f"NOT MODELLED: {not_calibrated(instance)}"
+    if not isinstance(workload, DescribedWorkload):
+        return
+    for item in comparison.estimates:
+        if item.software_speed is not None:
+            software = workload.there(item.instance).software
+            yield f"{label(item)}: {item.software_speed:.2f} times the modelled speed, as rows of {software} have it."
     kinds = {item.instance.is_neuron for item in comparison.estimates}
-    if len(kinds) < 2 or not isinstance(workload, DescribedWorkload) or workload.on_gpu:
+    if len(kinds) < 2 or workload.on_gpu:
         return
     if workload.tensor_parallel * workload.pipeline_parallel > 1:
         yield "GPUs are split as NeuronCores are: --gpu tensor_parallel=1 says otherwise, windtunnel plan searches."
