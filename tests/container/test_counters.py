@@ -208,3 +208,10 @@ def test_without_a_counters_folder_nothing_is_written(torchrun, tmp_path):
     """A plain container run stays plain."""
     assert torchrun("counted.py", workers=1).code == 0
     assert not list(tmp_path.glob("*.jsonl"))
+
+
+def test_batches_that_a_script_makes_itself_are_counted(torchrun, tmp_path):
+    """By what most of its tensors have first, once for each backward pass; parameters are no batch."""
+    torchrun("own_batches.py", WINDTUNNEL_COUNTERS_DIR=str(tmp_path))
+    training = [record for record in records(tmp_path, 0) if record["kind"] == "step" and record["optimizer"]]
+    assert [step["samples"] for step in training] == [16] * 5

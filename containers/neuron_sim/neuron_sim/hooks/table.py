@@ -161,10 +161,15 @@ def _input(on: Parts) -> Iterator[Hook]:
 def _transfers(on: Parts) -> Iterator[Hook]:
     """What the script sends to the device, and values that it fetches from there."""
     reads = on.watch.reads
-    moves = (on.watch.untied.around_module_to, on.memory.around_module_to)
+    moves = (on.watch.untied.around_module_to, on.memory.around_module_to, on.recorder.around_module_to)
     yield Hook("torch.nn:Module.to", around=moves)
     yield Hook(
-        "torch:Tensor.to", around=(on.memory.around_tensor_to, reads.around('.to("cpu")', leads_to_host))
+        "torch:Tensor.to",
+        around=(
+            on.memory.around_tensor_to,
+            on.recorder.around_tensor_to,
+            reads.around('.to("cpu")', leads_to_host),
+        ),
     )
     for method, written in (
         ("item", ".item()"),

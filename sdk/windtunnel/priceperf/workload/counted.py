@@ -279,7 +279,8 @@ class Counted:
             )
         if train.samples_per_step_per_core == 0:
             raise InvalidCounters(
-                "the counters know no samples per step: no training step took its batch from a DataLoader. "
+                "the counters know no samples per step: no training step took its batch from a DataLoader, or sent one "
+                "to the device. "
                 "Iterate over a torch DataLoader, best inside torch_xla.distributed.parallel_loader.MpDeviceLoader, "
                 "and let no mark_step stand between a batch and its backward()."
             )
