@@ -133,8 +133,9 @@ class Watch(recorder.Listener):
 
     def close(self) -> None:
         """The script has ended: the final figures, and the summary."""
-        if not self._has_stepped and max(self._optimized.values(), default=0) >= _UNENDED_AT_END:
-            self.findings.note(advice.step_without_end(self._optimizer_line, max(self._optimized.values())))
+        steps = max(self._optimized.values(), default=0)
+        if not self._has_stepped and steps >= _UNENDED_AT_END:
+            self.findings.note(advice.step_without_end(self._optimizer_line, steps))
         if (seen := self.loaders.record()) is not None:
             recorder.counting.write(seen)
         self._note_fallbacks(Counter())

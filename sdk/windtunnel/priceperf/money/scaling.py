@@ -127,12 +127,11 @@ def scaling(
     runs = _runs(workload, clusters, mode, precision, global_batch)
     job = _settled(workload, [run for run, _ in runs if run is not None])
     book = prices or PriceBook()
-    rows = [
-        _row(
-            cluster, run, *((None, why_not) if run is None else _tried(job, run, size, instance, corrections))
-        )
-        for cluster, (run, why_not) in zip(clusters, runs, strict=True)
-    ]
+    rows = []
+    for cluster, (run, why_not) in zip(clusters, runs, strict=True):
+        item, reason = (None, why_not) if run is None else _tried(job, run, size, instance, corrections)
+        own = None if run is None else run.batch
+        rows.append(ScalingRow(cluster.count, cluster.workers, own, item, reason))
     base = _base(rows)
     costs = [None if row.estimate is None else cost_on(row.estimate, book, on) for row in rows]
     rows = [_beside(base, row, cost) for row, cost in zip(rows, costs, strict=True)]
@@ -147,11 +146,6 @@ def _tried(
         return estimate(workload, run, full_scale, name, corrections), None
     except InvalidInput as error:
         return None, str(error)
-
-
-def _row(cluster: Cluster, run: Run | None, item: Estimate | None, reason: str | None) -> ScalingRow:
-    batch = None if run is None else run.batch
-    return ScalingRow(cluster.count, cluster.workers, batch, item, reason)
 
 
 def _beside(base: ScalingRow | None, row: ScalingRow, cost: Cost | None) -> ScalingRow:

@@ -298,7 +298,7 @@ def _obstacle(
             if (need := item.memory) is not None
         ]
         return (
-            f"No answer: the job does not fit the memory of {', '.join(each) or names}. More instances, more tensor or "
+            f"No answer: the job does not fit the memory of {', '.join(each)}. More instances, more tensor or "
             "pipeline parallelism, recomputation or a smaller microbatch may make it fit."
         )
     if found.obstacle == "no price":

@@ -94,15 +94,12 @@ def cost_data(cost: Cost) -> dict[str, Any]:
 def _verdict(item: Verdict) -> dict[str, Any]:
     return {
         "on": item.on.isoformat(),
-        **{
-            f"{role}{key}": value
-            for role, one in (("challenger", item.challenger), ("baseline", item.baseline))
-            for key, value in (
-                ("", one.instance.name),
-                ("_priced_as", one.name),
-                ("_instance_count", one.instance_count),
-            )
-        },
+        "challenger": item.challenger.instance.name,
+        "challenger_priced_as": item.challenger.name,
+        "challenger_instance_count": item.challenger.instance_count,
+        "baseline": item.baseline.instance.name,
+        "baseline_priced_as": item.baseline.name,
+        "baseline_instance_count": item.baseline.instance_count,
         "baseline_precision": item.baseline.precision.name,
         "challenger_cost": cost_data(item.challenger_cost),
         "baseline_cost": cost_data(item.baseline_cost),
