@@ -71,13 +71,16 @@ def training_step(
 
 
 def forward_step(
-    training: Training, instance: InstanceType, constants: Constants, instance_count: int
+    training: Training, step: StepTime, instance: InstanceType, constants: Constants, instance_count: int
 ) -> StepTime:
-    """One forward pass over the batch: one of a training's three without recomputation, half of its collectives."""
-    settings = _of_a_microbatch(training)
+    """One forward pass over the batch of a `training_step`: a third of it without recomputation, half of its
+    collectives.
+    """
+    passes = step._replace(gradients_s=0.0, optimizer_s=0.0)
     if training.recompute != "none":
+        settings = _of_a_microbatch(training)
         settings = (*settings[:_RECOMPUTE], "none", *settings[_RECOMPUTE + 1 :])
-    passes, _ = _passes(training, settings, instance, constants, instance_count)
+        passes, _ = _passes(training, settings, instance, constants, instance_count)
     forward = passes.times(1 / 3)
     return forward._replace(
         host_s=passes.host_s if instance.is_neuron else forward.host_s,

@@ -22,12 +22,12 @@ HOST_SPEED = Assumed(1.0, 0.65, 1.6)
 laptops and CI machines lie within this."""
 
 
-REFERENCE_S = 0.00492
+REFERENCE_S = 0.00511
 """Seconds of the simulator's reference work (`neuron_sim.counters.host_reference`) on the host for which `HOST_SPEED`
 holds. Inferred, not measured: tracing BERT base's step took 143 ms where AWS's published job was rehearsed
-(`published.bert_rehearsal`), and takes 29.1 times as long as that work: the geometric mean of two processors (31.3 on
-an AMD EPYC, 27 on an Intel Xeon, model 207; on each alike alone and beside two busy processes). A rehearsal on either
-is 7 % from that mean."""
+(`published.bert_rehearsal`), and takes 28.0 times as long as that work: the geometric mean of three machines (31.3 and
+25.9 on two of AMD EPYC processors, 27 on an Intel Xeon, model 207; on each alike alone and beside two busy processes).
+A rehearsal on any of them is 12 % or less from that mean."""
 PLAIN_TRACE_S_PER_LAYER = 0.012
 """Seconds in which a plain script records a transformer's layer with its optimizer, where nobody rehearsed it: the
 143 ms that BERT base's 12 layers took here (`published.bert_rehearsal`)."""

@@ -254,7 +254,7 @@ class Described:
         constants = calibration_of(instance).constants
         step, evaluation = training_step(training, instance, constants, count), None
         if full_scale.evaluation_samples:
-            evaluation = forward_step(training, instance, constants, count)
+            evaluation = forward_step(training, step, instance, constants, count)
         software_speed = self._software_speed(run.cluster, training)
         speed = (software_speed or 1.0) * self._neuron_speed(instance)
         if speed != 1:
