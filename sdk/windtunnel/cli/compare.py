@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING, Any
 from windtunnel.cli import output
 from windtunnel.cli.options import (
     add_batch,
+    add_prices,
     add_sizes,
     add_user_calibration,
+    all_priced,
     batch_of,
     day,
     full_scale_of,
+    prices_of,
     rehearsal_of,
     user_calibration_of,
     whole,
@@ -53,11 +56,17 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "--on", "--prices-on", type=day, metavar="DATE", help="only prices in force on that day (2025-06-01)"
     )
+    add_prices(parser)
     add_user_calibration(parser)
     add_sizes(parser)
     model = parser.add_argument_group("a described model, instead of counters or a job")
     model.add_argument("--architecture", metavar="NAME", help="Llama-3.1-8B, GPT3-175B, BERT-Large, ...")
-    model.add_argument("--microbatch", type=whole, metavar="N", help="sequences of a pass (default 1)")
+    model.add_argument(
+        "--microbatch",
+        type=whole,
+        metavar="N",
+        help="sequences of a pass (default: as many as fit the memory)",
+    )
     model.add_argument("--global-batch", type=whole, metavar="N", help="sequences of an optimizer step")
     model.add_argument("--gradient-accumulation", type=whole, metavar="N", help="passes of an optimizer step")
     model.add_argument("--tensor-parallel", type=whole, metavar="N")
@@ -91,10 +100,12 @@ def run_compare(args: argparse.Namespace) -> int:
             full_scale_of(args),
             instance_count=args.nodes,
             batch=batch_of(args),
+            prices=prices_of(args, args.on),
             on=args.on,
             scaling=args.scaling,
             user_calibration=user_calibration_of(args),
         )
+        all_priced(args, (item.name for item in report.comparison.estimates))
     except ValueError as error:
         raise ConfigurationError(str(error)) from error
     return output.show(report, args)
@@ -122,11 +133,19 @@ def _described(args: argparse.Namespace) -> Workload:
         raise ValueError("--architecture needs --sequence-length N (tokens of a sequence)")
     if args.full_scale_samples is None:
         raise ValueError("--architecture needs --full-scale-samples N (sequences of an epoch)")
-    names = [name for name in _DESCRIPTION_ONLY if name not in ("microbatch", "gpu")]
-    settings = {name: value for name in names if (value := getattr(args, name)) is not None}
+    for name in ("global_batch", "gradient_accumulation"):
+        if getattr(args, name) is not None and (args.batch_per_device or args.batch[:1].isdigit()):
+            stated = "--batch-per-device" if args.batch_per_device else "--batch"
+            raise ValueError(
+                f"{stated} and --{name.replace('_', '-')} both say how large a step is: give one"
+            )
+    settings = {
+        name: value
+        for name in _DESCRIPTION_ONLY
+        if name != "gpu" and (value := getattr(args, name)) is not None
+    }
     return Workload.transformer(
         args.architecture,
-        microbatch=1 if args.microbatch is None else args.microbatch,
         sequence_length=args.sequence_length,
         on_gpu=dict(_setting(text) for text in args.gpu or ()),
         **settings,

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from datetime import date
+from collections.abc import Iterable
+from datetime import date, datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from windtunnel.priceperf import BatchRule, FullScale
+    from windtunnel.priceperf import BatchRule, FullScale, PriceBook
     from windtunnel.rehearsal import Rehearsal
     from windtunnel.session.session import Session
     from windtunnel.user_calibration import CalibrationStore
@@ -90,6 +91,51 @@ def batch_of(args: argparse.Namespace) -> BatchRule:
         return checked_rule(whole(args.batch))
     except argparse.ArgumentTypeError:
         return checked_rule(args.batch.replace("-", "_"))
+
+
+def add_prices(parser: argparse.ArgumentParser) -> None:
+    """``--price``: a price of one's own."""
+    parser.add_argument(
+        "--price",
+        action="append",
+        metavar="TYPE=USD",
+        help="your own price of an hour, in place of the book's: ml.p5.48xlarge=55.04 (again for each type)",
+    )
+
+
+def prices_of(args: argparse.Namespace, on: date | None) -> PriceBook | None:
+    """The book with those prices, in force from the day at whose prices all is priced; None: none was given.
+
+    Raises:
+        InvalidInput: not written so, or no price.
+        UnknownInstance: a type that is not in the catalog.
+    """
+    if not args.price:
+        return None
+    from windtunnel.priceperf import InvalidInput
+    from windtunnel.prices import cache
+
+    given: dict[str, float] = {}
+    for text in args.price:
+        name, _, usd = text.partition("=")
+        given[name.strip()] = price = _number(usd.removeprefix("$"))
+        if price != price:
+            raise InvalidInput(f"--price takes TYPE=USD, as ml.p5.48xlarge=55.04, not {text!r}")
+    return cache.load().book.stating(given, on or datetime.now(timezone.utc).date())
+
+
+def all_priced(args: argparse.Namespace, names: Iterable[str]) -> None:
+    """Whether each price of one's own is of something that is priced.
+
+    Raises:
+        InvalidInput: one is not.
+    """
+    from windtunnel.priceperf import InvalidInput
+
+    priced = sorted(set(names))
+    for text in args.price or ():
+        if text.partition("=")[0].strip() not in priced:
+            raise InvalidInput(f"--price {text} is of none of what is priced here: {', '.join(priced)}")
 
 
 def add_sizes(parser: argparse.ArgumentParser) -> None:

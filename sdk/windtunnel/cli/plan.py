@@ -8,7 +8,7 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from windtunnel.cli import output
-from windtunnel.cli.options import count, day
+from windtunnel.cli.options import add_prices, all_priced, count, day, prices_of
 from windtunnel.errors import ConfigurationError
 
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "b": 10**9, "t": 10**12}
@@ -49,6 +49,7 @@ def add_parser(commands: Any) -> None:
         "--nodes", type=count, nargs="+", metavar="N", help="instances to try (default 1 to 64)"
     )
     limits.add_argument("--on", "--prices-on", type=day, metavar="DATE", help="prices in force on that day")
+    add_prices(parser)
     fixed = parser.add_argument_group("fixed instead of searched")
     fixed.add_argument("--tensor-parallel", type=count, metavar="N")
     fixed.add_argument("--pipeline-parallel", type=count, metavar="N")
@@ -73,8 +74,10 @@ def run_plan(args: argparse.Namespace) -> int:
             names,
             deadline_hours=args.deadline,
             budget_usd=args.budget,
+            prices=prices_of(args, args.on),
             **{name: getattr(args, name) for name in given},
         )
+        all_priced(args, (item.estimate.name for item in report.plans.plans))
     except ValueError as error:
         raise ConfigurationError(str(error)) from error
     return output.show(report, args)

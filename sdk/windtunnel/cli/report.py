@@ -10,12 +10,15 @@ from windtunnel.cli import output
 from windtunnel.cli.options import (
     add_batch,
     add_place,
+    add_prices,
     add_rehearsal,
     add_sizes,
     add_user_calibration,
+    all_priced,
     batch_of,
     day,
     full_scale_of,
+    prices_of,
     rehearsal_of,
     session_of,
     user_calibration_of,
@@ -58,6 +61,7 @@ def add_parser(commands: Any) -> None:
         metavar="DATE",
         help="price everything modelled at that day's prices (default: each day on which one changed)",
     )
+    add_prices(report)
     add_batch(report)
     add_user_calibration(report)
     add_sizes(report)
@@ -90,20 +94,21 @@ def run_report(args: argparse.Namespace) -> int:
         )
     try:
         full_scale = full_scale_of(args)
-        return output.show(
-            report_for_job(
-                _job(args),
-                full_scale,
-                instances=args.instances or None,
-                batch=batch_of(args),
-                prices_on=args.prices_on,
-                rehearsal=None if args.rehearsal is None else rehearsal_of(args.rehearsal),
-                user_calibration=user_calibration_of(args),
-            ),
-            args,
+        report = report_for_job(
+            _job(args),
+            full_scale,
+            instances=args.instances or None,
+            batch=batch_of(args),
+            prices=prices_of(args, args.prices_on),
+            prices_on=args.prices_on,
+            rehearsal=None if args.rehearsal is None else rehearsal_of(args.rehearsal),
+            user_calibration=user_calibration_of(args),
         )
+        if report.comparison is not None:
+            all_priced(args, (item.name for item in report.comparison.estimates))
     except ValueError as error:
         raise ConfigurationError(str(error)) from error
+    return output.show(report, args)
 
 
 def _job(args: argparse.Namespace) -> ReportableJob:

@@ -22,6 +22,7 @@ _MEANINGS = {
     "seen": "read in a third party's copy of AWS's list",
     "fetched": "AWS's Price List API answered with it",
     "assumed": "on-demand less a discount stated by the user",
+    "stated": "the user's own",
 }
 
 

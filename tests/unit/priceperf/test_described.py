@@ -7,6 +7,8 @@ from datetime import date
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from windtunnel.priceperf import (
     ARCHITECTURES,
@@ -32,6 +34,7 @@ from windtunnel.priceperf.calibration.accuracy import validate_rows
 from windtunnel.priceperf.calibration.published_rows import csv_text, rows_of
 from windtunnel.priceperf.calibration.row_reader import PublishedRow, read_rows
 from windtunnel.priceperf.model.memory_need import memory_need
+from windtunnel.priceperf.model.training_settings import Training
 
 from .test_row_reader import cells
 
@@ -109,6 +112,52 @@ def test_workers_that_do_not_divide_are_told_with_numbers() -> None:
         compare(llama(), [("ml.trn1.32xlarge", 1000)], SIZE)
     with pytest.raises(InvalidInput, match="FullScale"):
         compare(llama(), PAIR)
+
+
+@given(
+    sequences=st.integers(1, 512),
+    name=st.sampled_from(["ml.trn1.32xlarge", "ml.p4d.24xlarge"]),
+    model=st.sampled_from(["BERT-Base", "BERT-Large", "Llama2-7B"]),
+    length=st.sampled_from([128, 512, 2048]),
+    split=st.sampled_from([(1, 1), (4, 1), (4, 2)]),
+)
+def test_a_pass_that_is_not_given_is_as_large_as_fits(
+    sequences: int, name: str, model: str, length: int, split: tuple[int, int]
+) -> None:
+    """The whole batch of a worker where that fits, else half of it, and so on; in a pipeline one sequence."""
+    instance, (tp, pp) = CATALOG[name], split
+    batch = sequences * instance.core_count // (tp * pp)
+
+    def training_of(**more: Any) -> Training:
+        job = Workload.transformer(
+            model,
+            sequence_length=length,
+            tensor_parallel=tp,
+            pipeline_parallel=pp,
+            global_batch=batch,
+            **more,
+        )
+        precision = job.precisions(instance, AUTO_CAST)[0]
+        return job.description(Run(Cluster(instance, 1), batch, precision))
+
+    found = training_of()
+    assert found.global_batch == pytest.approx(batch)
+    passes = round(found.microbatches)
+    assert found.microbatch * passes == pytest.approx(sequences)
+    if pp > 1:
+        assert found.microbatch == 1
+    elif passes > 1:
+        before = 2 ** ((passes - 1).bit_length() - 1)
+        larger = training_of(microbatch=math.ceil(sequences / before), recompute=found.recompute)
+        assert not memory_need(larger, instance).fits
+
+
+def test_a_step_of_unknown_size_is_asked_for() -> None:
+    """Neither a batch nor a pass: one sequence a worker would be nobody's job."""
+    job = Workload.transformer("BERT-Large", sequence_length=512)
+    with pytest.raises(InvalidInput, match="--global-batch 256"):
+        compare(job, PAIR, SIZE)
+    assert compare(job, PAIR, SIZE, batch=256).estimates[0].global_batch == 256
 
 
 def test_what_does_not_fit_is_said() -> None:

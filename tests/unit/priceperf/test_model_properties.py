@@ -221,6 +221,7 @@ def test_a_description_is_split_whole(workload: DescribedWorkload, name: str, co
     assert training is not None
     assert training.workers == item.cores
     assert training.global_batch == pytest.approx(item.global_batch)
+    assert workload.microbatch is not None
     assert training.microbatch <= workload.microbatch * SLACK
     assert training.microbatches == pytest.approx(round(training.microbatches))
 

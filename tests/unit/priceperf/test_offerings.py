@@ -18,6 +18,7 @@ from windtunnel.priceperf import (
     Price,
     PriceBook,
     PriceUnknown,
+    UnknownInstance,
     compare,
     sensitivity,
 )
@@ -176,6 +177,21 @@ def test_the_last_way_to_buy_holds() -> None:
         assert spot.buying("SageMaker training on-demand").price(name).usd_per_hour == list_price
     with pytest.raises(InvalidInput, match="takes no discount"):
         PriceBook().price("ml.trn1.32xlarge", discount=0.3)
+
+
+@pytest.mark.parametrize("name", ["ml.p5.48xlarge", "ml.p4d.24xlarge", "p4d.24xlarge"])
+def test_a_stated_price_stands_in_for_the_books(name: str) -> None:
+    """Of that name alone; it says that it is the user's own."""
+    day, other = date(2026, 1, 1), "ml.trn1.32xlarge"
+    book = PriceBook().stating({name: 12.5}, day)
+    found = book.price(name)
+    assert (found.usd_per_hour, found.status, found.effective_from) == (12.5, "stated", day)
+    assert book.price(other) == PriceBook().price(other)
+    assert book.dates([name, other]) == (day,)
+    with pytest.raises(UnknownInstance):
+        book.stating({"ml.p99.large": 1.0}, day)
+    with pytest.raises(InvalidInput, match="above 0"):
+        book.stating({name: -1.0}, day)
 
 
 def test_a_price_of_ones_own_counts_before_a_built_in_one_of_its_day() -> None:

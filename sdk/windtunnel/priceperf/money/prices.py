@@ -6,17 +6,19 @@ A price never travels without its date and status:
 - ``derived``: computed from another price by a rule that is named,
 - ``seen``: read in a third party's copy of AWS's list,
 - ``fetched``: AWS's Price List API answered with it, on the day given,
-- ``assumed``: on-demand less a discount that the user states; no price of AWS's.
+- ``assumed``: on-demand less a discount that the user states; no price of AWS's,
+- ``stated``: the user's own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any, Literal
 
 from ..errors import InvalidInput, PriceUnknown
+from ..instances import instance_type
 from .offerings import (
     CAPACITY_BLOCK,
     CLAIMS,
@@ -28,7 +30,7 @@ from .offerings import (
     offering_of,
 )
 
-Status = Literal["published", "derived", "seen", "fetched", "assumed"]
+Status = Literal["published", "derived", "seen", "fetched", "assumed", "stated"]
 MOST_USD = 1e9
 """Of an hour: far beyond any, so that costs stay in the range of numbers."""
 HOME_REGION = "us-east-1"
@@ -57,6 +59,12 @@ class Price:
             raise InvalidInput(
                 f"price of {self.instance_type} must be above 0, at most {MOST_USD:g}, not {self.usd_per_hour}"
             )
+
+    @classmethod
+    def stated(cls, instance_type: str, usd_per_hour: float, day: date) -> Price:
+        """A user's own, in force from a day on."""
+        offering = offering_of(instance_type)
+        return cls(instance_type, usd_per_hour, "as given", offering, day, "stated", "stated by the user")
 
 
 _TRAINING = TRAINING_ON_DEMAND
@@ -154,6 +162,22 @@ class PriceBook:
     def adding(self, prices: Iterable[Price]) -> PriceBook:
         """This book and more entries. None is replaced: they count from their own dates."""
         return self._with((*self._prices, *prices))
+
+    def stating(self, usd_per_hour: Mapping[str, float], day: date) -> PriceBook:
+        """This book with a user's own prices in place of its own, in force from a day on.
+
+        ``usd_per_hour``: by name, with ``ml.`` of SageMaker training, without of EC2.
+
+        Raises:
+            UnknownInstance: a name that is not in the catalog.
+            InvalidInput: what is no price.
+        """
+        for name in usd_per_hour:
+            instance_type(name)  # says what is wrong with it
+        own = [Price.stated(name, usd, day) for name, usd in usd_per_hour.items()]
+        replaced = {(price.instance_type, price.offering) for price in own}
+        kept = [price for price in self._prices if (price.instance_type, price.offering) not in replaced]
+        return self._with([*kept, *own])
 
     def at(self, day: date) -> PriceBook:
         """This book, as of one day: what ran at any time is priced at that day's prices."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal, TypeVar, get_args
@@ -69,7 +69,7 @@ class Described:
     """See `Workload.transformer`, which makes it and says what the fields are."""
 
     architecture: Architecture
-    microbatch: int
+    microbatch: int | None
     sequence_length: int
     global_batch: int | None
     gradient_accumulation: int | None
@@ -199,6 +199,11 @@ class Described:
     def _accumulated(self, cluster: Cluster) -> int:
         """Sequences of all passes of all copies."""
         microbatch = self.there(cluster.instance).microbatch
+        if microbatch is None:
+            raise InvalidInput(
+                "nothing says how large a step is: give global_batch (--global-batch 256), or the samples a worker: "
+                "PerDevice(32), --batch-per-device 32"
+            )
         return microbatch * (self.gradient_accumulation or 1) * self.data_parallel(cluster)
 
     def data_parallel(self, cluster: Cluster) -> int:
@@ -318,8 +323,6 @@ def _split(job: Described, run: Run) -> Training:
             f"a global batch of {run.batch:g} is less than one sequence for each of {copies} "
             f"data-parallel workers of {run.cluster}; take a larger batch, fewer instances or more parallelism"
         )
-    passes = math.ceil(sequences / job.microbatch - 1e-9)
-    microbatch = sequences / passes
     products = run.precision.ran_as("fp32")
     attention, recompute = job.attention, job.recompute
     if attention == "auto":
@@ -328,8 +331,6 @@ def _split(job: Described, run: Run) -> Training:
         Training,
         architecture=job.architecture,
         parameters=job.parameters,
-        microbatch=microbatch,
-        global_batch=microbatch * copies * passes,
         sequence_length=job.sequence_length,
         data_parallel=copies,
         tensor_parallel=job.tensor_parallel,
@@ -343,7 +344,21 @@ def _split(job: Described, run: Run) -> Training:
         moments=MOMENTS[job.optimizer],
         attention=attention,
     )
-    training = make(recompute=usual_recompute(job.tensor_parallel) if recompute == "auto" else recompute)
-    if recompute != "auto" or memory_need(training, run.instance).fits:
-        return training
-    return make(recompute="full")
+    usual = usual_recompute(job.tensor_parallel)
+    ways: tuple[Recompute, ...] = (usual, "full") if recompute == "auto" else (recompute,)
+    for again, passes in ((way, passes) for way in ways for passes in _passes(job, sequences)):
+        microbatch = sequences / passes
+        training = make(microbatch=microbatch, global_batch=microbatch * copies * passes, recompute=again)
+        if memory_need(training, run.instance).fits:
+            break
+    return training
+
+
+def _passes(job: Described, sequences: float) -> Iterable[int]:
+    """Of a step: as given; else as few as may fit the memory, or one a sequence, so that a pipeline is full."""
+    most = math.ceil(sequences - 1e-9)
+    if job.microbatch is not None:
+        return (math.ceil(sequences / job.microbatch - 1e-9),)
+    if job.pipeline_parallel > 1:
+        return (most,)
+    return (*(2**doubled for doubled in range((most - 1).bit_length())), most)

@@ -83,7 +83,7 @@ class Workload(ABC):
         cls,
         architecture: str | Architecture,
         *,
-        microbatch: int,
+        microbatch: int | None = None,
         sequence_length: int,
         global_batch: int | None = None,
         gradient_accumulation: int | None = None,
@@ -109,7 +109,7 @@ class Workload(ABC):
         Args:
             architecture: a name of `ARCHITECTURES`, or dimensions.
             microbatch: sequences of one pass on one data-parallel worker; fewer where the global batch
-                leaves fewer.
+                leaves fewer. None: as many as fit the memory, in a pipeline 1.
             sequence_length: tokens (or patches) of a sequence.
             global_batch: sequences of one optimizer step over all workers.
             gradient_accumulation: passes of one optimizer step on each worker, instead of ``global_batch``;

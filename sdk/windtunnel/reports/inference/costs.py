@@ -169,9 +169,7 @@ def inference(
     """
     if usd_per_hour is not None:
         day = on or datetime.now(timezone.utc).date()
-        own = Price(
-            instance_type, usd_per_hour, "as given", "a price given", day, "assumed", "stated by the user"
-        )
+        own = Price.stated(instance_type, usd_per_hour, day)
         return InferenceReport(InferenceCost(throughput_per_s, own))
     book, notes = book_and_notes(prices, None)
     return InferenceReport(InferenceCost(throughput_per_s, book.price(instance_type, on)), notes)

@@ -26,7 +26,7 @@ from windtunnel.rendering import format as fmt
 from windtunnel.rendering.document import Document, Row, Section
 from windtunnel.rendering.text import as_text
 from windtunnel.reports.diagnostics import Diagnostics
-from windtunnel.reports.modelled.batch_and_prices import batch_words, price_words
+from windtunnel.reports.modelled.batch_and_prices import batch_words, each, price_words
 from windtunnel.reports.modelled.cheapest import otherwise, probability, turning
 from windtunnel.reports.modelled.data import rounded
 from windtunnel.reports.modelled.dominates import dominating
@@ -195,14 +195,13 @@ def answer_data(shown: Screen, comparison: Comparison) -> dict[str, Any]:
 
 def _row(item: Estimate, shown: Screen, index: int) -> Row:
     cost = shown.costs[index]
-    each = item.samples_per_core if item.training is None else item.global_batch / item.training.data_parallel
     low, high = (_time(end, item.billable_s) for end in item.billable_interval_s)
     billable = f"{_time(item.billable_s)} ({fmt.interval(low, high)})"
     paid = "no price"
     if cost is not None:
         paid = f"{_usd(cost.usd)} ({fmt.interval(_usd(cost.low_usd), _usd(cost.high_usd))})"
     cells = (
-        f"{_number(item.global_batch)} ({_number(each)})",
+        f"{_number(item.global_batch)} ({_number(each(item))})",
         billable,
         paid if item.fits else "does not fit",
     )

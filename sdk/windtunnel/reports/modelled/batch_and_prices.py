@@ -23,10 +23,20 @@ def batch_words(comparison: Comparison, workload: Workload) -> Iterator[str]:
     """The rule of the batch, what is not in the table, the software's speed, and a split that may be none to run."""
     described = any(item.training for item in comparison.estimates)
     yield f"Batch: {rule_words(comparison.batch_rule, described=described)}."
+    uneven = [label(item) for item in comparison.estimates if each(item) != int(each(item))]
+    if uneven:
+        yield f"It does not divide over the workers of {', '.join(uneven)}: modelled as if it did."
     for instance in comparison.not_calibrated:
         yield f"NOT MODELLED: {not_calibrated(instance)}"
     if not isinstance(workload, DescribedWorkload):
         return
+    passes = [
+        f"{item.training.microbatch:,.4g} on {label(item)}"
+        for item in comparison.estimates
+        if item.training and workload.there(item.instance).microbatch is None
+    ]
+    if passes:
+        yield f"Sequences of a pass: {', '.join(passes)}, as many as fit (--microbatch N says otherwise)."
     for item in comparison.estimates:
         if item.software_speed is not None:
             software = workload.there(item.instance).software
@@ -36,6 +46,11 @@ def batch_words(comparison: Comparison, workload: Workload) -> Iterator[str]:
         return
     if workload.tensor_parallel * workload.pipeline_parallel > 1:
         yield "GPUs are split as NeuronCores are: --gpu tensor_parallel=1 says otherwise, windtunnel plan searches."
+
+
+def each(item: Estimate) -> float:
+    """Samples of a step on each worker, or on each copy of a model that workers share."""
+    return item.samples_per_core if item.training is None else item.global_batch / item.training.data_parallel
 
 
 def price_words(
@@ -75,4 +90,6 @@ def _bought_otherwise(estimates: Sequence[Estimate], found: Answer | None, book:
 
 def _of(price: Price) -> str:
     words = price.offering.removeprefix("SageMaker training ")
+    if price.status == "stated":
+        return f"{words} as you state it"
     return f"{words} {price.region} {price.effective_from}{', assumed' if price.status == 'assumed' else ''}"

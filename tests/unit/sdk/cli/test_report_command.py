@@ -101,6 +101,10 @@ def test_compare_models_a_description(capsys: pytest.CaptureFixture[str]) -> Non
         (("compare", "--architecture", "BERT-Large"), "needs --sequence-length"),
         (LLAMA, "needs --full-scale-samples"),
         ((*LLAMA, "--full-scale-samples", "9", "--gpu", "tensor_parallel"), "NAME=VALUE"),
+        ((*LLAMA, "--full-scale-samples", "9", "--batch-per-device", "16"), "give one"),
+        ((*LLAMA, "--full-scale-samples", "9", "--batch", "64"), "give one"),
+        ((*LLAMA, "--full-scale-samples", "9", "--price", "ml.p5.48xlarge"), "TYPE=USD"),
+        ((*LLAMA, "--full-scale-samples", "9", "--price", "p4d.24xlarge=20"), "none of what is priced here"),
         ((*LLAMA, "--full-scale-samples", "9", "--gpu", "layers=3"), "on_gpu knows"),
         ((*LLAMA, "--full-scale-samples", "9", "--instances", "ml.trn1.32xlarge=two"), "TYPE=N"),
         ((*LLAMA, "--full-scale-samples", "9", "--instances", "ml.trn1.2xlarge"), "multiple of 4 instances"),
@@ -112,6 +116,19 @@ def test_mistakes_name_the_fix(
     """Exit code 2 and one line on stderr."""
     assert run(*arguments) == 2
     assert message in capsys.readouterr().err
+
+
+def test_a_price_of_ones_own_is_taken_and_named(
+    capsys: pytest.CaptureFixture[str], counters_file: str
+) -> None:
+    """An instance without a price in the book has a cost, and the screen says whose price it is."""
+    names = ("--instances", "ml.trn1.32xlarge", "ml.p5.48xlarge", "--price", "ml.p5.48xlarge=$60")
+    size = ("--full-scale-samples", "3600000")
+    for job in ((*LLAMA, *size), ("compare", counters_file, *size)):
+        assert run(*job, *names) == 0
+        text = capsys.readouterr().out
+        assert "no price" not in text
+        assert "p5.48xlarge: on-demand as you state it" in text
 
 
 @pytest.mark.parametrize("content", ["{", "[]", "{}"])
