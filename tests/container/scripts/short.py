@@ -108,6 +108,9 @@ elif SHAPE == "made":
     for _step in range(3000):
         train(torch.randn(8, 4).to(device))
         xm.mark_step()
+elif SHAPE == "endless":
+    while True:
+        train(torch.randn(8, 4).to(device))
 elif SHAPE == "accumulate":
     for number, (batch,) in enumerate(pl.MpDeviceLoader(sampled(8000, 8), device), 1):
         model(batch).square().mean().backward()

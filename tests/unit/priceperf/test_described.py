@@ -152,6 +152,14 @@ def test_a_pass_that_is_not_given_is_as_large_as_fits(
         assert not memory_need(larger, instance).fits
 
 
+@pytest.mark.parametrize("modelled", [compare, scaling])
+@pytest.mark.parametrize("size", [{"train_samples": 1000}, 1000])
+def test_what_is_no_size_is_told(modelled: Any, size: Any) -> None:
+    """With what would be one."""
+    with pytest.raises(InvalidInput, match=r"full_scale is FullScale\(train_samples=...\) or None, not "):
+        modelled(llama(), "ml.trn1.32xlarge" if modelled is scaling else PAIR, full_scale=size)
+
+
 def test_a_step_of_unknown_size_is_asked_for() -> None:
     """Neither a batch nor a pass: one sequence a worker would be nobody's job."""
     job = Workload.transformer("BERT-Large", sequence_length=512)

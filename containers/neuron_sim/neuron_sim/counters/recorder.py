@@ -184,7 +184,8 @@ class Recorder:
         """A batch came from the input pipeline after a wait."""
         self._input_wait_s += waited_s
         self._samples += samples
-        self._has_loader = True
+        # One that evaluates says nothing of what the script trains on.
+        self._has_loader = self._has_loader or torch.is_grad_enabled()
 
     def around_tensor_to(self, to: Callable[..., Any]) -> Callable[..., Any]:
         """Around `Tensor.to`: what a script that makes its batches itself sends to the device."""

@@ -12,7 +12,7 @@ import weakref
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import FrameType
-from typing import Any
+from typing import Any, NoReturn
 
 from neuron_sim.rehearsal import loops
 
@@ -143,6 +143,8 @@ class Passes:
         self.steps = steps
         self._say = say
         self._optimized = 0
+        self._unended = 0
+        """Optimizer steps since a step ended."""
         self._trained = 0
         self._by_itself = 0
         self._is_cut = False
@@ -192,20 +194,27 @@ class Passes:
         record.over, record.owner, record.left = record.owner, None, False
 
     def optimized(self, *_: Any) -> None:
-        """An optimizer has made a step."""
+        """An optimizer has made a step. Raises SystemExit in a short rehearsal whose steps nothing ends."""
         self._optimized += 1
+        self._unended += 1
+        if self.steps is not None and not self.ended and self._unended >= _MOST * self.steps:
+            self._end_script(f"{self._unended} optimizer steps without an end (torch_xla.sync())")
 
     def step_ended(self, *, trains: bool) -> None:
         """mark_step has run. Raises SystemExit once a short rehearsal has seen enough."""
+        self._unended = 0
         if self.steps is None or not trains or self.ended:
             return
         self._trained += 1
         self._by_itself += not self._is_cut
         if self._by_itself < self.steps and self._trained < _MOST * self.steps:
             return
+        self._end_script(f"{self._trained} training steps")
+
+    def _end_script(self, seen: str) -> NoReturn:
         self.ended = True
         self._say(
-            f"short rehearsal: {self._trained} training steps are enough. The script is ended here, with exit code 0; "
+            f"short rehearsal: {seen} are enough. The script is ended here, with exit code 0; "
             "what it does after its training loop was not rehearsed."
         )
         raise SystemExit(0)

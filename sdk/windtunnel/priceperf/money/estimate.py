@@ -180,7 +180,7 @@ def estimate(
         name: under which it is priced; None: the instance type's SageMaker name.
         corrections: a user's own, by calibration. They are of the model from counts, so a description takes none.
     """
-    size = full_scale or workload.full_scale()
+    size = workload.sized(full_scale)
     instance, batch = run.instance, run.batch
     calibration = calibration_of(instance)
     training, step, evaluation_step, check, compilation, software_speed = workload.modelled(run, size)

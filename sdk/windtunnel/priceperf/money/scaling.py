@@ -122,7 +122,7 @@ def scaling(
         raise InvalidInput("name at least one number of instances")
     kind = instance_type(instance)
     clusters = [Cluster(kind, count) for count in sorted(set(counts))]
-    size = full_scale or workload.full_scale()
+    size = workload.sized(full_scale)
     precision = preferring(gpu_precision, workload.precisions(kind, trn_precision))[0]
     runs = _runs(workload, clusters, mode, precision, global_batch)
     job = _settled(workload, [run for run, _ in runs if run is not None])

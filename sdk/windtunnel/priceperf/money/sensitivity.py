@@ -61,7 +61,7 @@ def sensitivity(
         on: at which day's prices; None: the newest.
     """
     book = prices or PriceBook()
-    size = full_scale or workload.full_scale()
+    size = workload.sized(full_scale)
     grows = not comparison.one_batch
 
     def again(item: Estimate, nodes: float = 1, batch: float = 1, job: FullScale = size) -> Estimate:

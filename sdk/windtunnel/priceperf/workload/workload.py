@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any, Literal
 
+from ..errors import InvalidInput, quoted
 from ..instances import InstanceType
 from ..model.architectures import Architecture
 from ..model.precision import Precision
@@ -44,6 +45,17 @@ class Workload(ABC):
     def full_scale(self) -> FullScale:
         """The job where the caller tells no size."""
 
+    def sized(self, full_scale: FullScale | None) -> FullScale:
+        """The size that the caller tells, or else its own.
+
+        Raises:
+            InvalidInput: what is told is none.
+        """
+        size = full_scale or self.full_scale()
+        if not isinstance(size, FullScale):
+            raise InvalidInput(f"full_scale is FullScale(train_samples=...) or None, not {quoted(size)}")
+        return size
+
     @abstractmethod
     def batch(self, cluster: Cluster, rule: BatchRule, count: int) -> float:
         """The global batch on a cluster, whatever it is compared with. ``count``: instances of the job itself."""
@@ -66,7 +78,7 @@ class Workload(ABC):
 
     @abstractmethod
     def settled(self, run: Run) -> Workload:
-        """The same job with all that it leaves to the memory chosen as for this run."""
+        """The same job with the attention and the recomputation chosen as for this run."""
 
     @classmethod
     def from_counters(cls, counters: Mapping[str, Any]) -> CountedWorkload:

@@ -85,7 +85,7 @@ def modelled(
         "rehearsed",
         workload.instance_count,
     )
-    size = full_scale or workload.full_scale()
+    size = workload.sized(full_scale)
 
     def table(mode: ScalingMode) -> Scaling:
         found = scaling(

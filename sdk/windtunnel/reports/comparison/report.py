@@ -177,7 +177,7 @@ def compare(
     """
     title, workload, precision = read(job)
     chosen = instances or default_instances(workload)
-    size = full_scale or workload.full_scale()
+    size = workload.sized(full_scale)
     book, price_notes = book_and_notes(prices, on)
     own = loaded(user_calibration)
     comparison = compare_workload(

@@ -225,7 +225,7 @@ def _number(value: float) -> str:
 
 
 def _job(workload: Workload, full_scale: FullScale | None) -> str:
-    size = full_scale or workload.full_scale()
+    size = workload.sized(full_scale)
     model = "" if workload.weights is None else f"{fmt.quantity(workload.weights, '')} parameters; "
     source = ""
     if full_scale is None and isinstance(workload, CountedWorkload):
@@ -282,7 +282,7 @@ def _obstacle(
     names = ", ".join(label(estimates[index]) for index in found.hindered)
     first = estimates[found.hindered[0]]
     if found.obstacle == "outside":
-        return _outside(found, comparison, workload, full_scale or workload.full_scale(), book)
+        return _outside(found, comparison, workload, workload.sized(full_scale), book)
     if found.obstacle == "assumed":
         longer = " A longer job has one." if found.whole.inside else ""
         more = longer if full_scale else f" {GIVE_SIZE}"
