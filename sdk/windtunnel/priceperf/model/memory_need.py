@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from ..instances import GIB, InstanceType
 from .architectures import Architecture
-from .training_settings import DTYPE_BYTES, Attention, Recompute, Training
+from .training_settings import DTYPE_BYTES, Attention, Recompute, Training, ZeroStage
 
 ACTIVATION_BYTES = 34
 """Bytes that a layer keeps for each token and element of the hidden size, in 16 bits, attention scores
@@ -92,6 +92,14 @@ def usual_attention(
     if not instance.is_neuron and model.is_causal and DTYPE_BYTES[matmul_dtype] <= 2:
         return "flash", "language models in 16 or 8 bits on GPUs are taken to use flash attention"
     return "eager", None
+
+
+def usual_gradient_bytes(dtype: str, zero: ZeroStage, instance: InstanceType) -> int:
+    """Bytes a parameter in the reduction of gradients where nothing is said: those of the weights' ``dtype``.
+
+    With ZeRO-1 on NeuronCores 4: NxD's standard mixed precision (Neuron 2.20) accumulates them in fp32.
+    """
+    return 4 if instance.is_neuron and zero == "optimizer" else DTYPE_BYTES[dtype]
 
 
 def scores_fit(training: Training, instance: InstanceType) -> bool:

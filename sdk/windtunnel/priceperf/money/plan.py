@@ -248,7 +248,6 @@ def _plan(
         zero=training.zero,
         attention=training.attention,
         parameters=job.parameters,
-        gradient_bytes=training.gradient_bytes,
     )
     precision = workload.precisions(cluster.instance, AUTO_CAST)[0]
     item = estimate(workload, Run(cluster, float(job.global_batch), precision), size, name)

@@ -26,7 +26,7 @@ from ..model.described_step import forward_step, training_flops, training_step
 from ..model.engines import LAUNCH_S_PER_LAYER
 from ..model.host_tracing import HOST_SPEED, PLAIN_TRACE_S_PER_LAYER
 from ..model.intervals import RangeCheck
-from ..model.memory_need import memory_need, usual_attention, usual_recompute
+from ..model.memory_need import memory_need, usual_attention, usual_gradient_bytes, usual_recompute
 from ..model.precision import BF16_AUTOCAST, GPU_PRECISIONS, Precision
 from ..model.step_time import StepTime
 from ..model.training_settings import DTYPE_BYTES, Attention, Recompute, Training, ZeroStage
@@ -337,7 +337,7 @@ def _split(job: Described, run: Run) -> Training:
         pipeline_parallel=job.pipeline_parallel,
         storage_dtype=job.dtype,
         matmul_dtype=products,
-        gradient_bytes=job.gradient_bytes or DTYPE_BYTES[job.dtype],
+        gradient_bytes=job.gradient_bytes or usual_gradient_bytes(job.dtype, job.zero, run.instance),
         zero=job.zero,
         mixed_precision=run.precision is BF16_AUTOCAST,
         head_part=job.head_part,

@@ -24,14 +24,10 @@ from ..errors import InvalidInput, quoted
 from ..instances import InstanceType
 from ..model.architectures import Architecture
 from ..model.described_step import training_step
-from ..model.memory_need import MemoryNeed, memory_need, usual_attention
+from ..model.memory_need import MemoryNeed, memory_need, usual_attention, usual_gradient_bytes
 from ..model.training_settings import Recompute, Training, ZeroStage
 from .cluster import Cluster
 from .full_scale import LARGEST
-
-_KEPT_IN_FP32 = 4
-"""Bytes a parameter in the reduction of gradients with ZeRO-1 on NeuronCores: NxD's standard mixed precision
-(Neuron 2.20) accumulates them in fp32."""
 
 
 @dataclass(frozen=True)
@@ -145,7 +141,7 @@ def _settings(job: OpenSplit, cluster: Cluster) -> Iterator[tuple[partial[Traini
                     data_parallel=copies,
                     tensor_parallel=tensor,
                     pipeline_parallel=stages,
-                    gradient_bytes=_KEPT_IN_FP32 if instance.is_neuron and zero == "optimizer" else 2,
+                    gradient_bytes=usual_gradient_bytes("bf16", zero, instance),
                     zero=zero,
                 )
                 for recompute in _recomputations(job, tensor):

@@ -138,8 +138,8 @@ class Workload(ABC):
             attention: ``eager`` or ``flash``; ``auto``: flash for Llama on trn1 and decoders in 16 bits or fp8 on GPUs.
             parameters: trained weights; None: the architecture's.
             head_part: part of the positions that reach the vocabulary head (masked language models: 0.156).
-            gradient_bytes: bytes a parameter in the reduction of gradients; None: those of ``dtype``. Some
-                libraries reduce in fp32 (4) what is stored in bf16.
+            gradient_bytes: bytes a parameter in the reduction of gradients; None: those of ``dtype``, with ZeRO-1
+                on NeuronCores 4. Some libraries reduce in fp32 (4) what is stored in bf16.
             neuron_version: of the Neuron software on trn1, as ``2.21``: newer ones are faster. None: the usual speed,
                 with a wider interval.
             software: what trains it, as published rows name it: ``neuronx-distributed``, ``llm-foundry``,
