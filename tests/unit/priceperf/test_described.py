@@ -23,6 +23,7 @@ from windtunnel.priceperf import (
     PriceBook,
     Run,
     Workload,
+    calibration_of,
     compare,
     decisions,
     estimate,
@@ -31,6 +32,7 @@ from windtunnel.priceperf import (
     training_step,
 )
 from windtunnel.priceperf.calibration.accuracy import validate_rows
+from windtunnel.priceperf.calibration.described_range import most_tokens
 from windtunnel.priceperf.calibration.published_rows import csv_text, rows_of
 from windtunnel.priceperf.calibration.row_reader import PublishedRow, read_rows
 from windtunnel.priceperf.model.memory_need import memory_need
@@ -124,7 +126,7 @@ def test_workers_that_do_not_divide_are_told_with_numbers() -> None:
 def test_a_pass_that_is_not_given_is_as_large_as_fits(
     sequences: int, name: str, model: str, length: int, split: tuple[int, int]
 ) -> None:
-    """The whole batch of a worker where that fits, else half of it, and so on; in a pipeline one sequence."""
+    """The whole batch of a worker where that fits and rows are as large, else half, and so on; in a pipeline 1."""
     instance, (tp, pp) = CATALOG[name], split
     batch = sequences * instance.core_count // (tp * pp)
 
@@ -146,8 +148,11 @@ def test_a_pass_that_is_not_given_is_as_large_as_fits(
     assert found.microbatch * passes == pytest.approx(sequences)
     if pp > 1:
         assert found.microbatch == 1
-    elif passes > 1:
-        before = 2 ** ((passes - 1).bit_length() - 1)
+        return
+    most = max(length, most_tokens(calibration_of(instance)))
+    assert found.tokens <= most
+    before = 2 ** ((passes - 1).bit_length() - 1) if passes > 1 else passes
+    if before < passes and sequences / before * length <= most:
         larger = training_of(microbatch=math.ceil(sequences / before), recompute=found.recompute)
         assert not memory_need(larger, instance).fits
 

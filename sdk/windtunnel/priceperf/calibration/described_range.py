@@ -12,7 +12,7 @@ from ..model.intervals import Range, RangeCheck, check_ranges
 from ..model.training_settings import Training
 from .calibrations import Calibration
 from .left_out import Group, Level, Like, fitted, kind_of_run, width
-from .ranges import described_ranges, quantities
+from .ranges import TOKENS, described_ranges, quantities
 
 
 def widenings() -> dict[str, float]:
@@ -54,6 +54,12 @@ def description_check(
     values = quantities(training, instance_count)
     check = check_ranges(_ranges(calibration, level), values, log_width, log_width)
     return check if level == "source" else replace(check, by_known_software=True)
+
+
+@cache
+def most_tokens(calibration: Calibration) -> float:
+    """Of a pass of any row: beyond, an interval widens."""
+    return next(item.high for item in _ranges(calibration, "source") if item.quantity == TOKENS)
 
 
 @cache

@@ -9,10 +9,11 @@ from ..model.intervals import Range
 from ..model.training_settings import Training
 from .row_reader import PublishedRow
 
+TOKENS = "tokens of a microbatch"
 _UNITS = {
     "model size": "parameters",
     "sequence length": "tokens",
-    "tokens of a microbatch": "tokens",
+    TOKENS: "tokens",
     "cluster size": "instances",
     "tensor parallelism": "workers",
     "pipeline parallelism": "stages",
@@ -48,7 +49,7 @@ def quantities(training: Training, instance_count: int) -> dict[str, float]:
     return {
         "model size": training.parameters,
         "sequence length": training.sequence_length,
-        "tokens of a microbatch": training.tokens,
+        TOKENS: training.tokens,
         "cluster size": instance_count,
         "tensor parallelism": training.tensor_parallel,
         "pipeline parallelism": training.pipeline_parallel,

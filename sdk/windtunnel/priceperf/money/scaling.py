@@ -102,15 +102,16 @@ def scaling(
     gpu_precision: Precision | None = None,
     corrections: Corrections | None = None,
     global_batch: float | None = None,
+    instance_count: int | None = None,
 ) -> Scaling:
     """Model one job on several numbers of instances of one type.
 
-    What a description leaves to the memory (recomputation, attention) is chosen once, for the smallest
+    What a description leaves to the memory (passes, recomputation, attention) is chosen once, for the smallest
     cluster that it fits, and kept: so twice the instances never give more than twice the throughput, but where
     shared state (ZeRO-3) has filled the memory of fewer, or the named software is known on other numbers.
     The global batch is the workload's own on the smallest cluster; ``strong`` keeps it, in ``weak`` it
     grows with the instances. ``gpu_precision``: as `compare`'s. ``corrections``: a user's own, by calibration.
-    ``global_batch``: which one ``strong`` keeps instead; that of a job that ran on more instances.
+    ``global_batch``: another one, that of a job on ``instance_count`` instances (None: the smallest cluster).
 
     Raises:
         UnknownInstance: no figures for the type.
@@ -124,7 +125,8 @@ def scaling(
     clusters = [Cluster(kind, count) for count in sorted(set(counts))]
     size = workload.sized(full_scale)
     precision = preferring(gpu_precision, workload.precisions(kind, trn_precision))[0]
-    runs = _runs(workload, clusters, mode, precision, global_batch)
+    of_job = None if global_batch is None else (instance_count or clusters[0].count, global_batch)
+    runs = _runs(workload, clusters, mode, precision, of_job)
     job = _settled(workload, [run for run, _ in runs if run is not None])
     book = prices or PriceBook()
     rows = []
@@ -165,20 +167,21 @@ def _runs(
     clusters: Sequence[Cluster],
     mode: ScalingMode,
     precision: Precision,
-    global_batch: float | None,
+    first: tuple[int, float] | None,
 ) -> list[tuple[Run | None, str | None]]:
-    """Each cluster's run, or why its batch cannot be told. It follows from the first where it can."""
-    first: tuple[Cluster, float] | None = None
+    """Each cluster's run, or why its batch cannot be told.
+
+    ``first``: instances and the global batch on them, from which the others follow; None: those of the first that can.
+    """
     runs: list[tuple[Run | None, str | None]] = []
     for cluster in clusters:
         try:
             if first is None:
-                first = cluster, workload.batch(cluster, "rehearsed", cluster.count)
+                first = cluster.count, workload.batch(cluster, "rehearsed", cluster.count)
         except InvalidInput as error:
             runs.append((None, str(error)))
             continue
-        kept = first[1] if global_batch is None else global_batch
-        batch = first[1] * cluster.workers / first[0].workers if mode == "weak" else kept
+        batch = first[1] * cluster.count / first[0] if mode == "weak" else first[1]
         runs.append((Run(cluster, batch, precision), None))
     return runs
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal, TypeVar, get_args
 
 from ..calibration.calibrations import calibration_of
-from ..calibration.described_range import description_check
+from ..calibration.described_range import description_check, most_tokens
 from ..calibration.left_out import Level, kind_of_run
 from ..calibration.neuron_software import parsed_version
 from ..calibration.published_rows import is_fitted
@@ -243,10 +243,11 @@ class Described:
         return _split(self.there(run.instance), run)
 
     def settled(self: _Self, run: Run) -> _Self:
-        """With the attention and the recomputation of this run."""
+        """With the passes, the attention and the recomputation of this run."""
         training = self.description(run)
         job = self.there(run.instance)
-        return replace(job, attention=training.attention, recompute=training.recompute)
+        microbatch = math.ceil(training.microbatch) if job.microbatch is None else job.microbatch
+        return replace(job, microbatch=microbatch, attention=training.attention, recompute=training.recompute)
 
     def modelled(self, run: Run, full_scale: FullScale) -> Modelled:
         """The predicted step, and what follows from it.
@@ -346,7 +347,8 @@ def _split(job: Described, run: Run) -> Training:
     )
     usual = usual_recompute(job.tensor_parallel)
     ways: tuple[Recompute, ...] = (usual, "full") if recompute == "auto" else (recompute,)
-    for again, passes in ((way, passes) for way in ways for passes in _passes(job, sequences)):
+    counts = _passes(job, sequences, most_tokens(calibration_of(run.instance)))
+    for again, passes in ((way, count) for way in ways for count in counts):
         microbatch = sequences / passes
         training = make(microbatch=microbatch, global_batch=microbatch * copies * passes, recompute=again)
         if memory_need(training, run.instance).fits:
@@ -354,11 +356,14 @@ def _split(job: Described, run: Run) -> Training:
     return training
 
 
-def _passes(job: Described, sequences: float) -> Iterable[int]:
-    """Of a step: as given; else as few as may fit the memory, or one a sequence, so that a pipeline is full."""
+def _passes(job: Described, sequences: float, most_tokens: float) -> Sequence[int]:
+    """Of a step: as given; else as few as may fit the memory, none larger than any that was published, or one a
+    sequence, so that a pipeline is full.
+    """
     most = math.ceil(sequences - 1e-9)
     if job.microbatch is not None:
         return (math.ceil(sequences / job.microbatch - 1e-9),)
     if job.pipeline_parallel > 1:
         return (most,)
-    return (*(2**doubled for doubled in range((most - 1).bit_length())), most)
+    powers = (2**doubled for doubled in range((most - 1).bit_length()))
+    return (*(count for count in powers if sequences * job.sequence_length <= count * most_tokens), most)

@@ -78,7 +78,7 @@ class Workload(ABC):
 
     @abstractmethod
     def settled(self, run: Run) -> Workload:
-        """The same job with the attention and the recomputation chosen as for this run."""
+        """The same job with all that it leaves to the memory chosen as for this run."""
 
     @classmethod
     def from_counters(cls, counters: Mapping[str, Any]) -> CountedWorkload:
@@ -121,7 +121,7 @@ class Workload(ABC):
         Args:
             architecture: a name of `ARCHITECTURES`, or dimensions.
             microbatch: sequences of one pass on one data-parallel worker; fewer where the global batch
-                leaves fewer. None: as many as fit the memory, in a pipeline 1.
+                leaves fewer. None: as many as fit the memory, none more than any row has; in a pipeline 1.
             sequence_length: tokens (or patches) of a sequence.
             global_batch: sequences of one optimizer step over all workers.
             gradient_accumulation: passes of one optimizer step on each worker, instead of ``global_batch``;

@@ -97,6 +97,7 @@ def modelled(
             trn_precision=AUTO_CAST,
             corrections=corrections,
             global_batch=own,
+            instance_count=workload.instance_count,
         )
         return _priced(found, prices.ec2)
 

@@ -196,7 +196,7 @@ def compare(
     tables = [
         scale_workload(
             workload,
-            name,
+            item.name,
             counts,
             scaling,
             size,
@@ -204,8 +204,10 @@ def compare(
             on=on,
             trn_precision=precision,
             corrections=own.corrections,
+            global_batch=item.global_batch,
+            instance_count=item.instance_count,
         )
-        for name in dict.fromkeys(item.name for item in comparison.estimates)
+        for item in {item.name: item for item in comparison.estimates}.values()
         if scaling is not None
     ]
     return ComparisonReport(

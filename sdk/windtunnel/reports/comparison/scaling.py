@@ -137,7 +137,7 @@ def scaling_section(table: Scaling) -> Section:
             f"Cost: at {fmt.price(price.usd_per_hour)} an hour of an instance ({price.region}, {price.status}, "
             f"valid from {price.effective_from})."
         )
-    else:
+    elif running:
         notes.append(f"No price of {table.name} is in the book, so there is no cost.")
     notes += _known_speeds(running)
     if base is not None:

@@ -36,7 +36,7 @@ def batch_words(comparison: Comparison, workload: Workload) -> Iterator[str]:
         if item.training and workload.there(item.instance).microbatch is None
     ]
     if passes:
-        yield f"Sequences of a pass: {', '.join(passes)}, as many as fit (--microbatch N says otherwise)."
+        yield f"Sequences of a pass: {', '.join(passes)}, by memory and published rows (--microbatch N says otherwise)."
     for item in comparison.estimates:
         if item.software_speed is not None:
             software = workload.there(item.instance).software
