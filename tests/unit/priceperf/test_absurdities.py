@@ -83,7 +83,7 @@ def test_a_described_plain_script_has_both_in_its_interval() -> None:
 @pytest.mark.parametrize("known", ["ml.trn1.32xlarge", "ml.p4d.24xlarge", "ml.p5.48xlarge"])
 def test_what_comes_from_a_specification_is_less_sure(known: str) -> None:
     """trn2, g5 and g6e: an interval wider than that of any calibrated instance."""
-    job = Workload.transformer("Llama2-7B", microbatch=1, sequence_length=4096, zero="full")
+    job = Workload.transformer("Llama2-7B", microbatch=1, sequence_length=4096, zero="optimizer")
 
     def width(name: str) -> float:
         low, high = modelled(job, name, 4).step_interval_s

@@ -52,7 +52,8 @@ def description_check(
     extra += ["specification"] if instance.from_specification else []
     log_width = math.hypot(base, *(widenings()[name] for name in extra))
     values = quantities(training, instance_count)
-    check = check_ranges(_ranges(calibration, level), values, log_width, log_width)
+    ranges = [item for item in _ranges(calibration, level) if item.quantity in values]
+    check = check_ranges(ranges, values, log_width, log_width)
     return check if level == "source" else replace(check, by_known_software=True)
 
 

@@ -9,6 +9,7 @@ from ..model.intervals import Range
 from ..model.training_settings import Training
 from .row_reader import PublishedRow
 
+EAGER = "sequences of eager attention"
 TOKENS = "tokens of a microbatch"
 _UNITS = {
     "model size": "parameters",
@@ -17,6 +18,8 @@ _UNITS = {
     "cluster size": "instances",
     "tensor parallelism": "workers",
     "pipeline parallelism": "stages",
+    EAGER: "tokens",
+    "sharing of all weights (FSDP)": "workers",
 }
 
 
@@ -41,16 +44,22 @@ def counted_ranges(rows: Iterable[PublishedRow]) -> tuple[Range, ...]:
 def described_ranges(rows: Iterable[PublishedRow]) -> tuple[Range, ...]:
     """Of all rows, by the names of `quantities`."""
     found = [quantities(row.training, row.nodes) for row in rows]
-    return tuple(Range.of(name, unit, [values[name] for values in found]) for name, unit in _UNITS.items())
+    told = {name: [values[name] for values in found if name in values] for name in _UNITS}
+    told[EAGER].append(1)  # a shorter sequence has less of it
+    return tuple(Range.of(name, unit, told[name]) for name, unit in _UNITS.items())
 
 
 def quantities(training: Training, instance_count: int) -> dict[str, float]:
     """Of a description on so many instances."""
-    return {
+    found: dict[str, float] = {
         "model size": training.parameters,
         "sequence length": training.sequence_length,
         TOKENS: training.tokens,
         "cluster size": instance_count,
         "tensor parallelism": training.tensor_parallel,
         "pipeline parallelism": training.pipeline_parallel,
+        "sharing of all weights (FSDP)": training.data_parallel if training.zero == "full" else 1,
     }
+    if training.attention == "eager":
+        found[EAGER] = training.sequence_length
+    return found

@@ -176,7 +176,8 @@ def _products_s(training: Training, instance: InstanceType, constants: Constants
     if training.attention == "flash":
         passes = _FLASH_FORWARD * (1 + again.attention) + _FLASH_BACKWARD
         head_size = training.architecture.hidden_size / training.architecture.attention_heads
-        flops = passes * 2 * head_size * _scores(training, instance) * _CAUSAL
+        seen = _CAUSAL if training.architecture.is_causal else 1.0
+        flops = passes * 2 * head_size * _scores(training, instance) * seen
         dtype = (
             "bf16" if training.matmul_dtype == "fp8" else training.matmul_dtype
         )  # attention stays in 16 bits

@@ -19,6 +19,8 @@ SCORE_BYTES = 5
 """Bytes that eager attention keeps for each score (the same equation)."""
 STATE_BYTES = 16
 """Weight, gradient and fp32 optimizer state of one parameter in 16-bit training."""
+_EAGER_UP_TO = 2048
+"""Tokens of the longest published sequences with eager attention."""
 USABLE = 0.92
 """Part of the memory that tensors can use; the rest goes to buffers and fragments. Assumption."""
 
@@ -86,12 +88,23 @@ def usual_recompute(tensor_parallel: int) -> Recompute:
 def usual_attention(
     model: Architecture, matmul_dtype: str, instance: InstanceType
 ) -> tuple[Attention, str | None]:
-    """What scripts use for such a model where nothing is said, and why (None: nothing to say)."""
+    """What published scripts use for such a model where nothing is said, and why (None: nothing to say)."""
     if instance.is_neuron and model.flash_on_neuron:
         return "flash", "Llama on trn1 is taken to use the flash attention kernel"
     if not instance.is_neuron and model.is_causal and DTYPE_BYTES[matmul_dtype] <= 2:
         return "flash", "language models in 16 or 8 bits on GPUs are taken to use flash attention"
     return "eager", None
+
+
+def attention_today(
+    model: Architecture, sequence_length: int, matmul_dtype: str, instance: InstanceType
+) -> Attention:
+    """What a script of today uses where nothing is said: on GPUs torch's `scaled_dot_product_attention`, whose kernels
+    take fp32 too, also where published tables of its time were eager: language models, and long sequences.
+    """
+    if not instance.is_neuron and (model.is_causal or sequence_length > _EAGER_UP_TO):
+        return "flash"
+    return usual_attention(model, matmul_dtype, instance)[0]
 
 
 def usual_gradient_bytes(dtype: str, zero: ZeroStage, instance: InstanceType) -> int:

@@ -26,7 +26,7 @@ from ..model.described_step import forward_step, training_flops, training_step
 from ..model.engines import LAUNCH_S_PER_LAYER
 from ..model.host_tracing import HOST_SPEED, PLAIN_TRACE_S_PER_LAYER
 from ..model.intervals import RangeCheck
-from ..model.memory_need import memory_need, usual_attention, usual_gradient_bytes, usual_recompute
+from ..model.memory_need import attention_today, memory_need, usual_gradient_bytes, usual_recompute
 from ..model.precision import BF16_AUTOCAST, GPU_PRECISIONS, Precision
 from ..model.step_time import StepTime
 from ..model.training_settings import DTYPE_BYTES, Attention, Recompute, Training, ZeroStage
@@ -327,7 +327,7 @@ def _split(job: Described, run: Run) -> Training:
     products = run.precision.ran_as("fp32")
     attention, recompute = job.attention, job.recompute
     if attention == "auto":
-        attention, _ = usual_attention(job.architecture, products, run.instance)
+        attention = attention_today(job.architecture, job.sequence_length, products, run.instance)
     make = partial(
         Training,
         architecture=job.architecture,

@@ -135,7 +135,8 @@ class Workload(ABC):
             recompute: ``none``, ``selective``, ``full``; ``auto``: the least that fits the memory, with tensor
                 parallelism at least ``selective``.
             zero: what data-parallel workers share: ``none``, ``optimizer`` (ZeRO-1) or ``full`` (ZeRO-3, FSDP).
-            attention: ``eager`` or ``flash``; ``auto``: flash for Llama on trn1 and decoders in 16 bits or fp8 on GPUs.
+            attention: ``eager`` or ``flash``; ``auto``: flash for Llama on trn1, and on GPUs for decoders and for more
+                than 2,048 tokens.
             parameters: trained weights; None: the architecture's.
             head_part: part of the positions that reach the vocabulary head (masked language models: 0.156).
             gradient_bytes: bytes a parameter in the reduction of gradients; None: those of ``dtype``, with ZeRO-1
