@@ -47,6 +47,8 @@ class Instance:
     core_version: str
     compiler_targets: tuple[str, ...]
     """What neuronx-cc may compile for to run here; the first is its platform's name."""
+    has_efa: bool
+    """Over which NeuronCores of several instances meet."""
     pci_addresses: tuple[str, ...]
     numa_nodes: tuple[NumaNode, ...]
 
@@ -123,6 +125,7 @@ def _instance(name: str, entry: dict[str, Any], chip: dict[str, Any]) -> Instanc
         device_version=neuron["device_version"],
         core_version=neuron["core_version"],
         compiler_targets=tuple(neuron["compiler_targets"]),
+        has_efa=entry.get("efa", True),
         pci_addresses=tuple(entry["pci_addresses"]),
         numa_nodes=tuple(
             NumaNode(node["name"], node["cpus"], tuple(node["devices"]))

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _EPILOG = "Modelled figures carry an interval; costs carry their price and its date."
 _DESCRIPTION_ONLY = (
     "microbatch", "global_batch", "gradient_accumulation", "tensor_parallel", "pipeline_parallel",
-    "dtype", "optimizer", "recompute", "zero", "attention", "neuron_version", "software", "gpu",
+    "dtype", "optimizer", "recompute", "zero", "attention", "head_part", "neuron_version", "software", "gpu",
 )  # fmt: skip
 
 
@@ -68,7 +68,12 @@ def add_parser(commands: Any) -> None:
         help="sequences of a pass (default: as many as fit the memory)",
     )
     model.add_argument("--global-batch", type=whole, metavar="N", help="sequences of an optimizer step")
-    model.add_argument("--gradient-accumulation", type=whole, metavar="N", help="passes of an optimizer step")
+    model.add_argument(
+        "--gradient-accumulation",
+        type=whole,
+        metavar="N",
+        help="passes of an optimizer step, each of --microbatch or --batch-per-device sequences",
+    )
     model.add_argument("--tensor-parallel", type=whole, metavar="N")
     model.add_argument("--pipeline-parallel", type=whole, metavar="N")
     model.add_argument("--dtype", choices=("bf16", "fp32"), help="of weights and activations (default bf16)")
@@ -76,6 +81,12 @@ def add_parser(commands: Any) -> None:
     model.add_argument("--recompute", choices=("auto", "none", "selective", "full"))
     model.add_argument("--zero", choices=("none", "optimizer", "full"))
     model.add_argument("--attention", choices=("auto", "eager", "flash"))
+    model.add_argument(
+        "--head-part",
+        type=float,
+        metavar="PART",
+        help="of the positions that reach the vocabulary head (default 1; masked language models 0.15, a classifier 0)",
+    )
     model.add_argument("--neuron-version", metavar="VERSION", help="of trn1's software, as 2.21")
     model.add_argument(
         "--software", metavar="NAME", help="what trains it, as a published row names it: llm-foundry"
@@ -133,6 +144,9 @@ def _described(args: argparse.Namespace) -> Workload:
         raise ValueError("--architecture needs --sequence-length N (tokens of a sequence)")
     if args.full_scale_samples is None:
         raise ValueError("--architecture needs --full-scale-samples N (sequences of an epoch)")
+    if args.batch_per_device and args.gradient_accumulation and args.microbatch is None:
+        # Of a pass, as transformers' Trainer has its per_device_train_batch_size.
+        args.microbatch, args.batch_per_device = args.batch_per_device, None
     for name in ("global_batch", "gradient_accumulation"):
         if getattr(args, name) is not None and (args.batch_per_device or args.batch[:1].isdigit()):
             stated = "--batch-per-device" if args.batch_per_device else "--batch"

@@ -118,6 +118,8 @@ def prices_of(args: argparse.Namespace, on: date | None) -> PriceBook | None:
     given: dict[str, float] = {}
     for text in args.price:
         name, _, usd = text.partition("=")
+        if name.strip() in given:
+            raise InvalidInput(f"--price gives {name.strip()} twice: leave one")
         given[name.strip()] = price = _number(usd.removeprefix("$"))
         if price != price:
             raise InvalidInput(f"--price takes TYPE=USD, as ml.p5.48xlarge=55.04, not {text!r}")

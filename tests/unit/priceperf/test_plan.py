@@ -289,6 +289,15 @@ def test_what_cannot_be_planned_is_named() -> None:
         plans(job(), [], SIZE)
 
 
+def test_instances_without_efa_train_alone() -> None:
+    """No plan has several ml.trn1.2xlarge, whose NeuronCores cannot meet on AWS."""
+    found = plans(job(batch=64), ["ml.trn1.2xlarge", "ml.trn1.32xlarge"], SIZE)
+    assert {plan.estimate.instance_count for plan in found.plans if ".2xlarge" in plan.estimate.name} <= {1}
+    alone = plans(job("BERT-Large", 128), ["ml.trn1.2xlarge", "ml.trn1.32xlarge"], SIZE, nodes=[2])
+    assert "has no EFA" in str(alone.places[0].reason)
+    assert {plan.estimate.name for plan in alone.plans} == {"ml.trn1.32xlarge"}
+
+
 def test_why_there_is_no_plan_is_said() -> None:
     """Too little memory, or numbers that do not divide."""
     (small,) = plans(job("GPT3-175B", 2048), ["p4d"], SIZE, nodes=(1,)).places

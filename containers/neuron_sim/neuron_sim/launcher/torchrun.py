@@ -43,7 +43,7 @@ def main(argv: list[str] | None = None) -> None:
     if not forkable or not script.is_file():
         torch_run.run(arguments)
         return
-    _announce(current, arguments.nproc_per_node)
+    _announce(current, arguments)
     _choose_flags(arguments.nproc_per_node)
     _avoid_taken_port(arguments)
     preload.warm_up(script)
@@ -82,12 +82,19 @@ def _meeting_point(config: LaunchConfig) -> tuple[str, int] | None:
     return address, int(port)
 
 
-def _announce(current: settings.Settings, workers: str) -> None:
-    """Say in the job's log what this is: simulated, and on how many of the instance's cores."""
-    cores = f"{workers} of the {current.instance.cores} NeuronCores of {current.instance_type}, simulated"
-    if current.local_cores is not None and current.local_cores < current.instance.cores:
+def _announce(current: settings.Settings, arguments: argparse.Namespace) -> None:
+    """Say in the job's log what this is: simulated, on how many of the instance's cores, and what AWS has not."""
+    workers, instance = arguments.nproc_per_node, current.instance
+    cores = f"{workers} of the {instance.cores} NeuronCores of {current.instance_type}, simulated"
+    if current.local_cores is not None and current.local_cores < instance.cores:
         cores += f"; local_cores={current.local_cores}: a rehearsal with fewer cores than the instance has"
     print(f"Windtunnel: {cores}.", flush=True)
+    if arguments.nnodes not in ("1", "1:1") and not instance.has_efa:
+        print(
+            f"Windtunnel: warning: {current.instance_type} has no EFA, over which NeuronCores of several instances "
+            "meet: on AWS this job does not run on more than one. Take ml.trn1.32xlarge.",
+            flush=True,
+        )
 
 
 def _avoid_taken_port(arguments: argparse.Namespace) -> None:

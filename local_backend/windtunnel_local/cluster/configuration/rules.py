@@ -20,9 +20,6 @@ _MOST_RESOURCES = 50
 _MOST_NODES = 10_000
 """Both of the whole cluster; the second is this machine's limit, and not ParallelCluster's."""
 
-_LEAST_EFA_GBPS = 40
-"""Of the types in the catalog, those with a slower network have no EFA (EC2 User Guide, "EFA instance types")."""
-
 _RESERVED_FOLDERS = re.compile(
     "/(bin|boot|dev|etc|lib|lib64|media|mnt|proc|root|run|sbin|srv|sys|tmp|usr|var|NONE"
     "|opt(/slurm|/intel|/parallelcluster(/shared|/shared_login_nodes)?|/windtunnel|/aws)?)"
@@ -210,7 +207,7 @@ def _instance_type(resource: Entry, path: str, findings: Findings) -> None:
 def _efa(resource: Entry, path: str, findings: Findings) -> None:
     enabled = resource.at("Efa", "Enabled")
     known = CATALOG.get(f"ml.{resource.get('InstanceType')}")
-    if enabled and enabled.value and known and known.network.value < _LEAST_EFA_GBPS:
+    if enabled and enabled.value and known and not known.has_efa:
         name = known.name.removeprefix("ml.")
         findings.error(
             enabled.line, f"{path}/Efa/Enabled", f"{name} has no EFA: set it to false.", "EfaValidator"

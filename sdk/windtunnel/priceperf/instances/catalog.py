@@ -47,6 +47,7 @@ def _instance(name: str, entry: Mapping[str, Any], accelerator: Accelerator) -> 
         host_memory=_figure(entry["host_memory"], entry),
         accelerator_link=_figure(link, entry) if link else None,
         network=_figure(entry["network"], entry),
+        has_efa=entry.get("efa", True),
         sagemaker=frozenset(entry["sagemaker"]),
     )
 

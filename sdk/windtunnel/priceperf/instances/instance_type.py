@@ -68,6 +68,8 @@ class InstanceType:
     accelerator_link: Figure | None
     """Links of one accelerator to the others, both directions together; None: it has only one."""
     network: Figure
+    has_efa: bool
+    """Whether its network is AWS's Elastic Fabric Adapter."""
     sagemaker: frozenset[str]
     """What SageMaker offers it for: training, endpoint, transform, cluster (HyperPod)."""
 
@@ -75,6 +77,13 @@ class InstanceType:
     def is_neuron(self) -> bool:
         """Whether it has NeuronCores. Only these are rehearsed."""
         return self.accelerator.is_neuron
+
+    @property
+    def trains_alone(self) -> bool:
+        """Whether several cannot train one model: NeuronCores of two instances meet over EFA only ("cannot be used
+        for running multi-node jobs", AWS Neuron documentation on trn1.2xlarge and its like).
+        """
+        return self.is_neuron and not self.has_efa
 
     @property
     def calibration(self) -> str | None:

@@ -18,7 +18,7 @@ from ..instances import CATALOG, GIB, InstanceType, instance_type
 from ..model.fixed_costs import FixedCost
 from ..model.precision import AUTO_CAST
 from ..model.training_settings import Training
-from ..workload.cluster import Cluster, Run
+from ..workload.cluster import Cluster, Run, no_cluster
 from ..workload.full_scale import FullScale
 from ..workload.splits import OpenSplit, Searched, search
 from ..workload.workload import Workload
@@ -216,6 +216,10 @@ def _placed(
         return Place(name, None, reason=str(error)), []
     if not instance.calibration:
         return Place(name, instance, reason=not_calibrated(instance)), []
+    if instance.trains_alone:
+        counts = [count for count in counts if count == 1]
+        if not counts:
+            return Place(name, instance, reason=no_cluster(instance)), []
     results = [(cluster, search(job, cluster)) for cluster in (Cluster(instance, count) for count in counts)]
     own = [
         _plan(job, cluster, training, size, name, book, on)

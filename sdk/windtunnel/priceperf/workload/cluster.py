@@ -76,6 +76,14 @@ def _whole(value: Any, what: str) -> int:
     return int(value)
 
 
+def no_cluster(instance: InstanceType) -> str:
+    """Why several instances that train alone are no cluster."""
+    return (
+        f"{instance.name} has no EFA, over which {instance.core_name}s of several instances meet: on AWS only one "
+        "trains a model."
+    )
+
+
 @dataclass(frozen=True)
 class Cluster:
     """``count`` instances of one type, all their cores at work.

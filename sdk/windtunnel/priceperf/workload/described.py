@@ -200,9 +200,11 @@ class Described:
         """Sequences of all passes of all copies."""
         microbatch = self.there(cluster.instance).microbatch
         if microbatch is None:
+            one = "the samples of a pass: microbatch=32, --microbatch 32"
+            if self.gradient_accumulation is None:
+                one = "the samples a worker: PerDevice(32), --batch-per-device 32"
             raise InvalidInput(
-                "nothing says how large a step is: give global_batch (--global-batch 256), or the samples a worker: "
-                "PerDevice(32), --batch-per-device 32"
+                f"nothing says how large a step is: give global_batch (--global-batch 256), or {one}"
             )
         return microbatch * (self.gradient_accumulation or 1) * self.data_parallel(cluster)
 

@@ -16,6 +16,7 @@ from windtunnel.priceperf import (
     by_offering,
     not_calibrated,
 )
+from windtunnel.priceperf.workload.cluster import no_cluster
 from windtunnel.reports.modelled.labels import label, place, rule_words
 
 
@@ -26,6 +27,12 @@ def batch_words(comparison: Comparison, workload: Workload) -> Iterator[str]:
     uneven = [label(item) for item in comparison.estimates if each(item) != int(each(item))]
     if uneven:
         yield f"It does not divide over the workers of {', '.join(uneven)}: modelled as if it did."
+    alone = {
+        item.instance
+        for item in comparison.estimates
+        if item.instance_count > 1 and item.instance.trains_alone
+    }
+    yield from (f"NOT ON AWS: {no_cluster(instance)}" for instance in alone)
     for instance in comparison.not_calibrated:
         yield f"NOT MODELLED: {not_calibrated(instance)}"
     if not isinstance(workload, DescribedWorkload):
@@ -84,7 +91,9 @@ def _bought_otherwise(estimates: Sequence[Estimate], found: Answer | None, book:
         if best is None or other.decided.costs[now] is None:
             continue
         cost = other.decided.costs[best]
-        if cost is not None and estimates[best].instance != estimates[now].instance:
+        if cost is None or cost.price.status == "stated":
+            continue
+        if estimates[best].instance != estimates[now].instance:
             yield f"At {offering} prices of {cost.price.effective_from}: {label(estimates[best])}."
 
 

@@ -12,7 +12,7 @@ _LEAST = 0.1
 """A part below a tenth of the bill is not worth a line."""
 _STEPS: Mapping[str, str] = {
     "compute": "what the chip is there for; more instances shorten it",
-    "memory not behind compute": "a larger batch a worker, or bf16 storage, moves fewer bytes a sample",
+    "memory not behind compute": "a larger batch a worker{bf16} moves fewer bytes a sample{flash}",
     "tensor-parallel collectives": "less tensor parallelism sends less",
     "transfers between stages": "fewer stages send less",
     "gathered weights": "a larger microbatch gathers them less often",
@@ -32,6 +32,17 @@ _FIXED: Mapping[str, str] = {
 }
 
 
+def _left_open(item: Estimate) -> dict[str, str]:
+    """What else would move fewer bytes, of what a description does not have already."""
+    training = item.training
+    stored_in_fp32 = training is None or training.storage_dtype == "fp32"
+    is_eager = training is not None and training.attention == "eager"
+    return {
+        "bf16": ", or bf16 storage," if stored_in_fp32 else "",
+        "flash": ", and flash attention keeps no scores" if is_eager else "",
+    }
+
+
 def dominating(item: Estimate) -> list[str]:
     """A sentence each for the parts that are a tenth of the billable time or more, the largest first."""
     if not item.billable_s:
@@ -41,7 +52,7 @@ def dominating(item: Estimate) -> list[str]:
         (
             part * item.steps,
             f"{name}, {fmt.modelled_seconds(part)} of a step's {fmt.modelled_seconds(step)} on {label(item)}: "
-            f"{_STEPS[name]}.",
+            f"{_STEPS[name].format(**_left_open(item))}.",
         )
         for name, part in item.step.parts.items()
     ]

@@ -6,6 +6,7 @@ from windtunnel.priceperf import (
     Answer,
     Cluster,
     Comparison,
+    DescribedWorkload,
     FullScale,
     InvalidInput,
     PriceBook,
@@ -31,7 +32,9 @@ def other_batch(
     batches = dict.fromkeys(round(middle * factor) for factor in _BATCH_FACTORS)
     for batch in batches:
         if 1 <= batch <= LARGEST and _has_verdict(found, comparison, workload, size, book, batch):
-            return f"With a global batch of {batch:,} one is (--batch {batch})."
+            described = isinstance(workload, DescribedWorkload) and workload.global_batch is not None
+            option = "--global-batch" if described else "--batch"
+            return f"With a global batch of {batch:,} one is ({option} {batch})."
     return "No other batch was found that changes that."
 
 

@@ -65,6 +65,15 @@ LLAMA = (
     "compare", "--architecture", "Llama2-7B", "--sequence-length", "4096", "--tensor-parallel", "8",
     "--global-batch", "1024",
 )  # fmt: skip
+BERT = (
+    "compare",
+    "--architecture",
+    "BERT-Base",
+    "--sequence-length",
+    "128",
+    "--full-scale-samples",
+    "9999999",
+)
 
 
 def test_compare_models_a_description(capsys: pytest.CaptureFixture[str]) -> None:
@@ -105,6 +114,18 @@ def test_compare_models_a_description(capsys: pytest.CaptureFixture[str]) -> Non
         ((*LLAMA, "--full-scale-samples", "9", "--batch", "64"), "give one"),
         ((*LLAMA, "--full-scale-samples", "9", "--price", "ml.p5.48xlarge"), "TYPE=USD"),
         ((*LLAMA, "--full-scale-samples", "9", "--price", "p4d.24xlarge=20"), "none of what is priced here"),
+        (
+            (
+                *LLAMA,
+                "--full-scale-samples",
+                "9",
+                "--price",
+                "ml.p4d.24xlarge=20",
+                "--price",
+                "ml.p4d.24xlarge=2",
+            ),
+            "twice",
+        ),
         ((*LLAMA, "--full-scale-samples", "9", "--gpu", "layers=3"), "on_gpu knows"),
         ((*LLAMA, "--full-scale-samples", "9", "--instances", "ml.trn1.32xlarge=two"), "TYPE=N"),
         ((*LLAMA, "--full-scale-samples", "9", "--instances", "ml.trn1.2xlarge"), "multiple of 4 instances"),
@@ -116,6 +137,38 @@ def test_mistakes_name_the_fix(
     """Exit code 2 and one line on stderr."""
     assert run(*arguments) == 2
     assert message in capsys.readouterr().err
+
+
+def test_a_batch_of_a_pass_and_its_number_say_how_large_a_step_is(capsys: pytest.CaptureFixture[str]) -> None:
+    """As transformers' Trainer has them: 32 a device, 4 times accumulated."""
+    assert run(*BERT, "--batch-per-device", "32", "--gradient-accumulation", "4", "--json") == 0
+    for item in json.loads(capsys.readouterr().out)["estimates"]:
+        workers = item["split"]["data_parallel"]
+        assert item["global_batch"] == 32 * 4 * workers
+        assert (item["split"]["passes"], item["split"]["sequences_per_pass"]) == (4, 32)
+    assert run(*BERT, "--gradient-accumulation", "4") == 2
+    assert "--microbatch 32" in capsys.readouterr().err
+
+
+def test_the_vocabulary_head_of_a_classifier_is_left_out(capsys: pytest.CaptureFixture[str]) -> None:
+    """It computes, and so takes time."""
+    seconds = []
+    for part in ("1", "0.15", "0"):
+        assert run(*BERT, "--global-batch", "1024", "--head-part", part, "--json") == 0
+        seconds.append(json.loads(capsys.readouterr().out)["estimates"][1]["step"]["total_s"])
+    assert seconds[0] > 1.1 * seconds[1] > 1.1 * seconds[2]
+
+
+def test_a_scaling_table_has_the_batch_of_the_answer(capsys: pytest.CaptureFixture[str]) -> None:
+    """Strong: on any number of instances; weak: its part of a worker."""
+    for batch, nodes in ((("--batch-per-device", "64"), "1"), (("--batch", "65536"), "4")):
+        for mode in ("strong", "weak"):
+            assert run(*BERT, *batch, "--nodes", nodes, "--scaling", mode, "--json") == 0
+            data = json.loads(capsys.readouterr().out)
+            for item, table in zip(data["estimates"], data["scaling"], strict=True):
+                for row in table["rows"]:
+                    part = row["instances"] / int(nodes) if mode == "weak" else 1
+                    assert row["global_batch"] == item["global_batch"] * part
 
 
 def test_a_price_of_ones_own_is_taken_and_named(
