@@ -67,7 +67,20 @@ def test_processes_that_a_script_starts_are_cores(how, tmp_path):
         records = (tmp_path / f"rank-{rank}.jsonl").read_text()
         assert f'"rank":{rank},"local_rank":{rank},"world_size":2' in records
         assert records.count('"kind":"end"') == 1
-    # The first core of a host counts for all.
+    # The first core of a host counts for all: also batches and readings, of torch_xla's thread for the function.
+    first = (tmp_path / "rank-0.jsonl").read_text()
+    assert '"kind":"graph"' in first
+    assert '"batches":4' in first
+    assert re.search(r"warning: spawned\.py:\d+: \.item\(\)", output), output
+
+
+@pytest.mark.parametrize("how", ["spawn", "fork", "launch"])
+def test_what_a_worker_of_torchrun_starts_is_its_core(how, torchrun, tmp_path):
+    """Each starts a process, twice, and those of one launch meet."""
+    launch = torchrun("spawned.py", how, "twice", WINDTUNNEL_COUNTERS_DIR=str(tmp_path))
+    assert sorted(re.findall(r"core (\d) of 2: sum 3.0", launch.output)) == ["0", "0", "1", "1"], (
+        launch.output
+    )
     assert '"kind":"graph"' in (tmp_path / "rank-0.jsonl").read_text()
 
 

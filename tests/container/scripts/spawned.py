@@ -1,4 +1,7 @@
-"""Starts a process a core by itself, as --how says. With `-fails`, the second core raises before a collective."""
+"""Starts a process a core by itself, HOW says how. With `-fails`, the second core raises before a collective.
+
+A second argument: twice, one after the other.
+"""
 
 import sys
 
@@ -7,12 +10,17 @@ import torch_xla
 import torch_xla.core.xla_model as xm
 import torch_xla.distributed.xla_multiprocessing as xmp
 import torch_xla.runtime as xr
+from torch.utils.data import DataLoader, TensorDataset
 
 
 def _mp_fn(index, fails):
     device = torch_xla.device()
     if fails and index == 1:
         raise ValueError("the reason of rank 1")
+    for (batch,) in DataLoader(TensorDataset(torch.ones(4, 2)), 1):
+        read = batch.to(device).sum().item()
+        xm.mark_step()
+    assert read == 2
     total = xm.all_reduce(xm.REDUCE_SUM, torch.tensor(float(index + 1), device=device))
     sys.stdout.write(f"core {xr.global_ordinal()} of {xr.world_size()}: sum {total.item()}\n")
     sys.stdout.flush()
@@ -20,7 +28,8 @@ def _mp_fn(index, fails):
 
 if __name__ == "__main__":
     how, _, fails = sys.argv[1].partition("-")
-    if how == "launch":
-        torch_xla.launch(_mp_fn, args=(bool(fails),), start_method="fork")
-    else:
-        xmp.spawn(_mp_fn, args=(bool(fails),), start_method=how)
+    for _ in sys.argv[1:]:
+        if how == "launch":
+            torch_xla.launch(_mp_fn, args=(bool(fails),), start_method="fork")
+        else:
+            xmp.spawn(_mp_fn, args=(bool(fails),), start_method=how)

@@ -62,13 +62,18 @@ class ScriptTime:
             self._threads[ident] = _Thread(ident)
 
     @property
+    def is_own(self) -> bool:
+        """Whether this is the script's own thread."""
+        return threading.get_ident() == self._own
+
+    @property
     def alone(self) -> bool:
         """Whether only the script's own thread is followed."""
         return len(self._threads) == 1
 
     def take(self) -> float:
         """CPU seconds of the script since the last call. In another thread: none, and that one is followed."""
-        if threading.get_ident() != self._own:
+        if not self.is_own:
             self.begin()
             return 0.0
         total = 0.0

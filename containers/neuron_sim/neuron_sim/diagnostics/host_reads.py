@@ -7,7 +7,6 @@ the host the wrapper costs one attribute and one call more.
 from __future__ import annotations
 
 import functools
-import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -44,10 +43,9 @@ class HostReads:
         self.forget()
 
     def forget(self) -> None:
-        """Count from here on, in this thread."""
+        """Count from here on."""
         self.lines: dict[str, Line] = {}
         self.step = 0
-        self._thread = threading.get_ident()
 
     def around(
         self, how: str, fetches: Callable[[Any, Any], bool] = lambda arguments, keywords: True
@@ -71,7 +69,7 @@ class HostReads:
     def _timed(
         self, how: str, original: Callable[..., Any], tensor: Any, arguments: Any, keywords: Any
     ) -> Any:
-        if threading.get_ident() != self._thread:
+        if not script_time.clock.is_own:
             return original(tensor, *arguments, **keywords)
         started = time.perf_counter()
         # What it calls in turn (`print` fetches with `.to`) is the same reading.

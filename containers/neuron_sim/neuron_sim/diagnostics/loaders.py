@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import threading
 import time
 import weakref
 from collections.abc import Callable
@@ -177,7 +176,7 @@ class Loaders:
 
 def _is_waited_for() -> bool:
     """Whether the loop asks: in MpDeviceLoader's own thread, which reads ahead, nobody waits."""
-    return threading.current_thread() is threading.main_thread()
+    return script_time.clock.is_own
 
 
 def _run(record: Loader) -> Pass:

@@ -152,6 +152,11 @@ def prepare(workers: int, size: int, attempts: int) -> None:
         _prepared.append(descriptor)
 
 
+def unprepared() -> None:
+    """What was prepared is not for this process, but for the one that has forked it."""
+    _prepared.clear()
+
+
 def prepared(attempt: int, index: int, workers: int) -> Region | None:
     """The region that was prepared for an attempt (0: the first), or None when none was."""
     if attempt >= len(_prepared):

@@ -9,6 +9,7 @@ the function here.
 from __future__ import annotations
 
 import functools
+import itertools
 import os
 import sys
 import traceback
@@ -18,7 +19,7 @@ from typing import Any
 
 from torch_xla._internal import pjrt
 
-from neuron_sim.counters import recorder
+from neuron_sim.counters import recorder, script_time
 from neuron_sim.errors import PeerLostError
 from neuron_sim.interconnect import region
 from neuron_sim.interconnect.communicator import LAUNCH_VARIABLE
@@ -29,12 +30,15 @@ _ORDINAL = "NEURON_PJRT_PROCESS_INDEX"
 
 def around_launch(run_multiprocess: Callable[..., Any]) -> Callable[..., Any]:
     """Around torch_xla's start of a pool: the shared memory is of this launch, and gone with it."""
+    launches = itertools.count(1)
 
     @functools.wraps(run_multiprocess)
     def launch(*arguments: Any, **keywords: Any) -> Any:
         before = os.environ.get(LAUNCH_VARIABLE)
-        # Also a second launch of the same process must not meet what a first has left.
-        os.environ[LAUNCH_VARIABLE] = name = uuid.uuid4().hex
+        # Also a second launch of the same process must not meet what a first has left. Each of torchrun's workers
+        # starts a pool of one, and all of these pools meet.
+        name = f"{before}-{next(launches)}" if before and _by_torchrun() else uuid.uuid4().hex
+        os.environ[LAUNCH_VARIABLE] = name
         try:
             return run_multiprocess(*arguments, **keywords)
         finally:
@@ -45,6 +49,20 @@ def around_launch(run_multiprocess: Callable[..., Any]) -> Callable[..., Any]:
                 os.environ[LAUNCH_VARIABLE] = before
 
     return launch
+
+
+def _by_torchrun() -> bool:
+    return "TORCHELASTIC_RUN_ID" in os.environ
+
+
+def _in_a_thread_of_its_own(function: Callable[[], Any]) -> Callable[[], Any]:
+    """torch_xla runs the user's function in another thread than the process's first: that is the script's."""
+
+    def run() -> Any:
+        script_time.clock.begin()
+        return function()
+
+    return run
 
 
 def around_process(run: Callable[..., Any]) -> Callable[..., Any]:
@@ -62,14 +80,16 @@ def around_process(run: Callable[..., Any]) -> Callable[..., Any]:
     ) -> Any:
         if initializer_fn is not pjrt.initialize_multiprocess:
             return run(local_rank, local_world_size, fn, initializer_fn)
-        if "TORCHELASTIC_RUN_ID" not in os.environ:
+        if _by_torchrun():
+            region.unprepared()
+        else:
             # torch_xla sets it too, with the first use of the device: too late for the counters.
             os.environ[_ORDINAL] = str(local_rank)
         recorder.counting.begin()
         lifetime.join()
         failed = True
         try:
-            result = run(local_rank, local_world_size, fn, initializer_fn)
+            result = run(local_rank, local_world_size, _in_a_thread_of_its_own(fn), initializer_fn)
             failed = False
             return result
         except Exception as error:
