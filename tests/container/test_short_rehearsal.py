@@ -120,6 +120,17 @@ def test_evaluation_within_training(torchrun, tmp_path):
     assert evaluated["bound_of_pass"] == 11
 
 
+def test_what_a_rehearsal_itself_causes_is_not_the_scripts(torchrun, tmp_path):
+    """A script that stops when nothing improves has its own number of passes, what is read once a pass is not read in
+    each step, and a smaller last batch is told though no pass got there.
+    """
+    (train,), (evaluated,), _, launch = loaders_of(torchrun, tmp_path, "stops")
+    assert (train["passes"], train["planned"], train["last"], train["batches"]) == (3, 40, 6, 63)
+    assert (evaluated["passes"], evaluated["split"], evaluated["last"]) == (3, True, 10)
+    assert "in the loop" not in launch.output
+    assert "will end with a batch of 6 instead of 8" in launch.output
+
+
 def test_workers_that_persist_are_not_read_by_the_pass_that_was_cut(torchrun, tmp_path):
     (train,), _, _, launch = loaders_of(torchrun, tmp_path, "persistent")
     assert (train["passes"], train["taken"]) == (3, STEPS + 2)

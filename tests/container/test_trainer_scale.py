@@ -22,7 +22,7 @@ TRAIN, HELD_OUT = 4000, 320  # as in scripts/trainer.py, with batches of 8 a wor
     [
         ({"num_train_epochs": 3, "eval_strategy": "epoch"}, TRAIN, 3, HELD_OUT),
         ({"max_steps": 700}, 700 * 8 * WORKERS, 1, 0),
-        ({"num_train_epochs": 2, "gradient_accumulation_steps": 4}, TRAIN, 2, 0),
+        ({"num_train_epochs": 6, "gradient_accumulation_steps": 4}, TRAIN, 6, 0),
     ],
     ids=["evaluation each epoch", "max_steps", "accumulation"],
 )
@@ -42,3 +42,7 @@ def test_the_whole_job_is_found(torchrun, tmp_path, settings, samples, epochs, e
     found = found_scale(Input(rehearsed_steps=5, ended_early=seen["ended_early"], loaders=loaders), WORKERS)
     assert not isinstance(found, str), found
     assert (found.train_samples, found.epochs, found.evaluation_samples) == (samples, epochs, evaluated)
+    trained = [record for record in records if record["kind"] == "step" and record["optimizer"]]
+    assert {step["samples"] for step in trained} == {8 * settings.get("gradient_accumulation_steps", 1)}
+    assert all(step["updated"] for step in trained)
+    assert all(loader.taken <= 2 for loader in loaders if not loader.trains)

@@ -164,5 +164,19 @@ elif SHAPE == "inside":
         train(batch)
         if number % 3 == 0:
             evaluate(evaluation)
+elif SHAPE == "stops":
+    data, worse = TensorDataset(torch.randn(400, 4)), 0
+    held_out = DataLoader(data, 10, sampler=range(dist.get_rank(), 400, dist.get_world_size()))
+    loader = sampled(1004, 8)
+    for _epoch in range(40):
+        for (batch,) in pl.MpDeviceLoader(loader, device):
+            train(batch)
+        print("weights", model.weight.sum().item())
+        with torch.no_grad():
+            for (batch,) in pl.MpDeviceLoader(held_out, device):
+                model(batch).sum()
+        worse += 1
+        if worse >= 3:
+            break
 elif SHAPE == "persistent":
     epochs(sampled(800, 8, num_workers=2, persistent_workers=True), 3)

@@ -37,6 +37,22 @@ _JOINS_ADVICE = (
 )
 
 
+def unreached_ragged_batch(loader: Loader) -> Finding:
+    """The same where a short rehearsal did not get to it: the loader says so."""
+    last = loader.facts.last if loader.facts else 0
+    line = loader.made_at if loader.made_at != "?" else loader.iterated_at
+    return Finding(
+        "ragged_batch",
+        "warning",
+        line,
+        f"the DataLoader made at {line} will end with a batch of {last} instead of {loader.usual}, which this short "
+        f"rehearsal did not reach: another shape, so another graph. {_EACH_A_COMPILATION}",
+        f"Pass drop_last=True at {line}, or pad the last batch to {loader.usual}.",
+        1,
+        0.0,
+    )
+
+
 def ragged_batch(loader: Loader, usual: int, size: int, count: int, seconds: float) -> Finding:
     """A smaller last batch: another shape, another graph."""
     made = f"DataLoader made at {loader.made_at}" if loader.made_at != "?" else "loader"
@@ -263,20 +279,22 @@ def eager_debug_mode(variable: str) -> Finding:
     )
 
 
-def input_bound(line: str, share: float, waited: float, steps: int, reads_ahead: bool) -> Finding:
-    """The device waits for data. ``reads_ahead``: an MpDeviceLoader gives it."""
+def input_bound(loader: Loader, share: float, waited: float, steps: int) -> Finding:
+    """The device waits for a loader's data."""
     ahead = (
         "raise loader_prefetch_size and device_prefetch_size of MpDeviceLoader"
-        if reads_ahead
+        if loader.reads_ahead
         else "let pl.MpDeviceLoader(loader, device) read ahead"
     )
+    has = f" than its {loader.facts.workers}" if loader.facts and loader.facts.workers else ""
+    workers = f"Give the DataLoader {'more ' if has else ''}workers{has} (num_workers)"
     return Finding(
         "input_bound",
         "warning",
-        line,
+        loader.iterated_at,
         f"the loop waited {waited:.1f} s for its input, {share:.0%} of the time of {steps} steps here. "
         "trn1 computes faster than this machine: there the share is larger.",
-        f"Give the DataLoader workers (num_workers), prepare data beforehand, or {ahead}.",
+        f"{workers}, prepare data beforehand, or {ahead}.",
         steps,
         waited,
     )

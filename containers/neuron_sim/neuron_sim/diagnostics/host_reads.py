@@ -24,8 +24,10 @@ class Line:
     how: dict[str, None] = field(default_factory=dict)
     count: int = 0
     seconds: float = 0.0
-    first_step: int = 0
     steps: int = 0
+    since: int = 0
+    until: int = 0
+    """Of the loop's steps, counted from 1, the first and the latest that read it."""
     pending: int = 0
     latest_step: int = -1
     trains: bool = False
@@ -85,13 +87,11 @@ class HostReads:
         where = script_lines.calling_line()
         line = self.lines.get(where)
         if line is None:
-            line = self.lines[where] = Line(first_step=self.step, library=script_lines.calling_library())
+            line = self.lines[where] = Line(library=script_lines.calling_library())
         line.how[how] = None
         line.count += 1
         line.seconds += seconds
-        if line.latest_step != self.step:
-            line.latest_step = self.step
-            line.steps += 1
+        line.latest_step = self.step
 
     def around_closures(self, run: Callable[[], Any]) -> Callable[[], Any]:
         """Around torch_xla's run of a step's closures: what they read does not count."""

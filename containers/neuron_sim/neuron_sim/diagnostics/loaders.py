@@ -102,12 +102,26 @@ class Loaders:
                     "batches": loader.facts and loader.facts.batches,
                     "split": bool(loader.facts and loader.facts.split),
                     "samples": loader.usual,
+                    "last": loader.facts and loader.facts.last,
                     "sequence_length": loader.sequence_length,
                     **run.to_dict(),
                 }
                 for loader, run in used
             ],
         }
+
+    def unreached_ends(self) -> list[Loader]:
+        """Those whose last batch is smaller, and lies beyond where a short rehearsal went."""
+        return [
+            loader
+            for loader in self.all
+            if self.passes.steps is not None
+            and loader.facts is not None
+            and loader.facts.last is not None
+            and (loader.facts.batches or 0) > 1
+            and loader.facts.last < loader.usual
+            and loader.facts.last not in loader.sizes
+        ]
 
     def trained(self) -> None:
         """Gradients are computed, from the latest batch."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,15 @@ _INPUT_SHARE = 0.2
 _INPUT_SECONDS = 0.5
 
 
+@dataclass
+class _Input:
+    """Of the steps with a loader's batches: how many, how long, and how long they waited for these."""
+
+    steps: int = 0
+    seconds: float = 0.0
+    waited_s: float = 0.0
+
+
 class Watch(recorder.Listener):
     """Told of loaders and readings as the table of hooks says, and of all else by the recorder."""
 
@@ -65,9 +75,8 @@ class Watch(recorder.Listener):
         self._recompiles = Recompilations()
         self._fallback_lines: dict[str, str] = {}
         self._has_stepped = False
-        self._steady_steps = 0
-        self._steady_s = 0.0
-        self._waited_s = 0.0
+        self._input: dict[int, _Input] = {}
+        self._loop_steps = 0
         self._optimized: Counter[int] = Counter()
         self._optimizer_line = "?"
         self._trained_steps = 0
@@ -143,6 +152,8 @@ class Watch(recorder.Listener):
             self.findings.note(unused, said=True)
         for line, error in self.loaders.failed.items():
             self.findings.note(advice.loader_failed(line, error))
+        for loader in self.loaders.unreached_ends():
+            self.findings.note(advice.unreached_ragged_batch(loader))
         for line, read in self.reads.lines.items():
             self._judge_read(line, read)
         for op, line in self._fallback_lines.items():
@@ -151,15 +162,23 @@ class Watch(recorder.Listener):
 
     def _note_reads(self, accessed: Counter[str], *, trains: bool) -> None:
         step = self.reads.step
+        # What is read once a pass is read in each step where a pass has one.
+        counts = not self.loaders.passes.is_late
+        self._loop_steps += counts
         for line, read in self.reads.lines.items():
-            if read.latest_step == step:
-                read.pending += accessed[line]
-                read.trains = read.trains or trains
+            if read.latest_step != step:
+                continue
+            read.pending += accessed[line]
+            read.trains = read.trains or trains
+            if counts:
+                read.since = read.since or self._loop_steps
+                read.until = self._loop_steps
+                read.steps += 1
                 self._judge_read(line, read)
         self.reads.step += 1
 
     def _judge_read(self, line: str, read: Line) -> None:
-        passed = read.latest_step - read.first_step + 1
+        passed = read.until - read.since + 1
         if read.steps < _LOOP_STEPS or read.steps < _LOOP_SHARE * passed:
             return
         if read.library and not read.trains:
@@ -209,19 +228,21 @@ class Watch(recorder.Listener):
             self.findings.note(advice.same_data(line, rank, others, same_data.FIRST))
 
     def _note_input(self, record: dict[str, Any]) -> None:
-        """Steps that compile are left out: the loader fills its queue meanwhile."""
-        if record["compile_seconds"]:
+        """By loader, without steps that compile, in which it fills its queue, and without the later passes of a short
+        rehearsal, in which its workers begin anew for a batch or two.
+        """
+        loader = self.loaders.latest
+        if record["compile_seconds"] or loader is None or self.loaders.passes.is_late:
             return
-        self._steady_steps += 1
-        self._steady_s += record["seconds"]
-        self._waited_s += record["input_wait_seconds"]
-        if self._steady_steps < _INPUT_STEPS or self._waited_s < _INPUT_SECONDS:
+        seen = self._input.setdefault(id(loader), _Input())
+        seen.steps += 1
+        seen.seconds += record["seconds"]
+        seen.waited_s += record["input_wait_seconds"]
+        if seen.steps < _INPUT_STEPS or seen.waited_s < _INPUT_SECONDS:
             return
-        share = self._waited_s / max(self._steady_s, self._waited_s)
+        share = seen.waited_s / max(seen.seconds, seen.waited_s)
         if share >= _INPUT_SHARE:
-            loader = self.loaders.latest
-            line, ahead = (loader.iterated_at, loader.reads_ahead) if loader is not None else ("?", False)
-            self.findings.note(advice.input_bound(line, share, self._waited_s, self._steady_steps, ahead))
+            self.findings.note(advice.input_bound(loader, share, seen.waited_s, seen.steps))
 
 
 def _counter(name: str) -> int:

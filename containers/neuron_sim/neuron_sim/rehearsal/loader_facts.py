@@ -7,12 +7,13 @@ from typing import Any
 
 import torch
 
+from neuron_sim import settings
 from neuron_sim.rehearsal.passes import LoaderFacts
 
 
 def facts(loader: Any) -> LoaderFacts:
     """Of a torch DataLoader, or of anything that torch_xla's loaders take."""
-    return LoaderFacts(_length(loader), _is_split(loader))
+    return LoaderFacts(_length(loader), _is_split(loader), _last(loader), getattr(loader, "num_workers", 0))
 
 
 def _length(loader: Any) -> int | None:
@@ -22,8 +23,24 @@ def _length(loader: Any) -> int | None:
         return None
 
 
+def _last(loader: Any) -> int | None:
+    """Samples of the last batch, where the loader itself makes batches of one size from a sampler."""
+    size = getattr(loader, "batch_size", None)
+    samples = _length(getattr(loader, "sampler", None))
+    own = (
+        type(getattr(loader, "batch_sampler", None)) is torch.utils.data.BatchSampler
+    )  # accelerate's shares it out
+    if not (own and isinstance(size, int) and samples):
+        return None
+    return size if getattr(loader, "drop_last", False) else (samples - 1) % size + 1
+
+
 def _is_split(loader: Any) -> bool:
-    """By a sampler of torch's, or of accelerate's form."""
+    """By a sampler of torch's, or of accelerate's form, or every so many-th index for so many cores."""
+    indices = getattr(loader, "sampler", None), getattr(getattr(loader, "dataset", None), "indices", None)
+    cores = settings.identity().world_size
+    if cores > 1 and any(isinstance(found, range) and found.step == cores for found in indices):
+        return True
     parts = (getattr(loader, name, None) for name in ("sampler", "batch_sampler", "dataset"))
     found = [part for part in parts if part is not None]
     found += [inner for part in found if (inner := getattr(part, "sampler", None)) is not None]

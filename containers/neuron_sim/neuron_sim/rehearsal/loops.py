@@ -22,6 +22,7 @@ from neuron_sim.counters.script_lines import is_torchs, is_users
 _LOOPS = (ast.For, ast.While)
 _WRAPPERS = ("zip", "islice", "cycle", "chain", "takewhile", "repeat", "product")
 """What may end a loop, or go on with it, other than as the loader has it."""
+_EVALUATIONS = ("evaluation_loop", "prediction_loop")
 _READABLE = (
     ast.Expression, ast.Name, ast.Attribute, ast.Constant, ast.BinOp, ast.operator, ast.Load, ast.UnaryOp, ast.unaryop,
 )  # fmt: skip
@@ -70,6 +71,28 @@ def around(frame: FrameType | None) -> Loop | None:
     return Loop(id(frame), frame.f_code, line.lineno, line.end_lineno or line.lineno, _wrapper(line))
 
 
+def turns(frame: FrameType | None) -> int | None:
+    """How often the innermost ``for … in range(…)`` goes around the loop over the batches; None: there is none."""
+    found = [
+        (loop, inner)
+        for inner in _stack(frame)
+        for loop in sorted(_running(inner), key=lambda loop: -loop.lineno)
+    ]
+    for loop, inner in found[1:]:
+        if isinstance(loop, ast.For) and (number := _length(loop.iter, inner)) is not None:
+            return number
+    return None
+
+
+def is_evaluation(frame: FrameType | None) -> bool:
+    """Whether transformers' Trainer asks, in the loop in which it evaluates: gradients are off below it only."""
+    while frame is not None:
+        if frame.f_code.co_name in _EVALUATIONS and not is_users(frame.f_code.co_filename):
+            return True
+        frame = frame.f_back
+    return False
+
+
 def is_within(loop: Loop | None, frame: FrameType | None) -> bool:
     """Whether that loop is still running below this frame."""
     while loop is not None and frame is not None:
@@ -114,6 +137,29 @@ def _counts_of(frame: FrameType) -> Iterator[tuple[ast.AST, str, Count]]:
         # What is no whole number is a loss or a time, and does not grow evenly.
         if isinstance(value, int) and limit is not None and value < limit:
             yield loop, ast.unparse(test), Count(value, limit, decides=not leaves)
+
+
+def _stack(frame: FrameType | None) -> Iterator[FrameType]:
+    """The frames of the script's own files, the innermost first."""
+    while frame is not None:
+        if is_users(frame.f_code.co_filename):
+            yield frame
+        frame = frame.f_back
+
+
+def _running(frame: FrameType) -> list[ast.For | ast.While]:
+    lines = ((loop, loop.end_lineno or loop.lineno) for loop in _loops(frame.f_code.co_filename))
+    return [loop for loop, end in lines if loop.lineno <= frame.f_lineno <= end]
+
+
+def _length(iterated: ast.expr, frame: FrameType) -> int | None:
+    """Of a ``range``, also within a progress bar's call."""
+    for call in ast.walk(iterated):
+        if isinstance(call, ast.Call) and ast.unparse(call.func).rpartition(".")[2] in ("range", "trange"):
+            ends = [end for given in call.args if isinstance(end := _value(given, frame), int)]
+            if len(ends) == len(call.args) and 1 <= len(ends) <= 3 and 0 not in ends[2:]:
+                return len(range(*ends))  # type: ignore[call-overload]  # one to three
+    return None
 
 
 def _innermost(filename: str, line: int) -> ast.For | ast.While | None:

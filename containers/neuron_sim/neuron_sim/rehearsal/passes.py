@@ -1,8 +1,8 @@
 """How far a script goes through its loaders, and the early end of each pass in a short rehearsal.
 
-The first pass over a loader ends after the batches asked for, each later one after a batch: how often a script
-goes through its data is counted, not guessed. A script that asks for its batches by itself, or makes them, is
-ended after as many training steps. All of this follows counts that are the same on each core.
+The first pass over a loader ends after the batches asked for, each later one with the optimizer's next step: how
+often a script goes through its data is counted, not guessed. A script that asks for its batches by itself, or makes
+them, is ended after as many training steps. All of this follows counts that are the same on each core.
 """
 
 from __future__ import annotations
@@ -30,11 +30,15 @@ _MOST = 13
 class LoaderFacts:
     """What a loader says of itself. ``batches``: of a whole pass on this core; None: it does not say.
 
-    ``split``: each core goes through a part of the data set of its own.
+    ``split``: each core goes through a part of the data set of its own. ``last``: samples of its last batch; None: it
+    does not say.
     """
 
     batches: int | None = None
     split: bool = False
+    last: int | None = None
+    workers: int = 0
+    """Processes that prepare its batches."""
 
 
 @dataclass
@@ -90,6 +94,8 @@ class Pass:
     inside: list[int] = field(default_factory=list)
     """Where a pass began within a loop that trains: how many batches that loop had had by then."""
     loop: loops.Loop | None = None
+    planned: int | None = None
+    """Passes of the ``for … in range(…)`` around them; None: there is none."""
 
     def bound(self, *, anew: bool = False, between: bool = False) -> int | None:
         """Batches after which a condition ends the loop.
@@ -107,6 +113,7 @@ class Pass:
         """As it is written down: see docs/reference/counters.md."""
         return {
             "passes": self.passes,
+            "planned": self.planned,
             "taken": self.taken,
             "trains": self.trains,
             "left": self.left,
@@ -146,11 +153,18 @@ class Passes:
         self._unended = 0
         """Optimizer steps since a step ended."""
         self._trained = 0
+        """Steps of an optimizer; where none is known, passes with gradients."""
+        self._optimized_by_then = 0
         self._by_itself = 0
         self._is_cut = False
         self._training: Pass | None = None
         self.ended = False
         """Whether the script was ended here, before its own end."""
+
+    @property
+    def is_late(self) -> bool:
+        """Whether what trains goes through one of the later passes of a short rehearsal, of a step each."""
+        return self.steps is not None and self._training is not None and self._training.passes > 1
 
     def before(self, record: Pass, owner: Any, *, evaluates: bool) -> bool:
         """A batch is asked for: whether the pass is over.
@@ -167,6 +181,7 @@ class Passes:
         frame = loops.caller()
         if begins:
             self._place(record, frame)
+        evaluates = evaluates or loops.is_evaluation(frame)
         self._is_cut = not loops.asks_by_itself(frame)
         if not self._is_cut:
             return False
@@ -205,6 +220,9 @@ class Passes:
         self._unended = 0
         if self.steps is None or not trains or self.ended:
             return
+        if self._optimized and self._optimized == self._optimized_by_then:
+            return  # one of the passes of an accumulation
+        self._optimized_by_then = self._optimized
         self._trained += 1
         self._by_itself += not self._is_cut
         if self._by_itself < self.steps and self._trained < _MOST * self.steps:
@@ -228,8 +246,9 @@ class Passes:
         record.optimized_before = self._optimized
 
     def _place(self, record: Pass, frame: FrameType | None) -> None:
-        """Which loop goes over it, and within which loop that trains."""
+        """Which loop goes over it, how often, and within which loop that trains."""
         record.loop = loops.around(frame)
+        record.planned = record.planned or loops.turns(frame)
         record.wrapped = record.wrapped or (record.loop and record.loop.wrapped)
         training = self._training
         if training is None or training is record or not training.left:
@@ -240,13 +259,14 @@ class Passes:
             record.inside.append(training.taken)
 
     def _allowed(self, record: Pass, steps: int, *, evaluates: bool) -> int:
+        optimized = self._optimized - record.optimized_before
         if record.passes > 1:
-            return 1
+            # A pass without an optimizer's step would be no step of a script that accumulates gradients.
+            return _MOST * steps if record.trains and self._optimized and not optimized else 1
         if evaluates:
             return min(steps, _EVALUATED)
         if not record.trains:
             return _READ_AHEAD * steps
-        optimized = self._optimized - record.optimized_before
         return steps if optimized >= _OPTIMIZED else _MOST * steps
 
     def _read_bounds(self, record: Pass, counts: Mapping[tuple[str, bool], loops.Count]) -> None:

@@ -273,9 +273,12 @@ class Loader:
         line: of the script's loop over it.
         batches: of a whole pass; None: the loader does not say.
         samples: of a batch.
+        last: of the last batch of a pass; None: the loader does not say.
         split: each core goes through a part of the data set of its own.
         sequence_length: tokens of a sample; None: the batches hold none.
         passes: how often the script began to go over it.
+        planned: how often the ``for … in range(…)`` around it would, which the script may leave before; None: there is
+            none.
         taken: batches that its loop got.
         trains: gradients were computed from them.
         left: the script left the latest pass before its end.
@@ -292,9 +295,11 @@ class Loader:
     line: Shown[str] = "?"
     batches: int | None = None
     samples: int = 0
+    last: int | None = None
     split: bool = False
     sequence_length: int | None = None
     passes: int = 0
+    planned: int | None = None
     taken: int = 0
     trains: bool = False
     left: bool = False

@@ -31,6 +31,8 @@ def found_scale(seen: Input, world_size: int, workers: int | None = None) -> Ful
         if why is not None:
             return why
     workers = workers or world_size
+    rehearsed = trained[0].passes
+    trained = [_as_planned(loader) for loader in trained]
     for loader in trained:
         if not (loader.samples and loader.passes) or _of_pass(loader, world_size, workers) == 0:
             return f"the loader of {loader.line} trains, and says that it holds nothing"
@@ -41,7 +43,8 @@ def found_scale(seen: Input, world_size: int, workers: int | None = None) -> Ful
     epochs = first.passes if len(trained) == 1 and real == first.passes else 1
     batches = sizes[0] / (first.samples * workers)
     evaluation = sum(
-        _evaluated(loader, world_size) * _times(loader, first.passes, math.ceil(real), batches)
+        _evaluated(loader, world_size)
+        * _times(loader, rehearsed, math.ceil(real), batches, ended_early=seen.ended_early)
         for loader in evaluated
     )
     return FullScale(
@@ -51,6 +54,14 @@ def found_scale(seen: Input, world_size: int, workers: int | None = None) -> Ful
         evaluation_split=not evaluated or any(loader.split for loader in evaluated),
         sequence_length=max((loader.sequence_length or 0 for loader in trained), default=0) or None,
     )
+
+
+def _as_planned(loader: Loader) -> Loader:
+    """With the passes of the loop around them: a script that stops when a metric improves no more does so early in a
+    rehearsal, in which it cannot improve.
+    """
+    is_counted = loader.bound is not None or loader.bound_between is not None or loader.left
+    return loader if is_counted else replace(loader, passes=max(loader.passes, loader.planned or 0))
 
 
 def _by_line(loaders: Sequence[Loader]) -> list[Loader]:
@@ -78,6 +89,7 @@ def _joined(before: Loader, after: Loader) -> Loader:
         bound_of_pass=of_pass,
         inside=before.inside + after.inside,
         every=before.every if before.every is not None else after.every,
+        planned=max((n for n in (before.planned, after.planned) if n is not None), default=None),
     )
 
 
@@ -90,7 +102,7 @@ def _why(loader: Loader, *, ended_early: bool) -> str | None:
         return f"the loop of {loader.line}, within one that trains, does not tell how often it runs"
     if loader.trains and total is not None:
         return None
-    if loader.trains and (ended_early or (loader.left and loader.passes > 1)):
+    if loader.trains and ((ended_early and not loader.planned) or (loader.left and loader.passes > 1)):
         # Passes that were cut short are more, or fewer, than the script would have made.
         return f"the loop of {loader.line} does not tell how often it runs"
     if loader.batches is None and not (loader.left and loader.passes == 1) and _limit(loader) is None:
@@ -106,12 +118,18 @@ def _limit(loader: Loader) -> int | None:
     return min(limits, default=None)
 
 
+def _held(loader: Loader) -> int:
+    """Samples of a whole pass of one core."""
+    whole = (loader.batches or 0) * loader.samples
+    return whole if loader.last is None or not whole else whole - loader.samples + loader.last
+
+
 def _of_pass(loader: Loader, world_size: int, workers: int) -> int | None:
     """Samples that all workers take in one pass."""
     limit = _limit(loader)
     sizes = [] if limit is None else [limit * loader.samples * workers]
     if loader.batches is not None:
-        sizes.append(loader.batches * loader.samples * (world_size if loader.split else workers))
+        sizes.append(_held(loader) * (world_size if loader.split else workers))
     return min(sizes, default=None)
 
 
@@ -130,13 +148,15 @@ def _samples(loader: Loader, world_size: int, workers: int, *, ended_early: bool
 
 def _evaluated(loader: Loader, world_size: int) -> int:
     """Samples of one pass. Where they are not split, those of one worker."""
-    sizes = (loader.batches, _limit(loader), loader.bound)
-    batches = min(size for size in sizes if size is not None)
-    return batches * loader.samples * (world_size if loader.split else 1)
+    limits = [limit * loader.samples for limit in (_limit(loader), loader.bound) if limit is not None]
+    samples = min([*limits, *([] if loader.batches is None else [_held(loader)])])
+    return samples * (world_size if loader.split else 1)
 
 
-def _times(loader: Loader, rehearsed: int, real: int, batches: float) -> float:
+def _times(loader: Loader, rehearsed: int, real: int, batches: float, *, ended_early: bool) -> float:
     """Passes of an evaluation in the whole job, which goes ``real`` times over its training samples."""
     after = loader.passes - loader.inside
+    if ended_early and rehearsed > 1 and after % rehearsed and after % (rehearsed - 1) == 0:
+        rehearsed -= 1  # ended within a pass of training, before the evaluation after it
     scaled = after if after < rehearsed else after * real / rehearsed
     return scaled + (batches // loader.every if loader.every else 0)
