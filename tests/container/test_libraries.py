@@ -74,6 +74,13 @@ def test_processes_that_a_script_starts_are_cores(how, tmp_path):
     assert re.search(r"warning: spawned\.py:\d+: \.item\(\)", output), output
 
 
+def test_cores_that_stay_idle_are_told(tmp_path):
+    """Without NEURONCORE_NUM_DEVICES torch_xla starts one process, whatever the instance has."""
+    code, output = spawning("spawn", tmp_path, cores="1")
+    assert code == 0, output
+    assert "starts 1 process, here and on trn1, and 1 of 2 NeuronCores stay idle" in output
+
+
 @pytest.mark.parametrize("how", ["spawn", "fork", "launch"])
 def test_what_a_worker_of_torchrun_starts_is_its_core(how, torchrun, tmp_path):
     """Each starts a process, twice, and those of one launch meet."""

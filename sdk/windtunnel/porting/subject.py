@@ -25,7 +25,7 @@ _MANAGED = {
     "neuronx_distributed_training",
 }
 """Packages that bring device, loaders and steps themselves."""
-_ENDS_OF_A_STEP = ("mark_step", "torch_xla.sync", "torch_xla.step", "wait_device_ops", "per_device_loader")
+_ENDS_OF_A_STEP = ("mark_step", "torch_xla.sync", "torch_xla.step", "wait_device_ops", "ParallelLoader")
 _EXCHANGES = (
     "optimizer_step", "reduce_gradients", "all_reduce", "all_reduce_bucketized_gradients", "reduce_scatter",
     "ZeroRedundancyOptimizer", "FullyShardedDataParallel", "XlaFullyShardedDataParallel", "FSDP", "fully_shard",
@@ -222,9 +222,8 @@ class Subject:
             for node in ast.walk(loop.iter)
             if isinstance(node, ast.Name | ast.Attribute) and ast.unparse(node) in self.loaders
         ]
-        wrapped = is_call_of(self.script, loop.iter, "MpDeviceLoader") or any(
-            is_call_of(self.script, node, "MpDeviceLoader", "len", "range") for node in ast.walk(loop.iter)
-        )
+        others = ("MpDeviceLoader", "ParallelLoader", "len", "range")
+        wrapped = any(is_call_of(self.script, node, *others) for node in ast.walk(loop.iter))
         return found[0] if len(found) == 1 and not wrapped else None
 
     @cached_property

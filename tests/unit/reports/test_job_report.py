@@ -267,9 +267,17 @@ def test_a_sample_too_small_to_judge_says_so(counters: Any) -> None:
 def test_preparation_left_out_is_said_where_the_verdict_is(counters: Any) -> None:
     """Until it is stated, the answer says that it is missing."""
     unstated = report_for_counters(counters(), FULL).document().sections[0].notes
-    stated = report_for_counters(counters(), FullScale(3_600_000, preparation_s=3900)).document().sections[0]
-    assert "Preparation (tokenising) is not in it" in unstated[-1]
-    assert not any("is not in it" in line for line in stated.notes)
+    stated = (
+        report_for_counters(counters(), FullScale(3_600_000, preparation_s=3900, evaluation_samples=400_000))
+        .document()
+        .sections[0]
+    )
+    assert "Not in it: preparation (tokenising), of" in unstated[-1]
+    unevaluated = (
+        report_for_counters(counters(), FullScale(3_600_000, preparation_s=3900)).document().sections[0]
+    )
+    assert "Not in it: evaluation, of" in unevaluated.notes[-1]
+    assert not any("Not in it" in line for line in stated.notes)
 
 
 def test_prices_fetched_from_aws_enter_the_report(counters: Any) -> None:

@@ -19,7 +19,9 @@ from typing import Any
 
 from torch_xla._internal import pjrt
 
+from neuron_sim import settings
 from neuron_sim.counters import recorder, script_time
+from neuron_sim.diagnostics import log
 from neuron_sim.errors import PeerLostError
 from neuron_sim.interconnect import region
 from neuron_sim.interconnect.communicator import LAUNCH_VARIABLE
@@ -37,6 +39,8 @@ def around_launch(run_multiprocess: Callable[..., Any]) -> Callable[..., Any]:
         before = os.environ.get(LAUNCH_VARIABLE)
         # Also a second launch of the same process must not meet what a first has left. Each of torchrun's workers
         # starts a pool of one, and all of these pools meet.
+        if not _by_torchrun():
+            _tell_idle_cores()
         name = f"{before}-{next(launches)}" if before and _by_torchrun() else uuid.uuid4().hex
         os.environ[LAUNCH_VARIABLE] = name
         try:
@@ -49,6 +53,17 @@ def around_launch(run_multiprocess: Callable[..., Any]) -> Callable[..., Any]:
                 os.environ[LAUNCH_VARIABLE] = before
 
     return launch
+
+
+def _tell_idle_cores() -> None:
+    """torch_xla starts as many processes as NEURONCORE_NUM_DEVICES says, and one where it says nothing."""
+    started, cores = int(os.environ.get("NEURONCORE_NUM_DEVICES") or 1), settings.read().cores
+    if started < cores:
+        log.say(
+            f"warning: the script starts {started} process{'es' if started > 1 else ''}, here and on trn1, and "
+            f"{cores - started} of {cores} NeuronCores stay idle. The report is of all of them: launch with "
+            f"torch_distributed, or set NEURONCORE_NUM_DEVICES={cores} in environment=."
+        )
 
 
 def _by_torchrun() -> bool:

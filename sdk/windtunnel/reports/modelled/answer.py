@@ -351,6 +351,13 @@ def _trust(comparison: Comparison, full_scale: FullScale | None) -> str:
         verb = "by" if strange else "are off by"
         parts.append(f"of new models by its software {verb} {', '.join(familiar)}")
     text = f"published throughputs {'; '.join(parts)} on average."
+    lacks = []
     if full_scale is None or not (full_scale.preparation_s or full_scale.tokenised_samples):
-        text += " Preparation (tokenising) is not in it: none was stated."
+        lacks.append("preparation (tokenising)")
+    if not any(
+        cost.seconds for item in comparison.estimates for cost in item.fixed if cost.name == "evaluation"
+    ):
+        lacks.append("evaluation")
+    if lacks:
+        text += f" Not in it: {' and '.join(lacks)}, of which nothing was stated or seen."
     return text

@@ -45,8 +45,10 @@ def said(text: str, *, several: bool = True) -> list[str]:
 
 
 def test_a_ported_loop_is_left_alone() -> None:
-    """What the cases below change one thing of."""
+    """What the cases below change one thing of; also with torch_xla's older loader."""
     assert said(HEAD + LOOP) == []
+    older = "pl.ParallelLoader(loader, [device]).per_device_loader(device)"
+    assert said((HEAD + LOOP).replace("pl.MpDeviceLoader(loader, device)", older)) == []
 
 
 @pytest.mark.parametrize(
