@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 from collections.abc import Iterable
 from datetime import date, datetime, timezone
 from pathlib import Path
@@ -121,7 +122,7 @@ def prices_of(args: argparse.Namespace, on: date | None) -> PriceBook | None:
         if name.strip() in given:
             raise InvalidInput(f"--price gives {name.strip()} twice: leave one")
         given[name.strip()] = price = _number(usd.removeprefix("$"))
-        if price != price:
+        if math.isnan(price):
             raise InvalidInput(f"--price takes TYPE=USD, as ml.p5.48xlarge=55.04, not {text!r}")
     return cache.load().book.stating(given, on or datetime.now(timezone.utc).date())
 

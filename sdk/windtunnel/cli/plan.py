@@ -77,7 +77,7 @@ def run_plan(args: argparse.Namespace) -> int:
             prices=prices_of(args, args.on),
             **{name: getattr(args, name) for name in given},
         )
-        all_priced(args, (item.estimate.name for item in report.plans.plans))
+        all_priced(args, (place.name for place in report.plans.places))
     except ValueError as error:
         raise ConfigurationError(str(error)) from error
     return output.show(report, args)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import given
@@ -149,3 +150,23 @@ def test_a_rehearsal_that_was_stopped_says_so() -> None:
     """It has seen steps, and left word of its beginning alone."""
     assert scale() == "the rehearsal was stopped before its end"
     assert scale(early=True) == "its training batches come from no loader"
+
+
+def test_a_loop_over_a_range_tells_how_often_it_goes() -> None:
+    """Where the script stopped at the third pass, as nothing could improve, and where it was ended in its 52nd."""
+    evaluation = Loader(line="e.py:1", batches=5, samples=10, split=True, passes=3)
+    loader = train(batches=100, passes=3, planned=40)
+    assert size(loader, evaluation) == (100 * 8 * 2, 40, 5 * 10 * 2)
+    ended = train(batches=100, passes=52, planned=100, left=True)
+    often = replace(evaluation, passes=51)
+    assert size(ended, often, early=True) == (100 * 8 * 2, 100, 5 * 10 * 2)
+    assert isinstance(scale(replace(ended, planned=None), often, early=True), str)
+    # A limit of its own counts before it.
+    assert size(train(batches=100, passes=3, planned=40, bound=50)) == (50 * 8 * 2, 1, 0)
+
+
+def test_a_smaller_last_batch_has_its_own_samples() -> None:
+    """Of a pass that nothing cuts short."""
+    evaluation = Loader(line="e.py:1", batches=5, samples=10, last=4, split=True, passes=1)
+    assert size(train(batches=100, last=3), evaluation) == ((99 * 8 + 3) * 2, 1, (4 * 10 + 4) * 2)
+    assert size(train(batches=100, last=3, bound=50)) == (50 * 8 * 2, 1, 0)

@@ -27,10 +27,9 @@ def _last(loader: Any) -> int | None:
     """Samples of the last batch, where the loader itself makes batches of one size from a sampler."""
     size = getattr(loader, "batch_size", None)
     samples = _length(getattr(loader, "sampler", None))
-    own = (
-        type(getattr(loader, "batch_sampler", None)) is torch.utils.data.BatchSampler
-    )  # accelerate's shares it out
-    if not (own and isinstance(size, int) and samples):
+    batches = getattr(loader, "batch_sampler", None)
+    # Accelerate has one of its own, which shares the batches out.
+    if type(batches) is not torch.utils.data.BatchSampler or not isinstance(size, int) or not samples:
         return None
     return size if getattr(loader, "drop_last", False) else (samples - 1) % size + 1
 

@@ -85,6 +85,8 @@ class Pass:
     over: weakref.ref[Any] | None = None
     """Of the pass before, which has come to its end."""
     optimized_before: int = 0
+    per_update: int | None = None
+    """Batches up to the optimizer's first step."""
     left_after: int | None = None
     """Batches of the first pass, where the script left it and then began another."""
     wrapped: str | None = None
@@ -212,6 +214,8 @@ class Passes:
         """An optimizer has made a step. Raises SystemExit in a short rehearsal whose steps nothing ends."""
         self._optimized += 1
         self._unended += 1
+        if self._training is not None and self._training.per_update is None:
+            self._training.per_update = self._training.now
         if self.steps is not None and not self.ended and self._unended >= _MOST * self.steps:
             self._end_script(f"{self._unended} optimizer steps without an end (torch_xla.sync())")
 
@@ -262,7 +266,7 @@ class Passes:
         optimized = self._optimized - record.optimized_before
         if record.passes > 1:
             # A pass without an optimizer's step would be no step of a script that accumulates gradients.
-            return _MOST * steps if record.trains and self._optimized and not optimized else 1
+            return 1 if optimized else record.per_update or 1
         if evaluates:
             return min(steps, _EVALUATED)
         if not record.trains:

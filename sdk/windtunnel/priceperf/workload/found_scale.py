@@ -32,7 +32,7 @@ def found_scale(seen: Input, world_size: int, workers: int | None = None) -> Ful
             return why
     workers = workers or world_size
     rehearsed = trained[0].passes
-    trained = [_as_planned(loader) for loader in trained]
+    trained = [_as_planned(loader, ended_early=seen.ended_early) for loader in trained]
     for loader in trained:
         if not (loader.samples and loader.passes) or _of_pass(loader, world_size, workers) == 0:
             return f"the loader of {loader.line} trains, and says that it holds nothing"
@@ -56,12 +56,20 @@ def found_scale(seen: Input, world_size: int, workers: int | None = None) -> Ful
     )
 
 
-def _as_planned(loader: Loader) -> Loader:
+def _as_planned(loader: Loader, *, ended_early: bool) -> Loader:
     """With the passes of the loop around them: a script that stops when a metric improves no more does so early in a
     rehearsal, in which it cannot improve.
     """
-    is_counted = loader.bound is not None or loader.bound_between is not None or loader.left
-    return loader if is_counted else replace(loader, passes=max(loader.passes, loader.planned or 0))
+    is_counted = loader.bound is not None or loader.bound_between is not None
+    if is_counted or _is_left(loader, ended_early=ended_early):
+        return loader
+    return replace(loader, passes=max(loader.passes, loader.planned or 0))
+
+
+def _is_left(loader: Loader, *, ended_early: bool) -> bool:
+    """Whether the script left a pass, and was not ended in it while its loop is known to go on."""
+    knows_more = loader.planned is not None and loader.passes > 1 and loader.left_after is None
+    return loader.left and not (ended_early and knows_more)
 
 
 def _by_line(loaders: Sequence[Loader]) -> list[Loader]:
@@ -102,7 +110,8 @@ def _why(loader: Loader, *, ended_early: bool) -> str | None:
         return f"the loop of {loader.line}, within one that trains, does not tell how often it runs"
     if loader.trains and total is not None:
         return None
-    if loader.trains and ((ended_early and not loader.planned) or (loader.left and loader.passes > 1)):
+    is_open = ended_early and (loader.planned is None or loader.passes == 1)
+    if loader.trains and (is_open or (_is_left(loader, ended_early=ended_early) and loader.passes > 1)):
         # Passes that were cut short are more, or fewer, than the script would have made.
         return f"the loop of {loader.line} does not tell how often it runs"
     if loader.batches is None and not (loader.left and loader.passes == 1) and _limit(loader) is None:
