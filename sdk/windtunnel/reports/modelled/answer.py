@@ -227,14 +227,12 @@ def _number(value: float) -> str:
 def _job(workload: Workload, full_scale: FullScale | None) -> str:
     size = workload.sized(full_scale)
     model = "" if workload.weights is None else f"{fmt.quantity(workload.weights, '')} parameters; "
-    source = ""
-    if full_scale is None and isinstance(workload, CountedWorkload):
-        source = (
-            "as the script has it: "
-            if isinstance(workload.found, FullScale)
-            else "exactly what was rehearsed: "
-        )
-    return f"{model}{source}{size_words(size)}"
+    if full_scale is not None or not isinstance(workload, CountedWorkload):
+        return f"{model}{size_words(size)}"
+    if isinstance(workload.found, FullScale):
+        return f"{model}as the script has it: {size_words(size)}"
+    evaluated = f", {size.evaluation_samples:,} evaluated" if size.evaluation_samples else ""
+    return f"{model}exactly what was rehearsed: {size.train_samples:,} samples in all{evaluated}"
 
 
 def _verdict(
