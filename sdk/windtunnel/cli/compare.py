@@ -12,6 +12,7 @@ from windtunnel.cli.options import (
     add_sizes,
     add_user_calibration,
     all_priced,
+    architecture_of,
     batch_of,
     day,
     full_scale_of,
@@ -28,7 +29,8 @@ if TYPE_CHECKING:
 _EPILOG = "Modelled figures carry an interval; costs carry their price and its date."
 _DESCRIPTION_ONLY = (
     "microbatch", "global_batch", "gradient_accumulation", "tensor_parallel", "pipeline_parallel",
-    "dtype", "optimizer", "recompute", "zero", "attention", "head_part", "neuron_version", "software", "gpu",
+    "dtype", "matmul_dtype", "optimizer", "recompute", "zero", "attention", "head_part", "neuron_version", "software",
+    "gpu",
 )  # fmt: skip
 
 
@@ -60,7 +62,11 @@ def add_parser(commands: Any) -> None:
     add_user_calibration(parser)
     add_sizes(parser)
     model = parser.add_argument_group("a described model, instead of counters or a job")
-    model.add_argument("--architecture", metavar="NAME", help="Llama-3.1-8B, GPT3-175B, BERT-Large, ...")
+    model.add_argument(
+        "--architecture",
+        metavar="NAME",
+        help="BERT-Large, Llama-3.1-8B, ..., or the config.json of a Hugging Face model",
+    )
     model.add_argument(
         "--microbatch",
         type=whole,
@@ -76,7 +82,12 @@ def add_parser(commands: Any) -> None:
     )
     model.add_argument("--tensor-parallel", type=whole, metavar="N")
     model.add_argument("--pipeline-parallel", type=whole, metavar="N")
-    model.add_argument("--dtype", choices=("bf16", "fp32"), help="of weights and activations (default bf16)")
+    model.add_argument(
+        "--dtype", choices=("bf16", "fp16", "fp32"), help="of weights and activations (default bf16)"
+    )
+    model.add_argument(
+        "--matmul-dtype", choices=("bf16", "fp16", "tf32", "fp32", "fp8"), help="in which products run"
+    )
     model.add_argument("--optimizer", choices=("adamw", "lamb", "sgd"))
     model.add_argument("--recompute", choices=("auto", "none", "selective", "full"))
     model.add_argument("--zero", choices=("none", "optimizer", "full"))
@@ -159,7 +170,7 @@ def _described(args: argparse.Namespace) -> Workload:
         if name != "gpu" and (value := getattr(args, name)) is not None
     }
     return Workload.transformer(
-        args.architecture,
+        architecture_of(args.architecture),
         sequence_length=args.sequence_length,
         on_gpu=dict(_setting(text) for text in args.gpu or ()),
         **settings,

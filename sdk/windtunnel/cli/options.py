@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import json
 import math
 from collections.abc import Iterable
 from datetime import date, datetime, timezone
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from windtunnel.priceperf import BatchRule, FullScale, PriceBook
@@ -92,6 +93,28 @@ def batch_of(args: argparse.Namespace) -> BatchRule:
         return checked_rule(whole(args.batch))
     except argparse.ArgumentTypeError:
         return checked_rule(args.batch.replace("-", "_"))
+
+
+def architecture_of(text: str) -> str | dict[str, Any]:
+    """A known name, or the content of a Hugging Face model's config.json: the file, or the folder that has it.
+
+    Raises:
+        InvalidInput: the file cannot be read.
+    """
+    path = Path(text)
+    if path.is_dir():
+        path /= "config.json"
+    elif path.suffix != ".json":
+        return text
+    from windtunnel.priceperf import InvalidInput
+
+    try:
+        config = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InvalidInput(f"cannot read the model's configuration {path}: {error}") from None
+    if not isinstance(config, dict):
+        raise InvalidInput(f"{path} is no configuration of a model: its content is no JSON object")
+    return config
 
 
 def add_prices(parser: argparse.ArgumentParser) -> None:

@@ -8,7 +8,7 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from windtunnel.cli import output
-from windtunnel.cli.options import add_prices, all_priced, count, day, prices_of
+from windtunnel.cli.options import add_prices, all_priced, architecture_of, count, day, prices_of
 from windtunnel.errors import ConfigurationError
 
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "b": 10**9, "t": 10**12}
@@ -24,7 +24,10 @@ def add_parser(commands: Any) -> None:
     )
     output.add_arguments(parser)
     parser.add_argument(
-        "--architecture", required=True, metavar="NAME", help="Llama-3.1-8B, GPT3-175B, BERT-Large, ..."
+        "--architecture",
+        required=True,
+        metavar="NAME",
+        help="Llama-3.1-8B, ..., or the config.json of a model",
     )
     parser.add_argument(
         "--instances",
@@ -70,7 +73,7 @@ def run_plan(args: argparse.Namespace) -> int:
     )  # fmt: skip
     try:
         report = plan(
-            args.architecture,
+            architecture_of(args.architecture),
             names,
             deadline_hours=args.deadline,
             budget_usd=args.budget,

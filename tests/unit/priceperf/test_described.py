@@ -90,7 +90,7 @@ def test_a_description_is_predicted_as_the_published_rows_are() -> None:
         ({"gradient_accumulation": 4}, "not both"),
         ({"tensor_parallel": 5}, "tensor_parallel 5 does not divide the 32 attention heads"),
         ({"pipeline_parallel": 64}, "more than the 32 layers"),
-        ({"dtype": "int8"}, "dtype must be one of bf16, fp32, not 'int8'"),
+        ({"dtype": "int8"}, "dtype must be one of bf16, fp16, fp32, not 'int8'"),
         ({"optimizer": "adam9"}, "optimizer must be one of adamw, lamb, sgd"),
         ({"recompute": "some"}, "recompute must be one of auto, none, selective, full"),
         ({"on_gpu": {"layers": 3}}, "on_gpu knows microbatch, tensor_parallel"),
@@ -163,6 +163,20 @@ def test_what_is_no_size_is_told(modelled: Any, size: Any) -> None:
     """With what would be one."""
     with pytest.raises(InvalidInput, match=r"full_scale is FullScale\(train_samples=...\) or None, not "):
         modelled(llama(), "ml.trn1.32xlarge" if modelled is scaling else PAIR, full_scale=size)
+
+
+def test_another_network_is_that_of_the_instance() -> None:
+    """Clusters of A100s with InfiniBand exchange faster; on GPUs alone, where it is said of these."""
+    plain, other = (
+        compare(
+            llama(tensor_parallel=1, zero="full", on_gpu=on_gpu), [(name, 16) for name in PAIR], SIZE
+        ).estimates
+        for on_gpu in ({}, {"network_gbps": 1600})
+    )
+    assert plain[0].step.total_s == other[0].step.total_s
+    assert plain[1].step.weights_gathered_s > other[1].step.weights_gathered_s
+    with pytest.raises(InvalidInput, match="network_gbps must be a number from 1"):
+        llama(network_gbps=0)
 
 
 def test_a_step_of_unknown_size_is_asked_for() -> None:

@@ -272,11 +272,11 @@ def test_preparation_left_out_is_said_where_the_verdict_is(counters: Any) -> Non
         .document()
         .sections[0]
     )
-    assert "Not in it: preparation (tokenising), of" in unstated[-1]
+    assert "Not in it, as not stated: preparation (tokenising)." in unstated[-1]
     unevaluated = (
         report_for_counters(counters(), FullScale(3_600_000, preparation_s=3900)).document().sections[0]
     )
-    assert "Not in it: evaluation, of" in unevaluated.notes[-1]
+    assert "Not in it, as not stated: evaluation." in unevaluated.notes[-1]
     assert not any("Not in it" in line for line in stated.notes)
 
 

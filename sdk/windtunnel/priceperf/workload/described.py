@@ -22,6 +22,7 @@ from ..model import fixed_costs
 from ..model.architectures import ARCHITECTURES, Architecture
 from ..model.architectures import architecture as architecture_named
 from ..model.compile_time import CompiledGraph
+from ..model.config_json import from_config
 from ..model.described_step import forward_step, training_flops, training_step
 from ..model.engines import LAUNCH_S_PER_LAYER
 from ..model.host_tracing import HOST_SPEED, PLAIN_TRACE_S_PER_LAYER
@@ -37,28 +38,30 @@ from .modelled import Modelled
 Optimizer = Literal["adamw", "lamb", "sgd"]
 GPU_SETTINGS = (
     "microbatch", "tensor_parallel", "pipeline_parallel", "dtype", "matmul_dtype", "recompute", "zero",
-    "attention", "gradient_bytes", "software",
+    "attention", "gradient_bytes", "software", "network_gbps",
 )  # fmt: skip
 """What a job may set otherwise on GPUs: how it runs there, not what it trains."""
 MOMENTS: Mapping[str, int] = {"adamw": 2, "lamb": 2, "sgd": 1}
 """fp32 numbers that each keeps for a weight; ``sgd`` is with momentum."""
 
 
-def known_architecture(architecture: str | Architecture) -> Architecture:
-    """The dimensions of that name.
+def known_architecture(architecture: str | Architecture | Mapping[str, Any]) -> tuple[Architecture, int]:
+    """The dimensions of that name or configuration, and how many weights they make.
 
     Raises:
-        InvalidInput: no such name; the message lists them.
+        InvalidInput: no such name, and the message lists them; or see `config_json.from_config`.
     """
+    if isinstance(architecture, Mapping):
+        return from_config(architecture)
     if isinstance(architecture, Architecture):
-        return architecture
+        return architecture, architecture.parameters
     found = architecture_named(architecture)
     if found is None:
         raise InvalidInput(
             f"architecture {architecture!r} is not known. Known: {', '.join(ARCHITECTURES)}; "
-            "or give an Architecture with its dimensions."
+            "or give the config.json of a Hugging Face model, or an Architecture with its dimensions."
         )
-    return found
+    return found, found.parameters
 
 
 _Self = TypeVar("_Self", bound="Described")
@@ -86,6 +89,7 @@ class Described:
     gradient_bytes: int | None = None
     neuron_version: str | None = None
     software: str | None = None
+    network_gbps: float | None = None
     on_gpu: tuple[tuple[str, Any], ...] = ()
 
     def __post_init__(self) -> None:
@@ -100,14 +104,16 @@ class Described:
                 raise InvalidInput(
                     f"{name} must be a whole number of 1 or more, at most {LARGEST:g}, not {quoted(value)}"
                 )
-        for name, least, most in (("parameters", 1, LARGEST), ("head_part", 0, 1)):
+        for name, least, most in (("parameters", 1, LARGEST), ("head_part", 0, 1), ("network_gbps", 1, 1e5)):
             value = getattr(self, name)
+            if value is None and name == "network_gbps":
+                continue
             if not (
                 isinstance(value, int | float) and not isinstance(value, bool) and least <= value <= most
             ):
                 raise InvalidInput(f"{name} must be a number from {least} to {most:g}, not {quoted(value)}")
         for name, valid in (
-            ("dtype", ("bf16", "fp32")),
+            ("dtype", ("bf16", "fp16", "fp32")),
             ("matmul_dtype", (None, *DTYPE_BYTES)),
             ("optimizer", tuple(MOMENTS)),
             ("recompute", ("auto", *get_args(Recompute))),
@@ -258,7 +264,8 @@ class Described:
             InvalidInput: as `description`.
         """
         training = self.description(run)
-        instance, count, flops = run.instance, run.cluster.count, training_flops(training)
+        instance = run.instance.with_network(self.there(run.instance).network_gbps)
+        count, flops = run.cluster.count, training_flops(training)
         constants = calibration_of(instance).constants
         step, evaluation = training_step(training, instance, constants, count), None
         if full_scale.evaluation_samples:

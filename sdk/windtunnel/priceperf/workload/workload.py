@@ -93,7 +93,7 @@ class Workload(ABC):
     @classmethod
     def transformer(
         cls,
-        architecture: str | Architecture,
+        architecture: str | Architecture | Mapping[str, Any],
         *,
         microbatch: int | None = None,
         sequence_length: int,
@@ -101,7 +101,7 @@ class Workload(ABC):
         gradient_accumulation: int | None = None,
         tensor_parallel: int = 1,
         pipeline_parallel: int = 1,
-        dtype: Literal["bf16", "fp32"] = "bf16",
+        dtype: Literal["bf16", "fp16", "fp32"] = "bf16",
         matmul_dtype: str | None = None,
         optimizer: Optimizer = "adamw",
         recompute: Recompute | Literal["auto"] = "auto",
@@ -112,6 +112,7 @@ class Workload(ABC):
         gradient_bytes: int | None = None,
         neuron_version: str | None = None,
         software: str | None = None,
+        network_gbps: float | None = None,
         on_gpu: Mapping[str, Any] | None = None,
     ) -> DescribedWorkload:
         """A transformer's training by its settings: for models too large to rehearse.
@@ -119,7 +120,8 @@ class Workload(ABC):
         Data parallelism is what tensor and pipeline parallelism leave of a cluster's workers.
 
         Args:
-            architecture: a name of `ARCHITECTURES`, or dimensions.
+            architecture: a name of `ARCHITECTURES`, dimensions, or the configuration of a Hugging Face model: what its
+                `config.json` holds, or `AutoConfig.from_pretrained(...).to_dict()`.
             microbatch: sequences of one pass on one data-parallel worker; fewer where the global batch
                 leaves fewer. None: as many as fit the memory, none more than any row has; in a pipeline 1.
             sequence_length: tokens (or patches) of a sequence.
@@ -146,6 +148,7 @@ class Workload(ABC):
             software: what trains it, as published rows name it: ``neuronx-distributed``, ``llm-foundry``,
                 ``torchtitan``, ... Where constants are fitted to its rows, the interval is narrower; else its
                 rows say how much faster or slower than modelled it is (`calibration.software`).
+            network_gbps: of one instance, where it is not AWS's: published clusters of A100s have 1600 (InfiniBand).
             on_gpu: settings that are others on GPUs, by name, as ``{"tensor_parallel": 1, "zero": "full"}``.
                 Without it GPUs get the same split, which may not be what one would run there.
 
@@ -153,7 +156,7 @@ class Workload(ABC):
             InvalidInput: an unknown name or software, a number out of range, heads that tensor parallelism does not
                 divide, or both ``global_batch`` and ``gradient_accumulation``.
         """
-        model = known_architecture(architecture)
+        model, weights = known_architecture(architecture)
         return DescribedWorkload(
             model,
             microbatch,
@@ -168,11 +171,12 @@ class Workload(ABC):
             recompute=recompute,
             zero=zero,
             attention=attention,
-            parameters=model.parameters if parameters is None else parameters,
+            parameters=weights if parameters is None else parameters,
             head_part=head_part,
             gradient_bytes=gradient_bytes,
             neuron_version=neuron_version,
             software=software,
+            network_gbps=network_gbps,
             on_gpu=tuple((on_gpu or {}).items()),
         )
 

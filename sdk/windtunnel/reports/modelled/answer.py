@@ -42,7 +42,8 @@ _LARGEST = ("Most of it: ", "Then: ")
 GIVE_SIZE = "Give the real job: full_scale=FullScale(train_samples=...), --full-scale-samples N."
 NAME_OTHERS = "Name others: --instances TYPE TYPE."
 _MISSING_PRICE = (
-    "No answer: none of these has a price in the book (windtunnel prices), so there are times only."
+    "No answer: none of these has a price in the book, so there are times only. --price TYPE=USD states one, "
+    "windtunnel prices refresh asks AWS."
 )
 
 
@@ -294,12 +295,29 @@ def _obstacle(
             for item in (estimates[index] for index in found.hindered)
             if (need := item.memory) is not None
         ]
+        whole = any(
+            estimates[index].training is not None and estimates[index].training.zero == "none"  # type: ignore[union-attr]
+            for index in found.hindered
+        )
+        share = (
+            "sharing the optimizer's state or the weights (--zero optimizer, --zero full), " if whole else ""
+        )
         return (
-            f"No answer: the job does not fit the memory of {', '.join(each)}. More instances, more tensor or "
+            f"No answer: the job does not fit the memory of {', '.join(each)}. More instances, {share}more tensor or "
             "pipeline parallelism, recomputation or a smaller microbatch may make it fit."
         )
     if found.obstacle == "no price":
         return _MISSING_PRICE
+    unpriced = [
+        item.name
+        for item, cost in zip(estimates, found.decided.costs, strict=True)
+        if cost is None and item.fits
+    ]
+    if unpriced:
+        return (
+            f"No winner: only {names} has a price here. State others with --price {unpriced[0]}=USD, or ask AWS "
+            "(windtunnel prices refresh)."
+        )
     return f"No winner: only {names} has a price here and runs. {NAME_OTHERS}"
 
 
@@ -340,7 +358,11 @@ def _trust(comparison: Comparison, full_scale: FullScale | None) -> str:
     known = {item.calibration.key for item in comparison.estimates if item.range_check.by_known_software}
     strange: list[str] = []
     familiar: list[str] = []
+    specified = [item for item in comparison.estimates if item.instance.from_specification]
+    own_rows = {item.calibration.key for item in comparison.estimates if item not in specified}
     for item in used_calibrations(comparison):
+        if item.key not in own_rows:
+            continue
         own = item.key in known
         error = item.unseen_family_error if own else item.unseen_error
         (familiar if own else strange).append(f"{fmt.percent(error)} on {item.label}")
@@ -348,7 +370,12 @@ def _trust(comparison: Comparison, full_scale: FullScale | None) -> str:
     if familiar:
         verb = "by" if strange else "are off by"
         parts.append(f"of new models by its software {verb} {', '.join(familiar)}")
-    text = f"published throughputs {'; '.join(parts)} on average."
+    text = f"published throughputs {'; '.join(parts)} on average." if parts else ""
+    if specified:
+        names = " and ".join(dict.fromkeys(item.instance.name.split(".")[1] for item in specified))
+        by = " and ".join(dict.fromkeys(item.calibration.label for item in specified))
+        text += f" {names}: by specification and what {by} reaches of its own, so the interval is wide."
+        text = text.strip()
     lacks = []
     if full_scale is None or not (full_scale.preparation_s or full_scale.tokenised_samples):
         lacks.append("preparation (tokenising)")
@@ -357,5 +384,5 @@ def _trust(comparison: Comparison, full_scale: FullScale | None) -> str:
     ):
         lacks.append("evaluation")
     if lacks:
-        text += f" Not in it: {' and '.join(lacks)}, of which nothing was stated or seen."
+        text += f" Not in it, as not stated: {', '.join(lacks)}."
     return text

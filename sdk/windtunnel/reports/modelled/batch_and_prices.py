@@ -16,6 +16,7 @@ from windtunnel.priceperf import (
     by_offering,
     not_calibrated,
 )
+from windtunnel.priceperf.calibration.published_rows import is_fitted
 from windtunnel.priceperf.workload.cluster import no_cluster
 from windtunnel.reports.modelled.labels import label, place, rule_words
 
@@ -45,8 +46,10 @@ def batch_words(comparison: Comparison, workload: Workload) -> Iterator[str]:
     if passes:
         yield f"Sequences of a pass: {', '.join(passes)}, by memory and published rows (--microbatch N says otherwise)."
     for item in comparison.estimates:
+        software = workload.there(item.instance).software
+        if software and item.software_speed is None and not is_fitted(software, item.calibration.key):
+            yield f"{label(item)}: no published row of {software} is like this, so naming it changes nothing."
         if item.software_speed is not None:
-            software = workload.there(item.instance).software
             yield f"{label(item)}: {item.software_speed:.2f} times the modelled speed, as rows of {software} have it."
     kinds = {item.instance.is_neuron for item in comparison.estimates}
     if len(kinds) < 2 or workload.on_gpu:

@@ -6,7 +6,7 @@ windtunnel.plan("Llama-3.1-8B", ["trn1", "p4d"], tokens=15e9, deadline_hours=48,
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import Any
@@ -87,7 +87,7 @@ class PlanReport(Report):
 
 
 def plan(
-    architecture: str | Architecture,
+    architecture: str | Architecture | Mapping[str, Any],
     instances: Sequence[str] = INSTANCES,
     *,
     tokens: float | None = None,
@@ -113,7 +113,7 @@ def plan(
     and named in the report.
 
     Args:
-        architecture: a name of `ARCHITECTURES`, or dimensions.
+        architecture: as `Workload.transformer` takes it.
         instances: types or families (``trn1`` is ml.trn1.32xlarge, its largest); ``ml.`` names and families are
             priced as SageMaker training, others as EC2. What cannot be modelled is named in the report.
         tokens: size of the whole job. None, and no other size: 1e9.
@@ -137,12 +137,12 @@ def plan(
         UnknownInstance, NotCalibrated: none of the instances can be modelled.
         InvalidInput: an argument out of its range, or more than one size.
     """
-    model = known_architecture(architecture)
+    model, weights = known_architecture(architecture)
     length = SEQUENCE_LENGTHS[model.family] if sequence_length is None else sequence_length
     batch = GLOBAL_BATCH if global_batch is None else global_batch
     job = OpenSplit(
         model,
-        model.parameters if parameters is None else parameters,
+        weights if parameters is None else parameters,
         length,
         batch,
         tensor_parallel,
@@ -171,9 +171,7 @@ def plan(
     assumed = [labels.tokens(TOKENS)] if size_assumed else []
     assumed += [f"sequences of {length:,} tokens"] if sequence_length is None else []
     assumed += [f"{batch:,} sequences a step"] if global_batch is None else []
-    title = (
-        architecture if isinstance(architecture, str) else f"{model.parameters / 1e9:.1f} B {model.family}"
-    )
+    title = architecture if isinstance(architecture, str) else f"{weights / 1e9:.1f} B {model.family}"
     return PlanReport(title, found, tuple(assumed), size_assumed, price_notes)
 
 

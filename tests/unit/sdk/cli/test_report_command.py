@@ -150,6 +150,31 @@ def test_a_batch_of_a_pass_and_its_number_say_how_large_a_step_is(capsys: pytest
     assert "--microbatch 32" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("place", ["config.json", "."])
+def test_a_models_own_configuration_describes_it(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, place: str
+) -> None:
+    """The file or its folder, for `compare` and `plan`; one that cannot be read is told."""
+    config = {"model_type": "gpt2", "n_embd": 768, "n_layer": 12, "n_head": 12, "vocab_size": 50257}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    model = (
+        "--architecture",
+        str(tmp_path / place),
+        "--sequence-length",
+        "1024",
+        "--global-batch",
+        "256",
+        "--json",
+    )
+    assert run("compare", *model, "--full-scale-samples", "99999") == 0
+    assert "124 M parameters" in json.loads(capsys.readouterr().out)["title"]
+    assert run("plan", *model, "--tokens", "1B", "--nodes", "1") == 0
+    assert json.loads(capsys.readouterr().out)["plans"]
+    (tmp_path / "config.json").write_text("[")
+    assert run("plan", *model) == 2
+    assert "cannot read the model's configuration" in capsys.readouterr().err
+
+
 def test_the_vocabulary_head_of_a_classifier_is_left_out(capsys: pytest.CaptureFixture[str]) -> None:
     """It computes, and so takes time."""
     seconds = []

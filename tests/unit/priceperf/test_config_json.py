@@ -1,0 +1,73 @@
+"""Dimensions out of a Hugging Face model's config.json."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from windtunnel.priceperf import ARCHITECTURES, InvalidInput, Workload
+from windtunnel.priceperf.model.config_json import from_config
+
+BERT: dict[str, Any] = {
+    "model_type": "bert", "architectures": ["BertForMaskedLM"], "hidden_size": 768, "num_hidden_layers": 12,
+    "num_attention_heads": 12, "intermediate_size": 3072, "vocab_size": 30522, "hidden_act": "gelu",
+}  # fmt: skip
+GPT2: dict[str, Any] = {
+    "model_type": "gpt2", "architectures": ["GPT2LMHeadModel"], "n_embd": 768, "n_layer": 12, "n_head": 12,
+    "n_inner": None, "vocab_size": 50257, "activation_function": "gelu_new",
+}  # fmt: skip
+LLAMA: dict[str, Any] = {
+    "model_type": "llama", "architectures": ["LlamaForCausalLM"], "hidden_size": 4096, "num_hidden_layers": 32,
+    "num_attention_heads": 32, "num_key_value_heads": 8, "intermediate_size": 14336, "vocab_size": 128256,
+    "hidden_act": "silu", "tie_word_embeddings": False,
+}  # fmt: skip
+VIT: dict[str, Any] = {
+    "model_type": "vit", "hidden_size": 768, "num_hidden_layers": 12, "num_attention_heads": 12,
+    "intermediate_size": 3072, "image_size": 224, "patch_size": 16, "num_channels": 3,
+}  # fmt: skip
+DISTIL: dict[str, Any] = {
+    "model_type": "distilbert", "dim": 768, "hidden_dim": 3072, "n_layers": 6, "n_heads": 12, "vocab_size": 30522,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("config", "name"),
+    [
+        (BERT, "BERT-Base"),
+        (GPT2, "GPT-2"),
+        (LLAMA, "Llama-3.1-8B"),
+        (VIT, "ViT-Base"),
+        (DISTIL, "DistilBERT"),
+    ],
+)
+def test_a_configuration_is_the_model_of_that_name(config: dict[str, Any], name: str) -> None:
+    """By whichever names its kind has for them; a description of one is that of the other."""
+    known = ARCHITECTURES[name]
+    assert from_config(config) == (known, known.parameters)
+    how: dict[str, Any] = {"sequence_length": 128, "global_batch": 64}
+    assert Workload.transformer(config, **how) == Workload.transformer(name, **how)
+
+
+def test_a_tied_head_has_no_weights_of_its_own() -> None:
+    """Llama 3.2 1B: 1.24 billion parameters, as its model card has them."""
+    small = {**LLAMA, "hidden_size": 2048, "intermediate_size": 8192, "num_hidden_layers": 16, "head_dim": 64}
+    assert from_config({**small, "tie_word_embeddings": True})[1] == pytest.approx(1.24e9, rel=0.005)
+    assert from_config(small)[1] == pytest.approx(1.24e9 + 128256 * 2048, rel=0.005)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"is_encoder_decoder": True}, "encoder-decoder or a mixture of experts"),
+        ({"num_local_experts": 8}, "mixture of experts"),
+        ({"hidden_size": None}, "none of hidden_size, n_embd"),
+        ({"num_hidden_layers": "12"}, "num_hidden_layers of the config must be a whole number"),
+        ({"model_type": "perceiver", "architectures": None}, "tells whether it is an encoder or a decoder"),
+        ({"vocab_size": None}, "none of vocab_size"),
+    ],
+)
+def test_what_is_not_modelled_is_told(change: dict[str, Any], message: str) -> None:
+    """With what is missing, or what would do."""
+    with pytest.raises(InvalidInput, match=message):
+        from_config({**BERT, **change})
