@@ -126,11 +126,11 @@ def answer_section(shown: Screen, comparison: Comparison, lines_above: int = 0) 
     notes = {
         shown.verdict: 4,
         shown.compiling: 2,
-        shown.batch: 3,
+        shown.batch: 4,
         shown.prices: 2,
         **{f"To change: {text}": 3 for text in shown.change},
         **{f"{place}{text}": 2 for place, text in zip(_LARGEST, shown.largest, strict=False)},
-        f"Trust: {shown.trust}": 2,
+        f"Trust: {shown.trust}": 4,
     }
     columns = ("batch (each)", f"billable ({fmt.percent(COVERAGE)} interval)", "cost (interval)")
     table = Section(_TITLE, "modelled", shown.job, columns, tuple(rows), first=True)
