@@ -54,6 +54,18 @@ def test_a_tied_head_has_no_weights_of_its_own() -> None:
     small = {**LLAMA, "hidden_size": 2048, "intermediate_size": 8192, "num_hidden_layers": 16, "head_dim": 64}
     assert from_config({**small, "tie_word_embeddings": True})[1] == pytest.approx(1.24e9, rel=0.005)
     assert from_config(small)[1] == pytest.approx(1.24e9 + 128256 * 2048, rel=0.005)
+    pythia = {"model_type": "gpt_neox", "hidden_size": 768, "num_hidden_layers": 12, "num_attention_heads": 12,
+              "intermediate_size": 3072, "vocab_size": 50304, "tie_word_embeddings": False}  # fmt: skip
+    assert from_config(pythia)[1] == pytest.approx(162.3e6, rel=0.005)
+
+
+def test_shared_heads_of_falcon() -> None:
+    """One of all in the 7B, as its config says; 8 in the 40B, which says the same and names them."""
+    falcon = {"model_type": "falcon", "hidden_size": 4544, "num_hidden_layers": 32, "num_attention_heads": 71,
+              "vocab_size": 65024, "multi_query": True, "new_decoder_architecture": False}  # fmt: skip
+    assert from_config(falcon)[0].kv_hidden_size == 64
+    large = {**falcon, "hidden_size": 8192, "num_attention_heads": 128, "num_kv_heads": 8}
+    assert from_config({**large, "new_decoder_architecture": True})[0].kv_hidden_size == 512
 
 
 @pytest.mark.parametrize(

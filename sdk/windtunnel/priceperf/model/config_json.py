@@ -10,8 +10,8 @@ from .architectures import Architecture, ModelFamily
 
 _NAMES: Mapping[str, tuple[str, ...]] = {
     "layers": ("num_hidden_layers", "n_layer", "n_layers", "num_layers"),
-    "hidden_size": ("hidden_size", "n_embd", "d_model", "dim"),
-    "attention_heads": ("num_attention_heads", "n_head", "n_heads"),
+    "hidden_size": ("hidden_size", "n_embd", "n_embed", "d_model", "dim"),
+    "attention_heads": ("num_attention_heads", "n_head", "n_heads", "num_heads"),
     "ffn_hidden_size": ("intermediate_size", "n_inner", "ffn_dim", "hidden_dim"),
     "kv_heads": ("num_key_value_heads", "num_kv_heads"),
     "head_size": ("head_dim",),
@@ -49,7 +49,9 @@ def from_config(config: Mapping[str, Any]) -> tuple[Architecture, int]:
         )
     layers, hidden, heads = (_needed(config, name) for name in ("layers", "hidden_size", "attention_heads"))
     head_size = _number(config, "head_size") or hidden // heads
-    kv_heads = 1 if config.get("multi_query") else _number(config, "kv_heads") or heads
+    # Falcon says multi_query of its older models and of its newer ones, which name a number all the same.
+    one = config.get("multi_query") and not config.get("new_decoder_architecture")
+    kv_heads = 1 if one else _number(config, "kv_heads") or heads
     family = _family(config, kind)
     model = Architecture(
         layers=layers,
@@ -60,9 +62,8 @@ def from_config(config: Mapping[str, Any]) -> tuple[Architecture, int]:
         vocabulary=0 if family == "vision" else _needed(config, "vocabulary"),
         family=family,
     )
-    # Models of this family have a head of their own, where it is not tied to the embedding.
-    shared = model.vocabulary * hidden if family == "llama" and config.get("tie_word_embeddings") else 0
-    return model, model.parameters - shared
+    tables = 1 if config.get("tie_word_embeddings", family != "llama") else 2
+    return model, model.layers * model.layer_weights + tables * model.vocabulary * hidden
 
 
 def _family(config: Mapping[str, Any], kind: str) -> ModelFamily:
