@@ -101,16 +101,17 @@ def architecture_of(text: str) -> str | dict[str, Any]:
     Raises:
         InvalidInput: the file cannot be read.
     """
+    from windtunnel.priceperf import InvalidInput
+    from windtunnel.priceperf.model.architectures import architecture
+
     path = Path(text)
+    if architecture(text) is not None or not (path.suffix == ".json" or path.is_dir()):
+        return text
     if path.is_dir():
         path /= "config.json"
-    elif path.suffix != ".json":
-        return text
-    from windtunnel.priceperf import InvalidInput
-
     try:
         config = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise InvalidInput(f"cannot read the model's configuration {path}: {error}") from None
     if not isinstance(config, dict):
         raise InvalidInput(f"{path} is no configuration of a model: its content is no JSON object")

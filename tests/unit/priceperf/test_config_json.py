@@ -59,6 +59,25 @@ def test_a_tied_head_has_no_weights_of_its_own() -> None:
     assert from_config(pythia)[1] == pytest.approx(162.3e6, rel=0.005)
 
 
+@pytest.mark.parametrize(
+    ("kind", "layers", "hidden", "heads", "kv_heads", "ffn", "vocabulary", "tied", "billions"),
+    [
+        ("qwen3", 36, 2560, (32, 128), 8, 9728, 151936, True, 4.02),  # Qwen3-4B
+        ("gemma2", 26, 2304, (8, 256), 4, 9216, 256000, None, 2.61),  # gemma-2-2b
+        ("mistral", 40, 5120, (32, 128), 8, 14336, 131072, False, 12.25),  # Mistral-Nemo
+    ],
+)
+def test_heads_need_not_make_the_hidden_size(
+    kind: str, layers: int, hidden: int, heads: tuple[int, int], kv_heads: int, ffn: int, vocabulary: int,
+    tied: bool | None, billions: float,
+) -> None:  # fmt: skip
+    """Weights as their model cards have them."""
+    config = {"model_type": kind, "num_hidden_layers": layers, "hidden_size": hidden, "num_attention_heads": heads[0],
+              "head_dim": heads[1], "num_key_value_heads": kv_heads, "intermediate_size": ffn,
+              "vocab_size": vocabulary, "tie_word_embeddings": tied}  # fmt: skip
+    assert from_config(config)[1] == pytest.approx(billions * 1e9, rel=0.01)
+
+
 def test_shared_heads_of_falcon() -> None:
     """One of all in the 7B, as its config says; 8 in the 40B, which says the same and names them."""
     falcon = {"model_type": "falcon", "hidden_size": 4544, "num_hidden_layers": 32, "num_attention_heads": 71,
@@ -71,11 +90,13 @@ def test_shared_heads_of_falcon() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"is_encoder_decoder": True}, "encoder-decoder or a mixture of experts"),
-        ({"num_local_experts": 8}, "mixture of experts"),
+        ({"model_type": "t5"}, "model_type of a config must be one of bert, .*, not 't5'"),
+        ({"model_type": ["bert"]}, r"not \['bert'\]"),
+        ({"num_key_value_heads": 100}, "100 key-value heads do not divide its 12"),
+        ({"hidden_size": 769}, "12 attention heads do not divide its hidden size of 769"),
+        ({"tie_word_embeddings": "false"}, "must be true or false, not 'false'"),
         ({"hidden_size": None}, "none of hidden_size, n_embd"),
         ({"num_hidden_layers": "12"}, "num_hidden_layers of the config must be a whole number"),
-        ({"model_type": "perceiver", "architectures": None}, "tells whether it is an encoder or a decoder"),
         ({"vocab_size": None}, "none of vocab_size"),
     ],
 )

@@ -8,6 +8,24 @@ from typing import Any
 from ..errors import InvalidInput, quoted
 from .architectures import Architecture, ModelFamily
 
+_TYPES: Mapping[ModelFamily, tuple[str, ...]] = {
+    "encoder": (
+        "bert", "camembert", "deberta", "deberta-v2", "distilbert", "electra", "mpnet", "roberta", "xlm-roberta",
+    ),
+    "decoder": (
+        "bloom", "codegen", "falcon", "gpt2", "gpt_bigcode", "gpt_neo", "gpt_neox", "gptj", "mpt", "opt", "phi",
+        "starcoder2",
+    ),
+    "llama": (
+        "cohere", "gemma", "gemma2", "gemma3_text", "granite", "llama", "mistral", "olmo", "olmo2", "phi3", "qwen2",
+        "qwen3", "smollm3", "stablelm",
+    ),
+    "vision": ("beit", "deit", "dinov2", "vit", "vit_mae"),
+}  # fmt: skip
+"""By model_type. What is not here may be built otherwise (experts, states, local attention), and is refused."""
+_TIED = ("cohere", "gemma", "gemma2", "gemma3_text", "smollm3")
+_UNTIED = ("codegen", "gpt_neox", "gptj", "phi")
+"""Where a config says nothing: models whose head is, or is not, the embedding, unlike others of their family."""
 _NAMES: Mapping[str, tuple[str, ...]] = {
     "layers": ("num_hidden_layers", "n_layer", "n_layers", "num_layers"),
     "hidden_size": ("hidden_size", "n_embd", "n_embed", "d_model", "dim"),
@@ -16,19 +34,10 @@ _NAMES: Mapping[str, tuple[str, ...]] = {
     "kv_heads": ("num_key_value_heads", "num_kv_heads"),
     "head_size": ("head_dim",),
     "vocabulary": ("vocab_size",),
+    "embedding": ("embedding_size", "word_embed_proj_dim"),
 }
-"""What each dimension is called, by model type; the first that is there counts."""
-_EXPERTS = ("num_local_experts", "num_experts", "n_routed_experts", "moe_num_experts")
-_ENCODERS = frozenset(
-    {"bert", "camembert", "deberta", "deberta-v2", "distilbert", "electra", "modernbert", "mpnet", "roberta",
-     "xlm-roberta"}
-)  # fmt: skip
-_DECODERS = frozenset(
-    {"bloom", "codegen", "falcon", "gpt2", "gpt_bigcode", "gpt_neo", "gpt_neox", "gptj", "mpt", "opt", "phi",
-     "starcoder2"}
-)  # fmt: skip
-_GATED = ("silu", "swish")
-"""Activations of the models with three matrices in the feed-forward network; Gemma, which has them too, says gelu."""
+"""What each dimension is called; the first that is there counts."""
+_MOST = 10**9
 
 
 def from_config(config: Mapping[str, Any]) -> tuple[Architecture, int]:
@@ -38,49 +47,45 @@ def from_config(config: Mapping[str, Any]) -> tuple[Architecture, int]:
         config: the content of a `config.json`, or `AutoConfig.from_pretrained(...).to_dict()`.
 
     Raises:
-        InvalidInput: a dimension is missing, or it is no plain encoder, decoder or vision transformer (mixtures of
-            experts, encoder-decoders).
+        InvalidInput: a model_type that is not known, or dimensions that are missing or make no model.
     """
-    kind = str(config.get("model_type", ""))
-    if config.get("is_encoder_decoder") or any(config.get(name) for name in _EXPERTS):
+    kind = config.get("model_type")
+    family = next((family for family, kinds in _TYPES.items() if kind in kinds), None)
+    if family is None:
+        known = ", ".join(name for kinds in _TYPES.values() for name in kinds)
         raise InvalidInput(
-            f"model_type {kind!r} is an encoder-decoder or a mixture of experts, which are not modelled: only plain "
-            "encoders, decoders and vision transformers are"
+            f"the model_type of a config must be one of {known}, not {quoted(kind)}. Give an Architecture with its "
+            "dimensions, if it is a plain encoder, decoder or vision transformer all the same"
         )
     layers, hidden, heads = (_needed(config, name) for name in ("layers", "hidden_size", "attention_heads"))
-    head_size = _number(config, "head_size") or hidden // heads
+    head_size = _number(config, "head_size")
+    if head_size is None and hidden % heads:
+        raise InvalidInput(f"the config's {heads} attention heads do not divide its hidden size of {hidden}")
+    head_size = head_size or hidden // heads
     # Falcon says multi_query of its older models and of its newer ones, which name a number all the same.
     one = config.get("multi_query") and not config.get("new_decoder_architecture")
     kv_heads = 1 if one else _number(config, "kv_heads") or heads
-    family = _family(config, kind)
+    if heads % kv_heads:
+        raise InvalidInput(
+            f"the config's {kv_heads} key-value heads do not divide its {heads} attention heads"
+        )
     model = Architecture(
         layers=layers,
         hidden_size=hidden,
         attention_heads=heads,
         ffn_hidden_size=_number(config, "ffn_hidden_size") or 4 * hidden,
-        kv_hidden_size=kv_heads * head_size,
+        # Heads that are together wider than the hidden size, or narrower: as many weights as they have.
+        kv_hidden_size=max(1, (kv_heads + heads) * head_size - hidden),
         vocabulary=0 if family == "vision" else _needed(config, "vocabulary"),
         family=family,
     )
-    tables = 1 if config.get("tie_word_embeddings", family != "llama") else 2
-    return model, model.layers * model.layer_weights + tables * model.vocabulary * hidden
-
-
-def _family(config: Mapping[str, Any], kind: str) -> ModelFamily:
-    classes = config.get("architectures")
-    heads = [str(name) for name in classes] if isinstance(classes, list) else []
-    if "image_size" in config and "patch_size" in config:
-        return "vision"
-    if kind in _ENCODERS or any("ForMaskedLM" in name for name in heads):
-        return "encoder"
-    if kind.startswith("gemma") or config.get("hidden_act") in _GATED:
-        return "llama"
-    if kind in _DECODERS or any(name.endswith(("ForCausalLM", "LMHeadModel")) for name in heads):
-        return "decoder"
-    raise InvalidInput(
-        f"neither model_type {quoted(kind)} nor architectures {quoted(heads)} of the config tells whether it is an "
-        "encoder or a decoder: give an Architecture with its dimensions and its family"
-    )
+    tied = config.get("tie_word_embeddings")
+    if tied is None:
+        tied = kind in _TIED or (family != "llama" and kind not in _UNTIED)
+    if not isinstance(tied, bool):
+        raise InvalidInput(f"tie_word_embeddings of the config must be true or false, not {quoted(tied)}")
+    table = model.vocabulary * (_number(config, "embedding") or hidden)
+    return model, layers * model.layer_weights + (1 if tied else 2) * table
 
 
 def _number(config: Mapping[str, Any], dimension: str) -> int | None:
@@ -88,9 +93,9 @@ def _number(config: Mapping[str, Any], dimension: str) -> int | None:
         value = config.get(name)
         if value is None:
             continue
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= _MOST:
             raise InvalidInput(
-                f"{name} of the config must be a whole number of 1 or more, not {quoted(value)}"
+                f"{name} of the config must be a whole number from 1 to {_MOST:,}, not {quoted(value)}"
             )
         return value
     return None

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any, Literal
 
-from ..errors import InvalidInput, PriceUnknown
+from ..errors import InvalidInput, PriceUnknown, quoted
 from ..instances import instance_type
 from .offerings import (
     CAPACITY_BLOCK,
@@ -31,7 +31,7 @@ from .offerings import (
 )
 
 Status = Literal["published", "derived", "seen", "fetched", "assumed", "stated"]
-MOST_USD = 1e9
+LEAST_USD, MOST_USD = 1e-6, 1e9
 """Of an hour: far beyond any, so that costs stay in the range of numbers."""
 HOME_REGION = "us-east-1"
 """Where prices are taken from when no region is named."""
@@ -55,9 +55,11 @@ class Price:
 
     def __post_init__(self) -> None:
         """Refuse prices that are no prices."""
-        if not 0 < self.usd_per_hour <= MOST_USD:
+        usd = self.usd_per_hour
+        number = isinstance(usd, int | float) and not isinstance(usd, bool)
+        if not (number and LEAST_USD <= usd <= MOST_USD):
             raise InvalidInput(
-                f"price of {self.instance_type} must be above 0, at most {MOST_USD:g}, not {self.usd_per_hour}"
+                f"price of {self.instance_type} must be above 0 ({LEAST_USD:g} to {MOST_USD:g}), not {quoted(usd)}"
             )
 
     @classmethod

@@ -31,11 +31,11 @@ def found_scale(seen: Input, world_size: int, workers: int | None = None) -> Ful
         if why is not None:
             return why
     workers = workers or world_size
-    rehearsed = trained[0].passes
-    trained = [_as_planned(loader, ended_early=seen.ended_early) for loader in trained]
     for loader in trained:
         if not (loader.samples and loader.passes) or _of_pass(loader, world_size, workers) == 0:
             return f"the loader of {loader.line} trains, and says that it holds nothing"
+    rehearsed = trained[0].passes
+    trained = [_as_planned(loader, ended_early=seen.ended_early) for loader in trained]
     sizes = [_samples(loader, world_size, workers, ended_early=seen.ended_early) for loader in trained]
     first = trained[0]
     a_pass = _of_pass(first, world_size, workers)

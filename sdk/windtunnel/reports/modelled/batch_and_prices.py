@@ -46,7 +46,10 @@ def batch_words(comparison: Comparison, workload: Workload) -> Iterator[str]:
     if passes:
         yield f"Sequences of a pass: {', '.join(passes)}, by memory and published rows (--microbatch N says otherwise)."
     for item in comparison.estimates:
-        software = workload.there(item.instance).software
+        job = workload.there(item.instance)
+        software = job.software
+        if job.network_gbps is not None and item.instance_count > 1:
+            yield f"{label(item)}: on a network of {job.network_gbps:g} Gbps, which is not AWS's."
         if software and item.software_speed is None and not is_fitted(software, item.calibration.key):
             yield f"{label(item)}: no published row of {software} is like this, so naming it changes nothing."
         if item.software_speed is not None:
