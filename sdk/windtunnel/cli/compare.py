@@ -61,6 +61,12 @@ def add_parser(commands: Any) -> None:
     add_prices(parser)
     add_user_calibration(parser)
     add_sizes(parser)
+    _add_description(parser)
+    parser.set_defaults(func=run_compare)
+
+
+def _add_description(parser: argparse.ArgumentParser) -> None:
+    """Options of a model that nobody rehearsed."""
     model = parser.add_argument_group("a described model, instead of counters or a job")
     model.add_argument(
         "--architecture",
@@ -108,7 +114,6 @@ def add_parser(commands: Any) -> None:
         metavar="NAME=VALUE",
         help="a setting that is another on GPUs: tensor_parallel=1",
     )
-    parser.set_defaults(func=run_compare)
 
 
 def run_compare(args: argparse.Namespace) -> int:

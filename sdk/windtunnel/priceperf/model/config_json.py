@@ -57,11 +57,28 @@ def from_config(config: Mapping[str, Any]) -> tuple[Architecture, int]:
             f"the model_type of a config must be one of {known}, not {quoted(kind)}. Give an Architecture with its "
             "dimensions, if it is a plain encoder, decoder or vision transformer all the same"
         )
-    layers, hidden, heads = (_needed(config, name) for name in ("layers", "hidden_size", "attention_heads"))
+    hidden, heads, kv_heads, head_size = _attention(config)
+    model = Architecture(
+        layers=_needed(config, "layers"),
+        hidden_size=hidden,
+        attention_heads=heads,
+        ffn_hidden_size=_number(config, "ffn_hidden_size") or 4 * hidden,
+        # Heads that are together wider than the hidden size, or narrower: as many weights as they have.
+        kv_hidden_size=max(1, (kv_heads + heads) * head_size - hidden),
+        vocabulary=0 if kind in _TYPES["vision"] else _needed(config, "vocabulary"),
+        family=family,
+    )
+    tables = 1 if _is_tied(config) else 2
+    table = model.vocabulary * (_number(config, "embedding") or hidden)
+    return model, model.layers * model.layer_weights + tables * table
+
+
+def _attention(config: Mapping[str, Any]) -> tuple[int, int, int, int]:
+    """Hidden size, heads, heads of keys and values, and the size of a head."""
+    hidden, heads = _needed(config, "hidden_size"), _needed(config, "attention_heads")
     head_size = _number(config, "head_size")
     if head_size is None and hidden % heads:
         raise InvalidInput(f"the config's {heads} attention heads do not divide its hidden size of {hidden}")
-    head_size = head_size or hidden // heads
     # Falcon says multi_query of its older models and of its newer ones, which name a number all the same.
     one = config.get("multi_query") and not config.get("new_decoder_architecture")
     kv_heads = 1 if one else _number(config, "kv_heads") or heads
@@ -69,23 +86,17 @@ def from_config(config: Mapping[str, Any]) -> tuple[Architecture, int]:
         raise InvalidInput(
             f"the config's {kv_heads} key-value heads do not divide its {heads} attention heads"
         )
-    model = Architecture(
-        layers=layers,
-        hidden_size=hidden,
-        attention_heads=heads,
-        ffn_hidden_size=_number(config, "ffn_hidden_size") or 4 * hidden,
-        # Heads that are together wider than the hidden size, or narrower: as many weights as they have.
-        kv_hidden_size=max(1, (kv_heads + heads) * head_size - hidden),
-        vocabulary=0 if family == "vision" else _needed(config, "vocabulary"),
-        family=family,
-    )
-    tied = config.get("tie_word_embeddings")
+    return hidden, heads, kv_heads, head_size or hidden // heads
+
+
+def _is_tied(config: Mapping[str, Any]) -> bool:
+    """Whether the head is the embedding."""
+    kind, tied = config["model_type"], config.get("tie_word_embeddings")
     if tied is None:
-        tied = kind in _TIED or (family != "llama" and kind not in _UNTIED)
+        return kind in _TIED or kind not in (*_TYPES["llama"], *_UNTIED)
     if not isinstance(tied, bool):
         raise InvalidInput(f"tie_word_embeddings of the config must be true or false, not {quoted(tied)}")
-    table = model.vocabulary * (_number(config, "embedding") or hidden)
-    return model, layers * model.layer_weights + (1 if tied else 2) * table
+    return tied
 
 
 def _number(config: Mapping[str, Any], dimension: str) -> int | None:

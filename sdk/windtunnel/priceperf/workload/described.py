@@ -64,6 +64,12 @@ def known_architecture(architecture: str | Architecture | Mapping[str, Any]) -> 
     return found, found.parameters
 
 
+def _check_number(name: str, value: Any, least: float, most: float) -> None:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not (number and least <= value <= most):
+        raise InvalidInput(f"{name} must be a number from {least} to {most:g}, not {quoted(value)}")
+
+
 _Self = TypeVar("_Self", bound="Described")
 
 
@@ -104,14 +110,10 @@ class Described:
                 raise InvalidInput(
                     f"{name} must be a whole number of 1 or more, at most {LARGEST:g}, not {quoted(value)}"
                 )
-        for name, least, most in (("parameters", 1, LARGEST), ("head_part", 0, 1), ("network_gbps", 1, 1e5)):
-            value = getattr(self, name)
-            if value is None and name == "network_gbps":
-                continue
-            if not (
-                isinstance(value, int | float) and not isinstance(value, bool) and least <= value <= most
-            ):
-                raise InvalidInput(f"{name} must be a number from {least} to {most:g}, not {quoted(value)}")
+        for name, least, most in (("parameters", 1, LARGEST), ("head_part", 0, 1)):
+            _check_number(name, getattr(self, name), least, most)
+        if self.network_gbps is not None:
+            _check_number("network_gbps", self.network_gbps, 1, 1e5)
         for name, valid in (
             ("dtype", ("bf16", "fp16", "fp32")),
             ("matmul_dtype", (None, *DTYPE_BYTES)),
