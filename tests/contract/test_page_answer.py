@@ -95,7 +95,7 @@ def test_what_to_do_next_can_be_done_on_the_page(one: Visitor) -> None:
     for query in ("", "?instance=ml.trn1.32xlarge&instance=ml.p5.48xlarge", "?instance=ml.trn1.32xlarge"):
         page = one.ask(f"{PAGE}{query}").body
         assert "Samples of an epoch." in page or "Tick others." in page
-        for elsewhere in ("--full-scale-samples", "--instances", "FullScale("):
+        for elsewhere in ("--full-scale-samples", "--instances", "--price", "FullScale("):
             assert elsewhere not in page
 
 

@@ -6,11 +6,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from windtunnel.rendering.document import Section
-from windtunnel.reports.modelled.answer import GIVE_SIZE, NAME_OTHERS
+from windtunnel.reports.modelled.answer import GIVE_SIZE, NAME_OTHERS, STATE_PRICES
 
 _HERE: Mapping[str, str] = {
     GIVE_SIZE: "Say how large the real job is: Samples of an epoch.",
     NAME_OTHERS: "Tick others.",
+    STATE_PRICES: "Tick others.",
 }
 
 

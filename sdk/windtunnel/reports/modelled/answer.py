@@ -41,10 +41,8 @@ _CHANGES = 2
 _LARGEST = ("Most of it: ", "Then: ")
 GIVE_SIZE = "Give the real job: full_scale=FullScale(train_samples=...), --full-scale-samples N."
 NAME_OTHERS = "Name others: --instances TYPE TYPE."
-_MISSING_PRICE = (
-    "No answer: none of these has a price in the book, so there are times only. --price TYPE=USD states one, "
-    "windtunnel prices refresh asks AWS."
-)
+STATE_PRICES = "State them with --price TYPE=USD, or ask AWS: windtunnel prices refresh."
+_MISSING_PRICE = f"No answer: none of these has a price in the book, so there are times only. {STATE_PRICES}"
 
 
 @dataclass(frozen=True)
@@ -314,10 +312,7 @@ def _obstacle(
         if cost is None and item.fits
     ]
     if unpriced:
-        return (
-            f"No winner: only {names} has a price here. State others with --price {unpriced[0]}=USD, or ask AWS "
-            "(windtunnel prices refresh)."
-        )
+        return f"No winner: only {names} has a price here, {' and '.join(unpriced)} not. {STATE_PRICES}"
     return f"No winner: only {names} has a price here and runs. {NAME_OTHERS}"
 
 
