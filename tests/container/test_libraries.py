@@ -81,10 +81,13 @@ def test_cores_that_stay_idle_are_told(tmp_path):
     assert "starts 1 process, here and on trn1, and 31 of 32 NeuronCores stay idle" in output
 
 
-@pytest.mark.parametrize("how", ["spawn", "fork", "launch"])
-def test_what_a_worker_of_torchrun_starts_is_its_core(how, torchrun, tmp_path):
-    """Each starts a process, twice, and those of one launch meet."""
-    launch = torchrun("spawned.py", how, "twice", WINDTUNNEL_COUNTERS_DIR=str(tmp_path))
+@pytest.mark.parametrize(
+    ("how", "plain"), [("spawn", "0"), ("fork", "0"), ("launch", "0"), ("spawn", "1"), ("fork", "1")]
+)
+def test_what_a_worker_of_torchrun_starts_is_its_core(how, plain, torchrun, tmp_path):
+    """Each starts a process, twice, and those of one launch meet; also of torch's own launcher."""
+    environment = {"WINDTUNNEL_COUNTERS_DIR": str(tmp_path), "NEURON_SIM_PLAIN_TORCHRUN": plain}
+    launch = torchrun("spawned.py", how, "twice", **environment)
     assert sorted(re.findall(r"core (\d) of 2: sum 3.0", launch.output)) == ["0", "0", "1", "1"], (
         launch.output
     )

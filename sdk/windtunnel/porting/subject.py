@@ -25,7 +25,9 @@ _MANAGED = {
     "neuronx_distributed_training",
 }
 """Packages that bring device, loaders and steps themselves."""
-_ENDS_OF_A_STEP = ("mark_step", "torch_xla.sync", "torch_xla.step", "wait_device_ops", "ParallelLoader")
+_ENDS_OF_A_STEP = (
+    "mark_step", "torch_xla.sync", "torch_xla.step", "wait_device_ops", "per_device_loader", "ParallelLoader",
+)  # fmt: skip
 _EXCHANGES = (
     "optimizer_step", "reduce_gradients", "all_reduce", "all_reduce_bucketized_gradients", "reduce_scatter",
     "ZeroRedundancyOptimizer", "FullyShardedDataParallel", "XlaFullyShardedDataParallel", "FSDP", "fully_shard",

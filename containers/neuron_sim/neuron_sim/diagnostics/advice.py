@@ -37,24 +37,21 @@ _JOINS_ADVICE = (
 )
 
 
-def unreached_ragged_batch(loader: Loader) -> Finding:
+def ragged_batch(loader: Loader, count: int, seconds: float) -> Finding:
+    """A smaller last batch, the latest: another shape, another graph."""
+    ends = f"ends with a batch of {loader.latest} instead of {loader.usual}: another shape, {_graphs(count)} more "
+    return _ragged_batch(loader, f"{ends}({seconds:.1f} s of compiling here)", count, seconds)
+
+
+def unreached_ragged_batch(loader: Loader, last: int) -> Finding:
     """The same where a short rehearsal did not get to it: the loader says so."""
-    last = loader.facts.last if loader.facts else 0
-    line = loader.made_at if loader.made_at != "?" else loader.iterated_at
-    return Finding(
-        "ragged_batch",
-        "warning",
-        line,
-        f"the DataLoader made at {line} will end with a batch of {last} instead of {loader.usual}, which this short "
-        f"rehearsal did not reach: another shape, so another graph. {_EACH_A_COMPILATION}",
-        f"Pass drop_last=True at {line}, or pad the last batch to {loader.usual}.",
-        1,
-        0.0,
+    ends = (
+        f"will end with a batch of {last} instead of {loader.usual}, which this short rehearsal did not reach"
     )
+    return _ragged_batch(loader, f"{ends}: another shape, so another graph", 1, 0.0)
 
 
-def ragged_batch(loader: Loader, usual: int, size: int, count: int, seconds: float) -> Finding:
-    """A smaller last batch: another shape, another graph."""
+def _ragged_batch(loader: Loader, ends: str, count: int, seconds: float) -> Finding:
     made = f"DataLoader made at {loader.made_at}" if loader.made_at != "?" else "loader"
     line = loader.made_at if loader.made_at != "?" else loader.iterated_at
     iterated = f", iterated at {loader.iterated_at}" if loader.iterated_at != "?" else ""
@@ -62,9 +59,8 @@ def ragged_batch(loader: Loader, usual: int, size: int, count: int, seconds: flo
         "ragged_batch",
         "warning",
         line,
-        f"the {made}{iterated} ends with a batch of {size} instead of {usual}: another shape, {_graphs(count)} "
-        f"more ({seconds:.1f} s of compiling here). {_EACH_A_COMPILATION}",
-        f"Pass drop_last=True at {line}, or pad the last batch to {usual}.",
+        f"the {made}{iterated} {ends}. {_EACH_A_COMPILATION}",
+        f"Pass drop_last=True at {line}, or pad the last batch to {loader.usual}.",
         count,
         seconds,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -110,18 +110,16 @@ class Loaders:
             ],
         }
 
-    def unreached_ends(self) -> list[Loader]:
-        """Those whose last batch is smaller, and lies beyond where a short rehearsal went."""
-        return [
-            loader
+    def unreached_ends(self) -> Iterator[tuple[Loader, int]]:
+        """Those whose last batch is smaller, and lies beyond where a short rehearsal went; and its samples."""
+        told = [
+            (loader, loader.facts.last)
             for loader in self.all
-            if self.passes.steps is not None
-            and loader.facts is not None
-            and loader.facts.last is not None
-            and (loader.facts.batches or 0) > 1
-            and loader.facts.last < loader.usual
-            and loader.facts.last not in loader.sizes
+            if loader.facts and (loader.facts.batches or 0) > 1
         ]
+        for loader, last in told:
+            if self.passes.steps and last and last < loader.usual and last not in loader.sizes:
+                yield loader, last
 
     def trained(self) -> None:
         """Gradients are computed, from the latest batch."""

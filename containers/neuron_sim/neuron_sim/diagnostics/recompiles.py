@@ -98,7 +98,7 @@ class Recompilations:
         if reason.kind in ("shape", "control_flow") and loader is not None and loader.ragged:
             tally = self._ragged.setdefault(id(loader), _Tally())
             tally.add(graph.seconds, self._optimized)
-            return advice.ragged_batch(loader, loader.usual, loader.latest, tally.count, tally.seconds)
+            return advice.ragged_batch(loader, tally.count, tally.seconds)
         tally = self._tallies.setdefault((*place, reason.kind), _Tally())
         tally.add(graph.seconds, self._optimized)
         # Evaluation may share a line with training, and a library's function serves many tensors.

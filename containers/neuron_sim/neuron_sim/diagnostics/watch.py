@@ -152,8 +152,8 @@ class Watch(recorder.Listener):
             self.findings.note(unused, said=True)
         for line, error in self.loaders.failed.items():
             self.findings.note(advice.loader_failed(line, error))
-        for loader in self.loaders.unreached_ends():
-            self.findings.note(advice.unreached_ragged_batch(loader))
+        for loader, last in self.loaders.unreached_ends():
+            self.findings.note(advice.unreached_ragged_batch(loader, last))
         for line, read in self.reads.lines.items():
             self._judge_read(line, read)
         for op, line in self._fallback_lines.items():

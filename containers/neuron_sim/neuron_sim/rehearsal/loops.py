@@ -63,8 +63,7 @@ def asks_by_itself(frame: FrameType | None) -> bool:
 
 def around(frame: FrameType | None) -> Loop | None:
     """The innermost loop of the script's that is running in this frame, or where a library was called from."""
-    while frame is not None and not is_users(frame.f_code.co_filename):
-        frame = frame.f_back
+    frame = next(_stack(frame), None)
     line = frame and _innermost(frame.f_code.co_filename, frame.f_lineno)
     if frame is None or not line:
         return None
@@ -76,7 +75,7 @@ def turns(frame: FrameType | None) -> int | None:
     found = [
         (loop, inner)
         for inner in _stack(frame)
-        for loop in sorted(_running(inner), key=lambda loop: -loop.lineno)
+        for loop in reversed(_running(inner.f_code.co_filename, inner.f_lineno))
     ]
     for loop, inner in found[1:]:
         if isinstance(loop, ast.For) and (number := _length(loop.iter, inner)) is not None:
@@ -147,9 +146,10 @@ def _stack(frame: FrameType | None) -> Iterator[FrameType]:
         frame = frame.f_back
 
 
-def _running(frame: FrameType) -> list[ast.For | ast.While]:
-    lines = ((loop, loop.end_lineno or loop.lineno) for loop in _loops(frame.f_code.co_filename))
-    return [loop for loop, end in lines if loop.lineno <= frame.f_lineno <= end]
+def _running(filename: str, line: int) -> list[ast.For | ast.While]:
+    """The loops around this line, the innermost last."""
+    within = [loop for loop in _loops(filename) if loop.lineno <= line <= (loop.end_lineno or loop.lineno)]
+    return sorted(within, key=lambda loop: loop.lineno)
 
 
 def _length(iterated: ast.expr, frame: FrameType) -> int | None:
@@ -163,8 +163,7 @@ def _length(iterated: ast.expr, frame: FrameType) -> int | None:
 
 
 def _innermost(filename: str, line: int) -> ast.For | ast.While | None:
-    within = [loop for loop in _loops(filename) if loop.lineno <= line <= (loop.end_lineno or loop.lineno)]
-    return max(within, key=lambda loop: loop.lineno, default=None)
+    return next(reversed(_running(filename, line)), None)
 
 
 def _wrapper(loop: ast.For | ast.While) -> str | None:
@@ -177,9 +176,7 @@ def _wrapper(loop: ast.For | ast.While) -> str | None:
 def _conditions(filename: str, line: int) -> tuple[tuple[ast.AST, ast.Compare, bool], ...]:
     """Loops around this line, comparisons that end them, and whether they do so when they hold."""
     found: list[tuple[ast.AST, ast.Compare, bool]] = []
-    for loop in _loops(filename):
-        if not loop.lineno <= line <= (loop.end_lineno or loop.lineno):
-            continue
+    for loop in _running(filename, line):
         if isinstance(loop, ast.While):
             found += ((loop, test, False) for test in _comparisons(loop.test))
         for statement in _own_statements(loop):

@@ -152,11 +152,10 @@ class Passes:
         self.steps = steps
         self._say = say
         self._optimized = 0
-        self._unended = 0
-        """Optimizer steps since a step ended."""
+        self._optimized_before = 0
+        """When the latest step ended."""
         self._trained = 0
         """Steps of an optimizer; where none is known, passes with gradients."""
-        self._optimized_by_then = 0
         self._by_itself = 0
         self._is_cut = False
         self._training: Pass | None = None
@@ -213,20 +212,20 @@ class Passes:
     def optimized(self, *_: Any) -> None:
         """An optimizer has made a step. Raises SystemExit in a short rehearsal whose steps nothing ends."""
         self._optimized += 1
-        self._unended += 1
+        unended = self._optimized - self._optimized_before
         if self._training is not None and self._training.per_update is None:
             self._training.per_update = self._training.now
-        if self.steps is not None and not self.ended and self._unended >= _MOST * self.steps:
-            self._end_script(f"{self._unended} optimizer steps without an end (torch_xla.sync())")
+        if self.steps is not None and not self.ended and unended >= _MOST * self.steps:
+            self._end_script(f"{unended} optimizer steps without an end (torch_xla.sync())")
 
     def step_ended(self, *, trains: bool) -> None:
         """mark_step has run. Raises SystemExit once a short rehearsal has seen enough."""
-        self._unended = 0
+        updated = self._optimized > self._optimized_before
+        self._optimized_before = self._optimized
         if self.steps is None or not trains or self.ended:
             return
-        if self._optimized and self._optimized == self._optimized_by_then:
+        if self._optimized and not updated:
             return  # one of the passes of an accumulation
-        self._optimized_by_then = self._optimized
         self._trained += 1
         self._by_itself += not self._is_cut
         if self._by_itself < self.steps and self._trained < _MOST * self.steps:

@@ -24,7 +24,7 @@ from neuron_sim.counters import recorder, script_time
 from neuron_sim.diagnostics import log
 from neuron_sim.errors import PeerLostError
 from neuron_sim.interconnect import region
-from neuron_sim.interconnect.communicator import LAUNCH_VARIABLE
+from neuron_sim.interconnect.communicator import LAUNCH_VARIABLE, launch_name
 from neuron_sim.runtime import lifetime
 
 _ORDINAL = "NEURON_PJRT_PROCESS_INDEX"
@@ -37,12 +37,13 @@ def around_launch(run_multiprocess: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(run_multiprocess)
     def launch(*arguments: Any, **keywords: Any) -> Any:
         before = os.environ.get(LAUNCH_VARIABLE)
-        # Also a second launch of the same process must not meet what a first has left. Each of torchrun's workers
-        # starts a pool of one, and all of these pools meet.
-        if not _by_torchrun():
+        # Also a second launch of the same process must not meet what a first has left.
+        if _by_torchrun():  # each of its workers starts a pool of one, and all of these pools meet
+            os.environ[LAUNCH_VARIABLE] = f"{before or ''}-{next(launches)}"
+            name = launch_name()
+        else:
             _tell_idle_cores()
-        name = f"{before}-{next(launches)}" if before and _by_torchrun() else uuid.uuid4().hex
-        os.environ[LAUNCH_VARIABLE] = name
+            os.environ[LAUNCH_VARIABLE] = name = uuid.uuid4().hex
         try:
             return run_multiprocess(*arguments, **keywords)
         finally:
