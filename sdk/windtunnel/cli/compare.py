@@ -120,6 +120,9 @@ def run_compare(args: argparse.Namespace) -> int:
     """Print the comparison. Returns the exit code."""
     from windtunnel.reports.comparison.report import compare
 
+    if args.architecture and args.batch_per_device and args.gradient_accumulation and args.microbatch is None:
+        # Of a pass, as transformers' Trainer has its per_device_train_batch_size.
+        args.microbatch, args.batch_per_device = args.batch_per_device, None
     try:
         report = compare(
             _described(args) if args.architecture else _rehearsed(args),
@@ -160,9 +163,6 @@ def _described(args: argparse.Namespace) -> Workload:
         raise ValueError("--architecture needs --sequence-length N (tokens of a sequence)")
     if args.full_scale_samples is None:
         raise ValueError("--architecture needs --full-scale-samples N (sequences of an epoch)")
-    if args.batch_per_device and args.gradient_accumulation and args.microbatch is None:
-        # Of a pass, as transformers' Trainer has its per_device_train_batch_size.
-        args.microbatch, args.batch_per_device = args.batch_per_device, None
     for name in ("global_batch", "gradient_accumulation"):
         if getattr(args, name) is not None and (args.batch_per_device or args.batch[:1].isdigit()):
             stated = "--batch-per-device" if args.batch_per_device else "--batch"

@@ -32,8 +32,9 @@ from windtunnel.priceperf import (
     training_step,
 )
 from windtunnel.priceperf.calibration.accuracy import validate_rows
-from windtunnel.priceperf.calibration.described_range import most_tokens
+from windtunnel.priceperf.calibration.described_range import largest_published
 from windtunnel.priceperf.calibration.published_rows import csv_text, rows_of
+from windtunnel.priceperf.calibration.ranges import TOKENS
 from windtunnel.priceperf.calibration.row_reader import PublishedRow, read_rows
 from windtunnel.priceperf.model.memory_need import memory_need
 from windtunnel.priceperf.model.training_settings import Training
@@ -149,10 +150,10 @@ def test_a_pass_that_is_not_given_is_as_large_as_fits(
     if pp > 1:
         assert found.microbatch == 1
         return
-    most = max(length, most_tokens(calibration_of(instance)))
-    assert found.tokens <= most
+    largest = max(length, largest_published(calibration_of(instance), TOKENS))
+    assert found.tokens <= largest
     before = 2 ** ((passes - 1).bit_length() - 1) if passes > 1 else passes
-    if before < passes and sequences / before * length <= most:
+    if before < passes and sequences / before * length <= largest:
         larger = training_of(microbatch=math.ceil(sequences / before), recompute=found.recompute)
         assert not memory_need(larger, instance).fits
 

@@ -19,8 +19,6 @@ SCORE_BYTES = 5
 """Bytes that eager attention keeps for each score (the same equation)."""
 STATE_BYTES = 16
 """Weight, gradient and fp32 optimizer state of one parameter in 16-bit training."""
-_EAGER_UP_TO = 2048
-"""Tokens of the longest published sequences with eager attention."""
 USABLE = 0.92
 """Part of the memory that tensors can use; the rest goes to buffers and fragments. Assumption."""
 
@@ -97,12 +95,13 @@ def usual_attention(
 
 
 def attention_today(
-    model: Architecture, sequence_length: int, matmul_dtype: str, instance: InstanceType
+    model: Architecture, matmul_dtype: str, instance: InstanceType, *, is_long: bool
 ) -> Attention:
     """What a script of today uses where nothing is said: on GPUs torch's `scaled_dot_product_attention`, whose kernels
-    take fp32 too, also where published tables of its time were eager: language models, and long sequences.
+    take fp32 too, also where published tables of its time were eager: language models, and where sequences are longer
+    than any published eager ones (``is_long``).
     """
-    if not instance.is_neuron and (model.is_causal or sequence_length > _EAGER_UP_TO):
+    if not instance.is_neuron and (model.is_causal or is_long):
         return "flash"
     return usual_attention(model, matmul_dtype, instance)[0]
 

@@ -9,10 +9,11 @@ from functools import partial
 from typing import Any, Literal, TypeVar, get_args
 
 from ..calibration.calibrations import calibration_of
-from ..calibration.described_range import description_check, most_tokens
+from ..calibration.described_range import description_check, largest_published
 from ..calibration.left_out import Level, kind_of_run
 from ..calibration.neuron_software import parsed_version
 from ..calibration.published_rows import is_fitted
+from ..calibration.ranges import EAGER, TOKENS
 from ..calibration.software import log_speed as log_speed_of_software
 from ..calibration.software import software_named
 from ..calibration.versions import log_speed
@@ -337,8 +338,10 @@ def _split(job: Described, run: Run) -> Training:
         )
     products = run.precision.ran_as("fp32")
     attention, recompute = job.attention, job.recompute
+    calibration = calibration_of(run.instance)
     if attention == "auto":
-        attention = attention_today(job.architecture, job.sequence_length, products, run.instance)
+        is_long = job.sequence_length > largest_published(calibration, EAGER)
+        attention = attention_today(job.architecture, products, run.instance, is_long=is_long)
     make = partial(
         Training,
         architecture=job.architecture,
@@ -358,7 +361,7 @@ def _split(job: Described, run: Run) -> Training:
     )
     usual = usual_recompute(job.tensor_parallel)
     ways: tuple[Recompute, ...] = (usual, "full") if recompute == "auto" else (recompute,)
-    counts = _passes(job, sequences, most_tokens(calibration_of(run.instance)))
+    counts = _passes(job, sequences, largest_published(calibration, TOKENS))
     for again, passes in ((way, count) for way in ways for count in counts):
         microbatch = sequences / passes
         training = make(microbatch=microbatch, global_batch=microbatch * copies * passes, recompute=again)

@@ -251,11 +251,7 @@ def _verdict(
     best = found.winner
     assert best is not None  # noqa: S101 - without an obstacle something competes
     name, chance = label(estimates[best]), probability(found.probability)
-    unpriced = [
-        label(item)
-        for item, cost in zip(estimates, found.decided.costs, strict=True)
-        if cost is None and item.fits
-    ]
+    unpriced = [label(item) for item in _unpriced(found, estimates)]
     priced = f" of those with a price (not {' or '.join(unpriced)})" if unpriced else ""
     text = f"{name} costs least{priced}, with {chance} probability."
     if not found.clear:
@@ -293,10 +289,8 @@ def _obstacle(
             for item in (estimates[index] for index in found.hindered)
             if (need := item.memory) is not None
         ]
-        whole = any(
-            estimates[index].training is not None and estimates[index].training.zero == "none"  # type: ignore[union-attr]
-            for index in found.hindered
-        )
+        split = [estimates[index].training for index in found.hindered]
+        whole = any(training is not None and training.zero == "none" for training in split)
         share = (
             "sharing the optimizer's state or the weights (--zero optimizer, --zero full), " if whole else ""
         )
@@ -306,14 +300,15 @@ def _obstacle(
         )
     if found.obstacle == "no price":
         return _MISSING_PRICE
-    unpriced = [
-        item.name
-        for item, cost in zip(estimates, found.decided.costs, strict=True)
-        if cost is None and item.fits
-    ]
-    if unpriced:
+    if unpriced := [item.name for item in _unpriced(found, estimates)]:
         return f"No winner: only {names} has a price here, {' and '.join(unpriced)} not. {STATE_PRICES}"
     return f"No winner: only {names} has a price here and runs. {NAME_OTHERS}"
+
+
+def _unpriced(found: Answer, estimates: Sequence[Estimate]) -> list[Estimate]:
+    """What runs and has no price."""
+    both = zip(estimates, found.decided.costs, strict=True)
+    return [item for item, cost in both if cost is None and item.fits]
 
 
 def _outside(
@@ -354,7 +349,7 @@ def _trust(comparison: Comparison, full_scale: FullScale | None) -> str:
     strange: list[str] = []
     familiar: list[str] = []
     specified = [item for item in comparison.estimates if item.instance.from_specification]
-    own_rows = {item.calibration.key for item in comparison.estimates if item not in specified}
+    own_rows = {item.calibration.key for item in comparison.estimates if not item.instance.from_specification}
     for item in used_calibrations(comparison):
         if item.key not in own_rows:
             continue
