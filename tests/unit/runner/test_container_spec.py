@@ -198,6 +198,22 @@ def test_paths_inside_lead_to_the_host(inside: str, outside: str) -> None:
                 datetime(2026, 1, 2, 3, 4, 6, 0, timezone.utc),
             ),
         ),
+        # Over before the engine noted that it had begun.
+        (
+            {
+                "Status": "exited",
+                "ExitCode": 3,
+                "StartedAt": "2026-01-02T03:04:05.003Z",
+                "FinishedAt": "2026-01-02T03:04:05.001Z",
+            },
+            ContainerState(
+                "exited",
+                3,
+                False,
+                datetime(2026, 1, 2, 3, 4, 5, 1000, timezone.utc),
+                datetime(2026, 1, 2, 3, 4, 5, 1000, timezone.utc),
+            ),
+        ),
         ({"Status": "dead", "ExitCode": 1}, ContainerState("exited", 1)),
         # Somebody's `docker rm -f`: its exit code tells nothing of the script.
         ({"Status": "removing", "ExitCode": 137}, ContainerState("absent")),

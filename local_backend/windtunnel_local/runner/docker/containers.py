@@ -269,12 +269,17 @@ def container_state(state: Mapping[str, Any]) -> ContainerState:
         # The engine was killed before its start call came to an end. It may never see the container's end.
         status = "created"
     exited = status == "exited"
+    started_at = engine_time(state.get("StartedAt"))
+    finished_at = engine_time(state.get("FinishedAt")) if exited else None
+    if started_at and finished_at:
+        # The engine stamps the start once its start call returns: a process may be over by then.
+        started_at = min(started_at, finished_at)
     return ContainerState(
         status=status,  # type: ignore[arg-type]  # values of _STATUS are the port's
         exit_code=int(state["ExitCode"]) if exited else None,
         oom_killed=bool(state.get("OOMKilled")),
-        started_at=engine_time(state.get("StartedAt")),
-        finished_at=engine_time(state.get("FinishedAt")) if exited else None,
+        started_at=started_at,
+        finished_at=finished_at,
     )
 
 
