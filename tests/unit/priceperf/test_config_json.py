@@ -49,6 +49,27 @@ def test_a_configuration_is_the_model_of_that_name(config: dict[str, Any], name:
     assert Workload.transformer(config, **how) == Workload.transformer(name, **how)
 
 
+@pytest.mark.parametrize(
+    ("config", "length"),
+    [
+        (BERT, 512),
+        (LLAMA, 4096),
+        ({**LLAMA, "max_position_embeddings": 2048}, 2048),
+        ({**LLAMA, "max_position_embeddings": 131072}, 4096),
+        ({**GPT2, "n_positions": 1024}, 1024),
+        ({**GPT2, "n_positions": "many"}, 2048),
+        (VIT, 197),
+        ({**VIT, "image_size": 384}, 577),
+        ({**VIT, "image_size": [384, 384]}, 197),
+    ],
+)
+def test_where_nothing_is_said_sequences_are_the_familys_if_there_are_positions(
+    config: dict[str, Any], length: int
+) -> None:
+    """Of images, a token for each patch, and one for the class."""
+    assert from_config(config)[0].usual_length == length
+
+
 def test_a_tied_head_has_no_weights_of_its_own() -> None:
     """Llama 3.2 1B: 1.24 billion parameters, as its model card has them."""
     small = {**LLAMA, "hidden_size": 2048, "intermediate_size": 8192, "num_hidden_layers": 16, "head_dim": 64}

@@ -36,7 +36,7 @@ from windtunnel.priceperf.calibration.described_range import largest_published
 from windtunnel.priceperf.calibration.published_rows import csv_text, rows_of
 from windtunnel.priceperf.calibration.ranges import TOKENS
 from windtunnel.priceperf.calibration.row_reader import PublishedRow, read_rows
-from windtunnel.priceperf.model.memory_need import memory_need
+from windtunnel.priceperf.model.memory_need import memory_need, usual_recompute
 from windtunnel.priceperf.model.training_settings import Training
 
 from .test_row_reader import cells
@@ -124,10 +124,10 @@ def test_workers_that_do_not_divide_are_told_with_numbers() -> None:
     length=st.sampled_from([128, 512, 2048]),
     split=st.sampled_from([(1, 1), (4, 1), (4, 2)]),
 )
-def test_a_pass_that_is_not_given_is_as_large_as_fits(
+def test_nothing_that_fits_is_faster_than_what_is_not_given(
     sequences: int, name: str, model: str, length: int, split: tuple[int, int]
 ) -> None:
-    """The whole batch of a worker where that fits and rows are as large, else half, and so on; in a pipeline 1."""
+    """No other pass or recomputation; none is larger than any row's, or makes fewer than there are stages."""
     instance, (tp, pp) = CATALOG[name], split
     batch = sequences * instance.core_count // (tp * pp)
 
@@ -145,17 +145,23 @@ def test_a_pass_that_is_not_given_is_as_large_as_fits(
 
     found = training_of()
     assert found.global_batch == pytest.approx(batch)
-    passes = round(found.microbatches)
-    assert found.microbatch * passes == pytest.approx(sequences)
-    if pp > 1:
-        assert found.microbatch == 1
-        return
+    assert found.microbatch * round(found.microbatches) == pytest.approx(sequences)
     largest = max(length, largest_published(calibration_of(instance), TOKENS))
     assert found.tokens <= largest
-    before = 2 ** ((passes - 1).bit_length() - 1) if passes > 1 else passes
-    if before < passes and sequences / before * length <= largest:
-        larger = training_of(microbatch=math.ceil(sequences / before), recompute=found.recompute)
-        assert not memory_need(larger, instance).fits
+    assert sequences < pp or found.microbatches >= pp
+
+    def seconds(training: Training) -> float:
+        return training_step(training, instance, calibration_of(instance).constants, 1).total_s
+
+    for passes in (2**doubled for doubled in range(10)):
+        size, rest = divmod(sequences, passes)
+        if rest or size * length > largest or passes < pp:
+            continue
+        for recompute in (usual_recompute(tp, found.attention, instance), "full"):
+            other = training_of(microbatch=size, recompute=recompute)
+            if memory_need(other, instance).fits:
+                assert memory_need(found, instance).fits
+                assert seconds(found) <= seconds(other) * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("modelled", [compare, scaling])
@@ -372,7 +378,7 @@ def test_scaling_is_beside_the_first_that_fits() -> None:
     job = Workload.transformer(
         "Llama-3.1-70B", microbatch=1, sequence_length=4096, global_batch=1024, tensor_parallel=8, zero="full"
     )
-    table = scaling(job, "ml.p4d.24xlarge", (1, 4, 8, 16), "strong", SIZE)
+    table = scaling(job, "ml.p4d.24xlarge", (1, 2, 4, 8), "strong", SIZE)
     assert [row.fits for row in table.rows] == [False, False, True, True]
     assert table.base is table.rows[2]
     assert (table.base.speed_up, table.base.efficiency) == (1.0, 1.0)

@@ -23,6 +23,8 @@ from windtunnel.priceperf import (
     instance_type,
     training_step,
 )
+from windtunnel.priceperf.calibration.described_range import largest_published
+from windtunnel.priceperf.calibration.ranges import TOKENS
 from windtunnel.priceperf.calibration.row_reader import PublishedRow
 from windtunnel.priceperf.model.memory_need import memory_need, usual_attention
 from windtunnel.priceperf.money.plan import Plan, Plans, named_instance, pareto, plans
@@ -66,7 +68,8 @@ def test_each_plan_could_be_launched(
         assert training.workers == item.cores
         assert item.instance.core_count % training.tensor_parallel == 0
         assert training.architecture.attention_heads % training.tensor_parallel == 0
-        assert training.architecture.layers % training.pipeline_parallel == 0
+        layers = training.architecture.layers
+        assert 0 in (layers % training.pipeline_parallel, (layers + 2) % training.pipeline_parallel)
         assert training.microbatch * training.microbatches * training.data_parallel == batch
         assert training.microbatch == int(training.microbatch)
         assert training.microbatches >= training.pipeline_parallel
@@ -89,7 +92,7 @@ def test_nothing_that_fits_is_faster(name: str, nodes: int, batch: int) -> None:
     }
     for (tensor, stages), seconds in found.items():
         copies = cluster.workers // (tensor * stages)
-        kinds = ("selective", "full") if tensor > 1 else ("none", "full")
+        kinds = ("selective" if tensor > 1 and instance.is_neuron else "none", "full")
         shared = ("optimizer",) if copies > 1 else ("none",)
         for microbatch, kind, zero in product(divisors(batch // copies), kinds, shared):
             training = Training(
@@ -98,6 +101,8 @@ def test_nothing_that_fits_is_faster(name: str, nodes: int, batch: int) -> None:
                 attention="flash",
             )  # fmt: skip
             assert usual_attention(training.architecture, training.matmul_dtype, instance)[0] == "flash"
+            if training.tokens > largest_published(calibration_of(instance), TOKENS):
+                continue
             if training.microbatches >= stages and memory_need(training, instance).fits:
                 assert training_step(training, instance, constants, nodes).total_s >= seconds
 
@@ -221,7 +226,7 @@ def test_published_splits_are_among_the_best(config: str, rank: int) -> None:
     """What AWS (trn1) and MosaicML (A100) chose on a cluster is among the best five of the search there."""
     row = ROWS[config]
     splits = [(one.tensor_parallel, one.pipeline_parallel) for one in found_for(row)]
-    assert len(splits) > 5  # so that the best five are a choice
+    assert len(splits) > rank  # so that the best are a choice
     assert (row.training.tensor_parallel, row.training.pipeline_parallel) in splits[:rank]
 
 
@@ -259,7 +264,7 @@ def test_what_is_fixed_stays() -> None:
     ("fixed", "said"),
     [
         ({"tensor_parallel": 7}, "does not divide the 32 attention heads; 1, 2, 4"),
-        ({"pipeline_parallel": 5}, "does not divide the 32 layers"),
+        ({"pipeline_parallel": 5}, "makes no equal stages of 32 layers, .* 1, 2, 4, 8, 16, 17, 32 do"),
         ({"microbatch": 3}, "does not divide the 256 sequences"),
         ({"batch": 0}, "global_batch must be a whole number"),
         ({"length": True}, "sequence_length must be a whole number"),

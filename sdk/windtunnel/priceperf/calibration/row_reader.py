@@ -341,7 +341,8 @@ def _with_recompute(
             text, why = needed_recompute(training, instance), "by what fits the memory"
         notes.append(f"recompute not given: taken as {text}, {why}")
     recompute: Any = text  # checked by Training, whose error lists the valid ones
-    return replace(training, recompute=recompute)
+    # Both came with one version of Megatron-LM, and most tables are older, or silent.
+    return replace(training, recompute=recompute, sequence_parallel=text == "selective")
 
 
 def _version(cells: Mapping[str, str]) -> str | None:

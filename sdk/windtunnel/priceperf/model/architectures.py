@@ -7,7 +7,7 @@ queries). ``family`` decides what a layer holds and how scripts train it: see `_
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from ..errors import InvalidInput
@@ -23,6 +23,7 @@ class _Family:
     own, not the embedding's. ``causal``: it predicts the next token. ``masked``: it predicts masked tokens.
     ``flash_on_neuron``: neuronx-distributed trains it with a flash attention kernel. ``recomputed_by_nemo``: NeMo
     Megatron's scripts for Neuron recompute its layers whole (aws-neuron/neuronx-nemo-megatron, test_llama.sh).
+    ``length``: tokens of a sequence that BERT, GPT-3 and MPT, Llama 2 and ViT were trained with.
     """
 
     gated: bool = False
@@ -31,19 +32,24 @@ class _Family:
     masked: bool = False
     flash_on_neuron: bool = False
     recomputed_by_nemo: bool = False
+    length: int = 2048
 
 
 _FAMILIES: Mapping[str, _Family] = {
-    "encoder": _Family(masked=True),
+    "encoder": _Family(masked=True, length=512),
     "decoder": _Family(causal=True),
-    "llama": _Family(gated=True, own_head=True, causal=True, flash_on_neuron=True, recomputed_by_nemo=True),
-    "vision": _Family(),
+    "llama": _Family(
+        gated=True, own_head=True, causal=True, flash_on_neuron=True, recomputed_by_nemo=True, length=4096
+    ),
+    "vision": _Family(length=197),
 }
 
 
 @dataclass(frozen=True)
 class Architecture:
     """Dimensions of a transformer. ``vocabulary`` 0: it has none (vision).
+
+    ``trained_length``: tokens of the sequences that it was trained with, where they are not its family's.
 
     Raises:
         InvalidInput: a dimension below 1, or a family that is none.
@@ -56,6 +62,7 @@ class Architecture:
     kv_hidden_size: int
     vocabulary: int
     family: ModelFamily
+    trained_length: int | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         """Check every dimension."""
@@ -93,6 +100,11 @@ class Architecture:
         return _FAMILIES[self.family].causal
 
     @property
+    def usual_length(self) -> int:
+        """Tokens of a sequence where nothing is said."""
+        return self.trained_length or _FAMILIES[self.family].length
+
+    @property
     def is_masked(self) -> bool:
         """Whether it predicts masked tokens."""
         return _FAMILIES[self.family].masked
@@ -112,8 +124,8 @@ ARCHITECTURES: Mapping[str, Architecture] = {
     "BERT-Large": Architecture(24, 1024, 16, 4096, 1024, 30522, "encoder"),
     "BERT-Base": Architecture(12, 768, 12, 3072, 768, 30522, "encoder"),
     "DistilBERT": Architecture(6, 768, 12, 3072, 768, 30522, "encoder"),
-    "GPT-2": Architecture(12, 768, 12, 3072, 768, 50257, "decoder"),
-    "GPT-2-Medium": Architecture(24, 1024, 16, 4096, 1024, 50257, "decoder"),
+    "GPT-2": Architecture(12, 768, 12, 3072, 768, 50257, "decoder", 1024),
+    "GPT-2-Medium": Architecture(24, 1024, 16, 4096, 1024, 50257, "decoder", 1024),
     "GPT3-6.7B": Architecture(32, 4096, 32, 16384, 4096, 50304, "decoder"),
     "GPT3-23B": Architecture(28, 8192, 64, 32768, 8192, 50304, "decoder"),
     "GPT3-46B": Architecture(56, 8192, 64, 32768, 8192, 50304, "decoder"),
@@ -121,8 +133,8 @@ ARCHITECTURES: Mapping[str, Architecture] = {
     "Llama2-7B": Architecture(32, 4096, 32, 11008, 4096, 32000, "llama"),
     "Llama2-13B": Architecture(40, 5120, 40, 13824, 5120, 32000, "llama"),
     "Llama2-70B": Architecture(80, 8192, 64, 28672, 1024, 32000, "llama"),
-    "Llama-3.1-8B": Architecture(32, 4096, 32, 14336, 1024, 128256, "llama"),
-    "Llama-3.1-70B": Architecture(80, 8192, 64, 28672, 1024, 128256, "llama"),
+    "Llama-3.1-8B": Architecture(32, 4096, 32, 14336, 1024, 128256, "llama", 8192),
+    "Llama-3.1-70B": Architecture(80, 8192, 64, 28672, 1024, 128256, "llama", 8192),
     "ViT-Base": Architecture(12, 768, 12, 3072, 768, 0, "vision"),
     "MPT-125m": Architecture(12, 768, 12, 3072, 768, 50368, "decoder"),
     "MPT-350m": Architecture(24, 1024, 16, 4096, 1024, 50368, "decoder"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from ..errors import InvalidInput, quoted
@@ -37,6 +38,7 @@ _NAMES: Mapping[str, tuple[str, ...]] = {
     "embedding": ("embedding_size", "word_embed_proj_dim"),
 }
 """What each dimension is called; the first that is there counts."""
+_POSITIONS = ("max_position_embeddings", "n_positions", "max_seq_len", "seq_length")
 _MOST = 10**9
 
 
@@ -68,9 +70,21 @@ def from_config(config: Mapping[str, Any]) -> tuple[Architecture, int]:
         vocabulary=0 if kind in _TYPES["vision"] else _needed(config, "vocabulary"),
         family=family,
     )
+    model = replace(model, trained_length=_length(config, model))
     tables = 1 if _is_tied(config) else 2
     table = model.vocabulary * (_number(config, "embedding") or hidden)
     return model, model.layers * model.layer_weights + tables * table
+
+
+def _length(config: Mapping[str, Any], model: Architecture) -> int:
+    """The family's, where there are positions for it; of images, one for each patch and the class."""
+    if model.family == "vision":
+        image, patch = config.get("image_size"), config.get("patch_size")
+        if isinstance(image, int) and isinstance(patch, int) and 1 <= patch <= image:
+            return (image // patch) ** 2 + 1
+        return model.usual_length
+    positions = (config.get(name) for name in _POSITIONS)
+    return min([model.usual_length, *(each for each in positions if isinstance(each, int) and each >= 1)])
 
 
 def _attention(config: Mapping[str, Any]) -> tuple[int, int, int, int]:

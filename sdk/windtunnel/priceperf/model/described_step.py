@@ -227,8 +227,12 @@ def _memory_s(training: Training, instance: InstanceType, constants: Constants) 
     layers = model.layers / training.pipeline_parallel
     again = _again(training, constants)
     recomputed = 1 + again.layer / 3
-    hidden = model.hidden_size / (tp if training.sequence_parallel else 1)
-    per_token = HIDDEN_PASSES * hidden + FFN_PASSES * model.up_projections * model.ffn_hidden_size / tp
+    # Rows of full recomputation are met without a split, also torchtitan's, which have it.
+    split = 1 if training.recompute == "full" else training.sequence_split
+    per_token = (
+        HIDDEN_PASSES * model.hidden_size / split
+        + FFN_PASSES * model.up_projections * model.ffn_hidden_size / tp
+    )
     elements = layers * tokens * per_token * recomputed
     elements += HEAD_PASSES * tokens * training.head_part * model.vocabulary / tp
     moved = elements * training.vector_bytes

@@ -12,13 +12,18 @@ from ..instances import GIB, InstanceType
 from .architectures import Architecture
 from .training_settings import DTYPE_BYTES, Attention, Recompute, Training, ZeroStage
 
-ACTIVATION_BYTES = 34
-"""Bytes that a layer keeps for each token and element of the hidden size, in 16 bits, attention scores
-left out (Korthikanti et al. 2022, "Reducing activation recomputation", equation 2)."""
+ACTIVATION_BYTES = 18
+"""Bytes that a layer keeps for each token and element of the hidden size, in 16 bits, attention scores and the
+feed-forward network left out (Korthikanti et al. 2022, "Reducing activation recomputation", equation 2: 34 in all,
+16 of them of a network four times as wide)."""
+FFN_BYTES = 2
+"""The same for each element of the network: what each projection gives, and what the last one takes."""
 SCORE_BYTES = 5
 """Bytes that eager attention keeps for each score (the same equation)."""
 STATE_BYTES = 16
 """Weight, gradient and fp32 optimizer state of one parameter in 16-bit training."""
+LONGEST_EAGER = 512
+"""Tokens: of BERT's second phase. No published row of an encoder or a vision transformer on GPUs has more."""
 USABLE = 0.92
 """Part of the memory that tensors can use; the rest goes to buffers and fragments. Assumption."""
 
@@ -40,6 +45,7 @@ def activation_bytes(training: Training, *, scores: bool = True) -> float:
     """Of one worker's microbatches in flight, nothing recomputed. ``scores``: with those of eager attention."""
     model, tp = training.architecture, training.tensor_parallel
     per_token = ACTIVATION_BYTES * model.hidden_size
+    per_token += FFN_BYTES * (model.up_projections + 1) * model.ffn_hidden_size
     if scores and training.attention == "eager":
         per_token += SCORE_BYTES * model.attention_heads * training.sequence_length
     stage = model.layers / training.pipeline_parallel
@@ -78,9 +84,13 @@ def memory_need(training: Training, instance: InstanceType) -> MemoryNeed:
     return MemoryNeed(_split_state_bytes(training, instance) + _kept_bytes(training), usable)
 
 
-def usual_recompute(tensor_parallel: int) -> Recompute:
-    """What scripts recompute of a model that fits: with tensor parallelism ``selective``, its libraries' default."""
-    return "selective" if tensor_parallel > 1 else "none"
+def usual_recompute(tensor_parallel: int, attention: Attention, instance: InstanceType) -> Recompute:
+    """What scripts recompute of a model that fits: with tensor parallelism ``selective``, its libraries' default.
+
+    On GPUs nothing where attention is flash, which keeps no scores that recomputing would save.
+    """
+    saves = attention == "eager" or instance.is_neuron
+    return "selective" if tensor_parallel > 1 and saves else "none"
 
 
 def usual_attention(
@@ -95,13 +105,13 @@ def usual_attention(
 
 
 def attention_today(
-    model: Architecture, matmul_dtype: str, instance: InstanceType, *, is_long: bool
+    model: Architecture, matmul_dtype: str, instance: InstanceType, sequence_length: int
 ) -> Attention:
     """What a script of today uses where nothing is said: on GPUs torch's `scaled_dot_product_attention`, whose kernels
     take fp32 too, also where published tables of its time were eager: language models, and where sequences are longer
-    than any published eager ones (``is_long``).
+    than any that an encoder was published with.
     """
-    if not instance.is_neuron and (model.is_causal or is_long):
+    if not instance.is_neuron and (model.is_causal or sequence_length > LONGEST_EAGER):
         return "flash"
     return usual_attention(model, matmul_dtype, instance)[0]
 
@@ -132,7 +142,8 @@ def _split_state_bytes(training: Training, instance: InstanceType) -> float:
     optimizer = 4 * training.moments + (4 if copies else 0)
     shared_all = training.data_parallel if training.zero == "full" else 1
     shared_optimizer = 1 if training.zero == "none" else training.data_parallel
-    return training.worker_parameters * (2 * storage / shared_all + optimizer / shared_optimizer)
+    weights = (storage + training.gradient_bytes) / shared_all
+    return training.worker_parameters * (weights + optimizer / shared_optimizer)
 
 
 def _kept_bytes(training: Training) -> float:
@@ -143,6 +154,6 @@ def _kept_bytes(training: Training) -> float:
         return layers + logits
     stage = model.layers / training.pipeline_parallel
     in_flight = min(training.microbatches, training.pipeline_parallel)
-    split = training.tensor_parallel if training.sequence_parallel else 1
-    inputs = stage * in_flight * training.tokens * model.hidden_size * training.vector_bytes / split
+    tokens = training.tokens / training.sequence_split
+    inputs = stage * in_flight * tokens * model.hidden_size * training.vector_bytes
     return inputs + layers / (stage * in_flight) + logits  # the layer at work is whole

@@ -68,6 +68,8 @@ class Training:
         moments: fp32 numbers that the optimizer keeps for each weight: 2 for Adam and LAMB, 1 for SGD with
             momentum.
         interleaved: pieces of each pipeline stage that take turns; the bubble is so many times shorter.
+        sequence_parallel: tensor-parallel workers split norms and residuals, too, as Megatron-core, NxD and torchtitan
+            do. Megatron-LM had it from 2022 on, together with selective recomputation (Korthikanti et al. 2022).
 
     Raises:
         InvalidInput: a number out of range, a name that is none, or batches that do not divide.
@@ -91,6 +93,7 @@ class Training:
     head_part: float = 1.0
     moments: int = 2
     interleaved: int = 1
+    sequence_parallel: bool = True
 
     def __post_init__(self) -> None:
         """Check every field."""
@@ -141,13 +144,9 @@ class Training:
         return 4 * (3 + 2 * self.moments)
 
     @property
-    def sequence_parallel(self) -> bool:
-        """Whether norms and residuals are split over the tensor-parallel workers too.
-
-        It came together with selective recomputation (Korthikanti et al. 2022, table 5: full recomputation is
-        without it), and every published tensor-parallel row is from a library of which that is true.
-        """
-        return self.tensor_parallel > 1 and self.recompute == "selective"
+    def sequence_split(self) -> int:
+        """Workers that share a sequence's norms and residuals."""
+        return self.tensor_parallel if self.sequence_parallel else 1
 
     @property
     def vector_bytes(self) -> float:

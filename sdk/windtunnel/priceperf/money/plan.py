@@ -264,9 +264,12 @@ def _why_not(
     needs = [one.least for one in searched if one.least is not None]
     tried = f"{counts[0]:,}" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,}"
     if not needs:
+        workers = counts[0] * instance.core_count
+        near = max(1, round(job.global_batch / workers)) * workers
         return (
             f"No split of {job.global_batch:,} sequences a step divides {tried} x {instance.name} "
-            f"({instance.core_count} {instance.core_name}s each): try another global batch, or fix less."
+            f"({instance.core_count} {instance.core_name}s each): try a global batch of {near:,}"
+            f"{', or fix less of the split' if job.is_partly_fixed else ''}."
         )
     least = min(needs, key=lambda need: need.needed_bytes)
     return (

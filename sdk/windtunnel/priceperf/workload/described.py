@@ -13,7 +13,7 @@ from ..calibration.described_range import description_check, largest_published
 from ..calibration.left_out import Level, kind_of_run
 from ..calibration.neuron_software import parsed_version
 from ..calibration.published_rows import is_fitted
-from ..calibration.ranges import EAGER, TOKENS
+from ..calibration.ranges import TOKENS
 from ..calibration.software import log_speed as log_speed_of_software
 from ..calibration.software import software_named
 from ..calibration.versions import log_speed
@@ -340,8 +340,7 @@ def _split(job: Described, run: Run) -> Training:
     attention, recompute = job.attention, job.recompute
     calibration = calibration_of(run.instance)
     if attention == "auto":
-        is_long = job.sequence_length > largest_published(calibration, EAGER)
-        attention = attention_today(job.architecture, products, run.instance, is_long=is_long)
+        attention = attention_today(job.architecture, products, run.instance, job.sequence_length)
     make = partial(
         Training,
         architecture=job.architecture,
@@ -359,25 +358,40 @@ def _split(job: Described, run: Run) -> Training:
         moments=MOMENTS[job.optimizer],
         attention=attention,
     )
-    usual = usual_recompute(job.tensor_parallel)
-    ways: tuple[Recompute, ...] = (usual, "full") if recompute == "auto" else (recompute,)
+    ways: tuple[Recompute, ...]
+    if recompute == "auto":
+        ways = (usual_recompute(job.tensor_parallel, attention, run.instance), "full")
+    else:
+        ways = (recompute,)
     counts = _passes(job, sequences, largest_published(calibration, TOKENS))
-    for again, passes in ((way, count) for way in ways for count in counts):
-        microbatch = sequences / passes
-        training = make(microbatch=microbatch, global_batch=microbatch * copies * passes, recompute=again)
-        if memory_need(training, run.instance).fits:
-            break
-    return training
+    fitting: list[Training] = []
+    for way in ways:
+        for passes in counts:
+            size = sequences / passes
+            training = make(recompute=way, microbatch=size, global_batch=size * copies * passes)
+            if memory_need(training, run.instance).fits:
+                fitting.append(training)
+                if job.pipeline_parallel == 1:
+                    break  # more passes are no faster, but in a pipeline, whose stages wait for the first one
+        if fitting and fitting[0].microbatch == sequences / counts[0]:
+            break  # nothing larger would fit if more was recomputed
+    return _fastest(fitting, run) if fitting else training
+
+
+def _fastest(ways: Sequence[Training], run: Run) -> Training:
+    if len(ways) == 1:
+        return ways[0]
+    constants, count = calibration_of(run.instance).constants, run.cluster.count
+    return min(ways, key=lambda one: training_step(one, run.instance, constants, count).total_s)
 
 
 def _passes(job: Described, sequences: float, most_tokens: float) -> Sequence[int]:
-    """Of a step: as given; else as few as may fit the memory, none larger than any that was published, or one a
-    sequence, so that a pipeline is full.
+    """Of a step, the fewest first: as given; else powers of two, none larger than any that was published and no fewer
+    than stages, and one a sequence.
     """
     most = math.ceil(sequences - 1e-9)
     if job.microbatch is not None:
         return (math.ceil(sequences / job.microbatch - 1e-9),)
-    if job.pipeline_parallel > 1:
-        return (most,)
+    least = max(job.pipeline_parallel, sequences * job.sequence_length / most_tokens)
     powers = (2**doubled for doubled in range((most - 1).bit_length()))
-    return (*(count for count in powers if sequences * job.sequence_length <= count * most_tokens), most)
+    return (*(count for count in powers if count >= least), most)

@@ -3,13 +3,15 @@
 Assumptions, all as the published rows have them:
 
 - tensor parallelism divides the attention heads and stays inside an instance. On NeuronCores it has a degree that
-  a published row of the calibration has; on GPUs any that divides their number;
-- a stage has as many layers as every other, and a step at least as many micro-batches as stages;
-- the global batch is a whole number of micro-batches on each copy of the model;
-- copies share the optimizer's state (ZeRO-1); on GPUs, where the model is not split, also weights and
-  gradients (FSDP, ZeRO-3) if that is faster or the only way to fit. A single copy has nothing to share: on
-  NeuronCores it then keeps no fp32 weights (stochastic rounding);
-- with tensor parallelism the least recomputation is ``selective``, its libraries' default.
+  a published row of the same chip has, or is all of an instance's; elsewhere any that divides the workers' number;
+- a stage has as many layers as every other, where embedding and head may count as a layer each (BLOOM's 70 layers
+  on 12 stages, the 126 of Llama 3.1 405B on 8), and a step at least as many micro-batches as stages;
+- the global batch is a whole number of micro-batches on each copy of the model, none of more tokens than were
+  published;
+- copies share the optimizer's state (ZeRO-1); on GPUs, without a pipeline, also weights and gradients (FSDP,
+  ZeRO-3) if that is faster or the only way to fit. A single copy has nothing to share: on NeuronCores it then keeps
+  no fp32 weights (stochastic rounding);
+- attention and recomputation are those of scripts of today, or all is recomputed.
 """
 
 from __future__ import annotations
@@ -20,11 +22,19 @@ from functools import cache, partial
 from typing import get_args
 
 from ..calibration.calibrations import calibration_of
+from ..calibration.described_range import largest_published
+from ..calibration.ranges import TOKENS
 from ..errors import InvalidInput, quoted
 from ..instances import InstanceType
 from ..model.architectures import Architecture
 from ..model.described_step import training_step
-from ..model.memory_need import MemoryNeed, memory_need, usual_attention, usual_gradient_bytes
+from ..model.memory_need import (
+    MemoryNeed,
+    attention_today,
+    memory_need,
+    usual_gradient_bytes,
+    usual_recompute,
+)
 from ..model.training_settings import Recompute, Training, ZeroStage
 from .cluster import Cluster
 from .full_scale import LARGEST
@@ -66,7 +76,6 @@ class OpenSplit:
                 raise InvalidInput(f"{name} must be one of {', '.join(valid)}, not {getattr(self, name)!r}")
         for name, whole_of, what in (
             ("tensor_parallel", self.architecture.attention_heads, "attention heads"),
-            ("pipeline_parallel", self.architecture.layers, "layers"),
             ("microbatch", self.global_batch, "sequences of the global batch"),
         ):
             fixed = getattr(self, name)
@@ -76,6 +85,18 @@ class OpenSplit:
                     f"{name} {fixed} does not divide the {whole_of:,} {what}; "
                     f"{', '.join(valid[:12])}{', ...' if len(valid) > 12 else ''} do"
                 )
+        stages = _stages(self.architecture)
+        if self.pipeline_parallel is not None and self.pipeline_parallel not in stages:
+            raise InvalidInput(
+                f"pipeline_parallel {self.pipeline_parallel} makes no equal stages of {self.architecture.layers} "
+                f"layers, also where embedding and head count as one each; {', '.join(map(str, stages))} do"
+            )
+
+    @property
+    def is_partly_fixed(self) -> bool:
+        """Whether something of the split is fixed."""
+        fixed = (self.tensor_parallel, self.pipeline_parallel, self.microbatch, self.zero, self.recompute)
+        return any(setting is not None for setting in fixed)
 
 
 @dataclass(frozen=True)
@@ -122,16 +143,16 @@ def search(job: OpenSplit, cluster: Cluster) -> Searched:
 def _settings(job: OpenSplit, cluster: Cluster) -> Iterator[tuple[partial[Training], Sequence[int]]]:
     """All but the micro-batch, with the micro-batches to try, smallest first."""
     instance = cluster.instance
-    attention, _ = usual_attention(job.architecture, "bf16", instance)
+    attention = attention_today(job.architecture, "bf16", instance, job.sequence_length)
     for tensor in _tensor_degrees(job, instance):
-        for stages in _fixed_or(job.pipeline_parallel, divisors(job.architecture.layers)):
+        for stages in _fixed_or(job.pipeline_parallel, _stages(job.architecture)):
             copies, rest = divmod(cluster.workers, tensor * stages)
             if rest or job.global_batch % copies:
                 continue
-            batches = _microbatches(job, job.global_batch // copies, stages)
+            batches = _microbatches(job, instance, job.global_batch // copies, stages)
             if not batches:
                 continue
-            for zero in _zero_stages(job, instance, copies, alone=tensor * stages == 1):
+            for zero in _zero_stages(job, instance, copies, stages):
                 training = partial(
                     Training,
                     architecture=job.architecture,
@@ -144,39 +165,41 @@ def _settings(job: OpenSplit, cluster: Cluster) -> Iterator[tuple[partial[Traini
                     gradient_bytes=usual_gradient_bytes("bf16", zero, instance),
                     zero=zero,
                 )
-                for recompute in _recomputations(job, tensor):
+                usual = usual_recompute(tensor, attention, instance)
+                for recompute in (usual, "full") if job.recompute is None else (job.recompute,):
                     yield partial(training, attention=attention, recompute=recompute), batches
 
 
 def _tensor_degrees(job: OpenSplit, instance: InstanceType) -> list[int]:
     usual: Sequence[int] = divisors(instance.core_count)
-    if instance.is_neuron:
-        usual = sorted({row.training.tensor_parallel for row in calibration_of(instance).rows})
+    if instance.is_neuron and not instance.from_specification:
+        published = {row.training.tensor_parallel for row in calibration_of(instance).rows}
+        usual = sorted({*published, instance.core_count})
     degrees = _fixed_or(job.tensor_parallel, usual)
     heads, cores = job.architecture.attention_heads, instance.core_count
     return [degree for degree in degrees if heads % degree == 0 and cores % degree == 0]
 
 
-def _microbatches(job: OpenSplit, sequences: int, stages: int) -> tuple[int, ...]:
+def _stages(model: Architecture) -> tuple[int, ...]:
+    """Numbers of stages that have layers alike."""
+    with_ends = (count for count in divisors(model.layers + 2) if count <= model.layers)
+    return tuple(sorted({*divisors(model.layers), *with_ends}))
+
+
+def _microbatches(job: OpenSplit, instance: InstanceType, sequences: int, stages: int) -> tuple[int, ...]:
     """Of a copy's sequences; a step has at least as many as stages."""
-    sizes = _fixed_or(job.microbatch, divisors(sequences))
+    most = largest_published(calibration_of(instance), TOKENS) // job.sequence_length
+    free = [size for size in divisors(sequences) if size <= max(1, most)]
+    sizes = _fixed_or(job.microbatch, free)
     return tuple(size for size in sizes if sequences % size == 0 and sequences // size >= stages)
 
 
-def _zero_stages(
-    job: OpenSplit, instance: InstanceType, copies: int, *, alone: bool
-) -> tuple[ZeroStage, ...]:
+def _zero_stages(job: OpenSplit, instance: InstanceType, copies: int, stages: int) -> tuple[ZeroStage, ...]:
     if job.zero is not None:
         return (job.zero,)
     if copies == 1:
         return ("none",)
-    return ("optimizer", "full") if alone and not instance.is_neuron else ("optimizer",)
-
-
-def _recomputations(job: OpenSplit, tensor: int) -> tuple[Recompute, ...]:
-    if job.recompute is not None:
-        return (job.recompute,)
-    return ("selective", "full") if tensor > 1 else ("none", "full")
+    return ("optimizer", "full") if stages == 1 and not instance.is_neuron else ("optimizer",)
 
 
 def _fixed_or(fixed: int | None, free: Sequence[int]) -> Sequence[int]:

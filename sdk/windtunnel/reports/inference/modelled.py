@@ -24,9 +24,8 @@ from windtunnel.reports.prices import price_data
 SCHEMA = "windtunnel.inference_estimate/1"
 BATCH_SIZES = (1, 2, 4, 8, 16, 32, 64)
 INSTANCES = ("trn1.2xlarge", "inf2.xlarge")
-SEQUENCE_LENGTHS = {"vision": 197}
-"""Where nothing is said; all other families 128. What the published rows have."""
-_USUAL_LENGTH = 128
+TEXT_LENGTH = 128
+"""Tokens of a text where nothing is said: what the published rows have."""
 
 
 @dataclass(eq=False, repr=False)
@@ -199,7 +198,7 @@ def modelled(
     title = (
         model if isinstance(model, str) else f"{known.family}, {known.layers} layers of {known.hidden_size:,}"
     )
-    length = sequence_length or SEQUENCE_LENGTHS.get(known.family, _USUAL_LENGTH)
+    length = sequence_length or (known.usual_length if known.family == "vision" else TEXT_LENGTH)
     book, notes = book_and_notes(prices, None)
     calls = [Inference(known, batch, length, hidden_output) for batch in batch_sizes]
     found = tuple(estimate_inference(call, instance, book, on) for instance in instances for call in calls)

@@ -33,8 +33,6 @@ GLOBAL_BATCH = 1024
 """Sequences of a step where nothing is said: what most published Llama and GPT-3 rows of trn1 have."""
 TOKENS = 10**9
 """Of the job where nothing is said: cost and time of other sizes are in proportion, but for the fixed costs."""
-SEQUENCE_LENGTHS = {"encoder": 512, "decoder": 2048, "llama": 4096, "vision": 197}
-"""By family, where nothing is said: what BERT, GPT-3 and MPT, Llama 2 and ViT were trained with."""
 
 
 @dataclass(eq=False, repr=False)
@@ -120,7 +118,7 @@ def plan(
         samples: the same in sequences.
         steps: the same in optimizer steps.
         global_batch: sequences of an optimizer step. None: 1,024.
-        sequence_length: tokens of a sequence. None: what models of the family were trained with.
+        sequence_length: tokens of a sequence. None: what the model, or its family, was trained with.
         parameters: trained weights. None: the architecture's.
         deadline_hours: from the request to the model.
         budget_usd: US dollars.
@@ -138,7 +136,7 @@ def plan(
         InvalidInput: an argument out of its range, or more than one size.
     """
     model, weights = known_architecture(architecture)
-    length = SEQUENCE_LENGTHS[model.family] if sequence_length is None else sequence_length
+    length = model.usual_length if sequence_length is None else sequence_length
     batch = GLOBAL_BATCH if global_batch is None else global_batch
     job = OpenSplit(
         model,
