@@ -101,7 +101,8 @@ def fit(rows: Sequence[PublishedRow], key: str, start: Constants | None = None) 
     return replace(base, **found)
 
 
-_MOST = {"eager_passes": math.inf}  # all others are parts of a peak, or seconds
+# All others are parts of a peak, or seconds. A link is rated in both directions together, and a ring sends in one.
+_MOST = {"eager_passes": math.inf, "link": 0.5}
 
 
 def error_without(

@@ -1,15 +1,16 @@
 """How much faster or slower than modelled a software trains, as far as its published rows say.
 
 Constants hold the speed of the software whose rows they are fitted to. Of other software
-(`published_rows.elsewhere`) each model that it trained tells one difference. Their mean, drawn to none, is expected
-of its next model. Told apart are one node and many (`left_out.kind_of`), and products in fp8.
+(`published_rows.elsewhere`) each model that it trained tells one difference. Their mean, drawn to that of the
+software that shares its core, is expected of its next model; the core's mean is drawn to no difference. Told apart
+are one node and many (`left_out.kind_of`), and products in fp8, where both have rows.
 """
 
 from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from statistics import mean
 
@@ -19,8 +20,11 @@ from .left_out import Errors, fitted, kind_of
 from .published_rows import elsewhere, is_fitted, rows_of
 from .row_reader import PublishedRow
 
-_SHRINKAGE = 1
-"""Models on which a software is taken to make no difference, beside those that tell."""
+CORES: Mapping[str, frozenset[str]] = {
+    "Megatron-core": frozenset({"megatron-core", "megatron-bridge", "nemo", "te"}),
+}
+"""What several software are built on, with the words in their names that tell it. ``te``: Transformer Engine. That of
+Megatron-DeepSpeed tells nothing: its rows lie from 0.5 below to 0.2 above the model."""
 
 
 def software_named(name: str) -> str:
@@ -30,28 +34,34 @@ def software_named(name: str) -> str:
         InvalidInput: no published row is by it; the message lists all.
     """
     known = {stack.lower(): stack for key in fitted()["calibrations"] for stack in _known(key)}
-    found = known.get(name.lower()) if isinstance(name, str) else None
+    found = (known.get(name.lower()) or core_of(name)) if isinstance(name, str) else None
     if found is None:
-        names = "; ".join(sorted(known.values(), key=str.lower))
+        names = "; ".join(sorted({*known.values(), *CORES}, key=str.lower))
         raise InvalidInput(
             f"software {quoted(name)} has no published row. Leave it out, or give one of these: {names}"
         )
     return found
 
 
+def core_of(name: str) -> str | None:
+    """What the software of that name is built on, of `CORES`."""
+    words = _words(name)
+    return next((core for core, its in CORES.items() if words & its), None)
+
+
 def software_of(row: PublishedRow) -> str | None:
-    """What trained a row of a file, if other rows are by it.
+    """What trained a row of a file, if other rows are by it, or share its core.
 
     As its ``stack`` says; else the one software whose words all stand in the row's name or in the repository that
     its source begins with; else the only software of that repository.
     """
     known = _known(row.calibration)
     if row.stack:
-        return {stack.lower(): stack for stack in known}.get(row.stack.lower())
+        return {stack.lower(): stack for stack in known}.get(row.stack.lower()) or core_of(row.stack)
     words = _words(f"{row.config} {_repository(row)}")
     named = [stack for stack in known if words.issuperset(_words(stack))]
     named = named or [stack for stack, repositories in known.items() if _repository(row) in repositories]
-    return named[0] if len(named) == 1 else None
+    return named[0] if len(named) == 1 else core_of(" ".join(words)) if not named else None
 
 
 def log_speed(
@@ -67,11 +77,34 @@ def log_speed(
     """
     if software is None:
         return None  # and no row is read
-    models: defaultdict[object, list[float]] = defaultdict(list)
-    for row, difference in _differences().get((software, kind), ()):
-        if _in_fp8(row.training) == _in_fp8(training) and not (but and but(row)):
-            models[row.training.architecture].append(difference)
-    return math.fsum(map(mean, models.values())) / (len(models) + _SHRINKAGE) if models else None
+    core, in_fp8 = core_of(software), _in_fp8(training)
+    own: list[float] = []
+    others: list[float] = []
+    for (other, its_kind), rows in _differences().items():
+        if its_kind == kind and (other == software or (core and core_of(other) == core)):
+            means = _of_models(rows, in_fp8, but)
+            if other == software:
+                own = means
+            elif means:
+                others.append(mean(means))
+    if not (own or others):
+        return None
+    of_core = math.fsum(others) / (len(others) + 1)
+    return (math.fsum(own) + of_core) / (len(own) + 1)
+
+
+def _of_models(
+    rows: Sequence[tuple[PublishedRow, float]], in_fp8: bool, but: Callable[[PublishedRow], bool] | None
+) -> list[float]:
+    """One difference a model: of products in fp8 or in more, as asked for, or of the others where there are none."""
+    models: Mapping[bool, defaultdict[object, list[float]]] = {
+        True: defaultdict(list),
+        False: defaultdict(list),
+    }
+    for row, difference in rows:
+        if not (but and but(row)):
+            models[_in_fp8(row.training)][row.training.architecture].append(difference)
+    return [*map(mean, (models[in_fp8] or models[not in_fp8]).values())]
 
 
 @cache

@@ -257,9 +257,13 @@ def _worker_heads(training: Training) -> float:
 
 
 def _tensor_parallel_s(training: Training, instance: InstanceType, constants: Constants) -> float:
-    """Four all-reduces a layer (or as many halves, with sequence parallelism): two forward, two backward."""
+    """Four all-reduces a layer (or as many halves, with sequence parallelism): two forward, two backward.
+
+    A layer that is recomputed has its forward ones twice; the fitted rows of GPUs are met without.
+    """
     tp = training.tensor_parallel
-    count = 4 * training.architecture.layers / training.pipeline_parallel
+    each = 6 if training.recompute == "full" and instance.is_neuron else 4
+    count = each * training.architecture.layers / training.pipeline_parallel
     element = DTYPE_BYTES[training.storage_dtype]
     payload = count * training.tokens * training.architecture.hidden_size * element
     group = Group(tp, min(tp, instance.core_count))
