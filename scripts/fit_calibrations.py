@@ -13,6 +13,7 @@ import re
 import sys
 from dataclasses import asdict, astuple
 from hashlib import sha256
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -118,8 +119,8 @@ def widths() -> dict[str, dict[str, list[float]]]:
 def checks() -> dict[str, dict[str, Any]]:
     """Published / modelled step time of AWS's own plain script (`published.bert_jobs`), and where it lies.
 
-    With today's constants; on trn1 also as it is where nobody measured the host's part, which a GPU's eager PyTorch
-    has none of. Nobody published a plain script's figures on an H100: the A100's ratio is taken, and no place.
+    With the constants that the file has; on trn1 also as it is where nobody measured the host's part, which a GPU's
+    eager PyTorch has none of. Nobody published a plain script's figures on an H100: the A100's ratio is taken, and no place.
     """
     from windtunnel.priceperf.published.bert_jobs_predicted import predictions, quantities, without_tracing
 
@@ -160,8 +161,10 @@ def main() -> None:
     write(found, widened, inference, {})
     measured = widths()
     write(found, widened, inference, measured)
-    for key, values in checks().items():
-        found[key].update(values)
+    # In a process of its own: this one has read the constants of before.
+    with get_context("spawn").Pool(1) as fresh:
+        for key, values in fresh.apply(checks).items():
+            found[key].update(values)
     write(found, widened, inference, measured)
 
 

@@ -48,31 +48,59 @@ def test_other_models_of_a_software_tell_of_the_next() -> None:
     assert sum(row.by_software is not None for row in validate_built_in().elsewhere) > 200
 
 
-def test_the_speed_is_the_mean_of_models_drawn_to_none() -> None:
-    """Recomputed from the errors of the rows: each model weighs the same, and one of no difference is added."""
-    rows = [row for row in elsewhere("h100") if row.stack == "fms-fsdp"]
+def models_of(stack: str, *, in_fp8: bool = False) -> list[float]:
+    """The mean difference of each model that a software trained on H100s."""
     errors = {check.config: check.source_left_out for check in validate_built_in().elsewhere}
     models: dict[object, list[float]] = {}
-    for row in rows:
-        models.setdefault(row.training.architecture, []).append(-math.log1p(errors[row.config] or 0.0))
-    expected = math.fsum(map(mean, models.values())) / (len(models) + 1)
+    for row in elsewhere("h100"):
+        if row.stack == stack and (row.training.matmul_dtype == "fp8") == in_fp8:
+            models.setdefault(row.training.architecture, []).append(-math.log1p(errors[row.config] or 0.0))
+    return [*map(mean, models.values())]
+
+
+def test_the_speed_is_the_mean_of_models_drawn_to_none() -> None:
+    """Recomputed from the errors of the rows: each model weighs the same, and one of no difference is added."""
+    models = models_of("fms-fsdp")
+    expected = math.fsum(models) / (len(models) + 1)
     assert software.log_speed("fms-fsdp", kind_of(FMS), FMS.training) == pytest.approx(expected)
     none = software.log_speed("fms-fsdp", kind_of(FMS), FMS.training, but=lambda _: True)
     assert none is software.log_speed(None, kind_of(FMS), FMS.training) is None
 
 
-def test_fitted_software_and_fp8_have_no_part_in_it() -> None:
-    """Constants hold the speed of the first; the second is another arithmetic, not another software."""
+def test_software_of_one_core_tells_of_each_other() -> None:
+    """The others' mean takes the place of no difference; the core's own name is as good as one of theirs."""
+    cores: dict[str, list[float]] = {}
+    for row in elsewhere("h100"):
+        if software.core_of(row.stack) == "Megatron-core":
+            in_bf16 = models_of(row.stack)
+            cores[row.stack] = in_bf16 or models_of(row.stack, in_fp8=True)
+    one, others = cores.pop("Megatron-core (FlagPerf)"), [*map(mean, cores.values())]
+    assert len(others) > 2
+    expected = (math.fsum(one) + math.fsum(others) / (len(others) + 1)) / (len(one) + 1)
+    assert software.log_speed("Megatron-core (FlagPerf)", "h100", FMS.training) == pytest.approx(expected)
+    of_core = software.log_speed("Megatron-core", "h100", FMS.training)
+    assert of_core == pytest.approx(math.fsum([*others, mean(one)]) / (len(others) + 2))
+    assert software.software_named("nemo") == software.software_named("NeMo 25.09") == "Megatron-core"
+    assert checked(FMS, stack="NeMo 25.09").predicted > 1.1 * (checked(FMS).predicted or 0)  # type: ignore[operator]
+    assert checked(FMS, config="Llama2-7B, NeMo 25.09").predicted == checked(FMS, stack="nemo").predicted
+
+
+def test_one_precision_tells_of_the_other_where_nothing_else_does() -> None:
+    """Its own rows count first."""
+    fp8_only = next(row.stack for row in elsewhere("h100") if row.stack.startswith("NeMo 24"))
+    assert not models_of(fp8_only)
+    rows = [row.stack for row in elsewhere("h100") if row.stack == "torchtitan (torchao benchmark)"]
+    both = software.log_speed(rows[0], "h100", FMS.training)
+    assert both == pytest.approx(math.fsum(models_of(rows[0])) / 2)
+    assert software.log_speed(fp8_only, "h100", FMS.training) is not None
+
+
+def test_fitted_software_has_no_part_in_it() -> None:
+    """Constants hold its speed."""
     for key in CALIBRATIONS:
         for row in rows_of(key):
-            assert software.log_speed(row.stack, kind_of(row), row.training) is None
-    fp8 = next(
-        row
-        for row in elsewhere("h100")
-        if row.stack.startswith("NeMo") and row.training.matmul_dtype == "fp8"
-    )
-    assert software.log_speed(fp8.stack, kind_of(fp8), fp8.training) is not None
-    assert software.log_speed(fp8.stack, kind_of(fp8), FMS.training) is None
+            if not software.core_of(row.stack):
+                assert software.log_speed(row.stack, kind_of(row), row.training) is None
 
 
 @pytest.mark.parametrize(

@@ -101,8 +101,7 @@ def fit(rows: Sequence[PublishedRow], key: str, start: Constants | None = None) 
     return replace(base, **found)
 
 
-# All others are parts of a peak, or seconds. A link is rated in both directions together, and a ring sends in one.
-_MOST = {"eager_passes": math.inf, "link": 0.5}
+_MOST = {"eager_passes": math.inf}  # all others are parts of a peak, or seconds
 
 
 def error_without(
