@@ -9,6 +9,7 @@ test says when it has to run again.
 from __future__ import annotations
 
 import json
+import math
 import re
 import sys
 from dataclasses import asdict, astuple
@@ -29,6 +30,7 @@ from windtunnel.priceperf.calibration import (  # noqa: E402
     left_out,
     published_rows,
     ranges,
+    software,
     versions,
     widening,
 )
@@ -87,6 +89,7 @@ def fit(key: str) -> dict[str, Any]:
         **FIRST_CHECKS,
         "errors": {row.config: [round(error(row), 4) for error in error_of] for row in rows},
         "elsewhere": {row.config: [round(error(row), 4) for error in error_of] for row in others},
+        "by_software": {},
         "ranges": {
             "counted": [astuple(each) for each in ranges.counted_ranges((*rows, *others))],
             "described": [astuple(each) for each in ranges.described_ranges((*rows, *others))],
@@ -112,15 +115,32 @@ def widths() -> dict[str, dict[str, list[float]]]:
             ]
             for kind in kinds
         }
-        for level in left_out.LEVELS
+        for level in (*left_out.LEVELS, "software")
     }
+
+
+def by_software(key: str) -> dict[str, float]:
+    """Errors in the file of rows that set no constant, with what other models by their software tell of its speed."""
+    found = {}
+    errors = left_out.fitted()["calibrations"][key]["elsewhere"]
+    for row in published_rows.elsewhere(key):
+        speed = software.log_speed(
+            row.stack,
+            left_out.kind_of(row),
+            row.training,
+            but=lambda other, row=row: other.training.architecture == row.training.architecture,  # type: ignore[misc]
+        )
+        if row.config in errors and speed is not None:
+            error = left_out.Errors(*errors[row.config]).source
+            found[row.config] = round(math.expm1(math.log1p(error) + speed), 4)
+    return found
 
 
 def checks() -> dict[str, dict[str, Any]]:
     """Published / modelled step time of AWS's own plain script (`published.bert_jobs`), and where it lies.
 
-    With the constants that the file has; on trn1 also as it is where nobody measured the host's part, which a GPU's
-    eager PyTorch has none of. Nobody published a plain script's figures on an H100: the A100's ratio is taken, and no place.
+    With the constants that the file has; on trn1 also as it is where nobody measured the host's part, which
+    eager PyTorch on a GPU has not. Nobody published a plain script's figures on an H100: the A100's ratio is taken.
     """
     from windtunnel.priceperf.published.bert_jobs_predicted import predictions, quantities, without_tracing
 
@@ -158,6 +178,9 @@ def main() -> None:
     """Fit and write; then what needs the written file: widths, and checks, which need these."""
     found = {key: fit(key) for key in fitting.PRIORS}
     widened, inference = widenings(found), fit_inference()
+    write(found, widened, inference, {})
+    for key, entry in found.items():
+        entry["by_software"] = by_software(key)
     write(found, widened, inference, {})
     measured = widths()
     write(found, widened, inference, measured)

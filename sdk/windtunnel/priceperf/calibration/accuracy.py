@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import mean, median
+from typing import Any
 
 from ..errors import PricePerfError
 from ..model.described_step import training_step
@@ -42,7 +43,7 @@ class RowCheck:
     interval around the left-out prediction, ``covered`` the same for each of `left_out.LEVELS`. ``groups``: with
     whom it left at each. ``calibrated``: the shipped constants were fitted to it, among others. ``by_software``: the
     error with what other models by the same software tell of its speed (`software.log_speed`), None where there are
-    none; ``by_software_inside``: whether that lies in the interval of a left-out source.
+    none; ``by_software_inside``: whether that lies in the interval that other such software has set.
     """
 
     config: str
@@ -154,10 +155,11 @@ def validate_built_in() -> Validation:
         )
     ]
     others = [
-        _elsewhere(row, calibration, LeftOut(*fitted()["calibrations"][key]["elsewhere"][row.config]))
+        _elsewhere(row, calibration, entry)
         for key, calibration in CALIBRATIONS.items()
+        for entry in (fitted()["calibrations"][key],)
         for row in elsewhere(key)
-        if row.config in fitted()["calibrations"][key]["elsewhere"]
+        if row.config in entry["elsewhere"]
     ]
     return _validation(checks, others, built_in=True)
 
@@ -181,14 +183,14 @@ def _built_in(row: PublishedRow, calibration: Calibration, errors: LeftOut) -> R
     return replace(_left_out(row, calibration, errors, LEVELS, row.lacks, LEVELS[0]), calibrated=True)
 
 
-def _elsewhere(row: PublishedRow, calibration: Calibration, errors: LeftOut) -> RowCheck:
-    speed = log_speed_of_software(
-        row.stack,
-        kind_of(row),
-        row.training,
-        but=lambda other: other.training.architecture == row.training.architecture,
-    )
-    return _left_out(row, calibration, errors, levels_of(row), _lacks(row, calibration), "source", speed)
+def _elsewhere(row: PublishedRow, calibration: Calibration, entry: Mapping[str, Any]) -> RowCheck:
+    lacks, errors = _lacks(row, calibration), LeftOut(*entry["elsewhere"][row.config])
+    found = _left_out(row, calibration, errors, levels_of(row), lacks, "source")
+    error = entry["by_software"].get(row.config)
+    if error is None:
+        return found
+    check = _interval(row, calibration, "software", but=group_of(row, "software"), lacks=lacks)
+    return replace(found, by_software=error, by_software_inside=abs(math.log1p(error)) <= check.log_slow)
 
 
 def _left_out(
@@ -198,12 +200,8 @@ def _left_out(
     levels: Sequence[Level],
     lacks: Sequence[str],
     shown: Level,
-    log_speed: float | None = None,
 ) -> RowCheck:
-    """``levels``: at which it is one of those left out. ``shown``: whose interval is the row's.
-
-    ``log_speed``: what other models by its software tell of it.
-    """
+    """``levels``: at which it is one of those left out. ``shown``: whose interval is the row's."""
     groups = tuple(group_of(row, level) for level in LEVELS)
     judged = [
         _interval(row, calibration, level, but=group, lacks=lacks)
@@ -214,14 +212,11 @@ def _left_out(
     )
     predicted = row.training.global_batch / step_s(row, calibration.constants)
     index = LEVELS.index(shown)
-    by_software = None if log_speed is None else math.log1p(errors.source) + log_speed
     return replace(
         _check(row, calibration, predicted, judged[index]),
         left_out=errors.alone if "alone" in levels else None,
         family_left_out=errors.family if "family" in levels else None,
         source_left_out=errors.source,
-        by_software=None if by_software is None else math.expm1(by_software),
-        by_software_inside=None if by_software is None else abs(by_software) <= judged[-1].log_slow,
         inside=covered[index],
         covered=covered,
         groups=groups,
@@ -244,9 +239,12 @@ def _of_file(row: PublishedRow, read: ReadRow) -> RowCheck:
         software, kind_of(row), row.training, but=lambda other: same_configuration(row, other)
     )
     if speed is not None:
-        why = (
-            f"trained by {software}: predicted {math.expm1(speed):+.0%} beside the model, as its other rows were; "
-            "the interval is that of left-out sources"
+        level, why = (
+            "software",
+            (
+                f"trained by {software}: predicted {math.expm1(speed):+.0%} beside the model, as its other rows were; "
+                "the interval is that of new models by software whose speed is known"
+            ),
         )
     predicted = row.training.global_batch / step_s(row, calibration.constants) * math.exp(speed or 0.0)
     interval = _interval(row, calibration, level, but=group_of(row, level), lacks=_lacks(row, calibration))

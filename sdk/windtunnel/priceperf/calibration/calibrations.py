@@ -53,6 +53,8 @@ class Calibration:
     """Leave-one-source-out: each row predicted by constants fitted to what other software trained."""
     elsewhere_errors: tuple[float, ...]
     """The same of the rows that set no constant (`published_rows.elsewhere`)."""
+    by_software_errors: tuple[float, ...]
+    """Of those of them whose software trained other models, with the speed that these tell (`software.log_speed`)."""
     outside_check: float
     """Published / modelled step time of the one published job that is a plain script, not a tuned
     benchmark (`published.bert_jobs`: AWS's BERT base classification). It took no part in the fit."""
@@ -89,6 +91,11 @@ class Calibration:
     def unseen_family_error(self) -> float:
         """Mean of the absolute leave-one-family-out errors: other models, by software that is fitted."""
         return mean(map(abs, self.family_errors))
+
+    @property
+    def by_software_error(self) -> float | None:
+        """Mean of the absolute errors of new models by software whose speed is known; None: no row tells."""
+        return mean(map(abs, self.by_software_errors)) if self.by_software_errors else None
 
     @property
     def unseen_error(self) -> float:
@@ -202,6 +209,7 @@ def calibration(key: str, fitted: Mapping[str, Any]) -> Calibration:
         tuple(errors[row.config].family for row in rows),
         tuple(errors[row.config].source for row in rows),
         tuple(Errors(*each).source for each in fitted["elsewhere"].values()),
+        tuple(fitted["by_software"].values()),
         fitted["outside_check"],
         fitted["traced_check"],
         tuple(Range(*each) for each in fitted["ranges"]["counted"]),

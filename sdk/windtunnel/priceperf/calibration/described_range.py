@@ -70,4 +70,5 @@ def _models(calibration: Calibration) -> frozenset[object]:
 
 @cache
 def _ranges(calibration: Calibration, level: Level) -> tuple[Range, ...]:
-    return calibration.described_ranges if level == "source" else described_ranges(calibration.rows)
+    of_all = level in ("source", "software")
+    return calibration.described_ranges if of_all else described_ranges(calibration.rows)

@@ -31,9 +31,11 @@ from ..model.training_settings import Training
 from .published_rows import elsewhere, is_fitted, rows_of
 from .row_reader import PublishedRow
 
-Level = Literal["alone", "family", "source"]
-"""What leaves together with a row: its near-twins, its family of models, its source."""
+Level = Literal["alone", "family", "source", "software"]
+"""What leaves together with a row: its near-twins, its family of models, its source. ``software``: its source, but
+what other models by that software tell of its speed is known (`software.log_speed`)."""
 LEVELS: tuple[Level, ...] = ("alone", "family", "source")
+"""Those with errors of every row; see `Errors`."""
 _Name = TypeVar("_Name")
 _SHRINKAGE = 3.0
 """A usual error counts as many groups of the average of all rows beside its own."""
@@ -57,8 +59,8 @@ class Group(NamedTuple):
 def group_of(row: PublishedRow, level: Level) -> Group:
     """With whom a row leaves."""
     key = instance_type(row.instance_type).calibration or ""
-    names = {"alone": f"{row.stack}: {row.training.architecture}", "family": row.family, "source": row.stack}
-    return Group(key, names[level])
+    names = {"alone": f"{row.stack}: {row.training.architecture}", "family": row.family}
+    return Group(key, names.get(level, row.stack))
 
 
 def levels_of(row: PublishedRow) -> tuple[Level, ...]:
@@ -138,11 +140,15 @@ def _drawn(values: Sequence[tuple[_Name, float]], towards: float) -> Mapping[_Na
 def _scores(level: Level) -> Mapping[tuple[Like, Group], list[float]]:
     found: defaultdict[tuple[Like, Group], list[float]] = defaultdict(list)
     for key, entry in fitted()["calibrations"].items():
-        errors = {**entry["errors"], **entry["elsewhere"]}
-        for row in (*rows_of(key), *(elsewhere(key) if level == "source" else ())):
+        errors = entry["by_software"]
+        if level != "software":
+            every = {**entry["errors"], **entry["elsewhere"]}
+            errors = {config: getattr(Errors(*each), level) for config, each in every.items()}
+        others = elsewhere(key) if level in ("source", "software") else ()
+        for row in (*rows_of(key), *others):
             if row.config in errors and not row.lacks:
-                its, error = Like.of(kind_of(row), row.training), getattr(Errors(*errors[row.config]), level)
-                found[its, group_of(row, level)].append(abs(math.log1p(error)))
+                its = Like.of(kind_of(row), row.training)
+                found[its, group_of(row, level)].append(abs(math.log1p(errors[row.config])))
     return found
 
 

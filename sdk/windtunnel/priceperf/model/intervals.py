@@ -65,7 +65,7 @@ class RangeCheck:
 
     ``outside``: sentences, one a quantity; ``unknown``: quantities that are not told.
     ``log_fast``, ``log_slow``: the interval's, widened by the distance outside. ``by_known_software``: the interval is
-    for software that constants are fitted to.
+    for a new model by software whose speed is known.
     """
 
     outside: tuple[str, ...]

@@ -277,21 +277,25 @@ class Described:
         speed = (software_speed or 1.0) * self._neuron_speed(instance)
         if speed != 1:
             step, evaluation = step.times(1 / speed), evaluation and evaluation.times(1 / speed)
-        check = self._range_check(run, training, step, flops)
+        check = self._range_check(run, training, step, flops, software_speed)
         compilation = _compilation(run, training, flops, full_scale)
         return Modelled(training, step, evaluation, check, compilation, software_speed)
 
-    def _range_check(self, run: Run, training: Training, step: StepTime, flops: float) -> RangeCheck:
+    def _range_check(
+        self, run: Run, training: Training, step: StepTime, flops: float, software_speed: float | None
+    ) -> RangeCheck:
         """Against all rows; the interval is that of rows whose source was left out.
 
-        That of left-out families where constants are fitted to the job's software, and it is the narrower. The slow
-        end holds a plain script, whose host may be slower than the device.
+        That of left-out families where constants are fitted to the job's software, that of new models where its
+        speed is known otherwise, if it is the narrower. The slow end holds a plain script, whose host may be slower
+        than the device.
         """
         neuron = run.instance.is_neuron
         lacks = ("neuron_version",) if neuron and self.neuron_version is None else ()
         calibration, software = calibration_of(run.instance), self.there(run.instance).software
         known = software is not None and is_fitted(software, calibration.key)
-        levels: tuple[Level, ...] = ("source", "family") if known else ("source",)
+        levels: list[Level] = ["source"]
+        levels += ["family"] if known else ["software"] if software_speed is not None else []
         checks = [
             description_check(
                 calibration, training, run.instance, run.cluster.count, level=level, lacks=lacks
@@ -358,11 +362,8 @@ def _split(job: Described, run: Run) -> Training:
         moments=MOMENTS[job.optimizer],
         attention=attention,
     )
-    ways: tuple[Recompute, ...]
-    if recompute == "auto":
-        ways = (usual_recompute(job.tensor_parallel, attention, run.instance), "full")
-    else:
-        ways = (recompute,)
+    usual = usual_recompute(job.tensor_parallel, attention, run.instance)
+    ways: tuple[Recompute, ...] = (usual, "full") if recompute == "auto" else (recompute,)
     counts = _passes(job, sequences, largest_published(calibration, TOKENS))
     fitting: list[Training] = []
     for way in ways:

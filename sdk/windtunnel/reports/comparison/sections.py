@@ -260,12 +260,12 @@ def _by_software(workload: Workload, shown: Sequence[Estimate]) -> Iterator[str]
         if software is None or item.training is None:
             continue
         speed, known = item.software_speed, is_fitted(software, item.calibration.key)
-        if item.range_check.by_known_software:
+        if speed is not None:
+            what = f"{speed:.2f} times the modelled speed, as its published rows have it"
+        elif item.range_check.by_known_software:
             what = "constants are fitted to its rows, so the interval is that of left-out families"
         elif known:
             what = "constants are fitted to its rows; the interval is that of all software, which is the narrower here"
-        elif speed is None:
-            what = "no published row of it is like this, so nothing follows from it"
         else:
-            what = f"{speed:.2f} times the modelled speed, as its published rows have it"
+            what = "no published row of it is like this, so nothing follows from it"
         yield f"Trained by {software} on {label(item)}: {what}."

@@ -345,7 +345,13 @@ def _compiling(estimates: Sequence[Estimate], found: Answer | None) -> str:
 
 
 def _trust(comparison: Comparison, full_scale: FullScale | None) -> str:
-    known = {item.calibration.key for item in comparison.estimates if item.range_check.by_known_software}
+    known = {
+        item.calibration.key: item.calibration.unseen_family_error
+        if item.software_speed is None
+        else item.calibration.by_software_error
+        for item in comparison.estimates
+        if item.range_check.by_known_software
+    }
     strange: list[str] = []
     familiar: list[str] = []
     specified = [item for item in comparison.estimates if item.instance.from_specification]
@@ -353,9 +359,11 @@ def _trust(comparison: Comparison, full_scale: FullScale | None) -> str:
     for item in used_calibrations(comparison):
         if item.key not in own_rows:
             continue
-        own = item.key in known
-        error = item.unseen_family_error if own else item.unseen_error
-        (familiar if own else strange).append(f"{fmt.percent(error)} on {item.label}")
+        error = known.get(item.key)
+        if error is None:
+            strange.append(f"{fmt.percent(item.unseen_error)} on {item.label}")
+        else:
+            familiar.append(f"{fmt.percent(error)} on {item.label}")
     parts = [f"of software that the model never saw are off by {', '.join(strange)}"] if strange else []
     if familiar:
         verb = "by" if strange else "are off by"
