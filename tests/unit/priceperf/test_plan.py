@@ -14,6 +14,7 @@ from windtunnel.priceperf import (
     ARCHITECTURES,
     CALIBRATIONS,
     CATALOG,
+    Architecture,
     Cluster,
     FullScale,
     InvalidInput,
@@ -228,6 +229,34 @@ def test_published_splits_are_among_the_best(config: str, rank: int) -> None:
     splits = [(one.tensor_parallel, one.pipeline_parallel) for one in found_for(row)]
     assert len(splits) > rank  # so that the best are a choice
     assert (row.training.tensor_parallel, row.training.pipeline_parallel) in splits[:rank]
+
+
+BLOOM = Architecture(70, 14336, 112, 57344, 14336, 250880, "decoder")
+LLAMA_405B = Architecture(126, 16384, 128, 53248, 2048, 128256, "llama")
+
+
+@pytest.mark.parametrize(
+    ("model", "instance", "nodes", "length", "batch", "split"),
+    [
+        # Of the Neuron performance pages 2.16 and 2.18.
+        (ARCHITECTURES["GPT3-46B"], "ml.trn1.32xlarge", 32, 2048, 1024, (8, 8)),
+        (ARCHITECTURES["Llama2-13B"], "ml.trn1.32xlarge", 32, 4096, 1024, (8, 4)),
+        # Of the configurations of neuronx-distributed and neuronx-distributed-training.
+        (ARCHITECTURES["Llama2-70B"], "ml.trn1.32xlarge", 32, 4096, 1024, (32, 8)),
+        (ARCHITECTURES["Llama2-70B"], "ml.trn1.32xlarge", 8, 4096, 1024, (8, 16)),
+        (ARCHITECTURES["Llama-3.1-8B"], "ml.trn1.32xlarge", 32, 8192, 1024, (32, 1)),
+        (ARCHITECTURES["Llama-3.1-70B"], "ml.trn1.32xlarge", 32, 8192, 1024, (32, 8)),
+        (LLAMA_405B, "ml.trn1.32xlarge", 64, 8192, 256, (32, 32)),
+        # 384 A100s of 80 GB (BLOOM's paper); here on the network of p4de.
+        (BLOOM, "ml.p4de.24xlarge", 48, 2048, 2048, (4, 12)),
+    ],
+)
+def test_more_published_splits_are_among_the_best_five(
+    model: Architecture, instance: str, nodes: int, length: int, batch: int, split: tuple[int, int]
+) -> None:
+    """None of these is a row of the calibration."""
+    found = search(OpenSplit(model, model.parameters, length, batch), Cluster(instance_type(instance), nodes))
+    assert split in [(one.tensor_parallel, one.pipeline_parallel) for _, one in found.best][:5]
 
 
 @pytest.mark.parametrize(
