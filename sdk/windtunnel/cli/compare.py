@@ -77,7 +77,7 @@ def _add_description(parser: argparse.ArgumentParser) -> None:
         "--microbatch",
         type=whole,
         metavar="N",
-        help="sequences of a pass (default: as many as fit the memory)",
+        help="sequences of a pass (default: the fastest that fits the memory)",
     )
     model.add_argument("--global-batch", type=whole, metavar="N", help="sequences of an optimizer step")
     model.add_argument(

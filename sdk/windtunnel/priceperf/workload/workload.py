@@ -123,7 +123,8 @@ class Workload(ABC):
             architecture: a name of `ARCHITECTURES`, dimensions, or the configuration of a Hugging Face model: what its
                 `config.json` holds, or `AutoConfig.from_pretrained(...).to_dict()`.
             microbatch: sequences of one pass on one data-parallel worker; fewer where the global batch
-                leaves fewer. None: as many as fit the memory, none more than any row has; in a pipeline 1.
+                leaves fewer. None: with ``recompute`` what is fastest of all that fits the memory, none more than any
+                published row has.
             sequence_length: tokens (or patches) of a sequence.
             global_batch: sequences of one optimizer step over all workers.
             gradient_accumulation: passes of one optimizer step on each worker, instead of ``global_batch``;
@@ -134,11 +135,12 @@ class Workload(ABC):
             matmul_dtype: in which products run; None: bf16 storage in bf16; fp32 storage by the compiler's
                 auto-cast on trn1 and as TF32 (alternatives: fp32, bf16 autocast) on GPUs.
             optimizer: ``adamw``, ``lamb`` or ``sgd`` (with momentum): decides what it keeps and moves.
-            recompute: ``none``, ``selective``, ``full``; ``auto``: the least that fits the memory, with tensor
-                parallelism at least ``selective``.
+            recompute: ``none``, ``selective``, ``full``; ``auto``: the faster one that fits of ``full`` and what
+                libraries do at the least: ``none``, with tensor parallelism ``selective`` (not on GPUs with flash
+                attention).
             zero: what data-parallel workers share: ``none``, ``optimizer`` (ZeRO-1) or ``full`` (ZeRO-3, FSDP).
             attention: ``eager`` or ``flash``; ``auto``: flash for Llama on trn1, and on GPUs for decoders and for more
-                than 2,048 tokens.
+                than 512 tokens.
             parameters: trained weights; None: the architecture's.
             head_part: part of the positions that reach the vocabulary head (masked language models: 0.156).
             gradient_bytes: bytes a parameter in the reduction of gradients; None: those of ``dtype``, with ZeRO-1
@@ -146,8 +148,8 @@ class Workload(ABC):
             neuron_version: of the Neuron software on trn1, as ``2.21``: newer ones are faster. None: the usual speed,
                 with a wider interval.
             software: what trains it, as published rows name it: ``neuronx-distributed``, ``llm-foundry``,
-                ``torchtitan``, ... Where constants are fitted to its rows, the interval is narrower; else its
-                rows say how much faster or slower than modelled it is (`calibration.software`).
+                ``torchtitan``, ... The interval is narrower. Where no constant is fitted to its rows, these say how
+                much faster or slower than modelled it is (`calibration.software`).
             network_gbps: of one instance, where it is not AWS's: published clusters of A100s have 1600 (InfiniBand).
             on_gpu: settings that are others on GPUs, by name, as ``{"tensor_parallel": 1, "zero": "full"}``.
                 Without it GPUs get the same split, which may not be what one would run there.

@@ -44,7 +44,7 @@ def batch_words(comparison: Comparison, workload: Workload) -> Iterator[str]:
         if item.training and workload.there(item.instance).microbatch is None
     ]
     if passes:
-        yield f"Sequences of a pass: {', '.join(passes)}, by memory and published rows (--microbatch N says otherwise)."
+        yield f"Sequences of a pass: {', '.join(passes)}, the fastest that fits (--microbatch N says otherwise)."
     for item in comparison.estimates:
         job = workload.there(item.instance)
         software = job.software
