@@ -45,6 +45,13 @@ def add_parser(commands: Any) -> None:
     )
     size.add_argument("--sequence-length", type=count, metavar="N", help="tokens (default: the family's)")
     size.add_argument("--parameters", type=amount, metavar="N", help="weights (default: the architecture's)")
+    size.add_argument(
+        "--software",
+        nargs="+",
+        default=(),
+        metavar="NAME",
+        help="what trains it, as published rows name it: neuronx-distributed nemo; of each instance the first known",
+    )
     limits = parser.add_argument_group("limits")
     limits.add_argument("--deadline", type=hours, metavar="TIME", help="48h, 90m or 3d, start included")
     limits.add_argument("--budget", type=float, metavar="USD", help="US dollars")
@@ -69,7 +76,7 @@ def run_plan(args: argparse.Namespace) -> int:
     names = [name for text in args.instances or INSTANCES for name in text.split(",") if name]
     given = (
         "tokens", "samples", "steps", "global_batch", "sequence_length", "parameters", "nodes", "on",
-        "tensor_parallel", "pipeline_parallel", "microbatch", "recompute", "zero",
+        "tensor_parallel", "pipeline_parallel", "microbatch", "recompute", "zero", "software",
     )  # fmt: skip
     try:
         report = plan(

@@ -46,7 +46,15 @@ def software_named(name: str) -> str:
 def core_of(name: str) -> str | None:
     """What the software of that name is built on, of `CORES`."""
     words = _words(name)
+    if "megatron" in words:
+        return None  # NeMo Megatron, for Neuron too, is older than its core
     return next((core for core, its in CORES.items() if words & its), None)
+
+
+def first_told(names: Sequence[str], key: str) -> str | None:
+    """The first of these, as `software_named` spells them, that rows of a calibration tell of."""
+    known = _known(key)
+    return next((name for name in names if name in known or name in map(core_of, known)), None)
 
 
 def software_of(row: PublishedRow) -> str | None:

@@ -13,6 +13,7 @@ from datetime import date
 from functools import cached_property
 
 from ..calibration.calibrations import not_calibrated
+from ..calibration.software import first_told, software_named
 from ..errors import InvalidInput, UnknownInstance
 from ..instances import CATALOG, GIB, InstanceType, instance_type
 from ..model.fixed_costs import FixedCost
@@ -77,13 +78,17 @@ class Plan:
 
 @dataclass(frozen=True)
 class Place:
-    """What the search found on one kind of instance. ``name``: as asked for; ``reason``: why there is no plan."""
+    """What the search found on one kind of instance. ``name``: as asked for; ``reason``: why there is no plan.
+
+    ``software``: whose speed its plans have; None: none of the named has rows there.
+    """
 
     name: str
     instance: InstanceType | None
     candidates: int = 0
     fitting: int = 0
     reason: str | None = None
+    software: str | None = None
 
 
 @dataclass(frozen=True)
@@ -157,6 +162,7 @@ def plans(
     size: FullScale,
     *,
     nodes: Sequence[int] | None = None,
+    software: Sequence[str] = (),
     deadline_hours: float | None = None,
     budget_usd: float | None = None,
     prices: PriceBook | None = None,
@@ -170,6 +176,7 @@ def plans(
             training). What cannot be modelled is named in `Plans.places`.
         size: of the whole job.
         nodes: numbers of instances to try; None: 1 to `MOST_NODES`.
+        software: what trains it; on each instance the first counts that published rows of its chip are by.
         deadline_hours: of the whole job, start included.
         budget_usd: US dollars.
         prices: another price book than the built-in one.
@@ -177,8 +184,9 @@ def plans(
 
     Raises:
         UnknownInstance, NotCalibrated: none of the instances can be modelled.
-        InvalidInput: no instances, numbers out of range.
+        InvalidInput: no instances, numbers out of range, software without rows.
     """
+    software = [software_named(name) for name in software]
     for name, limit in (("deadline_hours", deadline_hours), ("budget_usd", budget_usd)):
         if limit is not None and not (limit > 0 and math.isfinite(limit)):
             raise InvalidInput(f"{name} must be above 0, not {limit}")
@@ -191,7 +199,7 @@ def plans(
     found: list[Plan] = []
     places = []
     for name in dict.fromkeys(map(named_instance, instances)):
-        place, own = _placed(job, name, counts, size, book, on)
+        place, own = _placed(job, name, counts, size, software, book, on)
         places.append(place)
         found += own
     known = [place.instance for place in places if place.instance is not None]
@@ -208,7 +216,13 @@ def named_instance(asked: str) -> str:
 
 
 def _placed(
-    job: OpenSplit, name: str, counts: Sequence[int], size: FullScale, book: PriceBook, on: date | None
+    job: OpenSplit,
+    name: str,
+    counts: Sequence[int],
+    size: FullScale,
+    software: Sequence[str],
+    book: PriceBook,
+    on: date | None,
 ) -> tuple[Place, list[Plan]]:
     try:
         instance = instance_type(name)
@@ -221,15 +235,16 @@ def _placed(
         if not counts:
             return Place(name, instance, reason=no_cluster(instance)), []
     results = [(cluster, search(job, cluster)) for cluster in (Cluster(instance, count) for count in counts)]
+    trainer = first_told(software, instance.calibration)
     own = [
-        _plan(job, cluster, training, size, name, book, on)
+        _plan(job, cluster, training, size, name, trainer, book, on)
         for cluster, result in results
         for _, training in result.best
     ]
     searched = [result for _, result in results]
     candidates, fitting = sum(one.candidates for one in searched), sum(one.fitting for one in searched)
     reason = None if own else _why_not(job, instance, counts, searched)
-    return Place(name, instance, candidates, fitting, reason), own
+    return Place(name, instance, candidates, fitting, reason, trainer), own
 
 
 def _plan(
@@ -238,6 +253,7 @@ def _plan(
     training: Training,
     size: FullScale,
     name: str,
+    software: str | None,
     book: PriceBook,
     on: date | None,
 ) -> Plan:
@@ -252,6 +268,7 @@ def _plan(
         zero=training.zero,
         attention=training.attention,
         parameters=job.parameters,
+        software=software,
     )
     precision = workload.precisions(cluster.instance, AUTO_CAST)[0]
     item = estimate(workload, Run(cluster, float(job.global_batch), precision), size, name)

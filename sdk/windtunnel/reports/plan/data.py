@@ -43,6 +43,7 @@ def _place(place: Place) -> dict[str, Any]:
         "candidates": place.candidates,
         "fitting": place.fitting,
         "reason": place.reason,
+        "software": place.software,
     }
 
 

@@ -102,6 +102,7 @@ def plan(
     microbatch: int | None = None,
     recompute: Recompute | None = None,
     zero: ZeroStage | None = None,
+    software: str | Sequence[str] = (),
     prices: PriceBook | None = None,
     on: date | None = None,
 ) -> PlanReport:
@@ -128,6 +129,8 @@ def plan(
         microbatch: sequences of one pass.
         recompute: ``none``, ``selective`` or ``full``.
         zero: ``none``, ``optimizer`` (ZeRO-1) or ``full`` (ZeRO-3, FSDP).
+        software: what trains it, as `Workload.transformer` has it; of several, on each instance the first counts that
+            published rows of its chip are by.
         prices: another price book than the built-in one with what `windtunnel prices refresh` has fetched.
         on: prices in force on that day. None: the newest.
 
@@ -161,6 +164,7 @@ def plan(
         [instances] if isinstance(instances, str) else instances,
         size,
         nodes=nodes,
+        software=[software] if isinstance(software, str) else software,
         deadline_hours=deadline_hours,
         budget_usd=budget_usd,
         prices=book,

@@ -54,6 +54,7 @@ def sections(found: Plans, *, size_assumed: bool, price_notes: Sequence[str]) ->
     shown = [plan for _, plans in tables.values() for plan in plans]
     notes = (
         *_limits(found, shown, size_assumed=size_assumed),
+        *_trained_by(found),
         *_outside(shown),
         *(_READING if shown else ()),
         *price_notes,
@@ -192,6 +193,14 @@ def _limits(found: Plans, shown: Sequence[Plan], *, size_assumed: bool) -> Itera
     risky = dict.fromkeys(labels.cluster(plan) for plan in (*late, *dear) if plan in found.within)
     if risky:
         yield f"MAY MISS THEM at the high end of the interval: {', '.join(risky)}."
+
+
+def _trained_by(found: Plans) -> Iterator[str]:
+    names = [
+        f"{place.software} on {place.name}" for place in found.places if place.software and not place.reason
+    ]
+    if names:
+        yield f"Speed and interval are those of {', '.join(names)}, by published rows."
 
 
 def _outside(shown: Iterable[Plan]) -> Iterator[str]:

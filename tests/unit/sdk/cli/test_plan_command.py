@@ -52,9 +52,30 @@ def test_what_is_fixed_reaches_the_search(capsys: pytest.CaptureFixture[str]) ->
     assert {plan["tensor_parallel"] for plan in data["plans"]} == {8}
 
 
+def test_each_instance_has_the_first_software_that_its_rows_name(capsys: pytest.CaptureFixture[str]) -> None:
+    """NeMo's are of GPUs, neuronx-distributed's of trn1; with them intervals are narrower, and H100s faster."""
+    command = [*JOB, "--instances", "trn1", "p5", "--nodes", "8", "--json"]
+    found = []
+    for given in ([], ["--software", "neuronx-distributed", "nemo"]):
+        assert cli.main([*command, *given]) == 0
+        found.append(json.loads(capsys.readouterr().out))
+    assert [place["software"] for place in found[0]["places"]] == [None, None]
+    assert [place["software"] for place in found[1]["places"]] == ["neuronx-distributed", "Megatron-core"]
+    for kind, faster in (("ml.trn1.32xlarge", 1.0), ("ml.p5.48xlarge", 1.1)):
+        plain, named = (
+            next(plan for plan in each["plans"] if plan["instance_type"] == kind) for each in found
+        )
+        assert plain["step_s"] >= faster * named["step_s"]
+        ratios = [plan["hours_interval"][1] / plan["hours_interval"][0] for plan in (plain, named)]
+        assert ratios[1] < ratios[0]
+    assert cli.main([*command[:-1], "--software", "nemo"]) == 0
+    assert "those of Megatron-core on ml.p5.48xlarge" in " ".join(capsys.readouterr().out.split())
+
+
 @pytest.mark.parametrize(
     ("given", "said"),
     [
+        (("--software", "mine"), "software 'mine' has no published row"),
         (("--architecture", "GPT-9"), "architecture 'GPT-9' is not known. Known: BERT-Large"),
         (("--instances", "x9"), "No figures for instance type 'x9'"),
         (("--tensor-parallel", "7"), "does not divide the 32 attention heads"),
