@@ -109,6 +109,20 @@ def test_a_killed_peer_ends_the_wait_with_an_error(delay_s):
         pool.close()
 
 
+def test_what_a_peer_has_left_for_the_others_is_why_it_ended():
+    """And what it had to say of itself comes before the collectives that it missed."""
+    pool = Pool(2)
+    try:
+        assert pool.call([0, 1], "join", [(), ()]) == [None, None]
+        pool.call([1], "remark", [("its DataLoader raised KeyError: 'img'",)])
+        pool.call([1], "leave", [()])
+        (answer,) = pool.call([0], "all_reduce", [(torch.ones(1), "sum", [0, 1])])
+        assert "rank 1 ended after its DataLoader raised KeyError: 'img'; rank 0 waited" in str(answer)
+        assert "equally often" not in str(answer)
+    finally:
+        pool.close()
+
+
 def test_a_peer_that_has_left_ends_the_wait_though_its_process_lives():
     """torch's agent keeps workers that have succeeded until all have. What came before leaving still counts."""
     pool = Pool(2)

@@ -18,9 +18,9 @@ def line_of(script: str, mark: str) -> str:
     return f"{script}:{next(number for number, text in enumerate(lines, 1) if f'# line: {mark}' in text)}"
 
 
-def records(folder: Path, kind: str) -> list[dict]:
-    """The records of a kind that the first core wrote."""
-    lines = (folder / "rank-0.jsonl").read_text().splitlines()
+def records(folder: Path, kind: str, rank: int = 0) -> list[dict]:
+    """The records of a kind that a core wrote, the first one if no other is named."""
+    lines = (folder / f"rank-{rank}.jsonl").read_text().splitlines()
     return [record for record in map(json.loads, lines) if record["kind"] == kind]
 
 
@@ -136,6 +136,21 @@ def test_data_that_ends_with_an_error_is_named(torchrun, tmp_path):
     found = {record["finding"]: record for record in findings(tmp_path)}["loader_failed"]
     assert (found["severity"], found["line"]) == ("error", line_of("failing_data.py", "made"))
     assert "KeyError: 'img'" in found["message"]
+
+
+def test_data_that_ends_with_an_error_on_one_core_is_what_the_others_name(torchrun, tmp_path):
+    """Its loop ends early, so the others wait for it in a collective: not the collectives are to be corrected."""
+    launch = torchrun("failing_data.py", check=False, WINDTUNNEL_COUNTERS_DIR=str(tmp_path))
+    line = line_of("failing_data.py", "made")
+    assert f"[windtunnel] error: {line}: on rank 1 the DataLoader raised KeyError: 'img'" in launch.output
+    assert (
+        f"PeerLostError: rank 1 ended after its DataLoader ({line}) raised KeyError: 'img', which ended its loop; "
+        "rank 0 waited in all_reduce at failing_data.py:" in launch.output
+    )
+    assert "equally often" not in launch.output
+    (found,) = records(tmp_path, "finding", rank=1)
+    assert found["finding"] == "loader_failed"
+    assert (found["severity"], found["line"]) == ("error", line)
 
 
 def test_what_a_library_reads_is_said_to_be_its_own(torchrun, tmp_path):

@@ -51,6 +51,12 @@ def join() -> None:
             communicator().join()
 
 
+def remark(text: str) -> None:
+    """Leave what the other cores should know if they miss this one; where there are none, nobody is told."""
+    if _communicator is not None:
+        _communicator.remark(text)
+
+
 def leave(*, failed: bool = False) -> None:
     """Take part in nothing more; what was sent is kept until it is received, unless the script has failed."""
     if _communicator is not None:

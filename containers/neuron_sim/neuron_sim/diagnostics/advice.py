@@ -296,14 +296,15 @@ def input_bound(loader: Loader, share: float, waited: float, steps: int) -> Find
     )
 
 
-def loader_failed(line: str, error: str) -> Finding:
-    """Data that ended too early, and nobody was told."""
+def loader_failed(line: str, error: str, rank: int | None) -> Finding:
+    """Data that ended too early, and nobody was told. ``rank``: the core's, where there are several."""
+    where = "" if rank is None else f"on rank {rank} "
     return Finding(
         "loader_failed",
         "error",
         line,
-        f"the DataLoader raised {error} while MpDeviceLoader read ahead: torch_xla ends the loop there as if the data "
-        "were over, here and on trn1, and the job goes on with what it has.",
+        f"{where}the DataLoader raised {error} while MpDeviceLoader read ahead: torch_xla ends the loop there as if "
+        "the data were over, here and on trn1, and the job goes on with what it has.",
         "Mend the dataset: the traceback is in the log. `next(iter(loader))` on the DataLoader itself would fail.",
     )
 

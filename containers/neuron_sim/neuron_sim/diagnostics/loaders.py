@@ -24,17 +24,25 @@ _INNER = ("_cpu_loader", "_loader", "dataloader", "base_dataloader")
 class Loaders:
     """Follows torch's DataLoader and torch_xla's loaders in the script's own thread."""
 
-    def __init__(self, tell: Callable[[Any, int, float], None], passes: Passes) -> None:
-        """No loader has been made. ``tell``: of each batch that the loop took from a plain DataLoader."""
+    def __init__(
+        self,
+        tell: Callable[[Any, int, float], None],
+        passes: Passes,
+        failed: Callable[[str, str], None],
+    ) -> None:
+        """No loader has been made. ``tell``: of each batch that the loop took from a plain DataLoader.
+
+        ``failed``: of the line whose loader has raised an error that the loop does not see, and of the error; in the
+        thread that reads ahead.
+        """
         self._tell = tell
+        self._failed = failed
         self.passes = passes
         self.all: list[Loader] = []
         """Also of loaders that are gone."""
         self._loaders: weakref.WeakKeyDictionary[Any, Loader] = weakref.WeakKeyDictionary()
         self._came_from: weakref.WeakKeyDictionary[Any, Loader] = weakref.WeakKeyDictionary()
         self.latest: Loader | None = None
-        self.failed: dict[str, str] = {}
-        """Lines whose loader has raised an error that the loop did not see, and the error."""
 
     def _record(self, loader: Any) -> Loader:
         inner = _innermost(loader)
@@ -169,7 +177,7 @@ class Loaders:
                 if run is not None and isinstance(error, StopIteration):
                     self.passes.end(run)
                 if not is_waited_for and record is not None and not isinstance(error, StopIteration):
-                    self.failed[record.made_at] = f"{type(error).__name__}: {_last_line(error)}"
+                    self._failed(record.made_at, _in_short(error))
                 raise
             waited_s = time.perf_counter() - started
             if record is not None:
@@ -195,9 +203,12 @@ def _run(record: Loader) -> Pass:
     return record.run if torch.is_grad_enabled() else record.without_gradients
 
 
-def _last_line(error: Exception) -> str:
-    """What it says, without the traceback that torch puts into an error of a DataLoader's worker process."""
-    return (str(error).strip().splitlines() or [""])[-1]
+def _in_short(error: Exception) -> str:
+    """Its type and what it says, without the traceback that torch puts into an error of a DataLoader's worker process:
+    that one ends with its type too.
+    """
+    kind = f"{type(error).__name__}: "
+    return kind + (str(error).strip().splitlines() or [""])[-1].removeprefix(kind)
 
 
 def _innermost(loader: Any) -> Any:

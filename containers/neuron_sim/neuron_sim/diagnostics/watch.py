@@ -54,11 +54,15 @@ class _Input:
 class Watch(recorder.Listener):
     """Told of loaders and readings as the table of hooks says, and of all else by the recorder."""
 
-    def __init__(self, counters_dir: Path | None, passes: Passes) -> None:
-        """Nothing has been seen. ``counters_dir``: a folder that the cores of this host share."""
+    def __init__(self, counters_dir: Path | None, passes: Passes, remark: Callable[[str], None]) -> None:
+        """Nothing has been seen. ``counters_dir``: a folder that the cores of this host share.
+
+        ``remark`` leaves what the other cores should know if they miss this one.
+        """
         self._shared = counters_dir
+        self._remark = remark
         host_training.watch()
-        self.loaders = Loaders(recorder.counting.batch, passes)
+        self.loaders = Loaders(recorder.counting.batch, passes, self._loader_failed)
         self.reads = HostReads()
         self.untied = Untied()
         self._away = False
@@ -150,8 +154,6 @@ class Watch(recorder.Listener):
         self._note_fallbacks(Counter())
         if (unused := host_training.finding()) is not None:
             self.findings.note(unused, said=True)
-        for line, error in self.loaders.failed.items():
-            self.findings.note(advice.loader_failed(line, error))
         for loader, last in self.loaders.unreached_ends():
             self.findings.note(advice.unreached_ragged_batch(loader, last))
         for line, read in self.reads.lines.items():
@@ -159,6 +161,14 @@ class Watch(recorder.Listener):
         for op, line in self._fallback_lines.items():
             self.findings.note(advice.cpu_fallback(op, line, _counter(op)))
         self.findings.close()
+
+    def _loader_failed(self, line: str, error: str) -> None:
+        """At once, and on any core: its loop ends early, and the others then wait for it in a collective."""
+        me = settings.identity()
+        found = advice.loader_failed(line, error, me.rank if me.world_size > 1 else None)
+        log.say(found.text, by_any=True)
+        self.findings.note(found, said=True)
+        self._remark(f"its DataLoader ({line}) raised {error}, which ended its loop")
 
     def _note_reads(self, accessed: Counter[str], *, trains: bool) -> None:
         step = self.reads.step

@@ -74,7 +74,7 @@ def become_core(current: Settings) -> None:
     memory_by_use.freeze()
     counting = recorder.start(current)
     passes = Passes(current.rehearsed_steps, log.say)
-    watch = Watch(current.counters_dir, passes)
+    watch = Watch(current.counters_dir, passes, operation.remark)
     guard = memory.Guard(current.instance, watch.note)
     publisher = Publisher(current.cores_dir, guard.usage)
     event_file = EventFile(current)

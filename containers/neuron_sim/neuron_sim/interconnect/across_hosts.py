@@ -12,7 +12,7 @@ import torch.distributed as dist
 
 from neuron_sim.errors import PeerLostError
 from neuron_sim.interconnect import reduction
-from neuron_sim.interconnect.peers import SCRIPT_ENDED
+from neuron_sim.interconnect.peers import peer_lost
 
 _REDUCE_OPS = {
     "sum": dist.ReduceOp.SUM,
@@ -61,10 +61,7 @@ class AcrossHosts:
                 ended = [rank for rank in ranks if self._store.check([f"left/{rank}"])]
                 if ended:
                     how = self._store.get(f"left/{ended[0]}").decode()
-                    raise PeerLostError(
-                        f"rank {ended[0]} {how}; rank {self._rank} waited to connect to it. "
-                        "All ranks must call the same collectives equally often."
-                    )
+                    raise peer_lost(ended[0], how, f"rank {self._rank} waited to connect to it")
             if time.monotonic() > deadline:
                 late = [rank for rank in ranks if not store.check([f"here/{rank}"])]
                 raise PeerLostError(
@@ -85,10 +82,10 @@ class AcrossHosts:
                 f"has ended: {error}"
             ) from error
 
-    def close(self) -> None:
-        """End all connections: who still waits for this rank gets an error instead of waiting on."""
+    def close(self, how: str) -> None:
+        """End all connections: who still waits for this rank gets an error with these words, and waits no longer."""
         with contextlib.suppress(dist.DistError):
-            _tell(self._store, {self._rank: SCRIPT_ENDED})
+            _tell(self._store, {self._rank: how})
         self._groups.clear()
 
     def agree(self, ranks: Sequence[int], what: str) -> dict[int, str]:

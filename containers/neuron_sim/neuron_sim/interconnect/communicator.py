@@ -17,7 +17,7 @@ from neuron_sim.interconnect import region as regions
 from neuron_sim.interconnect.across_hosts import AcrossHosts
 from neuron_sim.interconnect.arrival import Arrival
 from neuron_sim.interconnect.mail import Mail
-from neuron_sim.interconnect.peers import ADVICE, SCRIPT_ENDED, Peers
+from neuron_sim.interconnect.peers import ADVICE, Peers, script_ended
 from neuron_sim.interconnect.peers import what as description
 from neuron_sim.interconnect.reduction import operation
 from neuron_sim.interconnect.within_host import WithinHost
@@ -44,12 +44,19 @@ class Communicator:
         self._leave_is_due = False
         self._across: AcrossHosts | None = None
         self._announced: tuple[list[int], str] | None = None
+        self._remark = ""
 
     def join(self) -> None:
         """Let the other workers of this host notice when this one ends. Whoever calls this also calls `leave`."""
         self._leave_is_due = True
         if self._identity.local_world_size > 1:
             self._shared()
+
+    def remark(self, text: str) -> None:
+        """Leave what the others should know if they miss this rank: ``its DataLoader raised KeyError: 'img'``."""
+        self._remark = text
+        if self._within is not None:
+            self._within.remark(text)
 
     def leave(self, *, failed: bool = False) -> None:
         """Take part in nothing more: whoever still waits for this rank is told.
@@ -61,9 +68,9 @@ class Communicator:
             for text in () if failed else self._within.mail.linger():
                 sys.stderr.write(f"neuron_sim: rank {self._identity.rank}: {text} was never received\n")
         if self._across is not None:
-            self._across.close()
+            self._across.close(script_ended(self._remark))
         elif self._identity.world_size > self._identity.local_world_size and "MASTER_ADDR" in os.environ:
-            across_hosts.tell_ended(*_meeting_point(), {self._identity.rank: SCRIPT_ENDED})
+            across_hosts.tell_ended(*_meeting_point(), {self._identity.rank: script_ended(self._remark)})
 
     @property
     def shared_memory_bytes(self) -> int:

@@ -12,7 +12,7 @@ from neuron_sim.errors import CollectiveError, MismatchError, PeerLostError
 from neuron_sim.interconnect.region import FAILED, LEFT, Region
 
 _COUNT = np.uint64(0xFFFFFFFF)
-SCRIPT_ENDED = "ended: its script has run to its end"
+_SCRIPT_ENDED = "ended: its script has run to its end"
 _SCRIPT_FAILED = "ended: its script has failed, see its own error"
 _LOOKS = 4
 CHANNEL_ADVICE = "Each xm.recv needs an xm.send with the same channel_id on another rank."
@@ -100,17 +100,14 @@ class Peers:
                 region.lost[region.index] = cause + 1
                 seat = region.seat(cause)
                 where = f" (it was in {place(seat.text)})" if seat.busy and seat.text else ""
-                return PeerLostError(
-                    f"rank {self._first + cause} {how}{where}; {self._mine()}. "
-                    "All ranks must call the same collectives equally often."
-                )
+                return peer_lost(self._first + cause, f"{how}{where}", self._mine())
         return None
 
     def _how(self, worker: int) -> str | None:
         """How it has ended; None while it runs, and before it has attached: it may still be importing."""
         pid = int(self._region.pids[worker])
         if pid == LEFT:
-            return SCRIPT_ENDED
+            return script_ended(self._region.remark_of(worker))
         if pid == FAILED:
             return _SCRIPT_FAILED
         return end_of(pid) if pid else None
@@ -178,6 +175,18 @@ class Peers:
     def _mine(self) -> str:
         me = self._region.index
         return f"rank {self._first + me} waited in {place(self._region.seat(me).text)}"
+
+
+def script_ended(remark: str) -> str:
+    """How a script has ended that ran to its end; ``remark``: what this rank has left for the others."""
+    return f"ended after {remark}" if remark else _SCRIPT_ENDED
+
+
+def peer_lost(rank: int, how: str, waited: str) -> PeerLostError:
+    """The error of who has ``waited`` for a rank that has ended."""
+    # Whatever else has ended it comes before the collectives that it missed.
+    advice = " All ranks must call the same collectives equally often." if how == _SCRIPT_ENDED else ""
+    return PeerLostError(f"rank {rank} {how}; {waited}.{advice}")
 
 
 def circle_from(start: int, awaits: np.ndarray) -> list[int]:

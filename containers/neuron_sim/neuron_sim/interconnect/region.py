@@ -87,6 +87,9 @@ class Region:
         self.hashes = slots[:, :, :_HASH_BYTES].view(np.uint64)[:, :, 0]
         self._texts = slots[:, :, _HASH_BYTES : _HASH_BYTES + TEXT_BYTES]
         self.payloads = torch.from_numpy(slots)[:, :, _HASH_BYTES + TEXT_BYTES :]
+        self._remarks = np.frombuffer(
+            memory, dtype=np.uint8, count=workers * TEXT_BYTES, offset=_remarks_offset(workers)
+        ).reshape(workers, TEXT_BYTES)
         start = _data_offset(workers)
         self.buffer_bytes = max(0, len(memory) - start) // workers // _ALIGNMENT * _ALIGNMENT
         if not self.buffer_bytes:
@@ -107,15 +110,24 @@ class Region:
     def describe(self, which: int, digest: bytes, text: bytes) -> None:
         """Write a description into one of this worker's two slots. At most TEXT_BYTES - 1 are kept."""
         start = self._slots_offset + (self.index * 2 + which) * _SLOT_BYTES
-        text = text[: TEXT_BYTES - 1] + b"\0"
         self._raw[start : start + _HASH_BYTES] = digest
-        start += _HASH_BYTES
-        self._raw[start : start + len(text)] = text
+        self._write(start + _HASH_BYTES, text)
 
     def text(self, worker: int, which: int) -> str:
         """The description in a worker's slot."""
-        raw: bytes = self._texts[worker, which].tobytes()
-        return raw.partition(b"\0")[0].decode(errors="replace")
+        return _read(self._texts[worker, which])
+
+    def remark(self, text: str) -> None:
+        """Leave what the others should know if they miss this worker. At most TEXT_BYTES - 1 bytes are kept."""
+        self._write(_remarks_offset(self.workers) + self.index * TEXT_BYTES, text.encode())
+
+    def remark_of(self, worker: int) -> str:
+        """What a worker has left, or an empty string."""
+        return _read(self._remarks[worker])
+
+    def _write(self, start: int, text: bytes) -> None:
+        text = text[: TEXT_BYTES - 1] + b"\0"
+        self._raw[start : start + len(text)] = text
 
     def seat(self, worker: int) -> Seat:
         """What a worker is about, as it last said."""
@@ -132,9 +144,17 @@ def _head_words(workers: int) -> int:
     return 2 * workers * _LINE + workers * workers + workers * LETTERS * 5
 
 
+def _remarks_offset(workers: int) -> int:
+    return _head_words(workers) * 8 + workers * 2 * _SLOT_BYTES
+
+
 def _data_offset(workers: int) -> int:
-    head = _head_words(workers) * 8 + workers * 2 * _SLOT_BYTES
-    return -(-head // _ALIGNMENT) * _ALIGNMENT
+    return -(-(_remarks_offset(workers) + workers * TEXT_BYTES) // _ALIGNMENT) * _ALIGNMENT
+
+
+def _read(text: np.ndarray) -> str:
+    raw: bytes = text.tobytes()
+    return raw.partition(b"\0")[0].decode(errors="replace")
 
 
 def _least_bytes(workers: int) -> int:

@@ -43,6 +43,10 @@ class WithinHost:
         """Size of the region, head and buffers."""
         return self._region.size
 
+    def remark(self, text: str) -> None:
+        """Leave what the others should know if they miss this worker."""
+        self._region.remark(text)
+
     def leave(self, *, failed: bool) -> None:
         """Let the others know that this worker will not come again."""
         self._region.leave(failed=failed)
