@@ -109,7 +109,8 @@ def test_a_launch_names_the_dead_rank_and_leaves_nothing(script, workers, rounds
         )  # fmt: skip
         said = re.findall(r"^KILLED (\d+) (\d+) ([\d.]+)", done.stdout, re.M)
         told = re.findall(
-            r"^neuron_sim: rank (\d+) exited with signal SIGKILL \(9\).*; ranks? [\d, -]+ (?:waited in|was not|had)",
+            r"^neuron_sim: ChildProcessError: rank (\d+) exited with signal SIGKILL \(9\)"
+            r".*; ranks? [\d, -]+ (?:waited in|was not|had)",
             done.stdout,
             re.M,
         )

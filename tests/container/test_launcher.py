@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
+import sagemaker_training
 import torch
 from conftest import LAUNCHER, NEW_LAUNCHER, SCRIPTS
 from sagemaker_pytorch_container import training
@@ -44,6 +45,7 @@ def test_an_exception_shows_the_scripts_own_traceback_and_fails(torchrun):
     launch = torchrun("ends.py", "raise", check=False, launcher=NEW_LAUNCHER)
     assert launch.code == 1
     assert "ValueError: the reason of rank 1" in launch.output
+    assert re.search(r"rank 1 exited with code 1 at ends.py:\d+ \(ValueError: the reason", launch.output)
     traceback = launch.output[launch.output.index("Traceback (most recent call last)") :]
     assert "ends.py" in traceback.splitlines()[1]
     assert "neuron_sim" not in traceback[: traceback.index("ValueError")]
@@ -64,6 +66,32 @@ def test_exit_codes_and_messages_pass_through(torchrun):
     assert failed.code == 1 and "exitcode  : 3" in failed.output
     message = torchrun("ends.py", "message", check=False)
     assert message.code == 1 and "left with a message" in message.output
+
+
+@pytest.mark.parametrize(
+    ("how", "words"),
+    [
+        (["message"], r"code 1 at ends.py:\d+ \(SystemExit: left with a message\)"),
+        (["exit", "3"], r"code 3 at ends.py:\d+ \(SystemExit: 3\)"),
+        (
+            ["argparse"],
+            r"code 2 at ends.py:\d+ \(SystemExit: 2, ends.py: error: unrecognized arguments: argparse\)",
+        ),
+        (["die"], r"signal SIGKILL \(9\)"),
+    ],
+)
+def test_a_failure_without_an_exception_is_the_first_that_the_toolkit_takes(torchrun, how, words):
+    """Its ErrorMessage, which FailureReason shows, begins with a line that names one of Python's errors."""
+    lines = torchrun("ends.py", *how, check=False).output.splitlines()
+    first = next(line for line in lines if any(name in line for name in sagemaker_training._PYTHON_ERRORS_))
+    assert re.match(rf"neuron_sim: ChildProcessError: ranks? [01] exited with {words}", first), first
+
+
+def test_torch_logs_a_failed_worker_in_one_line(torchrun):
+    """As on AWS, where its workers are programs. Of forked ones it would log a traceback through itself."""
+    lines = torchrun("ends.py", "raise", check=False).output.splitlines()
+    (logged,) = [line for line in lines if re.match(r"[EW]\d{4} .*/(multiprocessing|spawn)", line)]
+    assert "failed (exitcode: 1) local_rank: 1" in logged
 
 
 def test_a_rank_killed_in_the_middle_ends_the_job_and_is_named(torchrun):

@@ -49,6 +49,12 @@ elif how == "exit":
     sys.exit(int(sys.argv[2]))
 elif how == "message":
     sys.exit("left with a message")
+elif how == "argparse":
+    import argparse
+
+    argparse.ArgumentParser().parse_args(sys.argv[1:])
+elif how == "die":
+    os.kill(os.getpid(), signal.SIGKILL)
 elif how == "sigterm":
     import atexit
 

@@ -64,13 +64,17 @@ def _last_used(attempts: int, workers: int) -> Region | None:
 def lines(failures: Mapping[int, ProcessFailure], last: Region) -> list[str]:
     """``rank 17 exited with signal SIGKILL (9); rank 3 waited in all_reduce at train.py:88``, a line a group.
 
+    The first says ChildProcessError: the toolkit's ErrorMessage, which FailureReason shows, begins where a line has the
+    name of one of Python's errors, and what ends without one (a signal, `sys.exit`) would leave it empty.
+
     ``failures``: global ranks to what torch's agent knows of them.
     """
     first = min(rank - failure.local_rank for rank, failure in failures.items())
     seats = {first + index: last.seat(index) for index in range(last.workers)}
     ended: dict[str, list[int]] = defaultdict(list)
     for rank, failure in failures.items():
-        ended[how_ended(failure.exitcode) + _where(seats[rank]) + _words(failure)].append(rank)
+        where = _where(seats[rank]) or _place(failure)
+        ended[how_ended(failure.exitcode) + where + _words(failure)].append(rank)
     doing: dict[str, list[int]] = defaultdict(list)
     for rank, seat in seats.items():
         if rank not in failures:
@@ -79,11 +83,18 @@ def lines(failures: Mapping[int, ProcessFailure], last: Region) -> list[str]:
     order = sorted(doing, key=lambda text: (not text.startswith("waited"), -len(doing[text])))
     parts = [f"{_ranks(ranks)} {text}" for text, ranks in ended.items()]
     parts += [f"{_ranks(doing[text])} {text}" for text in order]
-    return [f"neuron_sim: {part}" for part in ("; ".join(parts[: len(ended) + 1]), *parts[len(ended) + 1 :])]
+    first_line = f"ChildProcessError: {'; '.join(parts[: len(ended) + 1])}"
+    return [f"neuron_sim: {part}" for part in (first_line, *parts[len(ended) + 1 :])]
 
 
 def _where(seat: Seat) -> str:
     return f" in {place(seat.text)}" if seat.busy and seat.text else ""
+
+
+def _place(failure: ProcessFailure) -> str:
+    """Where in the script, if it has left that (`failure.tell_launcher`)."""
+    told = failure.message["extraInfo"] if isinstance(failure.message, dict) else {}
+    return f" at {told['place']}" if told.get("place") else ""
 
 
 def _words(failure: ProcessFailure) -> str:

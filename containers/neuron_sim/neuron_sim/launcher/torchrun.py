@@ -8,6 +8,7 @@ imported torch, torch_xla and the script's own installed modules. `--no-python`,
 from __future__ import annotations
 
 import argparse
+import logging
 import os
 import socket
 import sys
@@ -58,7 +59,27 @@ def main(argv: list[str] | None = None) -> None:
     _launch(arguments)
 
 
+def _log_as_for_programs() -> None:
+    """Have torch log of a failed worker what it does where it starts programs, as on AWS: one line.
+
+    Of a forked one it logs a traceback of its own, and how it ends the others: the room of FailureReason is for the
+    script's.
+    """
+
+    def without_traceback(record: logging.LogRecord) -> bool:
+        record.exc_info = None
+        return True
+
+    logging.getLogger("torch.distributed.elastic.multiprocessing.api").addFilter(without_traceback)
+    for name in (
+        "torch.multiprocessing.spawn",
+        "torch.distributed.elastic.multiprocessing.errors.error_handler",
+    ):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+
+
 def _launch(arguments: argparse.Namespace) -> None:
+    _log_as_for_programs()
     with preload.no_gpu_counted():
         config, _, _ = torch_run.config_from_args(arguments)
     config.start_method = "fork"

@@ -7,32 +7,26 @@ from __future__ import annotations
 
 import atexit
 import builtins
-import contextlib
 import importlib.machinery
-import json
 import multiprocessing
 import multiprocessing.process
 import os
 import signal
 import sys
 import threading
-import time
-import traceback
 from pathlib import Path
-from types import FrameType, ModuleType, TracebackType
+from types import FrameType, ModuleType
 from typing import Any
 
 from neuron_sim.diagnostics.host_training import training as host_training
 from neuron_sim.hooks import activation
-from neuron_sim.launcher import fresh, preload
+from neuron_sim.launcher import failure, fresh, preload
 
 _CROWDED = 4
 """Workers to a processor from which on each has its fixed place."""
 
 _MAIN_PROCESS = multiprocessing.current_process()
 """What multiprocessing calls a process that it has not made: here, while this is imported, the launcher."""
-
-_OURS = str(Path(__file__).resolve().parents[1])
 
 
 def run(script: str, *arguments: str) -> None:
@@ -147,34 +141,21 @@ def _execute(script: str) -> int:
     )
     sys.modules["__main__"] = main
     sys.path[0] = str(Path(path).resolve().parent)
+    process = os.getpid()
     try:
         code = compile(Path(path).read_bytes(), path, "exec")
         exec(code, main.__dict__)  # noqa: S102 - running the script is the purpose
-    except SystemExit as leaving:
-        return _exit_code(leaving)
     except BaseException as error:  # noqa: BLE001 - shown as the interpreter would, then exit 1
-        shown = error.__traceback__
-        while shown is not None and shown.tb_frame.f_code.co_filename.startswith(_OURS):
-            shown = shown.tb_next
-        traceback.print_exception(type(error), error, shown)
-        _tell_launcher(error, shown)
-        return 1
+        if isinstance(error, SystemExit):
+            left_with = _exit_code(error)
+        else:
+            left_with = 1
+            # At once: the lines of ranks that fail together would mix.
+            print(failure.traceback_of(error), end="", file=sys.stderr)
+        if left_with and os.getpid() == process:
+            failure.tell_launcher(error)
+        return left_with
     return 0
-
-
-def _tell_launcher(error: BaseException, shown: TracebackType | None) -> None:
-    """Leave the exception where torch's agent looks for it, in its format; whole or not at all."""
-    path = os.environ.get("TORCHELASTIC_ERROR_FILE")
-    if not path:
-        return
-    details = {
-        "py_callstack": "".join(traceback.format_exception(type(error), error, shown)),
-        "timestamp": str(int(time.time())),
-    }
-    text = json.dumps({"message": {"message": f"{type(error).__name__}: {error}", "extraInfo": details}})
-    with contextlib.suppress(OSError):
-        Path(f"{path}.{os.getpid()}").write_text(text)
-        Path(f"{path}.{os.getpid()}").replace(path)
 
 
 def _exit_code(leaving: SystemExit) -> int:

@@ -1,0 +1,87 @@
+"""How a script has failed: its traceback for the log, and the same in short for the launcher's account of all ranks."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import time
+import traceback
+from pathlib import Path
+
+from neuron_sim.counters import script_lines
+from neuron_sim.errors import NeuronSimError
+
+_OURS = str(Path(__file__).resolve().parents[1])
+
+
+def traceback_of(error: BaseException) -> str:
+    """As the interpreter prints it, without the simulator's frames: they say nothing of the script."""
+    shown = error.__traceback__
+    while shown is not None and _is_ours(shown.tb_frame.f_code.co_filename):
+        shown = shown.tb_next
+    told = traceback.TracebackException(type(error), error, shown)
+    _leave_ours_out(told)
+    return "".join(told.format())
+
+
+def tell_launcher(error: BaseException) -> None:
+    """Leave the exception where torch's agent looks for it, in its format; whole or not at all."""
+    path = os.environ.get("TORCHELASTIC_ERROR_FILE")
+    if not path:
+        return
+    details = {
+        "py_callstack": traceback_of(error),
+        "timestamp": str(int(time.time())),
+        "place": place_of(error),
+    }
+    text = json.dumps({"message": {"message": _in_short(error), "extraInfo": details}})
+    with contextlib.suppress(OSError):
+        Path(f"{path}.{os.getpid()}").write_text(text)
+        Path(f"{path}.{os.getpid()}").replace(path)
+
+
+def place_of(error: BaseException) -> str:
+    """``model.py:24 in forward``: the script's innermost line that led to it; empty when there is none."""
+    if isinstance(error, SyntaxError) and error.filename:
+        return f"{Path(error.filename).name}:{error.lineno}"
+    frames = traceback.extract_tb(error.__traceback__)
+    mine = [frame for frame in frames if script_lines.is_users(frame.filename)]
+    if not mine:
+        return ""
+    function = "" if mine[-1].name == "<module>" else f" in {mine[-1].name}"
+    return f"{Path(mine[-1].filename).name}:{mine[-1].lineno}{function}"
+
+
+def _leave_ours_out(told: traceback.TracebackException) -> None:
+    """Also of the errors that led to it. All stay of an error that is a fault of the simulator itself."""
+    in_ours = bool(told.stack) and _is_ours(told.stack[-1].filename)
+    if not in_ours or issubclass(told.exc_type, NeuronSimError):
+        frames = [frame for frame in told.stack if not _is_ours(frame.filename)]
+        told.stack = traceback.StackSummary.from_list(frames)
+    for other in (told.__cause__, told.__context__, *(told.exceptions or ())):
+        if other is not None:
+            _leave_ours_out(other)
+
+
+def _is_ours(filename: str) -> bool:
+    return filename.startswith(_OURS)
+
+
+def _in_short(error: BaseException) -> str:
+    """``KeyError: 'img'``. Of `sys.exit` what was said with it, or what had been caught when it was called."""
+    if isinstance(error, SystemExit) and isinstance(error.code, int):
+        caught = error.__context__
+        why = _said_by_argparse(error) or (f"after {type(caught).__name__}: {caught}" if caught else "")
+        return f"SystemExit: {error.code}" + (f", {why}" if why else "")
+    return f"{type(error).__name__}: {error}"
+
+
+def _said_by_argparse(error: SystemExit) -> str:
+    """The last line of what argparse wrote before it left; the exit code is all that it raises."""
+    for frame, _ in traceback.walk_tb(error.__traceback__):
+        if frame.f_code is argparse.ArgumentParser.exit.__code__:
+            lines = str(frame.f_locals.get("message") or "").strip().splitlines()
+            return lines[-1] if lines else ""
+    return ""
