@@ -118,6 +118,7 @@ class RunFailed(WindtunnelError):
     Attributes:
         name: of the job or endpoint.
         reason: SageMaker's FailureReason.
+        cause: why the script failed, in a line, with its own line; empty where its log does not tell.
         log_tail: the last lines it printed, oldest first.
         logs_location: where the whole log is.
         next_step: what to do next.
@@ -126,17 +127,27 @@ class RunFailed(WindtunnelError):
     _what = "Run"
 
     def __init__(
-        self, name: str, reason: str, *, log_tail: Sequence[str], logs_location: str, next_step: str
+        self,
+        name: str,
+        reason: str,
+        *,
+        cause: str = "",
+        log_tail: Sequence[str],
+        logs_location: str,
+        next_step: str,
     ) -> None:
         self.name = name
         self.reason = reason
+        self.cause = cause
         self.log_tail = tuple(log_tail)
         self.logs_location = logs_location
         self.next_step = next_step
         tail = "\n".join(f"    {_clipped(line)}" for line in self.log_tail) or "    (it printed nothing)"
+        # What stands behind it there is the log once more.
+        shown = " ".join(reason.partition("ErrorMessage ")[0].split()) if cause else reason
         super().__init__(
-            f"{self._what} {name} failed.\n"
-            f"  Reason: {reason}\n"
+            f"{self._what} {name} failed{f': {_clipped(cause)}' if cause else '.'}\n"
+            f"  Reason: {shown}\n"
             f"  Last lines of its log:\n{tail}\n"
             f"  Logs: {logs_location}\n"
             f"  Next: {next_step}"
@@ -144,7 +155,7 @@ class RunFailed(WindtunnelError):
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickle through the keyword arguments, so that the error crosses process pools."""
-        parts = (self.name, self.reason, self.log_tail, self.logs_location, self.next_step)
+        parts = (self.name, self.reason, self.cause, self.log_tail, self.logs_location, self.next_step)
         return _rebuild_failed, (type(self), *parts)
 
 
@@ -174,9 +185,9 @@ def _clipped(line: str) -> str:
 
 
 def _rebuild_failed(
-    kind: type[RunFailed], name: str, reason: str, tail: Sequence[str], where: str, step: str
+    kind: type[RunFailed], name: str, reason: str, cause: str, tail: Sequence[str], where: str, step: str
 ) -> RunFailed:
-    return kind(name, reason, log_tail=tail, logs_location=where, next_step=step)
+    return kind(name, reason, cause=cause, log_tail=tail, logs_location=where, next_step=step)
 
 
 class Detached(KeyboardInterrupt):

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TextIO
 
-from windtunnel.errors import JobNotFinished
+from windtunnel.errors import JobNotFinished, TrainingJobFailed
+from windtunnel.reports.failure import cause, each_once
 from windtunnel.request.instance_groups import host_count
 from windtunnel.session.training_service import TERMINAL
 
@@ -18,9 +19,18 @@ _NO_SUCH_NAME = re.compile(
 # torch's words for `.cuda()`, and for the process group "nccl", where there is no GPU.
 _CUDA = re.compile(r"no NVIDIA driver|not compiled with CUDA|no GPUs found")
 # What follows a script's own last words: torchrun's account of them, then the toolkit's.
-_AFTERMATH = ("torch/distributed/elastic/", "sagemaker-training-toolkit ")
-# What the toolkit logs while the script starts already (without torchrun, behind the command's line).
-_BESIDE = "INFO     Exceptions not imported for "
+_AFTERMATH = re.compile(
+    r"[EWI][0-9]{4} .*torch/(?:distributed/elastic|multiprocessing)/|"
+    r"^(?:\[algo-[0-9]+\] )?neuron_sim: ChildProcessError: |sagemaker-training-toolkit "
+)
+# Between a script's own words: what the toolkit logs while it starts already (without torchrun, behind the command's
+# line), torchrun's note on threads, the simulator's on itself, and the compile cache's.
+_BESIDE = re.compile(
+    r"INFO     Exceptions not imported for |torch/distributed/run\.py:|\|\|NEURON_CACHE\|\||"
+    r"^(?:\[algo-[0-9]+\] )?(?:Windtunnel: (?!warning)|Compiler status PASS$)"
+)
+_READ_LINES = 2000
+"""Of the end of a script's words: a traceback of each of 32 ranks."""
 
 
 def next_step(reason: str) -> str:
@@ -74,24 +84,52 @@ def print_end(description: dict[str, Any], out: TextIO, *, local: bool) -> None:
 
 
 def script_tail(lines: Iterable[str], count: int) -> list[str]:
-    """The script's last ``count`` lines, without what launcher and toolkit print after them; if the script printed
-    nothing, the log's last lines.
+    """The script's last ``count`` lines, without what launcher and toolkit print beside and after them, and with what
+    several ranks print alike once; if the script printed nothing, the log's last lines.
     """
     tail: deque[str] = deque(maxlen=count)
-    script: deque[str] = deque(maxlen=count)
+    script: deque[str] = deque(maxlen=_READ_LINES)
     over = True  # what the toolkit prints before it starts the script
+    command_is_next = False
     for line in lines:
         tail.append(line)
-        if _BESIDE in line:
-            continue
         if "Invoking script with the following command" in line:
             script.clear()
-            over = False
-        elif any(mark in line for mark in _AFTERMATH):
+            over, command_is_next = False, True
+        elif not line.strip() or _BESIDE.search(line):
+            continue
+        elif command_is_next:
+            command_is_next = False
+        elif _AFTERMATH.search(line):
             over = True
         elif not over:
             script.append(line)
-    return list(script) if any(line.strip() for line in script) else list(tail)
+    return each_once(list(script))[-count:] or list(tail)
+
+
+def failed(
+    name: str, description: Mapping[str, Any], lines: Iterable[str], where: str, count: int
+) -> TrainingJobFailed:
+    """The error about a job that has failed. ``lines``: its whole log, of which the script's last ``count`` are shown;
+    ``where``: where the log is.
+    """
+    reason = description.get("FailureReason") or ""
+    recent: deque[str] = deque(maxlen=_READ_LINES)
+
+    def seen() -> Iterator[str]:
+        for line in lines:
+            recent.append(line)
+            yield line
+
+    tail = script_tail(seen(), count)
+    return TrainingJobFailed(
+        name,
+        reason or "(none given)",
+        cause=cause(list(recent), reason),
+        log_tail=tail,
+        logs_location=where,
+        next_step=next_step(reason),
+    )
 
 
 def not_finished(name: str, what: str, description: Mapping[str, Any]) -> JobNotFinished:

@@ -15,11 +15,11 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from windtunnel.errors import ConfigurationError, Detached, TrainingJobFailed, WaitTimeout
+from windtunnel.errors import ConfigurationError, Detached, WaitTimeout
 from windtunnel.job import downloads
 from windtunnel.job.log import LogFollower, StatusPrinter, last_of, print_lines, wants_logs
 from windtunnel.job.metric_series import final_metrics, metric_series
-from windtunnel.job.outcome import next_step, not_finished, print_end, script_tail
+from windtunnel.job.outcome import failed, not_finished, print_end
 from windtunnel.local_paths import absolute
 from windtunnel.request.inputs import split_s3
 from windtunnel.session.resolve import resolve_session
@@ -111,7 +111,9 @@ class TrainingJob:
         if shown:
             print_end(description, stream, local=self.session.local)
         if description["TrainingJobStatus"] == "Failed":
-            raise self._failure(description)
+            raise failed(
+                self.name, description, self.logs(), self.session.describe_logs(self.name), _TAIL_LINES
+            )
         return self
 
     def logs(
@@ -387,12 +389,3 @@ class TrainingJob:
                 print_lines(follower.read(), out)
             print_lines(follower.rest(), out)
         return description
-
-    def _failure(self, description: dict[str, Any]) -> TrainingJobFailed:
-        return TrainingJobFailed(
-            self.name,
-            description.get("FailureReason") or "(none given)",
-            log_tail=script_tail(self.logs(), _TAIL_LINES),
-            logs_location=self.session.describe_logs(self.name),
-            next_step=next_step(description.get("FailureReason") or ""),
-        )

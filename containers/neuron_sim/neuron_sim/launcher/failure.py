@@ -60,7 +60,7 @@ def _leave_ours_out(told: traceback.TracebackException) -> None:
     if not in_ours or issubclass(told.exc_type, NeuronSimError):
         frames = [frame for frame in told.stack if not _is_ours(frame.filename)]
         told.stack = traceback.StackSummary.from_list(frames)
-    for other in (told.__cause__, told.__context__, *(told.exceptions or ())):
+    for other in (told.__cause__, told.__context__, *(getattr(told, "exceptions", None) or ())):
         if other is not None:
             _leave_ours_out(other)
 

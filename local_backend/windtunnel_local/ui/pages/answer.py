@@ -16,8 +16,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from windtunnel.reports.failure import in_short
 from windtunnel_local.service.ground.job import TERMINAL
-from windtunnel_local.ui.job.failure import in_short
 from windtunnel_local.ui.job_outputs import Ended, output_document
 from windtunnel_local.ui.site import Site
 

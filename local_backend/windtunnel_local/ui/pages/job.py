@@ -16,13 +16,13 @@ from starlette.routing import Route
 
 from windtunnel.priceperf.workload.counters import Counters, Diagnostic, worst_first
 from windtunnel.priceperf.workload.usage import QUIET_S, waited_for
+from windtunnel.reports.failure import in_short, raised
 from windtunnel_local.service.ground.errors import ObjectError
 from windtunnel_local.service.ground.job import TERMINAL
 from windtunnel_local.ui.create_request import create_request
 from windtunnel_local.ui.formats import as_json
 from windtunnel_local.ui.job import documents, phases
 from windtunnel_local.ui.job.as_code import boto3_text, estimator_text
-from windtunnel_local.ui.job.failure import in_short, raised
 from windtunnel_local.ui.job.follower import Follower, messages
 from windtunnel_local.ui.job.log_pages import JobLog
 from windtunnel_local.ui.job.log_position import host_of, read, written

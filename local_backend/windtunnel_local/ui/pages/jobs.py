@@ -12,9 +12,9 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from windtunnel.priceperf.instances import CATALOG
+from windtunnel.reports.failure import in_short
 from windtunnel_local.service.ground.job import JobQuery
 from windtunnel_local.service.ground.search_query import Condition, Group, SearchQuery
-from windtunnel_local.ui.job.failure import in_short
 from windtunnel_local.ui.pages.by_cost import by_cost
 from windtunnel_local.ui.pages.job_filter import (
     BY_COST,

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import pickle
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windtunnel.job.outcome import next_step, script_tail
+from windtunnel.job.outcome import failed, next_step, script_tail
 
 LOG = [
     "2026-01-01 sagemaker-training-toolkit INFO     Invoking user script",
@@ -41,6 +43,48 @@ def test_the_toolkits_notes_while_the_script_starts_do_not_end_it() -> None:
     ]
     log = [*LOG[:4], "/opt/venv/bin/python3 -- train.py", "", *notes, *LOG[6:9], LOG[12]]
     assert script_tail(log, 3) == LOG[6:9]
+
+
+def test_what_is_not_the_scripts_takes_none_of_its_places() -> None:
+    """The command, blank lines, torchrun's note, the simulator's and the cache's; and how torch ends the others."""
+    banner = "W1125 21:27:34.158000 28 torch/distributed/run.py:803] "
+    beside = [
+        "Windtunnel: 2 of the 2 NeuronCores of ml.trn1.2xlarge, simulated.",
+        *(f"{banner}{text}" for text in ("", "*****", "Setting OMP_NUM_THREADS to be 1 in default")),
+        "2026-11-25 21:27:40.000581:  31  INFO ||NEURON_CACHE||: Compile cache path: /var/tmp/neuron-compile-cache",
+        "Compiler status PASS",
+    ]
+    ends = [
+        "W1125 21:27:44 28 torch/multiprocessing/spawn.py:174] Terminating process 33 via signal SIGTERM",
+        "neuron_sim: ChildProcessError: rank 0 exited with code 1; rank 1 had ended",
+    ]
+    for end in ends:
+        assert script_tail([*LOG[2:5], *beside, *LOG[5:9], end, "more of it", *LOG[12:]], 20) == LOG[5:9]
+    # torch's own frames in the script's traceback are no end of it.
+    frame = '  File "/opt/torch/distributed/elastic/multiprocessing/errors/__init__.py", line 357, in wrapper'
+    assert script_tail([*LOG[2:7], frame, *LOG[8:]], 20) == [*LOG[5:7], frame, LOG[8]]
+
+
+def test_the_tail_has_an_equal_traceback_once() -> None:
+    """Of all ranks that fail alike."""
+    assert script_tail([*LOG[:9], *LOG[6:9], *LOG[9:]], 20) == LOG[5:9]
+
+
+def test_a_failed_job_says_why_in_its_first_line_and_once() -> None:
+    """The FailureReason is whole in the error, and printed without what the log's last lines show."""
+    log = [*LOG[:7], '  File "/opt/ml/code/train.py", line 3, in main', *LOG[8:]]
+    reason = (
+        'AlgorithmError: ExecuteUserScriptError:\nExitCode 1\nErrorMessage "ValueError: wrong\n Traceback"'
+    )
+    error = failed("j", {"FailureReason": reason}, log, "here", 20)
+    assert str(error).splitlines()[:2] == [
+        "Training job j failed: train.py:3 in main: ValueError: wrong",
+        "  Reason: AlgorithmError: ExecuteUserScriptError: ExitCode 1",
+    ]
+    assert str(error).count("ValueError: wrong") == 2
+    assert error.reason == reason
+    again = pickle.loads(pickle.dumps(error))  # noqa: S301 - made here
+    assert (again.cause, str(again)) == (error.cause, str(error))
 
 
 def test_without_a_script_the_tail_is_the_end_of_the_log() -> None:

@@ -125,6 +125,7 @@ def test_failed_job_raises_with_all_that_helps(local: LocalSession) -> None:
     error = caught.value
     assert (error.name, error.reason) == ("j", reason)
     assert error.log_tail == tuple(f"line {i}" for i in range(10, 30))
+    assert error.cause == ""
     assert "windtunnel logs j" in error.logs_location
     assert "the script failed" in error.next_step
     for part in (reason, "line 29", error.logs_location, error.next_step):
