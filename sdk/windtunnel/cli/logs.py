@@ -66,9 +66,9 @@ def _say_how_it_ended(description: Mapping[str, Any], *, printed: bool) -> int:
         if reason:
             complain(f"{name} has failed: {reason}")
         return 0
-    from windtunnel.job.outcome import next_step
+    from windtunnel.job.next_step import next_step
 
     complain(f"{name} has no log: {reason or f'it ended as {status} before it printed anything.'}")
     if reason:
-        complain(f"next: {next_step(reason)}")
+        complain(f"next: {next_step(reason, description)}")
     return 1

@@ -8,16 +8,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TextIO
 
 from windtunnel.errors import JobNotFinished, TrainingJobFailed
+from windtunnel.job.next_step import next_step
 from windtunnel.reports.failure import cause, each_once
 from windtunnel.request.instance_groups import host_count
 from windtunnel.session.training_service import TERMINAL
 
-_KILLED = re.compile(r"\b[Ee]xit ?[Cc]ode:? (137|-9)\b")
-_NO_SUCH_NAME = re.compile(
-    r"module 'torch_xla[\w.]*' has no attribute '|cannot import name '\w+' from 'torch_xla"
-)
-# torch's words for `.cuda()`, and for the process group "nccl", where there is no GPU.
-_CUDA = re.compile(r"no NVIDIA driver|not compiled with CUDA|no GPUs found")
 # What follows a script's own last words: torchrun's account of them, then the toolkit's.
 _AFTERMATH = re.compile(
     r"[EWI][0-9]{4} .*torch/(?:distributed/elastic|multiprocessing)/|"
@@ -31,35 +26,6 @@ _BESIDE = re.compile(
 )
 _READ_LINES = 2000
 """Of the end of a script's words: a traceback of each of 32 ranks."""
-
-
-def next_step(reason: str) -> str:
-    """What to do about a FailureReason."""
-    if "OutOfMemory" in reason or "SIGKILL" in reason or _KILLED.search(reason):
-        needed = "needed" if "OutOfMemory" in reason else "was killed, in most cases because it needed"
-        return (
-            f"the job {needed} more memory than its container had: lower the batch size or local_cores=, "
-            "or raise WINDTUNNEL_MEMORY_GIB (after `windtunnel down`: a running backend keeps its settings)."
-        )
-    if _NO_SUCH_NAME.search(reason):
-        return (
-            "torch_xla has no such name in this framework_version. docs/reference/names.md says which versions "
-            "have it, and what came after it. torch_xla 2.7 removed what torch_xla.runtime has as world_size(), "
-            "global_ordinal() and local_ordinal(): use these, or framework_version='2.6'."
-        )
-    if "InstallRequirementsError" in reason:
-        return (
-            "pip could not install requirements.txt: the log has its messages. Ask for versions that have wheels "
-            "for the image's Python (`windtunnel image contents` lists what is there), or leave those lines out."
-        )
-    if _CUDA.search(reason):
-        return (
-            "trn1 has no GPU, and the script asks for CUDA: `windtunnel check SCRIPT` names the lines, and with "
-            "--diff prints the edits (docs/how_to/port_a_script.md)."
-        )
-    if reason.startswith("AlgorithmError"):
-        return "the script failed: correct what the log's last lines show, and fit() again."
-    return "correct what the reason names, and fit() again; `windtunnel doctor` checks this machine."
 
 
 def print_end(description: dict[str, Any], out: TextIO, *, local: bool) -> None:
@@ -122,13 +88,15 @@ def failed(
             yield line
 
     tail = script_tail(seen(), count)
+    why = cause(list(recent), reason)
     return TrainingJobFailed(
         name,
         reason or "(none given)",
-        cause=cause(list(recent), reason),
+        cause=why,
         log_tail=tail,
         logs_location=where,
-        next_step=next_step(reason),
+        # argparse raises nothing: without torchrun its line is the last one.
+        next_step=next_step(reason, description, why or "".join(tail[-1:])),
     )
 
 

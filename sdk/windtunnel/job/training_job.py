@@ -293,7 +293,7 @@ class TrainingJob:
         """
         from windtunnel.reports.diagnostics import diagnostics_of
 
-        return diagnostics_of(self.counters())
+        return diagnostics_of(self.counters(), self.describe().get("FailureReason", ""))
 
     def report(
         self, full_scale: FullScale | None = None, *, prices_on: date | None = None, **more: Any

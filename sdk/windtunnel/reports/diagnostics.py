@@ -24,6 +24,7 @@ from windtunnel.priceperf.workload.counters import (
 from windtunnel.rendering import format as fmt
 from windtunnel.rendering.document import Document, Row, Section
 from windtunnel.rendering.report import Report
+from windtunnel.reports.failure import in_short
 
 __all__ = ["Diagnostic", "Diagnostics", "Graph", "diagnostics_of"]
 
@@ -73,12 +74,14 @@ class Diagnostics(Report, Sequence[Diagnostic]):
         graphs: the ledger: the graphs with the longest compilations first.
         graphs_left_out: graphs that are not in the ledger.
         device_memory: bytes by use at the fullest moment of a core, ``total`` and ``limit``; None if not counted.
+        failure: why the job failed, in a line; empty when it did not.
         available: False when the job's counters come from a simulator that did not diagnose.
     """
 
-    def __init__(self, counters: Counters) -> None:
+    def __init__(self, counters: Counters, failure: str = "") -> None:
         """Built by `diagnostics_of`."""
         self.job = counters.job
+        self.failure = failure
         self.available = counters.diagnostics is not None
         self._found = worst_first(counters.diagnostics or ())
         self.graphs = tuple(map(_graph, counters.graphs.ledger or ()))
@@ -122,13 +125,15 @@ class Diagnostics(Report, Sequence[Diagnostic]):
         }
 
 
-def diagnostics_of(counters: Mapping[str, Any]) -> Diagnostics:
+def diagnostics_of(counters: Mapping[str, Any], reason: str = "") -> Diagnostics:
     """The diagnostics in a job's ``counters.json``; empty, and not `available`, in one of an older simulator.
+
+    ``reason``: the job's FailureReason; empty when it did not fail.
 
     Raises:
         InvalidCounters: a member is missing or impossible; it is named.
     """
-    return Diagnostics(Counters.read(counters))
+    return Diagnostics(Counters.read(counters), in_short(reason))
 
 
 def _graph(entry: LedgerEntry) -> Graph:
@@ -154,19 +159,23 @@ def _document(found: Diagnostics) -> Document:
         sections += [_ledger(found), _modelled(found)]
     if found.device_memory:
         sections.append(_memory(found.device_memory))
-    count = len(found)
-    nothing = (
-        "Nothing was found to change."
-        if found.graphs
-        else "Nothing ran on a NeuronCore: see that the script uses it."
-    )
-    headline = (f"{count} to look at, worst first." if count else nothing,)
+    failed = (f"The job failed: {found.failure}",) if found.failure else ()
     return Document(
         f"Windtunnel diagnostics: {found.job or 'counters'}",
         "what Trainium would tell too late, found on simulated NeuronCores",
-        headline if found.available else (),
+        (*failed, _in_all(found)) if found.available else failed,
         tuple(sections),
     )
+
+
+def _in_all(found: Diagnostics) -> str:
+    if found:
+        return f"{len(found)} to look at, worst first."
+    if found.failure:
+        return "Until then nothing else was found." if found.graphs else "Nothing had run on a NeuronCore."
+    if found.graphs:
+        return "Nothing was found to change."
+    return "Nothing ran on a NeuronCore: see that the script uses it."
 
 
 def for_report(found: Diagnostics) -> Section | None:

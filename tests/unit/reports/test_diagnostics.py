@@ -135,6 +135,20 @@ def test_counters_of_an_older_simulator_still_work(counters: Any) -> None:
     assert "WHAT TO CHANGE" not in report_for_counters(old).to_text(full=True)
 
 
+def test_a_job_that_failed_is_said_to_have_failed(counters: Any) -> None:
+    """With its reason in a line: that nothing was found is no advice then."""
+    reason = (
+        "AlgorithmError: ExecuteUserScriptError:\nExitCode 1\nErrorMessage \"KeyError: 'img'\n Traceback\""
+    )
+    found: dict[str, Any] = {**counters(), "diagnostics": []}
+    before = {**found, "graphs": {**found["graphs"], "count": 0, "ledger": []}}
+    for one in (found, before):
+        text = diagnostics_of(one, reason).to_text()
+        assert "The job failed: KeyError: 'img'" in text
+        assert "Nothing was found to change" not in text and "see that the script uses it" not in text
+    assert "Nothing had run on a NeuronCore." in diagnostics_of(before, reason).to_text()
+
+
 def test_a_job_that_ran_nothing_on_the_device_is_not_told_that_all_is_well(counters: Any) -> None:
     """No graph was compiled: there was nothing to diagnose."""
     found: dict[str, Any] = counters()

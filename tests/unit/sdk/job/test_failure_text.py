@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import pickle
+import re
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windtunnel.job.outcome import failed, next_step, script_tail
+from windtunnel.job.next_step import next_step
+from windtunnel.job.outcome import failed, script_tail
 
 LOG = [
     "2026-01-01 sagemaker-training-toolkit INFO     Invoking user script",
@@ -141,3 +143,56 @@ def test_a_script_that_asks_for_cuda_is_sent_to_check(error: str) -> None:
 def test_a_failure_of_pip_is_told_from_one_of_the_script() -> None:
     """The toolkit installs requirements.txt before the script starts."""
     assert "requirements.txt" in next_step("AlgorithmError: InstallRequirementsError:\nExitCode 1")
+
+
+JOB = {
+    "HyperParameters": {"learning_rate": '"0.1"', "sagemaker_program": '"train.py"'},
+    "InputDataConfig": [{"ChannelName": "train"}, {"ChannelName": "val"}],
+}
+
+
+@pytest.mark.parametrize(
+    ("error", "step"),
+    [
+        (
+            "KeyError: 'SM_CHANNEL_TRAINING'",
+            "no channel training; it has: train, val. .*--channel training=PATH",
+        ),
+        (
+            "ModuleNotFoundError: No module named 'albumentations'",
+            "'albumentations' .*requirements.txt in --source",
+        ),
+        (
+            "rank 0 exited with code 2 (SystemExit: 2, train.py: error: ambiguous option: --l could match --lr)",
+            "which become arguments: --learning_rate\\.",
+        ),
+        (
+            "train.py: error: unrecognized arguments: --learning_rate 0.1",
+            "which become arguments: --learning_rate\\.",
+        ),
+        ("environment variable RANK expected, but not set", "without torchrun.*--no-torch-distributed"),
+        ("RuntimeError: Attempting to deserialize object on a CUDA device but", 'map_location="cpu"'),
+    ],
+)
+def test_the_step_is_exact_where_it_can_be(error: str, step: str) -> None:
+    """Out of the reason or of the log's own line, and with what the job was given."""
+    assert re.search(step, next_step(f"AlgorithmError: {error}", JOB))
+    assert re.search(step, next_step("AlgorithmError: x", JOB, error))
+
+
+def test_a_step_without_a_description_names_nothing_that_is_not_there() -> None:
+    """A job without channels and hyperparameters."""
+    assert "it has: none." in next_step("KeyError: 'SM_CHANNEL_TRAIN'")
+    assert "arguments: none." in next_step("t.py: error: the following arguments are required: --x", {})
+
+
+def test_without_torchrun_argparse_is_known_by_its_last_line() -> None:
+    """It raises nothing, and nobody else tells of it."""
+    log = [
+        *LOG[2:4],
+        "/opt/venv/bin/python3 train.py",
+        "usage: train.py",
+        "train.py: error: argument --lr: no",
+    ]
+    reason = 'AlgorithmError: ExecuteUserScriptError:\nExitCode 2\nErrorMessage ""'
+    assert "--learning_rate" in failed("j", {"FailureReason": reason, **JOB}, log, "here", 20).next_step

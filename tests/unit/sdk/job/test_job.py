@@ -22,7 +22,7 @@ from windtunnel import (
     WaitTimeout,
 )
 from windtunnel.job.log import wants_logs
-from windtunnel.job.outcome import next_step
+from windtunnel.job.next_step import next_step
 
 OUTPUT = "s3://b/out"
 

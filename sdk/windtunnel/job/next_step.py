@@ -1,0 +1,93 @@
+"""What to do about a job that has failed: a table, the first entry that fits."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+_OWN = "sagemaker_"
+"""So begin the hyperparameters that are the toolkit's."""
+
+
+def next_step(reason: str, description: Mapping[str, Any] | None = None, cause: str = "") -> str:
+    """What to do about a FailureReason.
+
+    ``description``: the job's, for its channels and hyperparameters; ``cause``: what its log says beyond the reason.
+    """
+    text = f"{reason}\n{cause}"
+    for pattern, step in _STEPS:
+        if found := re.search(pattern, text):
+            return step if isinstance(step, str) else step(found, description or {})
+    if reason.startswith("AlgorithmError"):
+        return "the script failed: correct what the log's last lines show, and run it again."
+    return "correct what the reason names, and run it again; `windtunnel doctor` checks this machine."
+
+
+def _memory(found: re.Match[str], _: Mapping[str, Any]) -> str:
+    needed = "needed" if "OutOfMemory" in found.string else "was killed, in most cases because it needed"
+    return (
+        f"the job {needed} more memory than its container had: lower the batch size or local_cores=, "
+        "or raise WINDTUNNEL_MEMORY_GIB (after `windtunnel down`: a running backend keeps its settings)."
+    )
+
+
+def _no_channel(found: re.Match[str], description: Mapping[str, Any]) -> str:
+    name = found[1].lower()
+    has = ", ".join(channel["ChannelName"] for channel in description.get("InputDataConfig", ()))
+    return (
+        f"this job has no channel {name}; it has: {has or 'none'}. Give it that one: --channel {name}=PATH, or "
+        f"fit({{{name!r}: PATH}})."
+    )
+
+
+def _no_module(found: re.Match[str], _: Mapping[str, Any]) -> str:
+    return (
+        f"{found[1]!r} is not in the image. If it is a package, name it in a requirements.txt in --source-dir "
+        "(source_dir=): it is installed before the script starts. If it is a file of yours, it must be in there too."
+    )
+
+
+def _arguments(_: re.Match[str], description: Mapping[str, Any]) -> str:
+    sent = [name for name in description.get("HyperParameters", {}) if not name.startswith(_OWN)]
+    return (
+        "the script's own argparse refused what the job gives it. Its hyperparameters, which become arguments: "
+        f"{', '.join(f'--{name}' for name in sent) or 'none'}. Name them as its add_argument does."
+    )
+
+
+_STEPS: tuple[tuple[str, str | Callable[[re.Match[str], Mapping[str, Any]], str]], ...] = (
+    (r"OutOfMemory|SIGKILL|\b[Ee]xit ?[Cc]ode:? (?:137|-9)\b", _memory),
+    (
+        r"module 'torch_xla[\w.]*' has no attribute '|cannot import name '\w+' from 'torch_xla",
+        "torch_xla has no such name in this framework_version. docs/reference/names.md says which versions "
+        "have it, and what came after it. torch_xla 2.7 removed what torch_xla.runtime has as world_size(), "
+        "global_ordinal() and local_ordinal(): use these, or framework_version='2.6'.",
+    ),
+    (
+        "InstallRequirementsError",
+        "pip could not install requirements.txt: the log has its messages. Ask for versions that have wheels "
+        "for the image's Python (`windtunnel image contents` lists what is there), or leave those lines out.",
+    ),
+    (
+        "Attempting to deserialize object on a CUDA device",
+        'the checkpoint was saved on a GPU, and trn1 has none: torch.load(PATH, map_location="cpu").',
+    ),
+    (
+        # torch's words for `.cuda()`, and for the process group "nccl", where there is no GPU.
+        "no NVIDIA driver|not compiled with CUDA|no GPUs found",
+        "trn1 has no GPU, and the script asks for CUDA: `windtunnel check SCRIPT` names the lines, and with "
+        "--diff prints the edits (docs/how_to/port_a_script.md).",
+    ),
+    (
+        "environment variable (?:RANK|WORLD_SIZE|LOCAL_RANK|MASTER_ADDR|MASTER_PORT) expected",
+        "the script was started without torchrun, which sets that: leave out --no-torch-distributed, or give "
+        'distribution={"torch_distributed": {"enabled": True}}.',
+    ),
+    (r"KeyError: 'SM_CHANNEL_(\w+)'", _no_channel),
+    (r"No module named '([\w.]+)'", _no_module),
+    (
+        r"SystemExit: 2, .*error: |error: (?:unrecognized arguments|the following arguments are required|argument )",
+        _arguments,
+    ),
+)
