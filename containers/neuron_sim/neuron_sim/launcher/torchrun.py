@@ -65,17 +65,18 @@ def _log_as_for_programs() -> None:
     Of a forked one it logs a traceback of its own, and how it ends the others: the room of FailureReason is for the
     script's.
     """
+    launcher = os.getpid()
 
-    def without_traceback(record: logging.LogRecord) -> bool:
+    def is_logged(record: logging.LogRecord) -> bool:
+        if os.getpid() != launcher:
+            return True  # a script's own use of them: the workers inherit this
         record.exc_info = None
-        return True
+        return record.name == agent
 
-    logging.getLogger("torch.distributed.elastic.multiprocessing.api").addFilter(without_traceback)
-    for name in (
-        "torch.multiprocessing.spawn",
-        "torch.distributed.elastic.multiprocessing.errors.error_handler",
-    ):
-        logging.getLogger(name).setLevel(logging.CRITICAL)
+    agent = "torch.distributed.elastic.multiprocessing.api"
+    error_handler = "torch.distributed.elastic.multiprocessing.errors.error_handler"
+    for name in (agent, error_handler, "torch.multiprocessing.spawn"):
+        logging.getLogger(name).addFilter(is_logged)
 
 
 def _launch(arguments: argparse.Namespace) -> None:
