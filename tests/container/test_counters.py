@@ -7,6 +7,7 @@ import json
 import statistics
 from pathlib import Path
 
+import pytest
 from conftest import SCRIPTS
 
 
@@ -215,3 +216,22 @@ def test_batches_that_a_script_makes_itself_are_counted(torchrun, tmp_path):
     torchrun("own_batches.py", WINDTUNNEL_COUNTERS_DIR=str(tmp_path))
     training = [record for record in records(tmp_path, 0) if record["kind"] == "step" and record["optimizer"]]
     assert [step["samples"] for step in training] == [16] * 5
+
+
+def test_buckets_of_ddp_cost_about_what_xm_optimizer_step_costs(torchrun, tmp_path):
+    """48 gradients in one bucket are one bucket, not 48 versions of it: in memory, and in the bytes of a step."""
+    planned, moved, biases = {}, {}, {}
+    for way in ("xm", "views", "copies"):
+        folder = tmp_path / way
+        biases[way] = torchrun("bucketed.py", way, WINDTUNNEL_COUNTERS_DIR=str(folder)).said[0]["bias"]
+        first = records(folder, 0)
+        planned[way] = max(record["temporaries"] for record in first if record["kind"] == "memory")
+        graphs = {record["graph"]: record for record in first if record["kind"] == "graph"}
+        last = [record for record in first if record["kind"] == "step"][-1]
+        moved[way] = sum(graphs[graph]["bytes_accessed"] * runs for graph, runs in last["graphs"].items())
+    assert biases["views"] == biases["copies"] == pytest.approx(biases["xm"], rel=1e-5)
+    assert planned["views"] < 1.5 * planned["xm"]
+    assert moved["views"] < 1.5 * moved["xm"]
+    # A bucket is held beside the gradients.
+    assert planned["copies"] < 2 * planned["xm"]
+    assert moved["copies"] < 2 * moved["xm"]

@@ -11,6 +11,7 @@ from torch.utils import dlpack
 
 from neuron_sim import settings
 from neuron_sim.counters import script_time
+from neuron_sim.device import strided_views
 
 ALIGNMENT = 64
 """Bytes: XLA:CPU takes memory of others only at multiples of it."""
@@ -37,6 +38,7 @@ def to_host(tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
 
 
 def _sync() -> None:
+    strided_views.refresh()
     # What is pending is recorded, and handed over, on trn1 too.
     with script_time.of_the_script(), _execution():
         _XLAC._xla_sync_live_tensors(str(_XLAC._xla_get_default_device()), [], True)

@@ -33,6 +33,7 @@ from neuron_sim.device import (
     memory,
     memory_by_use,
     stochastic_rounding,
+    strided_views,
     world,
 )
 from neuron_sim.diagnostics import log
@@ -188,6 +189,7 @@ def _transfers(on: Parts) -> Iterator[Hook]:
     yield Hook("torch_xla.core.xla_model:rendezvous", around=(on.watch.around_rendezvous,))
     yield Hook("_XLAC:_xla_get_cpu_tensors", is_device_use=True)
     yield Hook("_XLAC:_xla_memory_info", instead=on.memory.info)
+    yield Hook("aten::as_strided/AutogradXLA", around=(strided_views.around_as_strided,))
 
 
 def _world() -> Iterator[Hook]:
