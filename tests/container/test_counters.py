@@ -176,6 +176,18 @@ def test_sharded_state_counts_as_this_rank_holds_it(torchrun, tmp_path):
     assert 0 <= held["optimizer_bytes"] - 2 * size // 2 <= 16  # beside them the steps' number
 
 
+@pytest.mark.parametrize(
+    ("part", "stepped", "model", "frozen"),
+    [("frozen", 8 * 64, 64 * 64 + 8 * 64, 64 * 64), ("shards", 30 * 65 / 2, 30 * 65, 0)],
+)
+def test_the_model_is_more_than_what_a_rank_trains(torchrun, tmp_path, part, stepped, model, frozen):
+    """Frozen parameters are the model's too, and other ranks' shards; an average kept of it is another model."""
+    torchrun("parts.py", part, WINDTUNNEL_COUNTERS_DIR=str(tmp_path))
+    held = [record for record in records(tmp_path, 0) if record["kind"] == "parameters"][-1]
+    assert stepped <= held["count"] < 1.2 * stepped  # a shard is padded
+    assert (held["model"], held["frozen"]) == (model, frozen)
+
+
 def test_accumulation_and_what_follows_the_last_mark_step_are_counted(torchrun, tmp_path):
     """A batch whose gradients are only accumulated is training, not evaluation."""
     torchrun("counted.py", "accumulate", WINDTUNNEL_COUNTERS_DIR=str(tmp_path))

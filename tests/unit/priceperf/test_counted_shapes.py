@@ -23,7 +23,9 @@ from windtunnel.priceperf.calibration.published_rows import rows_of
 from windtunnel.priceperf.model.counted_step import step_time
 from windtunnel.priceperf.model.described_as_counted import FUSED_PASSES, fused_bytes, step_work
 from windtunnel.priceperf.model.engines import Product, Scores
+from windtunnel.priceperf.model.training_settings import OPTIMIZER_BYTES
 from windtunnel.priceperf.published.bert_rehearsal import COUNTERS
+from windtunnel.priceperf.workload.counted import FROZEN_MOVES, WEIGHT_MOVES
 
 TRN1, P4D = instance_type("ml.trn1.32xlarge"), instance_type("ml.p4d.24xlarge")
 
@@ -130,3 +132,15 @@ def test_parameters_are_those_that_the_optimizer_told() -> None:
     assert CountedWorkload.from_counters(told).parameters == 109_482_240
     with pytest.raises(InvalidCounters, match=r"parameters\.count"):
         CountedWorkload.from_counters(changed(lambda counters: counters.update(parameters={})))
+
+
+@pytest.mark.parametrize("frozen", [0, 90_000_000])
+def test_a_rank_trains_a_part_of_the_model(frozen: int) -> None:
+    """The model's size and its weights in a step are the whole model's; the optimizer's work is the rank's own."""
+    held = {"count": 10_000_000, "model": 109_482_240, "frozen": frozen, "parameter_bytes": 40_000_000}
+    counted = CountedWorkload.from_counters(changed(lambda counters: counters.update(parameters=held)))
+    assert (counted.parameters, counted.weights, counted.stepped) == (109_482_240, 109_482_240, 10_000_000)
+    weights = 4 * (WEIGHT_MOVES * (109_482_240 - frozen) + FROZEN_MOVES * frozen)
+    assert counted.state_bytes == weights + 10_000_000 * OPTIMIZER_BYTES
+    last = counted.accumulating()
+    assert counted.step.bytes_moved - last.step.bytes_moved == 10_000_000 * OPTIMIZER_BYTES

@@ -297,7 +297,7 @@ def test_tracing_is_summed_and_each_kind_of_step_counts_at_its_least(tmp_path: P
         0,
         start(0, host_cpu="AMD EPYC"),
         {"kind": "parameters", **held, "count": 5},
-        {"kind": "parameters", **held, "dtypes": dtypes},
+        {"kind": "parameters", **held, "model": 30, "frozen": 15, "dtypes": dtypes},
         step(1.0, trace_seconds=0.9, compile_seconds=0.05),
         step(1.0, trace_seconds=0.2, accessed={"a.py:1": 2}),
         step(1.0, trace_seconds=0.4),
@@ -311,7 +311,7 @@ def test_tracing_is_summed_and_each_kind_of_step_counts_at_its_least(tmp_path: P
     assert abs(train["least_trace_seconds"] - (2 * 0.2 + 0.3) / 3) < 1e-9
     assert train["steps_with_host_reads"] == 2
     assert found["other"] is None
-    assert found["parameters"] == {**held, "dtypes": dtypes}
+    assert found["parameters"] == {**held, "model": 30, "frozen": 15, "dtypes": dtypes}
     assert found["host_cpu"] == "AMD EPYC"
 
 

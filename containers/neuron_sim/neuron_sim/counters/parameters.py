@@ -1,8 +1,10 @@
-"""What a training holds of each parameter: itself, its gradient, the optimizer's state."""
+"""What a training holds of each parameter: itself, its gradient, the optimizer's state; and how large its model is."""
 
 from __future__ import annotations
 
+import gc
 import itertools
+import math
 import weakref
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -21,7 +23,7 @@ _NAMES = {
 
 
 class Held:
-    """The optimizers that have stepped in this process, and still live. All sizes are what this rank holds."""
+    """The optimizers that have stepped in this process, and still live. Sizes are what this rank holds."""
 
     def __init__(self) -> None:
         """None has."""
@@ -51,8 +53,9 @@ class Held:
         return True
 
     def record(self) -> dict[str, Any]:
-        """The sums over all optimizers."""
+        """The sums over all optimizers. ``count``: what they train here; ``model``, ``frozen``: see `_whole`."""
         found = list(self._found.values())
+        whole = _whole(parameter for optimizer in self._found for parameter in _parameters(optimizer))
         dtypes = {
             key: dict(sum((each[key] for each in found), Counter()))
             for key in ("parameters", "gradients", "optimizer")
@@ -60,6 +63,8 @@ class Held:
         return {
             "kind": "parameters",
             "count": sum(each["count"] for each in found),
+            "model": sum(map(_count, whole)),
+            "frozen": sum(_count(parameter) for parameter in whole if not parameter.requires_grad),
             "parameter_bytes": sum(dtypes["parameters"].values()),
             "gradient_bytes": sum(dtypes["gradients"].values()),
             "optimizer_bytes": sum(dtypes["optimizer"].values()),
@@ -70,6 +75,27 @@ class Held:
 def _parameters(optimizer: Any) -> list[torch.Tensor]:
     listed = [parameter for group in optimizer.param_groups for parameter in group["params"]]
     return list({id(parameter): parameter for parameter in listed}.values())
+
+
+def _whole(trained: Iterable[torch.Tensor]) -> list[torch.Tensor]:
+    """The parameters of the modules that hold these: frozen ones too.
+
+    A copy that is averaged, or a teacher, is a module of its own. A search through all objects, so not for each step.
+    """
+    found = {id(parameter): parameter for parameter in trained}
+    modules = [thing for thing in gc.get_objects() if issubclass(type(thing), torch.nn.Module)]
+    inner = {id(child) for module in modules for child in module.children()}
+    for module in modules:
+        if id(module) not in inner:
+            own = {id(parameter): parameter for parameter in module.parameters()}
+            if not found.keys().isdisjoint(own):
+                found |= own
+    return list(found.values())
+
+
+def _count(parameter: torch.Tensor) -> int:
+    """Of all that a parameter is a shard of: torch_xla's FSDP notes at each what size that has."""
+    return math.prod(getattr(parameter, "_orig_size", parameter.shape))
 
 
 def _state(optimizer: Any) -> Iterator[torch.Tensor]:

@@ -74,6 +74,8 @@ def parameters(records: Sequence[Record]) -> Parameters | None:
     sizes = mapping(last, "dtypes")
     return Parameters(
         count=count(last, "count"),
+        model=count(last, "model") if "model" in last else None,
+        frozen=count(last, "frozen") if "frozen" in last else None,
         dtypes={str(kind): numbers(sizes, kind) for kind in sizes if isinstance(sizes[kind], Mapping)},
         **{key: count(last, key) for key in _HELD},
     )

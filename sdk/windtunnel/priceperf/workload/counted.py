@@ -35,6 +35,8 @@ WEIGHT_MOVES = 5
 """How often a pass moves a parameter, whatever the batch, as the counters count it: the weight is an operand of
 two products (forward, backward), its gradient the result of one; both pass the graph's edge once more. The
 optimizer's step comes to it: `OPTIMIZER_BYTES`."""
+FROZEN_MOVES = 3
+"""Of a parameter that is not trained: no gradient, which is the result of a product and passes the edge."""
 
 
 _Self = TypeVar("_Self", bound="Counted")
@@ -67,6 +69,10 @@ class Counted:
     parameter_bytes: float = 4.0
     accumulation: Accumulation | None = None
     """None: the optimizer steps after each pass."""
+    frozen: float = 0.0
+    """Parameters that are not trained."""
+    own: float | None = None
+    """Those that one worker's optimizers step: of shards its own. None: all of the model."""
 
     @property
     def passes(self) -> int:
@@ -74,11 +80,17 @@ class Counted:
         return 1 if self.accumulation is None else self.accumulation.passes
 
     @property
+    def stepped(self) -> float:
+        """Parameters that one worker's optimizers step."""
+        return (self.parameters or 0.0) if self.own is None else self.own
+
+    @property
     def state_bytes(self) -> float:
         """The part of a step's bytes that does not grow with the batch."""
-        moved = WEIGHT_MOVES * self.parameter_bytes
-        moved += OPTIMIZER_BYTES if self.accumulation is None else 0
-        return min(self.step.bytes_moved, (self.parameters or 0.0) * moved)
+        moves = WEIGHT_MOVES * (self.parameters or 0.0) - (WEIGHT_MOVES - FROZEN_MOVES) * self.frozen
+        moved = moves * self.parameter_bytes
+        moved += OPTIMIZER_BYTES * self.stepped if self.accumulation is None else 0
+        return min(self.step.bytes_moved, moved)
 
     def at(self, samples: float, precision: Precision) -> StepWork:
         """The same step with another batch on one worker.
@@ -190,10 +202,9 @@ class Counted:
 
         if self.accumulation is None:
             return seconds(work)
-        weights = self.parameters or 0.0
         if passes > 1:  # the gradient so far is read
-            work = work.moving(weights * self.parameter_bytes)
-        last = self.accumulation.last(work.moving(weights * OPTIMIZER_BYTES))
+            work = work.moving(self.stepped * self.parameter_bytes)
+        last = self.accumulation.last(work.moving(self.stepped * OPTIMIZER_BYTES))
         return seconds(work).times(passes - 1).plus(seconds(last))
 
     def accumulating(self: _Self) -> _Self:
@@ -204,7 +215,7 @@ class Counted:
         """
         if self.accumulation is not None:
             return self
-        optimizer = (self.parameters or 0.0) * OPTIMIZER_BYTES
+        optimizer = self.stepped * OPTIMIZER_BYTES
         step = replace(self.step, bytes_moved=max(0.0, self.step.bytes_moved - optimizer), collectives=())
         reads = 0.0 if step.host is None else step.host.reads
         return replace(self, step=step, accumulation=Accumulation(1, self.step.collectives, 0.0, reads))
@@ -288,15 +299,16 @@ class Counted:
             missing = "world_size" if world_size is None else "cores_used"
             raise InvalidCounters(f"counters.{missing} is missing: no core told that it started")
         step = step_of(train, train.steps, train.samples_per_step_per_core, world_size)
-        parameters = _parameters(told, step)
-        if parameters is None and told.input is not None and told.input.rehearsed_steps is not None:
+        held = told.parameters
+        stepped = _stepped(told, step)
+        if stepped is None and told.input is not None and told.input.rehearsed_steps is not None:
             raise InvalidCounters(
                 f"no optimizer stepped in the {train.steps:,} passes of this short rehearsal of "
                 f"{told.input.rehearsed_steps:,} steps: neither its work nor the reduction of gradients was counted. "
                 "If the script accumulates gradients over more passes, rehearse more steps: "
                 "rehearse=N, WINDTUNNEL_REHEARSE_STEPS=N."
             )
-        step, accumulation = accumulated(step, train, world_size, (parameters or 0.0) * OPTIMIZER_BYTES)
+        step, accumulation = accumulated(step, train, world_size, (stepped or 0.0) * OPTIMIZER_BYTES)
         if step.flops.get("fp64"):
             raise InvalidCounters(
                 "the script's products are in fp64, in which no NeuronCore multiplies. Convert model and batches to "
@@ -317,12 +329,14 @@ class Counted:
             samples=train.samples,
             evaluation=evaluation,
             evaluation_samples=evaluation_samples,
-            parameters=parameters,
+            parameters=(held and held.model) or stepped,
             graphs=told.graphs.count,
             compiled=compiled_graphs(told.graphs),
             found=_found(told, world_size),
             parameter_bytes=_bytes_of_one(told),
             accumulation=accumulation,
+            frozen=(held and held.frozen) or 0.0,
+            own=stepped,
         )
 
 
@@ -343,7 +357,7 @@ def compiled_graphs(graphs: Graphs) -> tuple[CompiledGraph, ...] | None:
     return (*listed, *[CompiledGraph(0.0, True)] * cached, *[CompiledGraph(0.0)] * (left_out - cached))
 
 
-def _parameters(counters: Counters, step: StepWork) -> float | None:
+def _stepped(counters: Counters, step: StepWork) -> float | None:
     """As the optimizers told; in counters of earlier versions, as the reduction of gradients did."""
     if counters.parameters is not None:
         return counters.parameters.count or None

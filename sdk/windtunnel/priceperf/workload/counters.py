@@ -117,9 +117,14 @@ class Steps:
 
 @dataclass(frozen=True, kw_only=True)
 class Parameters:
-    """What one rank holds, as its optimizers tell."""
+    """What one rank holds, as its optimizers tell: ``count`` is what they train there.
+
+    ``model``: of the whole model, with other ranks' shards and with ``frozen`` ones; None: not counted.
+    """
 
     count: float
+    model: float | None = None
+    frozen: float | None = None
     parameter_bytes: float | None = None
     gradient_bytes: Shown[float | None] = None
     optimizer_bytes: Shown[float | None] = None
