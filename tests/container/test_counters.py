@@ -43,6 +43,11 @@ def test_steps_samples_flops_and_collectives_are_counted(torchrun, tmp_path):
         flops = sum(graphs[graph]["flops"].get("fp32", 0) * count for graph, count in step["graphs"].items())
         assert flops == 2 * (2 * 8 * 32 * 16)
         assert step["collectives"] == {"all_reduce": {"count": 1, "bytes": 32 * 16 * 4}}
+    # The gradients' reduction cuts a step here; trn1 compiles it as one graph, the first and the later ones.
+    uncut = [record["pieces"] for record in first if record["kind"] == "uncut"]
+    assert len(training[-1]["graphs"]) == 2
+    assert uncut.count(training[-1]["graphs"]) == 1
+    assert len(uncut) < len(graphs)
     work = [
         product
         for graph, runs in training[-1]["graphs"].items()

@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, overload
 
 from windtunnel.priceperf.model import compile_time
+from windtunnel.priceperf.workload.counted import compiled_graphs
 from windtunnel.priceperf.workload.counters import (
     Counters,
     DeviceMemory,
@@ -72,6 +73,8 @@ class Diagnostics(Report, Sequence[Diagnostic]):
 
     Attributes:
         graphs: the ledger: the graphs with the longest compilations first.
+        compiled: what neuronx-cc compiles. A collective cuts a graph here, and not on trn1.
+        is_joined: whether that is so in ``compiled``; not in counters of earlier versions.
         graphs_left_out: graphs that are not in the ledger.
         device_memory: bytes by use at the fullest moment of a core, ``total`` and ``limit``; None if not counted.
         failure: why the job failed, in a line; empty when it did not.
@@ -85,6 +88,8 @@ class Diagnostics(Report, Sequence[Diagnostic]):
         self.available = counters.diagnostics is not None
         self._found = worst_first(counters.diagnostics or ())
         self.graphs = tuple(map(_graph, counters.graphs.ledger or ()))
+        self.compiled = compiled_graphs(counters.graphs) or ()
+        self.is_joined = counters.graphs.uncut is not None
         self.graphs_left_out = counters.graphs.ledger_left_out
         self.device_memory = counters.device_memory
 
@@ -218,22 +223,21 @@ def _graph_row(graph: Graph) -> Row:
 
 
 def _modelled(found: Diagnostics) -> Section:
-    """What neuronx-cc would take for the graphs of the ledger."""
-    new = [graph for graph in found.graphs if not graph.cached]
-    total, low, high = (
-        sum(getattr(graph.neuronx_cc, name) for graph in new) for name in ("seconds", "low_s", "high_s")
-    )
+    """What neuronx-cc would take."""
+    new = sum(not graph.cached for graph in found.compiled)
+    time = compile_time.of_graphs(found.compiled)
     return Section(
         "Compiling with neuronx-cc",
         "modelled",
         "from a base and a rate out of AWS's tutorials, wide interval",
         rows=(
-            Row("Graphs not in the cache", (f"{len(new):,} of {len(found.graphs):,}",)),
-            Row("neuronx-cc, one after the other", (fmt.modelled_seconds(total),), "total"),
-            Row("interval", (fmt.modelled_span((low, high), total),), "detail"),
+            Row("Graphs not in the cache", (f"{new:,} of {len(found.compiled):,}",)),
+            Row("neuronx-cc, one after the other", (fmt.modelled_seconds(time.seconds),), "total"),
+            Row("interval", (fmt.modelled_span((time.low_s, time.high_s), time.seconds),), "detail"),
         ),
         notes=(
-            "A collective cuts a graph in two here; on trn1 it is part of one graph, so there are fewer.",
+            "A collective cuts a graph in two here; on trn1 it is part of one graph, "
+            f"{'and counted so' if found.is_joined else 'so there are fewer'}.",
         ),
     )
 

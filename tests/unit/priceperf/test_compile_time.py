@@ -83,3 +83,19 @@ def test_the_ledger_of_the_counters_decides(counters: Counters) -> None:
     warm = [{**entry, "cached": True} for entry in ledger]
     assert modelled(counters(graphs={**graphs, "cached": 5, "ledger": warm})).seconds == 0
     assert "assumed" in modelled(counters()).basis
+
+
+def test_what_collectives_cut_here_compiles_as_one(counters: Counters) -> None:
+    """45 pieces of a step are one graph to neuronx-cc: its base once, and the FLOPs of all."""
+    ledger: list[dict[str, Any]] = [
+        {"graph": f"{piece}", "flops": {"fp32": 1e11}, "cached": False} for piece in range(45)
+    ]
+    graphs = {
+        "count": 45,
+        "ledger": ledger,
+        "compile_seconds": 1.0,
+        "uncut": [{"flops": 4.5e12, "cached": False}],
+    }
+    assert modelled(counters(graphs=graphs)).seconds == compile_time.seconds(4.5e12)
+    more = modelled(counters(graphs={**graphs, "uncut_left_out": 2})).seconds
+    assert more == compile_time.seconds(4.5e12) + 2 * compile_time.seconds(0)

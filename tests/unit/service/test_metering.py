@@ -241,12 +241,25 @@ def test_two_hosts(tmp_path: Path) -> None:
             "cached": None,
             "ledger": ledger,
             "ledger_left_out": 0,
+            "uncut": None,
+            "uncut_left_out": 0,
         },
         "device_memory": None,
         "diagnostics": [],
         "device_memory_peak_bytes": 9,
         "seconds": {"training_total": 70.0, "container": 60.0, "first_step_after": 15.0},
     }
+
+
+def test_what_a_collective_cut_is_one_graph(tmp_path: Path) -> None:
+    """With the FLOPs of all its pieces; cached where all were. One that a restart tells again is counted once."""
+    pieces = [{"fwd": 2, "opt": 1}, {"opt": 1}, {"fwd": 2, "opt": 1}, {"gone": 1}, "odd"]
+    told = [{"kind": "uncut", "pieces": piece} for piece in pieces]
+    graphs = [{**graph("fwd", 1000.0), "cached": False}, {**graph("opt", 5.0), "cached": True}]
+    write(tmp_path / "c", 0, start(0), *graphs, *told, step(1.0))
+    found = document(tmp_path, tmp_path / "c")["graphs"]
+    assert found["uncut"] == [{"flops": 2005.0, "cached": False}, {"flops": 5.0, "cached": True}]
+    assert found["uncut_left_out"] == 0
 
 
 def test_work_is_summed_over_steps_and_equal_products_are_one(tmp_path: Path) -> None:

@@ -11,7 +11,6 @@ import os
 import re
 import shutil
 import tempfile
-from collections import Counter
 from collections.abc import MutableMapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,7 +22,8 @@ _CAUSE = re.compile(r"(Compilation|Execution) Analysis:\s+(user torch_xla|most l
 _HASH = re.compile(r"(Compilation|Execution) Analysis:\s+Graph Hash: (\w+)")
 _FRAME = re.compile(r"(?:Compilation|Execution) Analysis:\s+(.*) \((.+):(\d+)\)")
 _PACKAGE = Path(__file__).resolve().parents[1]
-_OURS = tuple(str(_PACKAGE / part) for part in ("collectives", "device/transfer.py", "hooks"))
+_CUTS = tuple(str(_PACKAGE / part) for part in ("collectives", "device/transfer.py"))
+_OURS = (*_CUTS, str(_PACKAGE / "hooks"))
 _SYNC = "/torch_xla/torch_xla.py"
 _HLO_FILES = "*.before_optimizations.txt"
 _PROTO_FILE = "before_optimizations.hlo.pb"
@@ -64,11 +64,11 @@ class Graph:
 class Seen:
     """What ran since the last look.
 
-    ``executed`` counts by graph hash. ``accessed`` has the user's lines that ran a pending graph
-    because they needed a value, rather than at a step's end.
+    ``executed``: hashes in order, and whether a collective cut the graph there: on trn1 it goes on. ``accessed`` has
+    the user's lines that ran a pending graph because they needed a value, rather than at a step's end.
     """
 
-    executed: Counter[str] = field(default_factory=Counter)
+    executed: Sequence[tuple[str, bool]] = ()
     compiled: Sequence[Graph] = ()
     accessed: Sequence[str] = ()
 
@@ -118,12 +118,12 @@ class GraphLog:
             # torch_xla opens the file anew to append: what comes next begins at the start.
             os.truncate(self._analysis, 0)
             self._offset = 0
-        executed: Counter[str] = Counter()
+        executed: list[tuple[str, bool]] = []
         new: list[_Analysis] = []
         accessed: list[str] = []
         for analysis in _analyses(data[:end].decode(errors="replace")):
             if analysis.kind == "Execution":
-                executed[analysis.graph_hash] += 1
+                executed.append((analysis.graph_hash, analysis.is_cut))
                 if analysis.accessed:
                     accessed.append(analysis.source)
             else:
@@ -188,6 +188,7 @@ class _Analysis:
     graph_hash: str = ""
     source: str = "?"
     library: str = ""
+    is_cut: bool = False
 
 
 def forget_settings(environment: MutableMapping[str, str]) -> None:
@@ -223,4 +224,5 @@ def _analyses(text: str) -> list[_Analysis]:
                 # A collective, which ends the graph here and not on trn1; or a step's end, which
                 # torch_xla does not recognise behind our wrappers.
                 found[-1].accessed = False
+                found[-1].is_cut |= match[2].startswith(_CUTS)
     return found

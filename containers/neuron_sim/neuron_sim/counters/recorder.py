@@ -75,6 +75,8 @@ class Recorder:
         self._compiled_s = 0.0
         self._peak_bytes = 0
         self._arithmetic: set[str] = set()
+        self._pieces: Counter[str] = Counter()
+        self._uncut: set[frozenset[tuple[str, int]]] = set()
         self._samples = 0
         self._has_loader = False
         self.has_failed = False
@@ -235,6 +237,7 @@ class Recorder:
     def _write_step(self, seconds: float, ended: float) -> None:
         self.look()
         self._write_start()
+        self._join()
         # A batch counts in the step that computes with it: transformers' Trainer fetches batches ahead,
         # and runs small graphs of its own (how many labels there are) between fetching and training.
         samples = 0
@@ -297,7 +300,11 @@ class Recorder:
         if self._graphs is None:
             return
         seen = self._graphs.read()
-        self._executed += seen.executed
+        for name, is_cut in seen.executed:
+            self._executed[name] += 1
+            self._pieces[name] += 1
+            if not is_cut:
+                self._join()
         self._accessed += seen.accessed
         compiled = seen.compiled
         if not compiled:
@@ -311,6 +318,14 @@ class Recorder:
             share = graph.compile_seconds / noted if noted else 1 / len(compiled)
             reason = self._comparer.explain(graph.hash, graph.source, graph.hlo_text)
             self._compiled(dataclasses.replace(graph, compile_seconds=spent * share, reason=reason))
+
+    def _join(self) -> None:
+        """What ran since the last time is one graph to trn1, which compiles it once."""
+        pieces = frozenset(self._pieces.items())
+        self._pieces.clear()
+        if pieces and pieces not in self._uncut:
+            self._uncut.add(pieces)
+            self.write({"kind": "uncut", "pieces": dict(pieces)})
 
     def _compiled(self, graph: Graph) -> None:
         cached = cache.lookup(graph.hlo_text, graph.hlo_proto, graph.source)

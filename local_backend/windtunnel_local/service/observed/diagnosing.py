@@ -16,6 +16,7 @@ from windtunnel.priceperf.workload.counters import (
     Graphs,
     LargestGraph,
     LedgerEntry,
+    Uncut,
     worst_first,
 )
 from windtunnel.priceperf.workload.strict_reader import read
@@ -25,16 +26,17 @@ MOST_GRAPHS = 100
 MOST_FINDINGS = 50
 
 
-def graphs(compiled: Mapping[str, Record], steps: Sequence[Record]) -> Graphs:
+def graphs(compiled: Mapping[str, Record], steps: Sequence[Record], uncut: Sequence[Record]) -> Graphs:
     """How many were compiled, those with the longest compilations first, and the one with the most arithmetic.
 
-    ``cached`` is None where the simulator did not look.
+    ``cached`` is None where the simulator did not look. ``uncut``: records of which are pieces of one.
     """
     runs: Counter[str] = Counter()
     for step in steps:
         runs.update(step.get("graphs", {}))
     ranked = sorted(compiled, key=lambda name: -number(compiled[name], "compile_seconds"))
     known = [graph["cached"] for graph in compiled.values() if isinstance(graph.get("cached"), bool)]
+    joined = sorted(_joined(compiled, uncut), key=lambda graph: -graph.flops)
     largest = max(compiled.values(), key=_flops, default=None)
     return Graphs(
         count=len(compiled),
@@ -46,7 +48,21 @@ def graphs(compiled: Mapping[str, Record], steps: Sequence[Record]) -> Graphs:
             for name in ranked[:MOST_GRAPHS]
         ),
         ledger_left_out=max(0, len(ranked) - MOST_GRAPHS),
+        uncut=tuple(joined[:MOST_GRAPHS]) or None,
+        uncut_left_out=max(0, len(joined) - MOST_GRAPHS),
     )
+
+
+def _joined(compiled: Mapping[str, Record], records: Sequence[Record]) -> Iterable[Uncut]:
+    """Each graph once, though a job that starts anew tells it again: it is in the Neuron cache by then."""
+    seen = {frozenset(numbers(record, "pieces").items()) for record in records}
+    for pieces in seen:
+        known = [(compiled[name], runs) for name, runs in pieces if name in compiled]
+        if known:
+            yield Uncut(
+                flops=sum(_flops(graph) * runs for graph, runs in known),
+                cached=all(graph.get("cached") is True for graph, _ in known),
+            )
 
 
 def device_memory(records: Iterable[Record]) -> DeviceMemory | None:

@@ -65,6 +65,7 @@ class RankCounters:
     findings: Sequence[Record] = field(default=())
     parameters: Sequence[Record] = field(default=())
     loaders: Sequence[Record] = field(default=())
+    uncut: Sequence[Record] = field(default=())
 
 
 def read_counters(*directories: Path) -> list[RankCounters]:
@@ -143,7 +144,9 @@ def document(job: Ran, ranks: Sequence[RankCounters]) -> Counters:
         train=step_sums.total([s for s in steps if s.get("optimizer")], graphs, world_size or 1),
         other=step_sums.total([s for s in steps if not s.get("optimizer")], graphs, world_size or 1),
         input=_input(counting.loaders, failed=_failed(ranks)) if counting else None,
-        graphs=diagnosing.graphs(graphs, counting.steps if counting else ()),
+        graphs=diagnosing.graphs(
+            graphs, counting.steps if counting else (), counting.uncut if counting else ()
+        ),
         device_memory_peak_bytes=max(peaks, default=0) or None,
         device_memory=diagnosing.device_memory(record for r in ranks for record in r.memory),
         # The first cores of all hosts find the same: the lowest rank's figures come last, and hold.
@@ -278,6 +281,7 @@ def _rank_counters(rank: int, program: ProgramName, found: Sequence[Record]) -> 
     findings: list[Record] = []
     parameters: list[Record] = []
     loaders: list[Record] = []
+    uncut: list[Record] = []
     graphs: dict[str, Record] = {}
     for record in found:
         match record.get("kind"):
@@ -295,6 +299,8 @@ def _rank_counters(rank: int, program: ProgramName, found: Sequence[Record]) -> 
                 parameters.append(record)
             case "loaders":
                 loaders.append(record)
+            case "uncut":
+                uncut.append(record)
             case "graph" if isinstance(record.get("graph"), str):
                 name = record["graph"]
                 compiled = number(record, "compile_seconds")
@@ -305,4 +311,6 @@ def _rank_counters(rank: int, program: ProgramName, found: Sequence[Record]) -> 
                 graphs[name] = {**record, **kept, "compile_seconds": compiled + before}
             case _:
                 pass  # a kind of a later simulator
-    return RankCounters(rank, program, starts, graphs, steps, ends, memory, findings, parameters, loaders)
+    return RankCounters(
+        rank, program, starts, graphs, steps, ends, memory, findings, parameters, loaders, uncut
+    )

@@ -348,7 +348,13 @@ def _found(told: Counters, world_size: int) -> FullScale | str | None:
 
 
 def compiled_graphs(graphs: Graphs) -> tuple[CompiledGraph, ...] | None:
-    """The graphs of the ledger, and those it left out as graphs without arithmetic: it leaves out the smallest."""
+    """What neuronx-cc compiles: each graph with its pieces, which collectives cut off here.
+
+    Counters of earlier versions have the pieces alone. What is left out has no arithmetic: it is the smallest.
+    """
+    if graphs.uncut is not None:
+        uncut = [CompiledGraph(graph.flops, graph.cached) for graph in graphs.uncut]
+        return (*uncut, *[CompiledGraph(0.0)] * graphs.uncut_left_out)
     if graphs.ledger is None:
         return None
     listed = [CompiledGraph(math.fsum(item.flops.values()), item.cached is True) for item in graphs.ledger]

@@ -167,8 +167,16 @@ class LargestGraph:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Uncut:
+    """A graph as trn1 compiles it, where no collective cuts it. ``cached``: all pieces came from the cache."""
+
+    flops: float
+    cached: bool
+
+
+@dataclass(frozen=True, kw_only=True)
 class Graphs:
-    """What was compiled. ``ledger``: the longest compilations first; None: not listed."""
+    """What was compiled. ``ledger``: the longest compilations first; ``uncut``: most FLOPs first. None: not listed."""
 
     count: Annotated[int, Limits(0, MOST_GRAPHS)]
     compile_seconds: Shown[float | None] = None
@@ -176,6 +184,8 @@ class Graphs:
     cached: int | None = None
     ledger: Shown[tuple[LedgerEntry, ...] | None] = None
     ledger_left_out: Shown[int] = 0
+    uncut: tuple[Uncut, ...] | None = None
+    uncut_left_out: Annotated[int, Limits(0, MOST_GRAPHS)] = 0
 
 
 @dataclass(frozen=True, kw_only=True)
