@@ -97,7 +97,7 @@ def test_what_cannot_run_is_not_hidden() -> None:
         full_scale=FULL,
     )
     assert (
-        "does not fit the memory of trn1.32xlarge (249 GiB of 14.7 GiB a worker), p4d.24xlarge (330 GiB of"
+        "does not fit the memory of trn1.32xlarge (245 GiB of 14.7 GiB a worker), p4d.24xlarge (326 GiB of"
         in report.document().sections[0].notes[0]
     )
     assert report.to_dict()["estimates"][0]["memory"]["fits"] is False
