@@ -27,8 +27,9 @@ def next_step(reason: str, description: Mapping[str, Any] | None = None, cause: 
 def _memory(found: re.Match[str], _: Mapping[str, Any]) -> str:
     needed = "needed" if "OutOfMemory" in found.string else "was killed, in most cases because it needed"
     return (
-        f"the job {needed} more memory than its container had: lower the batch size or local_cores=, "
-        "or raise WINDTUNNEL_MEMORY_GIB (after `windtunnel down`: a running backend keeps its settings)."
+        f"the job {needed} more memory than its container had: lower local_cores=, or raise WINDTUNNEL_MEMORY_GIB "
+        "(after `windtunnel down`: a running backend keeps its settings). A smaller batch helps where temporaries "
+        "are most of it: `windtunnel diagnostics JOB` lists what a core holds."
     )
 
 

@@ -134,7 +134,11 @@ def test_failed_job_raises_with_all_that_helps(local: LocalSession) -> None:
 
 def test_next_step_of_a_kill_for_memory() -> None:
     """137 as an exit code is about memory, whatever else the reason says; as part of a name it is not."""
-    assert "WINDTUNNEL_MEMORY_GIB" in next_step("AlgorithmError: OutOfMemory: Process killed by SIGKILL")
+    killed = next_step("AlgorithmError: OutOfMemory: Process killed by SIGKILL")
+    assert "WINDTUNNEL_MEMORY_GIB" in killed
+    assert killed.index("local_cores=") < killed.index(
+        "A smaller batch helps where temporaries are most of it"
+    )
     for code in ("Exit Code: 137", 'ExecuteUserScriptError:\nExitCode 137\nErrorMessage ""', "exitcode: -9"):
         assert "in most cases" in next_step(f"AlgorithmError: {code}")
     assert "doctor" in next_step("ClientError: no image")
