@@ -135,3 +135,13 @@ def test_workers_that_persist_are_not_read_by_the_pass_that_was_cut(torchrun, tm
     (train,), _, _, launch = loaders_of(torchrun, tmp_path, "persistent")
     assert (train["passes"], train["taken"]) == (3, STEPS + 2)
     assert "Traceback" not in launch.output
+
+
+def test_a_model_that_is_saved_ends_no_step_of_the_loop(torchrun, tmp_path):
+    """All steps became one of many batches; where the script itself ends one after four, they are what it wants."""
+    for shape in ("saved", "grouped"):
+        folder = tmp_path / shape
+        folder.mkdir()
+        *_, launch = loaders_of(torchrun, folder, shape)
+        is_named = "7 steps of an optimizer and no end of a step" in launch.output
+        assert is_named == (shape == "saved"), launch.output

@@ -178,5 +178,15 @@ elif SHAPE == "stops":
         worse += 1
         if worse >= 3:
             break
+elif SHAPE in ("saved", "grouped"):
+    loader = sampled(800, 8)
+    if SHAPE == "grouped":
+        loader = pl.MpDeviceLoader(loader, device, batches_per_execution=4)
+    for _epoch in range(2):
+        for (batch,) in loader:
+            model(batch.to(device)).square().mean().backward()
+            optimizer.step()
+            optimizer.zero_grad()
+    xm.save(model.state_dict(), os.devnull)
 elif SHAPE == "persistent":
     epochs(sampled(800, 8, num_workers=2, persistent_workers=True), 3)

@@ -36,7 +36,9 @@ _TRAINING_STEPS = 3
 _UNENDED_STEPS = 10
 """An optimizer's steps without an end of a step: some algorithms make a few (a critic's five)."""
 _UNENDED_AT_END = 3
-"""As many, where the script ends without one: a short rehearsal makes no more."""
+"""As many, where the script has ended one step at most: by what saves its model at the end, or by nothing. A short
+rehearsal makes no more.
+"""
 _INPUT_STEPS = 3
 _INPUT_SHARE = 0.2
 _INPUT_SECONDS = 0.5
@@ -83,6 +85,8 @@ class Watch(recorder.Listener):
         self._loop_steps = 0
         self._optimized: Counter[int] = Counter()
         self._optimizer_line = "?"
+        self._held: list[int] = []
+        """Steps of one optimizer that the first step with any held, and the second."""
         self._trained_steps = 0
         self._next_look = _TRAINING_STEPS
         self._has_exchanged = False
@@ -146,9 +150,9 @@ class Watch(recorder.Listener):
 
     def close(self) -> None:
         """The script has ended: the final figures, and the summary."""
-        steps = max(self._optimized.values(), default=0)
-        if not self._has_stepped and steps >= _UNENDED_AT_END:
-            self.findings.note(advice.step_without_end(self._optimizer_line, steps))
+        self._note_held()
+        if len(self._held) == 1 and self._held[0] >= _UNENDED_AT_END:
+            self.findings.note(advice.step_without_end(self._optimizer_line, self._held[0]))
         if (seen := self.loaders.record()) is not None:
             recorder.counting.write(seen)
         self._note_fallbacks(Counter())
@@ -217,6 +221,7 @@ class Watch(recorder.Listener):
         self._has_exchanged = self._has_exchanged or bool(record["collectives"])
         if not self._optimized:
             return
+        self._note_held()
         # More than one where nothing ended them: what else is wrong is to be told all the same.
         self._trained_steps += max(self._optimized.values())
         self._optimized.clear()
@@ -229,6 +234,12 @@ class Watch(recorder.Listener):
         if self._trained_steps >= self._next_look:
             self._next_look *= 2
             self._note_same_data()
+
+    def _note_held(self) -> None:
+        """A second one that belongs to a later pass of a short rehearsal says nothing: what comes after it ends it."""
+        held = max(self._optimized.values(), default=0)
+        if held and (not self._held or (len(self._held) == 1 and not self.loaders.passes.is_late)):
+            self._held.append(held)
 
     def _note_same_data(self) -> None:
         loader = self.loaders.latest
