@@ -68,10 +68,10 @@ def test_a_loop_without_passes_is_ended(torchrun, tmp_path, shape):
 
 
 def test_a_loop_that_ends_no_step_is_ended(torchrun, tmp_path):
-    """By its optimizer's steps; what is wrong with it is told as in a whole run."""
+    """As soon as that is known: no more steps make an answer. What is wrong is told as in a whole run."""
     _, _, seen, launch = loaders_of(torchrun, tmp_path, "endless")
     assert seen["ended_early"]
-    assert "optimizer steps without an end (torch_xla.sync()) are enough" in launch.output
+    assert "10 optimizer steps without an end (torch_xla.sync()) are enough" in launch.output
 
 
 def test_accumulation_takes_batches_until_the_optimizer_has_made_steps(torchrun, tmp_path):

@@ -23,7 +23,7 @@ from neuron_sim.diagnostics.loaders import Loaders
 from neuron_sim.diagnostics.recompiles import Recompilations
 from neuron_sim.diagnostics.same_data import SameData
 from neuron_sim.diagnostics.untied import Untied
-from neuron_sim.rehearsal.passes import Passes
+from neuron_sim.rehearsal.passes import UNENDED_STEPS, Passes
 
 _ITEM = "aten::_local_scalar_dense"
 """`.item()`'s own counter: no operation that XLA lacks."""
@@ -33,8 +33,6 @@ _LOOP_SHARE = 0.5
 """Of the steps since its first reading. Reading at every tenth step is what the documentation advises."""
 _TRAINING_STEPS = 3
 """After so many, what each of them lacked is no accident."""
-_UNENDED_STEPS = 10
-"""An optimizer's steps without an end of a step: some algorithms make a few (a critic's five)."""
 _UNENDED_AT_END = 3
 """As many, where the script has ended one step at most: by what saves its model at the end, or by nothing. A short
 rehearsal makes no more.
@@ -103,8 +101,8 @@ class Watch(recorder.Listener):
         self._optimized[id(optimizer)] += 1
         if self._optimized[id(optimizer)] == 1:
             self._optimizer_line = script_lines.calling_line()
-        elif self._optimized[id(optimizer)] == _UNENDED_STEPS:
-            self.findings.note(advice.step_without_end(self._optimizer_line, _UNENDED_STEPS))
+        elif self._optimized[id(optimizer)] == UNENDED_STEPS:
+            self.findings.note(advice.step_without_end(self._optimizer_line, UNENDED_STEPS))
 
     def around_rendezvous(self, exchange: Callable[..., Any]) -> Callable[..., Any]:
         """Around torch_xla's exchange of bytes between ranks, below `xm.mesh_reduce`.

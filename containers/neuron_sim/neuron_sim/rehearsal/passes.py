@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import weakref
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import FrameType
@@ -24,6 +25,8 @@ _OPTIMIZED = 3
 """So many optimizer steps belong to a first pass that trains: with accumulation, more batches."""
 _MOST = 13
 """Times the batches asked for: after so many training steps the script is ended in any case."""
+UNENDED_STEPS = 10
+"""An optimizer's steps without an end of a step: some algorithms make a few (a critic's five)."""
 
 
 @dataclass(frozen=True)
@@ -152,8 +155,8 @@ class Passes:
         self.steps = steps
         self._say = say
         self._optimized = 0
-        self._optimized_before = 0
-        """When the latest step ended."""
+        self._unended: Counter[int] = Counter()
+        """Of each optimizer, since the latest step ended."""
         self._trained = 0
         """Steps of an optimizer; where none is known, passes with gradients."""
         self._by_itself = 0
@@ -209,19 +212,20 @@ class Passes:
         """The pass has come to its end."""
         record.over, record.owner, record.left = record.owner, None, False
 
-    def optimized(self, *_: Any) -> None:
+    def optimized(self, optimizer: Any, *_: Any) -> None:
         """An optimizer has made a step. Raises SystemExit in a short rehearsal whose steps nothing ends."""
         self._optimized += 1
-        unended = self._optimized - self._optimized_before
+        self._unended[id(optimizer)] += 1
+        unended = self._unended[id(optimizer)]
         if self._training is not None and self._training.per_update is None:
             self._training.per_update = self._training.now
-        if self.steps is not None and not self.ended and unended >= _MOST * self.steps:
+        if self.steps is not None and not self.ended and unended >= UNENDED_STEPS:
             self._end_script(f"{unended} optimizer steps without an end (torch_xla.sync())")
 
     def step_ended(self, *, trains: bool) -> None:
         """mark_step has run. Raises SystemExit once a short rehearsal has seen enough."""
-        updated = self._optimized > self._optimized_before
-        self._optimized_before = self._optimized
+        updated = bool(self._unended)
+        self._unended.clear()
         if self.steps is None or not trains or self.ended:
             return
         if self._optimized and not updated:
