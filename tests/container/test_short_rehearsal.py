@@ -114,6 +114,32 @@ def test_a_generator_hands_each_batch_to_the_loop_that_counts(torchrun, tmp_path
     assert (train["bound"], train["bound_between"]) == (300, None)
 
 
+@pytest.mark.parametrize(
+    ("shape", "bound", "of_pass", "wrapped"),
+    [
+        ("sliced", None, 100, None),
+        ("sliced_pairs", None, 200, None),
+        ("sliced_once", 300, None, None),
+        ("cycled", None, None, "cycle"),
+    ],
+)
+def test_a_slice_that_is_made_before_the_loop_is_its_bound(
+    torchrun, tmp_path, shape, bound, of_pass, wrapped
+):
+    """Of each pass, also where the loop has two batches at once; of all passes, where it is made once."""
+    (train,), _, _, _ = loaders_of(torchrun, tmp_path, shape)
+    assert (train["bound"], train["bound_of_pass"], train["wrapped"]) == (bound, of_pass, wrapped)
+
+
+def test_a_batch_that_is_only_looked_at_is_no_pass(torchrun, tmp_path):
+    """Nor are its samples any step's."""
+    (train,), _, seen, _ = loaders_of(torchrun, tmp_path, "looked")
+    assert (train["passes"], train["taken"], train["left_after"]) == (3, STEPS + 2, None)
+    records = [json.loads(line) for line in (tmp_path / "rank-0.jsonl").read_text().splitlines()]
+    assert {record["samples"] for record in records if record.get("optimizer") is True} == {8}
+    assert seen["steps"] == STEPS + 2
+
+
 def test_evaluation_within_training(torchrun, tmp_path):
     (train,), (evaluated,), _, _ = loaders_of(torchrun, tmp_path, "inside")
     assert (train["inside"], evaluated["inside"], evaluated["every"]) == (0, 2, 3)

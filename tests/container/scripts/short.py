@@ -1,5 +1,6 @@
 """Loops of several shapes over data whose size a short rehearsal must find by itself: SHAPE says which."""
 
+import itertools
 import os
 import sys
 
@@ -59,6 +60,15 @@ def forever(loader):
     while True:
         for (batch,) in loader:
             yield batch
+
+
+def pairs(loader):
+    waiting = []
+    for (batch,) in loader:
+        waiting.append(batch)
+        if len(waiting) == 2:
+            yield waiting
+            waiting = []
 
 
 def epochs(loader, number, evaluation=None):
@@ -158,6 +168,23 @@ elif SHAPE == "generator":
         step += 1
         if step >= 300:
             break
+elif SHAPE in ("sliced", "sliced_pairs", "cycled"):
+    loader = pl.MpDeviceLoader(sampled(8000, 8), device)
+    for _epoch in range(2):
+        batches = itertools.islice(pairs(loader) if SHAPE == "sliced_pairs" else loader, 100)
+        batches = itertools.cycle(batches) if SHAPE == "cycled" else batches
+        for _number, batch in enumerate(batches):
+            for part in batch:
+                train(part)
+elif SHAPE == "sliced_once":
+    for batch in itertools.islice(forever(pl.MpDeviceLoader(sampled(8000, 8), device)), 300):
+        train(batch)
+elif SHAPE == "looked":
+    loader = sampled(800, 8)
+    for _epoch in range(3):
+        print("a batch has", len(next(iter(loader))[0]))
+        for (batch,) in pl.MpDeviceLoader(loader, device):
+            train(batch)
 elif SHAPE == "inside":
     loader, evaluation = sampled(8000, 8), sampled(400, 10)
     for number, (batch,) in enumerate(pl.MpDeviceLoader(loader, device), 1):

@@ -183,9 +183,9 @@ class Recorder:
 
     @script_time.set_aside
     def batch(self, _loader: Any, samples: int, waited_s: float) -> None:
-        """A batch came from the input pipeline after a wait."""
+        """A batch came from the input pipeline after a wait. Below 0: one was none, if no step has computed with it."""
         self._input_wait_s += waited_s
-        self._samples += samples
+        self._samples = max(0, self._samples + samples)
         # One that evaluates says nothing of what the script trains on.
         self._has_loader = self._has_loader or torch.is_grad_enabled()
 

@@ -30,7 +30,8 @@ class Loaders:
         passes: Passes,
         failed: Callable[[str, str], None],
     ) -> None:
-        """No loader has been made. ``tell``: of each batch that the loop took from a plain DataLoader.
+        """No loader has been made. ``tell``: of each batch that the loop took from a plain DataLoader, and, as fewer
+        samples than none, of one that was only looked at.
 
         ``failed``: of the line whose loader has raised an error that the loop does not see, and of the error; in the
         thread that reads ahead.
@@ -68,6 +69,14 @@ class Loaders:
         record.came(size, script_lines.calling_line())
         self.latest = record
 
+    @script_time.set_aside
+    def _is_over(self, record: Loader, owner: Any) -> bool:
+        """Whether the pass ends here, before the batch that is asked for. ``owner``: see `Passes.before`."""
+        run = _run(record)
+        if self.passes.drop_look(run, owner):
+            self._tell(owner, -record.latest, 0.0)
+        return self.passes.before(run, owner, evaluates=not torch.is_grad_enabled())
+
     def around_next_item(self, next_item: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
         """Around `ParallelLoader.next_item`, which gives None where a pass has come to its end."""
 
@@ -77,7 +86,7 @@ class Loaders:
             if record.facts is None and record.made_at == "?":
                 record.facts = facts(loader._cpu_loader)
             run = _run(record)
-            if self.passes.before(run, loader, evaluates=not torch.is_grad_enabled()):
+            if self._is_over(record, loader):
                 loader.close()  # its thread would read on, beside the next pass: workers that persist have one iterator
                 return None
             batch = next_item(loader, device)
@@ -168,7 +177,7 @@ class Loaders:
             record = self._came_from.get(iterator)
             is_waited_for = _is_waited_for()
             run = None if record is None or not is_waited_for else _run(record)
-            if run is not None and self.passes.before(run, iterator, evaluates=not torch.is_grad_enabled()):
+            if run is not None and record is not None and self._is_over(record, iterator):
                 raise StopIteration
             started = time.perf_counter()
             try:

@@ -2,5 +2,6 @@
 
 passes        where a pass ends, and when the script has shown enough (pure)
 loops         what the loop around a batch says of its own length (pure)
+iterators     what lies between the loop and its loader
 loader_facts  what a loader says of itself
 """

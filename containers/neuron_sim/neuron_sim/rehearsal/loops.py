@@ -20,8 +20,6 @@ from typing import NamedTuple
 from neuron_sim.counters.script_lines import is_torchs, is_users
 
 _LOOPS = (ast.For, ast.While)
-_WRAPPERS = ("zip", "islice", "cycle", "chain", "takewhile", "repeat", "product")
-"""What may end a loop, or go on with it, other than as the loader has it."""
 _EVALUATIONS = ("evaluation_loop", "prediction_loop")
 _READABLE = (
     ast.Expression, ast.Name, ast.Attribute, ast.Constant, ast.BinOp, ast.operator, ast.Load, ast.UnaryOp, ast.unaryop,
@@ -37,13 +35,12 @@ class Count(NamedTuple):
 
 
 class Loop(NamedTuple):
-    """A loop that is running: where, and through what of `_WRAPPERS`."""
+    """A loop that is running: where."""
 
     frame: int
     code: CodeType
     first: int
     last: int
-    wrapped: str | None
 
 
 def caller() -> FrameType | None:
@@ -67,7 +64,7 @@ def around(frame: FrameType | None) -> Loop | None:
     line = frame and _innermost(frame.f_code.co_filename, frame.f_lineno)
     if frame is None or not line:
         return None
-    return Loop(id(frame), frame.f_code, line.lineno, line.end_lineno or line.lineno, _wrapper(line))
+    return Loop(id(frame), frame.f_code, line.lineno, line.end_lineno or line.lineno)
 
 
 def turns(frame: FrameType | None) -> int | None:
@@ -81,6 +78,11 @@ def turns(frame: FrameType | None) -> int | None:
         if isinstance(loop, ast.For) and (number := _length(loop.iter, inner)) is not None:
             return number
     return None
+
+
+def yields(frame: FrameType) -> bool:
+    """Whether it is a generator's, which hands each batch on to the loop of its caller."""
+    return bool(frame.f_code.co_flags & inspect.CO_GENERATOR)
 
 
 def is_evaluation(frame: FrameType | None) -> bool:
@@ -120,8 +122,7 @@ def counts(frame: FrameType | None) -> dict[tuple[str, bool], Count]:
             innermost = _innermost(frame.f_code.co_filename, frame.f_lineno)
             for loop, text, count in _counts_of(frame):
                 found.setdefault((text, is_inner and loop is innermost), count)
-            # A generator hands each batch on to the loop of its caller.
-            is_inner = is_inner and (innermost is None or bool(frame.f_code.co_flags & inspect.CO_GENERATOR))
+            is_inner = is_inner and (innermost is None or yields(frame))
         frame = frame.f_back
     return found
 
@@ -164,12 +165,6 @@ def _length(iterated: ast.expr, frame: FrameType) -> int | None:
 
 def _innermost(filename: str, line: int) -> ast.For | ast.While | None:
     return next(reversed(_running(filename, line)), None)
-
-
-def _wrapper(loop: ast.For | ast.While) -> str | None:
-    calls = ast.walk(loop.iter) if isinstance(loop, ast.For) else ()
-    names = (ast.unparse(call.func).rpartition(".")[2] for call in calls if isinstance(call, ast.Call))
-    return next((name for name in names if name in _WRAPPERS), None)
 
 
 @functools.lru_cache(maxsize=512)

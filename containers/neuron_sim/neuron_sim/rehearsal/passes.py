@@ -11,11 +11,11 @@ import math
 import weakref
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import FrameType
 from typing import Any, NoReturn
 
-from neuron_sim.rehearsal import loops
+from neuron_sim.rehearsal import iterators, loops
 
 _EVALUATED = 2
 """So many batches belong to a first pass without gradients: one compiles, one shows that the next are like it."""
@@ -94,6 +94,8 @@ class Pass:
     """Batches of the first pass, where the script left it and then began another."""
     wrapped: str | None = None
     """What of itertools, or zip, the loop goes through: it may end or repeat what the loader gives."""
+    sliced: bool = False
+    """Whether the loop goes through an `islice`, whose end is known."""
     ends: dict[tuple[str, bool], Growth] = field(default_factory=dict)
     """By condition of the script's, and whether it is read after each batch."""
     inside: list[int] = field(default_factory=list)
@@ -101,6 +103,14 @@ class Pass:
     loop: loops.Loop | None = None
     planned: int | None = None
     """Passes of the ``for … in range(…)`` around them; None: there is none."""
+    looked: Pass | None = None
+    """As it was before the script asked for one batch by itself, as in ``next(iter(loader))``: no pass, should a loop
+    over the loader follow, and no gradients have come of it.
+    """
+
+    def copy(self) -> Pass:
+        """As it is now."""
+        return replace(self, ends=dict(self.ends), inside=list(self.inside), looked=None)
 
     def bound(self, *, anew: bool = False, between: bool = False) -> int | None:
         """Batches after which a condition ends the loop.
@@ -170,26 +180,39 @@ class Passes:
         """Whether what trains goes through one of the later passes of a short rehearsal, of a step each."""
         return self.steps is not None and self._training is not None and self._training.passes > 1
 
+    def drop_look(self, record: Pass, owner: Any) -> bool:
+        """A batch is asked for: whether the one before it was only looked at, and is none of any pass."""
+        if record.looked is None or _is(record.owner, owner) or loops.asks_by_itself(loops.caller()):
+            return False
+        vars(record).update(vars(record.looked))
+        return True
+
     def before(self, record: Pass, owner: Any, *, evaluates: bool) -> bool:
         """A batch is asked for: whether the pass is over.
 
         ``owner``: one object a pass. ``evaluates``: no gradients are recorded.
         """
-        if record.over is not None and record.over() is owner:
+        if _is(record.over, owner):
             return True  # transformers' Trainer asks on: what has come to its end begins no new pass
-        begins = record.owner is None or record.owner() is not owner
+        begins = not _is(record.owner, owner)
+        frame = loops.caller() if begins or self.steps is not None else None
+        record.looked = record.copy() if begins and loops.asks_by_itself(frame) else None
         if begins:
             self._begin(record, owner)
         if self.steps is None:
             return False
-        frame = loops.caller()
         if begins:
             self._place(record, frame)
+        between = iterators.between(owner) if begins or record.sliced else iterators.Between()
+        record.wrapped, record.sliced = record.wrapped or between.wrapped, between.sliced is not None
         evaluates = evaluates or loops.is_evaluation(frame)
         self._is_cut = not loops.asks_by_itself(frame)
         if not self._is_cut:
             return False
-        self._read_bounds(record, loops.counts(frame))
+        counts = loops.counts(frame)
+        if between.sliced is not None:
+            counts["islice", True] = between.sliced
+        self._read_bounds(record, counts)
         if record.now < self._allowed(record, self.steps, evaluates=evaluates):
             return False
         self.end(record)
@@ -202,7 +225,7 @@ class Passes:
 
     def trained(self, record: Pass) -> None:
         """Gradients are computed from its batch."""
-        record.trains, self._training = True, record
+        record.trains, self._training, record.looked = True, record, None
 
     def anew(self, record: Pass) -> None:
         """What has come to its end begins again: workers that persist have one iterator for all passes."""
@@ -256,7 +279,6 @@ class Passes:
         """Which loop goes over it, how often, and within which loop that trains."""
         record.loop = loops.around(frame)
         record.planned = record.planned or loops.turns(frame)
-        record.wrapped = record.wrapped or (record.loop and record.loop.wrapped)
         training = self._training
         if training is None or training is record or not training.left:
             return
@@ -284,3 +306,7 @@ class Passes:
                 record.ends.setdefault(condition, new).read(record, count)
             elif condition in record.ends:
                 record.ends[condition].read(record, count)
+
+
+def _is(reference: weakref.ref[Any] | None, owner: Any) -> bool:
+    return reference is not None and reference() is owner
