@@ -146,6 +146,19 @@ def test_evaluation_within_training(torchrun, tmp_path):
     assert evaluated["bound_of_pass"] == 11
 
 
+def test_evaluation_that_turns_gradients_off_in_its_loop_ends_after_two_batches(torchrun, tmp_path):
+    (train,), (evaluated,), _, _ = loaders_of(torchrun, tmp_path, "within")
+    assert (train["passes"], train["taken"]) == (2, STEPS + 1)
+    assert (evaluated["passes"], evaluated["taken"], evaluated["batches"]) == (2, 2 + 1, 20)
+
+
+def test_many_passes_are_not_all_gone_through(torchrun, tmp_path):
+    """Their number is read from the loop around them; after a few nothing more is learned."""
+    (train,), (evaluated,), seen, launch = loaders_of(torchrun, tmp_path, "ninety")
+    assert seen["ended_early"] and "13 passes of 90 are enough" in launch.output
+    assert (train["passes"], train["planned"], evaluated["passes"]) == (14, 90, 13)
+
+
 def test_what_a_rehearsal_itself_causes_is_not_the_scripts(torchrun, tmp_path):
     """A script that stops when nothing improves has its own number of passes, what is read once a pass is not read in
     each step, and a smaller last batch is told though no pass got there.

@@ -191,6 +191,16 @@ elif SHAPE == "inside":
         train(batch)
         if number % 3 == 0:
             evaluate(evaluation)
+elif SHAPE == "within":
+    loader, evaluation = sampled(8000, 8), sampled(400, 10)
+    for _epoch in range(2):
+        for (batch,) in pl.MpDeviceLoader(loader, device):
+            train(batch)
+        for (batch,) in pl.MpDeviceLoader(evaluation, device):
+            with torch.no_grad():
+                model(batch).sum()
+elif SHAPE == "ninety":
+    epochs(sampled(8000, 8), 90, sampled(400, 10))
 elif SHAPE == "stops":
     data, worse = TensorDataset(torch.randn(400, 4)), 0
     held_out = DataLoader(data, 10, sampler=range(dist.get_rank(), 400, dist.get_world_size()))

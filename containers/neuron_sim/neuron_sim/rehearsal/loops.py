@@ -42,6 +42,11 @@ class Loop(NamedTuple):
     first: int
     last: int
 
+    @property
+    def place(self) -> tuple[CodeType, int, int]:
+        """The same on each core: the frame is not."""
+        return self.code, self.first, self.last
+
 
 def caller() -> FrameType | None:
     """The innermost frame that is neither torch's nor the simulator's: who asks for a batch."""
@@ -51,11 +56,21 @@ def caller() -> FrameType | None:
     return frame
 
 
+def asks_in_loop(frame: FrameType | None) -> bool:
+    """Whether a loop of the script's own goes over the batches, and none of a library's that it has called."""
+    own = next(_stack(frame), None)
+    return own is not None and _in_header(own)
+
+
 def asks_by_itself(frame: FrameType | None) -> bool:
     """Whether the script calls ``next(batches)`` itself, where an end would be an error to it."""
     if frame is None or not is_users(frame.f_code.co_filename):
         return False
-    return dis.opname[frame.f_code.co_code[frame.f_lasti]] != "FOR_ITER"
+    return not _in_header(frame)
+
+
+def _in_header(frame: FrameType) -> bool:
+    return dis.opname[frame.f_code.co_code[frame.f_lasti]] == "FOR_ITER"
 
 
 def around(frame: FrameType | None) -> Loop | None:

@@ -24,7 +24,9 @@ _READ_AHEAD = 2
 _OPTIMIZED = 3
 """So many optimizer steps belong to a first pass that trains: with accumulation, more batches."""
 _MOST = 13
-"""Times the batches asked for: after so many training steps the script is ended in any case."""
+"""Times the batches asked for: after so many training steps the script is ended in any case. And so many passes, where
+more than as many would follow: each may evaluate, and write a checkpoint.
+"""
 UNENDED_STEPS = 10
 """An optimizer's steps without an end of a step: some algorithms make a few (a critic's five)."""
 
@@ -205,7 +207,7 @@ class Passes:
             self._place(record, frame)
         between = iterators.between(owner) if begins or record.sliced else iterators.Between()
         record.wrapped, record.sliced = record.wrapped or between.wrapped, between.sliced is not None
-        evaluates = evaluates or loops.is_evaluation(frame)
+        evaluates = evaluates or loops.is_evaluation(frame) or self._follows_training(record, frame)
         self._is_cut = not loops.asks_by_itself(frame)
         if not self._is_cut:
             return False
@@ -255,9 +257,11 @@ class Passes:
             return  # one of the passes of an accumulation
         self._trained += 1
         self._by_itself += not self._is_cut
-        if self._by_itself < self.steps and self._trained < _MOST * self.steps:
-            return
-        self._end_script(f"{self._trained} training steps")
+        training = self._training
+        if training is not None and training.passes > _MOST and (training.planned or 0) > 2 * _MOST:
+            self._end_script(f"{_MOST} passes of {training.planned}")
+        if self._by_itself >= self.steps or self._trained >= _MOST * self.steps:
+            self._end_script(f"{self._trained} training steps")
 
     def _end_script(self, seen: str) -> NoReturn:
         self.ended = True
@@ -286,6 +290,13 @@ class Passes:
         # A loop of a library's, as transformers' Trainer, leaves nothing but its iterator.
         if is_running and (training.loop is None or loops.is_within(training.loop, frame)):
             record.inside.append(training.taken)
+
+    def _follows_training(self, record: Pass, frame: FrameType | None) -> bool:
+        """Whether no gradients come of its batches, in a loop other than that which trains."""
+        training = None if self._training is None else self._training.loop
+        if training is None or record.trains or record.loop is None or record.loop.place == training.place:
+            return False
+        return loops.asks_in_loop(frame)  # a library may take batches ahead of training on them
 
     def _allowed(self, record: Pass, steps: int, *, evaluates: bool) -> int:
         optimized = self._optimized - record.optimized_before
