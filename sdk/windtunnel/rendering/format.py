@@ -97,11 +97,11 @@ def lines_of(text: str, width: int = NOTE_WIDTH) -> int:
 
 
 def quantity(value: float, unit: str) -> str:
-    """A count with a metric prefix: (4.4e8, 'B') -> '440 MB'; three significant digits."""
+    """A count with a metric prefix: (4.4e8, 'B') -> '440 MB'; three significant digits. With no unit: '21'."""
     for limit, prefix in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
         if value >= limit:
             return f"{significant(value / limit, 3)} {prefix}{unit}"
-    return f"{value:,.0f} {unit}"
+    return f"{value:,.0f} {unit}".rstrip()
 
 
 def local_time(when: datetime) -> str:

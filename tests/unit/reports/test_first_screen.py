@@ -205,6 +205,9 @@ def test_the_winner_is_in_the_table_however_many_there_are() -> None:
     shown = screen(comparison, job, LONG, PriceBook())
     assert answer_data(shown, comparison)["winner_instance_count"] == 1
     assert size_words(FullScale(1)) == "1 sample x 1 epoch"
+    # Of a rehearsal it is an average: 18 epochs, and once more at the end, evaluate 19 times.
+    evaluated = FullScale(8, epochs=18, evaluation_samples=5_269)
+    assert size_words(evaluated) == "8 samples x 18 epochs, 5,269 evaluated an epoch"
     assert rows[-2].label.startswith("p4d.24xlarge on EC2") and rows[-1].label == "and 3 more"
 
 

@@ -252,7 +252,7 @@ def size_words(full_scale: FullScale) -> str:
     text += f" x {full_scale.epochs:,} epoch"
     text += "s" if full_scale.epochs > 1 else ""
     if full_scale.evaluation_samples:
-        text += f", {full_scale.evaluation_samples:,} evaluated after each"
+        text += f", {full_scale.evaluation_samples:,} evaluated an epoch"
         text += "" if full_scale.evaluation_split else " by each worker"
     return text
 

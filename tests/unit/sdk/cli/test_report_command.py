@@ -269,6 +269,7 @@ def test_numbers_carry_units_and_no_false_precision() -> None:
         "3.5 times as much",
     ]
     assert fmt.quantity(4.4e8, "B") == "440 MB"
+    assert (fmt.quantity(21, ""), fmt.quantity(21, "B")) == ("21", "21 B")
     assert fmt.gibibytes(2**30) == "1.00 GiB"
 
 
