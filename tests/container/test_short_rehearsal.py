@@ -20,9 +20,11 @@ def loaders_of(torchrun, folder, shape, **environment):
         **environment,
     )
     records = [json.loads(line) for line in (folder / "rank-0.jsonl").read_text().splitlines()]
-    # Should it be stopped, the first one stays: that it was a rehearsal.
-    begun, seen = [record for record in records if record["kind"] == "loaders"]
-    assert (begun["rehearsed_steps"], begun["loaders"]) == (STEPS, [])
+    # Should it be stopped, the latest one stays: that it was a rehearsal, and what had been shown by the end of a pass.
+    *kept, seen = [record for record in records if record["kind"] == "loaders"]
+    assert kept and all(record["rehearsed_steps"] == STEPS for record in kept)
+    assert all(record["ended_early"] == bool(record["loaders"]) for record in kept)
+    seen["kept"] = [[loader["passes"] for loader in record["loaders"]] for record in kept]
     trained = [loader for loader in seen["loaders"] if loader["trains"]]
     others = [loader for loader in seen["loaders"] if not loader["trains"]]
     seen["steps"] = sum(bool(record.get("optimizer")) for record in records if record["kind"] == "step")
@@ -35,6 +37,7 @@ def test_epochs_and_evaluation_are_counted_and_the_script_ends_by_itself(torchru
     assert not seen["ended_early"]
     assert (train["batches"], train["samples"], train["passes"], train["split"]) == (500, 8, 3, True)
     assert seen["steps"] == train["taken"] == STEPS + 2
+    assert seen["kept"] == [[], [1], [1, 1], [2, 1], [2, 2], [3, 2], [3, 3]]
     # The evaluation data have no sampler: each core goes through all of them.
     assert (evaluated["batches"], evaluated["passes"], evaluated["split"]) == (5, 3, False)
 

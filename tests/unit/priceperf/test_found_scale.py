@@ -152,6 +152,13 @@ def test_a_rehearsal_that_was_stopped_says_so() -> None:
     assert scale(early=True) == "its training batches come from no loader"
 
 
+def test_a_rehearsal_that_failed_after_its_passes_has_shown_them() -> None:
+    """As in saving its model. Whether more would have followed, the loop around them tells, or nothing does."""
+    assert size(train(batches=100, planned=1), early=True) == (100 * 8 * 2, 1, 0)
+    assert isinstance(scale(train(batches=100), early=True), str)
+    assert isinstance(scale(train(batches=100, planned=1, left=True), early=True), str)
+
+
 def test_a_loop_over_a_range_tells_how_often_it_goes() -> None:
     """Where the script stopped at the third pass, as nothing could improve, and where it was ended in its 52nd."""
     evaluation = Loader(line="e.py:1", batches=5, samples=10, split=True, passes=3)

@@ -168,16 +168,22 @@ def test_a_program_that_began_again_is_one(tmp_path: Path) -> None:
     assert "programs" not in found
 
 
-@pytest.mark.parametrize(("ended", "seen"), [("ok", 1), ("error", 0)])
-def test_a_script_that_failed_has_not_shown_its_size(tmp_path: Path, ended: str, seen: int) -> None:
-    """Where it broke off says nothing of how far it would have gone."""
+@pytest.mark.parametrize(
+    ("ended", "left", "seen", "early"),
+    [("ok", True, 1, False), ("error", True, 0, False), ("error", False, 1, True)],
+)
+def test_a_script_that_failed_within_a_pass_has_not_shown_its_size(
+    tmp_path: Path, ended: str, left: bool, seen: int, early: bool
+) -> None:
+    """Where it broke off says nothing of how far it would have gone; after a pass, as in saving, it is as if ended."""
     loader = {"line": "train.py:3", "batches": 4, "samples": 8, "passes": 1, "taken": 3, "trains": True}
-    loaders = {"kind": "loaders", "rehearsed_steps": 8, "loaders": [{**loader, "left": True}]}
+    loaders = {"kind": "loaders", "rehearsed_steps": 8, "loaders": [{**loader, "left": left}]}
     end = {"kind": "end", "time": BASE + 60, "rank": 0, "exit": ended, "peak_device_bytes": 5}
     write(tmp_path / "a", 0, start(0), graph("fwd", 8.0), step(1.0), loaders, end)
     found = document(tmp_path, tmp_path / "a")
     assert found["input"]["rehearsed_steps"] == 8
     assert len(found["input"]["loaders"]) == seen
+    assert found["input"].get("ended_early", False) == early
 
 
 def test_two_hosts(tmp_path: Path) -> None:

@@ -29,15 +29,18 @@ class Loaders:
         tell: Callable[[Any, int, float], None],
         passes: Passes,
         failed: Callable[[str, str], None],
+        keep: Callable[[dict[str, Any]], None],
     ) -> None:
         """No loader has been made. ``tell``: of each batch that the loop took from a plain DataLoader, and, as fewer
         samples than none, of one that was only looked at.
 
         ``failed``: of the line whose loader has raised an error that the loop does not see, and of the error; in the
-        thread that reads ahead.
+        thread that reads ahead. ``keep``: of a short rehearsal, what `record` would say.
         """
         self._tell = tell
         self._failed = failed
+        self._keep = keep
+        self.has_kept = False
         self.passes = passes
         self.all: list[Loader] = []
         """Also of loaders that are gone."""
@@ -75,7 +78,20 @@ class Loaders:
         run = _run(record)
         if self.passes.drop_look(run, owner):
             self._tell(owner, -record.latest, 0.0)
-        return self.passes.before(run, owner, evaluates=not torch.is_grad_enabled())
+        is_over = self.passes.before(run, owner, evaluates=not torch.is_grad_enabled())
+        if is_over:
+            self._keep_seen()
+        return is_over
+
+    def _end(self, run: Pass) -> None:
+        self.passes.end(run)
+        self._keep_seen()
+
+    def _keep_seen(self) -> None:
+        """A pass has ended: should the script be stopped, or fail on another core, this is what it has shown."""
+        if self.passes.steps is not None and (seen := self.record()) is not None:
+            self._keep({**seen, "ended_early": True})
+            self.has_kept = True
 
     def around_next_item(self, next_item: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
         """Around `ParallelLoader.next_item`, which gives None where a pass has come to its end."""
@@ -90,13 +106,13 @@ class Loaders:
                 loader.close()  # its thread would read on, beside the next pass: workers that persist have one iterator
                 return None
             batch = next_item(loader, device)
-            (self.passes.end if batch is None else self.passes.came)(run)
+            (self._end if batch is None else self.passes.came)(run)
             return batch
 
         return counted_next_item
 
     def unfinished(self) -> dict[str, Any]:
-        """The record of a short rehearsal that is stopped before `record` can be written; that one replaces it."""
+        """The record of a short rehearsal that is stopped before a pass has ended; a later one replaces it."""
         return {
             "kind": "loaders",
             "rehearsed_steps": self.passes.steps,
@@ -184,7 +200,7 @@ class Loaders:
                 batch = advance(iterator)
             except Exception as error:
                 if run is not None and isinstance(error, StopIteration):
-                    self.passes.end(run)
+                    self._end(run)
                 if not is_waited_for and record is not None and not isinstance(error, StopIteration):
                     self._failed(record.made_at, _in_short(error))
                 raise

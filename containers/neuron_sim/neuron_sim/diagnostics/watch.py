@@ -62,7 +62,7 @@ class Watch(recorder.Listener):
         self._shared = counters_dir
         self._remark = remark
         host_training.watch()
-        self.loaders = Loaders(recorder.counting.batch, passes, self._loader_failed)
+        self.loaders = Loaders(recorder.counting.batch, passes, self._loader_failed, self._keep)
         self.reads = HostReads()
         self.untied = Untied()
         self._away = False
@@ -134,7 +134,7 @@ class Watch(recorder.Listener):
         """See `recorder.Listener`."""
         if self._away:
             return
-        if not self._has_stepped and self.loaders.passes.steps is not None:
+        if not self._has_stepped and self.loaders.passes.steps is not None and not self.loaders.has_kept:
             recorder.counting.write(self.loaders.unfinished())
         self._has_stepped = True
         accumulates = record["optimizer"] and not record.get("updated")
@@ -145,6 +145,10 @@ class Watch(recorder.Listener):
         self._note_reads(accessed, trains=record["optimizer"])
         self._note_input(record)
         self._note_training(record)
+
+    def _keep(self, seen: dict[str, Any]) -> None:
+        if recorder.counting.sees_steps:
+            recorder.counting.write(seen)
 
     def close(self) -> None:
         """The script has ended: the final figures, and the summary."""

@@ -203,15 +203,20 @@ def _failed(ranks: Sequence[RankCounters]) -> bool:
 
 
 def _input(found: Sequence[Record], *, failed: bool) -> Input | None:
-    """Of the last attempt that came to its end. What had failed before it has not shown what it would have done."""
+    """Of the last attempt. One that failed within a pass has not shown what it would have done; a rehearsal that
+    failed after its passes, as in saving its model, has.
+    """
     if not found:
         return None
     record = found[-1]
-    listed = None if failed else record.get("loaders")
+    rehearsed = count(record, "rehearsed_steps") or None
+    listed = record.get("loaders")
     loaders = [item for item in listed if isinstance(item, Mapping)] if isinstance(listed, list) else []
+    if failed and (rehearsed is None or any(item.get("left") for item in loaders)):
+        loaders = []
     return Input(
-        rehearsed_steps=count(record, "rehearsed_steps") or None,
-        ended_early=bool(record.get("ended_early")),
+        rehearsed_steps=rehearsed,
+        ended_early=bool(record.get("ended_early")) or (failed and bool(loaders)),
         loaders=tuple(_loader(item) for item in loaders),
     )
 

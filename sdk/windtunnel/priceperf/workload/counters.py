@@ -332,7 +332,7 @@ class Loader:
 class Input:
     """What the script's loaders showed. ``rehearsed_steps``: a short rehearsal's batches a pass; None: a whole run.
 
-    ``ended_early``: the short rehearsal ended the script before its own end.
+    ``ended_early``: the short rehearsal ended the script before its own end, or it failed or was stopped after a pass.
     """
 
     rehearsed_steps: int | None = None

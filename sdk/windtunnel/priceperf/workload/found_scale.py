@@ -110,7 +110,7 @@ def _why(loader: Loader, *, ended_early: bool) -> str | None:
         return f"the loop of {loader.line}, within one that trains, does not tell how often it runs"
     if loader.trains and total is not None:
         return None
-    is_open = ended_early and (loader.planned is None or loader.passes == 1)
+    is_open = ended_early and (loader.planned is None or (loader.passes == 1 and loader.left))
     if loader.trains and (is_open or (_is_left(loader, ended_early=ended_early) and loader.passes > 1)):
         # Passes that were cut short are more, or fewer, than the script would have made.
         return f"the loop of {loader.line} does not tell how often it runs"
