@@ -13,13 +13,16 @@ import torch
 
 from neuron_sim.interconnect import region
 from neuron_sim.interconnect.communicator import LAUNCH_VARIABLE, Communicator
+from neuron_sim.interconnect.long_wait import Patience
 from neuron_sim.settings import Identity
 
 LONGEST_S = 60.0
 """Until who waits in a collective is told that it cannot end; without news it would wait for twice as long."""
 
 
-def serve(rank: int, name: str, shared_bytes: int, timeout_s: float, pipe: Connection) -> None:
+def serve(
+    rank: int, name: str, shared_bytes: int, timeout_s: float, patience: Patience, pipe: Connection
+) -> None:
     """A worker: runs the calls that come through the pipe, in a world of any size that it has a rank in.
 
     A call is a method's name, or a function that takes the communicator.
@@ -30,7 +33,9 @@ def serve(rank: int, name: str, shared_bytes: int, timeout_s: float, pipe: Conne
         world, method, arguments = call
         if world not in communicators:
             os.environ[LAUNCH_VARIABLE] = f"{name}-{world}"
-            communicators[world] = Communicator(Identity(rank, world, rank, world), shared_bytes, timeout_s)
+            communicators[world] = Communicator(
+                Identity(rank, world, rank, world), shared_bytes, timeout_s, patience
+            )
             communicators[world].join()
         try:
             function = getattr(Communicator, method) if isinstance(method, str) else method
@@ -42,7 +47,13 @@ def serve(rank: int, name: str, shared_bytes: int, timeout_s: float, pipe: Conne
 class Pool:
     """Forked workers; each world from 1 to their number has a region of its own."""
 
-    def __init__(self, workers: int, shared_bytes: int = 2**20, timeout_s: float = 2 * LONGEST_S) -> None:
+    def __init__(
+        self,
+        workers: int,
+        shared_bytes: int = 2**20,
+        timeout_s: float = 2 * LONGEST_S,
+        patience: Patience = Patience(),  # noqa: B008 - frozen
+    ) -> None:
         self.name = f"test-{os.getpid()}-{time.monotonic_ns()}"
         self.workers = workers
         context = multiprocessing.get_context("fork")
@@ -51,7 +62,7 @@ class Pool:
         for rank in range(workers):
             mine, theirs = context.Pipe()
             process = context.Process(
-                target=serve, args=(rank, self.name, shared_bytes, timeout_s, theirs), daemon=True
+                target=serve, args=(rank, self.name, shared_bytes, timeout_s, patience, theirs), daemon=True
             )
             process.start()
             theirs.close()

@@ -235,6 +235,11 @@ def strict_requirements(environment: Mapping[str, str] = os.environ) -> bool:
     return environment.get("WINDTUNNEL_STRICT_REQUIREMENTS", "") not in ("", "0")
 
 
+def waits_dir(environment: Mapping[str, str] = os.environ) -> Path:
+    """Where processes of this host note that they wait for long."""
+    return _own_dir(environment) / "waits"
+
+
 def forward_sigterm(environment: Mapping[str, str] = os.environ) -> bool:
     """Whether a stop reaches the script, which AWS's toolkit does not tell."""
     return environment.get("WINDTUNNEL_FORWARD_SIGTERM", "") not in ("", "0")
@@ -256,19 +261,18 @@ def process_tag(environment: Mapping[str, str] = os.environ) -> str:
     return environment.get("NEURON_PROCESS_TAG") or str(os.getpid())
 
 
-def _cores_dir(environment: Mapping[str, str]) -> Path:
-    """A job's own folder, so that jobs of the `process` runner do not meet; else one a user.
-
-    Several torchruns of one launch on one machine play several hosts, each with cores of its own.
-    """
+def _own_dir(environment: Mapping[str, str]) -> Path:
+    """A job's own folder, so that jobs of the `process` runner do not meet; else one a user."""
     counters = environment.get("WINDTUNNEL_COUNTERS_DIR", "")
-    base = (
-        Path(counters)
-        if counters
-        else Path(environment.get("TMPDIR") or "/tmp") / f"neuron_sim-{os.getuid()}"
-    )
+    if counters:
+        return Path(counters)
+    return Path(environment.get("TMPDIR") or "/tmp") / f"neuron_sim-{os.getuid()}"
+
+
+def _cores_dir(environment: Mapping[str, str]) -> Path:
+    """Several torchruns of one launch on one machine play several hosts, each with cores of its own."""
     several = environment.get("GROUP_WORLD_SIZE", "1") != "1"
-    return base / (f"cores-{environment.get('GROUP_RANK', '0')}" if several else "cores")
+    return _own_dir(environment) / (f"cores-{environment.get('GROUP_RANK', '0')}" if several else "cores")
 
 
 def _check_logical_cores(environment: Mapping[str, str], instance_type: str) -> None:

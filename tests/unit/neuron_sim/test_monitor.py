@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from neuron_sim import topology
+from neuron_sim.processes import Use
 from neuron_sim.runtime import usage_reader
-from neuron_sim.runtime.processes import Use
 from neuron_sim.tools import monitor_config, monitor_report, neuron_ls, system_stats, tables, top_screen
 from neuron_sim.tools.monitor_config import ConfigError
 from neuron_sim.tools.neuron_ls import Process

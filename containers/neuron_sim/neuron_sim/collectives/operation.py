@@ -17,6 +17,7 @@ from neuron_sim.counters.records import CollectiveKind
 from neuron_sim.device import dynamo, world
 from neuron_sim.errors import NeuronSimError
 from neuron_sim.interconnect.communicator import Communicator
+from neuron_sim.interconnect.long_wait import Patience
 
 F = TypeVar("F", bound=Callable[..., Any])
 Groups = Sequence[Sequence[int]]
@@ -39,7 +40,10 @@ def communicator() -> Communicator:
         if _current is None:
             raise NeuronSimError("a collective was called in a process that is no core")
         _communicator = Communicator(
-            world.me(), _current.shared_memory_mib * 2**20, _current.collective_timeout_s
+            world.me(),
+            _current.shared_memory_mib * 2**20,
+            _current.collective_timeout_s,
+            Patience(settings.waits_dir()),
         )
     return _communicator
 

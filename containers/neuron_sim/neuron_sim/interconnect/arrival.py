@@ -19,6 +19,7 @@ import torch
 
 from neuron_sim.errors import CollectiveError, MismatchError
 from neuron_sim.interconnect import futex
+from neuron_sim.interconnect.long_wait import LongWait, Patience
 from neuron_sim.interconnect.peers import Peers, what
 from neuron_sim.interconnect.region import Region
 
@@ -48,13 +49,14 @@ class Group:
 class Arrival:
     """This worker's side of all meetings in a region."""
 
-    def __init__(self, region: Region, peers: Peers, timeout_s: float) -> None:
+    def __init__(self, region: Region, peers: Peers, timeout_s: float, patience: Patience) -> None:
         """``timeout_s``: how long a peer may take before the collective is given up."""
         futex.require()
         self._region = region
         self._peers = peers
         self._me = region.index
         self._timeout_s = timeout_s
+        self._patience = patience
         self._operation = 0
         self._group: Group | None = None
         self._operations: list[int] = []
@@ -93,6 +95,7 @@ class Arrival:
                 _FOR_ALL,
                 lambda: bool(self._arrived(group, targets).all()),
                 lambda waited_s: self._peers.reason(group.members, self._missing(group, targets), waited_s),
+                lambda: self._missing(group, targets),
             )
         column = region.meetings[group.index, me]
         # A peer may be one meeting ahead already: then this one was its operation before.
@@ -134,6 +137,7 @@ class Arrival:
                 peer + 1,
                 lambda: int(progress[peer]) >= target,
                 lambda waited_s: self._peers.reason(group.members, [peer], waited_s),
+                lambda: [peer],
             )
         futex.after_read()
 
@@ -149,7 +153,8 @@ class Arrival:
     ) -> None:
         """Wait until it is so, by what anybody posts. ``why``: see `_wait`."""
         if not satisfied():
-            self._wait(_FOR_POST, satisfied, why)
+            others = [worker for worker in range(self._region.workers) if worker != self._me]
+            self._wait(_FOR_POST, satisfied, why, lambda: others)
         futex.after_read()
 
     def _encoded(self, text: str) -> tuple[bytes, bytes]:
@@ -200,10 +205,11 @@ class Arrival:
         reason: int,
         satisfied: Callable[[], bool],
         why: Callable[[float | None], CollectiveError | None],
+        missing: Callable[[], Sequence[int]],
     ) -> None:
         """Sleep until it is so. Now and then ask ``why`` it is not: an error, or None when it still may be.
 
-        ``why`` is given the time-out, in seconds, once that is over.
+        ``why`` is given the time-out, in seconds, once that is over. ``missing``: who can end the wait.
         """
         if self._spin_s:
             end = time.perf_counter() + self._spin_s
@@ -214,6 +220,7 @@ class Arrival:
         address = region.asleep_address + me * region.asleep_stride
         deadline = time.monotonic() + self._timeout_s
         check = time.monotonic() + _CHECK_S
+        long_wait = LongWait(self._peers, self._patience, missing)
         try:
             while True:
                 region.asleep[me] = reason
@@ -230,7 +237,9 @@ class Arrival:
                     # Whoever came between two looks was not missing.
                     if error is not None and not satisfied():
                         raise error
+                    long_wait.look(now)
         finally:
+            long_wait.over()
             region.asleep[me] = 0
 
     def _wake(self, group: Group, reason: int) -> None:

@@ -16,6 +16,7 @@ from neuron_sim.interconnect import across_hosts
 from neuron_sim.interconnect import region as regions
 from neuron_sim.interconnect.across_hosts import AcrossHosts
 from neuron_sim.interconnect.arrival import Arrival
+from neuron_sim.interconnect.long_wait import Patience
 from neuron_sim.interconnect.mail import Mail
 from neuron_sim.interconnect.peers import ADVICE, Peers, script_ended
 from neuron_sim.interconnect.peers import what as description
@@ -35,11 +36,18 @@ class Communicator:
     Tensors are on the CPU; every method blocks until the group has met.
     """
 
-    def __init__(self, identity: Identity, shared_memory_bytes: int, timeout_s: float) -> None:
-        """Nothing is opened before the first collective."""
+    def __init__(
+        self,
+        identity: Identity,
+        shared_memory_bytes: int,
+        timeout_s: float,
+        patience: Patience = Patience(),  # noqa: B008 - frozen
+    ) -> None:
+        """Nothing is opened before the first collective. ``patience``: when a wait is worth a word in the log."""
         self._identity = identity
         self._shared_memory_bytes = shared_memory_bytes
         self._timeout_s = timeout_s
+        self._patience = patience
         self._within: WithinHost | None = None
         self._leave_is_due = False
         self._across: AcrossHosts | None = None
@@ -306,7 +314,7 @@ class Communicator:
                 region_name(me), _attempt(), me.local_rank, me.local_world_size, self._shared_memory_bytes
             )
             peers = Peers(attached, me.local_ranks.start)
-            arrival = Arrival(attached, peers, self._timeout_s)
+            arrival = Arrival(attached, peers, self._timeout_s, self._patience)
             self._within = WithinHost(attached, arrival, Mail(attached, arrival, peers))
         return self._within
 

@@ -16,6 +16,7 @@ _SCRIPT_ENDED = "ended: its script has run to its end"
 _SCRIPT_FAILED = "ended: its script has failed, see its own error"
 _LOOKS = 4
 CHANNEL_ADVICE = "Each xm.recv needs an xm.send with the same channel_id on another rank."
+EQUALLY_ADVICE = "All ranks must call the same collectives equally often."
 ADVICE = "On trn1 this hangs or corrupts data: all ranks must call the same collectives in the same order."
 
 
@@ -73,6 +74,44 @@ class Peers:
             return None
         doing = "; ".join(f"{self.name(peer)} {self._doing(peer)}" for peer in others[:4])
         return PeerLostError(f"nobody came to {action} within {waited_s:.0f} s ({doing}); {self._mine()}")
+
+    @property
+    def rank(self) -> int:
+        """This worker's global rank."""
+        return self._first + self._region.index
+
+    @property
+    def place(self) -> str:
+        """Where this worker is: ``all_reduce at train.py:88``."""
+        return place(self._region.seat(self._region.index).text)
+
+    @property
+    def advice(self) -> str:
+        """What makes a wait such as this worker's end."""
+        return CHANNEL_ADVICE if self.place.startswith(("recv", "send")) else EQUALLY_ADVICE
+
+    def ranks(self, workers: Sequence[int]) -> list[int]:
+        """Their global ranks."""
+        return [self._first + worker for worker in workers]
+
+    def pid(self, worker: int) -> int:
+        """Its process id; 0 before it has attached."""
+        return self._region.seat(worker).pid
+
+    def is_elsewhere(self, worker: int) -> bool:
+        """Whether it runs, and is in no collective."""
+        seat = self._region.seat(worker)
+        return not seat.busy and seat.pid not in (LEFT, FAILED)
+
+    def speaks(self, missing: Sequence[int]) -> bool:
+        """Whether this worker is the first of those that wait: not each has to say so."""
+        region = self._region
+        waiting = [w for w in range(region.workers) if w not in missing and region.asleep[w]]
+        return region.index <= min(waiting, default=region.index)
+
+    def elsewhere(self, workers: Sequence[int]) -> list[tuple[int, str]]:
+        """Of each its global rank and what is known of it."""
+        return [(self._first + worker, self._doing(worker)) for worker in workers]
 
     def name(self, worker: int) -> str:
         """``rank 17``: the worker by its global rank."""
@@ -170,11 +209,12 @@ class Peers:
         seat = self._region.seat(peer)
         if not seat.pid:
             return "has not started"
-        return f"waits in {place(seat.text)}" if seat.busy else "is not in a collective"
+        if seat.busy:
+            return f"waits in {place(seat.text)}"
+        return "is not in a collective" + (f", its last was {place(seat.text)}" if seat.text else "")
 
     def _mine(self) -> str:
-        me = self._region.index
-        return f"rank {self._first + me} waited in {place(self._region.seat(me).text)}"
+        return f"rank {self.rank} waited in {self.place}"
 
 
 def script_ended(remark: str) -> str:

@@ -10,11 +10,11 @@ import contextlib
 import sys
 import textwrap
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 from torch.distributed.elastic.multiprocessing.errors import ChildFailedError, ProcessFailure
 
-from neuron_sim.interconnect import across_hosts, region
+from neuron_sim.interconnect import across_hosts, notes, region
 from neuron_sim.interconnect.peers import how_ended, place
 from neuron_sim.interconnect.region import FAILED, LEFT, Region, Seat
 
@@ -81,8 +81,8 @@ def lines(failures: Mapping[int, ProcessFailure], last: Region) -> list[str]:
             doing[_survivor(seat)].append(rank)
     # Most interesting first: who waited, and in the largest number.
     order = sorted(doing, key=lambda text: (not text.startswith("waited"), -len(doing[text])))
-    parts = [f"{_ranks(ranks)} {text}" for text, ranks in ended.items()]
-    parts += [f"{_ranks(doing[text])} {text}" for text in order]
+    parts = [f"{notes.ranks(ranks)} {text}" for text, ranks in ended.items()]
+    parts += [f"{notes.ranks(doing[text])} {text}" for text in order]
     first_line = f"ChildProcessError: {'; '.join(parts[: len(ended) + 1])}"
     return [f"neuron_sim: {part}" for part in (first_line, *parts[len(ended) + 1 :])]
 
@@ -113,16 +113,3 @@ def _survivor(seat: Seat) -> str:
     if seat.pid in (LEFT, FAILED):
         return "had ended"
     return "was not in a collective" + (f" (its last: {place(seat.text)})" if seat.text else "")
-
-
-def _ranks(ranks: Iterable[int]) -> str:
-    """``rank 3`` or ``ranks 0-16, 18-31``."""
-    ordered = sorted(ranks)
-    runs: list[list[int]] = []
-    for rank in ordered:
-        if runs and rank == runs[-1][1] + 1:
-            runs[-1][1] = rank
-        else:
-            runs.append([rank, rank])
-    text = ", ".join(str(low) if low == high else f"{low}-{high}" for low, high in runs)
-    return f"rank{'s' if len(ordered) > 1 else ''} {text}"

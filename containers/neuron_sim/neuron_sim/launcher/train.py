@@ -5,7 +5,8 @@ It need not import torch to know its version (2 to 3 seconds, in a process that 
 and a script that has ended without a NeuronCore, or without a model, is told so.
 
 SIGTERM, which a stop and a spot interruption send, ends the toolkit and with it the container: the script is not
-told (aws/sagemaker-training-toolkit, issue 125). WINDTUNNEL_FORWARD_SIGTERM=1 tells it.
+told (aws/sagemaker-training-toolkit, issue 125). WINDTUNNEL_FORWARD_SIGTERM=1 tells it. The log's last line is then
+where ranks waited for each other, if they did for long.
 """
 
 from __future__ import annotations
@@ -16,13 +17,13 @@ import os
 import runpy
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from neuron_sim import settings
+from neuron_sim import processes, settings
 from neuron_sim.diagnostics import log
-from neuron_sim.runtime import processes
+from neuron_sim.interconnect import notes
 
 _MODEL = Path("/opt/ml/model")
 
@@ -40,8 +41,7 @@ def main() -> int | None:
     modules.install_requirements = with_stand_ins(modules.install_requirements)
     training._set_torch_version_environment = set_torch_version
     entry_point.run = with_last_word(entry_point.run)
-    if settings.forward_sigterm():
-        signal.signal(signal.SIGTERM, _forward)
+    signal.signal(signal.SIGTERM, _ended)
     return train.main()  # type: ignore[no-any-return]
 
 
@@ -70,9 +70,16 @@ def with_last_word(run: Callable[..., Any]) -> Callable[..., Any]:
     return and_look
 
 
-def _forward(number: int, _: object) -> None:
+def _ended(number: int, _: object) -> None:
+    """Say where ranks have waited for long. Then hand the signal on, if that is asked for; else it ends the toolkit."""
+    for line in notes.lines(notes.there(settings.waits_dir())):
+        # Not `print`: the signal may have come amid one, which refuses another.
+        os.write(1, f"[windtunnel] warning: when the job was stopped, {line}.\n".encode())
+    _forward(number, processes.children(os.getpid()) if settings.forward_sigterm() else [])
+
+
+def _forward(number: int, started: Iterable[int]) -> None:
     """Hand the signal on to what the toolkit has started: the script, its launcher, pip. Else it ends the toolkit."""
-    started = processes.children(os.getpid())
     for process in started:
         print(f"Windtunnel: SIGTERM is handed on to {processes.command(process)[:80]}.", flush=True)
         os.kill(process, number)

@@ -7,6 +7,5 @@ claims        a core held by one process is refused to another, and freed when t
 busy_message  who is in the way of a claim, and what to do
 usage         what each core's process did so far, in a small file for the tools
 usage_reader  the same, read from outside of those processes
-processes     processes as Linux knows them
 event_files   the counters of the first core of a host as TensorBoard event files
 """

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from neuron_sim.runtime import processes, usage_reader
+from neuron_sim import processes
+from neuron_sim.runtime import usage_reader
 from neuron_sim.runtime.cores import CoreRequest, spans
 
 _SHOWN = 4

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 
 import _XLAC
 
-from neuron_sim import __version__, settings
+from neuron_sim import __version__, processes, settings
 from neuron_sim.counters import recorder, script_time
-from neuron_sim.runtime import processes, usage_reader
+from neuron_sim.runtime import usage_reader
 
 if TYPE_CHECKING:
     from neuron_sim.counters.graphs import Graph

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from neuron_sim.runtime import claims, processes
+from neuron_sim import processes
+from neuron_sim.runtime import claims
 
 _PERCENTILES = (0, 1, 25, 50, 75, 99, 100)
 

@@ -17,9 +17,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from neuron_sim import settings
+from neuron_sim import processes, settings
 from neuron_sim.diagnostics import log
-from neuron_sim.runtime import processes
 from neuron_sim.serving.pool import ModelNotLoadedError, Pool
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)

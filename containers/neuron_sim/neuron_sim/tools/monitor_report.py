@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from neuron_sim import topology
+from neuron_sim.processes import Use
 from neuron_sim.runtime import usage_reader
-from neuron_sim.runtime.processes import Use
 
 SIMULATED_INSTANCE_ID = "i-0simulated00000000"
 _NOTHING_NEW = "no step has ended in this period"

@@ -15,9 +15,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from neuron_sim import settings, topology
+from neuron_sim import processes, settings, topology
 from neuron_sim.errors import NeuronSimError
-from neuron_sim.runtime import claims, processes, usage_reader
+from neuron_sim.runtime import claims, usage_reader
 from neuron_sim.tools import tables
 
 SIMULATED_INSTANCE_ID = "i-0simulated00000000"

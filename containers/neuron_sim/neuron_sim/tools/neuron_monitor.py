@@ -15,9 +15,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-from neuron_sim import settings, topology
+from neuron_sim import processes, settings, topology
 from neuron_sim.errors import NeuronSimError
-from neuron_sim.runtime import claims, processes, usage_reader
+from neuron_sim.runtime import claims, usage_reader
 from neuron_sim.tools import monitor_config, monitor_report, system_stats
 from neuron_sim.tools.monitor_config import ConfigError, MonitorConfig
 
