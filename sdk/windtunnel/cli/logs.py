@@ -16,7 +16,12 @@ _WITHOUT_A_LOG = frozenset({"Starting", "Pending", "LaunchingMLInstances", "Down
 
 def add_parser(commands: Any) -> None:
     """Register the command."""
-    logs = commands.add_parser("logs", help="print the log of a job")
+    logs = commands.add_parser(
+        "logs",
+        help="print the log of a job",
+        epilog="Exit code: 0 there is a log, however the job ended, which stderr says; 1 there is none. "
+        "`windtunnel run` ends with 1 when its job did not complete.",
+    )
     logs.add_argument("name", help="the job's name")
     logs.add_argument("-f", "--follow", action="store_true", help="go on until it has ended; Ctrl-C detaches")
     logs.add_argument(
@@ -59,12 +64,16 @@ def _say_why_silent(description: Mapping[str, Any]) -> None:
 
 
 def _say_how_it_ended(description: Mapping[str, Any], *, printed: bool) -> int:
-    """Say why a job failed, or has no log; returns the exit code: 1 when there is no log and will be none."""
+    """Say why a job has not completed, or has no log; the exit code: 1 when there is no log and will be none."""
     name, status = description["TrainingJobName"], Status.of(description)
     reason = one_line(description.get("FailureReason", ""))
+    from windtunnel.job.outcome import next_step, why_stopped
+
     if printed or description["TrainingJobStatus"] not in TERMINAL:
         if reason:
             complain(f"{name} has failed: {reason}")
+        elif description["TrainingJobStatus"] == "Stopped":
+            complain(f"{name} has not completed: {why_stopped(description)}.")
         return 0
     from windtunnel.job.next_step import next_step
 

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 _EPILOG = """\
 What follows -- are hyperparameters as the script takes them. --channel, --hp, --env, --metric repeat.
+Exit code: 0 the job has completed, or was started with --no-wait; 1 it failed, was stopped or reached --max-run;
+2 an argument is wrong; 130 detached with Ctrl-C.
 
 examples:
   windtunnel run train.py --channel train=data/train --hp epochs=3
@@ -88,10 +90,13 @@ def _start(estimator: PyTorch, arguments: argparse.Namespace) -> int:
     if arguments.no_wait:
         place = " --aws" if arguments.aws else ""
         print(f"It goes on by itself. Follow it: windtunnel logs -f {job.name}{place}", file=sys.stderr)
+        return 0
+    if job.wait().status() != "Completed":
+        # In Python it is no error, as in SDK v2; who reads the exit code must not take it for a trained model.
+        print(f"windtunnel report {job.name} is of what ran until then.", file=sys.stderr)
+        return 1
+    if arguments.rehearse:
+        print(job.report())
     else:
-        job.wait()
-        if arguments.rehearse:
-            print(job.report())
-            return 0
         print(f"What it would take and cost on Trainium: windtunnel report {job.name}")
     return 0

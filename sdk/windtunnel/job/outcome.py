@@ -42,11 +42,21 @@ def print_end(description: dict[str, Any], out: TextIO, *, local: bool) -> None:
     if local and (training is not None or billable is not None):
         out.write("(Seconds measured here, not on Trainium; job.report() models that.)\n")
     if description["TrainingJobStatus"] == "Stopped":
-        out.write(
-            f"Job ended as Stopped ({description.get('SecondaryStatus', 'Stopped')}), not Completed: "
-            "it was stopped or reached max_run. Check whether its output is complete.\n"
-        )
+        why = why_stopped(description)
+        out.write(f"Job ended as Stopped, not Completed: {why}. Check whether its output is complete.\n")
     out.flush()
+
+
+def why_stopped(description: Mapping[str, Any]) -> str:
+    """``it reached max_run (30 s)``, of a job whose status is Stopped."""
+    limits = description.get("StoppingCondition", {})
+    argument, member = {
+        "MaxRuntimeExceeded": ("max_run", "MaxRuntimeInSeconds"),
+        "MaxWaitTimeExceeded": ("max_wait", "MaxWaitTimeInSeconds"),
+    }.get(description.get("SecondaryStatus", ""), ("", ""))
+    if not argument:
+        return "it was stopped"
+    return f"it reached {argument}" + (f" ({limits[member]:,} s)" if member in limits else "")
 
 
 def script_tail(lines: Iterable[str], count: int) -> list[str]:

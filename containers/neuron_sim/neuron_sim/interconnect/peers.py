@@ -225,7 +225,7 @@ def script_ended(remark: str) -> str:
 def peer_lost(rank: int, how: str, waited: str) -> PeerLostError:
     """The error of who has ``waited`` for a rank that has ended."""
     # Whatever else has ended it comes before the collectives that it missed.
-    advice = " All ranks must call the same collectives equally often." if how == _SCRIPT_ENDED else ""
+    advice = f" {EQUALLY_ADVICE}" if how == _SCRIPT_ENDED else ""
     return PeerLostError(f"rank {rank} {how}; {waited}.{advice}")
 
 

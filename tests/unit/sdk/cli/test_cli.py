@@ -51,6 +51,21 @@ def test_failed_job_exits_1(jobs: FakeService, capsys: pytest.CaptureFixture[str
     assert "Reason: AlgorithmError: no" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("more", [[], ["--rehearse", "5"]])
+@pytest.mark.parametrize(
+    ("secondary", "why"), [("MaxRuntimeExceeded", "it reached max_run (30 s)"), ("Stopped", "it was stopped")]
+)
+def test_a_job_that_did_not_complete_exits_1(
+    jobs: FakeService, capsys: pytest.CaptureFixture[str], secondary: str, why: str, more: list[str]
+) -> None:
+    """A shell or a CI must not take it for a trained model; no price of the whole is offered."""
+    jobs.script = (*COMPLETES[:-1], ("Stopped", secondary, "", {}))
+    assert cli.main(["run", "src/train.py", "--job-name", "j", "--max-run", "30", *more]) == 1
+    captured = capsys.readouterr()
+    assert f"Job ended as Stopped, not Completed: {why}." in captured.out
+    assert "would take and cost" not in captured.out
+
+
 def test_ctrl_c_exits_130(jobs: FakeService, capsys: pytest.CaptureFixture[str]) -> None:
     """Detaching says how to come back."""
     jobs.interrupt_reading = True

@@ -135,6 +135,15 @@ def test_logs_end_with_why_the_job_failed(jobs: FakeService, capsys: pytest.Capt
         assert capsys.readouterr() == ("one\ntwo\nthree\n", "windtunnel: j has failed: AlgorithmError: no\n")
 
 
+def test_logs_of_a_job_that_reached_max_run_say_so(
+    jobs: FakeService, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its log ends in the middle."""
+    start(jobs, "j", *COMPLETES[:-1], ("Stopped", "MaxRuntimeExceeded", "", {}))
+    assert cli.main(["logs", "j", "-f"]) == 0
+    assert capsys.readouterr().err == "windtunnel: j has not completed: it reached max_run.\n"
+
+
 def test_the_last_lines(jobs: FakeService, capsys: pytest.CaptureFixture[str]) -> None:
     """Of a log that is whole, and of one that goes on: then all that comes after them."""
     start(jobs)

@@ -145,12 +145,20 @@ def test_next_step_of_a_kill_for_memory() -> None:
     assert "doctor" in next_step("ClientError: No S3 objects found under S3 URL s3://b/run-137/x")
 
 
-def test_stopped_job_is_no_error(local: LocalSession) -> None:
+@pytest.mark.parametrize(
+    ("secondary", "why"),
+    [
+        ("Stopped", "it was stopped"),
+        ("MaxRuntimeExceeded", "it reached max_run"),
+        ("MaxWaitTimeExceeded", "it reached max_wait"),
+    ],
+)
+def test_stopped_job_is_no_error(local: LocalSession, secondary: str, why: str) -> None:
     """The job is returned, and the last line says why it is not Completed."""
-    script(local, ("Stopped", "MaxRuntimeExceeded", "Training job runtime exceeded", {}))
+    script(local, ("Stopped", secondary, "", {}))
     out = io.StringIO()
     assert started(local).wait(out=out).status() == "Stopped"
-    assert "Job ended as Stopped (MaxRuntimeExceeded), not Completed" in out.getvalue()
+    assert f"Job ended as Stopped, not Completed: {why}. Check" in out.getvalue()
 
 
 def test_ctrl_c_detaches_and_leaves_the_job_alone(local: LocalSession) -> None:
