@@ -124,6 +124,45 @@ def test_a_small_job_gets_its_dollars_and_no_verdict(counters: Any) -> None:
     assert {row.style for row in section.rows} == {"normal"}
 
 
+def test_a_script_that_runs_as_one_process_is_told_so(counters: Any) -> None:
+    """Its samples are those that it takes, not as many on each core; what is priced is not the script as it is."""
+    loader = {
+        "line": "train.py:9",
+        "batches": 300_000,
+        "samples": 4,
+        "passes": 1,
+        "taken": 16,
+        "trains": True,
+    }
+    short = {
+        "rehearsed_steps": 16,
+        "ended_early": True,
+        "loaders": [{**loader, "bound": 300_000, "split": False}],
+    }
+    given = counters(instance_type="ml.trn1.2xlarge", instance_cores=2, local_cores=2, input=short)
+    one = {**given, "world_size": 1, "cores_used": 1}
+    shown = report_for_counters(one).to_dict()["answer"]
+    assert "as the script has it, over all cores: 1,200,000 samples" in shown["job"]
+    assert shown["change"][0].startswith("one process runs, so one core works and all are billed")
+    assert "2 on trn1.2xlarge, 32 on trn1.32xlarge, 8 on p4d.24xlarge" in shown["change"][0]
+    text = " ".join(report_for_counters(one).to_text().split())
+    assert "use torch_distributed or xmp.spawn." in text
+    # Fewer cores on purpose, and as many processes as cores.
+    for meant in ({**one, "local_cores": 1}, given):
+        other = report_for_counters(meant).to_dict()["answer"]
+        assert "as the script has it: 2,400,000 samples" in other["job"]
+        assert not any("one process" in text for text in other["change"])
+
+
+def test_a_small_job_of_a_known_size_is_not_asked_for_its_size() -> None:
+    """Its loaders have told it: the advice to give the real one leads nowhere."""
+    few = FullScale(100, 1)
+    job = replace(rehearsed(), found=few)
+    found = screen(compare(job, [TRN1, P4D]), job, None, PriceBook())
+    assert "too small a job" in found.verdict and found.verdict.endswith("A longer job has one.")
+    assert "FullScale(" not in found.verdict
+
+
 def test_a_size_that_the_rehearsal_could_not_tell_is_asked_for() -> None:
     """By name, with the reason, and without a winner; what it found is taken, what is stated comes first."""
     open_ = replace(rehearsed(), found="the loader of train.py:9 does not tell its length")

@@ -73,6 +73,8 @@ class Counted:
     """Parameters that are not trained."""
     own: float | None = None
     """Those that one worker's optimizers step: of shards its own. None: all of the model."""
+    as_one_process: bool = False
+    """The script uses one core of whatever instance. What is modelled is its work shared out over all of them."""
 
     @property
     def passes(self) -> int:
@@ -337,6 +339,7 @@ class Counted:
             accumulation=accumulation,
             frozen=(held and held.frozen) or 0.0,
             own=stepped,
+            as_one_process=told.as_one_process,
         )
 
 
@@ -344,6 +347,8 @@ def _found(told: Counters, world_size: int) -> FullScale | str | None:
     if told.input is None or told.input.rehearsed_steps is None:
         return None
     workers = Cluster(instance_type(told.instance_type), told.instance_count).workers
+    if told.as_one_process:
+        workers = 1  # cores that are not used make none of the steps that a count of the script's asks for
     return found_scale(told.input, world_size, workers)
 
 

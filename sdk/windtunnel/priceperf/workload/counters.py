@@ -380,6 +380,11 @@ class Counters:
     attempts: Shown[int | None] = None
     spot: Shown[Spot | None] = None
 
+    @property
+    def as_one_process(self) -> bool:
+        """Whether the script started one process where there was a core for each of several."""
+        return self.world_size == 1 and (self.local_cores or self.instance_cores or 1) > 1
+
     @classmethod
     def read(cls, document: Mapping[str, Any]) -> Counters:
         """From the object in a ``counters.json``.

@@ -26,7 +26,7 @@ from windtunnel.rendering import format as fmt
 from windtunnel.rendering.document import Document, Row, Section
 from windtunnel.rendering.text import as_text
 from windtunnel.reports.diagnostics import Diagnostics
-from windtunnel.reports.modelled.batch_and_prices import batch_words, each, price_words
+from windtunnel.reports.modelled.batch_and_prices import batch_words, each, idle_words, price_words
 from windtunnel.reports.modelled.cheapest import otherwise, probability, turning
 from windtunnel.reports.modelled.data import rounded
 from windtunnel.reports.modelled.dominates import dominating
@@ -92,7 +92,7 @@ def screen(
     found = answers(comparison)
     on, costs = comparison.costs[-1] if comparison.costs else (None, (None,) * len(estimates))
     newest = found[-1] if found else None
-    changes = [item.in_short for item in diagnostics or ()][:_CHANGES]
+    changes = [*idle_words(estimates, workload), *(item.in_short for item in diagnostics or ())][:_CHANGES]
     first = estimates[order[0]]
     largest = dominating(first)[: _CHANGES - len(changes)] if first.fits else []
     return Screen(
@@ -229,7 +229,8 @@ def _job(workload: Workload, full_scale: FullScale | None) -> str:
     if full_scale is not None or not isinstance(workload, CountedWorkload):
         return f"{model}{size_words(size)}"
     if isinstance(workload.found, FullScale):
-        return f"{model}as the script has it: {size_words(size)}"
+        shared = ", over all cores" if workload.as_one_process else ""
+        return f"{model}as the script has it{shared}: {size_words(size)}"
     evaluated = f", {size.evaluation_samples:,} evaluated" if size.evaluation_samples else ""
     return f"{model}exactly what was rehearsed: {size.train_samples:,} samples in all{evaluated}"
 
@@ -277,8 +278,9 @@ def _obstacle(
     if found.obstacle == "outside":
         return _outside(found, comparison, workload, workload.sized(full_scale), book)
     if found.obstacle == "assumed":
+        own = isinstance(workload, CountedWorkload) and isinstance(workload.found, FullScale)
         longer = " A longer job has one." if found.whole.inside else ""
-        more = longer if full_scale else f" {GIVE_SIZE}"
+        more = longer if full_scale or own else f" {GIVE_SIZE}"
         return (
             f"No verdict, too small a job: on {label(first)} {fmt.modelled_seconds(first.assumed_s)} of assumed "
             f"set-up and transfers outweigh {fmt.modelled_seconds(first.train_s)} of modelled steps.{more}"

@@ -1,4 +1,4 @@
-"""Under the answer's table: which batch each instance has, and of which prices the costs are."""
+"""Under the answer's table: which batch each instance has, how many of its cores, and of which prices the costs are."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from windtunnel.priceperf import (
     Answer,
     Comparison,
     Cost,
+    CountedWorkload,
     DescribedWorkload,
     Estimate,
     Price,
@@ -59,6 +60,19 @@ def batch_words(comparison: Comparison, workload: Workload) -> Iterator[str]:
         return
     if workload.tensor_parallel * workload.pipeline_parallel > 1:
         yield "GPUs are split as NeuronCores are: --gpu tensor_parallel=1 says otherwise, windtunnel plan searches."
+
+
+def idle_words(estimates: Sequence[Estimate], workload: Workload) -> Iterator[str]:
+    """What the answer is of, where the script uses one core alone."""
+    if not (isinstance(workload, CountedWorkload) and workload.as_one_process):
+        return
+    longer = ", ".join(
+        f"{item.instance.core_count * item.instance_count:,} on {label(item)}" for item in estimates
+    )
+    yield (
+        f"one process runs, so one core works and all are billed: as it is, up to so many times as long: {longer}. The "
+        "answer is of its work shared out over all, without exchange of gradients: use torch_distributed or xmp.spawn."
+    )
 
 
 def each(item: Estimate) -> float:
