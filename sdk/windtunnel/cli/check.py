@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from windtunnel.cli.script_options import add_script_arguments, estimator_of, hyperparameters_of
+from windtunnel.porting import flags
 from windtunnel.porting.finding import Finding
 from windtunnel.porting.patch import diff
 from windtunnel.porting.reading import of_its_imports, own_modules, read
@@ -43,12 +44,16 @@ def add_parser(commands: Any) -> None:
 def _check(arguments: argparse.Namespace) -> int:
     from windtunnel.request.training_request import SourceUpload
 
-    estimator = estimator_of(arguments, hyperparameters=hyperparameters_of(arguments))
+    hyperparameters = hyperparameters_of(arguments)
+    estimator = estimator_of(arguments, hyperparameters=hyperparameters)
     request = estimator.request()
     trees = [upload.tree for upload in request.uploads if isinstance(upload, SourceUpload)]
     scripts = [Script(tree.entry_point) for tree in trees if tree.entry_point.suffix == ".py"]
     version, several = arguments.framework_version, not arguments.no_torch_distributed
-    findings = {script: read(script, version, several=several) for script in scripts}
+    findings = {
+        script: [*read(script, version, several=several), *flags.refused(script, hyperparameters)]
+        for script in scripts
+    }
     if arguments.diff:
         return _diff(findings, version)
     packed = arguments.source_dir is not None

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import sys
 import warnings
+from collections.abc import Collection
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from windtunnel.cli.options import add_place, session_of, whole
 from windtunnel.cli.output import complain
 from windtunnel.cli.script_options import add_script_arguments, estimator_of, hyperparameters_of, pairs
-from windtunnel.errors import BudgetWarning
+from windtunnel.errors import BudgetWarning, ConfigurationError, SourceError
+from windtunnel.porting import flags
+from windtunnel.porting.script import Script
 
 if TYPE_CHECKING:
     from windtunnel.estimator.estimators import PyTorch
@@ -59,9 +64,11 @@ def add_parser(commands: Any) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
+    hyperparameters = hyperparameters_of(arguments)
+    _expect_no_refused_flag(arguments, hyperparameters)
     estimator = estimator_of(
         arguments,
-        hyperparameters=hyperparameters_of(arguments),
+        hyperparameters=hyperparameters,
         session=session_of(arguments),
         role=arguments.role,
         **({} if arguments.max_run is None else {"max_run": arguments.max_run}),
@@ -78,6 +85,16 @@ def _run(arguments: argparse.Namespace) -> int:
         warnings.simplefilter("always", BudgetWarning)
         warnings.showwarning = lambda message, *_, **__: complain(f"warning: {message}")
         return _start(estimator, arguments)
+
+
+def _expect_no_refused_flag(arguments: argparse.Namespace, hyperparameters: Collection[str]) -> None:
+    """Raise ConfigurationError if the script would end with its first line: better before a container has started."""
+    script = Path(arguments.source_dir or ".", arguments.script)
+    if not hyperparameters or script.suffix != ".py" or not script.is_file():
+        return
+    with contextlib.suppress(SourceError):  # the container's Python may read what this one does not
+        for finding in flags.refused(Script(script), hyperparameters):
+            raise ConfigurationError(f"{script}:{finding}")
 
 
 def _start(estimator: PyTorch, arguments: argparse.Namespace) -> int:

@@ -70,7 +70,10 @@ def typed(text: str) -> Any:
 
 
 def script_arguments(words: list[str]) -> dict[str, str]:
-    """``["--epochs", "3", "--lr=0.1"]`` -> ``{"epochs": "3", "lr": "0.1"}``; a flag alone is "true"."""
+    """``["--epochs", "3", "--lr=0.1"]`` -> ``{"epochs": "3", "lr": "0.1"}``; a flag alone is "true".
+
+    SageMaker gives each a value: see `porting.flags`.
+    """
     found: dict[str, str] = {}
     waiting: str | None = None
     for word in words:

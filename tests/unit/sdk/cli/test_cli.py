@@ -43,6 +43,21 @@ def test_wrong_arguments_exit_2(jobs: FakeService, capsys: pytest.CaptureFixture
     assert "Traceback" not in captured.err
 
 
+def test_a_job_whose_argparse_would_refuse_a_flag_is_not_started(
+    jobs: FakeService, capsys: pytest.CaptureFixture[str], project: Path
+) -> None:
+    """`run` says so before a container starts, `check` counts it among its findings."""
+    flag = 'import argparse\nargparse.ArgumentParser().add_argument("--fast", action="store_true")\n'
+    (project / "src" / "flag.py").write_text(flag)
+    line = ("src/flag.py", "--", "--fast")
+    assert cli.main(["run", *line]) == 2
+    assert capsys.readouterr().err.startswith("windtunnel: src/flag.py:2: --fast is a flag without a value")
+    assert jobs.requests == {}
+    assert cli.main(["check", *line]) == 1
+    assert "src/flag.py:2: --fast is a flag without a value" in capsys.readouterr().out
+    assert cli.main(["run", "src/flag.py", "--job-name", "j"]) == 0
+
+
 def test_failed_job_exits_1(jobs: FakeService, capsys: pytest.CaptureFixture[str]) -> None:
     """The failure's message, without a traceback."""
     jobs.script = (*COMPLETES[:-1], ("Failed", "Failed", "", {}))

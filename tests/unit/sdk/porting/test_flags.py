@@ -1,0 +1,61 @@
+"""Flags that a script's argparse takes without a value, and SageMaker gives one."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import pytest
+
+from windtunnel.porting import flags
+from windtunnel.porting.script import Script
+
+PARSER = "import argparse\nparser = argparse.ArgumentParser()\n{}\nargs = parser.{}()\n"
+
+
+def refused(lines: str, *names: str, parse: str = "parse_args") -> list[str]:
+    """The remarks on a script with these lines."""
+    script = Script(Path("train.py"), PARSER.format(lines, parse).encode())
+    return [str(finding) for finding in flags.refused(script, names)]
+
+
+@pytest.mark.parametrize(
+    "action", ['"store_true"', '"store_false"', '"count"', "argparse.BooleanOptionalAction"]
+)
+def test_a_flag_is_named_with_what_to_write_instead(action: str) -> None:
+    """With its line; what is not a hyperparameter of this job is not said."""
+    lines = f'parser.add_argument("--epochs", type=int)\nparser.add_argument("-f", "--fast", action={action})'
+    (said,) = refused(lines, "fast", "epochs")
+    assert said.startswith("4: --fast is a flag without a value")
+    assert refused(lines, "epochs") == []
+    # What it names does what it says: with a value as the toolkit gives it, without one, and left out.
+    advised = said[said.index("add_argument(") :].removesuffix(".")
+    parser = argparse.ArgumentParser()
+    eval(f"parser.{advised}", {"parser": parser})  # noqa: S307 - our own words
+    for given, meant in (
+        (["--fast", "True"], True),
+        (["--fast", "False"], False),
+        (["--fast"], True),
+        ([], False),
+    ):
+        assert parser.parse_args(given).fast is meant
+
+
+@pytest.mark.parametrize(
+    ("lines", "parse"),
+    [
+        ('parser.add_argument("--fast", action="store_true")', "parse_known_args"),
+        (
+            'parser.add_argument("--fast", action="store_true")\nparser.add_argument("rest", nargs="*")',
+            "parse_args",
+        ),
+        ('parser.add_argument("--fast", action="store_true")\nparser.add_argument(name)', "parse_args"),
+        ('parser.add_argument("--fast", action="store_true")\nother.add_argument("--fast")', "parse_args"),
+        ('parser.add_argument("--fast", action=chosen)', "parse_args"),
+        ('parser.add_argument("--fast", type=bool)', "parse_args"),
+        ("", "parse_args"),
+    ],
+)
+def test_where_it_may_go_well_nothing_is_said(lines: str, parse: str) -> None:
+    """Or a job that runs would be refused."""
+    assert refused(lines, "fast", parse=parse) == []
