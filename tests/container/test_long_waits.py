@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import re
 import signal
@@ -29,6 +30,9 @@ def idles(communicator, seconds):
     """As one that waits for a file."""
     time.sleep(seconds)
     return waits(communicator)
+
+
+SLEEPS = inspect.getsourcelines(idles)[1] + 2
 
 
 def waits(communicator):
@@ -63,7 +67,7 @@ def test_an_idle_rank_is_named_once_and_by_one(tmp_path, capfd):
     assert len(said) == 1
     assert re.fullmatch(
         r"\[windtunnel\] rank 0 has waited [345] s in all_reduce at train.py:45; rank 2 has not come "
-        r"\(is not in a collective, its last was all_gather at other.py:1; "
+        rf"\(is at test_long_waits.py:{SLEEPS}, in no collective; "
         r"0\.0 s of processor time in the last 2 s\)\. "
         r"All ranks must call the same collectives equally often\.",
         said[0],
@@ -73,7 +77,10 @@ def test_an_idle_rank_is_named_once_and_by_one(tmp_path, capfd):
     ]
     assert not list(tmp_path.iterdir())
     (line,) = notes.lines(noted)
-    assert re.fullmatch(r"ranks 0-1 had waited \d+ s in all_reduce at train.py:45 for rank 2", line)
+    assert re.fullmatch(
+        r"ranks 0-1 had waited \d+ s in all_reduce at train.py:45 for rank 2 \(is at test_long_waits.py:\d+, .*\)",
+        line,
+    )
 
 
 @pytest.mark.parametrize(("computing_s", "times"), [(1000, 0), (5, 1)])
@@ -92,7 +99,7 @@ def test_a_stop_says_where_ranks_have_waited(tmp_path):
     environment = {**os.environ, "WINDTUNNEL_COUNTERS_DIR": str(tmp_path)}
     for rank, waited_s in ((0, 93), (3, 60)):
         notes.leave(
-            tmp_path / "waits", notes.Note(rank, "all_reduce at hang.py:45", time.time() - waited_s, [1])
+            tmp_path / "waits", notes.Note(rank, "all_reduce at hang.py:45", time.time() - waited_s, [1], "")
         )
         path = tmp_path / "waits" / f"waits-{os.getpid()}"
         path.rename(path.with_name(f"waits-{os.getpid() if rank else os.getppid()}"))

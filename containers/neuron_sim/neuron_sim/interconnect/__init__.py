@@ -8,6 +8,7 @@ arrival       who has arrived: a barrier that notices dead and late peers
 peers         why a peer does not come, and the words for it
 long_wait     what is said of a wait that takes long, and left for who ends the job
 notes         the latter: who waited where, and for how long
+stack         on which line another process is
 mail          tensors sent over a channel
 reduction     the arithmetic of a reduction, equal in every bit on every rank
 futex         sleeping and waking in shared memory

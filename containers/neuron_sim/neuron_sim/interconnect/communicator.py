@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 import torch
 
 from neuron_sim.errors import MismatchError, NeuronSimError, NotSimulatedError
-from neuron_sim.interconnect import across_hosts
+from neuron_sim.interconnect import across_hosts, stack
 from neuron_sim.interconnect import region as regions
 from neuron_sim.interconnect.across_hosts import AcrossHosts
 from neuron_sim.interconnect.arrival import Arrival
@@ -313,6 +313,7 @@ class Communicator:
             attached = regions.attach(
                 region_name(me), _attempt(), me.local_rank, me.local_world_size, self._shared_memory_bytes
             )
+            attached.stacks[attached.index] = 1 + stack.answer()
             peers = Peers(attached, me.local_ranks.start)
             arrival = Arrival(attached, peers, self._timeout_s, self._patience)
             self._within = WithinHost(attached, arrival, Mail(attached, arrival, peers))

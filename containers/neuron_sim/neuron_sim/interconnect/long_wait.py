@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,6 +34,8 @@ class Patience:
 _IDLE_SHARE = 0.02
 """Of a processor's time, below which a process computes nothing. When 32 ranks share two, each still has 6 %."""
 
+_MOST_ASKED = 4
+"""Missing ranks of which it is said what they do."""
 _MAY_END = "A first compile, or an evaluation on one rank alone, looks like this and ends by itself."
 
 
@@ -48,7 +50,8 @@ class LongWait:
         self._since, self._started = time.time(), time.monotonic()
         self._due = self._started + patience.long_s - patience.look_s
         self._before: dict[int, float] = {}
-        self._said = self._noted = False
+        self._where = ""
+        self._noted = False
 
     def look(self, now: float) -> None:
         """``now``: of the monotonic clock. Cheap, but for once in ``look_s`` of a long wait."""
@@ -62,19 +65,30 @@ class LongWait:
         before, self._before = self._before, used
         if waited_s < self._patience.long_s:
             return
+        if causes and not self._where and self._peers.speaks(self._missing()):
+            self._say(causes, waited_s, {peer: used[peer] - before.get(peer, used[peer]) for peer in causes})
         if self._patience.notes_folder is not None:
             self._noted = True
-            note = notes.Note(self._peers.rank, self._peers.place, self._since, self._peers.ranks(causes))
+            missing = self._peers.ranks(causes)
+            note = notes.Note(self._peers.rank, self._peers.place, self._since, missing, self._where)
             notes.leave(self._patience.notes_folder, note)
-        if self._said or not causes or not self._peers.speaks(self._missing()):
-            return
-        computed_s = sum(used[peer] - before.get(peer, used[peer]) for peer in causes)
+
+    def _say(self, causes: Sequence[int], waited_s: float, computed: Mapping[int, float]) -> None:
+        """Unless they compute, and have not done so for too long."""
+        computed_s = sum(computed.values())
         # Of who has not attached nothing is known: it may be importing.
         idle = computed_s < _IDLE_SHARE * self._patience.look_s and all(map(self._peers.pid, causes))
-        if idle or waited_s >= self._patience.computing_s:
-            self._said = True
-            sys.stdout.write(f"[windtunnel] {self._words(causes, waited_s, computed_s, idle=idle)}\n")
-            sys.stdout.flush()
+        if not idle and waited_s < self._patience.computing_s:
+            return
+        each = [(self._peers.name(peer), self._peers.whereabouts(peer)) for peer in causes[:_MOST_ASKED]]
+        self._where = each[0][1] if len(causes) == 1 else "; ".join(map(" ".join, each))
+        names, has = notes.ranks(self._peers.ranks(causes)), "has" if len(causes) == 1 else "have"
+        sys.stdout.write(
+            f"[windtunnel] rank {self._peers.rank} has waited {waited_s:.0f} s in {self._peers.place}; "
+            f"{names} {has} not come ({self._where}; {computed_s:.1f} s of processor time in the last "
+            f"{self._patience.look_s:.0f} s). {self._peers.advice if idle else _MAY_END}\n"
+        )
+        sys.stdout.flush()
 
     def over(self) -> None:
         """The wait has ended, one way or the other."""
@@ -84,13 +98,3 @@ class LongWait:
     def _seconds(self, peer: int) -> float:
         used = processes.use(self._peers.pid(peer))
         return used.user_seconds + used.system_seconds if used is not None else 0.0
-
-    def _words(self, causes: Sequence[int], waited_s: float, computed_s: float, *, idle: bool) -> str:
-        has = "has" if len(causes) == 1 else "have"
-        doing = self._peers.elsewhere(causes[:4])
-        where = doing[0][1] if len(causes) == 1 else "; ".join(f"rank {rank} {text}" for rank, text in doing)
-        return (
-            f"rank {self._peers.rank} has waited {waited_s:.0f} s in {self._peers.place}; "
-            f"{notes.ranks(self._peers.ranks(causes))} {has} not come ({where}; {computed_s:.1f} s of processor time "
-            f"in the last {self._patience.look_s:.0f} s). {self._peers.advice if idle else _MAY_END}"
-        )

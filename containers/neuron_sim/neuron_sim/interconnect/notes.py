@@ -21,12 +21,16 @@ _PREFIX = "waits-"
 
 @dataclass(frozen=True)
 class Note:
-    """One process's wait. ``since``: `time.time()` at its begin; ``missing``: ranks that are in no collective."""
+    """One process's wait. ``since``: `time.time()` at its begin; ``missing``: ranks that are in no collective.
+
+    ``where``: what these do, where it was asked.
+    """
 
     rank: int
     place: str
     since: float
     missing: list[int]
+    where: str
 
 
 def leave(folder: Path, note: Note) -> None:
@@ -56,13 +60,14 @@ def there(folder: Path) -> list[Note]:
 
 
 def lines(notes: Iterable[Note]) -> list[str]:
-    """``ranks 0, 2-31 had waited 93 s in all_reduce at train.py:45 for rank 1``, a line a place."""
+    """``ranks 0, 2-31 had waited 93 s in all_reduce at train.py:45 for rank 1 (is at train.py:40)``, a line a place."""
     places: dict[tuple[str, tuple[int, ...]], list[Note]] = defaultdict(list)
     for note in notes:
         places[note.place, tuple(note.missing)].append(note)
     return [
         f"{ranks(note.rank for note in group)} had waited {time.time() - min(n.since for n in group):.0f} s in {where}"
         + (f" for {ranks(missing)}" if missing else "")
+        + next((f" ({note.where})" for note in group if note.where), "")
         for (where, missing), group in places.items()
     ]
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from neuron_sim.errors import CollectiveError, MismatchError, PeerLostError
+from neuron_sim.interconnect import stack
 from neuron_sim.interconnect.region import FAILED, LEFT, Region
 
 _COUNT = np.uint64(0xFFFFFFFF)
@@ -109,9 +110,17 @@ class Peers:
         waiting = [w for w in range(region.workers) if w not in missing and region.asleep[w]]
         return region.index <= min(waiting, default=region.index)
 
-    def elsewhere(self, workers: Sequence[int]) -> list[tuple[int, str]]:
-        """Of each its global rank and what is known of it."""
-        return [(self._first + worker, self._doing(worker)) for worker in workers]
+    def whereabouts(self, worker: int) -> str:
+        """Of one that is in no collective: ``is at train.py:40, in no collective``. Blocks as `stack.line_of`."""
+        region = self._region
+        answers = int(region.stacks[worker])
+        line = stack.line_of(int(region.pids[worker]), answers - 1) if answers else None
+        # It may have come meanwhile.
+        return (
+            f"is at {line}, in no collective"
+            if line and not region.seat(worker).busy
+            else self._doing(worker)
+        )
 
     def name(self, worker: int) -> str:
         """``rank 17``: the worker by its global rank."""

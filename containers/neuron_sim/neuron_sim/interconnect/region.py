@@ -69,6 +69,8 @@ class Region:
         self.pids = rows[0, :, 3]
         self.lost = rows[0, :, 4]
         """1 + the worker whose loss has ended this worker's last operation; 0: none."""
+        self.stacks = rows[0, :, 5]
+        """1 + the worker's descriptor for `stack.line_of`; 0 before it answers."""
         self.asleep = rows[1].view(np.uint32)[:, 0]
         """0, or what the worker sleeps for; whoever provides that writes 0 and wakes it."""
         self.asleep_address = self.asleep.ctypes.data
