@@ -34,14 +34,32 @@ def test_warming_up_is_no_finding() -> None:
 
 
 def test_a_warm_loop_that_compiles_again_is_named() -> None:
-    """Once may be on purpose: a note. From the second time on it is a warning, with count and seconds."""
-    found = run([[FIRST], [], [], [SHAPE], [], [SHAPE]])
-    assert [(one.kind, one.severity, one.line, one.count) for one in found] == [
-        ("recompiles", "note", "train.py:7", 1),
-        ("recompiles", "warning", "train.py:7", 2),
-    ]
-    assert found[-1].seconds == 1.0
-    assert SHAPE.detail in found[-1].message
+    """From the second time on, with count and seconds: once may be on purpose."""
+    warming = [[FIRST], [SHAPE], [], []]
+    assert run([*warming, [SHAPE], [], []]) == []
+    (found,) = run([*warming, [SHAPE], [], [SHAPE]])
+    assert (found.kind, found.severity, found.line, found.count) == ("recompiles", "warning", "train.py:7", 2)
+    assert found.seconds == 1.0
+    assert SHAPE.detail in found.message
+    assert "2 graphs for the same cause in 2 of 7 steps" in found.message
+
+
+def test_many_graphs_of_one_step_are_no_sign_that_it_goes_on() -> None:
+    """Layers of one model, a graph each, and an evaluation's two meters: no batch had another shape."""
+    assert run([[FIRST], [], [], [*[SHAPE] * 31, NUMBER], [], []]) == []
+
+
+def test_a_set_up_warms_nothing_but_itself() -> None:
+    """Wrapping a model ends steps too, of another line: the training after it still has its own warming up."""
+    watched = Recompilations()
+    found = []
+    steps = [[FIRST], [], [], [FIRST, *[SHAPE] * 23], [SHAPE], [], [], [SHAPE], [SHAPE]]
+    for number, reasons in enumerate(steps):
+        for reason in reasons:
+            watched.graph("train.py:2" if number < 3 else "train.py:7", reason, 0.5)
+        found.append(watched.step(None))
+    assert not any(found[:-1])
+    assert found[-1][0].count == 2  # and not those of its warming up
 
 
 @pytest.mark.parametrize("passes", [2, 3, 8, 32])

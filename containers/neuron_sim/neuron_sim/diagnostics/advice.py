@@ -67,17 +67,19 @@ def _ragged_batch(loader: Loader, ends: str, count: int, seconds: float) -> Find
 
 
 def recompiles(
-    reason: Reason, source: str, library: str, count: int, seconds: float, steps: int, once: bool
+    reason: Reason, source: str, library: str, count: int, seconds: float, steps: int, all_steps: int
 ) -> Finding:
-    """Graphs that are still new after the loop has warmed up. ``library``: what makes them, if not the script."""
+    """Graphs that are still new after the loop has warmed up. ``library``: what makes them, if not the script.
+
+    ``steps``: in so many of all that there were.
+    """
     inside = f" (in {library})" if library else ""
     joins = reason.kind == "shape" and library.startswith(_JOINS)
     return Finding(
         "recompiles",
-        # Once may be on purpose: an evaluation with another batch size.
-        "note" if once else "warning",
+        "warning",
         source,
-        f"steps keep compiling{inside}: {_graphs(count)} for the same cause in {steps} steps "
+        f"steps keep compiling{inside}: {_graphs(count)} for the same cause in {steps} of {all_steps} steps "
         f"({seconds:.1f} s of compiling here), the latest because {reason.detail}. {_EACH_A_COMPILATION}",
         _JOINS_ADVICE if joins else _RECOMPILE_ADVICE.get(reason.kind, "Let every step run the same graph."),
         count,

@@ -1,16 +1,18 @@
 """Which recompilations are worth a warning: graphs that are new after the loop has warmed up. Pure.
 
 The first steps of a training compile: the forward pass once without and once with the optimizer's
-state, say. After two steps in a row without a new graph a loop counts as warm. One that never gets
-there is named as soon as a line has made new graphs for one cause in a fourth step; a number in the script's own
-code that changes in each step in the third, since nothing warms up so. Of gradient accumulation the passes up to
-the optimizer's step are one: the first, the others and the last are graphs of their own, with and without state.
+state, say. After two steps in a row without a new graph a line that has run counts as warm: a model's set-up says
+nothing of its training, nor that of the first evaluation. A warm line is named when it has made new graphs for one
+cause in a second step. Many in one step are no sign that it goes on: layers of a model, of which collectives make a
+graph each, have one set of operations and other shapes. A line that never gets warm is named with the fourth such
+step; for a number in the script's own code that changes in each step with the third, since nothing warms up so. Of
+gradient accumulation the passes up to the optimizer's step are one: the first, the others and the last are graphs of
+their own, with and without state.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from neuron_sim.counters.why_new import Reason
 from neuron_sim.diagnostics import advice
@@ -18,6 +20,8 @@ from neuron_sim.diagnostics.batch_sizes import Loader
 from neuron_sim.diagnostics.findings import Finding
 
 _WARM_AFTER = 2
+_AGAIN = 2
+"""Steps with a new graph for one cause, after a line was warm. One may be on purpose: another batch size, say."""
 _MANY, _MANY_NUMBERS = 4, 3
 """Steps with a new graph for one cause after which it is no warming up, and no other work on the same line. The
 second: where a number is the cause, which a short rehearsal of five steps has to find."""
@@ -42,6 +46,15 @@ class _Tally:
             self.steps += 1
 
 
+@dataclass
+class _Line:
+    """A line that runs graphs. ``since``: the step of its first. ``tallies``: by cause, anew once it is warm."""
+
+    since: int
+    is_warm: bool = False
+    tallies: dict[str, _Tally] = field(default_factory=dict)
+
+
 @dataclass(frozen=True)
 class _New:
     source: str
@@ -60,9 +73,9 @@ class Recompilations:
         self._accumulated = 0
         self._optimized = 0
         self._quiet = 0
-        self._warm = False
-        self._graphs: Counter[tuple[str, str]] = Counter()
-        self._tallies: dict[tuple[str, str, str], _Tally] = {}
+        self._quiet_at = 0
+        """The latest step that was the second in a row without a new graph, or a later one of such a row."""
+        self._lines: dict[tuple[str, str], _Line] = {}
         self._ragged: dict[int, _Tally] = {}
 
     def graph(self, source: str, reason: Reason, compile_seconds: float, library: str = "") -> None:
@@ -83,28 +96,32 @@ class Recompilations:
             self._optimized += 1
         new, self._new = self._new, []
         self._quiet = 0 if new else self._quiet + 1
-        found = [finding for graph in new if (finding := self._judge(graph, loader)) is not None]
-        self._warm = self._warm or self._quiet >= _WARM_AFTER
-        return found
+        if self._quiet >= _WARM_AFTER:
+            self._quiet_at = self._steps
+        return [finding for graph in new if (finding := self._judge(graph, loader)) is not None]
 
     def _judge(self, graph: _New, loader: Loader | None) -> Finding | None:
         place = (graph.source, graph.library)
-        known = self._graphs[place]
-        self._graphs[place] += 1
+        line = self._lines.get(place)
+        if line is None:
+            self._lines[place] = _Line(self._steps)
+            return None
         reason = graph.reason
-        if not known or reason.kind == "first":
+        if reason.kind == "first":
             return None
         # A small batch may also lower to other operations: a transpose more, say.
         if reason.kind in ("shape", "control_flow") and loader is not None and loader.ragged:
             tally = self._ragged.setdefault(id(loader), _Tally())
             tally.add(graph.seconds, self._optimized)
             return advice.ragged_batch(loader, tally.count, tally.seconds)
-        tally = self._tallies.setdefault((*place, reason.kind), _Tally())
+        if not line.is_warm and self._quiet_at > line.since:
+            line.is_warm = True
+            line.tallies.clear()  # what it compiled to get warm
+        tally = line.tallies.setdefault(reason.kind, _Tally())
         tally.add(graph.seconds, self._optimized)
         # Evaluation may share a line with training, and a library's function serves many tensors.
         may_be_other_work = graph.library or reason.kind in ("control_flow", "donation")
         many = _MANY_NUMBERS if reason.kind == "scalar" and not graph.library else _MANY
-        if tally.steps < (1 if self._warm and not may_be_other_work else many):
+        if tally.steps < (_AGAIN if line.is_warm and not may_be_other_work else many):
             return None
-        once = tally.steps == 1
-        return advice.recompiles(reason, *place, tally.count, tally.seconds, self._steps, once)
+        return advice.recompiles(reason, *place, tally.count, tally.seconds, tally.steps, self._steps)
