@@ -1,4 +1,4 @@
-"""An embedding and a head that share their weights go to the device, and are tied again there, or not."""
+"""An embedding and a head that share their weights go to the device, and are tied again there, or not, or frozen."""
 
 import sys
 
@@ -35,7 +35,9 @@ class Model(torch.nn.Module):
         return self.head(hidden)
 
 
-model = Model().to(torch_xla.device())  # line: moved
+model = Model()
+model.head.weight.requires_grad = how != "frozen"
+model = model.to(torch_xla.device())  # line: moved
 if how == "again":
     model.tie()
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)

@@ -41,13 +41,15 @@ class Untied:
         return watched
 
     def findings(self) -> Iterator[Finding]:
-        """Of models that nobody has tied again; each model once."""
+        """Of models that nobody has tied again; each model once. Frozen weights stay equal, so they are none."""
         moved, self._moved = self._moved, []
         for reference, line, tied in moved:
             module = reference()
             if module is not None:
-                for names, more in _apart(module, tied):
-                    yield advice.untied_weights(line, names, more)
+                for names, several in _apart(module, tied):
+                    sizes = [parameter.numel() for parameter in several if parameter.requires_grad]
+                    if len(sizes) > 1:
+                        yield advice.untied_weights(line, names, sum(sizes[1:]))
 
 
 def _tied(module: torch.nn.Module) -> list[list[str]]:
@@ -58,14 +60,15 @@ def _tied(module: torch.nn.Module) -> list[list[str]]:
     return [names for names in named.values() if len(names) > 1]
 
 
-def _apart(module: torch.nn.Module, tied: list[list[str]]) -> Iterator[tuple[list[str], int]]:
-    """Of those, the names that are several parameters now, and how many weights more that is."""
+def _apart(
+    module: torch.nn.Module, tied: list[list[str]]
+) -> Iterator[tuple[list[str], list[torch.nn.Parameter]]]:
+    """Of those, the names that are several parameters now, and these."""
     now = dict(_every_place(module))
     for names in tied:
         different = {id(now[name]): now[name] for name in names if name in now}
         if len(different) > 1:
-            sizes = [parameter.numel() for parameter in different.values()]
-            yield names, sum(sizes[1:])
+            yield names, list(different.values())
 
 
 def _every_place(module: torch.nn.Module) -> Iterator[tuple[str, torch.nn.Parameter]]:
