@@ -81,6 +81,7 @@ def test_dynamic_shapes_fallbacks_branches_and_slow_input_are_named(torchrun, tm
     ("how", "expected"),
     [
         ("cpu", {("device_unused", "step")}),
+        ("before", {("optimizer_before_move", "optimizer")}),
         ("apart", {("no_exchange", "step"), ("same_data", "made")}),
         ("ported", set()),
     ],
@@ -90,6 +91,8 @@ def test_a_script_that_is_not_ported_is_told_while_it_runs(torchrun, tmp_path, h
     launch = torchrun("unported.py", how, WINDTUNNEL_COUNTERS_DIR=str(tmp_path))
     found = {record["finding"]: record["line"] for record in findings(tmp_path)} if expected else {}
     assert set(found.items()) == {(kind, line_of("unported.py", mark)) for kind, mark in expected}
+    if how == "before":
+        assert f"({line_of('unported.py', 'moved')})" in launch.output
     lines = launch.output.splitlines()
     ended = next(number for number, line in enumerate(lines) if "loss" in line and "windtunnel" not in line)
     for line in found.values():

@@ -1,4 +1,4 @@
-"""A port that has not got far: on the CPU, or without an end of a step, or with each core on its own."""
+"""A port that has not got far: on the CPU, its optimizer there, without an end of a step, or with each core on its own."""
 
 import os
 import sys
@@ -27,8 +27,12 @@ if how != "cpu":
     import torch_xla.runtime as xr
 
 device = "cpu" if how == "cpu" else torch_xla.device()
-model = torch.nn.Linear(8, 1).to(device)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+model = torch.nn.Linear(8, 1)
+if how == "before":
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)  # line: optimizer
+model = model.to(device)  # line: moved
+if how != "before":
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 dataset = TensorDataset(torch.randn(96, 8), torch.randn(96, 1))
 sampler = DistributedSampler(dataset, xr.world_size(), xr.global_ordinal()) if how == "ported" else None
 loader = DataLoader(dataset, batch_size=4, sampler=sampler)  # line: made

@@ -159,6 +159,19 @@ def device_unused(line: str, steps: int) -> Finding:
     )
 
 
+def optimizer_before_move(line: str, moved: str, steps: int) -> Finding:
+    """The optimizer holds parameters that the model has no more. ``line``: where it was made."""
+    return Finding(
+        "optimizer_before_move",
+        "error",
+        line,
+        f"the optimizer is made before the model goes to the device ({moved}), where .to() makes new parameters: in "
+        f"{steps} steps it changed none of these, and the model learns nothing, here and on trn1.",
+        "Make the optimizer after .to().",
+        steps,
+    )
+
+
 def step_without_end(line: str, steps: int) -> Finding:
     """Nothing ends a step, so nothing is computed."""
     return Finding(

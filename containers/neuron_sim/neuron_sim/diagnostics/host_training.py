@@ -1,8 +1,18 @@
-"""Notices a model that trains on the host's CPU while the cores idle, also in a script that knows no torch_xla."""
+"""Notices a model that trains on the host's CPU while the cores idle, also in a script that knows no torch_xla.
+
+And one that trains on the device, but whose optimizer was made before: `Module.to` makes new parameters there, other
+than for a GPU, and the optimizer keeps those of the CPU, which have no gradients.
+"""
 
 from __future__ import annotations
 
+import functools
+import weakref
+from collections.abc import Callable
 from typing import Any
+
+import torch
+from torch.utils.weak import WeakIdKeyDictionary
 
 from neuron_sim.counters import script_lines
 from neuron_sim.diagnostics import advice, log
@@ -21,6 +31,37 @@ class HostTraining:
         self._steps = 0
         self._line = "?"
         self._on_device = False
+        self._made: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
+        """Optimizers, and the line of the script that made each."""
+        self._moved: WeakIdKeyDictionary = WeakIdKeyDictionary()
+        """Parameters in whose place a move has put others, and its line."""
+        self._lines: tuple[str, str] | None = None
+        """Of an optimizer that holds such, and of the move."""
+
+    def around_init(self, initialise: Callable[..., None]) -> Callable[..., None]:
+        """Around `Optimizer.__init__`."""
+
+        @functools.wraps(initialise)
+        def noted_init(optimizer: Any, *arguments: Any, **keywords: Any) -> None:
+            self._made[optimizer] = script_lines.calling_line()
+            initialise(optimizer, *arguments, **keywords)
+
+        return noted_init
+
+    def around_module_to(self, to: Callable[..., Any]) -> Callable[..., Any]:
+        """Around `Module.to`: remember what it leaves on the CPU. Who holds none of it keeps none of it alive."""
+
+        @functools.wraps(to)
+        def noted_to(module: torch.nn.Module, *arguments: Any, **keywords: Any) -> Any:
+            before = [weakref.ref(parameter) for parameter in module.parameters() if not parameter.is_xla]
+            result = to(module, *arguments, **keywords)
+            after = {id(parameter) for parameter in module.parameters()}
+            for parameter in (reference() for reference in before):
+                if parameter is not None and id(parameter) not in after:
+                    self._moved[parameter] = script_lines.calling_line()
+            return result
+
+        return noted_to
 
     def watch(self) -> None:
         """Be told of optimizers from now on. Idempotent."""
@@ -33,11 +74,14 @@ class HostTraining:
     def _optimized(self, optimizer: Any, *_: Any) -> None:
         if self._on_device:
             return
-        parameters = (each for group in optimizer.param_groups for each in group["params"])
+        parameters = [each for group in optimizer.param_groups for each in group["params"]]
         self._on_device = any(parameter.device.type != "cpu" for parameter in parameters)
         self._steps += 1
         if self._steps == _FIRST:
             self._line = script_lines.calling_line()
+            moved = next((self._moved[each] for each in parameters if each in self._moved), None)
+            if moved is not None:
+                self._lines = self._made.get(optimizer, "?"), moved
             if (finding := self.finding()) is not None:
                 log.say(finding.text)
 
@@ -45,6 +89,8 @@ class HostTraining:
         """What there is to say until now."""
         if self._on_device or self._steps < _FIRST:
             return None
+        if self._lines is not None:
+            return advice.optimizer_before_move(*self._lines, self._steps)
         return advice.device_unused(self._line, self._steps)
 
 

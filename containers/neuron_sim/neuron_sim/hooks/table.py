@@ -36,7 +36,7 @@ from neuron_sim.device import (
     strided_views,
     world,
 )
-from neuron_sim.diagnostics import log
+from neuron_sim.diagnostics import host_training, log
 from neuron_sim.diagnostics.host_reads import leads_to_host
 from neuron_sim.diagnostics.watch import Watch
 from neuron_sim.errors import refusal
@@ -141,6 +141,7 @@ def _training(on: Parts) -> Iterator[Hook]:
     yield Hook(
         "torch.autograd:backward", before=(on.watch.loaders.trained,), around=(on.recorder.around_backward,)
     )
+    yield Hook("torch.optim:Optimizer.__init__", around=(host_training.training.around_init,))
     optimizer = "torch.optim.optimizer:register_optimizer_step"
     yield Hook(f"{optimizer}_pre_hook", told=(stochastic_rounding.before_step, memory_by_use.know))
     stepped = (on.recorder.optimized, stochastic_rounding.after_step, on.watch.optimized, on.passes.optimized)
@@ -162,8 +163,15 @@ def _input(on: Parts) -> Iterator[Hook]:
 def _transfers(on: Parts) -> Iterator[Hook]:
     """What the script sends to the device, and values that it fetches from there."""
     reads = on.watch.reads
-    moves = (on.watch.untied.around_module_to, on.memory.around_module_to, on.recorder.around_module_to)
-    yield Hook("torch.nn:Module.to", around=moves)
+    yield Hook(
+        "torch.nn:Module.to",
+        around=(
+            host_training.training.around_module_to,
+            on.watch.untied.around_module_to,
+            on.memory.around_module_to,
+            on.recorder.around_module_to,
+        ),
+    )
     yield Hook(
         "torch:Tensor.to",
         around=(
