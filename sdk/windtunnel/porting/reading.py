@@ -18,6 +18,7 @@ _TOPICS = (
     batches.ends_of_steps,
     batches.same_data,
     batches.last_batches,
+    steps.early_optimizers,
     steps.no_exchange,
     steps.early_clips,
     reads.host_reads,

@@ -1,4 +1,4 @@
-"""The optimizer's step: gradients that no core exchanges, or that are clipped too soon."""
+"""The optimizer: made too soon; gradients that no core exchanges, or that are clipped too soon."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from windtunnel.porting.finding import Edit, Finding
 from windtunnel.porting.script import Script
-from windtunnel.porting.subject import Subject, is_method
+from windtunnel.porting.subject import Subject, is_method, parameters
 
 
 def no_exchange(subject: Subject) -> Iterator[Finding]:
@@ -50,6 +50,110 @@ def early_clips(subject: Subject) -> Iterator[Finding]:
                 "clips each core's own gradients, before they are exchanged. To clip what all cores have found: "
                 "xm.reduce_gradients(optimizer) before this line, and optimizer.step() after it.",
             )
+
+
+def early_optimizers(subject: Subject) -> Iterator[Finding]:
+    """Optimizers made before the model goes to the device: in the same function, or given to the one that moves it."""
+    if subject.managed or not (subject.cuda or subject.xla):
+        return
+    script = subject.script
+    for call, _ in script.calls:
+        model = _model_of(script, call)
+        here = script.scopes(call)[0]
+        if not model or _is_moved(subject, here, model, before=call.lineno):
+            continue
+        moves = [*_moves_behind(subject, call, model), *_moves_of_what_is_given(subject, here, model)]
+        if moves and not _is_made_again(script, moves[0]):
+            yield Finding(
+                call.lineno,
+                "optimizer_before_move",
+                f"the optimizer is made before the model goes to the device in line {moves[0].lineno}, where .to() "
+                "makes new parameters: it would change none of these. Make it after that line.",
+            )
+
+
+def _model_of(script: Script, call: ast.Call) -> str:
+    """``model`` of ``torch.optim.SGD(model.parameters())``; empty where it is none."""
+    name = script.dotted(call.func)
+    given = call.args[0] if call.args else None
+    if not name.startswith("torch.optim.") or name.startswith(("torch.optim.lr_", "torch.optim.swa_")):
+        return ""
+    if (
+        isinstance(given, ast.Call)
+        and isinstance(given.func, ast.Attribute)
+        and is_method(given, "parameters")
+    ):
+        return ast.unparse(given.func.value)
+    return ""
+
+
+def _is_made_again(script: Script, move: ast.Call) -> bool:
+    """Whether the function that moves a model makes an optimizer afterwards."""
+    return any(
+        _model_of(script, call)
+        and call.lineno > move.lineno
+        and script.scopes(call)[0] is script.scopes(move)[0]
+        for call, _ in script.calls
+    )
+
+
+def _is_moved(subject: Subject, scope: ast.AST, model: str, before: int) -> bool:
+    """Whether a model has gone to a device before a line of a function, or came moved from what made it."""
+    script = subject.script
+    return any(
+        move.lineno < before
+        and script.scopes(move)[0] is scope
+        and (
+            _owner(move) == model
+            or any(isinstance(one, ast.Assign) and _gives(one, model) for one in script.above(move))
+        )
+        for move in subject.moves
+    )
+
+
+def _moves_behind(subject: Subject, call: ast.Call, model: str) -> Iterator[ast.Call]:
+    """Moves of the model later in the same function, in the same block or one inside it."""
+    script = subject.script
+    statement = next(node for node in script.above(call) if isinstance(node, ast.stmt))
+    block = script.parents[statement]
+    for move in subject.moves:
+        if move.lineno > call.lineno and _owner(move) == model and block in script.above(move):
+            branches = ("body", "orelse", "handlers")
+            inside = [statement, next(node for node in script.above(move) if script.parents[node] is block)]
+            if len({name for name in branches for one in inside if one in getattr(block, name, ())}) == 1:
+                yield move
+
+
+def _moves_of_what_is_given(subject: Subject, scope: ast.AST, model: str) -> Iterator[ast.Call]:
+    """Moves in functions that are given a model with its optimizer, where ``scope`` has just made both."""
+    script = subject.script
+    made = any(_gives(one, model) and script.scopes(one)[0] is scope for one in script.walk(ast.Assign))
+    if not made:
+        return
+    for move in subject.moves:
+        function = script.scopes(move)[0]
+        names = parameters(function)
+        if function is scope or _owner(move) not in names or not any("optim" in name for name in names):
+            continue
+        called = getattr(function, "name", "")
+        owner = script.parents[function]
+        called = owner.name if called == "__init__" and isinstance(owner, ast.ClassDef) else called
+        places = [call for call, name in script.calls if name == called]
+        if places and not any(
+            _is_moved(subject, script.scopes(place)[0], ast.unparse(given), before=place.lineno)
+            for place in places
+            for given in place.args
+        ):
+            yield move
+
+
+def _gives(assigned: ast.AST, name: str) -> bool:
+    return isinstance(assigned, ast.Assign) and any(ast.unparse(one) == name for one in assigned.targets)
+
+
+def _owner(call: ast.Call) -> str:
+    assert isinstance(call.func, ast.Attribute)  # noqa: S101 - is a method
+    return ast.unparse(call.func.value)
 
 
 def is_optimizer_step(script: Script, call: ast.Call) -> bool:

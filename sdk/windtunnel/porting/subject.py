@@ -12,6 +12,7 @@ from windtunnel.porting.names import Names
 from windtunnel.porting.script import Script, arguments, constant
 
 _CUDA = re.compile(r"cuda(:|$)")
+_DEVICE = re.compile("device|rank|gpu|xla", re.IGNORECASE)
 _RANK = re.compile(
     r"rank|master|main_process|is_main|is_root|ordinal|primary|process_index|world_process_zero",
     re.IGNORECASE,
@@ -122,6 +123,19 @@ class Subject:
                 if name in parameters(scope) or (visible and (scope is not here or made.lineno < line)):
                     return name
         return self.names.device()
+
+    @cached_property
+    def moves(self) -> list[ast.Call]:
+        """``something.to(device)`` and ``something.cuda()``."""
+        return [
+            call
+            for call, _ in self.script.calls
+            if (is_cuda_call(call) and self.script.dotted(call.func) != "torch.cuda")
+            or (is_method(call, "to") and any(self._may_be_device(value) for value in arguments(call)))
+        ]
+
+    def _may_be_device(self, node: ast.expr) -> bool:
+        return self._is_device(node) or bool(_DEVICE.search(ast.unparse(node)))
 
     def _of_a_class(self, node: ast.stmt) -> bool:
         return isinstance(self.script.parents[node], ast.ClassDef)

@@ -88,6 +88,52 @@ def test_each_mistake_is_found_at_its_line(old: str, new: str, line: int | None,
     assert remark.startswith(f"{line}: ") and words in remark
 
 
+_OTHERS_LOOP = LOOP.replace("optimizer = torch.optim.SGD(model.parameters())\n", "")
+_GIVEN = """\
+class Trainer:
+    def __init__(self, model, data, optimizer):
+        self.model = model.to(torch_xla.device())
+        self.optimizer = optimizer
+def load():
+    model = torch.nn.Linear(8, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    return model, optimizer
+model, optimizer = load()
+Trainer(model, data, optimizer)
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "line", "moved"),
+    [
+        ("opt = torch.optim.SGD(model.parameters())\nmodel = model.to(device)\n", 7, 8),
+        ("opt = torch.optim.SGD(model.parameters())\nif tpu:\n    model.to(device)\n", 7, 9),
+        (_GIVEN, 13, 9),
+    ],
+)
+def test_an_optimizer_made_before_the_model_is_moved(before: str, line: int, moved: int) -> None:
+    """In one function, or in another than the one that gets both and moves the model."""
+    (remark,) = said(HEAD + before + _OTHERS_LOOP)
+    assert remark.startswith(f"{line}: optimizer_before_move: ") and f"in line {moved}," in remark
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "model = Net().to(device)\nopt = torch.optim.SGD(model.parameters())\nmodel.to(device)\n",
+        "opt = torch.optim.SGD(model.parameters())\nmodel.to(torch.bfloat16)\nbatch.to(device)\n",
+        "if cpu:\n    opt = torch.optim.SGD(model.parameters())\nelse:\n    model.to(device)\n",
+        _GIVEN.replace("Linear(8, 1)", "Linear(8, 1).to(device)"),
+        _GIVEN.replace("Trainer(model", "model = model.to(device)\nTrainer(model"),
+        _GIVEN.replace("data, optimizer):", "data):"),
+        _GIVEN.replace("= optimizer\n", "= torch.optim.SGD(self.model.parameters())\n", 1),
+    ],
+)
+def test_an_optimizer_of_a_model_that_is_on_its_device(before: str) -> None:
+    """Moved before it, or to a dtype, or in the other branch; or another is made where it is moved."""
+    assert said(HEAD + before + _OTHERS_LOOP) == []
+
+
 @pytest.mark.parametrize(
     "read",
     [
@@ -251,6 +297,7 @@ def test_the_same_terms_as_at_run_time() -> None:
     }
     assert used == {
         "device_unused",
+        "optimizer_before_move",
         "step_without_end",
         "no_exchange",
         "same_data",
