@@ -7,7 +7,15 @@ from collections.abc import Iterator
 
 from windtunnel.porting.finding import Edit, Finding
 from windtunnel.porting.script import Script, constant, keyword
-from windtunnel.porting.subject import Subject, is_call_of, is_cuda_call, is_method, parameters
+from windtunnel.porting.subject import (
+    Loop,
+    Subject,
+    gone_over,
+    is_call_of,
+    is_cuda_call,
+    is_method,
+    parameters,
+)
 
 _SHUFFLE = 2
 """The place of shuffle among DataLoader's arguments; its sampler and batch_sampler follow."""
@@ -20,9 +28,8 @@ def ends_of_steps(subject: Subject) -> Iterator[Finding]:
     if subject.ends_steps or subject.managed or not (subject.cuda or subject.xla):
         return
     script = subject.script
-    for node in script.walk(ast.For):
-        if not isinstance(node, ast.For):
-            continue
+    for node in script.walk(ast.For, ast.While):
+        assert isinstance(node, Loop)  # noqa: S101 - of the walk
         loader, trains = subject.iterated(node), node in subject.training_loops
         if not trains and (loader is None or not _moves_batches(node)):
             continue
@@ -41,7 +48,7 @@ def ends_of_steps(subject: Subject) -> Iterator[Finding]:
         )
 
 
-def _moves_batches(loop: ast.For) -> bool:
+def _moves_batches(loop: Loop) -> bool:
     return any(
         isinstance(node, ast.Call) and (is_cuda_call(node) or is_method(node, "to"))
         for node in ast.walk(loop)
@@ -97,7 +104,7 @@ def last_batches(subject: Subject) -> Iterator[Finding]:
 
 def _wrapped_loaders(subject: Subject) -> Iterator[ast.Call]:
     """Loaders of training loops that have been given to an MpDeviceLoader before the loop."""
-    iterated = {ast.unparse(node) for loop in subject.training_loops for node in ast.walk(loop.iter)}
+    iterated = {ast.unparse(node) for loop in subject.training_loops for node in gone_over(loop)}
     for node in subject.script.walk(ast.Assign):
         assert isinstance(node, ast.Assign)  # noqa: S101 - of the walk
         wraps = is_call_of(subject.script, node.value, "MpDeviceLoader")
@@ -161,11 +168,11 @@ def _is_map_style(subject: Subject) -> bool:
     return not streams and not names & {"IterableDataset", "webdataset", "wds"}
 
 
-def _trained_loaders(subject: Subject) -> dict[str, tuple[ast.Call, ast.For]]:
+def _trained_loaders(subject: Subject) -> dict[str, tuple[ast.Call, Loop]]:
     """Loaders that training loops go over, by the expression in the loop, each call once."""
-    found: dict[str, tuple[ast.Call, ast.For]] = {}
+    found: dict[str, tuple[ast.Call, Loop]] = {}
     for loop in subject.training_loops:
-        for node in ast.walk(loop.iter):
+        for node in gone_over(loop):
             name = ast.unparse(node) if isinstance(node, ast.Name | ast.Attribute) else ""
             call = subject.loaders.get(name)
             if call is not None and all(call is not other for other, _ in found.values()):
@@ -173,7 +180,7 @@ def _trained_loaders(subject: Subject) -> dict[str, tuple[ast.Call, ast.For]]:
     return found
 
 
-def _epochs(subject: Subject, loader: str, loop: ast.For) -> Iterator[Edit]:
+def _epochs(subject: Subject, loader: str, loop: Loop) -> Iterator[Edit]:
     """``loader.sampler.set_epoch(epoch)`` before the loop, where the epoch has a name there."""
     script = subject.script
     outer = script.parents.get(loop)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 
 from windtunnel.porting.finding import Finding
 from windtunnel.porting.script import Script, constant
-from windtunnel.porting.subject import Subject, is_method, names_rank
+from windtunnel.porting.subject import Loop, Subject, is_method, names_rank
 
 _FETCHES = {"item", "tolist", "cpu", "numpy"}
 _NUMBERS = {"float", "int", "print", "math.isnan", "math.isinf", "math.isfinite", "math.exp"}
@@ -25,7 +25,7 @@ def host_reads(subject: Subject) -> Iterator[Finding]:
         return
     said: set[int] = set()
     for step in subject.steps:
-        if not _names_a_device(script.scopes(step)[0] if isinstance(step, ast.For) else step):
+        if not _names_a_device(script.scopes(step)[0] if isinstance(step, Loop) else step):
             continue  # a reference on the host
         tensors = _Tensors(script, step)
         for node in _each_step(step.body):
@@ -78,7 +78,7 @@ class _Tensors:
     trained returns them, or they are computed from such.
     """
 
-    def __init__(self, script: Script, step: ast.For | ast.FunctionDef) -> None:
+    def __init__(self, script: Script, step: Loop | ast.FunctionDef) -> None:
         self._script = script
         self._models = {
             ast.unparse(call.func.value)

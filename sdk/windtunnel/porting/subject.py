@@ -35,6 +35,8 @@ _EXCHANGES = (
     "average_gradients", "parallelize_module", "NeuronZero1Optimizer",
 )  # fmt: skip
 
+Loop = ast.For | ast.While
+
 
 class Subject:
     """A script and where it is meant to run. ``several``: cores, each with a process of the script."""
@@ -150,12 +152,12 @@ class Subject:
         )
 
     @cached_property
-    def training_loops(self) -> list[ast.For]:
+    def training_loops(self) -> list[Loop]:
         """Loops in which gradients are computed, there or in a function called there.
 
         Of several loops around each other the innermost over a DataLoader, else the innermost.
         """
-        found: list[ast.For] = []
+        found: list[Loop] = []
         for call, _ in self.script.calls:
             if is_method(call, "backward"):
                 places: list[ast.AST] = [call]
@@ -170,7 +172,7 @@ class Subject:
         return list(dict.fromkeys(found))
 
     @cached_property
-    def steps(self) -> list[ast.For | ast.FunctionDef]:
+    def steps(self) -> list[Loop | ast.FunctionDef]:
         """What runs once a step or more: those loops, and functions called there that compute gradients."""
         called = {
             name.rpartition(".")[2]
@@ -183,11 +185,11 @@ class Subject:
         functions = [one for one in computing if isinstance(one, ast.FunctionDef) and one.name in called]
         return list(dict.fromkeys([*self.training_loops, *functions]))
 
-    def _loops_around(self, node: ast.AST) -> list[ast.For]:
+    def _loops_around(self, node: ast.AST) -> list[Loop]:
         """From the inside out, in the same function."""
         (function, *_) = self.script.scopes(node)
         within = itertools.takewhile(lambda one: one is not function, self.script.above(node))
-        return [one for one in within if isinstance(one, ast.For)]
+        return [one for one in within if isinstance(one, Loop)]
 
     @cached_property
     def loaders(self) -> dict[str, ast.Call | None]:
@@ -231,15 +233,15 @@ class Subject:
         """The script's own functions by their names."""
         return {node.name: node for node in ast.walk(self.script.tree) if isinstance(node, ast.FunctionDef)}
 
-    def iterated(self, loop: ast.For) -> ast.expr | None:
+    def iterated(self, loop: Loop) -> ast.expr | None:
         """The DataLoader that a loop goes over, perhaps through enumerate() or tqdm()."""
         found = [
             node
-            for node in ast.walk(loop.iter)
+            for node in gone_over(loop)
             if isinstance(node, ast.Name | ast.Attribute) and ast.unparse(node) in self.loaders
         ]
         others = ("MpDeviceLoader", "ParallelLoader", "len", "range")
-        wrapped = any(is_call_of(self.script, node, *others) for node in ast.walk(loop.iter))
+        wrapped = any(is_call_of(self.script, node, *others) for node in gone_over(loop))
         return found[0] if len(found) == 1 and not wrapped else None
 
     @cached_property
@@ -264,6 +266,11 @@ class Subject:
             or self.script.calls_any(*_EXCHANGES)
             or "neuronx_distributed" in self.script.packages
         )
+
+
+def gone_over(loop: Loop) -> list[ast.AST]:
+    """What a loop goes over, and all that it consists of: nothing, of one that takes its batches with `next`."""
+    return list(ast.walk(loop.iter)) if isinstance(loop, ast.For) else []
 
 
 def parameters(scope: ast.AST) -> list[str]:

@@ -88,6 +88,22 @@ def test_each_mistake_is_found_at_its_line(old: str, new: str, line: int | None,
     assert remark.startswith(f"{line}: ") and words in remark
 
 
+def test_a_loop_that_takes_its_batches_with_next_is_one() -> None:
+    """As minGPT's trainer has it: nothing ends its steps, and it clips what no core has exchanged."""
+    loop = """\
+batches = iter(DataLoader(data, sampler=DistributedSampler(data)))
+while True:
+    batch = next(batches).to(device)
+    loss = model(batch)
+    loss.backward()
+    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    xm.optimizer_step(optimizer)
+"""
+    ended, clipped = said(HEAD + loop)
+    assert ended.startswith("8: step_without_end: nothing ends a step") and "clips each core's own" in clipped
+    assert len(said(HEAD + loop + "    xm.mark_step()\n")) == 1
+
+
 _OTHERS_LOOP = LOOP.replace("optimizer = torch.optim.SGD(model.parameters())\n", "")
 _GIVEN = """\
 class Trainer:
