@@ -1,4 +1,4 @@
-"""What of torch works on CUDA and not on XLA's device: fused optimizers, inductor, torch's own checkpointing."""
+"""What of torch works on CUDA and not on XLA's device: fused optimizers, inductor, generators, averages, ..."""
 
 from __future__ import annotations
 
@@ -31,6 +31,8 @@ def cuda_only(subject: Subject) -> Iterator[Finding]:
                 _without(subject, call),
                 sure=not _is_optional(subject, call),
             )
+        elif name == "torch.Generator":
+            yield from _generator(subject, call)
         elif name == "torch.utils.checkpoint.checkpoint":
             yield Finding(
                 call.lineno,
@@ -38,6 +40,29 @@ def cuda_only(subject: Subject) -> Iterator[Finding]:
                 "torch.utils.checkpoint asks for torch.xla, which does not exist; use "
                 "torch_xla.utils.checkpoint.checkpoint(function, *args, use_reentrant=True).",
             )
+    if subject.cuda or subject.xla:
+        for node in script.walk(ast.Attribute):
+            if script.dotted(node) == "torch.distributed.ReduceOp.AVG":
+                yield Finding(
+                    getattr(node, "lineno", 0),
+                    "",
+                    "ReduceOp.AVG is none of the process group xla (Invalid reduce op): reduce with ReduceOp.SUM and "
+                    "divide by the world size.",
+                )
+
+
+def _generator(subject: Subject, call: ast.Call) -> Iterator[Finding]:
+    """A generator on a device. That of the CPU draws for the device, too."""
+    place = keyword(call, "device")
+    given = place.value if place else next(iter(call.args), None)
+    if given is not None and (subject.cuda or subject.xla) and subject.is_cuda_place(given):
+        yield Finding(
+            call.lineno,
+            "",
+            f"torch.Generator({subject.script.segment(given)}) raises on Trainium, where there is none for the device: "
+            'make it for "cpu". What it draws is drawn on the host; without it the device draws (xm.set_rng_state).',
+            (Edit(subject.script.start(given), subject.script.end(given), '"cpu"'),),
+        )
 
 
 def _without(subject: Subject, call: ast.Call) -> tuple[Edit, ...]:

@@ -118,7 +118,7 @@ def _devices(subject: Subject) -> Iterator[Finding]:
 
 def _is_handled(subject: Subject, node: ast.AST) -> bool:
     """Whether the file of another topic speaks of the call around a node."""
-    names = ("autocast", "GradScaler", "init_process_group", "set_device", "cuda", "load")
+    names = ("autocast", "GradScaler", "init_process_group", "set_device", "cuda", "load", "Generator")
     for outer in subject.script.above(node):
         if isinstance(outer, ast.Call):
             return subject.script.dotted(outer.func).rpartition(".")[2] in names or is_cuda_call(outer)
@@ -143,14 +143,18 @@ def _device_there(subject: Subject, node: ast.expr, parent: ast.AST | None) -> s
 
 
 def _gpu_numbers(subject: Subject) -> set[str]:
-    """Names that hold the number of a GPU: what set_device, device_ids and f"cuda:{...}" get."""
+    """Names that hold the number of a GPU: what set_device and device_ids get, unless it is the name of a device."""
     found: list[ast.AST] = []
     for call, name in subject.script.calls:
         if name == "torch.cuda.set_device":
             found += call.args
         ids = keyword(call, "device_ids")
         found += ids.value.elts if ids and isinstance(ids.value, ast.List) else []
-    return {ast.unparse(node) for node in found if isinstance(node, ast.Name | ast.Attribute)}
+    return {
+        ast.unparse(node)
+        for node in found
+        if isinstance(node, ast.Name | ast.Attribute) and not subject.is_cuda_place(node)
+    }
 
 
 def _moves(subject: Subject) -> Iterator[Finding]:

@@ -73,6 +73,10 @@ def test_a_ported_loop_is_left_alone() -> None:
         ("optimizer =", "if a.compile:\n    model = torch.compile(model)\noptimizer =", 8, "note: torch.compile is"),
         ("optimizer =", 'model = torch.compile(model, backend="openxla")\noptimizer =', None, ""),
         ("model(batch)", "torch.utils.checkpoint.checkpoint(model, batch)", 10, "torch.utils.checkpoint asks for"),
+        ("    xm.opt", "    reduce(x, torch.distributed.ReduceOp.AVG)\n    xm.opt", 12, "Invalid reduce op"),
+        ("device =", "g = torch.Generator(device='cuda')\ndevice =", 6, "make it for \"cpu\""),
+        ("loader =", "g = torch.Generator(device)\nloader =", 8, "make it for \"cpu\""),
+        ("loader =", "g = torch.Generator(device='cpu')\nloader =", None, ""),
         ("device =", "import logging; logging.basicConfig(level=20)\ndevice =", 6, "Add force=True"),
     ],
 )  # fmt: skip
@@ -289,6 +293,15 @@ def test_one_process_needs_no_exchange_and_no_share() -> None:
 def test_no_false_alarms(text: str) -> None:
     """What only looks like CUDA, is never reached, or is a library's business."""
     assert said(text) == []
+
+
+def test_the_name_of_a_device_is_no_number_of_a_gpu() -> None:
+    """`set_device` takes either; where it is a name, the line that makes it is the one to change."""
+    text = "import torch\n{}\ntorch.cuda.set_device(device)\nbatch = batch.to(device)\n"
+    numbered = said(text.format("device = int(rank)"))
+    assert any("is a GPU's number" in remark for remark in numbered)
+    named = said(text.format('device = f"cuda:{rank}"'))
+    assert [remark.partition(":")[0] for remark in named] == ["2", "3"]
 
 
 def test_no_false_alarms_in_tutorials_and_examples() -> None:
