@@ -77,6 +77,16 @@ def test_dynamic_shapes_fallbacks_branches_and_slow_input_are_named(torchrun, tm
     assert "prefetch_size" not in slow["advice"]  # there is no MpDeviceLoader whose size could be raised
 
 
+def test_a_text_that_grows_is_told_while_it_does(torchrun, tmp_path):
+    """The script calls nothing that is listened to for as long as it lasts, and no step ends."""
+    launch = torchrun("growing.py", workers=1, WINDTUNNEL_COUNTERS_DIR=str(tmp_path))
+    found = {record["finding"]: record for record in findings(tmp_path)}["growing_graphs"]
+    assert (found["severity"], found["line"]) == ("warning", line_of("growing.py", "cut"))
+    before, _, after = launch.output.partition("generated")
+    assert f"warning: {found['line']}: sequences that grow compile a graph each: 8 graphs" in before
+    assert f"{found['count']} graphs so far" in after and found["count"] > 8
+
+
 @pytest.mark.parametrize(
     ("how", "expected"),
     [

@@ -85,6 +85,33 @@ def test_a_number_that_changes_in_each_step_is_named_in_a_short_rehearsal() -> N
     assert run([[FIRST], [OTHER], *[[NUMBER]] * 2]) == []
 
 
+def grown(sizes: list[tuple[int, int]]) -> list[Finding]:
+    """What is found of graphs of so many instructions and bytes of input, all of one step and line."""
+    watched = Recompilations()
+    found = (watched.grown("train.py:7", "", *size, 0.5) for size in sizes)
+    return [one for one in found if one is not None]
+
+
+@pytest.mark.parametrize("more", [(0, 8), (126, 640), (126, 0)])
+def test_a_sequence_that_grows_in_one_step_is_named(more: tuple[int, int]) -> None:
+    """Token by token: its input alone, or with all that led to it, as nothing ends a step."""
+    found = grown([(900, 7), *((50 + n * more[0], 6000 + n * more[1]) for n in range(10))])
+    assert [(one.kind, one.line, one.count) for one in found] == [
+        ("growing_graphs", "train.py:7", count) for count in (8, 9, 10)
+    ]
+    assert found[-1].seconds == 5.0
+
+
+def test_layers_that_become_larger_are_no_sequence() -> None:
+    """Each by another amount, or some of them alike, or smaller again."""
+    assert grown([(50 + n * n, 100 * n) for n in range(20)]) == []
+    assert grown([(50, 100 * (n % 7)) for n in range(20)]) == []
+    watched = Recompilations()
+    for n in range(20):
+        assert watched.grown("train.py:7", "", 50, 100 * n, 0.5) is None
+        watched.step(None)
+
+
 def test_loops_inside_of_a_library_are_told_apart() -> None:
     """`trainer.train()` is one line of the script: what its loops compile while they warm up does not add up."""
     watched = Recompilations()

@@ -89,6 +89,20 @@ def test_wrong_counters_name_the_field(
         Workload.from_counters(broken)
 
 
+def test_without_a_training_step_it_says_what_ran_all_the_same(counters: Any) -> None:
+    """Not that nothing did, where graphs were compiled; and why no step ended, where that was found."""
+    found = {**counters(), "train": None}
+    count = found["graphs"]["count"]
+    assert count
+    with pytest.raises(InvalidCounters, match=rf"though it ran there \({count} compiled\)"):
+        Workload.from_counters(found)
+    grown = {"kind": "growing_graphs", "line": "a.py:3", "message": "It grows: 9. More.", "advice": "Pad."}
+    with pytest.raises(InvalidCounters, match=r"had ended when the job did: a\.py:3: It grows: 9\. Pad\."):
+        Workload.from_counters({**found, "diagnostics": [grown]})
+    with pytest.raises(InvalidCounters, match="move its model to the xla device"):
+        Workload.from_counters({**found, "graphs": {**found["graphs"], "count": 0, "ledger": []}})
+
+
 def test_missing_schema_is_invalid_counters() -> None:
     """An empty object is no counters file."""
     with pytest.raises(InvalidCounters):

@@ -20,7 +20,7 @@ import torch
 
 from neuron_sim import settings
 from neuron_sim.compiler import cache
-from neuron_sim.counters import host_reference, parameters, records, script_time
+from neuron_sim.counters import host_reference, parameters, pulse, records, script_time
 from neuron_sim.counters.graphs import Graph, GraphLog, forget_settings
 from neuron_sim.counters.quiet_steps import QuietSteps
 from neuron_sim.counters.records import CollectiveKind, Records
@@ -85,6 +85,10 @@ class Recorder:
         self._process = os.getpid()
         self._ended = False
         self._last_end = time.perf_counter()
+        self._looked_at = time.monotonic()
+        self._is_busy = False
+        self._pulse_error: Exception | None = None
+        self._pulse = pulse.Pulse(self._look_meanwhile) if self._graphs is not None else None
         self._held = parameters.Held()
         self._trace_s = 0.0
         self._is_timed = False
@@ -107,6 +111,7 @@ class Recorder:
         """Count from here on: this process has learned its rank only now, or is the child of one that counts."""
         if self._graphs is not None and self._process == os.getpid():
             self._graphs.close()
+            self._end_pulse()
         forget_settings(os.environ)
         self.__init__(self._settings, self.listeners)  # type: ignore[misc]
         for listener in self.listeners:
@@ -225,6 +230,7 @@ class Recorder:
         self._trace_s += script_time.clock.take()
         self._traced_s = max(0.0, self._trace_s - self._compile_s)
         with script_time.aside():
+            self._is_busy = True  # what a pulse would take in now, no step would have
             self._write_step(seconds, ended)
             if self._trains:
                 self._is_timed = self._quiet.step_ended(lambda: _XLAC._xla_wait_device_ops([]), seconds)
@@ -233,6 +239,7 @@ class Recorder:
         if self._graphs is None:
             self._trace_s = 0.0  # no step is written that it could be a part of
         self._reset()
+        self._is_busy = False
 
     def _write_step(self, seconds: float, ended: float) -> None:
         self.look()
@@ -281,6 +288,7 @@ class Recorder:
         if self._ended or os.getpid() != self._process:
             return  # of other processes, a child that the script has forked
         self._ended = True
+        self._end_pulse()
         self.look()
         if self._executed or self._collectives:
             # What ran after the last mark_step, or all of it when the script never calls it.
@@ -294,12 +302,36 @@ class Recorder:
         if self._graphs is not None:
             self._graphs.close()
 
+    def _end_pulse(self) -> None:
+        if self._pulse is not None:
+            self._pulse.end()
+
+    def _look_meanwhile(self) -> None:
+        """As `look`, where nothing has looked for long. What it raises, the next look raises."""
+        mine = script_time.clock.is_own and os.getpid() == self._process
+        if self._is_busy or not mine or time.monotonic() - self._looked_at < pulse.EVERY_S:
+            return
+        try:
+            self.look()
+        except Exception as error:  # noqa: BLE001 - of whatever kind: there is nobody here to catch it
+            self._pulse_error = error
+
     @script_time.set_aside
     def look(self) -> None:
         """Take in what ran since the last look; each new graph is written with its share of compile time."""
         if self._graphs is None:
             return
-        seen = self._graphs.read()
+        if self._pulse_error is not None:
+            error, self._pulse_error = self._pulse_error, None
+            raise error
+        before, self._is_busy = self._is_busy, True
+        try:
+            self._take_in(self._graphs)
+        finally:
+            self._is_busy, self._looked_at = before, time.monotonic()
+
+    def _take_in(self, graphs: GraphLog) -> None:
+        seen = graphs.read()
         for name, is_cut in seen.executed:
             self._executed[name] += 1
             self._pieces[name] += 1

@@ -88,6 +88,23 @@ def recompiles(
     )
 
 
+def growing_graphs(source: str, library: str, count: int, seconds: float) -> Finding:
+    """A step that goes on and compiles one graph after another, each larger."""
+    inside = f" (in {library})" if library else ""
+    return Finding(
+        "growing_graphs",
+        "warning",
+        source,
+        f"sequences that grow compile a graph each{inside}: {count} graphs so far, each larger than the one before, "
+        f"and no step ended between them ({seconds:.1f} s of compiling here). {_EACH_A_COMPILATION}",
+        "Where text is generated, pad the sequence to its full length, write each token into it, and end a step with "
+        "each (torch_xla.sync()); or generate on the host, with a copy of the model (copy.deepcopy(model).cpu()).",
+        count,
+        seconds,
+        library,
+    )
+
+
 def slow_compile(line: str, seconds: float) -> Finding | None:
     """XLA's own alarm goes off after two minutes, and asks for a bug report; None: it did not."""
     if seconds < _XLA_ALARM_S:

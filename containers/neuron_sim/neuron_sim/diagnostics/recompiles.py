@@ -12,7 +12,7 @@ their own, with and without state.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from neuron_sim.counters.why_new import Reason
 from neuron_sim.diagnostics import advice
@@ -25,6 +25,8 @@ _AGAIN = 2
 _MANY, _MANY_NUMBERS = 4, 3
 """Steps with a new graph for one cause after which it is no warming up, and no other work on the same line. The
 second: where a number is the cause, which a short rehearsal of five steps has to find."""
+_GROWING = 8
+"""Graphs of one line in one step, each larger than the one before by as much. Layers of a model make some three."""
 _ACCUMULATED = 64
 """Passes without an optimizer's step up to which the script is taken to accumulate gradients."""
 
@@ -56,6 +58,29 @@ class _Line:
 
 
 @dataclass(frozen=True)
+class _Row:
+    """Graphs that follow each other on one line: the latest's size, by how much it was larger, and all of them."""
+
+    instructions: int
+    input_bytes: int
+    more: int | None = None
+    count: int = 1
+    seconds: float = 0.0
+
+    def followed_by(self, new: _Row) -> _Row:
+        """The row with one graph more, or the one that begins there."""
+        more = new.instructions - self.instructions
+        grows = min(more, new.input_bytes - self.input_bytes) >= 0 and (more, new.input_bytes) != (
+            0,
+            self.input_bytes,
+        )
+        if not grows:
+            return new
+        count, seconds = (self.count, self.seconds) if self.more in (None, more) else (1, 0.0)
+        return replace(new, more=more, count=count + 1, seconds=seconds + new.seconds)
+
+
+@dataclass(frozen=True)
 class _New:
     source: str
     reason: Reason
@@ -77,6 +102,7 @@ class Recompilations:
         """The latest step that was the second in a row without a new graph, or a later one of such a row."""
         self._lines: dict[tuple[str, str], _Line] = {}
         self._ragged: dict[int, _Tally] = {}
+        self._rows: dict[tuple[str, str], _Row] = {}
 
     def graph(self, source: str, reason: Reason, compile_seconds: float, library: str = "") -> None:
         """A graph has been compiled in the step that runs.
@@ -84,6 +110,18 @@ class Recompilations:
         A line that calls a library (`trainer.train()`) has many loops in it: ``library`` tells them apart.
         """
         self._new.append(_New(source, reason, compile_seconds, library))
+
+    def grown(
+        self, source: str, library: str, instructions: int, input_bytes: int, compile_seconds: float
+    ) -> Finding | None:
+        """The same graph's size: what is to be said of a step that goes on, and compiles ever larger ones."""
+        place = (source, library)
+        before = self._rows.get(place)
+        new = _Row(instructions, input_bytes, seconds=compile_seconds)
+        row = self._rows[place] = new if before is None else before.followed_by(new)
+        if row.count < _GROWING:
+            return None
+        return advice.growing_graphs(source, library, row.count, row.seconds)
 
     def step(self, loader: Loader | None, *, accumulates: bool = False) -> list[Finding]:
         """A step has ended that computed with the latest batch of ``loader``: what is to be said now.
@@ -95,6 +133,7 @@ class Recompilations:
         if not 0 < self._accumulated < _ACCUMULATED:
             self._optimized += 1
         new, self._new = self._new, []
+        self._rows.clear()
         self._quiet = 0 if new else self._quiet + 1
         if self._quiet >= _WARM_AFTER:
             self._quiet_at = self._steps

@@ -129,6 +129,10 @@ class Watch(recorder.Listener):
             self.findings.note(slow)
         if graph.reason is not None and not self._away:
             self._recompiles.graph(graph.source, graph.reason, graph.compile_seconds, graph.library)
+            size = graph.hlo_text.count(" = "), graph.cost.input_bytes
+            grown = self._recompiles.grown(graph.source, graph.library, *size, graph.compile_seconds)
+            if grown is not None:
+                self.findings.note(grown)
 
     def step(self, record: dict[str, Any]) -> None:
         """See `recorder.Listener`."""

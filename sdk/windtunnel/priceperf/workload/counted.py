@@ -285,11 +285,7 @@ class Counted:
                 f"{unended.in_short}"
             )
         if train is None:
-            raise InvalidCounters(
-                "the job ran no training step on the device, so there is nothing to model. "
-                "Does the script move its model to the xla device and step an optimizer? "
-                "A job that is stopped before its first step has been compiled has none either."
-            )
+            raise InvalidCounters(_no_step(told))
         if train.samples_per_step_per_core == 0:
             raise InvalidCounters(
                 "the counters know no samples per step: no training step took its batch from a DataLoader, or sent one "
@@ -366,6 +362,25 @@ def compiled_graphs(graphs: Graphs) -> tuple[CompiledGraph, ...] | None:
     left_out = max(0, graphs.count - len(listed))
     cached = min(left_out, max(0, (graphs.cached or 0) - sum(graph.cached for graph in listed)))
     return (*listed, *[CompiledGraph(0.0, True)] * cached, *[CompiledGraph(0.0)] * (left_out - cached))
+
+
+def _no_step(told: Counters) -> str:
+    """Why there is nothing to model, as far as the counters tell."""
+    grown = next((one for one in told.diagnostics or () if one.kind == "growing_graphs"), None)
+    if grown is not None:
+        return f"no training step had ended when the job did: {grown.in_short}"
+    count = told.graphs.count if told.graphs else 0
+    if not count:
+        return (
+            "the job ran no training step on the device, so there is nothing to model. "
+            "Does the script move its model to the xla device and step an optimizer? "
+            "A job that is stopped before its first step has been compiled has none either."
+        )
+    return (
+        f"the job ran no training step on the device, though it ran there ({count:,} compiled), so there is "
+        "nothing to model. Does it step an optimizer of what is on the device, and does anything end the step "
+        "(MpDeviceLoader, torch_xla.sync())? A job that is stopped before its first step has ended has none either."
+    )
 
 
 def _stepped(counters: Counters, step: StepWork) -> float | None:
