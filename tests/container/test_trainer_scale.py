@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 sys.path.append(str(Path(__file__).resolve().parents[2] / "sdk"))
-from windtunnel.priceperf.workload.counters import Input, Loader
+from windtunnel.priceperf.workload.counted_input import Input, Loader
 from windtunnel.priceperf.workload.found_scale import found_scale
 
 WORKERS = 2

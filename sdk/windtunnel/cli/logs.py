@@ -67,7 +67,8 @@ def _say_how_it_ended(description: Mapping[str, Any], *, printed: bool) -> int:
     """Say why a job has not completed, or has no log; the exit code: 1 when there is no log and will be none."""
     name, status = description["TrainingJobName"], Status.of(description)
     reason = one_line(description.get("FailureReason", ""))
-    from windtunnel.job.outcome import next_step, why_stopped
+    from windtunnel.job.next_step import next_step
+    from windtunnel.job.outcome import why_stopped
 
     if printed or description["TrainingJobStatus"] not in TERMINAL:
         if reason:
@@ -75,8 +76,6 @@ def _say_how_it_ended(description: Mapping[str, Any], *, printed: bool) -> int:
         elif description["TrainingJobStatus"] == "Stopped":
             complain(f"{name} has not completed: {why_stopped(description)}.")
         return 0
-    from windtunnel.job.next_step import next_step
-
     complain(f"{name} has no log: {reason or f'it ended as {status} before it printed anything.'}")
     if reason:
         complain(f"next: {next_step(reason, description)}")

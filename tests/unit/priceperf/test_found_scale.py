@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windtunnel.priceperf.workload.counters import Input, Loader
+from windtunnel.priceperf.workload.counted_input import Input, Loader
 from windtunnel.priceperf.workload.found_scale import found_scale
 from windtunnel.priceperf.workload.full_scale import FullScale
 

@@ -15,14 +15,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from windtunnel.priceperf.instances import InstanceType
-from windtunnel.priceperf.workload.counters import (
-    Counters,
-    Input,
-    InstanceGroup,
-    Loader,
-    Program,
-    Seconds,
-)
+from windtunnel.priceperf.workload.counted_input import Input, Loader
+from windtunnel.priceperf.workload.counters import Counters, InstanceGroup, Program, Seconds
 from windtunnel_local.service.ground.billed_time import running_time
 from windtunnel_local.service.ground.job import Job
 from windtunnel_local.service.observed import diagnosing, step_sums, working

@@ -70,9 +70,8 @@ class Counted:
     accumulation: Accumulation | None = None
     """None: the optimizer steps after each pass."""
     frozen: float = 0.0
-    """Parameters that are not trained."""
     own: float | None = None
-    """Those that one worker's optimizers step: of shards its own. None: all of the model."""
+    """Those that one worker's optimizers step: of shards its own. None: all. ``frozen`` are not trained."""
     as_one_process: bool = False
     """The script uses one core of whatever instance. What is modelled is its work shared out over all of them."""
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from .counters import Input, Loader
+from .counted_input import Input, Loader
 from .full_scale import FullScale
 
 
