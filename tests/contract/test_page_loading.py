@@ -26,7 +26,7 @@ with serving(Path(sys.argv[1])) as backend:
     sagemaker.list_training_jobs()
     print(loaded())
     Visitor(backend).ask("/ui/jobs")
-    print("jinja2" in sys.modules, "windtunnel.reports" in sys.modules)
+    print("jinja2" in sys.modules, "windtunnel.reports.modelled" in sys.modules)
     page = visitor(backend)
     page.ask("/ui/jobs")
     before = set(sys.modules)
