@@ -54,7 +54,9 @@ def test_a_cache_in_s3_takes_the_compile_time_from_the_second_job(session: Local
     assert counters["graphs"]["cached"] == counters["graphs"]["count"] > 0
     cost = compile_cost(second)
     assert cost["seconds"] == 0
-    assert f"{counters['graphs']['count']} of {counters['graphs']['count']} graphs cached" in cost["basis"]
+    on_trn1 = len(counters["graphs"]["uncut"])  # a collective cuts a graph in two here
+    assert 0 < on_trn1 < counters["graphs"]["count"]
+    assert f"{on_trn1} of {on_trn1} graphs cached" in cost["basis"]
 
 
 def test_a_precompilation_job_fills_a_cache_among_the_checkpoints(session: LocalSession) -> None:
