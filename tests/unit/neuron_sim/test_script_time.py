@@ -44,23 +44,6 @@ def test_what_is_set_aside_does_not_count_but_the_scripts_part_in_it_does() -> N
     assert 2 * BUSY <= clock.take() < 2.5 * BUSY
 
 
-def test_pieces_of_a_step_are_handed_over_once() -> None:
-    """What the quickest piece took, each took, and trn1's host once; what goes beyond it in larger ones counts."""
-    clock = ScriptTime()
-    work()
-    with clock.spent(ours=True):
-        for times in (1, 2, 1, 1):
-            with clock.handing_over():
-                for _ in range(times):
-                    work()
-                with clock.spent(ours=True):
-                    work()
-    assert 3 * BUSY <= clock.take() < 3.5 * BUSY
-    with clock.spent(ours=True), clock.handing_over():
-        work()
-    assert BUSY <= clock.take() < 1.5 * BUSY  # a single one as it is, whatever the step before had
-
-
 def test_a_look_from_within_the_simulators_own_work_leaves_that_out() -> None:
     """As at a step's end."""
     clock = ScriptTime()

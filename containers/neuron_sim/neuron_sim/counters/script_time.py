@@ -36,14 +36,10 @@ class _Thread:
         self._since = now
         self.is_ours = ours
 
-    def counted(self) -> float:
-        """Seconds of the script since the last `take`."""
-        self.switch(ours=self.is_ours)
-        return self._counted
-
     def take(self) -> float:
-        """The same, and count anew."""
-        counted, self._counted = self.counted(), 0.0
+        """Seconds of the script since the last call."""
+        self.switch(ours=self.is_ours)
+        counted, self._counted = self._counted, 0.0
         return counted
 
 
@@ -58,7 +54,6 @@ class ScriptTime:
         """Count from here on, in this thread alone."""
         self._own = threading.get_ident()
         self._threads = {self._own: _Thread(self._own)}
-        self._handed_over: list[float] = []
 
     def follow(self) -> None:
         """This thread records operations for the script (autograd has one for each device): count it too."""
@@ -77,10 +72,7 @@ class ScriptTime:
         return len(self._threads) == 1
 
     def take(self) -> float:
-        """CPU seconds of the script since the last call, with one hand-over of all that was handed over.
-
-        In another thread: none, and that one is followed.
-        """
+        """CPU seconds of the script since the last call. In another thread: none, and that one is followed."""
         if not self.is_own:
             self.begin()
             return 0.0
@@ -90,8 +82,7 @@ class ScriptTime:
                 total += thread.take()
             except OSError:  # the thread has ended, and its clock with it
                 del self._threads[ident]
-        pieces, self._handed_over = self._handed_over, []
-        return total - sum(pieces) + _whole(pieces)
+        return total
 
     @contextmanager
     def spent(self, *, ours: bool) -> Iterator[None]:
@@ -107,25 +98,6 @@ class ScriptTime:
         finally:
             thread.switch(ours=before)
 
-    @contextmanager
-    def handing_over(self) -> Iterator[None]:
-        """What happens in this block inside `aside` trn1's host does too, but once a step: see `_whole`."""
-        thread = self._threads.get(threading.get_ident())
-        with self.spent(ours=False):
-            before = thread.counted() if thread else 0.0
-            yield
-            if thread:
-                self._handed_over.append(thread.counted() - before)
-
-
-def _whole(pieces: list[float]) -> float:
-    """Seconds to hash and hand over one graph, of those for its pieces: what each takes whatever its size counts once.
-
-    That is to look at all tensors that live, and to begin a run: most of a small piece's time, and what the quickest
-    piece took.
-    """
-    return sum(pieces) - (len(pieces) - 1) * min(pieces) if pieces else 0.0
-
 
 clock = ScriptTime()
 """The one of this process; `ScriptTime.begin` once the script's thread is known."""
@@ -136,6 +108,11 @@ os.register_at_fork(after_in_child=clock.begin)
 def aside() -> Any:
     """A block that is the simulator's doing, and would not be on trn1's host."""
     return clock.spent(ours=True)
+
+
+def of_the_script() -> Any:
+    """A block inside `aside` that trn1's host has too: the graph so far is hashed and handed over."""
+    return clock.spent(ours=False)
 
 
 def set_aside(function: F) -> F:
