@@ -78,7 +78,7 @@ def from_config(config: Mapping[str, Any]) -> tuple[Architecture, int]:
 
 def _length(config: Mapping[str, Any], model: Architecture) -> int:
     """The family's, where there are positions for it; of images, one for each patch and the class."""
-    if model.family == "vision":
+    if not model.vocabulary:
         image, patch = config.get("image_size"), config.get("patch_size")
         if isinstance(image, int) and isinstance(patch, int) and 1 <= patch <= image:
             return (image // patch) ** 2 + 1

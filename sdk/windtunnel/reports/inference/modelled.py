@@ -198,7 +198,7 @@ def modelled(
     title = (
         model if isinstance(model, str) else f"{known.family}, {known.layers} layers of {known.hidden_size:,}"
     )
-    length = sequence_length or (known.usual_length if known.family == "vision" else TEXT_LENGTH)
+    length = sequence_length or (TEXT_LENGTH if known.vocabulary else known.usual_length)
     book, notes = book_and_notes(prices, None)
     calls = [Inference(known, batch, length, hidden_output) for batch in batch_sizes]
     found = tuple(estimate_inference(call, instance, book, on) for instance in instances for call in calls)
