@@ -32,9 +32,8 @@ from windtunnel.priceperf import (
     training_step,
 )
 from windtunnel.priceperf.calibration.accuracy import validate_rows
-from windtunnel.priceperf.calibration.described_range import largest_published
+from windtunnel.priceperf.calibration.described_range import most_tokens
 from windtunnel.priceperf.calibration.published_rows import csv_text, rows_of
-from windtunnel.priceperf.calibration.ranges import TOKENS
 from windtunnel.priceperf.calibration.row_reader import PublishedRow, read_rows
 from windtunnel.priceperf.model.memory_need import memory_need, usual_recompute
 from windtunnel.priceperf.model.training_settings import Training
@@ -146,7 +145,7 @@ def test_nothing_that_fits_is_faster_than_what_is_not_given(
     found = training_of()
     assert found.global_batch == pytest.approx(batch)
     assert found.microbatch * round(found.microbatches) == pytest.approx(sequences)
-    largest = max(length, largest_published(calibration_of(instance), TOKENS))
+    largest = max(length, most_tokens(calibration_of(instance)))
     assert found.tokens <= largest
     assert sequences < pp or found.microbatches >= pp
 

@@ -24,8 +24,7 @@ from windtunnel.priceperf import (
     instance_type,
     training_step,
 )
-from windtunnel.priceperf.calibration.described_range import largest_published
-from windtunnel.priceperf.calibration.ranges import TOKENS
+from windtunnel.priceperf.calibration.described_range import most_tokens
 from windtunnel.priceperf.calibration.row_reader import PublishedRow
 from windtunnel.priceperf.model.memory_need import memory_need, usual_attention
 from windtunnel.priceperf.money.plan import Plan, Plans, named_instance, pareto, plans
@@ -102,7 +101,7 @@ def test_nothing_that_fits_is_faster(name: str, nodes: int, batch: int) -> None:
                 attention="flash",
             )  # fmt: skip
             assert usual_attention(training.architecture, training.matmul_dtype, instance)[0] == "flash"
-            if training.tokens > largest_published(calibration_of(instance), TOKENS):
+            if training.tokens > most_tokens(calibration_of(instance)):
                 continue
             if training.microbatches >= stages and memory_need(training, instance).fits:
                 assert training_step(training, instance, constants, nodes).total_s >= seconds

@@ -61,7 +61,12 @@ def library_file(filename: str) -> str:
 
 def is_torchs(filename: str) -> bool:
     """Whether a file is torch's, torch_xla's or the simulator's."""
-    return filename.startswith((*_TORCH, _OURS))
+    return filename.startswith(_TORCH) or is_ours(filename)
+
+
+def is_ours(filename: str) -> bool:
+    """Whether a file is the simulator's."""
+    return filename.startswith(_OURS)
 
 
 def is_users(filename: str) -> bool:

@@ -69,12 +69,8 @@ class _Row:
 
     def followed_by(self, new: _Row) -> _Row:
         """The row with one graph more, or the one that begins there."""
-        more = new.instructions - self.instructions
-        grows = min(more, new.input_bytes - self.input_bytes) >= 0 and (more, new.input_bytes) != (
-            0,
-            self.input_bytes,
-        )
-        if not grows:
+        more, wider = new.instructions - self.instructions, new.input_bytes - self.input_bytes
+        if min(more, wider) < 0 or more == wider == 0:
             return new
         count, seconds = (self.count, self.seconds) if self.more in (None, more) else (1, 0.0)
         return replace(new, more=more, count=count + 1, seconds=seconds + new.seconds)

@@ -13,13 +13,11 @@ from pathlib import Path
 from neuron_sim.counters import script_lines
 from neuron_sim.errors import NeuronSimError
 
-_OURS = str(Path(__file__).resolve().parents[1])
-
 
 def traceback_of(error: BaseException) -> str:
     """As the interpreter prints it, without the simulator's frames: they say nothing of the script."""
     shown = error.__traceback__
-    while shown is not None and _is_ours(shown.tb_frame.f_code.co_filename):
+    while shown is not None and script_lines.is_ours(shown.tb_frame.f_code.co_filename):
         shown = shown.tb_next
     told = traceback.TracebackException(type(error), error, shown)
     _leave_ours_out(told)
@@ -56,17 +54,13 @@ def place_of(error: BaseException) -> str:
 
 def _leave_ours_out(told: traceback.TracebackException) -> None:
     """Also of the errors that led to it. All stay of an error that is a fault of the simulator itself."""
-    in_ours = bool(told.stack) and _is_ours(told.stack[-1].filename)
+    in_ours = bool(told.stack) and script_lines.is_ours(told.stack[-1].filename)
     if not in_ours or issubclass(told.exc_type, NeuronSimError):
-        frames = [frame for frame in told.stack if not _is_ours(frame.filename)]
+        frames = [frame for frame in told.stack if not script_lines.is_ours(frame.filename)]
         told.stack = traceback.StackSummary.from_list(frames)
     for other in (told.__cause__, told.__context__, *(getattr(told, "exceptions", None) or ())):
         if other is not None:
             _leave_ours_out(other)
-
-
-def _is_ours(filename: str) -> bool:
-    return filename.startswith(_OURS)
 
 
 def _in_short(error: BaseException) -> str:

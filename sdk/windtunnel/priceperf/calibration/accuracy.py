@@ -239,12 +239,10 @@ def _of_file(row: PublishedRow, read: ReadRow) -> RowCheck:
         software, kind_of(row), row.training, but=lambda other: same_configuration(row, other)
     )
     if speed is not None:
-        level, why = (
-            "software",
-            (
-                f"trained by {software}: predicted {math.expm1(speed):+.0%} beside the model, as its other rows were; "
-                "the interval is that of new models by software whose speed is known"
-            ),
+        level = "software"
+        why = (
+            f"trained by {software}: predicted {math.expm1(speed):+.0%} beside the model, as its other rows were; "
+            "the interval is that of new models by software whose speed is known"
         )
     predicted = row.training.global_batch / step_s(row, calibration.constants) * math.exp(speed or 0.0)
     interval = _interval(row, calibration, level, but=group_of(row, level), lacks=_lacks(row, calibration))

@@ -12,7 +12,7 @@ from ..model.intervals import Range, RangeCheck, check_ranges
 from ..model.training_settings import Training
 from .calibrations import Calibration
 from .left_out import Group, Level, Like, fitted, kind_of_run, width
-from .ranges import described_ranges, quantities
+from .ranges import TOKENS, described_ranges, quantities
 
 
 def widenings() -> dict[str, float]:
@@ -58,9 +58,9 @@ def description_check(
 
 
 @cache
-def largest_published(calibration: Calibration, quantity: str) -> float:
-    """What any row has of a quantity of `ranges`: beyond, an interval widens."""
-    return next(item.high for item in _ranges(calibration, "source") if item.quantity == quantity)
+def most_tokens(calibration: Calibration) -> float:
+    """What any row has in a microbatch: beyond, an interval widens."""
+    return next(item.high for item in _ranges(calibration, "source") if item.quantity == TOKENS)
 
 
 @cache

@@ -9,11 +9,10 @@ from functools import partial
 from typing import Any, Literal, TypeVar, get_args
 
 from ..calibration.calibrations import calibration_of
-from ..calibration.described_range import description_check, largest_published
+from ..calibration.described_range import description_check, most_tokens
 from ..calibration.left_out import Level, kind_of_run
 from ..calibration.neuron_software import parsed_version
 from ..calibration.published_rows import is_fitted
-from ..calibration.ranges import TOKENS
 from ..calibration.software import log_speed as log_speed_of_software
 from ..calibration.software import software_named
 from ..calibration.versions import log_speed
@@ -364,7 +363,7 @@ def _split(job: Described, run: Run) -> Training:
     )
     usual = usual_recompute(job.tensor_parallel, attention, run.instance)
     ways: tuple[Recompute, ...] = (usual, "full") if recompute == "auto" else (recompute,)
-    counts = _passes(job, sequences, largest_published(calibration, TOKENS))
+    counts = _passes(job, sequences, most_tokens(calibration))
     fitting: list[Training] = []
     for way in ways:
         for passes in counts:

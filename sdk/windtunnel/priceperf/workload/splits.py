@@ -22,8 +22,7 @@ from functools import cache, partial
 from typing import get_args
 
 from ..calibration.calibrations import calibration_of
-from ..calibration.described_range import largest_published
-from ..calibration.ranges import TOKENS
+from ..calibration.described_range import most_tokens
 from ..errors import InvalidInput, quoted
 from ..instances import InstanceType
 from ..model.architectures import Architecture
@@ -188,7 +187,7 @@ def _stages(model: Architecture) -> tuple[int, ...]:
 
 def _microbatches(job: OpenSplit, instance: InstanceType, sequences: int, stages: int) -> tuple[int, ...]:
     """Of a copy's sequences; a step has at least as many as stages."""
-    most = largest_published(calibration_of(instance), TOKENS) // job.sequence_length
+    most = most_tokens(calibration_of(instance)) // job.sequence_length
     free = [size for size in divisors(sequences) if size <= max(1, most)]
     sizes = _fixed_or(job.microbatch, free)
     return tuple(size for size in sizes if sequences % size == 0 and sequences // size >= stages)
