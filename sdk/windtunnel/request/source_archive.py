@@ -146,8 +146,8 @@ def write_tarball(tree: SourceTree, out: IO[bytes]) -> None:
     """Stream the tarball of ``tree`` to ``out``.
 
     Raises:
-        SourceError: what cannot be read; a socket, device or pipe; a symbolic link that leaves the tree or
-            closes a loop.
+        SourceError: what cannot be read; a socket, device or pipe; a symbolic link that leaves the tree, or
+            the repository around it, or closes a loop.
     """
     with (
         gzip.GzipFile(filename="", mode="wb", fileobj=out, compresslevel=6, mtime=0) as compressed,
@@ -158,16 +158,23 @@ def write_tarball(tree: SourceTree, out: IO[bytes]) -> None:
         for name, path in roots:
             inside_source = tree.source_dir is not None and path.parent == tree.source_dir
             boundary = tree.source_dir if inside_source and tree.source_dir is not None else path
-            _add(tar, name, path, boundary.resolve(), ())
+            _add(tar, name, path, _repository(boundary.resolve()), ())
+
+
+def _repository(folder: Path) -> Path:
+    """git's working tree around a folder, else the folder: whoever sent the code sent what its links point to there,
+    and a link to anywhere else may be to what is nobody's business.
+    """
+    return next((above for above in (folder, *folder.parents) if (above / ".git").exists()), folder)
 
 
 def _add(tar: tarfile.TarFile, name: str, path: Path, boundary: Path, above: tuple[Path, ...]) -> None:
     """Add a file or a directory with all below it. Links become what they point to, as in SDK v2."""
     real = path.resolve()
-    if path.is_symlink() and not real.is_relative_to(boundary):
+    if path.is_symlink() and (not real.is_relative_to(boundary) or ".git" in real.parts):
         raise SourceError(
-            f"{path} is a symbolic link to {real}, outside {boundary}: it would be missing in the container. "
-            "Copy the file, or give it in dependencies=."
+            f"{path} is a symbolic link to {real}, which is not among the files of {boundary}. Copy the file, or give "
+            "it in dependencies=."
         )
     with reading(path, SourceError):
         mode = path.stat().st_mode

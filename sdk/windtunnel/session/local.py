@@ -46,9 +46,9 @@ class LocalSession(AnySession):
     """
 
     local = True
-    log_poll_s = 0.1
+    log_poll_s = 0.25  # each look is work for client and server: 8 ms of a processor that the job could use
     least_poll_s = 0.03
-    describe_poll_s = 0.2
+    describe_poll_s = 0.5
     settle_s = 0.0
 
     def __init__(

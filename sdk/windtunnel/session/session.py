@@ -35,7 +35,7 @@ class Session(ABC):
 
     def pause_s(self, passed_s: float) -> float:
         """Seconds until the next look at a job: few at first, so that a short job's end is seen soon; then more."""
-        return min(self.log_poll_s, max(self.least_poll_s, passed_s / 100))
+        return min(self.log_poll_s, max(self.least_poll_s, passed_s / 50))
 
     @property
     @abstractmethod

@@ -8,4 +8,5 @@ preload       what is imported once, before the fork
 absent        and counts as not imported until the script does it
 worker        one forked worker: begins as a new process, runs the script
 fresh         what it then does not have of the one it is forked from
+interpreter   how a process that imports torch begins and ends, without what costs time only
 """

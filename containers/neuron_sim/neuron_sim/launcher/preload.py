@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import gc
 import importlib
 import importlib.util
 import logging
@@ -20,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from neuron_sim.hooks import activation
+from neuron_sim.launcher import interpreter
 from neuron_sim.launcher.absent import Absent
 from neuron_sim.launcher.script_imports import imports, local
 
@@ -69,6 +69,7 @@ def no_gpu_counted() -> Iterator[None]:
 
 
 @no_gpu_counted()
+@interpreter.importing()
 def warm_up(script: Path) -> list[str]:
     """Import torch_xla and the installed modules that the script imports at its top level.
 
@@ -92,9 +93,6 @@ def warm_up(script: Path) -> list[str]:
         finally:
             torch_xla.bring_back()
         imported.append(module)
-    # The workers share these objects' memory as long as nobody writes to it: not even the collector.
-    gc.collect()
-    gc.freeze()
     return imported
 
 

@@ -22,7 +22,7 @@ from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 from neuron_sim import settings
 from neuron_sim.interconnect import region
 from neuron_sim.interconnect.communicator import LAUNCH_VARIABLE
-from neuron_sim.launcher import postmortem, preload, worker, xla_flags
+from neuron_sim.launcher import interpreter, postmortem, preload, worker, xla_flags
 
 _PLAIN_VARIABLE = "NEURON_SIM_PLAIN_TORCHRUN"
 """Set to 1: torch's launcher as it is; to measure against, and to rule the fork out when in doubt."""
@@ -143,4 +143,4 @@ def _choose_flags(workers: str) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    interpreter.run(main)

@@ -1,8 +1,9 @@
-"""The command `train`: AWS's training toolkit, with four of its functions replaced.
+"""The command `train`: AWS's training toolkit, with five of its functions replaced.
 
 It need not import torch to know its version (2 to 3 seconds, in a process that computes nothing),
 `requirements` says what is done about pins that cannot be had here, `missing` about packages that are not here,
-and a script that has ended without a NeuronCore, or without a model, is told so.
+and a script that has ended without a NeuronCore, or without a model, is told so. The NeuronCores are counted once:
+the toolkit has neuron-ls count them five times.
 
 SIGTERM, which a stop and a spot interruption send, ends the toolkit and with it the container: the script is not
 told (aws/sagemaker-training-toolkit, issue 125). WINDTUNNEL_FORWARD_SIGTERM=1 tells it. The log's last line is then
@@ -31,7 +32,7 @@ _MODEL = Path("/opt/ml/model")
 def main() -> int | None:
     """Run the container's job; ends like the toolkit's own command. Blocks."""
     from sagemaker_pytorch_container import training  # type: ignore[import-not-found]
-    from sagemaker_training import entry_point, modules, process  # type: ignore[import-not-found]
+    from sagemaker_training import entry_point, environment, modules, process  # type: ignore[import-not-found]
     from sagemaker_training.cli import train  # type: ignore[import-not-found]
 
     from neuron_sim.launcher.missing import with_advice
@@ -41,6 +42,7 @@ def main() -> int | None:
     modules.install_requirements = with_stand_ins(modules.install_requirements)
     training._set_torch_version_environment = set_torch_version
     entry_point.run = with_last_word(entry_point.run)
+    environment.num_neurons = functools.cache(environment.num_neurons)
     signal.signal(signal.SIGTERM, _ended)
     return train.main()  # type: ignore[no-any-return]
 

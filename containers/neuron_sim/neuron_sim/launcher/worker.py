@@ -5,7 +5,6 @@ To the script it looks as if `python -u script.py` had started it.
 
 from __future__ import annotations
 
-import atexit
 import builtins
 import importlib.machinery
 import multiprocessing
@@ -13,14 +12,13 @@ import multiprocessing.process
 import os
 import signal
 import sys
-import threading
 from pathlib import Path
 from types import FrameType, ModuleType
 from typing import Any
 
 from neuron_sim.diagnostics.host_training import training as host_training
 from neuron_sim.hooks import activation
-from neuron_sim.launcher import failure, fresh, preload
+from neuron_sim.launcher import failure, fresh, interpreter, preload
 
 _CROWDED = 4
 """Workers to a processor from which on each has its fixed place."""
@@ -56,11 +54,7 @@ def run(script: str, *arguments: str) -> None:
     finally:
         if code:
             lifetime.failed()
-        # As the interpreter does at its end, in its order: first the threads, then the exit handlers.
-        threading._shutdown()  # type: ignore[attr-defined]
-        atexit._run_exitfuncs()
-        sys.stdout.flush()
-        sys.stderr.flush()
+        interpreter.last_words()
     if os.getpid() != process:
         # The script has called `os.fork`, and this is the child: it is no worker, and nobody's peer.
         os._exit(code)
@@ -147,7 +141,7 @@ def _execute(script: str) -> int:
         exec(code, main.__dict__)  # noqa: S102 - running the script is the purpose
     except BaseException as error:  # noqa: BLE001 - shown as the interpreter would, then exit 1
         if isinstance(error, SystemExit):
-            left_with = _exit_code(error)
+            left_with = interpreter.exit_code(error)
         else:
             left_with = 1
             # At once: the lines of ranks that fail together would mix.
@@ -156,12 +150,3 @@ def _execute(script: str) -> int:
             failure.tell_launcher(error)
         return left_with
     return 0
-
-
-def _exit_code(leaving: SystemExit) -> int:
-    if leaving.code is None:
-        return 0
-    if isinstance(leaving.code, int):
-        return leaving.code
-    print(leaving.code, file=sys.stderr)
-    return 1

@@ -6,7 +6,6 @@ Single-threaded, and it never runs a program itself: `serve` returns in the chil
 from __future__ import annotations
 
 import contextlib
-import gc
 import os
 import select
 import signal
@@ -43,8 +42,6 @@ class ForkServer:
         leftovers.close_to_debuggers(True)
         signal.signal(signal.SIGCHLD, lambda *_: None)
         signal.set_wakeup_fd(self._woken, warn_on_full_buffer=False)
-        gc.collect()
-        gc.freeze()  # the children share these objects' memory as long as nobody writes to it
         while True:
             connections = {child.connection.fileno(): child for child in self._children.values()}
             waited: list[int | socket.socket] = [self._listener, self._wake, *connections]

@@ -11,6 +11,7 @@ import os
 import socket
 import sys
 
+from neuron_sim.launcher import interpreter
 from neuron_sim.warm import leftovers
 from neuron_sim.warm.fork_server import ForkServer
 from neuron_sim.warm.likeness import Likeness
@@ -25,7 +26,7 @@ def main() -> None:
     if sys.path and sys.path[0] == "":
         del sys.path[0]  # of `python -c`; a command has its own folder there
     likeness = Likeness()
-    with likeness.watching():
+    with likeness.watching(), interpreter.importing():
         import torch  # noqa: F401
     pid = os.fork()
     if pid:
@@ -41,19 +42,19 @@ def main() -> None:
 
 def _train(listener: socket.socket, likeness: Likeness) -> None:
     """AWS's toolkit."""
-    with likeness.watching():
+    with likeness.watching(), interpreter.importing():
         import sagemaker_pytorch_container.training  # type: ignore[import-not-found]  # noqa: F401
         import sagemaker_training.cli.train  # type: ignore[import-not-found]  # noqa: F401
 
         from neuron_sim.launcher import train
     likeness.imported()
     ForkServer(listener, likeness).serve()
-    sys.exit(train.main())
+    interpreter.run(train.main)
 
 
 def _torchrun(listener: socket.socket, likeness: Likeness) -> None:
     """The launcher with torch_xla, and no client of it."""
-    with likeness.watching():
+    with likeness.watching(), interpreter.importing():
         from neuron_sim.launcher import preload, torchrun
 
         preload.core()
@@ -61,4 +62,4 @@ def _torchrun(listener: socket.socket, likeness: Likeness) -> None:
     if not preload.safe_to_fork():
         sys.exit("torch_xla or another module has started threads when it was imported")
     ForkServer(listener, likeness).serve()
-    sys.exit(torchrun.main())
+    interpreter.run(torchrun.main)

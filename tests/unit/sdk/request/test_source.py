@@ -112,6 +112,17 @@ def test_link_that_leaves_the_tree(project: Path) -> None:
         tarball(project / "src")
 
 
+def test_link_within_the_repository(project: Path) -> None:
+    """Files that scripts of one repository share are packed, what git keeps for itself is not."""
+    (project / "src" / "shared.csv").symlink_to("../data/train.csv")
+    (project / ".git").mkdir()
+    (project / ".git" / "config").write_text("url = https://token@example.com")
+    assert names(tarball(project / "src")) == ["shared.csv", "train.py"]
+    (project / "src" / "config").symlink_to("../.git/config")
+    with pytest.raises(SourceError, match=r"config is a symbolic link to .*\.git/config, which is not among"):
+        tarball(project / "src")
+
+
 def test_link_loop(project: Path) -> None:
     """A directory that contains itself is refused instead of packed for ever."""
     (project / "src" / "again").symlink_to(".")
