@@ -48,6 +48,12 @@ def add_parser(commands: Any) -> None:
     )
     run.add_argument("--job-name", help="default: the script's image and the time")
     run.add_argument("--max-run", type=whole, metavar="S", help="stop after S seconds (default: a day)")
+    run.add_argument(
+        "--keep-alive",
+        type=whole,
+        metavar="S",
+        help="keep the container S seconds: the next job starts in it",
+    )
     run.add_argument("--max-cost", type=float, metavar="USD", help="on AWS, lower --max-run to keep this")
     run.add_argument("--output-path", metavar="s3://...", help="default: the session's bucket")
     run.add_argument("--role", help="IAM role; needed with --aws")
@@ -72,6 +78,7 @@ def _run(arguments: argparse.Namespace) -> int:
         session=session_of(arguments),
         role=arguments.role,
         **({} if arguments.max_run is None else {"max_run": arguments.max_run}),
+        keep_alive_period_in_seconds=arguments.keep_alive,
         output_path=arguments.output_path,
         max_cost=arguments.max_cost,
         metric_definitions=[

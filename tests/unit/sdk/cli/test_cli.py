@@ -29,8 +29,10 @@ def test_run_follows_the_job(jobs: FakeService, capsys: pytest.CaptureFixture[st
 
 def test_dry_run(jobs: FakeService, capsys: pytest.CaptureFixture[str]) -> None:
     """`run --dry-run` prints the request."""
-    assert cli.main(["run", "src/train.py", "--dry-run"]) == 0
-    assert '"sagemaker_program": "\\"train.py\\""' in capsys.readouterr().out
+    assert cli.main(["run", "src/train.py", "--dry-run", "--keep-alive", "600"]) == 0
+    said = capsys.readouterr().out
+    assert '"sagemaker_program": "\\"train.py\\""' in said
+    assert '"KeepAlivePeriodInSeconds": 600' in said
     assert jobs.requests == {}
 
 
