@@ -89,6 +89,7 @@ def fit(key: str) -> dict[str, Any]:
         **FIRST_CHECKS,
         "errors": {row.config: [round(error(row), 4) for error in error_of] for row in rows},
         "elsewhere": {row.config: [round(error(row), 4) for error in error_of] for row in others},
+        "as_stranger": {},
         "by_software": {},
         "ranges": {
             "counted": [astuple(each) for each in ranges.counted_ranges((*rows, *others))],
@@ -103,19 +104,30 @@ def widenings(found: dict[str, Any]) -> dict[str, float]:
     return {name: round(value, 4) for name, value in widening.measured(constants).items()}
 
 
-def widths() -> dict[str, dict[str, list[float]]]:
-    """By level and kind, of models that are whole and split: from the errors in the file."""
+def of_kinds() -> dict[str, Any]:
+    """From the errors in the file. ``strangers``: by kind, `left_out.log_speed_of_stranger`. ``widths``: by level and
+    kind.
+    """
     rows = [row for key in fitting.PRIORS for row in published_rows.rows_of(key)]
     kinds = dict.fromkeys(map(left_out.kind_of, rows))
     return {
-        level: {
-            kind: [
-                round(left_out.measured_width(level, left_out.Like(kind, split), None), 6)
-                for split in (False, True)
-            ]
-            for kind in kinds
-        }
-        for level in (*left_out.LEVELS, "software")
+        "strangers": {kind: round(left_out.log_speed_of_stranger(kind), 4) for kind in kinds},
+        "widths": {
+            level: {kind: round(left_out.measured_width(level, kind, None), 6) for kind in kinds}
+            for level in (*left_out.LEVELS, "software")
+        },
+    }
+
+
+def as_stranger(key: str) -> dict[str, float]:
+    """Errors in the file of rows that set no constant, with the speed that is usual of such software."""
+    errors = left_out.fitted()["calibrations"][key]["elsewhere"]
+    return {
+        row.config: round(
+            math.expm1(left_out.log_error_as_stranger(row, left_out.Errors(*errors[row.config]).source)), 4
+        )
+        for row in published_rows.elsewhere(key)
+        if row.config in errors
     }
 
 
@@ -165,7 +177,7 @@ def write(
         "note": NOTE,
         "inputs": inputs(),
         "widenings": widened,
-        "widths": measured,
+        **measured,
         "calibrations": found,
         "inference": inference,
     }
@@ -180,9 +192,9 @@ def main() -> None:
     widened, inference = widenings(found), fit_inference()
     write(found, widened, inference, {})
     for key, entry in found.items():
-        entry["by_software"] = by_software(key)
+        entry["as_stranger"], entry["by_software"] = as_stranger(key), by_software(key)
     write(found, widened, inference, {})
-    measured = widths()
+    measured = of_kinds()
     write(found, widened, inference, measured)
     # In a process of its own: this one has read the constants of before.
     with get_context("spawn").Pool(1) as fresh:

@@ -55,8 +55,8 @@ def test_the_jobs_are_predicted_from_a_rehearsal() -> None:
 
 
 def test_published_p4d_is_full_fp32_and_published_trn1_waits_for_its_host() -> None:
-    """In TF32 p4d would do more than three times the printed iterations/s; without its host trn1 twice as many."""
-    assert PREDICTED.p4d_tf32.iterations_error > 2
+    """In TF32 p4d would do nearly three times the printed iterations/s; without its host trn1 twice as many."""
+    assert PREDICTED.p4d_tf32.iterations_error > 1.7
     assert without_tracing().trn1.iterations_error > 0.9
     assert PREDICTED.trn1.estimate.step.largest == "host"
 

@@ -12,8 +12,8 @@ from windtunnel.cli import main as cli
 from windtunnel.priceperf import CALIBRATIONS, FullScale, Workload, estimate, instance_type
 from windtunnel.priceperf.calibration import software
 from windtunnel.priceperf.calibration.accuracy import RowCheck, validate_built_in, validate_rows
-from windtunnel.priceperf.calibration.left_out import kind_of
-from windtunnel.priceperf.calibration.published_rows import elsewhere, rows_of
+from windtunnel.priceperf.calibration.left_out import fitted, kind_of
+from windtunnel.priceperf.calibration.published_rows import elsewhere, is_fitted, rows_of
 from windtunnel.priceperf.calibration.row_reader import PublishedRow, read_rows
 from windtunnel.priceperf.errors import InvalidInput
 from windtunnel.priceperf.model.precision import TF32
@@ -33,7 +33,7 @@ def checked(row: PublishedRow, **changed: str) -> RowCheck:
 
 
 def test_other_models_of_a_software_tell_of_the_next() -> None:
-    """Predicted without their own model, rows of other software are a quarter nearer, on every accelerator."""
+    """Predicted without their own model, rows of other software are nearer than as strangers, on every accelerator."""
     for summary in validate_built_in().summaries:
         if summary.by_software is None:
             continue
@@ -43,18 +43,54 @@ def test_other_models_of_a_software_tell_of_the_next() -> None:
             if row.kind == summary.kind and row.by_software is not None
         ]
         strangers = mean(abs(row.source_left_out or 0.0) for row in rows)
-        assert summary.by_software.errors.mean < 0.85 * strangers
+        assert summary.by_software.errors.mean < strangers
         assert summary.by_software.coverage >= 0.75
     assert sum(row.by_software is not None for row in validate_built_in().elsewhere) > 200
 
 
+def log_error(row: PublishedRow) -> float:
+    """Of a row that sets no constant, as the file has it: modelled / published."""
+    return math.log1p(fitted()["calibrations"][row.calibration]["elsewhere"][row.config][-1])
+
+
+def test_a_stranger_has_the_speed_that_is_usual_of_others() -> None:
+    """Recomputed: the mean of software that no constant is fitted to but the row's own, and three of no difference."""
+    row = next(row for row in elsewhere("a100") if row.stack == "PaddleNLP (FlagPerf)")
+    others: dict[str, list[float]] = {}
+    for other in elsewhere("a100"):
+        if (
+            kind_of(other) == "a100"
+            and other.stack not in ("", row.stack)
+            and not is_fitted(other.stack, "a100")
+        ):
+            others.setdefault(other.stack, []).append(-log_error(other))
+    speed = math.fsum(map(mean, others.values())) / (len(others) + 3)
+    check = next(check for check in validate_built_in().elsewhere if check.config == row.config)
+    assert speed < -0.05
+    assert math.log1p(check.source_left_out or 0.0) == pytest.approx(log_error(row) + speed)
+    unknown = checked(row, global_batch=str(2 * row.training.global_batch))
+    fitted_one = checked(row, global_batch=str(2 * row.training.global_batch), stack="llm-foundry")
+    assert unknown.predicted and fitted_one.predicted
+    every = fitted()["strangers"]["a100"]
+    assert math.log(unknown.predicted / fitted_one.predicted) == pytest.approx(every, abs=1e-4)
+    assert any(
+        "%  beside" in note or "% beside the model, as is usual there" in note for note in unknown.notes
+    )
+
+
+def test_an_unnamed_software_of_a_known_source_is_no_stranger() -> None:
+    """NVIDIA's examples are of three kinds of software, two of which set constants: no other's speed is theirs."""
+    row = next(row for row in rows_of("a100") if row.stack == "DeepLearningExamples TensorFlow")
+    named, unnamed = checked(row, stack=row.stack), checked(row, source=row.source)
+    assert software.software_of(row) and named.predicted == unnamed.predicted
+
+
 def models_of(stack: str, *, in_fp8: bool = False) -> list[float]:
     """The mean difference of each model that a software trained on H100s."""
-    errors = {check.config: check.source_left_out for check in validate_built_in().elsewhere}
     models: dict[object, list[float]] = {}
     for row in elsewhere("h100"):
         if row.stack == stack and (row.training.matmul_dtype == "fp8") == in_fp8:
-            models.setdefault(row.training.architecture, []).append(-math.log1p(errors[row.config] or 0.0))
+            models.setdefault(row.training.architecture, []).append(-log_error(row))
     return [*map(mean, models.values())]
 
 
@@ -74,7 +110,7 @@ def test_errors_by_software_are_those_of_other_models() -> None:
             check = checks[row.config]
             assert (speed is None) == (check.by_software is None)
             if speed is not None:
-                expected = math.expm1(math.log1p(check.source_left_out or 0.0) + speed)
+                expected = math.expm1(log_error(row) + speed)
                 assert check.by_software == pytest.approx(expected, abs=1e-4)
 
 
@@ -140,7 +176,7 @@ def test_a_row_of_a_file_says_what_trained_it(named: dict[str, str], known: bool
     changed = {"global_batch": str(2 * FMS.training.global_batch), **named}
     check, stranger = checked(FMS, **changed), checked(FMS, global_batch=changed["global_batch"])
     assert check.predicted and stranger.predicted
-    assert (check.predicted > 1.1 * stranger.predicted) == known
+    assert (check.predicted > 1.05 * stranger.predicted) == known
     assert any("trained by fms-fsdp: predicted +" in note for note in check.notes) == known
 
 
@@ -170,10 +206,7 @@ def test_a_row_does_not_predict_itself() -> None:
         row.stack, kind_of(row), row.training, but=lambda other: other.config == row.config
     )
     assert speed is not None and once.error is not None
-    built_in = next(check for check in validate_built_in().elsewhere if check.config == row.config)
-    assert math.log1p(once.error) == pytest.approx(
-        math.log1p(built_in.source_left_out or 0.0) + speed, abs=1e-3
-    )
+    assert math.log1p(once.error) == pytest.approx(log_error(row) + speed, abs=1e-3)
 
 
 def test_a_described_job_may_name_its_software() -> None:
@@ -186,11 +219,13 @@ def test_a_described_job_may_name_its_software() -> None:
         found = estimate(llama, Run(Cluster(instance_type("p5.48xlarge"), 1), 256, TF32), FullScale(10_000))
         return found.step.total_s, found.range_check.log_fast
 
-    usual, fitted, other = step(None), step("TorchTitan"), step("fms-fsdp")
-    assert fitted[0] == usual[0] and fitted[1] < usual[1]
+    usual, known, other = step(None), step("TorchTitan"), step("fms-fsdp")
+    of_all = software.usual_speed(None, instance_type("p5.48xlarge"), 1)
+    assert of_all > 1.1
+    assert known[0] == pytest.approx(usual[0] * of_all) and known[1] < usual[1]
     speed = software.log_speed("fms-fsdp", "h100", FMS.training)
     assert speed is not None
-    assert other[0] == pytest.approx(usual[0] * math.exp(-speed)) and other[1] < usual[1]
+    assert other[0] == pytest.approx(known[0] * math.exp(-speed)) and other[1] < usual[1]
     assert step("neuronx-distributed", on_gpu={"software": "fms-fsdp"}) == other
     for wrong in ("nope", 3):
         with pytest.raises(InvalidInput, match=r"software .*(nope|3).* has no published row.*; torchtitan"):
@@ -220,7 +255,9 @@ def test_to_name_fitted_software_takes_no_answer_away(
                     for software in (None, stack)
                 )
             )
-            assert named.log_slow <= plain.log_slow + 1e-12
+            assert (
+                named.log_fast <= plain.log_fast + 1e-12
+            )  # the slow end also has what the host lets it wait
             assert named.inside or not plain.inside
 
 
@@ -231,7 +268,7 @@ def test_the_command_takes_it(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main([*described, "--software", "torchtitan"]) == 0
     out = " ".join(capsys.readouterr().out.split())
     assert (
-        "software that the model never saw are off by 16 % on p4d (A100); of new models by its software by 8 %"
+        "software that the model never saw are off by 13 % on p4d (A100); of new models by its software by 8 %"
         in out
     )
     assert cli.main([*described, "--json", "--software", "fms-fsdp"]) == 0

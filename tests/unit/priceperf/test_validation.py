@@ -10,7 +10,6 @@ import pytest
 from windtunnel.priceperf import CALIBRATIONS, CATALOG
 from windtunnel.priceperf.calibration.accuracy import Errors, validate_built_in, validate_rows
 from windtunnel.priceperf.calibration.fitting import relative_error
-from windtunnel.priceperf.calibration.left_out import Like, width
 from windtunnel.priceperf.calibration.published_rows import elsewhere, rows_of
 from windtunnel.priceperf.calibration.row_reader import read_rows
 
@@ -81,22 +80,21 @@ def test_software_that_a_row_names_is_no_stranger(config: str, source: str, know
     stranger, named = validate_rows(read_rows([bare, {**bare, "config": config, "source": source}])).rows
     assert any("software that is not told" in note for note in stranger.notes)
     assert any("trained by llm-foundry" in note for note in named.notes) == known
-    assert stranger.low and named.low and named.predicted == stranger.predicted
-    assert (stranger.low < named.low) == known
+    assert stranger.low and stranger.predicted and named.low and named.predicted
+    assert (named.predicted < 0.95 * stranger.predicted) == known  # strangers are faster on H100s
+    assert (stranger.low / stranger.predicted < named.low / named.predicted) == known
 
 
-def test_models_that_are_split_have_the_wider_interval() -> None:
-    """Tensor and pipeline parallelism err more than data parallelism, and their intervals know it."""
-    for kind in ("trn1", "a100", "a100_cluster", "h100"):
-        assert width("source", Like(kind, split=False)) < width("source", Like(kind, split=True))
+def test_intervals_hold_of_models_that_are_split() -> None:
+    """Models that tensor or pipeline parallelism splits lie inside as often as others."""
     rows = {row.config: row for key in CALIBRATIONS for row in elsewhere(key)}
     inside: dict[bool, dict[object, list[bool]]] = {False: {}, True: {}}
     for check in validate_built_in().elsewhere:
         training = rows[check.config].training
         split = training.workers > training.data_parallel
         inside[split].setdefault((check.kind, check.groups[-1]), []).append(bool(check.inside))
-    for split, least in ((False, 0.75), (True, 0.7)):  # of split models there are 17 groups: one is 6 points
-        assert least <= mean(map(mean, inside[split].values())) <= 0.9
+    for split in (False, True):
+        assert 0.75 <= mean(map(mean, inside[split].values())) <= 0.9
 
 
 def test_a_row_of_a_file_takes_no_part_in_the_width_that_judges_it() -> None:

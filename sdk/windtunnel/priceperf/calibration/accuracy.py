@@ -23,12 +23,12 @@ from ..model.step_time import StepTime
 from .calibrations import CALIBRATIONS, Calibration, calibration_of
 from .described_range import description_check, is_known
 from .fitting import same_configuration, step_s
-from .left_out import LEVELS, Group, Level, fitted, group_of, kind_of, levels_of
+from .left_out import LEVELS, Group, Level, fitted, group_of, kind_of, levels_of, log_error_as_stranger
 from .left_out import Errors as LeftOut
 from .published_rows import elsewhere, is_fitted
 from .row_reader import PublishedRow, ReadRow
 from .software import log_speed as log_speed_of_software
-from .software import software_of
+from .software import software_of, usual_log_speed
 from .versions import log_speed_of_row
 
 P90 = 0.9
@@ -185,6 +185,7 @@ def _built_in(row: PublishedRow, calibration: Calibration, errors: LeftOut) -> R
 
 def _elsewhere(row: PublishedRow, calibration: Calibration, entry: Mapping[str, Any]) -> RowCheck:
     lacks, errors = _lacks(row, calibration), LeftOut(*entry["elsewhere"][row.config])
+    errors = errors._replace(source=math.expm1(log_error_as_stranger(row, errors.source)))
     found = _left_out(row, calibration, errors, levels_of(row), lacks, "source")
     error = entry["by_software"].get(row.config)
     if error is None:
@@ -238,13 +239,16 @@ def _of_file(row: PublishedRow, read: ReadRow) -> RowCheck:
     speed = log_speed_of_software(
         software, kind_of(row), row.training, but=lambda other: same_configuration(row, other)
     )
-    if speed is not None:
+    if speed is None:
+        speed = usual_log_speed(row)
+        why += f"; predicted {math.expm1(speed):+.0%} beside the model, as is usual there" if speed else ""
+    else:
         level = "software"
         why = (
             f"trained by {software}: predicted {math.expm1(speed):+.0%} beside the model, as its other rows were; "
             "the interval is that of new models by software whose speed is known"
         )
-    predicted = row.training.global_batch / step_s(row, calibration.constants) * math.exp(speed or 0.0)
+    predicted = row.training.global_batch / step_s(row, calibration.constants) * math.exp(speed)
     interval = _interval(row, calibration, level, but=group_of(row, level), lacks=_lacks(row, calibration))
     every = zip(calibration.errors, calibration.family_errors, calibration.source_errors, strict=True)
     twins = [pair for pair in zip(calibration.rows, every, strict=True) if same_configuration(row, pair[0])]

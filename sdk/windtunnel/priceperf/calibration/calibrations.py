@@ -26,7 +26,7 @@ from ..model.engines import Constants
 from ..model.intervals import Range, RangeCheck, check_ranges, group_quantile
 from ..model.precision import AUTO_CAST, TF32
 from .fitting import relative_error
-from .left_out import Errors, Like, fitted, width
+from .left_out import Errors, fitted, width
 from .published_rows import rows_of
 from .row_reader import PublishedRow
 from .versions import log_speed_of_row
@@ -52,7 +52,8 @@ class Calibration:
     source_errors: tuple[float, ...]
     """Leave-one-source-out: each row predicted by constants fitted to what other software trained."""
     elsewhere_errors: tuple[float, ...]
-    """The same of the rows that set no constant (`published_rows.elsewhere`)."""
+    """The same of the rows that set no constant (`published_rows.elsewhere`), with the speed that is usual of such
+    software."""
     by_software_errors: tuple[float, ...]
     """Of those of them whose software trained other models, with the speed that these tell (`software.log_speed`)."""
     outside_check: float
@@ -132,7 +133,7 @@ class Calibration:
         """
         like = self._counted_like
         version = fitted()["widenings"]["neuron_version"] if self.is_neuron else 0.0
-        return math.hypot(width("source", Like(self.key, split=False)), version, _counting_width(like))
+        return math.hypot(width("source", self.key), version, _counting_width(like))
 
     @property
     def log_slow(self) -> float:
@@ -208,7 +209,7 @@ def calibration(key: str, fitted: Mapping[str, Any]) -> Calibration:
         tuple(errors[row.config].alone for row in rows),
         tuple(errors[row.config].family for row in rows),
         tuple(errors[row.config].source for row in rows),
-        tuple(Errors(*each).source for each in fitted["elsewhere"].values()),
+        tuple(fitted["as_stranger"].values()),
         tuple(fitted["by_software"].values()),
         fitted["outside_check"],
         fitted["traced_check"],

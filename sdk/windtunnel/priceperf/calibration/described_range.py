@@ -11,7 +11,7 @@ from ..instances import InstanceType
 from ..model.intervals import Range, RangeCheck, check_ranges
 from ..model.training_settings import Training
 from .calibrations import Calibration
-from .left_out import Group, Level, Like, fitted, kind_of_run, width
+from .left_out import Group, Level, fitted, kind_of_run, width
 from .ranges import TOKENS, described_ranges, quantities
 
 
@@ -47,7 +47,7 @@ def description_check(
         but: a group of rows that takes no part in the width.
         lacks: what had to be assumed, by the names of `widenings`.
     """
-    base = width(level, Like.of(kind_of_run(calibration.key, instance_count), training), but)
+    base = width(level, kind_of_run(calibration.key, instance_count), but)
     extra = [*lacks]
     extra += ["specification"] if instance.from_specification else []
     log_width = math.hypot(base, *(widenings()[name] for name in extra))

@@ -8,10 +8,10 @@ whose source was left out. Of those there are more: rows of software that no con
 
 The width that judges a row is set by other groups only. It is the conformal quantile for a new group
 (hierarchical conformal prediction: each group weighs the same however many rows it has, and the group to come
-weighs as much as one), of errors as parts of what is usual of their kind. Models that are split by tensor or pipeline
-parallelism err more than others, so usual is told of the two apart. Rows of which recomputation, attention or network
-had to be assumed set none. Groups of all calibrations count: the form of the model is one, and few groups make no
-quantile.
+weighs as much as one), of errors as parts of what is usual of their kind. Software that no constant is fitted to is
+predicted with the speed that is usual of such software (`log_speed_of_stranger`). Rows of which recomputation,
+attention or network had to be assumed set none. Groups of all calibrations count: the form of the model is one, and
+few groups make no quantile.
 """
 
 from __future__ import annotations
@@ -19,15 +19,14 @@ from __future__ import annotations
 import json
 import math
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import cache
 from importlib.resources import files
 from statistics import mean
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple
 
 from ..instances import instance_type
 from ..model.intervals import group_quantile
-from ..model.training_settings import Training
 from .published_rows import elsewhere, is_fitted, rows_of
 from .row_reader import PublishedRow
 
@@ -36,9 +35,10 @@ Level = Literal["alone", "family", "source", "software"]
 what other models by that software tell of its speed is known (`software.log_speed`)."""
 LEVELS: tuple[Level, ...] = ("alone", "family", "source")
 """Those with errors of every row; see `Errors`."""
-_Name = TypeVar("_Name")
 _SHRINKAGE = 3.0
-"""A usual error counts as many groups of the average of all rows beside its own."""
+"""What is usual of a kind, error or speed, counts so many groups of what is usual of all beside its own."""
+_TELLING = 3
+"""Fewer kinds of software say nothing of the speed of another."""
 
 
 class Errors(NamedTuple):
@@ -82,18 +82,6 @@ def kind_of_run(calibration: str, nodes: int) -> str:
     return f"{calibration}_cluster" if calibration == "a100" and nodes > 1 else calibration
 
 
-class Like(NamedTuple):
-    """What decides how large an error is usual. ``split``: by tensor or pipeline parallelism."""
-
-    kind: str
-    split: bool
-
-    @classmethod
-    def of(cls, kind: str, training: Training) -> Like:
-        """Of a row of that kind, or of what is modelled."""
-        return cls(kind, training.workers != training.data_parallel)
-
-
 @cache
 def fitted() -> Mapping[str, Any]:
     """What `scripts/fit_calibrations.py` has written into `fitted.json`."""
@@ -101,44 +89,75 @@ def fitted() -> Mapping[str, Any]:
     return found
 
 
-def width(level: Level, like: Like, but: Group | None = None) -> float:
-    """Log half-width of the interval of such a row at that level. ``but``: a group that takes no part in it."""
-    if but is not None:
-        return measured_width(level, like, but)
-    found: float = fitted()["widths"][level][like.kind][like.split]
+@cache
+def strangers() -> Mapping[tuple[str, str], list[tuple[PublishedRow, float]]]:
+    """Rows of software that no constant is fitted to, by software and kind, each with the log of its published /
+    modelled throughput.
+    """
+    found: defaultdict[tuple[str, str], list[tuple[PublishedRow, float]]] = defaultdict(list)
+    for key, entry in fitted()["calibrations"].items():
+        for row in elsewhere(key):
+            if row.config in entry["elsewhere"] and not is_fitted(row.stack, key):
+                error = Errors(*entry["elsewhere"][row.config]).source
+                found[row.stack, kind_of(row)].append((row, -math.log1p(error)))
     return found
 
 
 @cache
-def measured_width(level: Level, like: Like, but: Group | None) -> float:
-    """`width`, from the rows; what ``fitted.json`` holds of it is for those who need no row."""
-    groups = {(its, group): scores for (its, group), scores in _scores(level).items() if group != but}
-    usual = _usual(groups)
-    parts = [[score / usual(its) for score in scores] for (its, _), scores in groups.items()]
-    return group_quantile(parts) * usual(like)
+def log_speed_of_stranger(kind: str, *but: str) -> float:
+    """Log of the throughput beside the modelled one that is usual of software that no constant is fitted to.
+
+    The mean of all such software, each weighing one, drawn to no difference; none where too few tell. ``but``:
+    software that does not count.
+    """
+    means = [
+        mean(difference for _, difference in rows)
+        for (software, its), rows in strangers().items()
+        if its == kind and software not in but
+    ]
+    return math.fsum(means) / (_SHRINKAGE + len(means)) if len(means) >= _TELLING else 0.0
 
 
-def _usual(groups: Mapping[tuple[Like, Group], list[float]]) -> Callable[[Like], float]:
-    """The usual error: that of split models or others, times what a kind has more or less than that."""
-    means = [(its, mean(scores)) for (its, _), scores in groups.items()]
-    of_all = mean(error for _, error in means)
-    of_split = _drawn([(its.split, error) for its, error in means], of_all)
-    of_kind = _drawn([(its.kind, error / of_split[its.split]) for its, error in means], 1.0)
-    return lambda like: of_kind[like.kind] * of_split[like.split]
+def log_error_as_stranger(row: PublishedRow, error: float, *but: str) -> float:
+    """Log of 1 + the ``error`` of a row that sets no constant, with the speed that other such software has."""
+    strange = not is_fitted(row.stack, row.calibration)
+    return math.log1p(error) + (log_speed_of_stranger(kind_of(row), row.stack, *but) if strange else 0.0)
 
 
-def _drawn(values: Sequence[tuple[_Name, float]], towards: float) -> Mapping[_Name, float]:
-    """The mean by name, drawn ``towards`` what it would be without a name."""
-    result: defaultdict[_Name, float] = defaultdict(lambda: towards)
-    for name in {name for name, _ in values}:
-        own = [value for its, value in values if its == name]
-        result[name] = (_SHRINKAGE * towards + math.fsum(own)) / (_SHRINKAGE + len(own))
-    return result
+def width(level: Level, kind: str, but: Group | None = None) -> float:
+    """Log half-width of the interval of such a row at that level. ``but``: a group that takes no part in it."""
+    if but is not None:
+        return measured_width(level, kind, but)
+    found: float = fitted()["widths"][level][kind]
+    return found
 
 
 @cache
-def _scores(level: Level) -> Mapping[tuple[Like, Group], list[float]]:
-    found: defaultdict[tuple[Like, Group], list[float]] = defaultdict(list)
+def measured_width(level: Level, kind: str, but: Group | None) -> float:
+    """`width`, from the rows; what ``fitted.json`` holds of it is for those who need no row."""
+    found = _scores(level, but.name if but is not None and level == "source" else "")
+    groups = {(its, group): scores for (its, group), scores in found.items() if group != but}
+    usual = _usual(groups)
+    parts = [[score / usual(its) for score in scores] for (its, _), scores in groups.items()]
+    return group_quantile(parts) * usual(kind)
+
+
+def _usual(groups: Mapping[tuple[str, Group], list[float]]) -> Callable[[str], float]:
+    """The usual error of a kind, drawn to that of all."""
+    means = [(its, mean(scores)) for (its, _), scores in groups.items()]
+    of_all = mean(error for _, error in means)
+
+    def of_kind(kind: str) -> float:
+        own = [error for its, error in means if its == kind]
+        return (_SHRINKAGE * of_all + math.fsum(own)) / (_SHRINKAGE + len(own))
+
+    return of_kind
+
+
+@cache
+def _scores(level: Level, but: str) -> Mapping[tuple[str, Group], list[float]]:
+    """``but``: software that says nothing of the speed of others."""
+    found: defaultdict[tuple[str, Group], list[float]] = defaultdict(list)
     for key, entry in fitted()["calibrations"].items():
         errors = entry["by_software"]
         if level != "software":
@@ -147,12 +166,14 @@ def _scores(level: Level) -> Mapping[tuple[Like, Group], list[float]]:
         others = elsewhere(key) if level in ("source", "software") else ()
         for row in (*rows_of(key), *others):
             if row.config in errors and not row.lacks:
-                its = Like.of(kind_of(row), row.training)
-                found[its, group_of(row, level)].append(abs(math.log1p(errors[row.config])))
+                error = math.log1p(errors[row.config])
+                if level == "source" and row.config in entry["elsewhere"]:
+                    error = log_error_as_stranger(row, errors[row.config], but)
+                found[kind_of(row), group_of(row, level)].append(abs(error))
     return found
 
 
 def forget() -> None:
     """Read `fitted.json` again: it was written anew."""
-    for function in (fitted, measured_width, _scores):
+    for function in (fitted, strangers, log_speed_of_stranger, measured_width, _scores):
         function.cache_clear()

@@ -15,8 +15,9 @@ from functools import cache
 from statistics import mean
 
 from ..errors import InvalidInput, quoted
+from ..instances import InstanceType
 from ..model.training_settings import Training
-from .left_out import Errors, fitted, kind_of
+from .left_out import fitted, kind_of, kind_of_run, log_speed_of_stranger, strangers
 from .published_rows import elsewhere, is_fitted, rows_of
 from .row_reader import PublishedRow
 
@@ -72,6 +73,19 @@ def software_of(row: PublishedRow) -> str | None:
     return named[0] if len(named) == 1 else core_of(" ".join(words)) if not named else None
 
 
+def usual_log_speed(row: PublishedRow) -> float:
+    """`left_out.log_speed_of_stranger` of a row of a file of whose software nothing is known.
+
+    0 where constants are fitted to its software or, if that is not told, to rows of the same source.
+    """
+    stack = software_of(row) or row.stack
+    if stack and is_fitted(stack, row.calibration):
+        return 0.0
+    if not stack and _origin(row) in map(_origin, rows_of(row.calibration)):
+        return 0.0
+    return log_speed_of_stranger(kind_of(row), stack)
+
+
 def log_speed(
     software: str | None, kind: str, training: Training, but: Callable[[PublishedRow], bool] | None = None
 ) -> float | None:
@@ -88,7 +102,7 @@ def log_speed(
     core, in_fp8 = core_of(software), _in_fp8(training)
     own: list[float] = []
     others: list[float] = []
-    for (other, its_kind), rows in _differences().items():
+    for (other, its_kind), rows in strangers().items():
         if its_kind == kind and (other == software or (core and core_of(other) == core)):
             means = _of_models(rows, in_fp8, but)
             if other == software:
@@ -99,6 +113,17 @@ def log_speed(
         return None
     of_core = math.fsum(others) / (len(others) + 1)
     return (math.fsum(own) + of_core) / (len(own) + 1)
+
+
+def usual_speed(software: str | None, instance: InstanceType, count: int) -> float:
+    """Times the modelled throughput that software reaches on ``count`` instances if nothing is known of its speed.
+
+    1 where constants are fitted to it. ``software`` as in `log_speed`.
+    """
+    key = instance.calibration or ""
+    if software is not None and is_fitted(software, key):
+        return 1.0
+    return math.exp(fitted()["strangers"][kind_of_run(key, count)])
 
 
 def _of_models(
@@ -116,18 +141,6 @@ def _of_models(
 
 
 @cache
-def _differences() -> Mapping[tuple[str, str], list[tuple[PublishedRow, float]]]:
-    """Log published / modelled throughput of each row, by software and kind."""
-    found: defaultdict[tuple[str, str], list[tuple[PublishedRow, float]]] = defaultdict(list)
-    for key, entry in fitted()["calibrations"].items():
-        for row in elsewhere(key):
-            if row.config in entry["elsewhere"] and not is_fitted(row.stack, key):
-                error = Errors(*entry["elsewhere"][row.config]).source
-                found[row.stack, kind_of(row)].append((row, -math.log1p(error)))
-    return found
-
-
-@cache
 def _known(key: str) -> Mapping[str, frozenset[str]]:
     """The software of a calibration's rows, each with its repositories."""
     found = defaultdict(set)
@@ -141,6 +154,11 @@ def _repository(row: PublishedRow) -> str:
     first = row.source.partition(" ")[0].partition("@")[0].lower().removeprefix("https://")
     parts = first.removeprefix("github.com/").split("/")
     return "/".join(parts[:2]) if len(parts) > 1 else ""
+
+
+def _origin(row: PublishedRow) -> object:
+    """The repository, or two words: AWS Neuron, arXiv 2205.05198."""
+    return _repository(row) or row.source.lower().split()[:2]
 
 
 def _words(text: str) -> set[str]:

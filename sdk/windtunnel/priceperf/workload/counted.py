@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from ..calibration.calibrations import calibration_of, check_range
+from ..calibration.software import usual_speed
 from ..errors import InvalidCounters, InvalidInput
 from ..instances import InstanceType, instance_type
 from ..model import fixed_costs
@@ -27,10 +28,8 @@ from .full_scale import FullScale
 from .modelled import Modelled
 
 GRADIENT_BYTES = 4  # a rehearsal reduces gradients in fp32
-
 _FP32_MATTERS = 0.01
 """The part of a step's FLOPs from which it matters how fp32 products run; under autocast there is less."""
-
 WEIGHT_MOVES = 5
 """How often a pass moves a parameter, whatever the batch, as the counters count it: the weight is an operand of
 two products (forward, backward), its gradient the result of one; both pass the graph's edge once more. The
@@ -183,15 +182,16 @@ class Counted:
                 f"{run.cluster.workers} workers of {run.cluster}"
             )
         constants = calibration_of(run.instance).constants
-        step = self.step_with(constants, run)
-        evaluation = None
+        slower = 1 / usual_speed(None, run.instance, run.cluster.count)
+        step, evaluation = self.step_with(constants, run), None
         if full_scale.evaluation_samples:
             work = self.evaluation_at(run.samples_per_worker, run.precision)
-            evaluation = step_time(work, run.instance, run.precision, constants)
+            evaluation = step_time(work, run.instance, run.precision, constants).times(slower)
         compilation = fixed_costs.compilation(
             run.instance, self.graphs, evaluation is not None, full_scale.compile_cached, self.compiled
         )
-        return Modelled(None, step, evaluation, self._range_check(run, full_scale, step), compilation)
+        check = self._range_check(run, full_scale, step)
+        return Modelled(None, step.times(slower), evaluation, check, compilation)
 
     def step_with(self, constants: Constants, run: Run, host_slowness: float = HOST_SPEED.value) -> StepTime:
         """The counted step with these constants: the calibration's, or those of a fit without some rows."""

@@ -14,7 +14,7 @@ from ..calibration.left_out import Level, kind_of_run
 from ..calibration.neuron_software import parsed_version
 from ..calibration.published_rows import is_fitted
 from ..calibration.software import log_speed as log_speed_of_software
-from ..calibration.software import software_named
+from ..calibration.software import software_named, usual_speed
 from ..calibration.versions import log_speed
 from ..errors import InvalidInput, quoted
 from ..instances import InstanceType
@@ -265,15 +265,16 @@ class Described:
         Raises:
             InvalidInput: as `description`.
         """
-        training = self.description(run)
-        instance = run.instance.with_network(self.there(run.instance).network_gbps)
+        training, job = self.description(run), self.there(run.instance)
+        instance = run.instance.with_network(job.network_gbps)
         count, flops = run.cluster.count, training_flops(training)
         constants = calibration_of(instance).constants
         step, evaluation = training_step(training, instance, constants, count), None
         if full_scale.evaluation_samples:
             evaluation = forward_step(training, step, instance, constants, count)
         software_speed = self._software_speed(run.cluster, training)
-        speed = (software_speed or 1.0) * self._neuron_speed(instance)
+        speed = software_speed or usual_speed(job.software, instance, count)
+        speed *= self._neuron_speed(instance)
         if speed != 1:
             step, evaluation = step.times(1 / speed), evaluation and evaluation.times(1 / speed)
         check = self._range_check(run, training, step, flops, software_speed)

@@ -16,6 +16,7 @@ from windtunnel.priceperf import (
     answers,
 )
 from windtunnel.priceperf.calibration.published_rows import is_fitted
+from windtunnel.priceperf.calibration.software import usual_speed
 from windtunnel.priceperf.model.intervals import COVERAGE
 from windtunnel.priceperf.money.sensitivity import SPOT_DISCOUNT
 from windtunnel.rendering import format as fmt
@@ -252,12 +253,13 @@ def _chosen(workload: Workload, shown: Sequence[Estimate]) -> Iterator[str]:
 
 
 def _by_software(workload: Workload, shown: Sequence[Estimate]) -> Iterator[str]:
-    """What naming the software has changed."""
-    if not isinstance(workload, DescribedWorkload):
-        return
+    """What naming the software has changed, and what is assumed of software that is not named."""
+    unnamed = []
     for item in shown:
-        software = workload.there(item.instance).software
-        if software is None or item.training is None:
+        software = workload.there(item.instance).software if isinstance(workload, DescribedWorkload) else None
+        if software is None:
+            usual = usual_speed(None, item.instance, item.instance_count)
+            unnamed.append(f"{usual:.2f} on {label(item)}")
             continue
         speed, known = item.software_speed, is_fitted(software, item.calibration.key)
         if speed is not None:
@@ -267,5 +269,10 @@ def _by_software(workload: Workload, shown: Sequence[Estimate]) -> Iterator[str]
         elif known:
             what = "constants are fitted to its rows; the interval is that of all software, which is the narrower here"
         else:
-            what = "no published row of it is like this, so nothing follows from it"
+            what = "no published row of it is like this, so it is taken for usual software"
         yield f"Trained by {software} on {label(item)}: {what}."
+    if unnamed:
+        yield (
+            f"Software not named: times the modelled speed {', '.join(unnamed)}, as is usual of software that no "
+            "constant is fitted to."
+        )

@@ -41,7 +41,7 @@ def test_json_of_the_built_in_rows(capsys: pytest.CaptureFixture[str]) -> None:
         for level in ("leave_one_out", "leave_one_family_out", "leave_one_source_out"):
             assert summary[level]["mean_percent"] <= worst
             assert summary[level]["coverage_percent"] >= 75
-        assert 75 <= summary["leave_one_source_out"]["group_coverage_percent"] <= 90
+        assert 75 <= summary["leave_one_source_out"]["group_coverage_percent"] <= 96
         assert summary["interval_coverage_percent"] <= 90
     assert len(data["elsewhere"]) == sum(
         data["summary"][kind]["other_software"]["rows"] for kind in ("trn1", "a100", "a100_cluster", "h100")
