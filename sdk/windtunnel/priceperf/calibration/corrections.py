@@ -27,7 +27,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from datetime import date
 from statistics import NormalDist, mean, stdev
 
@@ -124,7 +124,7 @@ class Correction:
         """The interval of this correction, widened outside the calibrated range as much as the model's was."""
         widened = check.log_fast / calibration.log_fast
         width = self.log_half_width * widened
-        return replace(check, log_fast=width, log_slow=width)
+        return check._replace(log_fast=width, log_slow=width)
 
 
 Corrections = Mapping[str, Correction]

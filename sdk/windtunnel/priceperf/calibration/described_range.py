@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Sequence
 from functools import cache
 
 from ..instances import InstanceType
@@ -34,7 +33,7 @@ def description_check(
     *,
     level: Level = "source",
     but: Group | None = None,
-    lacks: Iterable[str] = (),
+    lacks: Sequence[str] = (),
 ) -> RangeCheck:
     """Compare a description with the range of the rows that its interval comes from.
 
@@ -48,13 +47,11 @@ def description_check(
         lacks: what had to be assumed, by the names of `widenings`.
     """
     base = width(level, kind_of_run(calibration.key, instance_count), but)
-    extra = [*lacks]
-    extra += ["specification"] if instance.from_specification else []
-    log_width = math.hypot(base, *(widenings()[name] for name in extra))
+    extra = (*lacks, "specification") if instance.from_specification else lacks
+    log_width = math.hypot(base, *[widenings()[name] for name in extra])
     values = quantities(training, instance_count)
-    ranges = [item for item in _ranges(calibration, level) if item.quantity in values]
-    check = check_ranges(ranges, values, log_width, log_width)
-    return check if level == "source" else replace(check, by_known_software=True)
+    check = check_ranges(_ranges(calibration, level), values, log_width, log_width)
+    return check if level == "source" else check._replace(by_known_software=True)
 
 
 @cache

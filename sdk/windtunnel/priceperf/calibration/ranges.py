@@ -44,14 +44,14 @@ def counted_ranges(rows: Iterable[PublishedRow]) -> tuple[Range, ...]:
 def described_ranges(rows: Iterable[PublishedRow]) -> tuple[Range, ...]:
     """Of all rows, by the names of `quantities`."""
     found = [quantities(row.training, row.nodes) for row in rows]
-    told = {name: [values[name] for values in found if name in values] for name in _UNITS}
+    told = {name: [values[name] for values in found] for name in _UNITS}
     told[EAGER].append(1)  # a shorter sequence has less of it
     return tuple(Range.of(name, unit, told[name]) for name, unit in _UNITS.items())
 
 
 def quantities(training: Training, instance_count: int) -> dict[str, float]:
     """Of a description on so many instances."""
-    found: dict[str, float] = {
+    return {
         "model size": training.parameters,
         "sequence length": training.sequence_length,
         TOKENS: training.tokens,
@@ -59,7 +59,5 @@ def quantities(training: Training, instance_count: int) -> dict[str, float]:
         "tensor parallelism": training.tensor_parallel,
         "pipeline parallelism": training.pipeline_parallel,
         "sharing of all weights (FSDP)": training.data_parallel if training.zero == "full" else 1,
+        EAGER: training.sequence_length if training.attention == "eager" else 1,  # flash keeps no scores
     }
-    if training.attention == "eager":
-        found[EAGER] = training.sequence_length
-    return found

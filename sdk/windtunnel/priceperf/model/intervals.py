@@ -10,6 +10,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
 
 COVERAGE = 0.80
 """The part of left-out rows that lies inside an interval."""
@@ -53,14 +55,19 @@ class Range:
             return math.inf
         return max(1.0, self.low / value, value / self.high)
 
+    @cached_property
+    def words(self) -> str:
+        """``from 2 nodes to 64 nodes``."""
+        low, high = _short(self.low, self.unit), _short(self.high, self.unit)
+        return f"at {low} only" if self.low == self.high else f"from {low} to {high}"
+
     @classmethod
     def of(cls, quantity: str, unit: str, values: Sequence[float]) -> Range:
         """The range of these values."""
         return cls(quantity, unit, min(values), max(values))
 
 
-@dataclass(frozen=True)
-class RangeCheck:
+class RangeCheck(NamedTuple):
     """Whether a job lies where the constants were fitted.
 
     ``outside``: sentences, one a quantity; ``unknown``: quantities that are not told.
@@ -92,14 +99,9 @@ def check_ranges(
         value = values.get(limits.quantity)
         if value is None:
             unknown.append(limits.quantity)
-            continue
-        distance = limits.distance(value)
-        if distance > _SAME:
+        elif not limits.low <= value <= limits.high and (distance := limits.distance(value)) > _SAME:
             farthest = max(farthest, distance)
-            known = f"from {_short(limits.low, limits.unit)} to {_short(limits.high, limits.unit)}"
-            if limits.low == limits.high:
-                known = f"at {_short(limits.low, limits.unit)} only"
-            outside.append(f"{limits.quantity} {_short(value, limits.unit)}, calibrated {known}")
+            outside.append(f"{limits.quantity} {_short(value, limits.unit)}, calibrated {limits.words}")
     widened = 1 + WIDENING_PER_DOUBLING * math.log2(min(farthest, 2.0**20))
     return RangeCheck(tuple(outside), tuple(unknown), log_fast * widened, log_slow * widened)
 

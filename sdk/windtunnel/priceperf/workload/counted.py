@@ -253,10 +253,8 @@ class Counted:
         constants = calibration_of(run.instance).constants
         slow = math.log(self.step_with(constants, run, HOST_SPEED.high).total_s / step.total_s)
         fast = math.log(step.total_s / self.step_with(constants, run, HOST_SPEED.low).total_s)
-        return replace(
-            check,
-            log_fast=math.hypot(check.log_fast, fast),
-            log_slow=math.hypot(check.log_slow, slow),
+        return check._replace(
+            log_fast=math.hypot(check.log_fast, fast), log_slow=math.hypot(check.log_slow, slow)
         )
 
     def description(self, run: Run) -> Training | None:  # noqa: ARG002

@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeVar, get_args
 
 from ..calibration.calibrations import calibration_of
 from ..calibration.described_range import description_check, most_tokens
-from ..calibration.left_out import Level, kind_of_run
+from ..calibration.left_out import kind_of_run
 from ..calibration.neuron_software import parsed_version
 from ..calibration.published_rows import is_fitted
 from ..calibration.software import log_speed as log_speed_of_software
@@ -294,15 +294,13 @@ class Described:
         lacks = ("neuron_version",) if neuron and self.neuron_version is None else ()
         calibration, software = calibration_of(run.instance), self.there(run.instance).software
         known = software is not None and is_fitted(software, calibration.key)
-        levels: list[Level] = ["source"]
-        levels += ["family"] if known else ["software"] if software_speed is not None else []
-        checks = [
-            description_check(
-                calibration, training, run.instance, run.cluster.count, level=level, lacks=lacks
-            )
-            for level in levels
-        ]
-        check = min(checks, key=lambda found: (not found.inside, found.log_slow))
+        check_at = partial(
+            description_check, calibration, training, run.instance, run.cluster.count, lacks=lacks
+        )
+        check = check_at(level="source")
+        if known or software_speed is not None:
+            like = check_at(level="family" if known else "software")
+            check = min(check, like, key=lambda found: (not found.inside, found.log_slow))
         per_layer = PLAIN_TRACE_S_PER_LAYER if neuron else LAUNCH_S_PER_LAYER
         layers = training.architecture.layers / training.pipeline_parallel
         host_s, passes = per_layer * layers * HOST_SPEED.high, training.microbatches
@@ -311,7 +309,7 @@ class Described:
             return check
         step_s = step.total_s
         waits = max(0.0, host_s - step_s / passes) * passes
-        return replace(check, log_slow=math.hypot(check.log_slow, math.log1p(waits / step_s)))
+        return check._replace(log_slow=math.hypot(check.log_slow, math.log1p(waits / step_s)))
 
     def _neuron_speed(self, instance: InstanceType) -> float:
         """Times the usual throughput that the named version of Neuron's software reaches."""
