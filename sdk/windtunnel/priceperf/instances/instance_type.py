@@ -73,7 +73,7 @@ class InstanceType:
     sagemaker: frozenset[str]
     """What SageMaker offers it for: training, endpoint, transform, cluster (HyperPod)."""
 
-    @property
+    @cached_property
     def is_neuron(self) -> bool:
         """Whether it has NeuronCores. Only these are rehearsed."""
         return self.accelerator.is_neuron
@@ -85,7 +85,7 @@ class InstanceType:
         """
         return self.is_neuron and not self.has_efa
 
-    @property
+    @cached_property
     def calibration(self) -> str | None:
         """Which calibration models its steps; None: none does."""
         return self.accelerator.calibration
@@ -121,17 +121,17 @@ class InstanceType:
             raise InvalidInput(f"{self.name} has no peak for dtype {dtype!r}; it has: {', '.join(peaks)}")
         return self._share(peaks[dtype].value) * TERA
 
-    @property
+    @cached_property
     def core_memory_bandwidth(self) -> float:
         """Bytes per second between one core and its memory."""
         return self._share(self.accelerator.memory_bandwidth.value) * GIGA
 
-    @property
+    @cached_property
     def core_memory_gib(self) -> float:
         """Accelerator memory of one core, GiB."""
         return self._share(self.accelerator.memory.value)
 
-    @property
+    @cached_property
     def core_link_bandwidth(self) -> float:
         """Bytes per second between one core and its peers in the instance.
 
@@ -141,7 +141,7 @@ class InstanceType:
             return self.core_memory_bandwidth
         return self._share(self.accelerator_link.value) * GIGA
 
-    @property
+    @cached_property
     def network_bandwidth(self) -> float:
         """Bytes per second of the whole instance to other instances."""
         return self.network.value * GIGA / BITS_PER_BYTE
