@@ -63,11 +63,7 @@ def training_step(
             f"{training.workers} workers need {needed} x {instance.name} "
             f"({instance.core_count} {instance.core_name}s each), not {count}"
         )
-    passes, worked_s = _passes(training, _of_a_microbatch(training), instance, constants, count)
-    return passes._replace(
-        gradients_s=_reduced_s(training, instance, constants, worked_s),
-        optimizer_s=_optimizer_s(training, instance, constants),
-    )
+    return _step(training, _of_a_microbatch(training), instance, constants, count)
 
 
 def forward_step(
@@ -76,23 +72,24 @@ def forward_step(
     """One forward pass over the batch of a `training_step`: a third of it without recomputation, half of its
     collectives.
     """
-    passes = step._replace(gradients_s=0.0, optimizer_s=0.0)
     if training.recompute != "none":
         settings = _of_a_microbatch(training)
         settings = (*settings[:_RECOMPUTE], "none", *settings[_RECOMPUTE + 1 :])
-        passes, _ = _passes(training, settings, instance, constants, instance_count)
-    forward = passes.times(1 / 3)
+        step = _step(training, settings, instance, constants, instance_count)
+    forward = step.times(1 / 3)
     return forward._replace(
-        host_s=passes.host_s if instance.is_neuron else forward.host_s,
-        tensor_parallel_s=passes.tensor_parallel_s / 2,
-        pipeline_transfer_s=passes.pipeline_transfer_s / 2,
+        host_s=step.host_s if instance.is_neuron else forward.host_s,
+        tensor_parallel_s=step.tensor_parallel_s / 2,
+        pipeline_transfer_s=step.pipeline_transfer_s / 2,
+        gradients_s=0.0,
+        optimizer_s=0.0,
     )
 
 
-def _passes(
+def _step(
     training: Training, settings: tuple[Any, ...], instance: InstanceType, constants: Constants, count: int
-) -> tuple[StepTime, float]:
-    """All microbatches of a step, and how long a worker is at work for one."""
+) -> StepTime:
+    """A step whose microbatches have these settings."""
     products, memory, tensor_parallel, transfer = _microbatch(settings, instance, constants)
     overlapped = constants.overlap * min(products, memory)
     crowded = constants.crowding * crowding(training, instance)
@@ -105,7 +102,7 @@ def _passes(
     microbatch = worked + gathered + uneven
     n = training.microbatches
     bubble = (stages - 1) / training.interleaved * microbatch + n * uneven
-    passes = StepTime(
+    return StepTime(
         compute_s=n * products,
         memory_s=n * (memory + crowded * (products + memory - overlapped)),
         overlapped_s=n * overlapped,
@@ -114,10 +111,10 @@ def _passes(
         bubble_s=bubble,
         host_s=n * host,
         weights_gathered_s=n * gathered,
-        gradients_s=0.0,
+        gradients_s=_reduced_s(training, instance, constants, worked),
+        optimizer_s=_optimizer_s(training, instance, constants),
         straggling_s=(n * (worked + gathered) + bubble) * constants.straggling * math.log2(count),
     )
-    return passes, worked
 
 
 _OF_A_MICROBATCH = tuple(

@@ -38,7 +38,7 @@ class StepTime(NamedTuple):
 
     def times(self, factor: float) -> StepTime:
         """Every part of the step longer by a factor: which of them is, is not known."""
-        return StepTime(*(part * factor for part in self))
+        return StepTime(*[part * factor for part in self])
 
     def plus(self, other: StepTime) -> StepTime:
         """One after the other."""

@@ -265,19 +265,20 @@ class Described:
         Raises:
             InvalidInput: as `description`.
         """
-        training, job = self.description(run), self.there(run.instance)
+        job = self.there(run.instance)
+        training = _split(job, run)
         instance = run.instance.with_network(job.network_gbps)
         count, flops = run.cluster.count, training_flops(training)
         constants = calibration_of(instance).constants
         step, evaluation = training_step(training, instance, constants, count), None
         if full_scale.evaluation_samples:
             evaluation = forward_step(training, step, instance, constants, count)
-        software_speed = self._software_speed(run.cluster, training)
+        software_speed = job._software_speed(run.cluster, training)
         speed = software_speed or usual_speed(job.software, instance, count)
-        speed *= self._neuron_speed(instance)
+        speed *= job._neuron_speed(instance)
         if speed != 1:
             step, evaluation = step.times(1 / speed), evaluation and evaluation.times(1 / speed)
-        check = self._range_check(run, training, step, flops, software_speed)
+        check = job._range_check(run, training, step, flops, software_speed)
         compilation = _compilation(run, training, flops, full_scale)
         return Modelled(training, step, evaluation, check, compilation, software_speed)
 
@@ -290,13 +291,11 @@ class Described:
         speed is known otherwise, if it is the narrower. The slow end holds a plain script, whose host may be slower
         than the device.
         """
-        neuron = run.instance.is_neuron
+        instance, neuron = run.instance, run.instance.is_neuron
         lacks = ("neuron_version",) if neuron and self.neuron_version is None else ()
-        calibration, software = calibration_of(run.instance), self.there(run.instance).software
-        known = software is not None and is_fitted(software, calibration.key)
-        check_at = partial(
-            description_check, calibration, training, run.instance, run.cluster.count, lacks=lacks
-        )
+        calibration = calibration_of(instance)
+        known = self.software is not None and is_fitted(self.software, calibration.key)
+        check_at = partial(description_check, calibration, training, instance, run.cluster.count, lacks=lacks)
         check = check_at(level="source")
         if known or software_speed is not None:
             like = check_at(level="family" if known else "software")
@@ -304,7 +303,7 @@ class Described:
         per_layer = PLAIN_TRACE_S_PER_LAYER if neuron else LAUNCH_S_PER_LAYER
         layers = training.architecture.layers / training.pipeline_parallel
         host_s, passes = per_layer * layers * HOST_SPEED.high, training.microbatches
-        peak = run.instance.core_peak_flops(training.matmul_dtype) * training.workers * passes
+        peak = instance.core_peak_flops(training.matmul_dtype) * training.workers * passes
         if flops / peak >= host_s:  # the device takes longer, whatever it reaches
             return check
         step_s = step.total_s
@@ -318,7 +317,7 @@ class Described:
 
     def _software_speed(self, cluster: Cluster, training: Training) -> float | None:
         kind = kind_of_run(calibration_of(cluster.instance).key, cluster.count)
-        speed = log_speed_of_software(self.there(cluster.instance).software, kind, training)
+        speed = log_speed_of_software(self.software, kind, training)
         return None if speed is None else math.exp(speed)
 
 
@@ -331,7 +330,7 @@ def _compilation(run: Run, training: Training, flops: float, full_scale: FullSca
 
 
 def _split(job: Described, run: Run) -> Training:
-    copies = job.data_parallel(run.cluster)
+    instance, copies = run.instance, job.data_parallel(run.cluster)
     sequences = run.batch / copies
     if sequences < 1:
         raise InvalidInput(
@@ -339,36 +338,37 @@ def _split(job: Described, run: Run) -> Training:
             f"data-parallel workers of {run.cluster}; take a larger batch, fewer instances or more parallelism"
         )
     products = run.precision.ran_as("fp32")
-    attention, recompute = job.attention, job.recompute
-    calibration = calibration_of(run.instance)
+    attention = job.attention
     if attention == "auto":
-        attention = attention_today(job.architecture, products, run.instance, job.sequence_length)
-    make = partial(
-        Training,
-        architecture=job.architecture,
-        parameters=job.parameters,
-        sequence_length=job.sequence_length,
-        data_parallel=copies,
-        tensor_parallel=job.tensor_parallel,
-        pipeline_parallel=job.pipeline_parallel,
-        storage_dtype=job.dtype,
-        matmul_dtype=products,
-        gradient_bytes=job.gradient_bytes or usual_gradient_bytes(job.dtype, job.zero, run.instance),
-        zero=job.zero,
-        mixed_precision=run.precision is BF16_AUTOCAST,
-        head_part=job.head_part,
-        moments=MOMENTS[job.optimizer],
-        attention=attention,
-    )
-    usual = usual_recompute(job.tensor_parallel, attention, run.instance)
-    ways: tuple[Recompute, ...] = (usual, "full") if recompute == "auto" else (recompute,)
-    counts = _passes(job, sequences, most_tokens(calibration))
+        attention = attention_today(job.architecture, products, instance, job.sequence_length)
+    gradient_bytes = job.gradient_bytes or usual_gradient_bytes(job.dtype, job.zero, instance)
+    usual = usual_recompute(job.tensor_parallel, attention, instance)
+    ways: tuple[Recompute, ...] = (usual, "full") if job.recompute == "auto" else (job.recompute,)
+    counts = _passes(job, sequences, most_tokens(calibration_of(instance)))
     fitting: list[Training] = []
     for way in ways:
         for passes in counts:
             size = sequences / passes
-            training = make(recompute=way, microbatch=size, global_batch=size * copies * passes)
-            if memory_need(training, run.instance).fits:
+            training = Training(
+                architecture=job.architecture,
+                parameters=job.parameters,
+                microbatch=size,
+                global_batch=size * copies * passes,
+                sequence_length=job.sequence_length,
+                data_parallel=copies,
+                tensor_parallel=job.tensor_parallel,
+                pipeline_parallel=job.pipeline_parallel,
+                storage_dtype=job.dtype,
+                matmul_dtype=products,
+                gradient_bytes=gradient_bytes,
+                recompute=way,
+                zero=job.zero,
+                attention=attention,
+                mixed_precision=run.precision is BF16_AUTOCAST,
+                head_part=job.head_part,
+                moments=MOMENTS[job.optimizer],
+            )
+            if memory_need(training, instance).fits:
                 fitting.append(training)
                 if job.pipeline_parallel == 1:
                     break  # more passes are no faster, but in a pipeline, whose stages wait for the first one
