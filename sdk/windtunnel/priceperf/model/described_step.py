@@ -63,7 +63,7 @@ def training_step(
             f"{training.workers} workers need {needed} x {instance.name} "
             f"({instance.core_count} {instance.core_name}s each), not {count}"
         )
-    return _step(training, _of_a_microbatch(training), instance, constants, count)
+    return _step(training, instance, constants, count)
 
 
 def forward_step(
@@ -73,9 +73,7 @@ def forward_step(
     collectives.
     """
     if training.recompute != "none":
-        settings = _of_a_microbatch(training)
-        settings = (*settings[:_RECOMPUTE], "none", *settings[_RECOMPUTE + 1 :])
-        step = _step(training, settings, instance, constants, instance_count)
+        step = _step(training, instance, constants, instance_count, forward=True)
     forward = step.times(1 / 3)
     return forward._replace(
         host_s=step.host_s if instance.is_neuron else forward.host_s,
@@ -87,9 +85,12 @@ def forward_step(
 
 
 def _step(
-    training: Training, settings: tuple[Any, ...], instance: InstanceType, constants: Constants, count: int
+    training: Training, instance: InstanceType, constants: Constants, count: int, *, forward: bool = False
 ) -> StepTime:
-    """A step whose microbatches have these settings."""
+    """``forward``: nothing is recomputed, reduced and optimized."""
+    settings = _of_a_microbatch(training)
+    if forward:
+        settings = (*settings[:_RECOMPUTE], "none", *settings[_RECOMPUTE + 1 :])
     products, memory, tensor_parallel, transfer = _microbatch(settings, instance, constants)
     overlapped = constants.overlap * min(products, memory)
     crowded = constants.crowding * crowding(training, instance)
@@ -111,8 +112,8 @@ def _step(
         bubble_s=bubble,
         host_s=n * host,
         weights_gathered_s=n * gathered,
-        gradients_s=_reduced_s(training, instance, constants, worked),
-        optimizer_s=_optimizer_s(training, instance, constants),
+        gradients_s=0.0 if forward else _reduced_s(training, instance, constants, worked),
+        optimizer_s=0.0 if forward else _optimizer_s(training, instance, constants),
         straggling_s=(n * (worked + gathered) + bubble) * constants.straggling * math.log2(count),
     )
 

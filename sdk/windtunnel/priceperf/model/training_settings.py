@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import product
 from operator import attrgetter
 from typing import Literal, get_args
 
@@ -38,7 +39,8 @@ _VALID: Mapping[str, tuple[str, ...]] = {
     "zero": get_args(ZeroStage),
     "attention": get_args(Attention),
 }
-_counts, _named = attrgetter(*_COUNTS), attrgetter(*_VALID)  # faster than by name: each is checked very often
+_named = attrgetter(*_VALID)
+_ALLOWED = frozenset(product(*_VALID.values()))  # one look instead of one a name: each is checked very often
 
 
 @dataclass(frozen=True)
@@ -97,16 +99,20 @@ class Training:
 
     def __post_init__(self) -> None:
         """Check every field."""
-        for name, value in zip(_COUNTS, _counts(self), strict=True):
-            if not value >= 1:
-                raise InvalidInput(f"{name} must be 1 or more, not {value}")
+        if not (
+            self.parameters >= 1 and self.global_batch >= 1 and self.sequence_length >= 1
+            and self.data_parallel >= 1 and self.tensor_parallel >= 1 and self.pipeline_parallel >= 1
+            and self.gradient_bytes >= 1 and self.interleaved >= 1
+        ):  # fmt: skip
+            name = next(name for name in _COUNTS if not getattr(self, name) >= 1)
+            raise InvalidInput(f"{name} must be 1 or more, not {getattr(self, name)}")
         if not self.microbatch > 0:
             raise InvalidInput(f"microbatch must be above 0, not {self.microbatch}")
         if not self.moments >= 0:
             raise InvalidInput(f"moments must be 0 or more, not {self.moments}")
-        for (name, valid), value in zip(_VALID.items(), _named(self), strict=True):
-            if value not in valid:
-                raise InvalidInput(f"{name} must be one of {', '.join(valid)}, not {value!r}")
+        if _named(self) not in _ALLOWED:
+            name, valid = next(rule for rule in _VALID.items() if getattr(self, rule[0]) not in rule[1])
+            raise InvalidInput(f"{name} must be one of {', '.join(valid)}, not {getattr(self, name)!r}")
         if not 0 <= self.head_part <= 1:
             raise InvalidInput(f"head_part must lie between 0 and 1, not {self.head_part}")
         if self.global_batch < self.microbatch * self.data_parallel:
