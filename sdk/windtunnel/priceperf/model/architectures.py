@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal
 
 from ..errors import InvalidInput
@@ -74,12 +75,12 @@ class Architecture:
         if self.family not in _FAMILIES:
             raise InvalidInput(f"family must be one of {', '.join(_FAMILIES)}, not {self.family!r}")
 
-    @property
+    @cached_property
     def up_projections(self) -> int:
         """Matrices from the hidden size to the feed-forward size: a gated network has two."""
         return 2 if _FAMILIES[self.family].gated else 1
 
-    @property
+    @cached_property
     def layer_weights(self) -> int:
         """Weights of the matrices of one layer."""
         attention = 2 * self.hidden_size * (self.hidden_size + self.kv_hidden_size)
@@ -94,7 +95,7 @@ class Architecture:
         tables = 2 if _FAMILIES[self.family].own_head else 1
         return self.layers * self.layer_weights + tables * self.vocabulary * self.hidden_size
 
-    @property
+    @cached_property
     def is_causal(self) -> bool:
         """Whether it predicts the next token."""
         return _FAMILIES[self.family].causal

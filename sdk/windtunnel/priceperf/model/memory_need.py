@@ -6,7 +6,7 @@ Checkpointing" of all published MPT rows.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from ..instances import GIB, InstanceType
 from .architectures import Architecture
@@ -28,8 +28,7 @@ USABLE = 0.92
 """Part of the memory that tensors can use; the rest goes to buffers and fragments. Assumption."""
 
 
-@dataclass(frozen=True)
-class MemoryNeed:
+class MemoryNeed(NamedTuple):
     """What a job needs of one worker's memory, and what there is. Bytes."""
 
     needed_bytes: float
