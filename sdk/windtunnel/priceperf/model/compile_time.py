@@ -31,7 +31,6 @@ from typing import NamedTuple
 
 from ..errors import InvalidInput
 
-BASIS = "a base and a rate from AWS's MLP and BERT-Large tutorials"
 _FLOPS_PER_TFLOP = 1e12
 
 
@@ -52,6 +51,10 @@ BASE = CompileTime(7.0, 2.0, 20.0)
 """Seconds of any graph."""
 PER_TFLOP = CompileTime(190.0, 47.5, 760.0)
 """Seconds a TFLOP of matrix products and convolutions in one execution of the graph."""
+BASIS = (
+    f"{BASE.seconds:g} s and {PER_TFLOP.seconds:g} s a TFLOP: "
+    "a base and a rate from AWS's MLP and BERT-Large tutorials"
+)
 MOST = CompileTime(1500.0, 500.0, 6000.0)
 """Seconds beyond which no graph goes, however large."""
 NOTHING = CompileTime(0.0, 0.0, 0.0)
@@ -87,4 +90,4 @@ def seconds(flops: float) -> float:
 
 def of_graphs(graphs: Iterable[CompiledGraph]) -> CompileTime:
     """Modelled time for those graphs that are not cached, one after the other."""
-    return sum((of_graph(graph.flops) for graph in graphs if not graph.cached), NOTHING)
+    return sum([of_graph(graph.flops) for graph in graphs if not graph.cached], NOTHING)

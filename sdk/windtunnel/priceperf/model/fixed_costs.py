@@ -11,14 +11,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cache, lru_cache
+from typing import NamedTuple
 
 from ..instances import InstanceType
 from . import compile_time
 from .compile_time import CompiledGraph
 
 
-@dataclass(frozen=True)
-class FixedCost:
+class FixedCost(NamedTuple):
     """One such part: seconds with their low and high end, and why.
 
     ``billed`` False: AWS does not charge it.
@@ -44,6 +44,7 @@ class Assumed:
 START_S = Assumed(600, 120, 1200)
 SETUP_S = Assumed(30, 15, 90)
 TRANSFER_GIB_PER_S = Assumed(0.2, 0.1, 0.5)
+NOT_COMPILED = FixedCost("compile", 0.0, 0.0, 0.0, "eager PyTorch compiles nothing")
 COMPILE_LARGE_S = Assumed(120, 60, 600)
 COMPILE_SMALL_S = Assumed(10, 5, 30)
 TOKENISE_S = Assumed(0.93e-3, 0.5e-3, 2e-3)
@@ -129,17 +130,16 @@ def compilation(
             not tell (see `_assumed_compilation`).
     """
     if not instance.is_neuron:
-        return FixedCost("compile", 0.0, 0.0, 0.0, "eager PyTorch compiles nothing")
+        return NOT_COMPILED
     if cached:
         return FixedCost("compile", 0.0, 0.0, 0.0, "all graphs from the compile cache, as you stated")
     if ledger is None:
         return _assumed_compilation(graphs, evaluates)
-    hits = sum(graph.cached for graph in ledger)
+    hits = sum([graph.cached for graph in ledger])
     time = compile_time.of_graphs(ledger)
     basis = f"{hits} of {len(ledger)} graphs cached"
     if hits < len(ledger):
-        basis += f"; each other at {compile_time.BASE.seconds:g} s and {compile_time.PER_TFLOP.seconds:g} s a TFLOP"
-        basis += f": {compile_time.BASIS}"
+        basis += f"; each other at {compile_time.BASIS}"
     return FixedCost("compile", time.seconds, time.low_s, time.high_s, basis)
 
 

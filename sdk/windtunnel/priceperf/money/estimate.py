@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date
+from typing import NamedTuple
 
 from ..calibration.calibrations import Calibration, calibration_of
 from ..calibration.corrections import Correction, Corrections
@@ -25,8 +26,7 @@ from .offerings import Offering
 from .prices import Price, PriceBook
 
 
-@dataclass(frozen=True)
-class Estimate:
+class Estimate(NamedTuple):
     """One job on one kind of instance, modelled. Seconds; low and high are the ends of the interval."""
 
     instance: InstanceType
@@ -133,8 +133,8 @@ class Estimate:
 
     def taking(self, name: str, seconds: float) -> Estimate:
         """The same where the fixed cost of that name takes exactly so many seconds."""
-        known = replace(self.fixed_cost(name), seconds=seconds, low_s=seconds, high_s=seconds)
-        return replace(self, fixed=tuple(known if item.name == name else item for item in self.fixed))
+        known = self.fixed_cost(name)._replace(seconds=seconds, low_s=seconds, high_s=seconds)
+        return self._replace(fixed=tuple(known if item.name == name else item for item in self.fixed))
 
     def cost(self, price: Price) -> Cost:
         """What it costs at a price."""

@@ -147,7 +147,7 @@ class ClusterReport(Report):
             "measured": self.measured or None,
             "nodes": [asdict(node) for node in job.counted],
             "modelled": None if found is None else _modelled_data(found),
-            "compilation": None if self.compilation is None else asdict(self.compilation),
+            "compilation": None if self.compilation is None else self.compilation._asdict(),
             "unavailable": self.unavailable,
             "notes": list(self.notes),
             "price_notes": list(self.price_notes),

@@ -59,7 +59,7 @@ def _estimate(item: Estimate, costs: Sequence[dict[str, Any]]) -> dict[str, Any]
         "fixed_costs": [
             {
                 key: rounded(value) if isinstance(value, float) else value
-                for key, value in asdict(cost).items()
+                for key, value in cost._asdict().items()
             }
             for cost in item.fixed
         ],
