@@ -10,7 +10,6 @@ published rows of up to 512 workers show (`calibration`); see `hops` for more.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from ..errors import InvalidInput
@@ -48,39 +47,30 @@ KINDS = {
 """Assumption: an all_to_all, a permutation, a send and a recv go once around the ring."""
 
 
-@dataclass(frozen=True)
-class Collective:
-    """Collectives of one kind in one step of one worker.
+class Collective(NamedTuple):
+    """Collectives of one kind, of `KINDS`, in one step of one worker.
 
-    ``count`` of them, together ``payload_bytes``. For all_gather the payload is
+    ``times`` of them, together ``payload_bytes``. For all_gather the payload is
     the gathered result, so that it does not change with the number of workers.
-
-    Raises:
-        InvalidInput: a kind that is not in `KINDS`, or a negative count or size.
     """
 
     kind: str
-    count: float
+    times: float
     payload_bytes: float
-
-    def __post_init__(self) -> None:
-        """Check all three."""
-        if self.kind not in KINDS:
-            raise InvalidInput(f"no figures for a collective {self.kind!r}; known are {', '.join(KINDS)}")
-        if self.payload_bytes < 0 or self.count < 0:
-            raise InvalidInput(f"a collective cannot have a negative count or size: {self}")
 
     @classmethod
     def of_counted(cls, kind: str, count: float, counted_bytes: float, workers: int) -> Collective:
         """Of the bytes that one of so many workers counted.
 
         Raises:
-            InvalidInput: as the constructor.
+            InvalidInput: a kind that is not in `KINDS`, or a negative count or size.
         """
-        found = cls(kind, count, counted_bytes)
-        if not KINDS[kind].counts_shard:
-            return found
-        return replace(found, payload_bytes=counted_bytes * workers)
+        if kind not in KINDS:
+            raise InvalidInput(f"no figures for a collective {kind!r}; known are {', '.join(KINDS)}")
+        found = cls(kind, count, counted_bytes * workers if KINDS[kind].counts_shard else counted_bytes)
+        if found.payload_bytes < 0 or count < 0:
+            raise InvalidInput(f"a collective cannot have a negative count or size: {found}")
+        return found
 
 
 class Group(NamedTuple):
@@ -114,7 +104,7 @@ def collective_seconds(
     return (
         _ring(payload, group.local) / (instance.core_link_bandwidth * constants.link)
         + _ring(payload, group.instances) * group.sharing / (instance.network_bandwidth * constants.network)
-        + collective.count * passes * hops(group.members) * constants.hop_s
+        + collective.times * passes * hops(group.members) * constants.hop_s
     )
 
 

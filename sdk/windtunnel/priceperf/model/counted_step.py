@@ -163,4 +163,4 @@ def _compute_s(work: StepWork, instance: InstanceType, precision: Precision, con
 
 def _in_buckets(item: Collective) -> Collective:
     """A large payload counts as several messages, also where the rehearsal reduced it in one piece."""
-    return Collective(item.kind, max(item.count, buckets(item.payload_bytes)), item.payload_bytes)
+    return Collective(item.kind, max(item.times, buckets(item.payload_bytes)), item.payload_bytes)

@@ -58,11 +58,11 @@ def accumulated(
         last = _collective(kind, own, updates.steps, world_size)
         more = Collective(
             kind,
-            max(0.0, last.count - plain.count),
+            max(0.0, last.times - plain.times),
             max(0.0, last.payload_bytes - plain.payload_bytes),
         )
-        of_pass += [plain] if plain.count else []
-        of_last += [more] if more.count else []
+        of_pass += [plain] if plain.times else []
+        of_last += [more] if more.times else []
     moved = max(0.0, step.bytes_moved - optimizer_bytes / steps_each)
     host, longer, reads = _hosts(step.host, train, steps_each)
     of_a_pass = replace(step, bytes_moved=moved, collectives=tuple(of_pass), host=host)

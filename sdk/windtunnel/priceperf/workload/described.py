@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from typing import Any, Literal, TypeVar, get_args
 
 from ..calibration.calibrations import calibration_of
@@ -239,10 +239,7 @@ class Described:
         job = self.there(instance)
         if job.dtype == "fp32" and job.matmul_dtype is None:
             return (on_trn1,) if instance.is_neuron else GPU_PRECISIONS
-        products = job.matmul_dtype or job.dtype
-        name = products if products == job.dtype else f"{products} products, {job.dtype} storage"
-        meaning = f"weights and activations in {job.dtype}, products in {products}, as described"
-        return (Precision(name, products, 1.0, meaning),)
+        return (_as_described(job.matmul_dtype or job.dtype, job.dtype),)
 
     def description(self, run: Run) -> Training:
         """Whole passes; where the batch does not divide into them, each is a little smaller.
@@ -319,6 +316,13 @@ class Described:
         kind = kind_of_run(calibration_of(cluster.instance).key, cluster.count)
         speed = log_speed_of_software(self.software, kind, training)
         return None if speed is None else math.exp(speed)
+
+
+@cache
+def _as_described(products: str, dtype: str) -> Precision:
+    name = products if products == dtype else f"{products} products, {dtype} storage"
+    meaning = f"weights and activations in {dtype}, products in {products}, as described"
+    return Precision(name, products, 1.0, meaning)
 
 
 def _compilation(run: Run, training: Training, flops: float, full_scale: FullScale) -> fixed_costs.FixedCost:
