@@ -90,4 +90,4 @@ def seconds(flops: float) -> float:
 
 def of_graphs(graphs: Iterable[CompiledGraph]) -> CompileTime:
     """Modelled time for those graphs that are not cached, one after the other."""
-    return sum([of_graph(graph.flops) for graph in graphs if not graph.cached], NOTHING)
+    return sum((of_graph(graph.flops) for graph in graphs if not graph.cached), NOTHING)

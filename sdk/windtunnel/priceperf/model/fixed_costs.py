@@ -44,7 +44,6 @@ class Assumed:
 START_S = Assumed(600, 120, 1200)
 SETUP_S = Assumed(30, 15, 90)
 TRANSFER_GIB_PER_S = Assumed(0.2, 0.1, 0.5)
-NOT_COMPILED = FixedCost("compile", 0.0, 0.0, 0.0, "eager PyTorch compiles nothing")
 COMPILE_LARGE_S = Assumed(120, 60, 600)
 COMPILE_SMALL_S = Assumed(10, 5, 30)
 TOKENISE_S = Assumed(0.93e-3, 0.5e-3, 2e-3)
@@ -112,6 +111,7 @@ def preparation(seconds: float, tokenised_samples: int = 0) -> FixedCost:
     )
 
 
+@lru_cache(maxsize=1024)
 def compilation(
     instance: InstanceType,
     graphs: int,
@@ -130,12 +130,12 @@ def compilation(
             not tell (see `_assumed_compilation`).
     """
     if not instance.is_neuron:
-        return NOT_COMPILED
+        return FixedCost("compile", 0.0, 0.0, 0.0, "eager PyTorch compiles nothing")
     if cached:
         return FixedCost("compile", 0.0, 0.0, 0.0, "all graphs from the compile cache, as you stated")
     if ledger is None:
         return _assumed_compilation(graphs, evaluates)
-    hits = sum([graph.cached for graph in ledger])
+    hits = sum(graph.cached for graph in ledger)
     time = compile_time.of_graphs(ledger)
     basis = f"{hits} of {len(ledger)} graphs cached"
     if hits < len(ledger):
