@@ -89,7 +89,7 @@ def fit(key: str) -> dict[str, Any]:
         **FIRST_CHECKS,
         "errors": {row.config: [round(error(row), 4) for error in error_of] for row in rows},
         "elsewhere": {row.config: [round(error(row), 4) for error in error_of] for row in others},
-        "as_stranger": {},
+        "as_stranger": [],
         "by_software": {},
         "ranges": {
             "counted": [astuple(each) for each in ranges.counted_ranges((*rows, *others))],
@@ -119,16 +119,13 @@ def of_kinds() -> dict[str, Any]:
     }
 
 
-def as_stranger(key: str) -> dict[str, float]:
-    """Errors in the file of rows that set no constant, with the speed that is usual of such software."""
+def as_stranger(key: str) -> list[float]:
+    """Errors of the rows in the file that set no constant, with the speed that is usual of such software."""
     errors = left_out.fitted()["calibrations"][key]["elsewhere"]
-    return {
-        row.config: round(
-            math.expm1(left_out.log_error_as_stranger(row, left_out.Errors(*errors[row.config]).source)), 4
-        )
+    return [
+        round(math.expm1(left_out.log_error_as_stranger(row, left_out.Errors(*errors[row.config]).source)), 4)
         for row in published_rows.elsewhere(key)
-        if row.config in errors
-    }
+    ]
 
 
 def by_software(key: str) -> dict[str, float]:

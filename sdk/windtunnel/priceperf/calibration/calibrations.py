@@ -209,7 +209,7 @@ def calibration(key: str, fitted: Mapping[str, Any]) -> Calibration:
         tuple(errors[row.config].alone for row in rows),
         tuple(errors[row.config].family for row in rows),
         tuple(errors[row.config].source for row in rows),
-        tuple(fitted["as_stranger"].values()),
+        tuple(fitted["as_stranger"]),
         tuple(fitted["by_software"].values()),
         fitted["outside_check"],
         fitted["traced_check"],
