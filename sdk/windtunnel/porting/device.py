@@ -142,24 +142,9 @@ def _device_there(subject: Subject, node: ast.expr, parent: ast.AST | None) -> s
     return subject.device_at(node) if isinstance(parent, ast.Call) and is_method(parent, "to") else ""
 
 
-def _gpu_numbers(subject: Subject) -> set[str]:
-    """Names that hold the number of a GPU: what set_device and device_ids get, unless it is the name of a device."""
-    found: list[ast.AST] = []
-    for call, name in subject.script.calls:
-        if name == "torch.cuda.set_device":
-            found += call.args
-        ids = keyword(call, "device_ids")
-        found += ids.value.elts if ids and isinstance(ids.value, ast.List) else []
-    return {
-        ast.unparse(node)
-        for node in found
-        if isinstance(node, ast.Name | ast.Attribute) and not subject.is_cuda_place(node)
-    }
-
-
 def _moves(subject: Subject) -> Iterator[Finding]:
     """``x.cuda()``, and ``x.to(rank)`` where the rank is a GPU's number."""
-    script, numbers = subject.script, _gpu_numbers(subject)
+    script, numbers = subject.script, subject.gpu_numbers
     for call, _ in script.calls:
         if _is_dead(subject, call) or not isinstance(call.func, ast.Attribute):
             continue

@@ -9,10 +9,11 @@ from collections.abc import Iterator
 from functools import cached_property
 
 from windtunnel.porting.names import Names
-from windtunnel.porting.script import Script, arguments, constant
+from windtunnel.porting.script import Script, arguments, constant, keyword
 
 _CUDA = re.compile(r"cuda(:|$)")
 _DEVICE = re.compile("device|rank|gpu|xla", re.IGNORECASE)
+_GPU = re.compile(r"gpu|local_?rank", re.IGNORECASE)
 _RANK = re.compile(
     r"rank|master|main_process|is_main|is_root|ordinal|primary|process_index|world_process_zero",
     re.IGNORECASE,
@@ -85,10 +86,33 @@ class Subject:
     def cuda(self) -> bool:
         """Whether it is written for CUDA."""
         named = any(self.is_cuda_device(node) for node in ast.walk(self.script.tree))
-        return named or any(
-            name.startswith(("torch.cuda.", "torch.accelerator.")) or is_cuda_call(call)
-            for call, name in self.script.calls
+        return (
+            named
+            or bool(self.gpu_numbers)
+            or any(
+                name.startswith(("torch.cuda.", "torch.accelerator.")) or is_cuda_call(call)
+                for call, name in self.script.calls
+            )
         )
+
+    @cached_property
+    def gpu_numbers(self) -> set[str]:
+        """What holds the number of a GPU, unless it is the name of a device: what set_device and device_ids get, and
+        without torch_xla `.to(gpu_id)` and `.to(0)`.
+        """
+        found: list[ast.AST] = []
+        for call, name in self.script.calls:
+            if name == "torch.cuda.set_device":
+                found += call.args
+            ids = keyword(call, "device_ids")
+            found += ids.value.elts if ids and isinstance(ids.value, ast.List) else []
+            if is_method(call, "to") and not self.xla:
+                found += [one for one in call.args[:1] if _numbers_gpu(one)]
+        return {
+            ast.unparse(node)
+            for node in found
+            if isinstance(node, ast.Name | ast.Attribute | ast.Constant) and not self.is_cuda_place(node)
+        }
 
     @cached_property
     def xla(self) -> bool:
@@ -199,7 +223,11 @@ class Subject:
         """
         found: dict[str, ast.Call | None] = {}
         while True:
-            pairs = [pair for pair in self._loaders_by_name(found) if pair[0] not in found]
+            pairs = [
+                (name, made)
+                for name, made in self._loaders_by_name(found)
+                if name not in found or (made and found[name] is None)
+            ]
             if not pairs:
                 return found
             found.update(pairs)
@@ -216,7 +244,8 @@ class Subject:
                 yield from [(node.arg, None)] if ast.unparse(node.annotation).endswith("DataLoader") else []
         for call, name in self.script.calls:
             if name in self._functions:
-                given += zip(parameters(self._functions[name]), call.args, strict=False)
+                function = self._functions[name]
+                given += zip(parameters(function)[function.name == "__init__" :], call.args, strict=False)
                 given += [(one.arg, one.value) for one in call.keywords if one.arg]
         for name, value in given:
             yield from ((name, made) for made in self._makers(value, found))
@@ -230,8 +259,15 @@ class Subject:
 
     @cached_property
     def _functions(self) -> dict[str, ast.FunctionDef]:
-        """The script's own functions by their names."""
-        return {node.name: node for node in ast.walk(self.script.tree) if isinstance(node, ast.FunctionDef)}
+        """The script's own functions by their names, and what a class is called with by the class's."""
+        found = {}
+        for node in ast.walk(self.script.tree):
+            if isinstance(node, ast.FunctionDef):
+                found[node.name] = node
+                outer = self.script.parents[node]
+                if isinstance(outer, ast.ClassDef) and node.name == "__init__":
+                    found[outer.name] = node
+        return found
 
     def iterated(self, loop: Loop) -> ast.expr | None:
         """The DataLoader that a loop goes over, perhaps through enumerate() or tqdm()."""
@@ -278,6 +314,10 @@ def parameters(scope: ast.AST) -> list[str]:
     if not isinstance(scope, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
         return []
     return [one.arg for one in (*scope.args.posonlyargs, *scope.args.args, *scope.args.kwonlyargs)]
+
+
+def _numbers_gpu(node: ast.expr) -> bool:
+    return type(constant(node)) is int or bool(_GPU.search(ast.unparse(node)))
 
 
 def names_rank(text: str) -> bool:
