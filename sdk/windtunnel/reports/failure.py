@@ -85,7 +85,7 @@ def _rank(told: Sequence[str], what: str) -> str:
 def each_once(lines: Sequence[str]) -> list[str]:
     """Without the tracebacks that come again, as ranks print the same: the last stays, with what follows it."""
     last: dict[tuple[str, ...], int] = {}
-    begins = [at for at, line in enumerate(lines) if _plain(line).rstrip() == _BEGIN]
+    begins = [at for at, line in enumerate(lines) if _plain(line).rstrip() == _BEGIN or _is_unread(lines, at)]
     for at in begins:
         last[_block(lines, at)] = at
     again: set[int] = set()
@@ -132,6 +132,9 @@ def _tracebacks(lines: Sequence[str]) -> list[Raised]:
             if not in_a_thread:
                 found.append(one)
             chained = in_a_thread = False
+        elif _is_unread(lines, at - 1):
+            one, at = _traceback(lines, at - 1)
+            found += [one] if one else []
         elif line.strip():
             chained = False
     return found
@@ -152,6 +155,13 @@ def _traceback(lines: Sequence[str], at: int) -> tuple[Raised | None, int]:
                 return None, at - 1
             return Raised(line.strip(), place, function), at
     return None, at
+
+
+def _is_unread(lines: Sequence[str], at: int) -> bool:
+    """Whether Python begins there to say of the script itself that it is no Python: a frame without a traceback."""
+    frame = _FRAME.match(_plain(lines[at]))
+    within = at > 0 and _plain(lines[at - 1]).startswith(" ")
+    return frame is not None and not frame["function"] and frame["file"].startswith(_CODE) and not within
 
 
 def _plain(line: str) -> str:

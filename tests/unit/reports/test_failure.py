@@ -66,6 +66,22 @@ def test_where_it_was_raised() -> None:
     assert raised([*SCRIPT, *PEER], "") == LABEL
 
 
+def test_a_script_that_is_no_python() -> None:
+    """Python then prints no traceback: the script was never run. Of equal ones one is shown."""
+    unread = [
+        '  File "/opt/ml/code/train.py", line 43',
+        "    def f(a, a):",
+        "           ^",
+        "SyntaxError: duplicate",
+    ]
+    assert raised([*unread, *PEER, *LAUNCHER], REASON) == Raised("SyntaxError: duplicate", "train.py:43")
+    assert cause([f"[rank0]: {line}" for line in unread], "") == "train.py:43: SyntaxError: duplicate"
+    assert each_once(["start", *unread * 2]) == ["start", *unread]
+    imported = [*SCRIPT[:-1], *unread]  # by a script that is
+    assert raised(imported, "") == Raised("SyntaxError: duplicate", "train.py:43")
+    assert each_once(imported) == imported
+
+
 def test_marks_of_ranks_are_left_out() -> None:
     """As torch and MPI put them before each line."""
     for mark in ("[rank1]: ", "[1,mpirank:0,algo-1]<stderr>:", "[algo-2] ", "[algo-2] [rank1]: "):
