@@ -82,6 +82,12 @@ def test_accumulation_takes_batches_until_the_optimizer_has_made_steps(torchrun,
     assert train["taken"] == 30
 
 
+def test_so_it_does_where_the_script_makes_its_batches(torchrun, tmp_path):
+    """As nanoGPT does, with forty passes for a step: it was ended before the first, and priced all the same."""
+    _, _, seen, _ = loaders_of(torchrun, tmp_path, "made_accumulate")
+    assert seen["ended_early"] and seen["steps"] == 30
+
+
 def test_a_list_is_as_long_as_it_is(torchrun, tmp_path):
     (train,), _, _, _ = loaders_of(torchrun, tmp_path, "list")
     assert (train["batches"], train["taken"]) == (60, STEPS)

@@ -118,6 +118,13 @@ elif SHAPE == "made":
     for _step in range(3000):
         train(torch.randn(8, 4).to(device))
         xm.mark_step()
+elif SHAPE == "made_accumulate":
+    for number in range(1, 3000):
+        model(torch.randn(8, 4).to(device)).square().mean().backward()
+        if number % 10 == 0:
+            xm.optimizer_step(optimizer)
+            optimizer.zero_grad()
+        xm.mark_step()
 elif SHAPE == "endless":
     while True:
         train(torch.randn(8, 4).to(device))

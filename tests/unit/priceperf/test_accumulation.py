@@ -97,6 +97,12 @@ def test_a_short_rehearsal_that_came_to_no_optimizer_is_not_modelled() -> None:
         InvalidCounters, match=r"no optimizer stepped in the 39 passes .* of 3 steps.*REHEARSE_STEPS"
     ):
         Workload.from_counters({**counters, "parameters": None, "train": cut, "input": short})
+    beginning = {**cut, "collectives": {"all_reduce": {"count": 2, "bytes": 80_000_000}}}  # DDP's own, once
+    with pytest.raises(InvalidCounters, match="no optimizer stepped"):
+        Workload.from_counters({**counters, "parameters": None, "train": beginning, "input": short})
+    by_hand = {**cut, "collectives": {"all_reduce": {"count": 39, "bytes": 39 * 80_000_000}}}
+    own = Workload.from_counters({**counters, "parameters": None, "train": by_hand, "input": short})
+    assert own.parameters == 20_000_000  # no optimizer of torch's, and its gradients reduced in each step
     assert Workload.from_counters({**counters, "input": short}).passes == 39
 
 

@@ -2,7 +2,8 @@
 
 The first pass over a loader ends after the batches asked for, each later one with the optimizer's next step: how
 often a script goes through its data is counted, not guessed. A script that asks for its batches by itself, or makes
-them, is ended after as many training steps. All of this follows counts that are the same on each core.
+them, is ended after as many training steps, and some of the optimizer's. All of this follows counts that are the same
+on each core.
 """
 
 from __future__ import annotations
@@ -260,7 +261,8 @@ class Passes:
         training = self._training
         if training is not None and training.passes > _MOST and (training.planned or 0) > 2 * _MOST:
             self._end_script(f"{_MOST} passes of {training.planned}")
-        if self._by_itself >= self.steps or self._trained >= _MOST * self.steps:
+        enough = self._by_itself >= self.steps and self._optimized >= _OPTIMIZED
+        if enough or self._trained >= _MOST * self.steps:
             self._end_script(f"{self._trained} training steps")
 
     def _end_script(self, seen: str) -> NoReturn:

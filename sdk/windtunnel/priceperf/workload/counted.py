@@ -21,15 +21,15 @@ from ..model.precision import GPU_PRECISIONS, Precision
 from ..model.step_time import StepTime
 from ..model.training_settings import DTYPE_BYTES, OPTIMIZER_BYTES, Training
 from .cluster import BatchRule, Cluster, Run, stated_batch
-from .counted_work import Accumulation, accumulated, evaluation_of, step_of
+from .counted_work import Accumulation, accumulated, evaluation_of, optimized, step_of
 from .counters import Counters, Graphs
 from .found_scale import found_scale
 from .full_scale import FullScale
 from .modelled import Modelled
 
-GRADIENT_BYTES = 4  # a rehearsal reduces gradients in fp32
 _FP32_MATTERS = 0.01
 """The part of a step's FLOPs from which it matters how fp32 products run; under autocast there is less."""
+
 WEIGHT_MOVES = 5
 """How often a pass moves a parameter, whatever the batch, as the counters count it: the weight is an operand of
 two products (forward, backward), its gradient the result of one; both pass the graph's edge once more. The
@@ -295,7 +295,7 @@ class Counted:
             raise InvalidCounters(f"counters.{missing} is missing: no core told that it started")
         step = step_of(train, train.steps, train.samples_per_step_per_core, world_size)
         held = told.parameters
-        stepped = _stepped(told, step)
+        stepped = optimized(told, step)
         if stepped is None and told.input is not None and told.input.rehearsed_steps is not None:
             raise InvalidCounters(
                 f"no optimizer stepped in the {train.steps:,} passes of this short rehearsal of "
@@ -378,16 +378,6 @@ def _no_step(told: Counters) -> str:
         "nothing to model. Does it step an optimizer of what is on the device, and does anything end the step "
         "(MpDeviceLoader, torch_xla.sync())? A job that is stopped before its first step has ended has none either."
     )
-
-
-def _stepped(counters: Counters, step: StepWork) -> float | None:
-    """As the optimizers told; in counters of earlier versions, as the reduction of gradients did."""
-    if counters.parameters is not None:
-        return counters.parameters.count or None
-    reduced = [
-        item.payload_bytes for item in step.collectives if item.kind in ("all_reduce", "reduce_scatter")
-    ]
-    return max(reduced) / GRADIENT_BYTES if reduced and max(reduced) > 0 else None
 
 
 def _bytes_of_one(counters: Counters) -> float:

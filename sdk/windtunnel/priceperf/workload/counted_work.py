@@ -11,8 +11,9 @@ from ..model.described_as_counted import ATTENTION_PRODUCTS
 from ..model.engines import Product, Scores
 from ..model.host_tracing import HostWork
 from ..model.training_settings import DTYPE_BYTES
-from .counters import Collectives, Steps, Work
+from .counters import Collectives, Counters, Steps, Work
 
+_GRADIENT_BYTES = 4  # a rehearsal reduces gradients in fp32
 _NONE = Collectives(count=0, bytes=0)
 
 
@@ -134,3 +135,19 @@ def _collective(kind: str, counted: Collectives, steps: float, world_size: int) 
         return Collective.of_counted(kind, counted.count / steps, counted.bytes / steps, world_size)
     except InvalidInput as error:
         raise InvalidCounters(f"collectives.{kind}: {error}") from error
+
+
+def optimized(counters: Counters, step: StepWork) -> float | None:
+    """Parameters that optimizers step, as these told; where none did, as the reduction of gradients.
+
+    In a short rehearsal that has to be in each step: DistributedDataParallel reduces once before its first, too.
+    """
+    if counters.parameters is not None:
+        return counters.parameters.count or None
+    least = 0 if counters.input is None or counters.input.rehearsed_steps is None else 1
+    reduced = [
+        item.payload_bytes
+        for item in step.collectives
+        if item.kind in ("all_reduce", "reduce_scatter") and item.count >= least
+    ]
+    return max(reduced) / _GRADIENT_BYTES if reduced and max(reduced) > 0 else None
