@@ -13,6 +13,7 @@ from windtunnel.porting.subject import Subject, is_cuda_call, is_method
 
 _UNUSED = "device_unused"
 _QUESTIONS = ("torch.cuda.is_available", "torch.accelerator.is_available")
+_BF16 = "torch.cuda.is_bf16_supported"
 _FUNCTIONS = re.compile(r"torch\.(cuda|accelerator)\.(\w+)$")
 _DROPPED = {"set_device", "set_device_index", "empty_cache", "reset_peak_memory_stats", "init"}
 
@@ -55,18 +56,21 @@ def _is_dead(subject: Subject, node: ast.AST) -> bool:
 
 
 def _questions(subject: Subject) -> Iterator[Finding]:
-    """``torch.cuda.is_available()``, on which the script's way to its device depends."""
+    """``torch.cuda.is_available()``, on which the script's way to its device depends, and what depends on bf16."""
     script = subject.script
     for call, name in script.calls:
         above = list(itertools.takewhile(lambda node: not isinstance(node, ast.stmt), script.above(call)))
-        if name not in _QUESTIONS or subject.xla or any(map(subject.is_cuda_device, above)):
+        if name not in (*_QUESTIONS, _BF16) or subject.xla or any(map(subject.is_cuda_device, above)):
             continue
         outer = script.parents[above[-1] if above else call]
         said = f"{name}() is False on trn1"
-        if isinstance(outer, ast.Assert):
+        edit = Edit(script.start(call), script.end(call), "True")
+        if name == _BF16:
+            text = f"{said}, which has bf16 all the same: what depends on it takes fp16 or fp32."
+            yield Finding(call.lineno, "", text, (edit,))
+        elif isinstance(outer, ast.Assert):
             yield Finding(call.lineno, "", f"{said}: this raises.", (Removal(outer),))
         elif isinstance(outer, ast.If | ast.Assign | ast.AnnAssign):
-            edit = Edit(script.start(call), script.end(call), "True")
             text = (
                 f"{said}, and what depends on it takes the CPU. There is a device: {subject.names.device()}."
             )

@@ -147,6 +147,18 @@ def test_a_gpu_that_is_a_number_alone() -> None:
     assert said(ported) == []
 
 
+def test_bf16_is_there_where_cuda_is_not() -> None:
+    """As nanoGPT chooses its dtype: the answer for CUDA left it fp16, without the scaler that the port takes out."""
+    text = (
+        "dtype = 'bfloat16' if torch.cuda.is_available() and torch.cuda.is_bf16_supported() else 'float16'\n"
+    )
+    script = Script(Path("train.py"), ("import torch\n" + text).encode())
+    found = list(read(script, several=True))
+    assert "is_bf16_supported() is False on trn1, which has bf16 all the same" in str(found[-1])
+    assert len(found[-1].edits) == 1
+    assert said("import torch_xla\n" + text) == []
+
+
 _OTHERS_LOOP = LOOP.replace("optimizer = torch.optim.SGD(model.parameters())\n", "")
 _GIVEN = """\
 class Trainer:
