@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from windtunnel.porting.finding import Edit, Finding
 from windtunnel.porting.script import Script, arguments, brings_torch, constant, keyword
-from windtunnel.porting.subject import Subject
+from windtunnel.porting.subject import Subject, is_method
+
+_MAKES_EQUAL = re.compile(
+    "seed|broadcast|pretrained|restore|resume|shard|FSDP|parallelize|^load$|^_?load_(state|model|w|check|snap)"
+)
+"""In the name of what is called: equal random numbers, weights of a file or of another rank, or parts of one model."""
+_MOVES = {"to", "cuda", "train", "float", "double", "half", "bfloat16"}
 
 
 def groups(subject: Subject) -> Iterator[Finding]:
     """NCCL as the backend; processes without a group; wrappers and starts that belong to GPUs."""
     yield from _nccl(subject)
     yield from _no_group(subject)
+    yield from _unequal_weights(subject)
     yield from _wrappers(subject)
     for call, name in subject.script.calls:
         if name in ("torch.multiprocessing.spawn", "torch.multiprocessing.spawn.spawn"):
@@ -88,6 +96,45 @@ def _no_group(subject: Subject) -> Iterator[Finding]:
         'torch.distributed.init_process_group("xla").',
         edits,
     )
+
+
+def _unequal_weights(subject: Subject) -> Iterator[Finding]:
+    """Each process draws the first weights of a model that it makes; DistributedDataParallel sends rank 0's to all."""
+    script = subject.script
+    if not subject.several or subject.managed or subject.parallel_model or not subject.training_loops:
+        return
+    if not (subject.cuda or subject.xla) or "neuronx_distributed" in script.packages:
+        return
+    for call, name in script.calls:
+        given = {one.arg for one in call.keywords}
+        if _MAKES_EQUAL.search(name.rpartition(".")[2]) or not given.isdisjoint({"pretrained", "weights"}):
+            return
+    made = {
+        name: node.lineno
+        for node in script.walk(ast.Assign)
+        if isinstance(node, ast.Assign) and _is_made(node.value)
+        for name in map(ast.unparse, node.targets)
+        if all(ast.unparse(part) != name for part in ast.walk(node.value))  # torch.compile(model) makes none
+    }
+    for call, _ in script.calls:
+        if is_method(call, "parameters") and isinstance(call.func, ast.Attribute):
+            model = ast.unparse(call.func.value)
+            if model in made:
+                sent = f"{subject.names.module('xm')}.broadcast_master_param({model})"
+                yield Finding(
+                    made[model],
+                    "",
+                    f"each core draws the first weights of {model} by itself, and sums of gradients keep them apart. "
+                    f"Call torch.manual_seed(...) before it, or {sent} once it is on the device.",
+                )
+                return
+
+
+def _is_made(node: ast.expr) -> bool:
+    """Whether an expression calls something that makes a model, and perhaps moves it at once."""
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _MOVES:
+        node = node.func.value
+    return isinstance(node, ast.Call)
 
 
 def _wrappers(subject: Subject) -> Iterator[Finding]:

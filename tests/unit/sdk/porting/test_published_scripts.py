@@ -1,0 +1,88 @@
+"""What published scripts for GPUs have that no word of CUDA tells, and that a port's diff left wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.unit.sdk.porting.test_reading import HEAD, LOOP, said
+from windtunnel.porting.reading import read
+from windtunnel.porting.script import Script
+
+_BY_NUMBER = """\
+import torch
+from torch.utils.data import DataLoader
+class Trainer:
+    def __init__(self, model, data: DataLoader, gpu_id):
+        self.gpu_id = gpu_id
+        self.model = model.to(gpu_id)
+        self.data = data
+    def train(self):
+        for batch in self.data:
+            loss = self.model(batch.to(self.gpu_id)).sum()
+            loss.backward()
+            optimizer.step()
+def loader():
+    return DataLoader(data, batch_size=8, shuffle=True)
+Trainer(model, loader(), 0).train()
+"""
+
+
+def test_a_gpu_that_is_a_number_alone() -> None:
+    """Nothing in it is called CUDA, as in PyTorch's own DDP series; its loader comes through a class's arguments."""
+    remarks = "\n".join(said(_BY_NUMBER))
+    for words in (
+        "6: device_unused: .to(gpu_id) is a GPU's number",
+        "9: step_without_end",
+        "10: device_unused: .to(self.gpu_id) is a GPU's number",
+        "12: no_exchange",
+        "14: same_data",
+    ):
+        assert words in remarks
+    assert "device_unused: .to(0) is a GPU's number" in "\n".join(
+        said(_BY_NUMBER.replace("to(gpu_id)", "to(0)"))
+    )
+    ported = HEAD + LOOP.replace(
+        "model(batch)", "model(batch.to(gpu))"
+    )  # its own name for torch_xla's device
+    assert said(ported) == []
+
+
+_DRAWN = "model = torch.nn.Linear(8, 1).to(device)\n"
+
+
+def test_first_weights_that_each_core_draws() -> None:
+    """What the six edits leave: one sum of gradients, on weights that were never equal."""
+    (remark,) = said(HEAD + _DRAWN + LOOP)
+    assert remark.startswith("7: each core draws the first weights of model")
+    assert said(HEAD + _DRAWN + LOOP, several=False) == []
+
+
+@pytest.mark.parametrize(
+    "equal",
+    [
+        "torch.manual_seed(0)\n" + _DRAWN,
+        "set_seed(args.seed)\n" + _DRAWN,
+        _DRAWN + "xm.broadcast_master_param(model)\n",
+        _DRAWN + "model.load_state_dict(torch.load(path))\n",
+        "model = resnet50(weights=chosen).to(device)\n",
+        "model = Net.from_pretrained(path).to(device)\n",
+        "model = given.to(device)\n",
+    ],
+)
+def test_weights_that_are_equal(equal: str) -> None:
+    """By the seed, from rank 0, from a file; of a model from elsewhere nothing is known."""
+    assert said(HEAD + equal + LOOP) == []
+
+
+def test_bf16_is_there_where_cuda_is_not() -> None:
+    """As nanoGPT chooses its dtype: the answer for CUDA left it fp16, without the scaler that the port takes out."""
+    text = (
+        "dtype = 'bfloat16' if torch.cuda.is_available() and torch.cuda.is_bf16_supported() else 'float16'\n"
+    )
+    script = Script(Path("train.py"), ("import torch\n" + text).encode())
+    found = list(read(script, several=True))
+    assert "is_bf16_supported() is False on trn1, which has bf16 all the same" in str(found[-1])
+    assert len(found[-1].edits) == 1
+    assert said("import torch_xla\n" + text) == []
