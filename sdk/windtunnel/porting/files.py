@@ -50,6 +50,19 @@ def _is_on_the_host(subject: Subject, call: ast.Call) -> bool:
 
 
 def _by_one_rank(subject: Subject, call: ast.Call) -> bool:
+    """Whether a test of the rank stands around it, or around each call of the function that it stands in."""
+    function = subject.script.scopes(call)[0]
+    name = function.name if isinstance(function, ast.FunctionDef) else ""
+    calls = [
+        to
+        for to, called in subject.script.calls
+        if to is not call and name and called.rpartition(".")[2] == name
+    ]
+    within = bool(calls) and all(_is_of_one_rank(subject, to) for to in calls)
+    return within or _is_of_one_rank(subject, call)
+
+
+def _is_of_one_rank(subject: Subject, call: ast.Call) -> bool:
     """Whether a test of the rank stands around it, or a return before it."""
     above = list(subject.script.above(call))
     tests = [node.test for node in above if isinstance(node, ast.If)]

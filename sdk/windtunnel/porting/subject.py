@@ -11,11 +11,12 @@ from functools import cached_property
 from windtunnel.porting.names import Names
 from windtunnel.porting.script import Script, arguments, constant, keyword
 
+_ACCELERATOR = "torch.accelerator.current_accelerator"
 _CUDA = re.compile(r"cuda(:|$)")
 _DEVICE = re.compile("device|rank|gpu|xla", re.IGNORECASE)
 _GPU = re.compile(r"gpu|local_?rank", re.IGNORECASE)
 _RANK = re.compile(
-    r"rank|master|main_process|is_main|is_root|ordinal|primary|process_index|world_process_zero",
+    r"rank|master|main_process|is_main|is_root|ordinal|primary|process_index|world_process_zero|gpu\w* == 0",
     re.IGNORECASE,
 )
 _MANAGED = {
@@ -61,16 +62,32 @@ class Subject:
         if isinstance(node, ast.BinOp):
             return self.is_cuda_device(node.left)
         if isinstance(node, ast.Call):
-            if self.script.dotted(node.func) == "torch.accelerator.current_accelerator":
+            if self.script.dotted(node.func) == _ACCELERATOR:
                 return True
             if self.script.dotted(node.func) == "torch.device":
-                return any(self.is_cuda_device(value) for value in arguments(node)[:1])
+                given = arguments(node)[:1]
+                return any(self.is_cuda_device(value) or self._numbers_accelerator(value) for value in given)
             return (
                 isinstance(node.func, ast.Attribute)
                 and node.func.attr == "format"
                 and self.is_cuda_device(node.func.value)
             )
         return False
+
+    def _numbers_accelerator(self, node: ast.expr) -> bool:
+        """``f"{acc}:{rank}"``, where acc is what torch.accelerator gave."""
+        (first, *_) = [*(node.values if isinstance(node, ast.JoinedStr) else []), node]
+        return isinstance(first, ast.FormattedValue) and ast.unparse(first.value) in self._accelerators
+
+    @cached_property
+    def _accelerators(self) -> set[str]:
+        return {
+            ast.unparse(target)
+            for node in self.script.walk(ast.Assign)
+            if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)
+            if self.script.dotted(node.value.func) == _ACCELERATOR
+            for target in node.targets
+        }
 
     def is_cuda_place(self, node: ast.expr) -> bool:
         """Whether a map_location names a CUDA device, or a variable that holds one or torch_xla's."""

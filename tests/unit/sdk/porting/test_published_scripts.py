@@ -86,3 +86,34 @@ def test_bf16_is_there_where_cuda_is_not() -> None:
     assert "is_bf16_supported() is False on trn1, which has bf16 all the same" in str(found[-1])
     assert len(found[-1].edits) == 1
     assert said("import torch_xla\n" + text) == []
+
+
+_ACCELERATED = """\
+acc = torch.accelerator.current_accelerator()
+device: torch.device = torch.device(f"{acc}:{rank}")
+"""
+
+
+def test_a_number_behind_torchs_accelerator() -> None:
+    """As PyTorch's examples have it since 2025: what `torch_xla.device()` is called has a number already."""
+    text = "import torch\n" + _ACCELERATED + LOOP
+    script = Script(Path("train.py"), text.encode())
+    edits = {one.line: one.edits[0].text for one in read(script, several=True) if one.line in (2, 3)}
+    assert edits == {2: "torch_xla.device()", 3: "torch_xla.device()"}
+
+
+_SAVING = """\
+def save(path):
+    torch.save(model.state_dict(), path)
+for epoch in range(3):
+    if {test}:
+        save("model.pt")
+"""
+
+
+@pytest.mark.parametrize("test", ["local_rank == 0 and epoch % 3 == 0", "self.gpu_id == 0"])
+def test_a_file_that_one_rank_saves_in_a_function(test: str) -> None:
+    """Its calls stand behind the test, and it is right where torch_xla reads it."""
+    assert said(HEAD + LOOP + _SAVING.format(test=test)) == []
+    (remark,) = said(HEAD + LOOP + _SAVING.format(test="epoch % 3 == 0"))
+    assert "every rank writes tensors of the device" in remark
