@@ -25,11 +25,15 @@ def saves(subject: Subject) -> Iterator[Finding]:
             if one
             else "every rank writes tensors of the device over the others' file"
         )
+        model = ast.unparse(call.args[0])
+        is_whole = model in script.models  # what reads the file expects no state_dict
+        saving = f"xm.save({model}.state_dict(), ...)" if is_whole else "xm.save"
+        edit = Edit(script.start(call.func), script.end(call.func), f"{subject.names.module('xm')}.save")
         yield Finding(
             call.lineno,
             "",
-            f"torch.save: {what}. xm.save moves them to the host and writes on the master alone.",
-            (Edit(script.start(call.func), script.end(call.func), f"{subject.names.module('xm')}.save"),),
+            f"torch.save: {what}. {saving} moves them to the host and writes on the master alone.",
+            () if is_whole else (edit,),
         )
 
 
@@ -44,7 +48,7 @@ def _is_on_the_host(subject: Subject, call: ast.Call) -> bool:
         and any(isinstance(target, ast.Name) and target.id in names for target in node.targets)
     )
     path = " ".join(ast.unparse(one) for one in call.args[1:])
-    if "state_dict" not in given + made:
+    if "state_dict" not in given + made and ast.unparse(call.args[0]) not in subject.script.models:
         return True  # results, data, a list of losses
     return "cpu" in given or "cpu" in made or names_rank(path) or names_rank(made)
 

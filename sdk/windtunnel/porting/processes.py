@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from windtunnel.porting.finding import Edit, Finding
 from windtunnel.porting.script import Script, arguments, brings_torch, constant, keyword
-from windtunnel.porting.subject import Subject, is_method
+from windtunnel.porting.subject import Subject
 
 _MAKES_EQUAL = re.compile(
     "seed|broadcast|pretrained|restore|resume|shard|FSDP|parallelize|^load$|^_?load_(state|model|w|check|snap)"
@@ -116,18 +116,16 @@ def _unequal_weights(subject: Subject) -> Iterator[Finding]:
         for name in map(ast.unparse, node.targets)
         if all(ast.unparse(part) != name for part in ast.walk(node.value))  # torch.compile(model) makes none
     }
-    for call, _ in script.calls:
-        if is_method(call, "parameters") and isinstance(call.func, ast.Attribute):
-            model = ast.unparse(call.func.value)
-            if model in made:
-                sent = f"{subject.names.module('xm')}.broadcast_master_param({model})"
-                yield Finding(
-                    made[model],
-                    "",
-                    f"each core draws the first weights of {model} by itself, and sums of gradients keep them apart. "
-                    f"Call torch.manual_seed(...) before it, or {sent} once it is on the device.",
-                )
-                return
+    model = next((one for one in script.models if one in made), None)
+    if model is None:
+        return
+    sent = f"{subject.names.module('xm')}.broadcast_master_param({model})"
+    yield Finding(
+        made[model],
+        "",
+        f"each core draws the first weights of {model} by itself, and sums of gradients keep them apart. "
+        f"Call torch.manual_seed(...) before it, or {sent} once it is on the device.",
+    )
 
 
 def _is_made(node: ast.expr) -> bool:

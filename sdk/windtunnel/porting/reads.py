@@ -80,11 +80,7 @@ class _Tensors:
 
     def __init__(self, script: Script, step: Loop | ast.FunctionDef) -> None:
         self._script = script
-        self._models = {
-            ast.unparse(call.func.value)
-            for call, _ in script.calls
-            if is_method(call, "parameters") and isinstance(call.func, ast.Attribute)
-        }
+        self._models = set(script.models)
         assigned = list(_assignments(step))
         self._assigned = {name for name, _ in assigned}
         self._fetched: dict[str, int] = {}  # the line from which on the name holds a value of the host

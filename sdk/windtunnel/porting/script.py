@@ -179,6 +179,15 @@ class Script:
         """All calls with the dotted names of what is called."""
         return [(node, self.dotted(node.func)) for node in self.walk(ast.Call) if isinstance(node, ast.Call)]
 
+    @cached_property
+    def models(self) -> list[str]:
+        """What ``parameters()`` is called of, in the order of the text."""
+        return [
+            ast.unparse(call.func.value)
+            for call, _ in self.calls
+            if isinstance(call.func, ast.Attribute) and call.func.attr == "parameters"
+        ]
+
     def above(self, node: ast.AST) -> Iterator[ast.AST]:
         """What a node stands in, from the inside out."""
         while node in self.parents:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.unit.sdk.porting.test_reading import HEAD, LOOP, said
+from windtunnel.porting.finding import Edit
 from windtunnel.porting.reading import read
 from windtunnel.porting.script import Script
 
@@ -98,8 +99,8 @@ def test_a_number_behind_torchs_accelerator() -> None:
     """As PyTorch's examples have it since 2025: what `torch_xla.device()` is called has a number already."""
     text = "import torch\n" + _ACCELERATED + LOOP
     script = Script(Path("train.py"), text.encode())
-    edits = {one.line: one.edits[0].text for one in read(script, several=True) if one.line in (2, 3)}
-    assert edits == {2: "torch_xla.device()", 3: "torch_xla.device()"}
+    edits = [edit for one in read(script, several=True) if one.line in (2, 3) for edit in one.edits]
+    assert [edit.text for edit in edits if isinstance(edit, Edit)] == ["torch_xla.device()"] * 2
 
 
 _SAVING = """\
@@ -117,3 +118,10 @@ def test_a_file_that_one_rank_saves_in_a_function(test: str) -> None:
     assert said(HEAD + LOOP + _SAVING.format(test=test)) == []
     (remark,) = said(HEAD + LOOP + _SAVING.format(test="epoch % 3 == 0"))
     assert "every rank writes tensors of the device" in remark
+
+
+def test_a_whole_model_that_is_saved() -> None:
+    """Its weights are on the device as its state_dict's are; what reads the file expects the model, so no edit."""
+    script = Script(Path("train.py"), (HEAD + LOOP + 'torch.save(model, "model.pt")\n').encode())
+    (found,) = read(script, several=True)
+    assert "xm.save(model.state_dict(), ...)" in str(found) and not found.edits
