@@ -148,6 +148,6 @@ def optimized(counters: Counters, step: StepWork) -> float | None:
     reduced = [
         item.payload_bytes
         for item in step.collectives
-        if item.kind in ("all_reduce", "reduce_scatter") and item.count >= least
+        if item.kind in ("all_reduce", "reduce_scatter") and item.times >= least
     ]
     return max(reduced) / _GRADIENT_BYTES if reduced and max(reduced) > 0 else None
