@@ -20,6 +20,7 @@ _MOVES = {"to", "cuda", "train", "float", "double", "half", "bfloat16"}
 def groups(subject: Subject) -> Iterator[Finding]:
     """NCCL as the backend; processes without a group; wrappers and starts that belong to GPUs."""
     yield from _nccl(subject)
+    yield from _looked_up(subject)
     yield from _no_group(subject)
     yield from _unequal_weights(subject)
     yield from _wrappers(subject)
@@ -58,6 +59,20 @@ def _nccl(subject: Subject) -> Iterator[Finding]:
             "torch_xla.distributed.xla_backend).",
             (Edit(script.start(node), script.end(node), '"xla"'), *_without_device_id(script, call)),
         )
+
+
+def _looked_up(subject: Subject) -> Iterator[Finding]:
+    """The backend that torch would know of the device: torch_xla registers its own for the devices x, l and a."""
+    script = subject.script
+    for call, name in script.calls:
+        if name.rpartition(".")[2] == "get_default_backend_for_device":
+            yield Finding(
+                call.lineno,
+                "",
+                'torch knows no backend of the device xla: this raises. It is "xla" (import '
+                "torch_xla.distributed.xla_backend).",
+                (Edit(script.start(call), script.end(call), '"xla"'),),
+            )
 
 
 def _without_device_id(script: Script, call: ast.AST | None) -> Iterator[Edit]:

@@ -103,6 +103,17 @@ def test_a_number_behind_torchs_accelerator() -> None:
     assert [edit.text for edit in edits if isinstance(edit, Edit)] == ["torch_xla.device()"] * 2
 
 
+def test_a_backend_that_torch_looks_up() -> None:
+    """`register_backend(devices="xla")` takes the name's letters for devices, there and here."""
+    text = HEAD.replace(
+        'group("xla")', "group(backend=torch.distributed.get_default_backend_for_device(device))"
+    )
+    script = Script(Path("train.py"), (text + LOOP).encode())
+    (found,) = read(script, several=True)
+    assert str(found).startswith("5: torch knows no backend of the device xla")
+    assert [edit.text for edit in found.edits if isinstance(edit, Edit)] == ['"xla"']
+
+
 _SAVING = """\
 def save(path):
     torch.save(model.state_dict(), path)
