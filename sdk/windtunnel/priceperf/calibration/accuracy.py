@@ -240,7 +240,7 @@ def _of_file(row: PublishedRow, read: ReadRow) -> RowCheck:
         software, kind_of(row), row.training, but=lambda other: same_configuration(row, other)
     )
     if speed is None:
-        speed = usual_log_speed(row)
+        speed = usual_log_speed(row, software)
         why += f"; predicted {math.expm1(speed):+.0%} beside the model, as is usual there" if speed else ""
     else:
         level = "software"

@@ -118,10 +118,12 @@ def log_speed_of_stranger(kind: str, *but: str) -> float:
     return math.fsum(means) / (_SHRINKAGE + len(means)) if len(means) >= _TELLING else 0.0
 
 
-def log_error_as_stranger(row: PublishedRow, error: float, *but: str) -> float:
-    """Log of 1 + the ``error`` of a row that sets no constant, with the speed that other such software has."""
+def log_error_as_stranger(row: PublishedRow, error: float, but: str = "") -> float:
+    """Log of 1 + the ``error`` of a row that sets no constant, with the speed that other such software has, and not
+    that of ``but``.
+    """
     strange = not is_fitted(row.stack, row.calibration)
-    return math.log1p(error) + (log_speed_of_stranger(kind_of(row), row.stack, *but) if strange else 0.0)
+    return math.log1p(error) + (log_speed_of_stranger(kind_of(row), row.stack, but) if strange else 0.0)
 
 
 def width(level: Level, kind: str, but: Group | None = None) -> float:

@@ -73,12 +73,12 @@ def software_of(row: PublishedRow) -> str | None:
     return named[0] if len(named) == 1 else core_of(" ".join(words)) if not named else None
 
 
-def usual_log_speed(row: PublishedRow) -> float:
-    """`left_out.log_speed_of_stranger` of a row of a file of whose software nothing is known.
+def usual_log_speed(row: PublishedRow, software: str | None) -> float:
+    """`left_out.log_speed_of_stranger` of a row of a file, whose `software_of` is given and no `log_speed` known.
 
     0 where constants are fitted to its software or, if that is not told, to rows of the same source.
     """
-    stack = software_of(row) or row.stack
+    stack = software or row.stack
     if stack and is_fitted(stack, row.calibration):
         return 0.0
     if not stack and _origin(row) in map(_origin, rows_of(row.calibration)):

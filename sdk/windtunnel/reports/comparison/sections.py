@@ -273,6 +273,6 @@ def _by_software(workload: Workload, shown: Sequence[Estimate]) -> Iterator[str]
         yield f"Trained by {software} on {label(item)}: {what}."
     if unnamed:
         yield (
-            f"Software not named: times the modelled speed {', '.join(unnamed)}, as is usual of software that no "
+            f"Software not named: the modelled speed times {', '.join(unnamed)}, as is usual of software that no "
             "constant is fitted to."
         )
