@@ -15,7 +15,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
-from statistics import mean
+from statistics import fmean
 from typing import NamedTuple
 
 from .neuron_software import parsed_version
@@ -58,7 +58,7 @@ def log_speed_of_row(config: str, version: str | None) -> float:
     if version is not None:
         return log_speed(version)
     own = [figure for figure in figures() if figure.config == config]
-    return mean(_speeds(figure.model_family)[_era(figure.version)] for figure in own) if own else 0.0
+    return fmean(_speeds(figure.model_family)[_era(figure.version)] for figure in own) if own else 0.0
 
 
 @cache
@@ -71,12 +71,12 @@ def _speeds(but_family: str | None) -> tuple[float, ...]:
     speeds = [0.0]
     for era in range(1, len(_ERAS)):
         steps = [
-            mean(eras[era]) - mean(eras[era - 1])
+            fmean(eras[era]) - fmean(eras[era - 1])
             for eras in by_config.values()
             if era in eras and era - 1 in eras
         ]
         speeds.append(speeds[-1] + math.fsum(steps) / (len(steps) + _SHRINKAGE))
-    usual = mean(mean(speeds[_era(figure.version)] for figure in figures() if figure.config == config)
+    usual = fmean(fmean(speeds[_era(figure.version)] for figure in figures() if figure.config == config)
                  for config in {figure.config: None for figure in figures()})  # fmt: skip
     return tuple(speed - usual for speed in speeds)
 
