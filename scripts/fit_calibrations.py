@@ -43,7 +43,8 @@ FIRST_CHECKS: dict[str, Any] = {"outside_check": 1.0, "traced_check": 1.0, "chec
 
 def inputs() -> str:
     """What the fits hang on, but for the form of the model: rows, priors and assumptions."""
-    text = f"{published_rows.csv_text()}{published_rows.csv_text('published_elsewhere')}{versions.figures()}"
+    files = ("published_rows", "published_elsewhere", "published_lora")
+    text = f"{''.join(map(published_rows.csv_text, files))}{versions.figures()}"
     text += f"{dict(fitting.PRIORS)}{dict(fitting.ASSUMED)}"
     text += f"{inference_rows.csv_text()}{dict(inference_fitting.PRIORS)}"
     return sha256(text.encode()).hexdigest()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from windtunnel.cli import output
 from windtunnel.cli.options import (
     add_batch,
+    add_lora,
     add_prices,
     add_sizes,
     add_user_calibration,
@@ -30,7 +31,7 @@ _EPILOG = "Modelled figures carry an interval; costs carry their price and its d
 _DESCRIPTION_ONLY = (
     "microbatch", "global_batch", "gradient_accumulation", "tensor_parallel", "pipeline_parallel",
     "dtype", "matmul_dtype", "optimizer", "recompute", "zero", "attention", "head_part", "neuron_version", "software",
-    "gpu",
+    "lora_rank", "lora_targets", "gpu",
 )  # fmt: skip
 
 
@@ -104,6 +105,7 @@ def _add_description(parser: argparse.ArgumentParser) -> None:
         metavar="PART",
         help="of the positions that reach the vocabulary head (default 1; masked language models 0.15, a classifier 0)",
     )
+    add_lora(model)
     model.add_argument("--neuron-version", metavar="VERSION", help="of trn1's software, as 2.21")
     model.add_argument(
         "--software", metavar="NAME", help="what trains it, as a published row names it: llm-foundry"

@@ -118,6 +118,18 @@ def architecture_of(text: str) -> str | dict[str, Any]:
     return config
 
 
+def add_lora(parser: argparse._ActionsContainer) -> None:
+    """``--lora-rank`` and ``--lora-targets``: adapters instead of all weights."""
+    parser.add_argument(
+        "--lora-rank", type=count, metavar="R", help="train adapters (LoRA) of that rank, the weights frozen"
+    )
+    parser.add_argument(
+        "--lora-targets",
+        choices=("attention", "all-linear"),
+        help="what has adapters (default: all linear layers)",
+    )
+
+
 def add_prices(parser: argparse.ArgumentParser) -> None:
     """``--price``: a price of one's own."""
     parser.add_argument(

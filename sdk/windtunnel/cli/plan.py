@@ -8,7 +8,7 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from windtunnel.cli import output
-from windtunnel.cli.options import add_prices, all_priced, architecture_of, count, day, prices_of
+from windtunnel.cli.options import add_lora, add_prices, all_priced, architecture_of, count, day, prices_of
 from windtunnel.errors import ConfigurationError
 
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "b": 10**9, "t": 10**12}
@@ -45,6 +45,7 @@ def add_parser(commands: Any) -> None:
     )
     size.add_argument("--sequence-length", type=count, metavar="N", help="tokens (default: the family's)")
     size.add_argument("--parameters", type=amount, metavar="N", help="weights (default: the architecture's)")
+    add_lora(size)
     size.add_argument(
         "--software",
         nargs="+",
@@ -77,6 +78,7 @@ def run_plan(args: argparse.Namespace) -> int:
     given = (
         "tokens", "samples", "steps", "global_batch", "sequence_length", "parameters", "nodes", "on",
         "tensor_parallel", "pipeline_parallel", "microbatch", "recompute", "zero", "software",
+        "lora_rank", "lora_targets",
     )  # fmt: skip
     try:
         report = plan(

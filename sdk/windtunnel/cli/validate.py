@@ -17,7 +17,7 @@ FILE.csv has the columns of the published tables: config, architecture (or layer
 attention_heads, ffn_hidden_size, kv_hidden_size, vocabulary, family), parameters, instance_type, nodes,
 accelerators (the workers), tensor_parallel, pipeline_parallel, pipeline_interleaving, data_parallel,
 microbatch, global_batch, sequence_length, storage_dtype, matmul_dtype, gradient_allreduce_bytes_per_parameter,
-recompute, zero1, attention,
+recompute, zero1, attention, lora_rank, lora_targets (attention or all-linear),
 sequences_per_second, published_min, published_max, network_gbps (of one node), neuron_version (as 2.21),
 stack (the software), source. Needed are a model, instance_type, microbatch and sequence_length. What else is
 missing is assumed, said in the row's notes, and widens its interval where it matters. Lines that begin with #

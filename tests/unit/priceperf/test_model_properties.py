@@ -63,6 +63,7 @@ def described(draw: st.DrawFn) -> DescribedWorkload:
         recompute=draw(st.sampled_from(["auto", "none", "selective", "full"])),
         zero=draw(st.sampled_from(["none", "optimizer", "full"])),
         attention=draw(st.sampled_from(["auto", "eager", "flash"])),
+        lora_rank=draw(st.sampled_from([None, None, 1, 16, 256])),
     )
 
 

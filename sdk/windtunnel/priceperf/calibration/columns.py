@@ -32,6 +32,7 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
     "family": ("model_family",),
     "network_gbps": ("network", "interconnect_gbps"),
     "neuron_version": ("neuron_sdk", "neuron_sdk_version"),
+    "lora_rank": ("lora_r",),
 }
 _ALIASED = {other: column for column, others in ALIASES.items() for other in others}
 

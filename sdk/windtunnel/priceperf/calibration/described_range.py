@@ -47,7 +47,9 @@ def description_check(
         lacks: what had to be assumed, by the names of `widenings`.
     """
     base = width(level, kind_of_run(calibration.key, instance_count), but)
-    extra = (*lacks, "specification") if instance.from_specification else lacks
+    extra = [*lacks]
+    extra += ["specification"] if instance.from_specification else []
+    extra += ["lora"] if training.lora else []
     log_width = math.hypot(base, *[widenings()[name] for name in extra])
     values = quantities(training, instance_count)
     check = check_ranges(_ranges(calibration, level), values, log_width, log_width)

@@ -13,6 +13,9 @@ is not the instance type's; ``stack`` the software, which is what the rows of on
 its configuration files say what was trained. It was collected after the form of the model and the constants stood,
 and sets none: it says how far software that nobody fitted lies from the model (`left_out`).
 
+`published_lora.csv` has rows that train adapters. The form of their model is counted (`model.lora`) and stood before
+they were collected; they say how much less certain it is than that of trained weights (`widening`).
+
 A new row is a line in one of the files; then run scripts/fit_calibrations.py.
 """
 
@@ -49,8 +52,18 @@ def elsewhere(key: str) -> tuple[PublishedRow, ...]:
 
 
 @cache
+def adapted() -> tuple[PublishedRow, ...]:
+    """Rows that train adapters (LoRA) beside frozen weights. They set no constant."""
+    return _read("published_lora")
+
+
+@cache
 def _elsewhere() -> tuple[PublishedRow, ...]:
-    table = read_rows(list(csv.DictReader(csv_text("published_elsewhere").splitlines())))
+    return _read("published_elsewhere")
+
+
+def _read(name: str) -> tuple[PublishedRow, ...]:
+    table = read_rows(list(csv.DictReader(csv_text(name).splitlines())))
     return tuple(each.row for each in table if each.row is not None)
 
 

@@ -16,6 +16,7 @@ from typing import Any
 from ..errors import InvalidInput, PricePerfError
 from ..instances import InstanceType, instance_type
 from ..model.architectures import ARCHITECTURES, Architecture, architecture, name_key
+from ..model.lora import Lora, lora_of
 from ..model.memory_need import needed_recompute, scores_fit, usual_attention
 from ..model.training_settings import DTYPE_BYTES, MASKED_PART, Attention, Training, ZeroStage
 from .cells import UNKNOWN, integer, number, says
@@ -195,7 +196,15 @@ def _training(
         mixed_precision=gpu and DTYPE_BYTES[matmul] < DTYPE_BYTES[storage],
         interleaved=integer(cells, "pipeline_interleaving", 1),
         head_part=MASKED_PART if gpu and model.is_masked else 1.0,
+        lora=_lora(cells),
     )
+
+
+def _lora(cells: Mapping[str, str]) -> Lora | None:
+    rank = integer(cells, "lora_rank", 0, least=0)
+    text = cells.get("lora_targets", "").lower()
+    targets: Any = None if text in UNKNOWN else text  # checked by Lora, whose error lists the valid ones
+    return lora_of(rank or None, targets)
 
 
 def _split(cells: Mapping[str, str], instance: InstanceType, copy: int, notes: list[str]) -> tuple[int, int]:

@@ -10,11 +10,12 @@ import csv
 import math
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping
+from statistics import fmean
 
 from ..model.engines import Constants
 from ..model.intervals import group_quantile
 from .fitting import relative_error, step_s
-from .published_rows import csv_text, rows_of
+from .published_rows import adapted, csv_text, elsewhere, rows_of
 from .row_reader import read_rows
 from .versions import figures, log_speed, log_speed_of_row
 
@@ -29,6 +30,7 @@ def measured(constants: Mapping[str, Constants]) -> dict[str, float]:
         "network": _quantile(_other_network(constants)),
         "neuron_version": _quantile(_versions()),
         "specification": _quantile(_other_accelerator(constants)),
+        "lora": _quantile(_adapters(constants)),
     }
 
 
@@ -64,6 +66,16 @@ def _other_accelerator(constants: Mapping[str, Constants]) -> Iterable[tuple[Has
     for key, other in _OF_GPUS.items():
         for row in rows_of(key):
             yield (key, row.stack), math.log1p(relative_error(row, constants[other]))
+
+
+def _adapters(constants: Mapping[str, Constants]) -> Iterable[tuple[Hashable, float]]:
+    """How far rows that train adapters lie from those of the same software that train all weights, by model."""
+    for row in adapted():
+        fitted = constants[row.calibration]
+        alike = [each for each in elsewhere(row.calibration) if each.stack == row.stack]
+        if alike:
+            usual = fmean(math.log1p(relative_error(each, fitted)) for each in alike)
+            yield (row.stack, row.training.architecture), math.log1p(relative_error(row, fitted)) - usual
 
 
 def _quantile(scores: Iterable[tuple[Hashable, float]]) -> float:

@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from ..errors import InvalidInput, quoted
-from .architectures import Architecture, ModelFamily
+from .architectures import ARCHITECTURES, Architecture, ModelFamily
+from .architectures import architecture as architecture_named
 
 _TYPES: Mapping[ModelFamily, tuple[str, ...]] = {
     "encoder": (
@@ -40,6 +41,25 @@ _NAMES: Mapping[str, tuple[str, ...]] = {
 """What each dimension is called; the first that is there counts."""
 _POSITIONS = ("max_position_embeddings", "n_positions", "max_seq_len", "seq_length")
 _MOST = 10**9
+
+
+def known_architecture(architecture: str | Architecture | Mapping[str, Any]) -> tuple[Architecture, int]:
+    """The dimensions of that name or configuration, and how many weights they make.
+
+    Raises:
+        InvalidInput: no such name, and the message lists them; or see `from_config`.
+    """
+    if isinstance(architecture, Mapping):
+        return from_config(architecture)
+    if isinstance(architecture, Architecture):
+        return architecture, architecture.parameters
+    found = architecture_named(architecture)
+    if found is None:
+        raise InvalidInput(
+            f"architecture {architecture!r} is not known. Known: {', '.join(ARCHITECTURES)}; "
+            "or give the config.json of a Hugging Face model, or an Architecture with its dimensions."
+        )
+    return found, found.parameters
 
 
 def from_config(config: Mapping[str, Any]) -> tuple[Architecture, int]:

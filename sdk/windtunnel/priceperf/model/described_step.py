@@ -34,6 +34,7 @@ from .engines import (
     bytes_s,
     products_s,
 )
+from .lora import LAUNCHES
 from .memory_need import crowding
 from .step_time import StepTime
 from .training_settings import DTYPE_BYTES, Training
@@ -43,7 +44,10 @@ _WEIGHT_MOVES = 5
 again, by accumulation or by the copies of its reduction."""
 _GPU_WEIGHT_MOVES = 2
 """A GPU's products read weights and write gradients while they compute; what is left is accumulation."""
+_FROZEN_MOVES = 2
+"""Of a frozen weight: read forward and backward, on a GPU while its products run."""
 _FORWARD, _BACKWARD = 1, 2  # products of the same size
+_BACKWARD_FROZEN = 1  # that of a weight's own gradient is left out
 _FLASH_FORWARD, _FLASH_BACKWARD = 2, 5  # products of a flash attention kernel; backward recomputes scores
 _CAUSAL = 0.5  # a flash attention kernel skips the upper half of the scores
 
@@ -69,12 +73,12 @@ def training_step(
 def forward_step(
     training: Training, step: StepTime, instance: InstanceType, constants: Constants, instance_count: int
 ) -> StepTime:
-    """One forward pass over the batch of a `training_step`: a third of it without recomputation, half of its
-    collectives.
+    """One forward pass over the batch of a `training_step`: a third of it without recomputation (half, where adapters
+    are trained), half of its collectives.
     """
     if training.recompute != "none":
         step = _step(training, instance, constants, instance_count, forward=True)
-    forward = step.times(1 / 3)
+    forward = step.times(1 / (_FORWARD + _backward(training)))
     return forward._replace(
         host_s=step.host_s if instance.is_neuron else forward.host_s,
         tensor_parallel_s=step.tensor_parallel_s / 2,
@@ -147,8 +151,13 @@ def host_s(training: Training, instance: InstanceType, worked_s: float) -> float
     """
     if instance.is_neuron:
         return HOST_S * (PIPELINE_GRAPHS if training.pipeline_parallel > 1 else 1)
-    launched = LAUNCH_S_PER_LAYER * training.architecture.layers / training.pipeline_parallel
-    return max(0.0, launched - worked_s)
+    return max(0.0, LAUNCH_S_PER_LAYER * layers_launched(training) - worked_s)
+
+
+def layers_launched(training: Training) -> float:
+    """Layers of a stage, with adapters as the parts of a layer that their kernels are."""
+    adapters = 0 if training.lora is None else training.lora.adapters(training.architecture)
+    return training.architecture.layers / training.pipeline_parallel * (1 + LAUNCHES * adapters)
 
 
 def throughput(
@@ -161,9 +170,17 @@ def throughput(
 def training_flops(training: Training) -> float:
     """FLOPs of the products of one optimizer step over all workers, nothing recomputed, nothing skipped."""
     model, length = training.architecture, training.sequence_length
-    layers = model.layers * (2 * model.layer_weights + 4 * length * model.hidden_size)
-    per_token = layers + 2 * model.hidden_size * model.vocabulary * training.head_part
-    return (_FORWARD + _BACKWARD) * per_token * training.global_batch * length
+    weights = model.layers * model.layer_weights + model.hidden_size * model.vocabulary * training.head_part
+    attention = model.layers * 4 * length * model.hidden_size
+    adapters = 0.0 if training.lora is None else training.lora.weights(model)
+    per_token = (_FORWARD + _backward(training)) * 2 * weights
+    per_token += (_FORWARD + _BACKWARD) * (2 * adapters + attention)
+    return per_token * training.global_batch * length
+
+
+def _backward(training: Training) -> int:
+    """Products of a weight's backward pass."""
+    return _BACKWARD if training.lora is None else _BACKWARD_FROZEN
 
 
 def _products_s(training: Training, instance: InstanceType, constants: Constants) -> float:
@@ -201,7 +218,9 @@ def training_products(training: Training, again: _Again = _Again()) -> Iterator[
     """Products of one microbatch on one worker of the slowest stage, forward and backward."""
     model, tokens, tp = training.architecture, training.tokens, training.tensor_parallel
     layers = model.layers / training.pipeline_parallel
-    times = layers * (_FORWARD * (1 + again.layer) + _BACKWARD)
+    trained = layers * (_FORWARD * (1 + again.layer) + _BACKWARD)
+    backward = _backward(training)
+    times = layers * (_FORWARD * (1 + again.layer) + backward)
     hidden, ffn = model.hidden_size, model.ffn_hidden_size / tp
     yield Product(tokens, hidden, (hidden + 2 * model.kv_hidden_size) / tp, times)  # query, key, value
     yield Product(tokens, hidden / tp, hidden, times)
@@ -210,13 +229,17 @@ def training_products(training: Training, again: _Again = _Again()) -> Iterator[
     if model.vocabulary and training.head_part:
         rows = tokens * training.head_part
         in_16_bits = 2 if training.matmul_dtype == "fp8" else 1  # the head's precision is not lowered
-        yield Product(rows, hidden, model.vocabulary / tp, in_16_bits * (_FORWARD + _BACKWARD))
+        yield Product(rows, hidden, model.vocabulary / tp, in_16_bits * (_FORWARD + backward))
     if training.attention == "eager":
         length, head_size = training.sequence_length, hidden / model.attention_heads
         forward = _FORWARD * (1 + again.attention)
         heads = training.microbatch * _worker_heads(training)
         # Scores, and their product with the values.
         yield Product(length, head_size, length, 2 * layers * heads * (forward + _BACKWARD), batched=True)
+    if training.lora is not None:
+        for inner, columns, copies in training.lora.matrices(model):
+            yield Product(tokens, inner / tp, training.lora.rank, trained * copies)
+            yield Product(tokens, training.lora.rank, columns / tp, trained * copies)
 
 
 def _memory_s(training: Training, instance: InstanceType, constants: Constants) -> float:
@@ -231,6 +254,8 @@ def _memory_s(training: Training, instance: InstanceType, constants: Constants) 
         HIDDEN_PASSES * model.hidden_size / split
         + FFN_PASSES * model.up_projections * model.ffn_hidden_size / tp
     )
+    if training.lora is not None:
+        per_token += training.lora.elements(model) / tp
     elements = layers * tokens * per_token * recomputed
     elements += HEAD_PASSES * tokens * training.head_part * model.vocabulary / tp
     moved = elements * training.vector_bytes
@@ -238,7 +263,10 @@ def _memory_s(training: Training, instance: InstanceType, constants: Constants) 
         passes = constants.eager_passes * (1 + again.attention / 3)
         moved += _scores(training, instance) * passes * training.score_bytes
     moves = _WEIGHT_MOVES if instance.is_neuron else _GPU_WEIGHT_MOVES
-    weights = training.worker_parameters * moves * DTYPE_BYTES[training.storage_dtype]
+    weights = training.worker_trained * moves
+    if training.lora is not None and instance.is_neuron:
+        weights += training.worker_parameters * _FROZEN_MOVES
+    weights *= DTYPE_BYTES[training.storage_dtype]
     return bytes_s(moved, instance, constants.vector) + bytes_s(weights, instance, constants.memory)
 
 
@@ -281,32 +309,40 @@ def _transfer_s(training: Training, instance: InstanceType, constants: Constants
 def _gathered_s(training: Training, instance: InstanceType, constants: Constants, worked_s: float) -> float:
     """What nothing hides of a microbatch's gathered weights and reduced gradients, where both are shared.
 
-    Layer by layer gathered before forward and before backward, reduced after it: three passes.
+    Layer by layer gathered before forward and before backward, and reduced after it, but for adapters: three passes,
+    or two.
     """
     if training.zero != "full":
         return 0.0
     count = training.architecture.layers / training.pipeline_parallel
-    once = _data_parallel_s("all_gather", count, training, instance, constants)
-    return max(0.0, 3 * once - constants.hidden_collectives * worked_s)
+    once = _data_parallel_s("all_gather", count, training.worker_parameters, training, instance, constants)
+    passes = 3 if training.lora is None else 2
+    return max(0.0, passes * once - constants.hidden_collectives * worked_s)
 
 
 def _reduced_s(training: Training, instance: InstanceType, constants: Constants, worked_s: float) -> float:
     """What nothing hides of a step's reduced gradients."""
     if training.zero == "full":
         return 0.0
-    count = buckets(training.worker_parameters * training.gradient_bytes)
-    whole = _data_parallel_s("all_reduce", count, training, instance, constants)
+    trained = training.worker_trained
+    count = buckets(trained * training.gradient_bytes)
+    whole = _data_parallel_s("all_reduce", count, trained, training, instance, constants)
     return max(0.0, whole - constants.hidden_collectives * worked_s)
 
 
 def _data_parallel_s(
-    kind: str, count: float, training: Training, instance: InstanceType, constants: Constants
+    kind: str,
+    count: float,
+    weights: float,
+    training: Training,
+    instance: InstanceType,
+    constants: Constants,
 ) -> float:
-    """All weights or gradients once through the copies of the model, in so many collectives."""
+    """So many weights or gradients once through the copies of the model, in so many collectives."""
     # Data-parallel copies of one shard are spread over the instances, tensor-parallel ones are neighbours.
     local = max(1, min(training.data_parallel, instance.core_count // training.tensor_parallel))
     group = Group(training.data_parallel, local, min(instance.core_count, training.tensor_parallel))
-    payload = training.worker_parameters * training.gradient_bytes
+    payload = weights * training.gradient_bytes
     return collective_seconds(Collective(kind, count, payload), instance, constants, group)
 
 
@@ -318,4 +354,4 @@ def _optimizer_s(training: Training, instance: InstanceType, constants: Constant
     """
     local = min(training.data_parallel, instance.core_count // training.tensor_parallel)
     shared = 1 if training.zero == "none" else max(1, local)
-    return bytes_s(training.worker_parameters * training.optimizer_bytes / shared, instance, constants.memory)
+    return bytes_s(training.worker_trained * training.optimizer_bytes / shared, instance, constants.memory)

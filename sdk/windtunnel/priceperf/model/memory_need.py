@@ -53,9 +53,13 @@ def activation_bytes(training: Training, *, scores: bool = True) -> float:
 
 
 def state_bytes(training: Training) -> float:
-    """Weights, gradients and optimizer state of one worker."""
+    """Weights, gradients and optimizer state of one worker; frozen weights have nothing beside them."""
     shared = training.data_parallel if training.zero == "full" else 1
-    return STATE_BYTES * training.worker_parameters / shared
+    return (STATE_BYTES * training.worker_trained + _frozen_bytes(training)) / shared
+
+
+def _frozen_bytes(training: Training) -> float:
+    return 0.0 if training.lora is None else training.worker_parameters * DTYPE_BYTES[training.storage_dtype]
 
 
 def crowding(training: Training, instance: InstanceType) -> float:
@@ -142,7 +146,8 @@ def _split_state_bytes(training: Training, instance: InstanceType) -> float:
     shared_all = training.data_parallel if training.zero == "full" else 1
     shared_optimizer = 1 if training.zero == "none" else training.data_parallel
     weights = (storage + training.gradient_bytes) / shared_all
-    return training.worker_parameters * (weights + optimizer / shared_optimizer)
+    trained = training.worker_trained * (weights + optimizer / shared_optimizer)
+    return trained + _frozen_bytes(training) / shared_all
 
 
 def _kept_bytes(training: Training) -> float:

@@ -14,6 +14,7 @@ from typing import Literal, get_args
 
 from ..errors import InvalidInput
 from .architectures import Architecture
+from .lora import Lora
 
 Recompute = Literal["none", "selective", "full"]
 Attention = Literal["eager", "flash"]
@@ -49,7 +50,7 @@ class Training:
 
     Args:
         architecture: dimensions of the model.
-        parameters: trained weights of the whole model.
+        parameters: weights of the whole model, adapters left out.
         microbatch: sequences of one forward and backward pass on one data-parallel worker; where a batch
             does not divide, their mean.
         global_batch: sequences of one optimizer step over all workers.
@@ -72,6 +73,7 @@ class Training:
         interleaved: pieces of each pipeline stage that take turns; the bubble is so many times shorter.
         sequence_parallel: tensor-parallel workers split norms and residuals, too, as Megatron-core, NxD and torchtitan
             do. Megatron-LM had it from 2022 on, together with selective recomputation (Korthikanti et al. 2022).
+        lora: adapters that are trained, while the weights are frozen; None: the weights are trained.
 
     Raises:
         InvalidInput: a number out of range, a name that is none, or batches that do not divide.
@@ -96,6 +98,7 @@ class Training:
     moments: int = 2
     interleaved: int = 1
     sequence_parallel: bool = True
+    lora: Lora | None = None
 
     def __post_init__(self) -> None:
         """Check every field."""
@@ -143,6 +146,13 @@ class Training:
     def worker_parameters(self) -> float:
         """Weights that one worker computes with."""
         return self.parameters / (self.tensor_parallel * self.pipeline_parallel)
+
+    @property
+    def worker_trained(self) -> float:
+        """Weights that one worker trains: its own, or those of its adapters."""
+        if self.lora is None:
+            return self.worker_parameters
+        return self.lora.weights(self.architecture) / (self.tensor_parallel * self.pipeline_parallel)
 
     @property
     def optimizer_bytes(self) -> int:

@@ -194,8 +194,8 @@ def estimate(
         steps = math.ceil(size.evaluation_samples / together) * size.epochs
         evaluation_s = steps * evaluation_step.total_s * (correction.factor if correction else 1)
     model_gib = size.model_gib
-    if model_gib is None and workload.weights is not None:
-        model_gib = workload.weights * 4 / GIB
+    if model_gib is None and workload.saved_weights is not None:
+        model_gib = workload.saved_weights * 4 / GIB
     fixed = (
         fixed_costs.start(),
         fixed_costs.transfer("download", size.dataset_gib),

@@ -269,6 +269,8 @@ def _plan(
         attention=training.attention,
         parameters=job.parameters,
         software=software,
+        lora_rank=None if job.lora is None else job.lora.rank,
+        lora_targets=None if job.lora is None else job.lora.targets,
     )
     precision = workload.precisions(cluster.instance, AUTO_CAST)[0]
     item = estimate(workload, Run(cluster, float(job.global_batch), precision), size, name)

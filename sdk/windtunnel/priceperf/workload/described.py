@@ -19,14 +19,13 @@ from ..calibration.versions import log_speed
 from ..errors import InvalidInput, quoted
 from ..instances import InstanceType
 from ..model import fixed_costs
-from ..model.architectures import ARCHITECTURES, Architecture
-from ..model.architectures import architecture as architecture_named
+from ..model.architectures import Architecture
 from ..model.compile_time import CompiledGraph
-from ..model.config_json import from_config
-from ..model.described_step import forward_step, training_flops, training_step
+from ..model.described_step import forward_step, layers_launched, training_flops, training_step
 from ..model.engines import LAUNCH_S_PER_LAYER
 from ..model.host_tracing import HOST_SPEED, PLAIN_TRACE_S_PER_LAYER
 from ..model.intervals import RangeCheck
+from ..model.lora import Lora
 from ..model.memory_need import attention_today, memory_need, usual_gradient_bytes, usual_recompute
 from ..model.precision import BF16_AUTOCAST, GPU_PRECISIONS, Precision
 from ..model.step_time import StepTime
@@ -43,25 +42,6 @@ GPU_SETTINGS = (
 """What a job may set otherwise on GPUs: how it runs there, not what it trains."""
 MOMENTS: Mapping[str, int] = {"adamw": 2, "lamb": 2, "sgd": 1}
 """fp32 numbers that each keeps for a weight; ``sgd`` is with momentum."""
-
-
-def known_architecture(architecture: str | Architecture | Mapping[str, Any]) -> tuple[Architecture, int]:
-    """The dimensions of that name or configuration, and how many weights they make.
-
-    Raises:
-        InvalidInput: no such name, and the message lists them; or see `config_json.from_config`.
-    """
-    if isinstance(architecture, Mapping):
-        return from_config(architecture)
-    if isinstance(architecture, Architecture):
-        return architecture, architecture.parameters
-    found = architecture_named(architecture)
-    if found is None:
-        raise InvalidInput(
-            f"architecture {architecture!r} is not known. Known: {', '.join(ARCHITECTURES)}; "
-            "or give the config.json of a Hugging Face model, or an Architecture with its dimensions."
-        )
-    return found, found.parameters
 
 
 def _check_number(name: str, value: Any, least: float, most: float) -> None:
@@ -96,6 +76,7 @@ class Described:
     neuron_version: str | None = None
     software: str | None = None
     network_gbps: float | None = None
+    lora: Lora | None = None
     on_gpu: tuple[tuple[str, Any], ...] = ()
 
     def __post_init__(self) -> None:
@@ -160,6 +141,11 @@ class Described:
     def weights(self) -> float | None:
         """As given, or the architecture's."""
         return self.parameters
+
+    @property
+    def saved_weights(self) -> float | None:
+        """All, or the adapters alone, as PEFT saves them."""
+        return self.parameters if self.lora is None else self.lora.weights(self.architecture)
 
     @property
     def tokens_per_sample(self) -> int | None:
@@ -298,8 +284,7 @@ class Described:
             like = check_at(level="family" if known else "software")
             check = min(check, like, key=lambda found: (not found.inside, found.log_slow))
         per_layer = PLAIN_TRACE_S_PER_LAYER if neuron else LAUNCH_S_PER_LAYER
-        layers = training.architecture.layers / training.pipeline_parallel
-        host_s, passes = per_layer * layers * HOST_SPEED.high, training.microbatches
+        host_s, passes = per_layer * layers_launched(training) * HOST_SPEED.high, training.microbatches
         peak = instance.core_peak_flops(training.matmul_dtype) * training.workers * passes
         if flops / peak >= host_s:  # the device takes longer, whatever it reaches
             return check
@@ -371,6 +356,7 @@ def _split(job: Described, run: Run) -> Training:
                 mixed_precision=run.precision is BF16_AUTOCAST,
                 head_part=job.head_part,
                 moments=MOMENTS[job.optimizer],
+                lora=job.lora,
             )
             if memory_need(training, instance).fits:
                 fitting.append(training)

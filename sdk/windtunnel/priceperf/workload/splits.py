@@ -27,6 +27,7 @@ from ..errors import InvalidInput, quoted
 from ..instances import InstanceType
 from ..model.architectures import Architecture
 from ..model.described_step import training_step
+from ..model.lora import Lora
 from ..model.memory_need import (
     MemoryNeed,
     attention_today,
@@ -56,6 +57,7 @@ class OpenSplit:
     microbatch: int | None = None
     recompute: Recompute | None = None
     zero: ZeroStage | None = None
+    lora: Lora | None = None
 
     def __post_init__(self) -> None:
         """Check every field, and what is fixed against the model."""
@@ -163,6 +165,7 @@ def _settings(job: OpenSplit, cluster: Cluster) -> Iterator[tuple[partial[Traini
                     pipeline_parallel=stages,
                     gradient_bytes=usual_gradient_bytes("bf16", zero, instance),
                     zero=zero,
+                    lora=job.lora,
                 )
                 usual = usual_recompute(tensor, attention, instance)
                 for recompute in (usual, "full") if job.recompute is None else (job.recompute,):

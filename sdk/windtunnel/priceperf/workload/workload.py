@@ -9,11 +9,13 @@ from typing import Any, Literal
 from ..errors import InvalidInput, quoted
 from ..instances import InstanceType
 from ..model.architectures import Architecture
+from ..model.config_json import known_architecture
+from ..model.lora import LoraTargets, lora_of
 from ..model.precision import Precision
 from ..model.training_settings import Attention, Recompute, Training, ZeroStage
 from .cluster import BatchRule, Cluster, Run
 from .counted import Counted
-from .described import Described, Optimizer, known_architecture
+from .described import Described, Optimizer
 from .full_scale import FullScale
 from .modelled import Modelled
 
@@ -24,7 +26,12 @@ class Workload(ABC):
     @property
     @abstractmethod
     def weights(self) -> float | None:
-        """Trained weights of the model; None: not known."""
+        """Of the model; None: not known."""
+
+    @property
+    def saved_weights(self) -> float | None:
+        """Those that the script is taken to save: all."""
+        return self.weights
 
     @property
     @abstractmethod
@@ -113,6 +120,8 @@ class Workload(ABC):
         neuron_version: str | None = None,
         software: str | None = None,
         network_gbps: float | None = None,
+        lora_rank: int | None = None,
+        lora_targets: LoraTargets | None = None,
         on_gpu: Mapping[str, Any] | None = None,
     ) -> DescribedWorkload:
         """A transformer's training by its settings: for models too large to rehearse.
@@ -141,7 +150,7 @@ class Workload(ABC):
             zero: what data-parallel workers share: ``none``, ``optimizer`` (ZeRO-1) or ``full`` (ZeRO-3, FSDP).
             attention: ``eager`` or ``flash``; ``auto``: flash for Llama on trn1, and on GPUs for decoders and for more
                 than 512 tokens.
-            parameters: trained weights; None: the architecture's.
+            parameters: weights of the model; None: the architecture's.
             head_part: part of the positions that reach the vocabulary head (masked language models: 0.156).
             gradient_bytes: bytes a parameter in the reduction of gradients; None: those of ``dtype``, with ZeRO-1
                 on NeuronCores 4. Some libraries reduce in fp32 (4) what is stored in bf16.
@@ -151,6 +160,9 @@ class Workload(ABC):
                 ``torchtitan``, ... The interval is narrower. Where no constant is fitted to its rows, these say how
                 much faster or slower than modelled it is (`calibration.software`).
             network_gbps: of one instance, where it is not AWS's: published clusters of A100s have 1600 (InfiniBand).
+            lora_rank: of adapters (LoRA) that are trained in place of the weights, which are frozen; None: the weights
+                are trained. Weights in 4 bits (QLoRA) are not modelled.
+            lora_targets: matrices that have adapters: ``attention`` or ``all-linear``; None: all.
             on_gpu: settings that are others on GPUs, by name, as ``{"tensor_parallel": 1, "zero": "full"}``.
                 Without it GPUs get the same split, which may not be what one would run there.
 
@@ -179,6 +191,7 @@ class Workload(ABC):
             neuron_version=neuron_version,
             software=software,
             network_gbps=network_gbps,
+            lora=lora_of(lora_rank, lora_targets),
             on_gpu=tuple((on_gpu or {}).items()),
         )
 

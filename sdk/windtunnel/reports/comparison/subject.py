@@ -45,4 +45,5 @@ def _described_title(job: Workload) -> str:
         return "a rehearsed job"
     names = (name for name, model in ARCHITECTURES.items() if model == job.architecture)
     name = next(names, "transformer")
-    return f"{name}, {fmt.quantity(job.parameters, '')} parameters, sequences of {job.sequence_length:,}"
+    adapters = "" if job.lora is None else f"{job.lora.words}, "
+    return f"{name}, {fmt.quantity(job.parameters, '')} parameters, {adapters}sequences of {job.sequence_length:,}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 from windtunnel.priceperf.money.plan import Place, Plan, Plans
@@ -17,6 +18,7 @@ def plans_data(found: Plans) -> dict[str, Any]:
             "parameters": rounded(job.parameters),
             "sequence_length": job.sequence_length,
             "global_batch": job.global_batch,
+            "lora": None if job.lora is None else asdict(job.lora),
             "train_samples": found.size.train_samples,
             "fixed": {
                 name: value

@@ -13,9 +13,10 @@ from typing import Any
 
 from windtunnel.priceperf import Architecture, FullScale, InvalidInput, PriceBook
 from windtunnel.priceperf.errors import quoted
+from windtunnel.priceperf.model.config_json import known_architecture
+from windtunnel.priceperf.model.lora import LoraTargets, lora_of
 from windtunnel.priceperf.model.training_settings import Recompute, ZeroStage
 from windtunnel.priceperf.money.plan import Plans, plans
-from windtunnel.priceperf.workload.described import known_architecture
 from windtunnel.priceperf.workload.full_scale import LARGEST
 from windtunnel.priceperf.workload.splits import OpenSplit
 from windtunnel.prices.cache import book_and_notes
@@ -61,7 +62,8 @@ class PlanReport(Report):
         return Document(
             f"Windtunnel plan: {self.title}",
             f"modelled, not measured; {labels.tokens(samples * job.sequence_length)} in steps of "
-            f"{job.global_batch:,} sequences of {job.sequence_length:,}, bf16, AdamW",
+            f"{job.global_batch:,} sequences of {job.sequence_length:,}, bf16, AdamW"
+            f"{'' if job.lora is None else f', {job.lora.words}'}",
             headline(self.plans, self.assumed),
             sections(self.plans, size_assumed=self.size_assumed, price_notes=self.price_notes),
         )
@@ -103,6 +105,8 @@ def plan(
     recompute: Recompute | None = None,
     zero: ZeroStage | None = None,
     software: str | Sequence[str] = (),
+    lora_rank: int | None = None,
+    lora_targets: LoraTargets | None = None,
     prices: PriceBook | None = None,
     on: date | None = None,
 ) -> PlanReport:
@@ -120,7 +124,7 @@ def plan(
         steps: the same in optimizer steps.
         global_batch: sequences of an optimizer step. None: 1,024.
         sequence_length: tokens of a sequence. None: what the model, or its family, was trained with.
-        parameters: trained weights. None: the architecture's.
+        parameters: weights of the model. None: the architecture's.
         deadline_hours: from the request to the model.
         budget_usd: US dollars.
         nodes: numbers of instances to try. None: 1 to 64.
@@ -131,6 +135,8 @@ def plan(
         zero: ``none``, ``optimizer`` (ZeRO-1) or ``full`` (ZeRO-3, FSDP).
         software: what trains it, as `Workload.transformer` has it; of several, on each instance the first counts that
             published rows of its chip are by.
+        lora_rank: as `Workload.transformer` has it, and so the next.
+        lora_targets: which matrices have adapters.
         prices: another price book than the built-in one with what `windtunnel prices refresh` has fetched.
         on: prices in force on that day. None: the newest.
 
@@ -151,6 +157,7 @@ def plan(
         microbatch,
         recompute,
         zero,
+        lora_of(lora_rank, lora_targets),
     )
     size_assumed = tokens is samples is steps is None
     size = FullScale(

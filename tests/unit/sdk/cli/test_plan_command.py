@@ -34,13 +34,15 @@ def test_what_is_fixed_reaches_the_search(capsys: pytest.CaptureFixture[str]) ->
     """Each flag by its own name."""
     fixed = ("--tensor-parallel", "8", "--pipeline-parallel", "2", "--microbatch", "2", "--recompute", "full")
     size = ("--steps", "100", "--global-batch", "512", "--sequence-length", "2048", "--zero", "optimizer")
-    assert cli.main([*JOB, "--instances", "trn1", *fixed, *size, "--parameters", "8.03B", "--json"]) == 0
+    adapters = ("--parameters", "8.03B", "--lora-rank", "16", "--lora-targets", "attention")
+    assert cli.main([*JOB, "--instances", "trn1", *fixed, *size, *adapters, "--json"]) == 0
     data = json.loads(capsys.readouterr().out)
     assert data["job"] == {
         "parameters": 8.03e9,
         "sequence_length": 2048,
         "global_batch": 512,
         "train_samples": 51_200,
+        "lora": {"rank": 16, "targets": "attention"},
         "fixed": {
             "tensor_parallel": 8,
             "pipeline_parallel": 2,

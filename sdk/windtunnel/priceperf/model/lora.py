@@ -1,0 +1,101 @@
+"""Low-rank adapters (LoRA, Hu et al. 2021): what they add to a step of a model whose own weights are frozen.
+
+Beside a frozen matrix of (inner x columns) stand one of (inner x rank) and one of (rank x columns), which alone are
+trained. A frozen matrix has two products instead of three: forward, and backward for what went in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, get_args
+
+from ..errors import InvalidInput, quoted
+from .architectures import Architecture
+
+LoraTargets = Literal["attention", "all-linear"]
+"""Matrices that have adapters: those of attention, or all of a layer (PEFT's word)."""
+INPUT_PASSES = 8
+"""Times an element that enters an adapter is read or written, forward and backward, outside of its products: dropout
+and the sum of two gradients. Counted, not fitted."""
+OUTPUT_PASSES = 8
+"""The same for an element that leaves it: scaling, and the sum with what the frozen matrix gives. Counted."""
+LAUNCHES = 0.2
+"""Kernels of an adapter for each of a layer without: some 20 (casts, dropout, products, scaling, sum; forward and
+backward) of 100. Counted, not fitted."""
+_LARGEST_RANK = 100_000
+
+
+class Matrix(NamedTuple):
+    """``copies`` matrices of a layer that turn ``inner`` elements of a token into ``columns``."""
+
+    inner: float
+    columns: float
+    copies: int
+
+
+@dataclass(frozen=True)
+class Lora:
+    """Adapters of one rank.
+
+    Raises:
+        InvalidInput: no such rank, or targets of another name.
+    """
+
+    rank: int
+    targets: LoraTargets = "all-linear"
+
+    def __post_init__(self) -> None:
+        """Check both."""
+        whole = isinstance(self.rank, int) and not isinstance(self.rank, bool)
+        if not (whole and 1 <= self.rank <= _LARGEST_RANK):
+            raise InvalidInput(
+                f"lora_rank must be a whole number from 1 to {_LARGEST_RANK:,}, not {quoted(self.rank)}"
+            )
+        if self.targets not in get_args(LoraTargets):
+            raise InvalidInput(
+                f"lora_targets must be one of {', '.join(get_args(LoraTargets))}, not {self.targets!r}"
+            )
+
+    def matrices(self, model: Architecture) -> Iterator[Matrix]:
+        """The matrices of a layer that have adapters."""
+        hidden, ffn = model.hidden_size, model.ffn_hidden_size
+        yield Matrix(hidden, hidden, 2)  # query, output
+        yield Matrix(hidden, model.kv_hidden_size, 2)  # key, value
+        if self.targets == "all-linear":
+            yield Matrix(hidden, ffn, model.up_projections)
+            yield Matrix(ffn, hidden, 1)
+
+    def adapters(self, model: Architecture) -> int:
+        """Of a layer."""
+        return sum(each.copies for each in self.matrices(model))
+
+    def weights(self, model: Architecture) -> float:
+        """Of all adapters of the model."""
+        of_layer = sum((each.inner + each.columns) * each.copies for each in self.matrices(model))
+        return model.layers * self.rank * of_layer
+
+    def elements(self, model: Architecture) -> float:
+        """Read or written for a token in a layer, outside of products."""
+        return sum(
+            (INPUT_PASSES * each.inner + OUTPUT_PASSES * each.columns) * each.copies
+            for each in self.matrices(model)
+        )
+
+    @property
+    def words(self) -> str:
+        """For people."""
+        return f"LoRA of rank {self.rank}{' on attention' if self.targets == 'attention' else ''}"
+
+
+def lora_of(rank: int | None, targets: LoraTargets | None) -> Lora | None:
+    """Adapters as a user asks for them; no rank: none.
+
+    Raises:
+        InvalidInput: as `Lora`, or targets without a rank.
+    """
+    if rank is None:
+        if targets is not None:
+            raise InvalidInput("lora_targets says where adapters are: give lora_rank=16 (--lora-rank 16) too")
+        return None
+    return Lora(rank, targets or "all-linear")

@@ -1,0 +1,127 @@
+"""Adapters (LoRA): what is counted, and how far published rows lie from it."""
+
+from __future__ import annotations
+
+import csv
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from windtunnel.priceperf import ARCHITECTURES, AUTO_CAST, FullScale, InvalidInput, Run, Workload, estimate
+from windtunnel.priceperf.calibration.accuracy import RowCheck, validate_rows
+from windtunnel.priceperf.calibration.calibrations import calibration_of
+from windtunnel.priceperf.calibration.published_rows import csv_text
+from windtunnel.priceperf.calibration.row_reader import read_rows
+from windtunnel.priceperf.instances import instance_type
+from windtunnel.priceperf.model.described_step import training_flops, training_step
+from windtunnel.priceperf.model.lora import Lora, LoraTargets
+from windtunnel.priceperf.model.memory_need import memory_need
+from windtunnel.priceperf.model.training_settings import Training
+from windtunnel.priceperf.workload.cluster import Cluster
+
+ROOT = Path(__file__).parents[3]
+LLAMA = ARCHITECTURES["Llama-3.1-8B"]
+MISTRAL = replace(LLAMA, vocabulary=32_000)
+
+
+@pytest.mark.parametrize(
+    ("lora", "printed"),
+    [
+        # Widely printed by PEFT's print_trainable_parameters() for these models.
+        (Lora(16), 41_943_040),
+        (Lora(64), 167_772_160),
+        (Lora(16, "attention"), 13_631_488),
+    ],
+)
+def test_adapters_have_the_weights_that_peft_prints(lora: Lora, printed: int) -> None:
+    """Llama 3 8B, and Mistral 7B, whose layers are alike."""
+    assert lora.weights(LLAMA) == lora.weights(MISTRAL) == printed
+
+
+def training(**settings: Any) -> Training:
+    """Llama 3.1 8B on one instance."""
+    return Training(**{
+        "architecture": LLAMA, "parameters": LLAMA.parameters, "microbatch": 1, "global_batch": 32,
+        "sequence_length": 4096, "data_parallel": 8, "attention": "flash", **settings,
+    })  # fmt: skip
+
+
+@given(
+    st.integers(1, 256),
+    st.sampled_from(["attention", "all-linear"]),
+    st.sampled_from(["none", "optimizer", "full"]),
+    st.sampled_from(["none", "full"]),
+    st.sampled_from(["ml.trn1.32xlarge", "ml.p4d.24xlarge", "ml.p5.48xlarge"]),
+)
+def test_frozen_weights_save_what_they_do_not_need(
+    rank: int, targets: LoraTargets, zero: Any, recompute: Any, name: str
+) -> None:
+    """Less memory than training them, and less work: products of a weight are two of three."""
+    instance = instance_type(name)
+    whole = training(zero=zero, recompute=recompute)
+    frozen = replace(whole, lora=Lora(rank, targets))
+    assert memory_need(frozen, instance).needed_bytes < memory_need(whole, instance).needed_bytes
+    assert 2 / 3 < training_flops(frozen) / training_flops(whole) < 1
+    constants = calibration_of(instance).constants
+    step, more = (
+        training_step(each, instance, constants, 1)
+        for each in (frozen, replace(frozen, lora=Lora(rank + 1, targets)))
+    )
+    assert step.compute_s < training_step(whole, instance, constants, 1).compute_s
+    assert step.total_s < more.total_s
+
+
+def test_a_model_that_cannot_be_trained_may_have_adapters() -> None:
+    """Llama 2 70B on one p4de: its state is 16 bytes a weight, frozen it is two."""
+    cluster = Cluster(instance_type("ml.p4de.24xlarge"), 1)
+    uploads = []
+    for rank, fits in ((None, False), (16, True)):
+        job = Workload.transformer(
+            "Llama2-70B", sequence_length=2048, global_batch=64, zero="full", lora_rank=rank
+        )
+        run = Run(cluster, 64, job.precisions(cluster.instance, AUTO_CAST)[0])
+        found = estimate(job, run, FullScale(train_samples=10_000))
+        assert found.fits is fits
+        uploads.append(found.fixed_cost("upload").seconds)
+    assert uploads[1] < 0.01 * uploads[0]  # adapters are what is saved
+
+
+def test_published_rows_lie_inside_their_interval() -> None:
+    """None set a constant. Some set how much wider the interval is; the software of the others lies inside as often."""
+    table = list(csv.DictReader(csv_text("published_lora").splitlines()))
+    by_software: defaultdict[str, list[RowCheck]] = defaultdict(list)
+    for line, check in zip(table, validate_rows(read_rows(table)).rows, strict=True):
+        by_software[line["stack"]].append(check)
+    inside = {name: mean(bool(check.inside) for check in found) for name, found in by_software.items()}
+    assert min(inside["Qwen finetune.py"], inside["NeMo AutoModel"], mean(inside.values())) >= 0.75
+    plain = by_software["HF Trainer (fms-acceleration benchmark)"]
+    error = mean(abs(check.error or 0.0) for check in plain)
+    assert error < 0.10
+    page = (ROOT / "docs/explanation/figures.md").read_text(encoding="utf-8")
+    assert f"Trainer is off by {error * 100:.1f} % ({len(plain)} rows" in page
+    assert (
+        f" {sum(bool(check.inside) for found in by_software.values() for check in found)} lie inside" in page
+    )
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"lora_rank": 0}, "lora_rank must be a whole number from 1 to 100,000, not 0"),
+        ({"lora_rank": 1.5}, "lora_rank must be a whole number"),
+        ({"lora_rank": 8, "lora_targets": "q_proj"}, "lora_targets must be one of attention, all-linear"),
+        ({"lora_targets": "attention"}, r"give lora_rank=16 \(--lora-rank 16\) too"),
+    ],
+)
+def test_what_is_no_adapter_is_refused(wrong: dict[str, Any], message: str) -> None:
+    """With what is valid."""
+    make: Callable[..., Workload] = Workload.transformer
+    with pytest.raises(InvalidInput, match=message):
+        make("Llama-3.1-8B", sequence_length=2048, **wrong)
