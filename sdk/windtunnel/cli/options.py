@@ -189,7 +189,15 @@ def add_sizes(parser: argparse.ArgumentParser) -> None:
         "--evaluation-not-split", action="store_true", help="each worker evaluates all of them (no sampler)"
     )
     size.add_argument("--dataset-gib", type=float, metavar="GIB", help="what each instance downloads")
-    size.add_argument("--preparation-seconds", type=float, metavar="S", help="tokenising and the like")
+    size.add_argument(
+        "--preparation-seconds", type=float, metavar="S", help="tokenising, checkpoints and the like"
+    )
+    size.add_argument(
+        "--loader-samples-per-second",
+        type=float,
+        metavar="R",
+        help="what one process of the data loader prepares: steps wait where all vCPUs together give fewer",
+    )
     size.add_argument(
         "--tokenised-samples",
         type=whole,
@@ -216,6 +224,7 @@ def full_scale_of(args: argparse.Namespace) -> FullScale | None:
         "evaluation_split": False if args.evaluation_not_split else None,
         "dataset_gib": args.dataset_gib,
         "preparation_s": args.preparation_seconds,
+        "loader_samples_per_s": args.loader_samples_per_second,
         "tokenised_samples": args.tokenised_samples,
         "compile_cached": args.compile_cached or None,
         "sequence_length": args.sequence_length,

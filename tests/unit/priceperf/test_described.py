@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from datetime import date
 from typing import Any
 
@@ -419,6 +420,27 @@ def test_a_size_that_is_none_is_refused(wrong: dict[str, Any], message: str) -> 
     """When it is described, not when it is first used."""
     with pytest.raises(InvalidInput, match=message):
         Workload.transformer("Llama2-7B", microbatch=1, sequence_length=4096, **wrong)
+
+
+@given(st.floats(1e-6, 1e6), st.booleans())
+def test_no_step_is_shorter_than_its_samples_take_to_prepare(rate: float, split: bool) -> None:
+    """Nor is its interval, on any number of instances; where the loader keeps up, nothing changes."""
+    job = Workload.transformer("ViT-Base", sequence_length=197, microbatch=64)
+    size = FullScale(1_281_167, evaluation_samples=50_000, evaluation_split=split)
+    for name in PAIR:
+        for count in (1, 4):
+            run = Run(Cluster(CATALOG[name], count), 4096.0, AUTO_CAST)
+            free, bound = (
+                estimate(job, run, each) for each in (size, replace(size, loader_samples_per_s=rate))
+            )
+            least = 4096 / (rate * CATALOG[name].vcpus.value * count)
+            assert bound.step.total_s == pytest.approx(max(free.step.total_s, least))
+            assert sum(bound.step.parts.values()) == pytest.approx(bound.step.total_s)
+            for end, unbound in zip(bound.step_interval_s, free.step_interval_s, strict=True):
+                assert end == pytest.approx(max(unbound, least))
+            evaluated = [item.fixed_cost("evaluation").seconds for item in (free, bound)]
+            samples = 50_000 * (1 if split else run.cluster.workers)
+            assert evaluated[1] == pytest.approx(max(evaluated[0], least * samples / 4096))
 
 
 def test_scaling_settles_recomputation_once() -> None:

@@ -136,6 +136,7 @@ def test_a_loader_that_trains_and_holds_nothing_tells_no_size(counters: Any, mem
         ["COUNTERS", "--nodes", str(HUGE)],
         ["COUNTERS", "--full-scale-samples", str(HUGE)],
         ["COUNTERS", "--full-scale-samples", "1000", "--preparation-seconds", "1e308"],
+        ["COUNTERS", "--full-scale-samples", "1000", "--loader-samples-per-second", "1e-308"],
         ["COUNTERS", "--instances", "ml.trn1.32xlarge=²"],
         ["--architecture", "Llama2-7B", "--microbatch", "0"],
         ["--architecture", "Llama2-7B", "--gpu", "microbatch=x"],

@@ -12,7 +12,8 @@ class StepTime(NamedTuple):
 
     ``overlapped_s`` is the part of ``compute_s`` + ``memory_s`` that runs at the same time. Of collectives only
     the part that nothing hides is told by kind; ``hidden_collective_s`` is the rest. Counts have all of them in
-    ``gradients_s`` and the optimizer in ``memory_s``, and neither a bubble nor stragglers.
+    ``gradients_s`` and the optimizer in ``memory_s``, and neither a bubble nor stragglers. ``input_s``: what the step
+    waits for its batch.
     """
 
     compute_s: float
@@ -27,13 +28,14 @@ class StepTime(NamedTuple):
     bubble_s: float = 0.0
     optimizer_s: float = 0.0
     straggling_s: float = 0.0
+    input_s: float = 0.0
 
     @property
     def total_s(self) -> float:
         """From one step to the next."""
         return (
             self.compute_s + self.memory_s - self.overlapped_s + self.exposed_collective_s
-            + self.host_s + self.bubble_s + self.optimizer_s + self.straggling_s
+            + self.host_s + self.bubble_s + self.optimizer_s + self.straggling_s + self.input_s
         )  # fmt: skip
 
     def times(self, factor: float) -> StepTime:
@@ -68,6 +70,7 @@ class StepTime(NamedTuple):
             "optimizer": self.optimizer_s,
             "host": self.host_s,
             "stragglers": self.straggling_s,
+            "waiting for input": self.input_s,
         }
 
     @property

@@ -47,6 +47,8 @@ class Estimate(NamedTuple):
     """The user's own, in ``step``, its interval and the evaluation; None: the model as it is."""
     software_speed: float | None = None
     """See `Modelled.software_speed`."""
+    loading_s: float = 0.0
+    """Seconds in which all vCPUs prepare the samples of a step: none is shorter. 0: not known."""
 
     @property
     def cores(self) -> int:
@@ -82,9 +84,10 @@ class Estimate(NamedTuple):
     @property
     def step_interval_s(self) -> tuple[float, float]:
         """Low and high end of one step's time."""
+        worked = self.step.total_s - self.step.input_s
         return (
-            self.step.total_s * math.exp(-self.range_check.log_fast),
-            self.step.total_s * math.exp(self.range_check.log_slow),
+            max(self.loading_s, worked * math.exp(-self.range_check.log_fast)),
+            max(self.loading_s, worked * math.exp(self.range_check.log_slow)),
         )
 
     @property
@@ -187,12 +190,18 @@ def estimate(
     correction = (corrections or {}).get(calibration.key) if training is None else None
     if correction is not None:
         check, step = correction.check(check, calibration), correction.step(step)
+    vcpus = run.cluster.count * instance.vcpus.value
+    loading_s = size.loading_s(batch, vcpus)
+    if loading_s > step.total_s:
+        step = step._replace(input_s=loading_s - step.total_s)
     evaluation_s = 0.0
     if evaluation_step is not None:
         copies = run.cluster.workers if training is None else training.data_parallel
         together = batch if size.evaluation_split else batch / copies
         steps = math.ceil(size.evaluation_samples / together) * size.epochs
         evaluation_s = steps * evaluation_step.total_s * (correction.factor if correction else 1)
+        prepared = size.evaluation_samples * size.epochs * (1 if size.evaluation_split else copies)
+        evaluation_s = max(evaluation_s, size.loading_s(prepared, vcpus))
     model_gib = size.model_gib
     if model_gib is None and workload.saved_weights is not None:
         model_gib = workload.saved_weights * 4 / GIB
@@ -219,6 +228,7 @@ def estimate(
         training=training,
         correction=correction,
         software_speed=software_speed,
+        loading_s=loading_s,
     )
 
 

@@ -8,6 +8,8 @@ from ..errors import InvalidInput, quoted
 
 LARGEST = 1e15
 """Of any size of a job: beyond the samples of any data set, and far from where sums lose their last digits."""
+_SLOWEST = 1e-6
+"""Samples a second: one in twelve days."""
 
 
 @dataclass(frozen=True)
@@ -20,13 +22,16 @@ class FullScale:
         evaluation_samples: samples evaluated after each epoch.
         dataset_gib: what an instance downloads, GiB; None: not known, then no download is counted.
         model_gib: what it uploads, GiB; None: 4 bytes a parameter, where the counters tell parameters.
-        preparation_s: seconds of the job that train nothing (tokenising, ...), as you know them.
+        preparation_s: seconds of the job that train nothing (tokenising, checkpoints, ...), as you know them.
         evaluation_split: the workers share the evaluation samples; False: each worker evaluates all of them, as a
             loader without a sampler has it.
         tokenised_samples: text samples that the script tokenises itself, in one process, before it trains,
             where you do not know how long that takes.
         compile_cached: True when all graphs come from a compile cache.
         sequence_length: tokens of a sample; only to check it against the calibrated range.
+        loader_samples_per_s: what one process of a data loader prepares (decodes, augments) a second. Steps wait where
+            all vCPUs of the instances, a process on each, prepare fewer than are trained. None: not known, then no step
+            waits.
 
     Raises:
         InvalidInput: a number out of its range.
@@ -42,6 +47,7 @@ class FullScale:
     sequence_length: int | None = None
     tokenised_samples: int = 0
     evaluation_split: bool = True
+    loader_samples_per_s: float | None = None
 
     def __post_init__(self) -> None:
         """Check every number."""
@@ -71,6 +77,16 @@ class FullScale:
                 raise InvalidInput(
                     f"FullScale: {name} must be 0 or more{_limit(value)}, or None, not {quoted(value)}"
                 )
+        rate = self.loader_samples_per_s
+        if rate is not None and not _within(rate, _SLOWEST):
+            raise InvalidInput(
+                f"FullScale: loader_samples_per_s must be {_SLOWEST:g} or more{_limit(rate)}, or None, "
+                f"not {quoted(rate)}"
+            )
+
+    def loading_s(self, samples: float, vcpus: float) -> float:
+        """Seconds in which that many vCPUs prepare so many samples; 0 where it is not known."""
+        return 0.0 if self.loader_samples_per_s is None else samples / (self.loader_samples_per_s * vcpus)
 
 
 def _within(value: object, least: float) -> bool:

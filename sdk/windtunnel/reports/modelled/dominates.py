@@ -21,6 +21,7 @@ _STEPS: Mapping[str, str] = {
     "optimizer": "a larger global batch runs it less often",
     "host": "a fused optimizer, or a larger batch a core, records fewer operations a sample",
     "stragglers": "fewer workers wait less for the slowest",
+    "waiting for input": "its vCPUs prepare no more samples: decode or augment less, or once, outside the job",
 }
 _FIXED: Mapping[str, str] = {
     "download": "fewer or packed files, or FastFile",

@@ -46,6 +46,8 @@ def _time_and_cost(
     def row(label: str, cell: Callable[[Estimate], str], style: Style = "normal") -> Row:
         return Row(label, tuple(cell(item) for item in estimates), style)
 
+    waits = [row("waiting for input", lambda e: fmt.modelled_seconds(e.step.input_s), "detail")]
+    waits = waits if any(item.step.input_s for item in estimates) else []
     rows = [
         row("Matmuls run as", lambda e: "bf16" if e.precision.fp32_matmul == "bf16" else e.precision.name),
         row("Workers", lambda e: f"{e.cores:,} {e.instance.core_name}{'s' if e.cores > 1 else ''}"),
@@ -58,6 +60,7 @@ def _time_and_cost(
         row("of these at the same time", lambda e: fmt.modelled_seconds(e.step.overlapped_s), "detail"),
         row("collectives", lambda e: fmt.modelled_seconds(e.step.exposed_collective_s), "detail"),
         row("host", lambda e: fmt.modelled_seconds(e.step.host_s), "detail"),
+        *waits,
         row("Samples/s", lambda e: fmt.significant(e.samples_per_s)),
         row("Training steps", lambda e: f"{e.steps:,}"),
         row("Time in steps", lambda e: fmt.modelled_seconds(e.train_s), "total"),
