@@ -156,8 +156,10 @@ def host_s(training: Training, instance: InstanceType, worked_s: float) -> float
 
 def layers_launched(training: Training) -> float:
     """Layers of a stage, with adapters as the parts of a layer that their kernels are."""
-    adapters = 0 if training.lora is None else training.lora.adapters(training.architecture)
-    return training.architecture.layers / training.pipeline_parallel * (1 + LAUNCHES * adapters)
+    layers = training.architecture.layers / training.pipeline_parallel
+    if training.lora is None:
+        return layers
+    return layers * (1 + LAUNCHES * training.lora.adapters(training.architecture))
 
 
 def throughput(

@@ -55,11 +55,12 @@ def activation_bytes(training: Training, *, scores: bool = True) -> float:
 def state_bytes(training: Training) -> float:
     """Weights, gradients and optimizer state of one worker; frozen weights have nothing beside them."""
     shared = training.data_parallel if training.zero == "full" else 1
-    return (STATE_BYTES * training.worker_trained + _frozen_bytes(training)) / shared
+    frozen = 0.0 if training.lora is None else _frozen_bytes(training)
+    return (STATE_BYTES * training.worker_trained + frozen) / shared
 
 
 def _frozen_bytes(training: Training) -> float:
-    return 0.0 if training.lora is None else training.worker_parameters * DTYPE_BYTES[training.storage_dtype]
+    return training.worker_parameters * DTYPE_BYTES[training.storage_dtype]
 
 
 def crowding(training: Training, instance: InstanceType) -> float:
@@ -147,7 +148,7 @@ def _split_state_bytes(training: Training, instance: InstanceType) -> float:
     shared_optimizer = 1 if training.zero == "none" else training.data_parallel
     weights = (storage + training.gradient_bytes) / shared_all
     trained = training.worker_trained * (weights + optimizer / shared_optimizer)
-    return trained + _frozen_bytes(training) / shared_all
+    return trained if training.lora is None else trained + _frozen_bytes(training) / shared_all
 
 
 def _kept_bytes(training: Training) -> float:

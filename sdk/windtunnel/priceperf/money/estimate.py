@@ -190,8 +190,7 @@ def estimate(
     correction = (corrections or {}).get(calibration.key) if training is None else None
     if correction is not None:
         check, step = correction.check(check, calibration), correction.step(step)
-    vcpus = run.cluster.count * instance.vcpus.value
-    loading_s = size.loading_s(batch, vcpus)
+    loading_s = size.loading_s(batch, instance, run.cluster.count)
     if loading_s > step.total_s:
         step = step._replace(input_s=loading_s - step.total_s)
     evaluation_s = 0.0
@@ -201,7 +200,7 @@ def estimate(
         steps = math.ceil(size.evaluation_samples / together) * size.epochs
         evaluation_s = steps * evaluation_step.total_s * (correction.factor if correction else 1)
         prepared = size.evaluation_samples * size.epochs * (1 if size.evaluation_split else copies)
-        evaluation_s = max(evaluation_s, size.loading_s(prepared, vcpus))
+        evaluation_s = max(evaluation_s, size.loading_s(prepared, instance, run.cluster.count))
     model_gib = size.model_gib
     if model_gib is None and workload.saved_weights is not None:
         model_gib = workload.saved_weights * 4 / GIB

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..errors import InvalidInput, quoted
+from ..instances import InstanceType
 
 LARGEST = 1e15
 """Of any size of a job: beyond the samples of any data set, and far from where sums lose their last digits."""
@@ -84,9 +85,11 @@ class FullScale:
                 f"not {quoted(rate)}"
             )
 
-    def loading_s(self, samples: float, vcpus: float) -> float:
-        """Seconds in which that many vCPUs prepare so many samples; 0 where it is not known."""
-        return 0.0 if self.loader_samples_per_s is None else samples / (self.loader_samples_per_s * vcpus)
+    def loading_s(self, samples: float, instance: InstanceType, count: int) -> float:
+        """Seconds in which the vCPUs of the instances prepare so many samples; 0 where it is not known."""
+        if self.loader_samples_per_s is None:
+            return 0.0
+        return samples / (self.loader_samples_per_s * instance.vcpus.value * count)
 
 
 def _within(value: object, least: float) -> bool:
