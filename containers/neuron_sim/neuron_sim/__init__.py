@@ -8,6 +8,7 @@ device kind, counters of what ran, and the tools around it.
 
     settings      the only reader of the environment
     processes     processes as Linux knows them
+    cgroup        what the container may use
     topology      what an instance has: devices, cores, memory
     names/        every name that Trainium scripts use: supported, or refused with what to do instead
     hooks/        everything that is changed in torch and torch_xla, in one table

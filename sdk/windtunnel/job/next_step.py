@@ -6,6 +6,13 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from windtunnel.reports.failure import memory_advice
+
+_LESS_MEMORY = (
+    "Hold weights once while they load (low_cpu_mem_usage=True of from_pretrained, mmap=True of torch.load), use fewer "
+    "data-loader workers, a smaller batch or a larger instance type."
+)
+"""Where no backend of this machine has said what to do."""
 _OWN = "sagemaker_"
 """So begin the hyperparameters that are the toolkit's."""
 
@@ -26,11 +33,7 @@ def next_step(reason: str, description: Mapping[str, Any] | None = None, cause: 
 
 def _memory(found: re.Match[str], _: Mapping[str, Any]) -> str:
     needed = "needed" if "OutOfMemory" in found.string else "was killed, in most cases because it needed"
-    return (
-        f"the job {needed} more memory than its container had: lower local_cores=, or raise WINDTUNNEL_MEMORY_GIB "
-        "(after `windtunnel down`: a running backend keeps its settings). A smaller batch helps where temporaries "
-        "are most of it: `windtunnel diagnostics JOB` lists what a core holds."
-    )
+    return f"the job {needed} more memory than its host has. {memory_advice(found.string) or _LESS_MEMORY}"
 
 
 def _no_channel(found: re.Match[str], description: Mapping[str, Any]) -> str:

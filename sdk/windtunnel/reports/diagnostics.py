@@ -25,7 +25,7 @@ from windtunnel.priceperf.workload.counters import (
 from windtunnel.rendering import format as fmt
 from windtunnel.rendering.document import Document, Row, Section
 from windtunnel.rendering.report import Report
-from windtunnel.reports.failure import in_short
+from windtunnel.reports.failure import in_short, memory_advice
 
 __all__ = ["Diagnostic", "Diagnostics", "Graph", "diagnostics_of"]
 
@@ -78,13 +78,15 @@ class Diagnostics(Report, Sequence[Diagnostic]):
         graphs_left_out: graphs that are not in the ledger.
         device_memory: bytes by use at the fullest moment of a core, ``total`` and ``limit``; None if not counted.
         failure: why the job failed, in a line; empty when it did not.
+        memory_advice: how much memory its host had, and what to do, where it failed for that; else empty.
         available: False when the job's counters come from a simulator that did not diagnose.
     """
 
-    def __init__(self, counters: Counters, failure: str = "") -> None:
+    def __init__(self, counters: Counters, reason: str = "") -> None:
         """Built by `diagnostics_of`."""
         self.job = counters.job
-        self.failure = failure
+        self.failure = in_short(reason)
+        self.memory_advice = memory_advice(reason)
         self.available = counters.diagnostics is not None
         self._found = worst_first(counters.diagnostics or ())
         self.graphs = tuple(map(_graph, counters.graphs.ledger or ()))
@@ -122,6 +124,8 @@ class Diagnostics(Report, Sequence[Diagnostic]):
         return {
             "schema": SCHEMA,
             "job": self.job,
+            "failure": self.failure or None,
+            "memory_advice": self.memory_advice or None,
             "available": self.available,
             "diagnostics": [asdict(found) for found in self],
             "graphs": [{**asdict(graph), "flops": dict(graph.flops)} for graph in self.graphs],
@@ -138,7 +142,7 @@ def diagnostics_of(counters: Mapping[str, Any], reason: str = "") -> Diagnostics
     Raises:
         InvalidCounters: a member is missing or impossible; it is named.
     """
-    return Diagnostics(Counters.read(counters), in_short(reason))
+    return Diagnostics(Counters.read(counters), reason)
 
 
 def _graph(entry: LedgerEntry) -> Graph:
@@ -164,11 +168,12 @@ def _document(found: Diagnostics) -> Document:
         sections += [_ledger(found), _modelled(found)]
     if found.device_memory:
         sections.append(_memory(found.device_memory))
-    failed = (f"The job failed: {found.failure}",) if found.failure else ()
+    failed = [f"The job failed: {found.failure}"] if found.failure else []
+    failed += [found.memory_advice] if found.memory_advice else []
     return Document(
         f"Windtunnel diagnostics: {found.job or 'counters'}",
         "what Trainium would tell too late, found on simulated NeuronCores",
-        (*failed, _in_all(found)) if found.available else failed,
+        (*failed, _in_all(found)) if found.available else tuple(failed),
         tuple(sections),
     )
 

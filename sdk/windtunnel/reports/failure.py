@@ -22,6 +22,7 @@ _RAISED = re.compile(
 _WRAPPERS = ("ExecuteUserScriptError", "ChildFailedError", "AlgorithmError")
 """What is raised because the script has failed."""
 _MESSAGE = 'ErrorMessage "'
+_MEMORY = re.compile(r"The memory limit of host [\w-]{1,20} is .*")
 _BEGIN = "Traceback (most recent call last):"
 _OF_A_LOADERS_WORKER = f"Original {_BEGIN}"
 """What torch puts behind the error of a DataLoader's worker process: what was raised there."""
@@ -58,7 +59,13 @@ def in_short(reason: str) -> str:
         return first
     lines = [_plain(line).strip().removesuffix('"').strip() for line in message.split("\n")]
     raised = next((line for line in lines if _is_raised(line)), None)
-    return raised or next((line for line in lines if line), first)
+    return (raised or next((line for line in lines if line), first)).removeprefix(_ACCOUNT)
+
+
+def memory_advice(reason: str) -> str:
+    """What the local backend says of a host that ran out of memory: how much it had, and what to do; else empty."""
+    found = _MEMORY.search(reason)
+    return found[0] if found else ""
 
 
 def cause(lines: Sequence[str], reason: str) -> str:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neuron_sim import topology
+from neuron_sim import cgroup, topology
 from neuron_sim.processes import Use
 from neuron_sim.runtime import usage_reader
 from neuron_sim.tools import monitor_config, monitor_report, neuron_ls, system_stats, tables, top_screen
@@ -162,6 +163,28 @@ def test_this_machine_has_processors_and_memory() -> None:
 
 
 # --- neuron-ls ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("folder", "limit", "kills"),
+    [
+        ("", ("memory.max", "memory.events"), "low 0\noom 3\noom_kill 2\n"),
+        ("memory", ("memory.limit_in_bytes", "memory.oom_control"), "under_oom 0\noom_kill 2\n"),
+        ("", None, ""),
+    ],
+)
+def test_a_containers_memory_and_what_was_killed_for_it(
+    folder: str, limit: tuple[str, str] | None, kills: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By version 2 of control groups, and by 1; without them it is this machine's, and nobody tells of kills."""
+    monkeypatch.setattr(cgroup, "_ROOT", tmp_path)
+    if limit is not None:
+        (tmp_path / folder).mkdir(exist_ok=True)
+        (tmp_path / folder / limit[0]).write_text("1048576\n")
+        (tmp_path / folder / limit[1]).write_text(kills)
+    assert cgroup.oom_kills() == (2 if limit else 0)
+    assert (cgroup.memory_limit() == 2**20) == (limit is not None)
+    assert cgroup.memory_limit() > 0
 
 
 def test_processes_are_columns_of_their_own_as_documented() -> None:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from dataclasses import replace
 from typing import Any
 
 import pytest
 from rich.console import Console
 
+from tests.unit.reports.test_job_report import FakeJob
 from windtunnel.priceperf.model import compile_time
 from windtunnel.reports.diagnostics import diagnostics_of
+from windtunnel.reports.for_job import report_for_job
 from windtunnel.reports.job.report import report_for_counters
 
 GIB = 2**30
@@ -147,6 +150,28 @@ def test_a_job_that_failed_is_said_to_have_failed(counters: Any) -> None:
         assert "The job failed: KeyError: 'img'" in text
         assert "Nothing was found to change" not in text and "see that the script uses it" not in text
     assert "Nothing had run on a NeuronCore." in diagnostics_of(before, reason).to_text()
+
+
+OUT_OF_MEMORY = (
+    'AlgorithmError: ExecuteUserScriptError:\nExitCode 1\nErrorMessage "neuron_sim: ChildProcessError: rank 0 exited '
+    "with signal SIGKILL (9); a process was ended because memory was full: 3 GiB\n Traceback (most\n"
+    "OutOfMemory: The memory limit of host algo-1 is 3 GiB. Rehearse fewer cores."
+)
+
+
+def test_a_job_that_was_ended_for_memory_says_which_process_how_much_and_what_to_do(counters: Any) -> None:
+    """In diagnostics and in the report's first screen, once each, and as data."""
+    found = diagnostics_of(counters(), OUT_OF_MEMORY)
+    job = FakeJob(counters(), TrainingJobStatus="Failed", FailureReason=OUT_OF_MEMORY)
+    for text in (found.to_text(), str(report_for_job(job))):
+        plain = " ".join(re.sub("[│·]", "", text).split())
+        failed = "failed: rank 0 exited with signal SIGKILL (9); a process was ended because memory was full: 3 GiB"
+        assert f"{failed} The memory limit of host algo-1 is 3 GiB. Rehearse fewer cores." in plain
+        assert plain.count("The memory limit") == 1
+    assert (
+        found.to_dict()["memory_advice"] == "The memory limit of host algo-1 is 3 GiB. Rehearse fewer cores."
+    )
+    assert found.to_dict()["failure"].startswith("rank 0 exited")
 
 
 def test_a_job_that_ran_nothing_on_the_device_is_not_told_that_all_is_well(counters: Any) -> None:

@@ -13,14 +13,12 @@ import functools
 import os
 import sys
 from collections.abc import Callable
-from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 import _XLAC
 import torch
 
-from neuron_sim import settings
+from neuron_sim import cgroup, settings
 from neuron_sim.counters import recorder, script_lines, script_time
 from neuron_sim.counters.graphs import Graph
 from neuron_sim.device import memory_by_use, memory_messages
@@ -164,7 +162,7 @@ class Guard(recorder.Listener):
             self._fail(expected, before.total, line, use)
         workers = settings.identity().local_world_size
         if expected.total - before.total >= _LARGE or coming:
-            capacity = _host_capacity() - _HOST_RESERVE - workers * _WORKER_BYTES
+            capacity = cgroup.memory_limit() - _HOST_RESERVE - workers * _WORKER_BYTES
             if workers * expected.total > capacity:
                 parts = expected.by_use()
                 raise HostMemoryError(
@@ -218,13 +216,3 @@ def _live_tensors() -> int:
 
 def _counter(name: str) -> int:
     return int(_XLAC._xla_counter_value(name) or 0)
-
-
-@functools.cache
-def _host_capacity() -> int:
-    """Bytes of memory that this machine, or the container, has."""
-    found = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
-    for name in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
-        with suppress(OSError, ValueError):
-            found.append(int(Path(name).read_text()))
-    return min(found)

@@ -7,6 +7,7 @@ anything. What they were doing stands in the shared memory, which this process h
 from __future__ import annotations
 
 import contextlib
+import resource
 import sys
 import textwrap
 from collections import defaultdict
@@ -14,6 +15,7 @@ from collections.abc import Iterator, Mapping
 
 from torch.distributed.elastic.multiprocessing.errors import ChildFailedError, ProcessFailure
 
+from neuron_sim import cgroup
 from neuron_sim.interconnect import across_hosts, notes, region
 from neuron_sim.interconnect.peers import how_ended, place
 from neuron_sim.interconnect.region import FAILED, LEFT, Region, Seat
@@ -34,12 +36,14 @@ def watching(
     attempts = min(restarts + 1, _MOST_ATTEMPTS)
     if workers > 1:
         region.prepare(workers, shared_memory_bytes, attempts)
+    kills = cgroup.oom_kills()
     try:
         yield
     except ChildFailedError as error:
         last = _last_used(attempts, workers)
-        if last is not None:
-            print("\n".join(lines(error.failures, last)), file=sys.stderr, flush=True)
+        memory = _memory() if cgroup.oom_kills() > kills else ""
+        if last is not None or memory:
+            print("\n".join(lines(error.failures, last, memory)), file=sys.stderr, flush=True)
         if meeting_point is not None:
             across_hosts.tell_ended(*meeting_point, restarts, _endings(error.failures, workers))
         raise
@@ -61,19 +65,29 @@ def _last_used(attempts: int, workers: int) -> Region | None:
     return None
 
 
-def lines(failures: Mapping[int, ProcessFailure], last: Region) -> list[str]:
+def _memory() -> str:
+    """How full memory was when the kernel ended a process for it."""
+    largest = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 2**10
+    return (
+        "a process was ended because memory was full: all of this host's may have "
+        f"{cgroup.memory_limit() / 2**30:.3g} GiB together, and the largest had {largest / 2**30:.3g} GiB"
+    )
+
+
+def lines(failures: Mapping[int, ProcessFailure], last: Region | None, memory: str = "") -> list[str]:
     """``rank 17 exited with signal SIGKILL (9); rank 3 waited in all_reduce at train.py:88``, a line a group.
 
     The first says ChildProcessError: the toolkit's ErrorMessage, which FailureReason shows, begins where a line has the
     name of one of Python's errors, and what ends without one (a signal, `sys.exit`) would leave it empty.
 
-    ``failures``: global ranks to what torch's agent knows of them.
+    ``failures``: global ranks to what torch's agent knows of them. ``last``: None for one worker, which shares nothing.
+    ``memory``: what is to be said of it.
     """
     first = min(rank - failure.local_rank for rank, failure in failures.items())
-    seats = {first + index: last.seat(index) for index in range(last.workers)}
+    seats = {first + index: last.seat(index) for index in range(last.workers)} if last is not None else {}
     ended: dict[str, list[int]] = defaultdict(list)
     for rank, failure in failures.items():
-        where = _where(seats[rank]) or _place(failure)
+        where = (_where(seats[rank]) if rank in seats else "") or _place(failure)
         ended[how_ended(failure.exitcode) + where + _words(failure)].append(rank)
     doing: dict[str, list[int]] = defaultdict(list)
     for rank, seat in seats.items():
@@ -82,9 +96,11 @@ def lines(failures: Mapping[int, ProcessFailure], last: Region) -> list[str]:
     # Most interesting first: who waited, and in the largest number.
     order = sorted(doing, key=lambda text: (not text.startswith("waited"), -len(doing[text])))
     parts = [f"{notes.ranks(ranks)} {text}" for text, ranks in ended.items()]
+    parts += [memory] if memory else []
+    of_first_line = len(parts) + 1
     parts += [f"{notes.ranks(doing[text])} {text}" for text in order]
-    first_line = f"ChildProcessError: {'; '.join(parts[: len(ended) + 1])}"
-    return [f"neuron_sim: {part}" for part in (first_line, *parts[len(ended) + 1 :])]
+    first_line = f"ChildProcessError: {'; '.join(parts[:of_first_line])}"
+    return [f"neuron_sim: {part}" for part in (first_line, *parts[of_first_line:])]
 
 
 def _where(seat: Seat) -> str:

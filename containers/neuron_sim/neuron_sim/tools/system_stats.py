@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from neuron_sim import cgroup
+
 _FIELDS = ("user", "nice", "system", "idle", "io_wait", "irq", "soft_irq")
-_CGROUP = Path("/sys/fs/cgroup")
 
 
 Ticks = dict[str, list[int]]
@@ -44,8 +45,8 @@ def memory() -> dict[str, int]:
         info[name] = int(rest.split()[0]) * 1024
     total = info["MemTotal"]
     used = total - info["MemAvailable"]
-    limit, charged = _cgroup("memory.max"), _cgroup("memory.current")
-    if limit is not None and charged is not None and limit < total:
+    limit, charged = cgroup.memory_limit(), cgroup.memory_charged()
+    if charged is not None and limit < total:
         total, used = limit, charged
     return {
         "memory_total_bytes": total,
@@ -59,15 +60,3 @@ def _shares(before: list[int] | None, after: list[int]) -> dict[str, float]:
     spent = [b - a for a, b in zip(before or [0] * len(after), after, strict=True)]
     total = sum(spent) or 1
     return {name: round(100 * ticks / total, 2) for name, ticks in zip(_FIELDS, spent, strict=True)}
-
-
-def _cgroup(name: str) -> int | None:
-    """A number of cgroup v2, or of v1 under its old name; None where there is none."""
-    old = {"memory.max": "memory.limit_in_bytes", "memory.current": "memory.usage_in_bytes"}[name]
-    for path in (_CGROUP / name, _CGROUP / "memory" / old):
-        try:
-            text = path.read_text().strip()
-        except OSError:
-            continue
-        return int(text) if text.isdigit() else None
-    return None

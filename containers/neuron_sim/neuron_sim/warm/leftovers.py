@@ -63,20 +63,6 @@ def remove(paths: Iterable[str]) -> list[str]:
     return [*problems, *_shared_objects()]
 
 
-def oom_kills() -> int:
-    """How often the kernel has killed a process of this container for memory; 0 where it does not tell."""
-    for path in ("/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control"):
-        try:
-            lines = Path(path).read_text().splitlines()
-        except OSError:
-            continue
-        for line in lines:
-            name, _, count = line.partition(" ")
-            if name == "oom_kill" and count.isdigit():
-                return int(count)
-    return 0
-
-
 def prefer_for_oom(pid: int | str) -> None:
     """Let the kernel, when memory runs out, end this process and its children before the keeper."""
     with contextlib.suppress(OSError):

@@ -82,8 +82,10 @@ def internal_reason(error: Exception) -> str:
 
 def _memory(host: str, limit_bytes: int) -> str:
     return (
-        f"The memory limit of host {host} is {limit_bytes / GIB:g} GiB. Use a smaller batch, fewer"
-        " data-loader workers or fewer cores (WINDTUNNEL_LOCAL_CORES), a larger instance type, or raise"
+        f"The memory limit of host {host} is {limit_bytes / GIB:g} GiB, for all of its processes. Rehearse fewer"
+        " cores (local_cores=1, WINDTUNNEL_LOCAL_CORES): each is a process that loads the model and starts data-loader"
+        " workers of its own. Hold weights once while they load (low_cpu_mem_usage=True of from_pretrained, mmap=True"
+        " of torch.load), use fewer data-loader workers, a smaller batch or a larger instance type, or raise"
         " WINDTUNNEL_MEMORY_GIB if this machine has more (and restart the backend: `windtunnel down`)."
     )
 

@@ -21,6 +21,7 @@ from windtunnel.priceperf.money.prices import HOME_REGION
 from windtunnel.priceperf.workload.counters import Counters, Steps
 from windtunnel.rendering import format as fmt
 from windtunnel.rendering.document import Row, Section
+from windtunnel.reports.failure import in_short
 from windtunnel.session.training_service import LOCAL_ACCOUNT
 
 
@@ -39,11 +40,13 @@ def collect(describe: Mapping[str, Any], counters: Counters | None) -> dict[str,
 def _described(describe: Mapping[str, Any]) -> dict[str, Any]:
     """What DescribeTrainingJob says."""
     resources = describe.get("ResourceConfig") or {}
+    reason = describe.get("FailureReason") or ""
     job, started = describe.get("TrainingJobName"), describe.get("TrainingStartTime")
     facts = {
         "job": job and fmt.name(job),
         "status": describe.get("TrainingJobStatus"),
-        "failure_reason": fmt.one_line(describe.get("FailureReason") or "") or None,
+        "failure_reason": fmt.one_line(reason) or None,
+        "failure": fmt.one_line(in_short(reason)) or None,
         "region": _region(str(describe.get("TrainingJobArn", ""))),
         "instance_type": resources.get("InstanceType"),
         "instance_count": resources.get("InstanceCount"),

@@ -34,6 +34,7 @@ from windtunnel.rendering.plots.chart import Chart
 from windtunnel.rendering.plots.style import ThemeName
 from windtunnel.rendering.report import Report
 from windtunnel.reports.diagnostics import Diagnostics, for_report
+from windtunnel.reports.failure import memory_advice
 from windtunnel.reports.job import measured as measured_part
 from windtunnel.reports.modelled import sections as modelled_part
 from windtunnel.reports.modelled.answer import Screen, answer_data, answer_section, screen
@@ -145,9 +146,13 @@ class PricePerformance(Report):
 
     @property
     def _failed(self) -> tuple[str, ...]:
-        """Why the job failed, if it did; the whole of that stands below."""
-        reason = self.measured.get("failure_reason")
-        return () if reason is None else (f"It failed: {fmt.shortened(reason, 2)}",)
+        """Why the job failed, if it did, and for want of memory what to do; the whole of that stands below."""
+        reason, short = self.measured.get("failure_reason"), self.measured.get("failure")
+        if reason is None or short is None:
+            return ()
+        advice = memory_advice(reason)
+        shown = reason.removesuffix(advice) if reason.startswith(short) else short
+        return tuple(fmt.shortened(text, 2) for text in (f"It failed: {shown}", advice) if text)
 
     @property
     def _told_first(self) -> tuple[str, ...]:

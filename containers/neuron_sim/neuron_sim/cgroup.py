@@ -1,0 +1,42 @@
+"""What this container may use, and what that has led to, as its control group tells: version 2, or 1."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+_ROOT = Path("/sys/fs/cgroup")
+
+
+def memory_limit() -> int:
+    """Bytes of memory that all processes here may have together: the container's, or this machine's if that is less."""
+    machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return min([machine, *_numbers("memory.max", "memory.limit_in_bytes")])
+
+
+def memory_charged() -> int | None:
+    """Bytes that count against the container's limit now; None where it is not told."""
+    return next(iter(_numbers("memory.current", "memory.usage_in_bytes")), None)
+
+
+def oom_kills() -> int:
+    """How often the kernel has killed a process of this container for memory; 0 where it does not tell."""
+    for line in _text("memory.events", "memory.oom_control").splitlines():
+        name, _, count = line.partition(" ")
+        if name == "oom_kill" and count.isdigit():
+            return int(count)
+    return 0
+
+
+def _numbers(name: str, old: str) -> list[int]:
+    text = _text(name, old).strip()
+    return [int(text)] if text.isdigit() else []
+
+
+def _text(name: str, old: str) -> str:
+    for path in (_ROOT / name, _ROOT / "memory" / old):
+        try:
+            return path.read_text()
+        except OSError:
+            continue
+    return ""
