@@ -188,6 +188,17 @@ def test_a_failed_job_says_why() -> None:
     assert report.to_dict()["measured"]["failure_reason"] == "ClientError: no\\x1b[2J"
 
 
+@pytest.mark.parametrize("attempts", [None, 1, 3])
+def test_a_job_that_started_again_says_how_often_and_what_of_it_is_billed(
+    counters: Any, attempts: int | None
+) -> None:
+    """After an interruption or a retry: its seconds and steps are those of all attempts, the modelled start is one."""
+    report = report_for_counters({**counters(), "attempts": attempts})
+    text = " ".join(report.to_text(full=True).split())
+    assert ("Attempts 3" in text and "Each attempt is billed" in text) == (attempts == 3)
+    assert report.to_dict()["measured"].get("attempts") == attempts
+
+
 def test_counters_that_are_not_there_follow_the_status() -> None:
     """An ended job without counters is reported as such; a running one raises."""
 

@@ -79,6 +79,7 @@ def _counted(counters: Counters) -> dict[str, Any]:
         "cores_used": counters.cores_used,
         "local_cores": counters.local_cores,
         "training_seconds": counters.seconds.training_total,
+        "attempts": counters.attempts,
         "spot_simulated": counters.spot
         and {key: value for key, value in asdict(counters.spot).items() if value is not None},
         **({} if counters.train is None else _trained(counters.train)),
@@ -125,6 +126,12 @@ def section(facts: Mapping[str, Any]) -> Section:
         notes.append(
             f"Managed spot training is simulated: billable seconds assume that spot capacity saves "
             f"{fmt.percent(discount)} of the on-demand price."
+        )
+    if facts.get("attempts", 1) > 1:
+        notes.append(
+            "Each attempt is billed from its download to its end, and what lies between is not. What is modelled has "
+            "the steps of all attempts and one start: on AWS each further one downloads again, and compiles again "
+            "without a compile cache in S3."
         )
     programs = facts.get("programs") or []
     if len(programs) > 1:
@@ -231,6 +238,8 @@ def _run_rows(facts: Mapping[str, Any]) -> list[Row]:
     for key, label in (("training_seconds", "Training time"), ("billable_seconds", "Billable")):
         if key in facts:
             rows.append(Row(label, (f"{facts[key]:,.0f} s",)))
+    if facts.get("attempts", 1) > 1:
+        rows.append(Row("Attempts", (f"{facts['attempts']:,}",)))
     spot = facts.get("spot_simulated") or {}
     if "interruptions_simulated" in spot:
         text = f"{spot['interruptions_simulated']:,}"
