@@ -51,7 +51,11 @@ def _check(arguments: argparse.Namespace) -> int:
     scripts = [Script(tree.entry_point) for tree in trees if tree.entry_point.suffix == ".py"]
     version, several = arguments.framework_version, not arguments.no_torch_distributed
     findings = {
-        script: [*read(script, version, several=several), *flags.refused(script, hyperparameters)]
+        script: [
+            *read(script, version, several=several),
+            *flags.refused(script, hyperparameters),
+            *flags.misread(script, hyperparameters),
+        ]
         for script in scripts
     }
     if arguments.diff:

@@ -6,7 +6,7 @@ import argparse
 import contextlib
 import sys
 import warnings
-from collections.abc import Collection
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -71,7 +71,7 @@ def add_parser(commands: Any) -> None:
 
 def _run(arguments: argparse.Namespace) -> int:
     hyperparameters = hyperparameters_of(arguments)
-    _expect_no_refused_flag(arguments, hyperparameters)
+    _expect_no_wrong_flag(arguments, hyperparameters)
     estimator = estimator_of(
         arguments,
         hyperparameters=hyperparameters,
@@ -94,13 +94,16 @@ def _run(arguments: argparse.Namespace) -> int:
         return _start(estimator, arguments)
 
 
-def _expect_no_refused_flag(arguments: argparse.Namespace, hyperparameters: Collection[str]) -> None:
-    """Raise ConfigurationError if the script would end with its first line: better before a container has started."""
+def _expect_no_wrong_flag(arguments: argparse.Namespace, hyperparameters: Mapping[str, Any]) -> None:
+    """Raise ConfigurationError if the script would end with its first line, or train with another value than asked
+    for: better before a container has started.
+    """
     script = Path(arguments.source_dir or ".", arguments.script)
     if not hyperparameters or script.suffix != ".py" or not script.is_file():
         return
     with contextlib.suppress(SourceError):  # the container's Python may read what this one does not
-        for finding in flags.refused(Script(script), hyperparameters):
+        text = Script(script)
+        for finding in (*flags.refused(text, hyperparameters), *flags.misread(text, hyperparameters)):
             raise ConfigurationError(f"{script}:{finding}")
 
 

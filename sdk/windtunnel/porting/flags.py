@@ -1,17 +1,20 @@
-"""Hyperparameters that the script's argparse refuses: SageMaker gives each a value, and a flag takes none."""
+"""Hyperparameters that the script's argparse refuses or misreads: SageMaker gives each a value, as text."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
 
 from windtunnel.porting.finding import Finding
 from windtunnel.porting.script import Script, constant, keyword
 
 _WITHOUT_VALUE = ("store_true", "store_false", "store_const", "append_const", "count")
 
-_INSTEAD = 'nargs="?", const=True, default=False, type=lambda text: text.lower() == "true"'
+_TRUTH = 'type=lambda text: text.lower() == "true"'
+_INSTEAD = f'nargs="?", const=True, default=False, {_TRUTH}'
 """Takes what the toolkit gives, and the flag alone as before."""
+_NO = ("false", "no", "off", "0")
 
 
 def refused(script: Script, hyperparameters: Collection[str]) -> Iterator[Finding]:
@@ -19,13 +22,13 @@ def refused(script: Script, hyperparameters: Collection[str]) -> Iterator[Findin
 
     Nothing is said where that may go well: the parser ignores what it does not know, or has positional arguments.
     """
-    calls = [call for call, _ in script.calls if _called(call) == "add_argument"]
+    calls = _declarations(script)
     if any(_called(call) in ("parse_known_args", "parse_known_intermixed_args") for call, _ in script.calls):
         return
     if not all(_options(call) and all(name.startswith("-") for name in _options(call)) for call in calls):
         return
     for name in sorted(hyperparameters):
-        option = f"{'-' if len(name) == 1 else '--'}{name}"
+        option = _option(name)
         named = [call for call in calls if option in _options(call)]
         if named and all(map(_takes_none, named)):
             yield Finding(
@@ -35,6 +38,35 @@ def refused(script: Script, hyperparameters: Collection[str]) -> Iterator[Findin
                 f"{option} True, the script ends with 'unrecognized arguments: True'. Let it take one: "
                 f'add_argument("{option}", {_INSTEAD}).',
             )
+
+
+def misread(script: Script, hyperparameters: Mapping[str, Any]) -> Iterator[Finding]:
+    """Those that become another value without a word: ``type=bool`` of ``False``, ``type=list`` of a list."""
+    for name, value in sorted(hyperparameters.items()):
+        option = _option(name)
+        named = [call for call in _declarations(script) if option in _options(call)]
+        types = {ast.unparse(one.value) for call in named if (one := keyword(call, "type")) is not None}
+        if types == {"bool"} and str(value).lower() in _NO:
+            becomes, instead = "True, as any text but an empty one is", _TRUTH
+        elif types == {"list"} and isinstance(value, list):
+            becomes, instead = "a list of that text's characters", "type=ast.literal_eval"
+        else:
+            continue
+        yield Finding(
+            named[0].lineno,
+            "",
+            f"{option} {value} reaches the script as text, and type={types.pop()} makes it {becomes}. Let it be read: "
+            f'add_argument("{option}", {instead}).',
+        )
+
+
+def _declarations(script: Script) -> list[ast.Call]:
+    return [call for call, _ in script.calls if _called(call) == "add_argument"]
+
+
+def _option(name: str) -> str:
+    """As AWS's toolkit writes it."""
+    return f"{'-' if len(name) == 1 else '--'}{name}"
 
 
 def _called(call: ast.Call) -> str:

@@ -57,6 +57,9 @@ def test_a_job_whose_argparse_would_refuse_a_flag_is_not_started(
     assert jobs.requests == {}
     assert cli.main(["check", *line]) == 1
     assert "src/flag.py:2: --fast is a flag without a value" in capsys.readouterr().out
+    (project / "src" / "flag.py").write_text(flag.replace('action="store_true"', "type=bool"))
+    assert cli.main(["run", *line, "False"]) == 2
+    assert "src/flag.py:2: --fast False reaches the script as text" in capsys.readouterr().err
     assert cli.main(["run", "src/flag.py", "--job-name", "j"]) == 0
 
 

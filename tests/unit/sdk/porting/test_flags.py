@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import ast
 from pathlib import Path
 
 import pytest
@@ -39,6 +40,36 @@ def test_a_flag_is_named_with_what_to_write_instead(action: str) -> None:
         ([], False),
     ):
         assert parser.parse_args(given).fast is meant
+
+
+@pytest.mark.parametrize(
+    ("declared", "value", "becomes", "meant"),
+    [
+        ("bool", False, "True", False),
+        ("bool", "False", "True", False),
+        ("list", [1, 2], "a list of that text's characters", [1, 2]),
+        ("bool", True, None, None),
+        ("list", "ab", None, None),
+        ("str", False, None, None),
+        ("int", 0, None, None),
+    ],
+)
+def test_a_value_that_becomes_another_is_named_with_what_to_write_instead(
+    declared: str, value: object, becomes: str | None, meant: object
+) -> None:
+    """argparse says nothing to it, and the script trains with what nobody asked for."""
+    source = PARSER.format(f'parser.add_argument("--fast", type={declared})', "parse_known_args")
+    said = [str(one) for one in flags.misread(Script(Path("train.py"), source.encode()), {"fast": value})]
+    if becomes is None:
+        assert said == []
+        return
+    assert said[0].startswith(
+        f"3: --fast {value} reaches the script as text, and type={declared} makes it {becomes}"
+    )
+    parser = argparse.ArgumentParser()
+    advised = said[0][said[0].index("add_argument(") :].removesuffix(".")
+    eval(f"parser.{advised}", {"parser": parser, "ast": ast})  # noqa: S307 - our own words
+    assert parser.parse_args(["--fast", str(value)]).fast == meant
 
 
 @pytest.mark.parametrize(
