@@ -103,6 +103,18 @@ def test_every_instance_of_the_job_is_in_its_prediction(counters: Any) -> None:
         )
 
 
+def test_a_spot_jobs_seconds_are_called_what_they_are(counters: Any) -> None:
+    """Those from start to end are compared: what the discount left of them, nothing predicts."""
+    spot = described(EnableManagedSpotTraining=True, BillableTimeInSeconds=1800)
+    report = report_for_job(DescribedJob(spot), FULL, rehearsal=counters())
+    data = report.to_dict()
+    assert data["flight"]["start_to_end_s"]["real"] == 6033 and data["measured"]["billable_seconds"] == 1800
+    assert "Predicted and real: start to end " in " ".join(report.document().headline)
+    plain = report_for_job(DescribedJob(described()), FULL, rehearsal=counters())
+    assert plain.to_dict()["flight"]["start_to_end_s"] is None
+    assert "Predicted and real: billable " in " ".join(plain.document().headline)
+
+
 @pytest.mark.parametrize(
     ("replaced", "error", "words"),
     [

@@ -100,7 +100,11 @@ def test_what_cannot_run_is_not_hidden() -> None:
         "does not fit the memory of trn1.32xlarge (245 GiB of 14.7 GiB a worker), p4d.24xlarge (326 GiB of"
         in report.document().sections[0].notes[0]
     )
-    assert report.to_dict()["estimates"][0]["memory"]["fits"] is False
+    data = report.to_dict()
+    assert data["estimates"][0]["memory"]["fits"] is False
+    for item, row in zip(data["answer"]["instances"], report.document().sections[0].rows, strict=True):
+        assert row.cells[0] == f"{item['global_batch']:g} ({item['samples_each']:g})"  # batch (each)
+        assert item["samples_each"] == 8 * item["samples_per_worker"]  # a copy is 8 workers
 
 
 @pytest.mark.parametrize("size", [LONG, SHORT, FullScale(100)])
@@ -114,6 +118,8 @@ def test_the_decisions_in_json_are_the_answers(size: FullScale, compiled: float)
         said[key] for key in ("winner", "clear", "obstacle", "without_compile")
     ]
     assert last["probability"] == pytest.approx(said["probability"])
+    decided = {item["priced_as"]: item["decided_usd"] for item in said["instances"]}
+    assert decided == {item["priced_as"]: item["usd"] for item in last["instances"]}
     answer = report.screen.answer
     assert answer is not None and report.decisions[-1] == answer.decided
     base, text = report.sensitivity[0], report.to_text(full=True)
@@ -133,7 +139,8 @@ def test_json_is_plain_and_repeatable(counters: Any) -> None:
         assert chances[2] is None
         assert chances[:2] == [None, None] if decision["obstacle"] else sum(chances[:2]) == pytest.approx(1)
         assert decision["instances"][2] == {
-            "priced_as": "ml.p4de.24xlarge", "usd": None, "probability_cheapest": None, "break_even": None,
+            "priced_as": "ml.p4de.24xlarge", "usd": None, "interval_usd": None, "probability_cheapest": None,
+            "break_even": None,
         }  # fmt: skip
     assert data["estimates"][2]["costs"] == []
     own = data["estimates"][0]["costs"][0]

@@ -77,6 +77,7 @@ def test_json_keeps_measured_and_modelled_apart(counters: Any) -> None:
     report = report_for_job(FakeJob(counters()), FULL)
     data = json.loads(report.to_json())
     assert data["schema"] == "windtunnel.report/1"
+    assert [found["on"] for found in data["modelled"]["decisions"]]  # the tables of who is cheapest
     assert data["measured"]["samples"] == 1600
     estimate = data["modelled"]["estimates"][0]
     assert estimate["instance_type"] == "ml.trn1.32xlarge"

@@ -42,6 +42,10 @@ def test_tokens_samples_and_steps_are_one_size() -> None:
     sizes = ({"tokens": 4096 * 1024 * 50}, {"samples": 1024 * 50}, {"steps": 50})
     first, *others = (small(**size).to_dict()["plans"] for size in sizes)
     assert all(other == first for other in others)
+    for plan in first:  # hours begin with the request, and what is paid for with the instance
+        price = plan["cost"]["price"]["usd_per_hour"] * plan["instances"]
+        assert plan["billable_hours"] * price == pytest.approx(plan["cost"]["usd"], rel=1e-3)
+        assert plan["hours"] > plan["billable_hours"]
     with pytest.raises(InvalidInput, match="one size of the job, not tokens and steps"):
         small(tokens=1e9, steps=4)
     with pytest.raises(InvalidInput, match="tokens must be 1 or more"):

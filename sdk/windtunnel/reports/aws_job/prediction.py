@@ -23,7 +23,10 @@ def headline(check: FlightCheck, rehearsed_only: bool) -> tuple[str, ...]:
     parts = [
         f"{label} {fmt.seconds(item.real)}, predicted {fmt.modelled_seconds(item.predicted)} ({_error(item)}, "
         f"{'inside' if item.inside else 'OUTSIDE'} its interval)"
-        for label, item in (("billable", check.clock), ("steps", check.steps))
+        for label, item in (
+            ("start to end" if check.flight.spot else "billable", check.clock),
+            ("steps", check.steps),
+        )
         if item is not None and (item.real_ends is None or item.real_ends[0] > 0)
     ]
     line = f"Predicted and real: {'; '.join(parts)}."
@@ -104,7 +107,9 @@ def _notes(check: FlightCheck) -> list[str]:
 
 
 def data(check: FlightCheck, rehearsal: str) -> dict[str, Any]:
-    """Plain data; seconds and US dollars."""
+    """Plain data; seconds and US dollars. Of a spot job the seconds compared are those from start to end, and
+    ``billable_s``, which has them too, is not what AWS billed: that is in ``measured``.
+    """
     flight = check.flight
     return {
         "rehearsal": rehearsal,
@@ -114,6 +119,7 @@ def data(check: FlightCheck, rehearsal: str) -> dict[str, Any]:
         "started": flight.started.isoformat(),
         "spot": flight.spot,
         "interrupted": flight.interrupted,
+        "start_to_end_s": _compared(check.clock) if flight.spot else None,
         "billable_s": _compared(check.clock),
         "training_phase_s": _compared(check.training),
         "steps_s": None if check.steps is None else _compared(check.steps),

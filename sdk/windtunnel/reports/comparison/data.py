@@ -7,8 +7,6 @@ from dataclasses import asdict
 from typing import Any
 
 from windtunnel.priceperf import (
-    Answer,
-    BreakEven,
     Comparison,
     Cost,
     CountedWorkload,
@@ -19,9 +17,8 @@ from windtunnel.priceperf import (
     ScalingRow,
     SensitivityRow,
     Workload,
-    answers,
 )
-from windtunnel.reports.modelled.data import cost_data, modelled, rounded
+from windtunnel.reports.modelled.data import cost_data, maybe, modelled, rounded
 
 
 def comparison_data(
@@ -48,7 +45,6 @@ def comparison_data(
         "workload": _workload(workload),
         **data,
         "tokens_per_sample": tokens,
-        "decisions": [_decision(found, names) for found in answers(comparison)],
         "sensitivity": [_change(change, names) for change in changes],
     }
 
@@ -104,37 +100,6 @@ def _split(item: Estimate) -> dict[str, Any]:
     }
 
 
-def _decision(found: Answer, names: Sequence[str]) -> dict[str, Any]:
-    decision = found.decided
-    return {
-        "on": decision.on.isoformat(),
-        "cheapest": None if found.winner is None else names[found.winner],
-        "probability": _maybe(found.probability),
-        "clear": found.clear,
-        "obstacle": found.obstacle,
-        "without_compile": found.without_compile,
-        "instances": [
-            {
-                "priced_as": name,
-                "usd": None if cost is None else rounded(cost.usd),
-                "probability_cheapest": None if found.obstacle else _maybe(chance),
-                "break_even": None if even is None else _even(even, names),
-            }
-            for name, cost, chance, even in zip(
-                names, decision.costs, decision.probabilities, decision.break_evens, strict=True
-            )
-        ],
-    }
-
-
-def _even(even: BreakEven, names: Sequence[str]) -> dict[str, Any]:
-    return {
-        "against": names[even.against],
-        "usd_per_hour": rounded(even.usd_per_hour),
-        "interval_usd_per_hour": [rounded(even.low_usd_per_hour), rounded(even.high_usd_per_hour)],
-    }
-
-
 def _change(change: SensitivityRow, names: Sequence[str]) -> dict[str, Any]:
     return {
         "change": change.change,
@@ -142,7 +107,7 @@ def _change(change: SensitivityRow, names: Sequence[str]) -> dict[str, Any]:
         "costs": [None if cost is None else _usd(cost) for cost in change.costs],
         "fits": list(change.fits),
         "cheapest": None if change.cheapest is None else names[change.cheapest],
-        "probability": _maybe(change.probability),
+        "probability": maybe(change.probability),
         "not_possible": list(change.reasons),
     }
 
@@ -163,8 +128,8 @@ def _scaling_row(row: ScalingRow) -> dict[str, Any]:
         "step_s": rounded(item.step.total_s),
         "parts_s": {name: rounded(value) for name, value in item.step.parts.items()},
         "samples_per_s": rounded(item.samples_per_s),
-        "speed_up": _maybe(row.speed_up),
-        "efficiency": _maybe(row.efficiency),
+        "speed_up": maybe(row.speed_up),
+        "efficiency": maybe(row.efficiency),
         "hours": rounded(item.billable_s / 3600),
         "hours_interval": [rounded(end) for end in row.hours_interval],
         "cost": None if row.cost is None else cost_data(row.cost),
@@ -175,7 +140,3 @@ def _scaling_row(row: ScalingRow) -> dict[str, Any]:
 
 def _usd(cost: Cost) -> dict[str, Any]:
     return {"usd": rounded(cost.usd), "interval_usd": [rounded(cost.low_usd), rounded(cost.high_usd)]}
-
-
-def _maybe(value: float | None) -> float | None:
-    return None if value is None else rounded(value)

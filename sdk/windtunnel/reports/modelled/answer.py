@@ -149,7 +149,9 @@ def fitted(notes: Mapping[str, int], room: int) -> tuple[str, ...]:
 
 
 def answer_data(shown: Screen, comparison: Comparison) -> dict[str, Any]:
-    """The same for machines."""
+    """The same for machines. ``samples_each``: on each worker, or each copy of a model that workers share;
+    ``decided_usd``: what winner and probabilities go by, which leaves compile time out where it would decide.
+    """
     found, estimates = shown.answer, comparison.estimates
     winner = None if found is None else found.winner
     chances = (None,) * len(estimates) if found is None else found.decided.probabilities
@@ -177,17 +179,21 @@ def answer_data(shown: Screen, comparison: Comparison) -> dict[str, Any]:
                 "priced_as": estimates[index].name,
                 "instance_count": estimates[index].instance_count,
                 "global_batch": estimates[index].global_batch,
+                "samples_each": each(estimates[index]),
                 "samples_per_worker": estimates[index].samples_per_core,
                 "billable_s": estimates[index].billable_s,
                 "billable_interval_s": list(estimates[index].billable_interval_s),
                 "usd": None if cost is None else rounded(cost.usd),
                 "interval_usd": None if cost is None else [rounded(cost.low_usd), rounded(cost.high_usd)],
+                "decided_usd": None if decided is None else rounded(decided.usd),
                 "precision": estimates[index].precision.name,
                 "fits": estimates[index].fits,
                 "probability_cheapest": None if found is None or found.obstacle else chances[index],
             }
             for index in shown.order
-            for cost in (shown.costs[index],)
+            for cost, decided in (
+                (shown.costs[index], None if found is None else found.decided.costs[index]),
+            )
         ],
     }
 

@@ -7,14 +7,25 @@ from dataclasses import asdict
 from statistics import mean
 from typing import Any
 
-from windtunnel.priceperf import Comparison, Cost, Estimate, FullScale, PerDevice, Verdict
+from windtunnel.priceperf import (
+    Answer,
+    BreakEven,
+    Comparison,
+    Cost,
+    Estimate,
+    FullScale,
+    PerDevice,
+    Verdict,
+    answers,
+)
 from windtunnel.reports.prices import price_data
 
 _DIGITS = 6
 
 
 def modelled(comparison: Comparison, full_scale: FullScale | None) -> dict[str, Any]:
-    """Estimates, alternatives of precision, verdicts."""
+    """Estimates, alternatives of precision, who is cheapest, verdicts."""
+    names = [estimate.name for estimate in comparison.estimates]
     return {
         "full_scale": None if full_scale is None else asdict(full_scale),
         "batch_rule": str(rule) if isinstance(rule := comparison.batch_rule, PerDevice) else rule,
@@ -22,6 +33,7 @@ def modelled(comparison: Comparison, full_scale: FullScale | None) -> dict[str, 
             _estimate(item, _costs_of(comparison, index)) for index, item in enumerate(comparison.estimates)
         ],
         "alternatives": [_estimate(item, ()) for item in comparison.alternatives],
+        "decisions": [_decision(found, names) for found in answers(comparison)],
         "verdicts": [_verdict(item) for item in comparison.verdicts],
         "not_calibrated": [instance.name for instance in comparison.not_calibrated],
     }
@@ -110,6 +122,44 @@ def _verdict(item: Verdict) -> dict[str, Any]:
     }
 
 
+def _decision(found: Answer, names: Sequence[str]) -> dict[str, Any]:
+    """Who is cheapest at a day's prices, and the costs that this is decided by: see ``without_compile``."""
+    decision = found.decided
+    return {
+        "on": decision.on.isoformat(),
+        "cheapest": None if found.winner is None else names[found.winner],
+        "probability": maybe(found.probability),
+        "clear": found.clear,
+        "obstacle": found.obstacle,
+        "without_compile": found.without_compile,
+        "instances": [
+            {
+                "priced_as": name,
+                "usd": None if cost is None else rounded(cost.usd),
+                "interval_usd": None if cost is None else [rounded(cost.low_usd), rounded(cost.high_usd)],
+                "probability_cheapest": None if found.obstacle else maybe(chance),
+                "break_even": None if even is None else _even(even, names),
+            }
+            for name, cost, chance, even in zip(
+                names, decision.costs, decision.probabilities, decision.break_evens, strict=True
+            )
+        ],
+    }
+
+
+def _even(even: BreakEven, names: Sequence[str]) -> dict[str, Any]:
+    return {
+        "against": names[even.against],
+        "usd_per_hour": rounded(even.usd_per_hour),
+        "interval_usd_per_hour": [rounded(even.low_usd_per_hour), rounded(even.high_usd_per_hour)],
+    }
+
+
 def rounded(value: float) -> float:
     """Six significant digits."""
     return float(f"{value:.{_DIGITS}g}")
+
+
+def maybe(value: float | None) -> float | None:
+    """The same, where there is a value."""
+    return None if value is None else rounded(value)

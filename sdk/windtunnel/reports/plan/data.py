@@ -10,7 +10,10 @@ from windtunnel.reports.modelled.data import cost_data, rounded
 
 
 def plans_data(found: Plans) -> dict[str, Any]:
-    """Everything that the report shows, and all plans; ``cheapest``, ``fastest`` and ``pareto`` are their numbers."""
+    """Everything that the report shows, and all plans; ``cheapest``, ``fastest`` and ``pareto`` are their numbers.
+
+    A plan's ``hours`` begin with the request; ``billable_hours``, which its cost is of, about ten minutes later.
+    """
     number = {id(plan): index for index, plan in enumerate(found.plans)}
     job = found.job
     return {
@@ -66,6 +69,7 @@ def _plan(plan: Plan, found: Plans) -> dict[str, Any]:
         "memory_part": None if need is None else rounded(need.needed_bytes / need.usable_bytes),
         "step_s": rounded(item.step.total_s),
         "hours": rounded(plan.hours),
+        "billable_hours": rounded(item.billable_s / 3600),
         "hours_interval": [rounded(end) for end in plan.hours_interval],
         "cost": None if plan.cost is None else cost_data(plan.cost),
         "within_limits": plan.within(found.deadline_hours, found.budget_usd),
