@@ -69,6 +69,7 @@ def _serve(settings: Settings, home: Home) -> None:
             accepting=accepting,
             leaving=leaving,
             ended=application.api.services.runtime.close,
+            is_crowded=application.api.is_crowded,
         ).run([socket, for_jobs])
     finally:
         home.remove_note()

@@ -6,7 +6,7 @@ there are too many, those that ask nothing make room.
 
     nothing sent yet, or between two requests   IDLE_S
     a request's head, begun                     HEAD_S, from its first byte to its last
-    a body that the server is ready to read     STALL_S without a byte
+    a body that the server is ready to read     STALL_S without a byte; CROWDED_S while others wait for its place
     an answer that is not taken                 STALL_S without a byte
 """
 
@@ -29,6 +29,7 @@ log = logging.getLogger("windtunnel.server")
 IDLE_S = 75.0  # longer than any client's polling, so that none finds its connection closed
 HEAD_S = 20.0
 STALL_S = 60.0
+CROWDED_S = 10.0  # clients of AWS try again after a RequestTimeout
 MAX_CONNECTIONS = 1000
 _RESERVED_DESCRIPTORS = 256  # for files, SQLite and engines' sockets
 _numbers = itertools.count()
@@ -121,15 +122,15 @@ class BoundedProtocol(HttpToolsProtocol):
         """Say that this was no HTTP, as S3 says it, and hang up. What came in is not repeated."""
         self._refuse(b"BadRequest", b"An error occurred when parsing the HTTP request.")
 
-    def end_if_overdue(self, now: float) -> None:
-        """Close the connection if it has used its time up."""
+    def end_if_overdue(self, now: float, body_s: float) -> None:
+        """Close the connection if it has used its time up. ``body_s``: how long a body may stall."""
         if self.transport.is_closing():
             return
         if self._stuck_since is not None:
             if now - self._stuck_since > STALL_S:
                 self.transport.abort()
         elif self._busy:
-            if self._awaits_body and now - self._heard > STALL_S:
+            if self._awaits_body and now - self._heard > body_s:
                 self._time_out()
         elif self._head_since is not None:
             if now - self._head_since > HEAD_S:
@@ -179,11 +180,14 @@ class BoundedProtocol(HttpToolsProtocol):
         self.connections.discard(victim)
 
 
-def end_overdue(connections: Iterable[Any], now: float) -> None:
-    """Close all connections that have used their time up. Does not block."""
+def end_overdue(connections: Iterable[Any], now: float, *, crowded: bool = False) -> None:
+    """Close all connections that have used their time up. Does not block.
+
+    ``crowded``: as many bodies are under way as may be, and another waits.
+    """
     for connection in list(connections):
         if isinstance(connection, BoundedProtocol):
-            connection.end_if_overdue(now)
+            connection.end_if_overdue(now, CROWDED_S if crowded else STALL_S)
 
 
 def most_connections() -> int:

@@ -31,7 +31,8 @@ class Server(uvicorn.Server):
     """Serves one application on one socket until SIGTERM, SIGINT or idleness.
 
     ``accepting`` runs once connections are accepted, ``leaving`` before they no longer are.
-    ``is_idle`` is asked ten times a second. None of them may block. ``ended`` runs last, in the same event loop.
+    ``is_idle`` is asked ten times a second, ``is_crowded`` (see `end_overdue`) once. None of them may
+    block. ``ended`` runs last, in the same event loop.
     """
 
     def __init__(
@@ -42,6 +43,7 @@ class Server(uvicorn.Server):
         accepting: Callable[[], None],
         leaving: Callable[[], None],
         ended: Callable[[], Awaitable[None]] | None = None,
+        is_crowded: Callable[[], bool] = lambda: False,
     ) -> None:
         config = uvicorn.Config(
             app,
@@ -65,6 +67,7 @@ class Server(uvicorn.Server):
         self._accepting = accepting
         self._leaving = leaving
         self._ended = ended
+        self._is_crowded = is_crowded
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start accepting, then say so."""
@@ -79,7 +82,7 @@ class Server(uvicorn.Server):
             await self.on_tick(0)
             await asyncio.sleep(_TICK_S)
             if now() > next_sweep:
-                end_overdue(self.server_state.connections, now())
+                end_overdue(self.server_state.connections, now(), crowded=self._is_crowded())
                 next_sweep = now() + _SWEEP_S
             if self._is_idle():
                 log.info("leaving: idle")

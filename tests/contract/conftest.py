@@ -106,6 +106,7 @@ def serving(home: Path, script: Script = train) -> Iterator[Backend]:
             accepting=accepting.set,
             leaving=application.page.end,
             ended=application.api.services.runtime.close,
+            is_crowded=application.api.is_crowded,
         )
         application.resume()
         thread = threading.Thread(target=server.run, args=([socket],))

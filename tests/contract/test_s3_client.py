@@ -6,8 +6,10 @@ import hashlib
 import http.client
 import io
 import os
+import socket
 import threading
-from contextlib import closing
+import time
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -20,6 +22,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.contract.conftest import Backend
+from windtunnel_local import connections
+from windtunnel_local.api.dispatch import STREAMS
 
 MIB = 1 << 20
 
@@ -251,6 +255,26 @@ def test_presigned_urls_work_without_a_key(backend: Backend, s3: Any) -> None:
     put = signer.generate_presigned_url("put_object", {"Bucket": "bucket", "Key": "up"}, ExpiresIn=60)
     assert fetch("PUT", put, b"by url")[0] == 200
     assert read(s3.get_object(Bucket="bucket", Key="up")) == b"by url"
+
+
+def test_uploads_that_stall_make_room_for_one_that_waits(
+    backend: Backend, s3: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As many as may be under way: what has no body is answered meanwhile, and the next upload soon."""
+    monkeypatch.setattr(connections, "CROWDED_S", 0.5)
+    signer = backend.client("s3", config=Config(signature_version="s3v4"))
+    url = urlsplit(signer.generate_presigned_url("put_object", {"Bucket": "bucket", "Key": "stalls"}))
+    head = f"PUT {url.path}?{url.query} HTTP/1.1\r\nHost: {url.netloc}\r\nContent-Length: 1000000\r\n\r\n"
+    with ExitStack() as stack:
+        for _ in range(STREAMS):
+            client = stack.enter_context(socket.create_connection((url.hostname, url.port or 0)))
+            client.sendall(head.encode() + b"the first bytes")
+        time.sleep(0.5)  # all are under way
+        began = time.monotonic()
+        s3.put_object(Bucket="bucket", Key="waits", Body=b"abc")
+        assert time.monotonic() - began < connections.STALL_S / 2
+    keys = [found["Key"] for found in s3.list_objects_v2(Bucket="bucket")["Contents"]]
+    assert "waits" in keys and "stalls" not in keys
 
 
 def fetch(method: str, url: str, body: bytes | None = None) -> tuple[int, bytes]:

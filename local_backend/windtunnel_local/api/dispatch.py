@@ -46,7 +46,7 @@ MAX_HEAD_BYTES = 32 << 10  # S3 allows 8 KiB; a session token and a presigned qu
 MAX_HEADERS = 200
 _JSON_SERVICES = ("sagemaker", "logs")
 _QUERY_SERVICES = ("sts", "iam", "monitoring")
-_STREAMS = 32  # object bodies under way at once: they must not keep the threads from the short calls
+STREAMS = 32  # object bodies under way at once: they must not keep the threads from the short calls
 
 
 @dataclass(frozen=True)
@@ -90,6 +90,10 @@ class Api:
     def idle_s(self) -> float:
         """Seconds since the last request ended; 0 while one is under way."""
         return 0.0 if self._under_way else time.monotonic() - self._last_request
+
+    def is_crowded(self) -> bool:
+        """Whether an object's body waits until another's is through. In the event loop."""
+        return self._streams is not None and self._streams.statistics().tasks_waiting > 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -203,7 +207,7 @@ class Api:
             )
             return s3_answer.response(call.model, self.services.s3.handle(call, body))
 
-        self._streams = self._streams or anyio.CapacityLimiter(_STREAMS)
+        self._streams = self._streams or anyio.CapacityLimiter(STREAMS)
         # Calls without a body are short: they need not wait behind uploads.
         return await anyio.to_thread.run_sync(run, limiter=self._streams if has_body else None)
 
