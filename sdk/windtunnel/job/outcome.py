@@ -24,6 +24,7 @@ _BESIDE = re.compile(
     r"INFO     Exceptions not imported for |torch/distributed/run\.py:|\|\|NEURON_CACHE\|\||"
     r"^(?:\[algo-[0-9]+\] )?(?:Windtunnel: (?!warning)|Compiler status PASS$)"
 )
+_OUT_OF_MEMORY = "a process was ended because memory was full"
 _READ_LINES = 2000
 """Of the end of a script's words: a traceback of each of 32 ranks."""
 
@@ -98,7 +99,7 @@ def failed(
             yield line
 
     tail = script_tail(seen(), count)
-    why = cause(list(recent), reason)
+    why = cause(list(recent), reason) or (_OUT_OF_MEMORY if "\nOutOfMemory: " in reason else "")
     return TrainingJobFailed(
         name,
         reason or "(none given)",

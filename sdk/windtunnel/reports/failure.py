@@ -22,6 +22,8 @@ _RAISED = re.compile(
 _WRAPPERS = ("ExecuteUserScriptError", "ChildFailedError", "AlgorithmError")
 """What is raised because the script has failed."""
 _MESSAGE = 'ErrorMessage "'
+_COMMAND = '"\nCommand "'
+"""Behind the message: how the toolkit started the script."""
 _MEMORY = re.compile(r"The memory limit of host [\w-]{1,20} is .*")
 _BEGIN = "Traceback (most recent call last):"
 _OF_A_LOADERS_WORKER = f"Original {_BEGIN}"
@@ -53,13 +55,13 @@ class Raised:
 
 def in_short(reason: str) -> str:
     """The line of a FailureReason that says most: what the script raised, or its first line."""
-    first = reason.partition("\n")[0]
-    _, found, message = reason.partition(_MESSAGE)
+    head, found, message = reason.partition(_MESSAGE)
     if not found:
-        return first
+        return reason.partition("\n")[0]
+    message = message.partition(_COMMAND)[0]
     lines = [_plain(line).strip().removesuffix('"').strip() for line in message.split("\n")]
     raised = next((line for line in lines if _is_raised(line)), None)
-    return (raised or next((line for line in lines if line), first)).removeprefix(_ACCOUNT)
+    return (raised or next((line for line in lines if line), " ".join(head.split()))).removeprefix(_ACCOUNT)
 
 
 def memory_advice(reason: str) -> str:

@@ -49,7 +49,10 @@ REASON = (
         ),
         ('AlgorithmError: x:\nErrorMessage "\n[rank1]: my.own.TooSmallError: 3"', "my.own.TooSmallError: 3"),
         ('AlgorithmError: x:\nErrorMessage "\n Segmentation fault"', "Segmentation fault"),
-        ('AlgorithmError: x:\nErrorMessage ""\nCommand "y"', 'Command "y'),
+        (
+            'AlgorithmError: x:\nExitCode 1\nErrorMessage ""\nCommand "y"\nOutOfMemory: z',
+            "AlgorithmError: x: ExitCode 1",
+        ),
         ("AlgorithmError: Exit Code: 3\nmore", "AlgorithmError: Exit Code: 3"),
         ("", ""),
     ],

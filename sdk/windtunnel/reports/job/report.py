@@ -151,7 +151,7 @@ class PricePerformance(Report):
         if reason is None or short is None:
             return ()
         advice = memory_advice(reason)
-        shown = reason.removesuffix(advice) if reason.startswith(short) else short
+        shown = short if "ErrorMessage" in reason else reason.removesuffix(advice)
         return tuple(fmt.shortened(text, 2) for text in (f"It failed: {shown}", advice) if text)
 
     @property

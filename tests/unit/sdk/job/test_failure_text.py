@@ -145,6 +145,15 @@ def test_a_failure_of_pip_is_told_from_one_of_the_script() -> None:
     assert "requirements.txt" in next_step("AlgorithmError: InstallRequirementsError:\nExitCode 1")
 
 
+def test_a_job_that_was_ended_for_memory_says_so_first_and_what_to_do_once() -> None:
+    """Also where neither the script nor a launcher has said anything."""
+    said = "The memory limit of host algo-1 is 3 GiB, for all of its processes. Rehearse fewer cores."
+    reason = f'AlgorithmError: ExecuteUserScriptError:\nExitCode 1\nErrorMessage ""\nCommand "x"\nOutOfMemory: {said}'
+    text = str(failed("j", {"FailureReason": reason}, LOG[:6], "here", 20))
+    assert text.startswith("Training job j failed: a process was ended because memory was full\n")
+    assert text.count(said) == 1
+
+
 JOB = {
     "HyperParameters": {"learning_rate": '"0.1"', "sagemaker_program": '"train.py"'},
     "InputDataConfig": [{"ChannelName": "train"}, {"ChannelName": "val"}],
