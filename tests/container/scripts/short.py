@@ -208,6 +208,13 @@ elif SHAPE == "within":
                 model(batch).sum()
 elif SHAPE == "ninety":
     epochs(sampled(8000, 8), 90, sampled(400, 10))
+elif SHAPE == "at_each_fifth":
+    loader, evaluation = sampled(8000, 8), sampled(400, 10)
+    for epoch in range(90):
+        for (batch,) in pl.MpDeviceLoader(loader, device):
+            train(batch)
+        if epoch % 5 == 4:
+            evaluate(evaluation)
 elif SHAPE == "stops":
     data, worse = TensorDataset(torch.randn(400, 4)), 0
     held_out = DataLoader(data, 10, sampler=range(dist.get_rank(), 400, dist.get_world_size()))

@@ -58,7 +58,7 @@ def caller() -> FrameType | None:
 
 def asks_in_loop(frame: FrameType | None) -> bool:
     """Whether a loop of the script's own goes over the batches, and none of a library's that it has called."""
-    own = next(_stack(frame), None)
+    own = next(stack(frame), None)
     return own is not None and _in_header(own)
 
 
@@ -75,24 +75,11 @@ def _in_header(frame: FrameType) -> bool:
 
 def around(frame: FrameType | None) -> Loop | None:
     """The innermost loop of the script's that is running in this frame, or where a library was called from."""
-    frame = next(_stack(frame), None)
+    frame = next(stack(frame), None)
     line = frame and _innermost(frame.f_code.co_filename, frame.f_lineno)
     if frame is None or not line:
         return None
     return Loop(id(frame), frame.f_code, line.lineno, line.end_lineno or line.lineno)
-
-
-def turns(frame: FrameType | None) -> int | None:
-    """How often the innermost ``for … in range(…)`` goes around the loop over the batches; None: there is none."""
-    found = [
-        (loop, inner)
-        for inner in _stack(frame)
-        for loop in reversed(_running(inner.f_code.co_filename, inner.f_lineno))
-    ]
-    for loop, inner in found[1:]:
-        if isinstance(loop, ast.For) and (number := _length(loop.iter, inner)) is not None:
-            return number
-    return None
 
 
 def yields(frame: FrameType) -> bool:
@@ -148,13 +135,13 @@ def _counts_of(frame: FrameType) -> Iterator[tuple[ast.AST, str, Count]]:
         # `step >= limit: break` and `while step < limit`: the count is on the smaller side while the loop runs.
         if isinstance(test.ops[0], ast.Lt | ast.LtE) == leaves:
             left, right = right, left
-        value, limit = _value(left, frame), _value(right, frame)
+        now, limit = value(left, frame), value(right, frame)
         # What is no whole number is a loss or a time, and does not grow evenly.
-        if isinstance(value, int) and limit is not None and value < limit:
-            yield loop, ast.unparse(test), Count(value, limit, decides=not leaves)
+        if isinstance(now, int) and limit is not None and now < limit:
+            yield loop, ast.unparse(test), Count(now, limit, decides=not leaves)
 
 
-def _stack(frame: FrameType | None) -> Iterator[FrameType]:
+def stack(frame: FrameType | None) -> Iterator[FrameType]:
     """The frames of the script's own files, the innermost first."""
     while frame is not None:
         if is_users(frame.f_code.co_filename):
@@ -162,31 +149,21 @@ def _stack(frame: FrameType | None) -> Iterator[FrameType]:
         frame = frame.f_back
 
 
-def _running(filename: str, line: int) -> list[ast.For | ast.While]:
+def running(filename: str, line: int) -> list[ast.For | ast.While]:
     """The loops around this line, the innermost last."""
     within = [loop for loop in _loops(filename) if loop.lineno <= line <= (loop.end_lineno or loop.lineno)]
     return sorted(within, key=lambda loop: loop.lineno)
 
 
-def _length(iterated: ast.expr, frame: FrameType) -> int | None:
-    """Of a ``range``, also within a progress bar's call."""
-    for call in ast.walk(iterated):
-        if isinstance(call, ast.Call) and ast.unparse(call.func).rpartition(".")[2] in ("range", "trange"):
-            ends = [end for given in call.args if isinstance(end := _value(given, frame), int)]
-            if len(ends) == len(call.args) and 1 <= len(ends) <= 3 and 0 not in ends[2:]:
-                return len(range(*ends))  # type: ignore[call-overload]  # one to three
-    return None
-
-
 def _innermost(filename: str, line: int) -> ast.For | ast.While | None:
-    return next(reversed(_running(filename, line)), None)
+    return next(reversed(running(filename, line)), None)
 
 
 @functools.lru_cache(maxsize=512)
 def _conditions(filename: str, line: int) -> tuple[tuple[ast.AST, ast.Compare, bool], ...]:
     """Loops around this line, comparisons that end them, and whether they do so when they hold."""
     found: list[tuple[ast.AST, ast.Compare, bool]] = []
-    for loop in _running(filename, line):
+    for loop in running(filename, line):
         if isinstance(loop, ast.While):
             found += ((loop, test, False) for test in _comparisons(loop.test))
         for statement in _own_statements(loop):
@@ -197,11 +174,16 @@ def _conditions(filename: str, line: int) -> tuple[tuple[ast.AST, ast.Compare, b
 
 @functools.lru_cache(maxsize=64)
 def _loops(filename: str) -> tuple[ast.For | ast.While, ...]:
+    return tuple(node for node in ast.walk(tree(filename)) if isinstance(node, _LOOPS))
+
+
+@functools.lru_cache(maxsize=64)
+def tree(filename: str) -> ast.Module:
+    """Of a file that can be read; of any other, nothing."""
     try:
-        tree = ast.parse(Path(filename).read_bytes())
+        return ast.parse(Path(filename).read_bytes())
     except (OSError, SyntaxError, ValueError):
-        return ()
-    return tuple(node for node in ast.walk(tree) if isinstance(node, _LOOPS))
+        return ast.Module([], [])
 
 
 def _own_statements(loop: ast.For | ast.While) -> Iterator[ast.AST]:
@@ -223,7 +205,7 @@ def _comparisons(test: ast.expr) -> Iterator[ast.Compare]:
             yield part
 
 
-def _value(expression: ast.expr, frame: FrameType) -> float | None:
+def value(expression: ast.expr, frame: FrameType) -> float | None:
     """A number, where it can be had without calling anything but ``len``."""
     lengths = [node for node in ast.walk(expression) if isinstance(node, ast.Call)]
     if any(ast.unparse(call.func) != "len" or call.keywords for call in lengths):
@@ -235,7 +217,7 @@ def _value(expression: ast.expr, frame: FrameType) -> float | None:
     if not all(isinstance(node, (*_READABLE, ast.Call)) for node in ast.walk(wanted)):
         return None
     try:
-        value = eval(compile(wanted, "<bound>", "eval"), frame.f_globals, frame.f_locals)  # noqa: S307 - names only
+        found = eval(compile(wanted, "<bound>", "eval"), frame.f_globals, frame.f_locals)  # noqa: S307 - names only
     except Exception:  # noqa: BLE001 - a name that is not there yet, a property that fails: no bound
         return None
-    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
+    return found if isinstance(found, int | float) and not isinstance(found, bool) else None

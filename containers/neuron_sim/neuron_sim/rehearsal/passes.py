@@ -13,10 +13,11 @@ import weakref
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from types import FrameType
 from typing import Any, NoReturn
 
-from neuron_sim.rehearsal import iterators, loops
+from neuron_sim.rehearsal import iterators, loops, turns
 
 _EVALUATED = 2
 """So many batches belong to a first pass without gradients: one compiles, one shows that the next are like it."""
@@ -28,6 +29,8 @@ _MOST = 13
 """Times the batches asked for: after so many training steps the script is ended in any case. And so many passes, where
 more than as many would follow: each may evaluate, and write a checkpoint.
 """
+_ALIKE = 3
+"""So many passes are enough where nothing tells one from another: the second shows what begins anew in each."""
 UNENDED_STEPS = 10
 """An optimizer's steps without an end of a step: some algorithms make a few (a critic's five)."""
 
@@ -104,8 +107,10 @@ class Pass:
     inside: list[int] = field(default_factory=list)
     """Where a pass began within a loop that trains: how many batches that loop had had by then."""
     loop: loops.Loop | None = None
-    planned: int | None = None
-    """Passes of the ``for … in range(…)`` around them; None: there is none."""
+    turns: turns.Turns | None = None
+    """Of the ``for … in range(…)`` around them; None: there is none."""
+    begun: list[int] = field(default_factory=list)
+    """As each of its first passes began: passes over all loaders by then."""
     looked: Pass | None = None
     """As it was before the script asked for one batch by itself, as in ``next(iter(loader))``: no pass, should a loop
     over the loader follow, and no gradients have come of it.
@@ -113,7 +118,8 @@ class Pass:
 
     def copy(self) -> Pass:
         """As it is now."""
-        return replace(self, ends=dict(self.ends), inside=list(self.inside), looked=None)
+        begun, ends, inside = list(self.begun), dict(self.ends), list(self.inside)
+        return replace(self, begun=begun, ends=ends, inside=inside, looked=None)
 
     def bound(self, *, anew: bool = False, between: bool = False) -> int | None:
         """Batches after which a condition ends the loop.
@@ -131,7 +137,7 @@ class Pass:
         """As it is written down: see docs/reference/counters.md."""
         return {
             "passes": self.passes,
-            "planned": self.planned,
+            "planned": self.turns and self.turns.number,
             "taken": self.taken,
             "trains": self.trains,
             "left": self.left,
@@ -155,6 +161,16 @@ class Pass:
         return float(first[0]) if first and more == 0 and first[0] > 1 else None
 
     @property
+    def are_alike(self) -> bool:
+        """Whether its passes have shown all: the script does not look at their number, and each has had the same after
+        it. One that hands their number on may evaluate at every tenth, unless it has done so after each.
+        """
+        if self.turns is None or self.turns.decides or len(self.begun) <= _ALIKE:
+            return False
+        others = {after - before for before, after in pairwise(self.begun)}
+        return len(others) == 1 and (others != {1} or not self.turns.hands_on)
+
+    @property
     def decides(self) -> bool:
         """Whether the script goes on, over how many passes it may be, until a bound is reached."""
         return any(growth.decides for growth in self.ends.values() if growth.end is not None)
@@ -170,6 +186,8 @@ class Passes:
         self._optimized = 0
         self._unended: Counter[int] = Counter()
         """Of each optimizer, since the latest step ended."""
+        self._begun = 0
+        """Passes over all loaders."""
         self._trained = 0
         """Steps of an optimizer; where none is known, passes with gradients."""
         self._by_itself = 0
@@ -188,6 +206,7 @@ class Passes:
         if record.looked is None or _is(record.owner, owner) or loops.asks_by_itself(loops.caller()):
             return False
         vars(record).update(vars(record.looked))
+        self._begun -= 1
         return True
 
     def before(self, record: Pass, owner: Any, *, evaluates: bool) -> bool:
@@ -258,12 +277,21 @@ class Passes:
             return  # one of the passes of an accumulation
         self._trained += 1
         self._by_itself += not self._is_cut
-        training = self._training
-        if training is not None and training.passes > _MOST and (training.planned or 0) > 2 * _MOST:
-            self._end_script(f"{_MOST} passes of {training.planned}")
+        if self._training is not None:
+            self._end_passes(self._training)
         enough = self._by_itself >= self.steps and self._optimized >= _OPTIMIZED
         if enough or self._trained >= _MOST * self.steps:
             self._end_script(f"{self._trained} training steps")
+
+    def _end_passes(self, training: Pass) -> None:
+        """Where its later passes show no more. A few more let the script come to what it does after them."""
+        planned, alike = training.turns, training.are_alike
+        if planned is None:
+            return
+        most = _ALIKE if alike else _MOST
+        allowed = most + 1 if alike and planned.is_last else 2 * _MOST
+        if training.passes > most and planned.number > allowed:
+            self._end_script(f"{most} passes of {planned.number}")
 
     def _end_script(self, seen: str) -> NoReturn:
         self.ended = True
@@ -278,13 +306,16 @@ class Passes:
             record.left_after = record.now
         record.owner = weakref.ref(owner)
         record.passes += 1
+        self._begun += 1
+        if len(record.begun) <= _ALIKE:
+            record.begun.append(self._begun)
         record.now, record.left = 0, True
         record.optimized_before = self._optimized
 
     def _place(self, record: Pass, frame: FrameType | None) -> None:
         """Which loop goes over it, how often, and within which loop that trains."""
         record.loop = loops.around(frame)
-        record.planned = record.planned or loops.turns(frame)
+        record.turns = record.turns or turns.around(frame)
         training = self._training
         if training is None or training is record or not training.left:
             return

@@ -1,0 +1,120 @@
+"""What the ``for … in range(…)`` around the passes says: how many there are, and whether they are alike.
+
+Read from the script's code, and its variables for the range. Evaluation at every fifth pass is seen in the condition
+that decides it; one that a function decides, to which the script hands the number of the pass, is not.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from types import FrameType
+from typing import NamedTuple
+
+from neuron_sim.rehearsal import loops
+
+_SAYING = frozenset(
+    ("add_scalar", "debug", "format", "info", "log", "master_print", "print", "set_epoch", "str", "write")
+)
+"""Functions that do nothing else with the number of a pass."""
+
+
+class Turns(NamedTuple):
+    """Of the loop around the passes."""
+
+    number: int
+    decides: bool
+    """Whether the script computes something of the number of the pass."""
+    hands_on: bool
+    """Whether it only hands it on to a function, which may."""
+    is_last: bool
+    """Whether the script calls nothing after the loop."""
+
+
+def around(frame: FrameType | None) -> Turns | None:
+    """Of the innermost ``for … in range(…)`` around the loop over the batches; None: there is none."""
+    found = [
+        (loop, inner)
+        for inner in loops.stack(frame)
+        for loop in reversed(loops.running(inner.f_code.co_filename, inner.f_lineno))
+    ]
+    for loop, inner in found[1:]:
+        if isinstance(loop, ast.For) and (number := _length(loop.iter, inner)) is not None:
+            uses = set(chain.from_iterable(_uses(node, _names(loop.target)) for node in loop.body))
+            return Turns(number, _DECIDES in uses, _HANDS_ON in uses, _is_last(loop, inner))
+    return None
+
+
+def _length(iterated: ast.expr, frame: FrameType) -> int | None:
+    """Of a ``range``, also within a progress bar's call."""
+    for call in ast.walk(iterated):
+        if isinstance(call, ast.Call) and _name(call) in ("range", "trange"):
+            ends = [end for given in call.args if isinstance(end := loops.value(given, frame), int)]
+            if len(ends) == len(call.args) and 1 <= len(ends) <= 3 and 0 not in ends[2:]:
+                return len(range(*ends))  # type: ignore[call-overload]  # one to three
+    return None
+
+
+def _name(call: ast.Call) -> str:
+    return ast.unparse(call.func).rpartition(".")[2]
+
+
+def _names(target: ast.expr) -> frozenset[str]:
+    return frozenset(node.id for node in ast.walk(target) if isinstance(node, ast.Name))
+
+
+_DECIDES, _HANDS_ON = "decides", "hands on"
+
+
+def _uses(node: ast.AST, names: frozenset[str]) -> Iterator[str]:
+    """What is done with these names, but for texts that are made of them."""
+    if isinstance(node, ast.Name):
+        if node.id in names:
+            yield _DECIDES
+    elif not (isinstance(node, ast.JoinedStr) or _is_format(node)):
+        within = chain.from_iterable(_uses(child, names) for child in ast.iter_child_nodes(node))
+        if not isinstance(node, ast.Call):
+            yield from within
+        elif _name(node) not in _SAYING:
+            yield from (_HANDS_ON for _ in within)
+
+
+def _is_format(node: ast.AST) -> bool:
+    if not (isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod)):
+        return False
+    return isinstance(node.left, ast.Constant) and isinstance(node.left.value, str)
+
+
+def _is_last(loop: ast.For, frame: FrameType) -> bool:
+    """Whether nothing is called once it has come to its end: in its function, in what called that, in the file."""
+    called = None
+    for inner in loops.stack(frame):
+        body = loops.tree(inner.f_code.co_filename).body
+        if not _ends(body, inner.f_lineno, loop if called is None else None, called):
+            return False
+        called = inner.f_code.co_name
+        if called == "<module>" and inner.f_globals.get("__name__") == "__main__":
+            break  # what goes on below has started the script, as torchrun
+    return True
+
+
+def _ends(body: Sequence[ast.stmt], line: int, loop: ast.For | None, called: str | None) -> bool:
+    """Whether nothing follows the statement of this line. What a `with` or a `finally` does happens in any case."""
+    for number, statement in enumerate(body):
+        if not statement.lineno <= line <= (statement.end_lineno or statement.lineno):
+            continue
+        if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            return _ends(statement.body, line, loop, called)
+        if any(isinstance(node, ast.Call) for later in body[number + 1 :] for node in ast.walk(later)):
+            return False
+        if loop is not None and statement.lineno == loop.lineno:
+            return not loop.orelse
+        if isinstance(statement, ast.If):
+            return _ends([*statement.body], line, loop, called) or _ends(statement.orelse, line, loop, called)
+        if isinstance(statement, ast.With | ast.Try):
+            return _ends(statement.body, line, loop, called)
+        calls = [node for node in ast.walk(statement) if isinstance(node, ast.Call)]
+        is_simple = isinstance(statement, ast.Expr | ast.Assign | ast.Return) and loop is None
+        return is_simple and (len(calls) == 1 or (bool(calls) and _name(calls[0]) == called))
+    return False
