@@ -78,12 +78,17 @@ def test_dynamic_shapes_fallbacks_branches_and_slow_input_are_named(torchrun, tm
 
 
 def test_a_text_that_grows_is_told_while_it_does(torchrun, tmp_path):
-    """The script calls nothing that is listened to for as long as it lasts, and no step ends."""
-    launch = torchrun("growing.py", workers=1, WINDTUNNEL_COUNTERS_DIR=str(tmp_path))
+    """The script calls nothing that is listened to for as long as it lasts, and no step ends. A short rehearsal says
+    where it is.
+    """
+    environment = {"WINDTUNNEL_COUNTERS_DIR": str(tmp_path), "WINDTUNNEL_REHEARSE_STEPS": "6"}
+    launch = torchrun("growing.py", workers=1, **environment)
     found = {record["finding"]: record for record in findings(tmp_path)}["growing_graphs"]
     assert (found["severity"], found["line"]) == ("warning", line_of("growing.py", "cut"))
     before, _, after = launch.output.partition("generated")
     assert f"warning: {found['line']}: sequences that grow compile a graph each: 8 graphs" in before
+    said = r"short rehearsal: training step 1 has not ended after \d+ s \(.*\)\. The script is at growing\.py:\d+\."
+    assert 1 <= len(re.findall(said, before)) < 6
     assert f"{found['count']} graphs so far" in after and found["count"] > 8
 
 

@@ -6,6 +6,9 @@ from neuron_sim.counters import pulse
 pulse.EVERY_S = 0.2  # as it stands before the device is there
 
 import torch_xla  # noqa: E402
+from neuron_sim.diagnostics import progress  # noqa: E402
+
+progress.LONG_S = 0.5
 
 device = torch_xla.device()
 embedding = torch.nn.Embedding(20, 8).to(device)

@@ -33,8 +33,8 @@ _READ_EVERY = 256
 class Listener:
     """Who wants to know what runs; each method may stay as it is here.
 
-    `graph` and `step` are called as it is noticed, at the end of a step or of many collectives, and like `close`
-    on the first core of each host only. In the thread of the script; an exception ends the script.
+    `graph` and `step` are called as it is noticed, at the end of a step or of many collectives, and like the others
+    on the first core of each host only. All but `waits` in the thread of the script; an exception ends the script.
     """
 
     def begin(self) -> None:
@@ -45,6 +45,9 @@ class Listener:
 
     def step(self, record: dict[str, Any]) -> None:
         """A step has ended: its record, as it is written."""
+
+    def waits(self, seconds: float) -> None:
+        """No step has ended for so long: every few seconds, in a thread of its own. Raises nothing."""
 
     def close(self) -> None:
         """The script has ended; the last record follows."""
@@ -88,7 +91,7 @@ class Recorder:
         self._looked_at = time.monotonic()
         self._is_busy = False
         self._pulse_error: Exception | None = None
-        self._pulse = pulse.Pulse(self._look_meanwhile) if self._graphs is not None else None
+        self._pulse = pulse.Pulse(self._look_meanwhile, self._wait) if self._graphs is not None else None
         self._held = parameters.Held()
         self._trace_s = 0.0
         self._is_timed = False
@@ -315,6 +318,11 @@ class Recorder:
             self.look()
         except Exception as error:  # noqa: BLE001 - of whatever kind: there is nobody here to catch it
             self._pulse_error = error
+
+    def _wait(self) -> None:
+        if os.getpid() == self._process and not self._ended:
+            for listener in self.listeners:
+                listener.waits(time.perf_counter() - self._last_end)
 
     @script_time.set_aside
     def look(self) -> None:

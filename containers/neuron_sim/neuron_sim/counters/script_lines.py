@@ -29,9 +29,9 @@ _LIBRARIES = tuple(
 )
 
 
-def calling_line() -> str:
-    """``train.py:88`` of the innermost frame outside libraries, or ``?``."""
-    frame: FrameType | None = sys._getframe(1)
+def calling_line(frame: FrameType | None = None) -> str:
+    """``train.py:88`` of the innermost frame outside libraries, or ``?``. ``frame``: of another thread."""
+    frame = frame or sys._getframe(1)
     while frame is not None:
         filename = frame.f_code.co_filename
         if is_users(filename):

@@ -8,6 +8,7 @@ host_reads   `.item()`, `print(tensor)`, `if tensor:`, `.cpu()`: which line, how
 host_training  a model that trains on the CPU
 same_data    the cores of a host that train on the same batches
 loaders      which loader made a batch, on which line
+progress     what a short rehearsal is at, where a step takes long
 log          how the simulator speaks in the job's log
 batch_sizes  how large a loader's batches are (pure)
 """

@@ -38,6 +38,7 @@ from neuron_sim.device import (
 )
 from neuron_sim.diagnostics import host_training, log
 from neuron_sim.diagnostics.host_reads import leads_to_host
+from neuron_sim.diagnostics.progress import Progress
 from neuron_sim.diagnostics.watch import Watch
 from neuron_sim.errors import refusal
 from neuron_sim.hooks.hook import Hook, install
@@ -80,7 +81,8 @@ def become_core(current: Settings) -> None:
     publisher = Publisher(current.cores_dir, guard.usage)
     event_file = EventFile(current)
     # Told of each graph and each step that is counted, in this order.
-    counting.listeners = (event_file, watch, guard, publisher)
+    progress = () if current.rehearsed_steps is None else (Progress(current.rehearsed_steps, log.say),)
+    counting.listeners = (event_file, watch, guard, publisher, *progress)
     world.start(current)
     operation.start(current)
     lifetime.start(current, publisher)
