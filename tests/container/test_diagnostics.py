@@ -98,6 +98,7 @@ def test_a_text_that_grows_is_told_while_it_does(torchrun, tmp_path):
         ("cpu", {("device_unused", "step")}),
         ("before", {("optimizer_before_move", "optimizer")}),
         ("apart", {("no_exchange", "step"), ("same_data", "made")}),
+        ("by_hand", {("no_exchange", "backward"), ("same_data", "made")}),
         ("ported", set()),
     ],
 )

@@ -11,7 +11,7 @@ from windtunnel.porting.subject import Subject, is_method, parameters
 
 
 def no_exchange(subject: Subject) -> Iterator[Finding]:
-    """`optimizer.step()` where nothing exchanges the gradients."""
+    """`optimizer.step()`, or an update by hand, where nothing exchanges the gradients."""
     script, xm = subject.script, subject.names.module("xm")
     if not subject.several or subject.managed or subject.exchanges or not (subject.cuda or subject.xla):
         return
@@ -27,6 +27,36 @@ def no_exchange(subject: Subject) -> Iterator[Finding]:
             f"each core trains a model of its own. Call {stepped} instead.",
             (Edit(script.start(call), script.end(call), stepped),) if sure else (),
         )
+    for node in script.walk(ast.For):
+        line = _update_by_hand(node) if isinstance(node, ast.For) else None
+        if line is not None:
+            yield Finding(
+                line,
+                "no_exchange",
+                f"each core trains a model of its own. Before this loop: {xm}.all_reduce({xm}.REDUCE_SUM, "
+                "[p.grad for p in model.parameters()], scale=1 / world size).",
+            )
+
+
+def _update_by_hand(loop: ast.For) -> int | None:
+    """The line on which a loop over parameters changes them by their gradients, as ``p.data.add_(-lr * p.grad)``."""
+    if "param" not in ast.unparse(loop.iter):
+        return None
+    names = {node.id for node in ast.walk(loop.target) if isinstance(node, ast.Name)}
+    for node in (node for statement in loop.body for node in ast.walk(statement)):
+        written: list[ast.expr] = []
+        if isinstance(node, ast.AugAssign):
+            written = [node.target]
+        elif isinstance(node, ast.Assign):
+            written = [one for one in node.targets if isinstance(one, ast.Attribute)]
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            written = [node.func.value] if node.func.attr.endswith("_") else []
+        for one in written:
+            weight = ast.unparse(one).removesuffix(".data")
+            if weight in names and f"{weight}.grad" in ast.unparse(node):
+                assert isinstance(node, ast.stmt | ast.expr)  # noqa: S101 - one of the three
+                return node.lineno
+    return None
 
 
 def early_clips(subject: Subject) -> Iterator[Finding]:

@@ -31,20 +31,23 @@ model = torch.nn.Linear(8, 1)
 if how == "before":
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)  # line: optimizer
 model = model.to(device)  # line: moved
-if how != "before":
+if how not in ("before", "by_hand"):
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 dataset = TensorDataset(torch.randn(96, 8), torch.randn(96, 1))
 sampler = DistributedSampler(dataset, xr.world_size(), xr.global_ordinal()) if how == "ported" else None
 loader = DataLoader(dataset, batch_size=4, sampler=sampler)  # line: made
-if how in ("apart", "ported"):
+if how in ("apart", "by_hand", "ported"):
     loader = pl.MpDeviceLoader(loader, device)
 for step, (features, labels) in enumerate(loader):
-    if how in ("apart", "unended") and step == 4:
+    if how in ("apart", "by_hand", "unended") and step == 4:
         meet()  # both have seen as many batches as are compared
-    optimizer.zero_grad()
+    model.zero_grad()
     loss = torch.nn.functional.mse_loss(model(features.to(device)), labels.to(device))
-    loss.backward()
-    if how == "ported":
+    loss.backward()  # line: backward
+    if how == "by_hand":
+        for weight in model.parameters():
+            weight.data.add_(-0.1 * weight.grad)
+    elif how == "ported":
         xm.optimizer_step(optimizer)
     else:
         optimizer.step()  # line: step

@@ -7,6 +7,7 @@ recompiles   decides from graphs and batches which recompilations are worth a wa
 host_reads   `.item()`, `print(tensor)`, `if tensor:`, `.cpu()`: which line, how often
 host_training  a model that trains on the CPU
 same_data    the cores of a host that train on the same batches
+by_hand      weights that a script changes without an optimizer
 loaders      which loader made a batch, on which line
 progress     what a short rehearsal is at, where a step takes long
 log          how the simulator speaks in the job's log

@@ -203,14 +203,17 @@ def step_without_end(line: str, steps: int) -> Finding:
     )
 
 
-def no_exchange(line: str, steps: int, cores: int) -> Finding:
-    """Each core trains a model of its own."""
+def no_exchange(line: str, steps: int, cores: int, by_hand: bool = False) -> Finding:
+    """Each core trains a model of its own. ``by_hand``: without an optimizer; then the line computes gradients."""
     return Finding(
         "no_exchange",
         "warning",
         line,
         f"{steps} training steps on {cores} cores and no exchange of gradients: each core trains a model of its own.",
-        "Call xm.optimizer_step(optimizer) instead of optimizer.step(), or wrap the model: "
+        "Before the script changes its weights: xm.all_reduce(xm.REDUCE_SUM, [p.grad for p in model.parameters()], "
+        "scale=1 / xr.world_size()). Or let an optimizer change them: xm.optimizer_step(optimizer)."
+        if by_hand
+        else "Call xm.optimizer_step(optimizer) instead of optimizer.step(), or wrap the model: "
         "DistributedDataParallel(model, gradient_as_bucket_view=True).",
         steps,
     )

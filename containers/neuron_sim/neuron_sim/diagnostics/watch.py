@@ -16,6 +16,7 @@ from neuron_sim import settings
 from neuron_sim.counters import recorder, script_lines
 from neuron_sim.counters.graphs import Graph
 from neuron_sim.diagnostics import advice, log, same_data
+from neuron_sim.diagnostics.by_hand import ByHand
 from neuron_sim.diagnostics.findings import Finding, Findings
 from neuron_sim.diagnostics.host_reads import HostReads, Line
 from neuron_sim.diagnostics.host_training import training as host_training
@@ -83,6 +84,8 @@ class Watch(recorder.Listener):
         self._loop_steps = 0
         self._optimized: Counter[int] = Counter()
         self._optimizer_line = "?"
+        self._by_hand: ByHand | None = ByHand()
+        """None: an optimizer does it."""
         self._held: list[int] = []
         """Steps of one optimizer that the first step with any held, and the second."""
         self._trained_steps = 0
@@ -90,8 +93,23 @@ class Watch(recorder.Listener):
         self._has_exchanged = False
         self._same_data = SameData(self._shared, settings.identity().rank)
 
+    def around_backward(self, backward: Callable[..., None]) -> Callable[..., None]:
+        """Around `torch.autograd.backward`: whether the script has changed a weight since the last time."""
+
+        @functools.wraps(backward)
+        def looked(*arguments: Any, **keywords: Any) -> None:
+            if self._by_hand is not None and arguments and self._by_hand.has_changed(arguments[0]):
+                self._updated(self._by_hand)
+            backward(*arguments, **keywords)
+
+        return looked
+
     def optimized(self, optimizer: Any, *_: Any) -> None:
         """An optimizer has made a step, on whichever core."""
+        self._by_hand = None
+        self._updated(optimizer)
+
+    def _updated(self, optimizer: Any) -> None:
         if self.loaders.latest is not None:
             self._same_data.leave(self.loaders.latest.first)
         if not recorder.counting.sees_steps or host_training.finding() is not None:
@@ -235,7 +253,11 @@ class Watch(recorder.Listener):
         if cores == 1 or self._trained_steps < _TRAINING_STEPS:
             return
         if not self._has_exchanged:
-            self.findings.note(advice.no_exchange(self._optimizer_line, self._trained_steps, cores))
+            self.findings.note(
+                advice.no_exchange(
+                    self._optimizer_line, self._trained_steps, cores, self._by_hand is not None
+                )
+            )
         # Files are read: not at each step of a long job, and not once only, for another core may be late.
         if self._trained_steps >= self._next_look:
             self._next_look *= 2

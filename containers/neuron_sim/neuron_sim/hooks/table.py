@@ -141,7 +141,9 @@ def _steps(on: Parts) -> Iterator[Hook]:
 def _training(on: Parts) -> Iterator[Hook]:
     """Gradients and optimizers."""
     yield Hook(
-        "torch.autograd:backward", before=(on.watch.loaders.trained,), around=(on.recorder.around_backward,)
+        "torch.autograd:backward",
+        before=(on.watch.loaders.trained,),
+        around=(on.recorder.around_backward, on.watch.around_backward),
     )
     yield Hook("torch.optim:Optimizer.__init__", around=(host_training.training.around_init,))
     optimizer = "torch.optim.optimizer:register_optimizer_step"

@@ -301,7 +301,8 @@ class Counted:
                 f"no optimizer stepped in the {train.steps:,} passes of this short rehearsal of "
                 f"{told.input.rehearsed_steps:,} steps: neither its work nor the reduction of gradients was counted. "
                 "If the script accumulates gradients over more passes, rehearse more steps: "
-                "rehearse=N, WINDTUNNEL_REHEARSE_STEPS=N."
+                "rehearse=N, WINDTUNNEL_REHEARSE_STEPS=N. If it changes its weights without an optimizer of "
+                "torch.optim, that is not modelled."
             )
         step, accumulation = accumulated(step, train, world_size, (stepped or 0.0) * OPTIMIZER_BYTES)
         if step.flops.get("fp64"):

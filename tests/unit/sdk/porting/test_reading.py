@@ -92,6 +92,27 @@ def test_each_mistake_is_found_at_its_line(old: str, new: str, line: int | None,
     assert remark.startswith(f"{line}: ") and words in remark
 
 
+@pytest.mark.parametrize(
+    ("update", "told"),
+    [
+        ("w.data.add_(-0.1 * w.grad)", True),
+        ("w -= 0.1 * w.grad", True),
+        ("w.data = w.data - 0.1 * w.grad.data", True),
+        ("w.sub_(w.grad, alpha=0.1)", True),
+        ("w.grad.mul_(0.1)", False),
+        ("norm += w.grad.norm()", False),
+        ("w.clamp_(-1, 1)", False),
+    ],
+)
+def test_weights_that_a_script_changes_by_itself(update: str, told: bool) -> None:
+    """What it does to gradients alone, or without them, changes no weight by them."""
+    by_hand = f"for _, w in model.named_parameters():\n        {update}"
+    remarks = said((HEAD + LOOP).replace("xm.optimizer_step(optimizer)", by_hand))
+    assert [remark.startswith("13: no_exchange: each core trains") for remark in remarks] == [True] * told
+    exchanged = f"xm.reduce_gradients(optimizer)\n    {by_hand}"
+    assert said((HEAD + LOOP).replace("xm.optimizer_step(optimizer)", exchanged)) == []
+
+
 def test_a_loop_that_takes_its_batches_with_next_is_one() -> None:
     """As minGPT's trainer has it: nothing ends its steps, and it clips what no core has exchanged."""
     loop = """\
