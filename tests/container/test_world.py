@@ -39,9 +39,11 @@ def test_old_names_follow_the_framework_version(torchrun):
 def test_what_is_not_simulated_raises_and_says_so(torchrun):
     """Never a silent no-op."""
     (entry,) = torchrun("refused.py", workers=1).said
-    for feature in ("spmd", "sharding", "kernel", "operator", "other"):
+    for feature in ("spmd", "sharding", "pallas", "registered", "call", "kernel", "operator", "other"):
         assert entry[feature].startswith("NotSimulatedError: "), entry[feature]
         assert "not simulated" in entry[feature]
+    for feature in ("pallas", "registered", "call"):
+        assert "written in NKI" in entry[feature] and "scaled_dot_product_attention" in entry[feature]
 
 
 def test_more_workers_than_cores_are_refused(torchrun):

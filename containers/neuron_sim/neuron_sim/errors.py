@@ -29,9 +29,7 @@ class NotSimulatedError(NeuronSimError, AttributeError):
 
     def __init__(self, feature: str, instead: str = "") -> None:
         advice = f" {instead}" if instead else ""
-        super().__init__(
-            f"{feature} is not simulated by Windtunnel's NeuronCores: it would silently do nothing here.{advice}"
-        )
+        super().__init__(f"{feature} is not simulated by Windtunnel's NeuronCores.{advice}")
 
 
 def refusal(feature: str, instead: str = "") -> Callable[..., Any]:

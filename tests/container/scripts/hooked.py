@@ -19,6 +19,9 @@ from saying import say
 preload.core()
 # What is imported after this gets its hooks then.
 import torch_xla._dynamo.dynamo_bridge  # noqa: E402
+import torch_xla.experimental.custom_kernel  # noqa: E402
+import torch_xla.experimental.splash_attention  # noqa: E402
+import torch_xla.experimental.stablehlo_custom_call  # noqa: E402
 from neuron_sim.hooks import table  # noqa: E402  (needs torch_xla)
 
 

@@ -43,7 +43,7 @@ from neuron_sim.diagnostics.watch import Watch
 from neuron_sim.errors import refusal
 from neuron_sim.hooks.hook import Hook, install
 from neuron_sim.names import Version
-from neuron_sim.names.torch_xla_names import ONE_PROCESS_A_CORE
+from neuron_sim.names.torch_xla_names import CUSTOM_CALL, ONE_PROCESS_A_CORE, PALLAS
 from neuron_sim.rehearsal.passes import Passes
 from neuron_sim.runtime import lifetime, spawning
 from neuron_sim.runtime.event_files import EventFile
@@ -271,7 +271,8 @@ def _refused() -> Iterator[Hook]:
         ("_xla_spmd_reduce_scatter", "SPMD reduce_scatter"),
     ):
         yield Hook(f"_XLAC:{name}", instead=refusal(feature, ONE_PROCESS_A_CORE))
-    yield Hook("_XLAC:_xla_tpu_custom_call", instead=refusal("a TPU custom call"))
+    yield Hook("_XLAC:_xla_tpu_custom_call", instead=refusal("a TPU custom call", PALLAS))
+    yield Hook("_XLAC:_xla_custom_call", instead=refusal("a custom call", CUSTOM_CALL))
 
 
 def _processes(on: Parts) -> Iterator[Hook]:

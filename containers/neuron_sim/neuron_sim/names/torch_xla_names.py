@@ -7,10 +7,17 @@ from neuron_sim.names.name import Name, group
 _XM, _XR, _XLA = "torch_xla.core.xla_model", "torch_xla.runtime", "torch_xla"
 _PROFILER, _METRICS = "torch_xla.debug.profiler", "torch_xla.debug.metrics"
 _TEST_UTILS, _EXPERIMENTAL = "torch_xla.test.test_utils", "torch_xla.experimental"
+_KERNELS = f"{_EXPERIMENTAL}.custom_kernel"
 _SPMD = "torch_xla.distributed.spmd"
 _FSDP = "torch_xla.distributed.fsdp"
 
 ONE_PROCESS_A_CORE = "Use one process a core, started by torchrun."
+_NKI = (
+    "On Trainium kernels are written in NKI, not simulated either. Rehearse with PyTorch's own operations (for "
+    "attention torch.nn.functional.scaled_dot_product_attention); on trn1 an NKI kernel may take their place."
+)
+PALLAS = f"Pallas kernels are for TPUs. {_NKI}"
+CUSTOM_CALL = f"It names code that only a device has. {_NKI}"
 
 NAMES: list[Name] = [
     *group(_XLA, "device device_count devices real_devices", (2, 3)),
@@ -85,6 +92,10 @@ NAMES: list[Name] = [
     ),
     *group(_EXPERIMENTAL, "eager_mode eager_mode_context is_eager_mode", (2, 4)),
     *group(_EXPERIMENTAL, "compile", (2, 4), (2, 6), note="then torch_xla.compile"),
+    *group(_KERNELS, "flash_attention make_kernel_from_pallas", (2, 3), refused=PALLAS),
+    *group(_KERNELS, "gmm paged_attention tgmm trace_pallas", (2, 4), refused=PALLAS),
+    *group(f"{_EXPERIMENTAL}.splash_attention", "splash_attention", (2, 8), refused=PALLAS),
+    *group(f"{_EXPERIMENTAL}.stablehlo_custom_call", "stablehlo_custom_call", (2, 4), refused=CUSTOM_CALL),
     *group(
         _SPMD,
         "HybridMesh Mesh clear_sharding mark_sharding xla_distribute_module xla_distribute_tensor",
