@@ -190,7 +190,10 @@ def add_sizes(parser: argparse.ArgumentParser) -> None:
     )
     size.add_argument("--dataset-gib", type=float, metavar="GIB", help="what each instance downloads")
     size.add_argument(
-        "--preparation-seconds", type=float, metavar="S", help="tokenising, checkpoints and the like"
+        "--preparation-seconds",
+        type=float,
+        metavar="S",
+        help="what trains nothing: tokenising, unpacking, checkpoints",
     )
     size.add_argument(
         "--loader-samples-per-second",

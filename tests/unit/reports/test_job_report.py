@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import date, datetime, timezone
 from typing import Any
 
@@ -284,7 +285,9 @@ def test_preparation_left_out_is_said_where_the_verdict_is(counters: Any) -> Non
         .document()
         .sections[0]
     )
-    assert "Not in it, as not stated: preparation (tokenising)." in unstated[-1]
+    assert "Not in it, as not stated: preparation of the data." in unstated[-1]
+    texts = report_for_counters(counters(), replace(FULL, sequence_length=128)).document().sections[0].notes
+    assert "Not in it, as not stated: preparation of the data (tokenising)." in texts[-1]
     unevaluated = (
         report_for_counters(counters(), FullScale(3_600_000, preparation_s=3900)).document().sections[0]
     )

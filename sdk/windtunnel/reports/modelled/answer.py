@@ -107,7 +107,7 @@ def screen(
         prices=" ".join(price_words(estimates, costs, newest, book)),
         change=tuple(changes),
         largest=tuple(largest),
-        trust=_trust(comparison, full_scale),
+        trust=_trust(comparison, workload, full_scale),
     )
 
 
@@ -352,7 +352,7 @@ def _compiling(estimates: Sequence[Estimate], found: Answer | None) -> str:
     return f"In it: {longest} to compile on {names} the first time; cached afterwards."
 
 
-def _trust(comparison: Comparison, full_scale: FullScale | None) -> str:
+def _trust(comparison: Comparison, workload: Workload, full_scale: FullScale | None) -> str:
     known = {
         item.calibration.key: item.calibration.unseen_family_error
         if item.software_speed is None
@@ -384,7 +384,9 @@ def _trust(comparison: Comparison, full_scale: FullScale | None) -> str:
         text = text.strip()
     lacks = []
     if full_scale is None or not (full_scale.preparation_s or full_scale.tokenised_samples):
-        lacks.append("preparation (tokenising)")
+        # Batches of token numbers come of texts; what others come of is not known.
+        of_texts = workload.sized(full_scale).sequence_length is not None
+        lacks.append(f"preparation of the data{' (tokenising)' if of_texts else ''}")
     if not any(
         cost.seconds for item in comparison.estimates for cost in item.fixed if cost.name == "evaluation"
     ):
