@@ -30,7 +30,9 @@ def findings(folder: Path) -> list[dict]:
 
 
 def test_a_ragged_batch_and_a_value_read_in_the_loop_are_named(torchrun, tmp_path):
-    """Both lines, in the log once when noticed and once at the end; what a step's closure reads is as advised."""
+    """Both lines, in the log once when noticed and once at the end; what a step's closure reads is as advised. A value
+    that is no number is told of either.
+    """
     launch = torchrun("too_late.py", WINDTUNNEL_COUNTERS_DIR=str(tmp_path))
     found = {record["finding"]: record for record in findings(tmp_path)}
     assert found["ragged_batch"]["line"] == line_of("too_late.py", "made")
@@ -40,10 +42,14 @@ def test_a_ragged_batch_and_a_value_read_in_the_loop_are_named(torchrun, tmp_pat
     assert (read["line"], read["count"]) == (line_of("too_late.py", "read"), 10)
     assert "add_step_closure" in read["advice"]
     assert "in closures: 10" in launch.output
-    assert set(found) == {"ragged_batch", "host_read"}
+    lost = {record["line"]: record for record in findings(tmp_path) if record["finding"] == "no_number"}
+    assert set(lost) == {line_of("too_late.py", "read"), line_of("too_late.py", "closure")}
+    for record in lost.values():
+        assert record["message"].startswith(".item() reads nan since training step 6 (5 times).")
+    assert set(found) == {"ragged_batch", "host_read", "no_number"}
     for kind in found.values():
-        said = [line for line in launch.output.splitlines() if f"warning: {kind['line']}: " in line]
-        assert len(said) == 2, launch.output
+        said = f"warning: {kind['line']}: {kind['message']}"[:60]
+        assert len([line for line in launch.output.splitlines() if said in line]) == 2, launch.output
     assert launch.output.count("worst first") == 1
     # The smaller batch's graph says which input has another shape.
     reasons = [graph["reason"] for graph in records(tmp_path, "graph")]

@@ -1,4 +1,4 @@
-"""Two epochs with a ragged last batch, and a value read and printed at each step."""
+"""Two epochs with a ragged last batch, and a value read and printed at each step: NaN in the second."""
 
 import torch
 import torch.distributed as dist
@@ -24,5 +24,8 @@ for epoch in range(2):
         loss.backward()
         xm.optimizer_step(optimizer)
         print(f"loss {loss.item():.3f}")  # line: read
-        xm.add_step_closure(lambda value: logged.append(value.item()), args=(loss,))
+        xm.add_step_closure(lambda value: logged.append(value.item()), args=(loss,))  # line: closure
+    with torch.no_grad():
+        model.weight.fill_(torch.nan)
+    torch_xla.sync()
 print("in closures:", len(logged))

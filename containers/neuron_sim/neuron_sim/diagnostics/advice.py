@@ -143,6 +143,20 @@ def host_read(
     )
 
 
+def no_number(line: str, how: str, since: int, count: int) -> Finding:
+    """A value that the script reads is NaN, and was so each time since. ``since``: training step, from 1."""
+    return Finding(
+        "no_number",
+        "warning",
+        line,
+        f"{how} reads nan since training step {since} ({_times(count)}). If it is the loss, the weights are lost, and "
+        "all that follows trains nothing and is billed.",
+        "Look for a learning rate that is too high, a mask of -inf over a whole row, a logarithm or division of 0; "
+        "torch.autograd.set_detect_anomaly(True) names the operation, best on the CPU.",
+        count,
+    )
+
+
 def _library_advice(library: str) -> str:
     package, _, file = library.partition("/")
     if not library:
@@ -360,6 +374,10 @@ def memory_tight(line: str, share: float, parts: str, todo: str) -> Finding:
         "them, neuronx-cc plans differently.",
         f"For more room: {todo}.",
     )
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"
 
 
 def _graphs(count: int) -> str:

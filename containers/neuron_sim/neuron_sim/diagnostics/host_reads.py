@@ -1,7 +1,7 @@
 """Values that the script fetches from the device: on which line, how often, and how long it waited.
 
 torch_xla only counts them. So the methods of `torch.Tensor` that fetch a value are wrapped. On a tensor of
-the host the wrapper costs one attribute and one call more.
+the host the wrapper costs one attribute and one call more. What is fetched anyway is looked at: a loss may be NaN.
 """
 
 from __future__ import annotations
@@ -36,18 +36,32 @@ class Line:
     """Where it was read, if a library did it that the line calls: see `script_lines.calling_library`."""
 
 
+@dataclass
+class NoNumber:
+    """A line whose latest readings were NaN: how they were written, since which training step, how many."""
+
+    how: str
+    since: int
+    count: int = 0
+
+
 class HostReads:
     """Counts by line, in the script's own thread, and not inside a step's closures: there it is as advised."""
 
     def __init__(self) -> None:
         """Nothing has been read."""
-        self._busy = False
+        self._busy = self._in_closures = False
         self.forget()
 
     def forget(self) -> None:
         """Count from here on."""
         self.lines: dict[str, Line] = {}
+        self.no_numbers: dict[str, NoNumber] = {}
         self.step = 0
+        self.trained = 0
+        """Steps that have trained and ended."""
+        self.trains = False
+        """Whether the step that runs has computed gradients."""
 
     def around(
         self, how: str, fetches: Callable[[Any, Any], bool] = lambda arguments, keywords: True
@@ -77,10 +91,14 @@ class HostReads:
         # What it calls in turn (`print` fetches with `.to`) is the same reading.
         self._busy = True
         try:
-            return original(tensor, *arguments, **keywords)
+            value = original(tensor, *arguments, **keywords)
         finally:
             self._busy = False
-            self._count(how, time.perf_counter() - started)
+            if not self._in_closures:
+                self._count(how, time.perf_counter() - started)
+        if tensor.is_floating_point() and tensor.numel() == 1:
+            self._look(how, value)
+        return value
 
     @script_time.set_aside
     def _count(self, how: str, seconds: float) -> None:
@@ -93,16 +111,24 @@ class HostReads:
         line.seconds += seconds
         line.latest_step = self.step
 
+    @script_time.set_aside
+    def _look(self, how: str, value: Any) -> None:
+        if "nan" in value if isinstance(value, str) else bool(value != value):
+            new = NoNumber(how, self.trained + self.trains)
+            self.no_numbers.setdefault(script_lines.calling_line(), new).count += 1
+        elif self.no_numbers:
+            self.no_numbers.pop(script_lines.calling_line(), None)
+
     def around_closures(self, run: Callable[[], Any]) -> Callable[[], Any]:
         """Around torch_xla's run of a step's closures: what they read does not count."""
 
         @functools.wraps(run)
         def run_uncounted() -> Any:
-            before, self._busy = self._busy, True
+            before, self._in_closures = self._in_closures, True
             try:
                 return run()
             finally:
-                self._busy = before
+                self._in_closures = before
 
         return run_uncounted
 

@@ -32,6 +32,8 @@ _LOOP_STEPS = 3
 """In so many steps a line must read from the device to be one of the loop's."""
 _LOOP_SHARE = 0.5
 """Of the steps since its first reading. Reading at every tenth step is what the documentation advises."""
+_NO_NUMBERS = 3
+"""So many readings of NaN, one after the other: a single one may be a step that a loss scaler leaves out."""
 _TRAINING_STEPS = 3
 """After so many, what each of them lacked is no accident."""
 _UNENDED_AT_END = 3
@@ -94,10 +96,11 @@ class Watch(recorder.Listener):
         self._same_data = SameData(self._shared, settings.identity().rank)
 
     def around_backward(self, backward: Callable[..., None]) -> Callable[..., None]:
-        """Around `torch.autograd.backward`: whether the script has changed a weight since the last time."""
+        """Around `torch.autograd.backward`: the step trains; whether the script has changed a weight since the last."""
 
         @functools.wraps(backward)
         def looked(*arguments: Any, **keywords: Any) -> None:
+            self.reads.trains = True
             if self._by_hand is not None and arguments and self._by_hand.has_changed(arguments[0]):
                 self._updated(self._by_hand)
             backward(*arguments, **keywords)
@@ -186,6 +189,7 @@ class Watch(recorder.Listener):
             self.findings.note(advice.unreached_ragged_batch(loader, last))
         for line, read in self.reads.lines.items():
             self._judge_read(line, read)
+        self._note_no_numbers(1)
         for op, line in self._fallback_lines.items():
             self.findings.note(advice.cpu_fallback(op, line, _counter(op)))
         self.findings.close()
@@ -214,6 +218,9 @@ class Watch(recorder.Listener):
                 read.steps += 1
                 self._judge_read(line, read)
         self.reads.step += 1
+        self.reads.trained += trains
+        self.reads.trains = False
+        self._note_no_numbers(_NO_NUMBERS)
 
     def _judge_read(self, line: str, read: Line) -> None:
         passed = read.until - read.since + 1
@@ -226,6 +233,11 @@ class Watch(recorder.Listener):
                 line, list(read.how), read.count, read.seconds, passed, read.pending, read.library
             )
         )
+
+    def _note_no_numbers(self, least: int) -> None:
+        for line, read in self.reads.no_numbers.items():
+            if read.count >= least and read.since:
+                self.findings.note(advice.no_number(line, read.how, read.since, read.count))
 
     def _note_fallbacks(self, accessed: Counter[str]) -> None:
         """A new operation that ran on the CPU ran its pending inputs first: on a line that torch_xla has named."""
