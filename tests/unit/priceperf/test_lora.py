@@ -112,9 +112,36 @@ def test_published_rows_lie_inside_their_interval() -> None:
 
 
 @pytest.mark.parametrize(
+    ("rank", "targets", "found"),
+    [
+        ("16.0", "All_Linear", Lora(16)),
+        ("8", "attention", Lora(8, "attention")),
+        ("none", "attention", None),
+        ("0", "all-linear", None),
+        ("", "", None),
+        ("", "attention", "lora_targets says where adapters are"),
+        ("16", "q_proj", "lora_targets must be one of attention, all-linear, not 'q_proj'"),
+        ("5000", "", "lora_rank 5000 is more than the model's hidden size of 4,096"),
+    ],
+)
+def test_a_table_may_say_that_nothing_is_adapted(rank: str, targets: str, found: Lora | str | None) -> None:
+    """As people write it; what is no adapter keeps its row out, with the reason."""
+    line = {"architecture": "Llama-3.1-8B", "instance_type": "p4de.24xlarge", "microbatch": "1",
+            "sequence_length": "4096", "lora_r": rank, "lora_targets": targets}  # fmt: skip
+    (read,) = read_rows([line])
+    if isinstance(found, str):
+        assert read.reason is not None
+        assert read.reason.startswith(found)
+    else:
+        assert read.row is not None
+        assert read.row.training.lora == found
+
+
+@pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"lora_rank": 0}, "lora_rank must be a whole number from 1 to 100,000, not 0"),
+        ({"lora_rank": 0}, "lora_rank must be a whole number of 1 or more, not 0"),
+        ({"lora_rank": 4097}, "lora_rank 4097 is more than the model's hidden size of 4,096"),
         ({"lora_rank": 1.5}, "lora_rank must be a whole number"),
         ({"lora_rank": 8, "lora_targets": "q_proj"}, "lora_targets must be one of attention, all-linear"),
         ({"lora_targets": "attention"}, r"give lora_rank=16 \(--lora-rank 16\) too"),

@@ -196,15 +196,20 @@ def _training(
         mixed_precision=gpu and DTYPE_BYTES[matmul] < DTYPE_BYTES[storage],
         interleaved=integer(cells, "pipeline_interleaving", 1),
         head_part=MASKED_PART if gpu and model.is_masked else 1.0,
-        lora=_lora(cells),
+        lora=_lora(cells, model),
     )
 
 
-def _lora(cells: Mapping[str, str]) -> Lora | None:
-    rank = integer(cells, "lora_rank", 0, least=0)
-    text = cells.get("lora_targets", "").lower()
+def _lora(cells: Mapping[str, str], model: Architecture) -> Lora | None:
+    given, text = (cells.get(column, "").lower() for column in ("lora_rank", "lora_targets"))
+    trained = given in ("none", "no", "false")  # all weights, whatever the targets say
+    rank = None if given in UNKNOWN else 0 if trained else integer(cells, "lora_rank", 0, least=0)
+    if rank == 0:
+        return None
     targets: Any = None if text in UNKNOWN else text  # checked by Lora, whose error lists the valid ones
-    return lora_of(rank or None, targets)
+    if text in ("all_linear", "all linear", "all"):
+        targets = "all-linear"
+    return lora_of(rank, targets, model)
 
 
 def _split(cells: Mapping[str, str], instance: InstanceType, copy: int, notes: list[str]) -> tuple[int, int]:

@@ -23,7 +23,6 @@ OUTPUT_PASSES = 8
 LAUNCHES = 0.2
 """Kernels of an adapter for each of a layer without: some 20 (casts, dropout, products, scaling, sum; forward and
 backward) of 100. Counted, not fitted."""
-_LARGEST_RANK = 100_000
 
 
 class Matrix(NamedTuple):
@@ -48,10 +47,8 @@ class Lora:
     def __post_init__(self) -> None:
         """Check both."""
         whole = isinstance(self.rank, int) and not isinstance(self.rank, bool)
-        if not (whole and 1 <= self.rank <= _LARGEST_RANK):
-            raise InvalidInput(
-                f"lora_rank must be a whole number from 1 to {_LARGEST_RANK:,}, not {quoted(self.rank)}"
-            )
+        if not (whole and self.rank >= 1):
+            raise InvalidInput(f"lora_rank must be a whole number of 1 or more, not {quoted(self.rank)}")
         if self.targets not in get_args(LoraTargets):
             raise InvalidInput(
                 f"lora_targets must be one of {', '.join(get_args(LoraTargets))}, not {self.targets!r}"
@@ -88,14 +85,20 @@ class Lora:
         return f"LoRA of rank {self.rank}{' on attention' if self.targets == 'attention' else ''}"
 
 
-def lora_of(rank: int | None, targets: LoraTargets | None) -> Lora | None:
+def lora_of(rank: int | None, targets: LoraTargets | None, model: Architecture) -> Lora | None:
     """Adapters as a user asks for them; no rank: none.
 
     Raises:
-        InvalidInput: as `Lora`, or targets without a rank.
+        InvalidInput: as `Lora`, targets without a rank, or a rank that no matrix of the model can have.
     """
     if rank is None:
         if targets is not None:
             raise InvalidInput("lora_targets says where adapters are: give lora_rank=16 (--lora-rank 16) too")
         return None
-    return Lora(rank, targets or "all-linear")
+    found = Lora(rank, targets or "all-linear")
+    if found.rank > model.hidden_size:
+        raise InvalidInput(
+            f"lora_rank {quoted(rank)} is more than the model's hidden size of {model.hidden_size:,}, the rank of its "
+            "own matrices: usual are 8 to 256"
+        )
+    return found

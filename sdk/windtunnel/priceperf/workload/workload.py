@@ -191,7 +191,7 @@ class Workload(ABC):
             neuron_version=neuron_version,
             software=software,
             network_gbps=network_gbps,
-            lora=lora_of(lora_rank, lora_targets),
+            lora=lora_of(lora_rank, lora_targets, model),
             on_gpu=tuple((on_gpu or {}).items()),
         )
 

@@ -157,7 +157,7 @@ def plan(
         microbatch,
         recompute,
         zero,
-        lora_of(lora_rank, lora_targets),
+        lora_of(lora_rank, lora_targets, model),
     )
     size_assumed = tokens is samples is steps is None
     size = FullScale(

@@ -274,7 +274,7 @@ def _reading(validation: Validation) -> tuple[str, ...]:
         "other families of models, to what other software trained.",
         "Whether a left-out figure lies inside is judged by an interval that other groups of rows have set. The "
         "interval of a row of a file is that of left-out sources, where it does not name its software, and "
-        "wider for what it leaves to assumptions, and figures from a specification.",
+        "wider for what it leaves to assumptions, adapters (LoRA) and figures from a specification.",
         "Software that no constant is fitted to, and of which nothing is known, is predicted with the speed that is "
         "usual of such software.",
         "by software: rows of other software, predicted with what the other models that it trained tell of its speed; "
