@@ -45,6 +45,14 @@ def test_adapters_have_the_weights_that_peft_prints(lora: Lora, printed: int) ->
     assert lora.weights(LLAMA) == lora.weights(MISTRAL) == printed
 
 
+def test_one_matrix_of_an_adapter_is_whole_on_every_tensor_parallel_worker() -> None:
+    """Of query, key, value and up projections the first, of output and down projections the second: as NxD has it."""
+    whole = 7 * 4096
+    split = 4096 + 2 * 1024 + 4096 + 2 * 14336 + 14336
+    of_worker = training(lora=Lora(16), tensor_parallel=8, pipeline_parallel=2).worker_trained
+    assert of_worker == 16 * 32 / 2 * (whole + split / 8)
+
+
 def training(**settings: Any) -> Training:
     """Llama 3.1 8B on one instance."""
     return Training(**{

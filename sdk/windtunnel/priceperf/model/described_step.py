@@ -239,7 +239,7 @@ def training_products(training: Training, again: _Again = _Again()) -> Iterator[
         # Scores, and their product with the values.
         yield Product(length, head_size, length, 2 * layers * heads * (forward + _BACKWARD), batched=True)
     if training.lora is not None:
-        for inner, columns, copies in training.lora.matrices(model):
+        for inner, columns, copies, _ in training.lora.matrices(model):
             yield Product(tokens, inner / tp, training.lora.rank, trained * copies)
             yield Product(tokens, training.lora.rank, columns / tp, trained * copies)
 

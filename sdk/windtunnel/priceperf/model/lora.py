@@ -26,11 +26,15 @@ backward) of 100. Counted, not fitted."""
 
 
 class Matrix(NamedTuple):
-    """``copies`` matrices of a layer that turn ``inner`` elements of a token into ``columns``."""
+    """``copies`` matrices of a layer that turn ``inner`` elements of a token into ``columns``.
+
+    ``split_inner``: tensor parallelism splits what goes in; else what comes out.
+    """
 
     inner: float
     columns: float
     copies: int
+    split_inner: bool = False
 
 
 @dataclass(frozen=True)
@@ -57,19 +61,28 @@ class Lora:
     def matrices(self, model: Architecture) -> Iterator[Matrix]:
         """The matrices of a layer that have adapters."""
         hidden, ffn = model.hidden_size, model.ffn_hidden_size
-        yield Matrix(hidden, hidden, 2)  # query, output
+        yield Matrix(hidden, hidden, 1)  # query
         yield Matrix(hidden, model.kv_hidden_size, 2)  # key, value
+        yield Matrix(hidden, hidden, 1, split_inner=True)  # output
         if self.targets == "all-linear":
             yield Matrix(hidden, ffn, model.up_projections)
-            yield Matrix(ffn, hidden, 1)
+            yield Matrix(ffn, hidden, 1, split_inner=True)
 
     def adapters(self, model: Architecture) -> int:
         """Of a layer."""
         return sum(each.copies for each in self.matrices(model))
 
-    def weights(self, model: Architecture) -> float:
-        """Of all adapters of the model."""
-        of_layer = sum((each.inner + each.columns) * each.copies for each in self.matrices(model))
+    def weights(self, model: Architecture, tensor_parallel: int = 1) -> float:
+        """Of all adapters of the model, as each tensor-parallel worker has them.
+
+        PEFT and NxD split one matrix of the two, the way the frozen one is; the other is whole on each worker.
+        """
+        split = 1 / tensor_parallel
+        of_layer = sum(
+            (each.inner * split + each.columns if each.split_inner else each.inner + each.columns * split)
+            * each.copies
+            for each in self.matrices(model)
+        )
         return model.layers * self.rank * of_layer
 
     def elements(self, model: Architecture) -> float:

@@ -150,8 +150,9 @@ class Training:
     @property
     def worker_trained(self) -> float:
         """Weights that one worker trains: its own, or those of its adapters."""
-        trained = self.parameters if self.lora is None else self.lora.weights(self.architecture)
-        return trained / (self.tensor_parallel * self.pipeline_parallel)
+        if self.lora is None:
+            return self.worker_parameters
+        return self.lora.weights(self.architecture, self.tensor_parallel) / self.pipeline_parallel
 
     @property
     def optimizer_bytes(self) -> int:
