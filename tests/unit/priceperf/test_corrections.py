@@ -226,6 +226,17 @@ def test_what_does_not_tell_is_refused(
         evidence_of(flight(**replaced), modelled(workload), workload)
 
 
+def test_a_job_that_waits_for_its_samples_is_no_measure(workload: CountedWorkload) -> None:
+    """Its seconds are the loader's; one whose loader keeps up is as without it."""
+    waits, keeps_up = (
+        compare(workload, ["ml.trn1.32xlarge"], replace(FULL, loader_samples_per_s=rate)).estimates[0]
+        for rate in (0.01, 1e6)
+    )
+    with pytest.raises(InvalidInput, match="seconds are the loader's"):
+        evidence_of(flight(), waits, workload)
+    assert evidence_of(flight(), keeps_up, workload) == evidence_of(flight(), modelled(workload), workload)
+
+
 def test_a_corrected_estimate_is_no_measure(workload: CountedWorkload) -> None:
     """Else the second job would be held against the first one's correction."""
     with pytest.raises(InvalidInput, match="corrected estimate"):

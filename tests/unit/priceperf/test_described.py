@@ -438,9 +438,13 @@ def test_no_step_is_shorter_than_its_samples_take_to_prepare(rate: float, split:
             assert sum(bound.step.parts.values()) == pytest.approx(bound.step.total_s)
             for end, unbound in zip(bound.step_interval_s, free.step_interval_s, strict=True):
                 assert end == pytest.approx(max(unbound, least))
-            evaluated = [item.fixed_cost("evaluation").seconds for item in (free, bound)]
-            samples = 50_000 * (1 if split else run.cluster.workers)
-            assert evaluated[1] == pytest.approx(max(evaluated[0], least * samples / 4096))
+            prepared = least * 50_000 * (1 if split else run.cluster.workers) / 4096
+            evaluated = [item.fixed_cost("evaluation") for item in (free, bound)]
+            seconds, seconds_bound = ((each.seconds, each.low_s, each.high_s) for each in evaluated)
+            assert seconds_bound == pytest.approx([max(each, prepared) for each in seconds])
+            million = bound.cost_per_million(PriceBook().price("ml.p4d.24xlarge"))
+            usd = (million.low_usd / million.usd, million.high_usd / million.usd)
+            assert usd == pytest.approx([end / bound.step.total_s for end in bound.step_interval_s])
 
 
 def test_scaling_settles_recomputation_once() -> None:

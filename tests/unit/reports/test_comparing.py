@@ -214,6 +214,15 @@ def test_what_a_description_leaves_open_is_said() -> None:
     assert "not given" not in text_of(windtunnel.compare(stated, full_scale=FULL))
 
 
+def test_what_waits_for_its_samples_is_on_the_first_screen() -> None:
+    """Such a step has no interval, which would look like certainty."""
+    job = windtunnel.Workload.transformer("ViT-Base", sequence_length=197, global_batch=2048)
+    for rate, waits in ((60.0, True), (1e6, False)):
+        size = FullScale(1_281_167, 90, loader_samples_per_s=rate)
+        screen = " ".join(str(windtunnel.compare(job, [TRN1, P4D], size)).split())
+        assert ("Part of a step that waits for samples: " in screen) is waits
+
+
 def test_a_job_of_fixed_costs_is_called_that(counters: Any) -> None:
     """No winner and a "cannot tell" in one breath: the answer is said to hang on the assumed costs."""
     small = text_of(

@@ -162,9 +162,11 @@ def _assumed_compilation(graphs: int, evaluates: bool) -> FixedCost:
     return FixedCost("compile", middle, low, high, basis)
 
 
-def evaluation(seconds: float, log_fast: float, log_slow: float) -> FixedCost:
-    """Forward steps, modelled like training steps and as uncertain (logs, see `calibration`)."""
+def evaluation(seconds: float, log_fast: float, log_slow: float, loading_s: float = 0.0) -> FixedCost:
+    """Forward steps, modelled like training steps and as uncertain (logs, see `calibration`).
+
+    ``loading_s``: in which the samples are prepared; no end is shorter.
+    """
     basis = "modelled like the steps, forward only" if seconds else "no evaluation"
-    return FixedCost(
-        "evaluation", seconds, seconds * math.exp(-log_fast), seconds * math.exp(log_slow), basis
-    )
+    low, middle, high = (max(loading_s, seconds * math.exp(width)) for width in (-log_fast, 0.0, log_slow))
+    return FixedCost("evaluation", middle, low, high, basis)

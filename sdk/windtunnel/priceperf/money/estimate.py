@@ -153,8 +153,8 @@ class Estimate(NamedTuple):
         """US dollars of a million samples (or tokens) in training steps alone, without fixed costs."""
         per_s = self.samples_per_s * tokens_per_sample
         usd = cost_per_million(price.usd_per_hour * self.instance_count, per_s)
-        check = self.range_check
-        return Cost(price, usd, usd * math.exp(-check.log_fast), usd * math.exp(check.log_slow))
+        low, high = (usd * end / self.step.total_s for end in self.step_interval_s)
+        return Cost(price, usd, low, high)
 
 
 @dataclass(frozen=True)
@@ -193,14 +193,14 @@ def estimate(
     loading_s = size.loading_s(batch, instance, run.cluster.count)
     if loading_s > step.total_s:
         step = step._replace(input_s=loading_s - step.total_s)
-    evaluation_s = 0.0
+    evaluation_s = evaluation_loading_s = 0.0
     if evaluation_step is not None:
         copies = run.cluster.workers if training is None else training.data_parallel
         together = batch if size.evaluation_split else batch / copies
         steps = math.ceil(size.evaluation_samples / together) * size.epochs
         evaluation_s = steps * evaluation_step.total_s * (correction.factor if correction else 1)
         prepared = size.evaluation_samples * size.epochs * (1 if size.evaluation_split else copies)
-        evaluation_s = max(evaluation_s, size.loading_s(prepared, instance, run.cluster.count))
+        evaluation_loading_s = size.loading_s(prepared, instance, run.cluster.count)
     model_gib = size.model_gib
     if model_gib is None and workload.saved_weights is not None:
         model_gib = workload.saved_weights * 4 / GIB
@@ -210,7 +210,7 @@ def estimate(
         fixed_costs.setup(),
         fixed_costs.preparation(size.preparation_s, size.tokenised_samples),
         compilation,
-        fixed_costs.evaluation(evaluation_s, check.log_fast, check.log_slow),
+        fixed_costs.evaluation(evaluation_s, check.log_fast, check.log_slow, evaluation_loading_s),
         fixed_costs.transfer("upload", model_gib),
     )
     return Estimate(

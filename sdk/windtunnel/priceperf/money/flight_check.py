@@ -143,8 +143,8 @@ def evidence_of(flight: Flight, estimate: Estimate, workload: CountedWorkload) -
     """What a job says of the modelled step time. ``estimate``: of its instances, without any correction.
 
     Raises:
-        InvalidInput: its seconds do not tell: it did not complete, was interrupted, may have started warm, or
-            its Training phase is no longer than the fixed costs that are modelled in it.
+        InvalidInput: its seconds do not tell: it did not complete, was interrupted, may have started warm, waits for
+            its samples, or its Training phase is no longer than the fixed costs that are modelled in it.
     """
     if estimate.correction is not None:
         raise InvalidInput("evidence is held against the model as it is, not against a corrected estimate")
@@ -157,6 +157,11 @@ def evidence_of(flight: Flight, estimate: Estimate, workload: CountedWorkload) -
         reason = (
             "it had a warm pool, and AWS does not say whether it started in one: set-up and compile time would "
             "then be others than the model assumes"
+        )
+    elif estimate.step.input_s:
+        reason = (
+            "by the loader's rate that you state its steps wait for their samples, so its seconds are the loader's, "
+            "not the model's"
         )
     if reason is not None:
         raise InvalidInput(f"{flight.job} cannot calibrate: {reason}. Give a job that ran through by itself")

@@ -30,9 +30,9 @@ class FullScale:
             where you do not know how long that takes.
         compile_cached: True when all graphs come from a compile cache.
         sequence_length: tokens of a sample; only to check it against the calibrated range.
-        loader_samples_per_s: what one process of a data loader prepares (decodes, augments) a second. Steps wait where
-            all vCPUs of the instances, a process on each, prepare fewer than are trained. None: not known, then no step
-            waits.
+        loader_samples_per_s: what one process of a data loader prepares (decodes, augments) a second, with one on every
+            vCPU at work. Steps wait where those of all instances prepare fewer than are trained. None: not known, then
+            no step waits.
 
     Raises:
         InvalidInput: a number out of its range.

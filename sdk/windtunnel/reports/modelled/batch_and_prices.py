@@ -19,6 +19,7 @@ from windtunnel.priceperf import (
 )
 from windtunnel.priceperf.calibration.published_rows import is_fitted
 from windtunnel.priceperf.workload.cluster import no_cluster
+from windtunnel.rendering import format as fmt
 from windtunnel.reports.modelled.labels import label, place, rule_words
 
 
@@ -29,6 +30,15 @@ def batch_words(comparison: Comparison, workload: Workload) -> Iterator[str]:
     uneven = [label(item) for item in comparison.estimates if each(item) != int(each(item))]
     if uneven:
         yield f"It does not divide over the workers of {', '.join(uneven)}: modelled as if it did."
+    waiting = [
+        f"{fmt.percent(item.step.input_s / item.step.total_s)} on {label(item)}"
+        for item in comparison.estimates
+        if item.step.input_s
+    ]
+    if waiting:
+        yield (
+            f"Part of a step that waits for samples: {', '.join(waiting)}; intervals take the loader's rate as exact."
+        )
     alone = {
         item.instance
         for item in comparison.estimates
