@@ -119,6 +119,30 @@ def test_published_rows_lie_inside_their_interval() -> None:
     )
 
 
+def test_memory_is_no_more_than_published_runs_took() -> None:
+    """GB a GPU of the README that Qwen's rows are from, 256 to 8,192 tokens; the page of figures says how much less."""
+    took = {
+        "Qwen-1.8B": (6.7, 7.4, 8.4, 11.0, 16.2, 21.8),
+        "Qwen-7B": (20.1, 20.4, 21.5, 23.8, 29.7, 36.6),
+        "Qwen-14B": (34.6, 35.1, 35.3, 37.4, 42.5, 55.2),
+        "Qwen-72B": tuple(total / 4 for total in (215.4, 217.7, 222.6, 228.8, 249.0, 289.2)),
+    }
+    parts: defaultdict[str, list[float]] = defaultdict(list)
+    for read in read_rows(list(csv.DictReader(csv_text("published_lora").splitlines()))):
+        if read.row is not None and read.row.stack == "Qwen finetune.py":
+            parts[read.config.split()[0]].append(
+                memory_need(read.row.training, read.row.instance).needed_bytes
+            )
+    shares = [
+        needed / 2**30 / gb
+        for name, gigabytes in took.items()
+        for needed, gb in zip(parts[name], gigabytes, strict=True)
+    ]
+    page = (ROOT / "docs/explanation/figures.md").read_text(encoding="utf-8")
+    assert max(shares) < 1
+    assert f"{min(shares) * 100:.0f} to {max(shares) * 100:.0f} % of it is modelled" in page
+
+
 @pytest.mark.parametrize(
     ("rank", "targets", "found"),
     [

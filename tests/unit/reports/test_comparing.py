@@ -214,6 +214,19 @@ def test_what_a_description_leaves_open_is_said() -> None:
     assert "not given" not in text_of(windtunnel.compare(stated, full_scale=FULL))
 
 
+def test_adapters_are_said_where_trust_is() -> None:
+    """On the first screen, in full and as data: the errors named there are of jobs that train all weights."""
+    given: dict[str, Any] = {"sequence_length": 4096, "global_batch": 64, "zero": "full"}
+    for rank, said in ((None, False), (16, True)):
+        job = windtunnel.Workload.transformer("Llama-3.1-8B", lora_rank=rank, **given)
+        report = windtunnel.compare(job, [TRN1, P4D, "ml.p5.48xlarge", "ml.g5.12xlarge"], FULL)
+        screen, data = " ".join(str(report).split()), json.loads(report.to_json())
+        assert ("8.03 G parameters, 41.9 M of adapters trained; " in screen) is said
+        assert ("(all weights trained; adapters are less sure)" in screen) is said
+        assert ("LoRA of rank 16: all these rows train all weights" in text_of(report)) is said
+        assert data["workload"]["lora"] == ({"rank": 16, "targets": "all-linear"} if said else None)
+
+
 def test_what_waits_for_its_samples_is_on_the_first_screen() -> None:
     """Such a step has no interval, which would look like certainty."""
     job = windtunnel.Workload.transformer("ViT-Base", sequence_length=197, global_batch=2048)

@@ -143,7 +143,7 @@ class Described:
         return self.parameters
 
     @property
-    def saved_weights(self) -> float | None:
+    def saved_weights(self) -> float:
         """All, or the adapters alone, as PEFT saves them."""
         return self.parameters if self.lora is None else self.lora.weights(self.architecture)
 

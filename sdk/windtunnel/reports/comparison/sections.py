@@ -191,6 +191,13 @@ def _trust(comparison: Comparison, workload: Workload) -> Section:
             f"software. AWS's one published plain script took {calibration.outside_check:.1f} times what its counts "
             "say, which interval and probability need not contain."
         )
+    if isinstance(workload, DescribedWorkload) and workload.lora is not None:
+        notes.append(
+            f"{workload.lora.words}: all these rows train all weights. What adapters add and frozen weights save is "
+            "counted as PEFT has it, and none of it fitted; the interval is wider by how far published runs on A100s "
+            "and H100s lie from that. None is published of trn1. Small models, whose adapters cost more than frozen "
+            "weights save, may take longer than with all weights trained."
+        )
     notes += modelled_part.outside_notes(comparison.estimates)
     notes.append(
         "Probability: the logarithm of each cost is normal on either side of its middle, a tenth beyond each "

@@ -15,6 +15,7 @@ from windtunnel.priceperf import (
     Comparison,
     Cost,
     CountedWorkload,
+    DescribedWorkload,
     Estimate,
     FullScale,
     PriceBook,
@@ -232,6 +233,8 @@ def _number(value: float) -> str:
 def _job(workload: Workload, full_scale: FullScale | None) -> str:
     size = workload.sized(full_scale)
     model = "" if workload.weights is None else f"{fmt.quantity(workload.weights, '')} parameters; "
+    if isinstance(workload, DescribedWorkload) and workload.lora is not None:
+        model = f"{model[:-2]}, {fmt.quantity(workload.saved_weights, '')} of adapters trained; "
     if full_scale is not None or not isinstance(workload, CountedWorkload):
         return f"{model}{size_words(size)}"
     if isinstance(workload.found, FullScale):
@@ -376,7 +379,9 @@ def _trust(comparison: Comparison, workload: Workload, full_scale: FullScale | N
     if familiar:
         verb = "by" if strange else "are off by"
         parts.append(f"of new models by its software {verb} {', '.join(familiar)}")
-    text = f"published throughputs {'; '.join(parts)} on average." if parts else ""
+    adapters = any(item.training is not None and item.training.lora for item in comparison.estimates)
+    rows = f"published throughputs{' (all weights trained; adapters are less sure)' if adapters else ''}"
+    text = f"{rows} {'; '.join(parts)} on average." if parts else ""
     if specified:
         names = " and ".join(dict.fromkeys(item.instance.name.split(".")[1] for item in specified))
         by = " and ".join(dict.fromkeys(item.calibration.label for item in specified))

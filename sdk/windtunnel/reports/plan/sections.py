@@ -25,6 +25,7 @@ _READING = (
     "batch: sequences of a micro-batch x micro-batches of a step on each copy of the model. Copies share the "
     "optimizer's state (ZeRO-1); with FSDP also weights and gradients.",
 )
+_ADAPTERS = "The published rows train all weights: for adapters (LoRA) intervals are wider."
 _COLUMNS = ("tp/pp/dp", "batch", "recompute", "hours", "cost")
 
 
@@ -57,6 +58,7 @@ def sections(found: Plans, *, size_assumed: bool, price_notes: Sequence[str]) ->
         *_trained_by(found),
         *_outside(shown),
         *(_READING if shown else ()),
+        *((_ADAPTERS,) if shown and found.job.lora else ()),
         *price_notes,
     )
     return (
