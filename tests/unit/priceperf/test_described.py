@@ -36,6 +36,7 @@ from windtunnel.priceperf.calibration.accuracy import validate_rows
 from windtunnel.priceperf.calibration.described_range import most_tokens
 from windtunnel.priceperf.calibration.published_rows import csv_text, rows_of
 from windtunnel.priceperf.calibration.row_reader import PublishedRow, read_rows
+from windtunnel.priceperf.model.host_tracing import HOST_SPEED
 from windtunnel.priceperf.model.memory_need import memory_need, usual_recompute
 from windtunnel.priceperf.model.training_settings import Training
 
@@ -424,8 +425,9 @@ def test_a_size_that_is_none_is_refused(wrong: dict[str, Any], message: str) -> 
 
 @given(st.floats(1e-6, 1e6), st.booleans())
 def test_no_step_is_shorter_than_its_samples_take_to_prepare(rate: float, split: bool) -> None:
-    """Nor is its interval, on any number of instances; where the loader keeps up, nothing changes."""
+    """Nor is its interval, which has the speed of another host in it; where the loader keeps up, nothing changes."""
     job = Workload.transformer("ViT-Base", sequence_length=197, microbatch=64)
+    widths = (1.0, HOST_SPEED.low, HOST_SPEED.high)
     size = FullScale(1_281_167, evaluation_samples=50_000, evaluation_split=split)
     for name in PAIR:
         for count in (1, 4):
@@ -434,14 +436,14 @@ def test_no_step_is_shorter_than_its_samples_take_to_prepare(rate: float, split:
                 estimate(job, run, each) for each in (size, replace(size, loader_samples_per_s=rate))
             )
             least = 4096 / (rate * CATALOG[name].vcpus.value * count)
-            assert bound.step.total_s == pytest.approx(max(free.step.total_s, least))
+            steps = [(each.step.total_s, *each.step_interval_s) for each in (free, bound)]
             assert sum(bound.step.parts.values()) == pytest.approx(bound.step.total_s)
-            for end, unbound in zip(bound.step_interval_s, free.step_interval_s, strict=True):
-                assert end == pytest.approx(max(unbound, least))
+            evaluations = [each.fixed_cost("evaluation") for each in (free, bound)]
+            seconds = [(each.seconds, each.low_s, each.high_s) for each in evaluations]
             prepared = least * 50_000 * (1 if split else run.cluster.workers) / 4096
-            evaluated = [item.fixed_cost("evaluation") for item in (free, bound)]
-            seconds, seconds_bound = ((each.seconds, each.low_s, each.high_s) for each in evaluated)
-            assert seconds_bound == pytest.approx([max(each, prepared) for each in seconds])
+            for (before, after), samples_s in ((steps, least), (seconds, prepared)):
+                ends = [max(end, samples_s * width) for end, width in zip(before, widths, strict=True)]
+                assert after == pytest.approx(ends)
             million = bound.cost_per_million(PriceBook().price("ml.p4d.24xlarge"))
             usd = (million.low_usd / million.usd, million.high_usd / million.usd)
             assert usd == pytest.approx([end / bound.step.total_s for end in bound.step_interval_s])

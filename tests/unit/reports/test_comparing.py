@@ -228,7 +228,7 @@ def test_adapters_are_said_where_trust_is() -> None:
 
 
 def test_what_waits_for_its_samples_is_on_the_first_screen() -> None:
-    """Such a step has no interval, which would look like certainty."""
+    """Else nothing there would say why the loader decides."""
     job = windtunnel.Workload.transformer("ViT-Base", sequence_length=197, global_batch=2048)
     for rate, waits in ((60.0, True), (1e6, False)):
         size = FullScale(1_281_167, 90, loader_samples_per_s=rate)

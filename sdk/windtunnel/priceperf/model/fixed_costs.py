@@ -162,11 +162,16 @@ def _assumed_compilation(graphs: int, evaluates: bool) -> FixedCost:
     return FixedCost("compile", middle, low, high, basis)
 
 
-def evaluation(seconds: float, log_fast: float, log_slow: float, loading_s: float = 0.0) -> FixedCost:
+def evaluation(seconds: float, log_fast: float, log_slow: float, loading: Assumed) -> FixedCost:
     """Forward steps, modelled like training steps and as uncertain (logs, see `calibration`).
 
-    ``loading_s``: in which the samples are prepared; no end is shorter.
+    ``loading``: seconds in which the samples are prepared; neither the middle nor an end is shorter.
     """
     basis = "modelled like the steps, forward only" if seconds else "no evaluation"
-    low, middle, high = (max(loading_s, seconds * math.exp(width)) for width in (-log_fast, 0.0, log_slow))
-    return FixedCost("evaluation", middle, low, high, basis)
+    return FixedCost(
+        "evaluation",
+        max(loading.value, seconds),
+        max(loading.low, seconds * math.exp(-log_fast)),
+        max(loading.high, seconds * math.exp(log_slow)),
+        basis,
+    )

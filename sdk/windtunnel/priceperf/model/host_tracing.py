@@ -19,7 +19,7 @@ from .fixed_costs import Assumed
 
 HOST_SPEED = Assumed(1.0, 0.65, 1.6)
 """Seconds a trn1 host takes for what took one second here. Assumption: its processors and those of today's
-laptops and CI machines lie within this."""
+laptops and CI machines lie within this. Taken for the hosts of GPUs too, where a loader was timed elsewhere."""
 
 
 REFERENCE_S = 0.00511

@@ -12,7 +12,8 @@ from ..calibration.corrections import Correction, Corrections
 from ..errors import PriceUnknown
 from ..instances import GIB, InstanceType
 from ..model import fixed_costs
-from ..model.fixed_costs import FixedCost
+from ..model.fixed_costs import Assumed, FixedCost
+from ..model.host_tracing import HOST_SPEED
 from ..model.intervals import RangeCheck
 from ..model.memory_need import MemoryNeed, memory_need
 from ..model.precision import Precision
@@ -84,10 +85,10 @@ class Estimate(NamedTuple):
     @property
     def step_interval_s(self) -> tuple[float, float]:
         """Low and high end of one step's time."""
-        worked = self.step.total_s - self.step.input_s
+        worked, loading = self.step.total_s - self.step.input_s, _loading(self.loading_s)
         return (
-            max(self.loading_s, worked * math.exp(-self.range_check.log_fast)),
-            max(self.loading_s, worked * math.exp(self.range_check.log_slow)),
+            max(loading.low, worked * math.exp(-self.range_check.log_fast)),
+            max(loading.high, worked * math.exp(self.range_check.log_slow)),
         )
 
     @property
@@ -210,7 +211,7 @@ def estimate(
         fixed_costs.setup(),
         fixed_costs.preparation(size.preparation_s, size.tokenised_samples),
         compilation,
-        fixed_costs.evaluation(evaluation_s, check.log_fast, check.log_slow, evaluation_loading_s),
+        fixed_costs.evaluation(evaluation_s, check.log_fast, check.log_slow, _loading(evaluation_loading_s)),
         fixed_costs.transfer("upload", model_gib),
     )
     return Estimate(
@@ -229,6 +230,11 @@ def estimate(
         software_speed=software_speed,
         loading_s=loading_s,
     )
+
+
+def _loading(seconds: float) -> Assumed:
+    """By processes that were timed on another host."""
+    return Assumed(seconds, seconds * HOST_SPEED.low, seconds * HOST_SPEED.high)
 
 
 def cost_on(

@@ -18,6 +18,7 @@ from windtunnel.priceperf import (
     not_calibrated,
 )
 from windtunnel.priceperf.calibration.published_rows import is_fitted
+from windtunnel.priceperf.model.host_tracing import HOST_SPEED
 from windtunnel.priceperf.workload.cluster import no_cluster
 from windtunnel.rendering import format as fmt
 from windtunnel.reports.modelled.labels import label, place, rule_words
@@ -37,7 +38,8 @@ def batch_words(comparison: Comparison, workload: Workload) -> Iterator[str]:
     ]
     if waiting:
         yield (
-            f"Part of a step that waits for samples: {', '.join(waiting)}; intervals take the loader's rate as exact."
+            f"Part of a step that waits for samples: {', '.join(waiting)}; intervals assume {HOST_SPEED.low:g} to "
+            f"{HOST_SPEED.high:g} times your loader's seconds on these hosts."
         )
     alone = {
         item.instance
