@@ -20,7 +20,7 @@ from windtunnel.priceperf.calibration.calibrations import calibration_of
 from windtunnel.priceperf.calibration.published_rows import csv_text
 from windtunnel.priceperf.calibration.row_reader import read_rows
 from windtunnel.priceperf.instances import instance_type
-from windtunnel.priceperf.model.described_step import training_flops, training_step
+from windtunnel.priceperf.model.described_step import forward_step, training_flops, training_step
 from windtunnel.priceperf.model.lora import Lora, LoraTargets
 from windtunnel.priceperf.model.memory_need import memory_need
 from windtunnel.priceperf.model.training_settings import Training
@@ -117,6 +117,19 @@ def test_published_rows_lie_inside_their_interval() -> None:
     assert (
         f" {sum(bool(check.inside) for found in by_software.values() for check in found)} lie inside" in page
     )
+
+
+@pytest.mark.parametrize("name", ["ml.trn1.32xlarge", "ml.p4d.24xlarge"])
+def test_an_evaluation_has_a_little_more_to_do_with_adapters(name: str) -> None:
+    """They are passed too; that backward passes are shorter makes no difference to it."""
+    instance = instance_type(name)
+    constants = calibration_of(instance).constants
+    seconds = []
+    for lora in (None, Lora(16)):
+        job = training(lora=lora)
+        step = training_step(job, instance, constants, 1)
+        seconds.append(forward_step(job, step, instance, constants, 1).total_s)
+    assert 1 < seconds[1] / seconds[0] < 1.25
 
 
 def test_memory_is_no_more_than_published_runs_took() -> None:

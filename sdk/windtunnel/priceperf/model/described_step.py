@@ -73,12 +73,12 @@ def training_step(
 def forward_step(
     training: Training, step: StepTime, instance: InstanceType, constants: Constants, instance_count: int
 ) -> StepTime:
-    """One forward pass over the batch of a `training_step`: a third of it without recomputation (half, where adapters
-    are trained), half of its collectives.
+    """One forward pass over the batch of a `training_step`: a third of it with nothing recomputed and frozen, half of
+    its collectives.
     """
-    if training.recompute != "none":
+    if training.recompute != "none" or training.lora is not None:
         step = _step(training, instance, constants, instance_count, forward=True)
-    forward = step.times(1 / (_FORWARD + _backward(training)))
+    forward = step.times(1 / (_FORWARD + _BACKWARD))
     return forward._replace(
         host_s=step.host_s if instance.is_neuron else forward.host_s,
         tensor_parallel_s=step.tensor_parallel_s / 2,
@@ -91,17 +91,17 @@ def forward_step(
 def _step(
     training: Training, instance: InstanceType, constants: Constants, count: int, *, forward: bool = False
 ) -> StepTime:
-    """``forward``: nothing is recomputed, reduced and optimized."""
-    settings = _of_a_microbatch(training)
+    """``forward``: nothing is recomputed, reduced, optimized and frozen."""
+    settings, backward = _of_a_microbatch(training), _BACKWARD if forward else _backward(training)
     if forward:
         settings = (*settings[:_RECOMPUTE], "none", *settings[_RECOMPUTE + 1 :])
-    products, memory, tensor_parallel, transfer = _microbatch(settings, instance, constants)
+    products, memory, tensor_parallel, transfer = _microbatch(settings, instance, constants, backward)
     overlapped = constants.overlap * min(products, memory)
     crowded = constants.crowding * crowding(training, instance)
     worked = (products + memory - overlapped) * (1 + crowded) + tensor_parallel + transfer
     host = host_s(training, instance, worked)
     worked += host
-    gathered = _gathered_s(training, instance, constants, worked)
+    gathered = _gathered_s(training, instance, constants, worked, backward)
     stages = training.pipeline_parallel
     uneven = constants.pipeline * (stages - 1) / stages * worked
     microbatch = worked + gathered + uneven
@@ -131,13 +131,16 @@ _of_a_microbatch = attrgetter(*_OF_A_MICROBATCH)
 
 @lru_cache(maxsize=1024)
 def _microbatch(
-    settings: tuple[Any, ...], instance: InstanceType, constants: Constants
+    settings: tuple[Any, ...], instance: InstanceType, constants: Constants, backward: int
 ) -> tuple[float, float, float, float]:
-    """Seconds of products, memory, tensor-parallel collectives and transfers: alike on any number of copies."""
+    """Seconds of products, memory, tensor-parallel collectives and transfers: alike on any number of copies.
+
+    ``backward``: see `_backward`.
+    """
     named = dict(zip(_OF_A_MICROBATCH, settings, strict=True))
     training = Training(**named, data_parallel=1, global_batch=max(1.0, named["microbatch"]))
     return (
-        _products_s(training, instance, constants),
+        _products_s(training, instance, constants, backward),
         _memory_s(training, instance, constants),
         _tensor_parallel_s(training, instance, constants),
         _transfer_s(training, instance, constants),
@@ -185,10 +188,10 @@ def _backward(training: Training) -> int:
     return _BACKWARD if training.lora is None else _BACKWARD_FROZEN
 
 
-def _products_s(training: Training, instance: InstanceType, constants: Constants) -> float:
+def _products_s(training: Training, instance: InstanceType, constants: Constants, backward: int) -> float:
     """The slowest stage: the last one, which also has the vocabulary head."""
     again = _again(training, constants)
-    products = training_products(training, again)
+    products = training_products(training, again, backward)
     seconds = products_s(products, instance, training.matmul_dtype, constants)
     if training.attention == "flash":
         passes = _FLASH_FORWARD * (1 + again.attention) + _FLASH_BACKWARD
@@ -216,12 +219,19 @@ def _again(training: Training, constants: Constants) -> _Again:
     return _Again(0.0, 1.0) if training.recompute == "selective" else _Again(part, part)
 
 
-def training_products(training: Training, again: _Again = _Again()) -> Iterator[Product]:  # noqa: B008
-    """Products of one microbatch on one worker of the slowest stage, forward and backward."""
+def training_products(
+    training: Training,
+    again: _Again = _Again(),  # noqa: B008
+    backward: int | None = None,
+) -> Iterator[Product]:
+    """Products of one microbatch on one worker of the slowest stage, forward and backward.
+
+    ``backward``: of a weight's; None: as many as the training has.
+    """
     model, tokens, tp = training.architecture, training.tokens, training.tensor_parallel
     layers = model.layers / training.pipeline_parallel
     trained = layers * (_FORWARD * (1 + again.layer) + _BACKWARD)
-    backward = _backward(training)
+    backward = backward or _backward(training)
     times = layers * (_FORWARD * (1 + again.layer) + backward)
     hidden, ffn = model.hidden_size, model.ffn_hidden_size / tp
     yield Product(tokens, hidden, (hidden + 2 * model.kv_hidden_size) / tp, times)  # query, key, value
@@ -308,18 +318,19 @@ def _transfer_s(training: Training, instance: InstanceType, constants: Constants
     return moved * pipelines / (instance.network_bandwidth * constants.network)
 
 
-def _gathered_s(training: Training, instance: InstanceType, constants: Constants, worked_s: float) -> float:
+def _gathered_s(
+    training: Training, instance: InstanceType, constants: Constants, worked_s: float, backward: int
+) -> float:
     """What nothing hides of a microbatch's gathered weights and reduced gradients, where both are shared.
 
-    Layer by layer gathered before forward and before backward, and reduced after it, but for adapters: three passes,
-    or two.
+    Layer by layer gathered before forward and before backward, and reduced after it, but for adapters: as many passes
+    as a weight has products.
     """
     if training.zero != "full":
         return 0.0
     count = training.architecture.layers / training.pipeline_parallel
     once = _data_parallel_s("all_gather", count, training.worker_parameters, training, instance, constants)
-    passes = 3 if training.lora is None else 2
-    return max(0.0, passes * once - constants.hidden_collectives * worked_s)
+    return max(0.0, (_FORWARD + backward) * once - constants.hidden_collectives * worked_s)
 
 
 def _reduced_s(training: Training, instance: InstanceType, constants: Constants, worked_s: float) -> float:
