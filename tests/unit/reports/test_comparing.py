@@ -220,6 +220,10 @@ def test_adapters_are_said_where_trust_is() -> None:
     for rank, said in ((None, False), (16, True)):
         job = windtunnel.Workload.transformer("Llama-3.1-8B", lora_rank=rank, **given)
         report = windtunnel.compare(job, [TRN1, P4D, "ml.p5.48xlarge", "ml.g5.12xlarge"], FULL)
+        assert (
+            report.title
+            == f"Llama-3.1-8B, {'LoRA of rank 16' if said else '8.03 G parameters'}, sequences of 4,096"
+        )
         screen, data = " ".join(str(report).split()), json.loads(report.to_json())
         assert ("8.03 G parameters, 41.9 M of adapters trained; " in screen) is said
         assert ("(all weights trained; adapters are less sure)" in screen) is said

@@ -45,5 +45,6 @@ def _described_title(job: Workload) -> str:
         return "a rehearsed job"
     names = (name for name, model in ARCHITECTURES.items() if model == job.architecture)
     name = next(names, "transformer")
-    adapters = "" if job.lora is None else f"{job.lora.words}, "
-    return f"{name}, {fmt.quantity(job.parameters, '')} parameters, {adapters}sequences of {job.sequence_length:,}"
+    # With both a title would not fit its line; the answer has the parameters too.
+    what = f"{fmt.quantity(job.parameters, '')} parameters" if job.lora is None else job.lora.words
+    return f"{name}, {what}, sequences of {job.sequence_length:,}"
