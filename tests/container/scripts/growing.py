@@ -10,6 +10,7 @@ from neuron_sim.diagnostics import progress  # noqa: E402
 
 progress.LONG_S = 0.5
 
+torch.manual_seed(0)
 device = torch_xla.device()
 embedding = torch.nn.Embedding(20, 8).to(device)
 text = torch.zeros(1, 3, dtype=torch.long, device=device)

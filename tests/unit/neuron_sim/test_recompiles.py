@@ -102,9 +102,17 @@ def test_a_sequence_that_grows_in_one_step_is_named(more: tuple[int, int]) -> No
     assert found[-1].seconds == 5.0
 
 
+def test_a_sequence_need_not_grow_by_the_same() -> None:
+    """What is computed of a token hangs on its values: a mask that is empty is another graph."""
+    sizes = [(13, 664)]
+    for n in range(10):
+        sizes.append((sizes[-1][0] + (63, 69)[n % 2], sizes[-1][1] + (16, 80)[n % 2]))
+    assert [one.count for one in grown(sizes)] == [8, 9, 10, 11]
+
+
 def test_layers_that_become_larger_are_no_sequence() -> None:
     """Each by another amount, or some of them alike, or smaller again."""
-    assert grown([(50 + n * n, 100 * n) for n in range(20)]) == []
+    assert grown([(50 + 2**n, 100 * n) for n in range(20)]) == []
     assert grown([(50, 100 * (n % 7)) for n in range(20)]) == []
     watched = Recompilations()
     for n in range(20):

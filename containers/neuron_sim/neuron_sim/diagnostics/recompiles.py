@@ -26,7 +26,10 @@ _MANY, _MANY_NUMBERS = 4, 3
 """Steps with a new graph for one cause after which it is no warming up, and no other work on the same line. The
 second: where a number is the cause, which a short rehearsal of five steps has to find."""
 _GROWING = 8
-"""Graphs of one line in one step, each larger than the one before by as much. Layers of a model make some three."""
+"""Graphs of one line in one step, each larger than the one before by about as much. Layers of a model make some
+three."""
+_ALIKE = 0.1
+"""How much of a graph's growth may differ from that of the one before: values decide on a few operations, too."""
 _ACCUMULATED = 64
 """Passes without an optimizer's step up to which the script is taken to accumulate gradients."""
 
@@ -72,7 +75,8 @@ class _Row:
         more, wider = new.instructions - self.instructions, new.input_bytes - self.input_bytes
         if min(more, wider) < 0 or more == wider == 0:
             return new
-        count, seconds = (self.count, self.seconds) if self.more in (None, more) else (1, 0.0)
+        alike = self.more is None or abs(more - self.more) <= _ALIKE * max(more, self.more)
+        count, seconds = (self.count, self.seconds) if alike else (1, 0.0)
         return replace(new, more=more, count=count + 1, seconds=seconds + new.seconds)
 
 
