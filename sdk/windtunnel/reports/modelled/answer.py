@@ -33,7 +33,8 @@ from windtunnel.reports.modelled.data import rounded
 from windtunnel.reports.modelled.dominates import dominating
 from windtunnel.reports.modelled.labels import label
 from windtunnel.reports.modelled.other_batch import other_batch
-from windtunnel.reports.modelled.sections import size_words, used_calibrations
+from windtunnel.reports.modelled.sections import size_words
+from windtunnel.reports.modelled.trust import trust
 
 LINES = 25
 _TITLE = "The answer"
@@ -108,7 +109,7 @@ def screen(
         prices=" ".join(price_words(estimates, costs, newest, book)),
         change=tuple(changes),
         largest=tuple(largest),
-        trust=_trust(comparison, workload, full_scale),
+        trust=trust(comparison, workload, full_scale),
     )
 
 
@@ -353,49 +354,3 @@ def _compiling(estimates: Sequence[Estimate], found: Answer | None) -> str:
         )
         return f"Decided as with a compile cache: {left}; compiling adds {longest} the first time."
     return f"In it: {longest} to compile on {names} the first time; cached afterwards."
-
-
-def _trust(comparison: Comparison, workload: Workload, full_scale: FullScale | None) -> str:
-    known = {
-        item.calibration.key: item.calibration.unseen_family_error
-        if item.software_speed is None
-        else item.calibration.by_software_error
-        for item in comparison.estimates
-        if item.range_check.by_known_software
-    }
-    strange: list[str] = []
-    familiar: list[str] = []
-    specified = [item for item in comparison.estimates if item.instance.from_specification]
-    own_rows = {item.calibration.key for item in comparison.estimates if not item.instance.from_specification}
-    for item in used_calibrations(comparison):
-        if item.key not in own_rows:
-            continue
-        error = known.get(item.key)
-        if error is None:
-            strange.append(f"{fmt.percent(item.unseen_error)} on {item.label}")
-        else:
-            familiar.append(f"{fmt.percent(error)} on {item.label}")
-    parts = [f"of software that the model never saw are off by {', '.join(strange)}"] if strange else []
-    if familiar:
-        verb = "by" if strange else "are off by"
-        parts.append(f"of new models by its software {verb} {', '.join(familiar)}")
-    adapters = any(item.training is not None and item.training.lora for item in comparison.estimates)
-    rows = f"published throughputs{' (all weights trained; adapters are less sure)' if adapters else ''}"
-    text = f"{rows} {'; '.join(parts)} on average." if parts else ""
-    if specified:
-        names = " and ".join(dict.fromkeys(item.instance.name.split(".")[1] for item in specified))
-        by = " and ".join(dict.fromkeys(item.calibration.label for item in specified))
-        text += f" {names}: by specification and what {by} reaches of its own, so the interval is wide."
-        text = text.strip()
-    lacks = []
-    if full_scale is None or not (full_scale.preparation_s or full_scale.tokenised_samples):
-        # Batches of token numbers come of texts; what others come of is not known.
-        of_texts = workload.sized(full_scale).sequence_length is not None
-        lacks.append(f"preparation of the data{' (tokenising)' if of_texts else ''}")
-    if not any(
-        cost.seconds for item in comparison.estimates for cost in item.fixed if cost.name == "evaluation"
-    ):
-        lacks.append("evaluation")
-    if lacks:
-        text += f" Not in it, as not stated: {', '.join(lacks)}."
-    return text
