@@ -78,13 +78,18 @@ def forward_step(
     """
     if training.recompute != "none" or training.lora is not None:
         step = _step(training, instance, constants, instance_count, forward=True)
-    forward = step.times(1 / (_FORWARD + _BACKWARD))
-    return forward._replace(
-        host_s=step.host_s if instance.is_neuron else forward.host_s,
+    part = 1 / (_FORWARD + _BACKWARD)
+    return StepTime(
+        compute_s=part * step.compute_s,
+        memory_s=part * step.memory_s,
+        overlapped_s=part * step.overlapped_s,
+        host_s=step.host_s if instance.is_neuron else part * step.host_s,
+        gradients_s=0.0,
         tensor_parallel_s=step.tensor_parallel_s / 2,
         pipeline_transfer_s=step.pipeline_transfer_s / 2,
-        gradients_s=0.0,
-        optimizer_s=0.0,
+        weights_gathered_s=part * step.weights_gathered_s,
+        bubble_s=part * step.bubble_s,
+        straggling_s=part * step.straggling_s,
     )
 
 

@@ -162,16 +162,16 @@ def _assumed_compilation(graphs: int, evaluates: bool) -> FixedCost:
     return FixedCost("compile", middle, low, high, basis)
 
 
-def evaluation(seconds: float, log_fast: float, log_slow: float, loading: Assumed) -> FixedCost:
+def evaluation(seconds: float, log_fast: float, log_slow: float, loading: Assumed | None) -> FixedCost:
     """Forward steps, modelled like training steps and as uncertain (logs, see `calibration`).
 
-    ``loading``: seconds in which the samples are prepared; neither the middle nor an end is shorter.
+    ``loading``: seconds in which the samples are prepared, where that is known; neither the middle nor an end is
+    shorter.
     """
     basis = "modelled like the steps, forward only" if seconds else "no evaluation"
-    return FixedCost(
-        "evaluation",
-        max(loading.value, seconds),
-        max(loading.low, seconds * math.exp(-log_fast)),
-        max(loading.high, seconds * math.exp(log_slow)),
-        basis,
-    )
+    low_s, high_s = seconds * math.exp(-log_fast), seconds * math.exp(log_slow)
+    if loading is not None:
+        seconds, low_s, high_s = (
+            max(pair) for pair in ((seconds, loading.value), (low_s, loading.low), (high_s, loading.high))
+        )
+    return FixedCost("evaluation", seconds, low_s, high_s, basis)

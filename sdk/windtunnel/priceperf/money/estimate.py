@@ -85,11 +85,13 @@ class Estimate(NamedTuple):
     @property
     def step_interval_s(self) -> tuple[float, float]:
         """Low and high end of one step's time."""
-        worked, loading = self.step.total_s - self.step.input_s, _loading(self.loading_s)
-        return (
-            max(loading.low, worked * math.exp(-self.range_check.log_fast)),
-            max(loading.high, worked * math.exp(self.range_check.log_slow)),
+        worked = self.step.total_s - self.step.input_s
+        low, high = (
+            worked * math.exp(-self.range_check.log_fast),
+            worked * math.exp(self.range_check.log_slow),
         )
+        loading = _loading(self.loading_s)
+        return (low, high) if loading is None else (max(loading.low, low), max(loading.high, high))
 
     @property
     def train_interval_s(self) -> tuple[float, float]:
@@ -232,9 +234,9 @@ def estimate(
     )
 
 
-def _loading(seconds: float) -> Assumed:
-    """By processes that were timed on another host."""
-    return Assumed(seconds, seconds * HOST_SPEED.low, seconds * HOST_SPEED.high)
+def _loading(seconds: float) -> Assumed | None:
+    """By processes that were timed on another host; 0: not known."""
+    return Assumed(seconds, seconds * HOST_SPEED.low, seconds * HOST_SPEED.high) if seconds else None
 
 
 def cost_on(

@@ -290,7 +290,8 @@ class Described:
             return check
         step_s = step.total_s
         waits = max(0.0, host_s - step_s / passes) * passes
-        return check._replace(log_slow=math.hypot(check.log_slow, math.log1p(waits / step_s)))
+        log_slow = math.hypot(check.log_slow, math.log1p(waits / step_s))
+        return RangeCheck(check.outside, check.unknown, check.log_fast, log_slow, check.by_known_software)
 
     def _neuron_speed(self, instance: InstanceType) -> float:
         """Times the usual throughput that the named version of Neuron's software reaches."""
