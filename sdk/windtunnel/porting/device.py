@@ -15,6 +15,8 @@ _UNUSED = "device_unused"
 _QUESTIONS = ("torch.cuda.is_available", "torch.accelerator.is_available")
 _BF16 = "torch.cuda.is_bf16_supported"
 _FUNCTIONS = re.compile(r"torch\.(cuda|accelerator)\.(\w+)$")
+_DECIDING = re.compile(r"exit$|spawn|launch|device$|manual_seed|set_default")
+"""Ends a name of a call that does more than ask a GPU how it is."""
 _DROPPED = {"set_device", "set_device_index", "empty_cache", "reset_peak_memory_stats", "init"}
 
 
@@ -44,14 +46,44 @@ def unused_device(subject: Subject) -> Iterator[Finding]:
 
 
 def _is_dead(subject: Subject, node: ast.AST) -> bool:
-    """Whether it stands in the `if torch.cuda.is_available():` of a script that has torch_xla's device besides."""
+    """Whether it stands in an `if torch.cuda.is_available():` or `if device.type == "cuda":` that stays as it is: of a
+    script that has torch_xla's device besides, or one that decides nothing.
+    """
     child = node
     for outer in subject.script.above(node):
-        if isinstance(outer, ast.If) and child in outer.body and subject.xla:
-            asked = [part for part in ast.walk(outer.test) if isinstance(part, ast.Call)]
-            if any(subject.script.dotted(part.func) in _QUESTIONS for part in asked):
+        if isinstance(outer, ast.If) and child in outer.body:
+            asks = any(_asks(subject, part) for part in ast.walk(outer.test))
+            if asks and (subject.xla or not _decides(subject, outer)):
                 return True
         child = outer
+    return False
+
+
+def _asks(subject: Subject, node: ast.AST) -> bool:
+    if isinstance(node, ast.Compare):
+        named = any(map(subject.is_cuda_device, (node.left, *node.comparators)))
+        return named and isinstance(node.ops[0], ast.Eq) and not subject.xla
+    return isinstance(node, ast.Call) and subject.script.dotted(node.func) in _QUESTIONS
+
+
+def _decides(subject: Subject, outer: ast.If) -> bool:
+    """Whether an `if` decides on the device, on what is trained or on the script's end; not only on what is printed of
+    a GPU's memory, or how cuDNN is set.
+    """
+    script = subject.script
+    for node in itertools.chain.from_iterable(map(ast.walk, (*outer.body, *outer.orelse))):
+        device = constant(node) == "cpu" or subject.is_cuda_device(node)
+        if device or isinstance(node, ast.Return | ast.Raise):
+            return True
+        if isinstance(node, ast.Assign) and isinstance(constant(node.value), bool):
+            settings = (script.dotted(target).startswith("torch.backends.") for target in node.targets)
+            if not any(settings):
+                return True
+        if isinstance(node, ast.Call):
+            name = script.dotted(node.func)
+            own = name in subject.functions and name != "print"  # which scripts silence on other ranks
+            if own or node in subject.moves or _DECIDING.search(name):
+                return True
     return False
 
 
@@ -70,9 +102,12 @@ def _questions(subject: Subject) -> Iterator[Finding]:
             yield Finding(call.lineno, "", text, (edit,))
         elif isinstance(outer, ast.Assert):
             yield Finding(call.lineno, "", f"{said}: this raises.", (Removal(outer),))
+        elif isinstance(outer, ast.If) and not _decides(subject, outer):
+            continue
         elif isinstance(outer, ast.If | ast.Assign | ast.AnnAssign):
             text = (
-                f"{said}, and what depends on it takes the CPU. There is a device: {subject.names.device()}."
+                f"{said}: what depends on it is not done, or takes the CPU. "
+                f"There is a device: {subject.names.device()}."
             )
             yield Finding(call.lineno, _UNUSED, text, (edit,))
 
@@ -88,7 +123,8 @@ def _devices(subject: Subject) -> Iterator[Finding]:
             continue
         assert isinstance(node, ast.expr)  # noqa: S101 - of the walk
         if isinstance(parent, ast.Compare):
-            if not subject.xla:
+            test = script.parents[parent]
+            if not subject.xla and not (isinstance(test, ast.If) and not _decides(subject, test)):
                 text = f"{script.segment(parent)} is False on Trainium: see what depends on it."
                 yield Finding(node.lineno, "", text)
             continue

@@ -260,8 +260,8 @@ class Subject:
             elif isinstance(node, ast.arg) and node.annotation is not None:
                 yield from [(node.arg, None)] if ast.unparse(node.annotation).endswith("DataLoader") else []
         for call, name in self.script.calls:
-            if name in self._functions:
-                function = self._functions[name]
+            if name in self.functions:
+                function = self.functions[name]
                 given += zip(parameters(function)[function.name == "__init__" :], call.args, strict=False)
                 given += [(one.arg, one.value) for one in call.keywords if one.arg]
         for name, value in given:
@@ -275,7 +275,7 @@ class Subject:
         return [found[name]] if name in found else []
 
     @cached_property
-    def _functions(self) -> dict[str, ast.FunctionDef]:
+    def functions(self) -> dict[str, ast.FunctionDef]:
         """The script's own functions by their names, and what a class is called with by the class's."""
         found = {}
         for node in ast.walk(self.script.tree):

@@ -89,6 +89,27 @@ def test_bf16_is_there_where_cuda_is_not() -> None:
     assert said("import torch_xla\n" + text) == []
 
 
+_LOGGED = """\
+import torch
+if torch.cuda.is_available():
+    torch.backends.cuda.matmul.allow_tf32 = True
+if torch.cuda.is_available():
+    print(message, memory=torch.cuda.max_memory_allocated() / 2**20)
+else:
+    print(message)
+if device.type == "cuda":
+    torch.cuda.synchronize()
+"""
+
+
+def test_what_is_done_for_a_gpu_alone() -> None:
+    """As the logger of torchvision's references prints memory, and timm sets TF32: all of it is skipped on trn1, and
+    an edit to `True` would call torch.cuda there.
+    """
+    assert said(_LOGGED) == []
+    assert len(said(_LOGGED.replace("    print(message)", "    raise SystemExit"))) == 2
+
+
 _ACCELERATED = """\
 acc = torch.accelerator.current_accelerator()
 device: torch.device = torch.device(f"{acc}:{rank}")
