@@ -20,7 +20,7 @@ from windtunnel.cli.script_options import add_script_arguments, estimator_of, hy
 from windtunnel.porting import flags
 from windtunnel.porting.finding import Finding
 from windtunnel.porting.patch import diff
-from windtunnel.porting.reading import of_its_imports, own_modules, read
+from windtunnel.porting.reading import modules_of, of_its_imports, read_program
 from windtunnel.porting.script import Script
 
 
@@ -50,27 +50,28 @@ def _check(arguments: argparse.Namespace) -> int:
     trees = [upload.tree for upload in request.uploads if isinstance(upload, SourceUpload)]
     scripts = [Script(tree.entry_point) for tree in trees if tree.entry_point.suffix == ".py"]
     version, several = arguments.framework_version, not arguments.no_torch_distributed
-    findings = {
-        script: [
-            *read(script, version, several=several),
-            *flags.refused(script, hyperparameters),
-            *flags.misread(script, hyperparameters),
-        ]
-        for script in scripts
-    }
+    findings: dict[Script, list[Finding]] = {}
+    modules: list[Script] = []
+    whole = True
+    for script in scripts:
+        modules, whole = modules_of(script)
+        findings |= read_program([script, *modules], version, several=several, whole=whole)
+        findings[script] += flags.refused(script, hyperparameters)
+        findings[script] += flags.misread(script, hyperparameters)
     if arguments.diff:
         return _diff(findings, version)
     packed = arguments.source_dir is not None
-    notes = [note for script in scripts for note in of_its_imports(script, packed=packed)]
+    notes = [note for script in scripts for note in of_its_imports(script, modules, packed=packed)]
     if packed and estimator.session.local and not arguments.image_uri:
         notes += notes_on_requirements(Path(arguments.source_dir, "requirements.txt"))
     for line in (*_lines(findings), *(f"note: {note}" for note in notes)):
         print(line)
     print(f"The request for {request.name} is valid: {len(request.uploads)} upload(s).")
     print(f"Image: {estimator.training_image_uri()}")
-    modules = sorted({name for script in scripts for name in own_modules(script)})
-    imported = f", and what it imports from its directory ({', '.join(modules)})" if modules else ""
-    print(f"Not checked: what the script does when it runs{imported}.")
+    if modules and whole:
+        print(f"Read too, as it imports them: {', '.join(module.name for module in modules)}.")
+    rest = "" if whole else f", and the more than {len(modules)} files beside it that it imports"
+    print(f"Not checked: what the script does when it runs{rest}.")
     told = [finding for found in findings.values() for finding in found]
     sure = [finding for finding in told if finding.sure]
     return _summary(sure, notes=len(notes) + len(told) - len(sure))

@@ -142,7 +142,6 @@ def _before(script: Script, statement: ast.AST, line: str) -> Edit:
 
 def _is_shared(subject: Subject) -> bool:
     """Whether anything divides the data."""
-    script = subject.script
     words = (
         "DistributedSampler",
         "num_replicas",
@@ -151,10 +150,12 @@ def _is_shared(subject: Subject) -> bool:
         "shard",
         "split_by_node",
     )
-    named = {node.attr for node in ast.walk(script.tree) if isinstance(node, ast.Attribute)} | {
-        node.arg for node in ast.walk(script.tree) if isinstance(node, ast.keyword) and node.arg
-    }
-    return any(word in name for name in (script.used_names() | named) for word in words)
+    named: set[str] = set()
+    for one in subject.program:
+        nodes = list(ast.walk(one.script.tree))
+        named |= one.script.used_names() | {node.attr for node in nodes if isinstance(node, ast.Attribute)}
+        named |= {node.arg for node in nodes if isinstance(node, ast.keyword) and node.arg}
+    return any(word in name for name in named for word in words)
 
 
 def _is_map_style(subject: Subject) -> bool:

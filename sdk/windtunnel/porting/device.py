@@ -30,12 +30,9 @@ def uses_of_cuda(subject: Subject) -> Iterator[Finding]:
 
 def unused_device(subject: Subject) -> Iterator[Finding]:
     """A script that trains, has torch_xla, and names no device of it."""
-    script = subject.script
-    if not subject.xla or subject.cuda or subject.managed or not subject.training_loops:
+    if not subject.xla or subject.cuda or subject.managed or not subject.training_loops or not subject.whole:
         return
-    named = script.calls_any("xla_device", "torch_xla.device", "torch_xla.devices", "MpDeviceLoader")
-    texts = [node for node in ast.walk(script.tree) if constant(node) in ("xla", "xla:0")]
-    if not named and all(_is_handled(subject, node) for node in texts):
+    if not any(map(_names_xla, subject.program)):
         line = subject.training_loops[0].lineno
         yield Finding(
             line,
@@ -43,6 +40,12 @@ def unused_device(subject: Subject) -> Iterator[Finding]:
             "the loop trains on the host's CPU: nothing names torch_xla's device. Put the model on it "
             f"(model.to({subject.names.device()})) and its batches through pl.MpDeviceLoader(loader, device).",
         )
+
+
+def _names_xla(subject: Subject) -> bool:
+    named = ("xla_device", "torch_xla.device", "torch_xla.devices", "MpDeviceLoader")
+    texts = (node for node in ast.walk(subject.script.tree) if constant(node) in ("xla", "xla:0"))
+    return subject.script.calls_any(*named) or not all(_is_handled(subject, node) for node in texts)
 
 
 def _is_dead(subject: Subject, node: ast.AST) -> bool:

@@ -12,7 +12,7 @@ from windtunnel.porting.subject import Subject, names_rank
 def saves(subject: Subject) -> Iterator[Finding]:
     """`torch.save` of device tensors; with the remark where no test of the rank stands around it."""
     script = subject.script
-    if not subject.training_loops or not (subject.cuda or subject.xla):
+    if not subject.trains or not (subject.cuda or subject.xla):
         return
     for call, name in script.calls:
         if name != "torch.save" or not call.args or _is_on_the_host(subject, call):
@@ -38,7 +38,7 @@ def saves(subject: Subject) -> Iterator[Finding]:
 
 
 def _is_on_the_host(subject: Subject, call: ast.Call) -> bool:
-    """Whether what is saved has been moved, or each rank has a file of its own."""
+    """Whether what is saved has been moved, or each rank has a file of its own, as in memory."""
     given = " ".join(ast.unparse(one) for one in call.args)
     names = {one.id for one in call.args if isinstance(one, ast.Name)}
     made = " ".join(
@@ -47,6 +47,8 @@ def _is_on_the_host(subject: Subject, call: ast.Call) -> bool:
         if isinstance(node, ast.Assign)
         and any(isinstance(target, ast.Name) and target.id in names for target in node.targets)
     )
+    if "BytesIO" in made:
+        return True
     path = " ".join(ast.unparse(one) for one in call.args[1:])
     if "state_dict" not in given + made and ast.unparse(call.args[0]) not in subject.script.models:
         return True  # results, data, a list of losses
@@ -58,11 +60,12 @@ def _by_one_rank(subject: Subject, call: ast.Call) -> bool:
     function = subject.script.scopes(call)[0]
     name = function.name if isinstance(function, ast.FunctionDef) else ""
     calls = [
-        to
-        for to, called in subject.script.calls
+        (one, to)
+        for one in subject.program
+        for to, called in one.script.calls
         if to is not call and name and called.rpartition(".")[2] == name
     ]
-    within = bool(calls) and all(_is_of_one_rank(subject, to) for to in calls)
+    within = bool(calls) and all(_is_of_one_rank(one, to) for one, to in calls)
     return within or _is_of_one_rank(subject, call)
 
 

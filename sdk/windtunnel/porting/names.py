@@ -54,9 +54,13 @@ class Names:
             name = self.module(usual)
             if name in needed:
                 lines.append(f"import {dotted}" + (f" as {name}" if name != dotted else ""))
-        if edited.joins_group("xla") and BACKEND not in edited.imported_modules:
-            lines.append(f'import {BACKEND}  # registers the backend "xla"')
         named = any(constant(node) == "xla" for node in edited.walk(ast.Constant))
+        other = any(map(edited.joins_group, ("nccl", "gloo", "mpi")))
+        joins = edited.joins_group("xla") or (
+            named and edited.joins_group("") and not other
+        )  # args.dist_backend
+        if joins and BACKEND not in edited.imported_modules:
+            lines.append(f'import {BACKEND}  # registers the backend "xla"')
         if named and not lines and "torch_xla" not in edited.packages:
             lines.append("import torch_xla")  # without it torch knows no device "xla"
         return lines

@@ -84,9 +84,8 @@ def _without_device_id(script: Script, call: ast.AST | None) -> Iterator[Edit]:
 def _no_group(subject: Subject) -> Iterator[Finding]:
     """On several cores one is needed, and in a script for one GPU there is none."""
     script = subject.script
-    started = script.joins_group("") or script.calls_any(
-        "spawn", "launch", "init_distributed", "init_device_mesh"
-    )
+    starts = ("spawn", "launch", "init_distributed", "init_device_mesh")
+    started = any(one.script.joins_group("") or one.script.calls_any(*starts) for one in subject.program)
     if (
         not subject.several
         or subject.managed
@@ -99,7 +98,8 @@ def _no_group(subject: Subject) -> Iterator[Finding]:
         return
     imports = script.first_imports
     edits: tuple[Edit, ...] = ()
-    if any(map(brings_torch, imports)) and script.is_alone(imports[-1]):
+    started_here = subject.program[0] is subject and subject.whole
+    if started_here and any(map(brings_torch, imports)) and script.is_alone(imports[-1]):
         torch = subject.names.module("torch")
         place = script.lines[imports[-1].end_lineno or 0]
         line = f'{script.newline}{torch}.distributed.init_process_group("xla"){script.newline}'
@@ -110,6 +110,7 @@ def _no_group(subject: Subject) -> Iterator[Finding]:
         "no process group: with torchrun each NeuronCore has a process, which joins with "
         'torch.distributed.init_process_group("xla").',
         edits,
+        sure=subject.whole,
     )
 
 

@@ -1,9 +1,13 @@
-"""All remarks on a script."""
+"""All remarks on a script, and on the files beside it that it imports."""
 
 from __future__ import annotations
 
+import ast
+import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from windtunnel.errors import SourceError
 from windtunnel.porting import batches, cuda_only, device, files, logs, precision, processes, reads, steps
 from windtunnel.porting.finding import Finding
 from windtunnel.porting.script import Script
@@ -28,37 +32,86 @@ _TOPICS = (
 _USE_A_CORE = {"torch_xla", "torch_neuronx", "optimum", "accelerate", "transformers"}
 
 
+_MOST_MODULES = 40
+"""Files beside the script that are read: more are a library of their own."""
+
+
 def read(script: Script, version: str = "2.9", *, several: bool = True) -> list[Finding]:
-    """What stands between a script and Trainium, in the order of its lines.
+    """What stands between a script that is all of its program and Trainium, in the order of its lines.
 
     ``version``: of the framework. ``several``: torchrun starts it once for each NeuronCore.
     """
-    subject = Subject(script, version, several=several)
-    found = [finding for topic in _TOPICS for finding in topic(subject)]
-    return sorted(found, key=lambda finding: finding.line)
+    return read_program([script], version, several=several)[script]
 
 
-def of_its_imports(script: Script, *, packed: bool) -> list[str]:
-    """Remarks on what it imports. ``packed``: its directory goes into the container too, not it alone."""
+def read_program(
+    scripts: Sequence[Script], version: str = "2.9", *, several: bool = True, whole: bool = True
+) -> dict[Script, list[Finding]]:
+    """The same of each file of a program, the one that is started first. ``whole``: these are all its files; else
+    the others tell what the first lacks, and nothing is said of them.
+    """
+    subjects = [Subject(script, version, several=several) for script in scripts]
+    for subject in subjects:
+        subject.program, subject.whole = subjects, whole
+    return {
+        one.script: sorted(
+            (finding for topic in _TOPICS for finding in topic(one)), key=lambda finding: finding.line
+        )
+        for one in (subjects if whole else subjects[:1])
+    }
+
+
+def modules_of(script: Script) -> tuple[list[Script], bool]:
+    """The files that it imports from its directory, and what those import there, nearest first; whether that is all."""
+    folder, found, seen = script.path.parent, [script], {script.path.resolve()}
+    for one in found:  # which grows
+        for path in _imported(one, folder):
+            if path.resolve() in seen:
+                continue
+            if len(found) > _MOST_MODULES:
+                return found[1:], False
+            seen.add(path.resolve())
+            try:
+                found.append(Script(path))
+            except SourceError:
+                continue  # what cannot be parsed fails where it is imported
+    return found[1:], True
+
+
+def _imported(script: Script, folder: Path) -> Iterator[Path]:
+    """Files that the imports of a script below this folder run."""
+    for node in ast.walk(script.tree):
+        if isinstance(node, ast.Import):
+            named = [(folder, alias.name) for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            start = script.path.parents[node.level - 1] if node.level else folder
+            before = f"{node.module}." if node.module else ""
+            named = [(start, before + alias.name) for alias in node.names]
+        else:
+            continue
+        for start, name in named:
+            parts = name.split(".")
+            if start == folder and parts[0] in sys.stdlib_module_names:
+                continue
+            for count in range(1, len(parts) + 1):
+                place = start.joinpath(*parts[:count])
+                yield from filter(Path.is_file, (place / "__init__.py", place.with_name(f"{place.name}.py")))
+
+
+def of_its_imports(script: Script, modules: Sequence[Script] = (), *, packed: bool) -> list[str]:
+    """Remarks on what it and the files beside it import. ``packed``: its directory goes into the container too."""
     notes = []
-    beside = own_modules(script)
+    beside = sorted(name for name in script.packages if is_module(script.path.parent, name))
     if beside and not packed:
         notes.append(
             f"imports {', '.join(beside)} from its own directory, which does not go into the container "
             "unless --source-dir names it (or --dependency the file)."
         )
-    if not script.packages & _USE_A_CORE:
+    if not any(one.packages & _USE_A_CORE for one in (script, *modules)):
         notes.append(
             "imports nothing that uses a NeuronCore (torch_xla, ...): it would train on the instance's CPU."
         )
     return notes
-
-
-def own_modules(script: Script) -> list[str]:
-    """What it imports from its own directory. These are not read: whether a module lacks something, as an exchange of
-    gradients, only the whole program tells.
-    """
-    return sorted(name for name in script.packages if is_module(script.path.parent, name))
 
 
 def is_module(folder: Path, name: str) -> bool:

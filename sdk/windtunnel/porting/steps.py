@@ -20,12 +20,13 @@ def no_exchange(subject: Subject) -> Iterator[Finding]:
             continue
         assert isinstance(call.func, ast.Attribute)  # noqa: S101 - is a method
         stepped = f"{xm}.optimizer_step({script.segment(call.func.value)})"
-        sure = not call.args and not call.keywords and script.statement(call) is not None
+        sure = subject.whole and not call.args and not call.keywords and script.statement(call) is not None
         yield Finding(
             call.lineno,
             "no_exchange",
             f"each core trains a model of its own. Call {stepped} instead.",
             (Edit(script.start(call), script.end(call), stepped),) if sure else (),
+            sure=subject.whole,
         )
     for node in script.walk(ast.For):
         line = _update_by_hand(node) if isinstance(node, ast.For) else None

@@ -41,12 +41,16 @@ Loop = ast.For | ast.While
 
 
 class Subject:
-    """A script and where it is meant to run. ``several``: cores, each with a process of the script."""
+    """A file of a program, and where it is meant to run. ``several``: cores, each with a process of the program."""
 
     def __init__(self, script: Script, version: str, *, several: bool) -> None:
         self.script = script
         self.names = Names(script, version)
         self.several = several
+        self.program = [self]
+        """All its files that are read; the first is the one that is started."""
+        self.whole = True
+        """Whether these are all, so that what they lack is lacking."""
 
     # --- device ---
 
@@ -101,7 +105,11 @@ class Subject:
 
     @cached_property
     def cuda(self) -> bool:
-        """Whether it is written for CUDA."""
+        """Whether the program is written for CUDA."""
+        return any(one._is_for_cuda for one in self.program)
+
+    @cached_property
+    def _is_for_cuda(self) -> bool:
         named = any(self.is_cuda_device(node) for node in ast.walk(self.script.tree))
         return (
             named
@@ -133,8 +141,8 @@ class Subject:
 
     @cached_property
     def xla(self) -> bool:
-        """Whether it uses torch_xla's device already."""
-        return "torch_xla" in self.script.packages
+        """Whether the program uses torch_xla's device already."""
+        return any("torch_xla" in one.script.packages for one in self.program)
 
     def _is_device(self, node: ast.AST | None) -> bool:
         if isinstance(node, ast.Call) and self.script.dotted(node.func) in (
@@ -188,8 +196,10 @@ class Subject:
     @cached_property
     def managed(self) -> bool:
         """Whether a library runs the loop."""
-        return bool(self.script.packages & _MANAGED) or any(
-            "Trainer" in name.rpartition(".")[2] and "." in name for _, name in self.script.calls
+        return any(
+            one.script.packages & _MANAGED
+            or any("Trainer" in name.rpartition(".")[2] and "." in name for _, name in one.script.calls)
+            for one in self.program
         )
 
     @cached_property
@@ -200,7 +210,7 @@ class Subject:
         """
         found: list[Loop] = []
         for call, _ in self.script.calls:
-            if is_method(call, "backward"):
+            if computes_gradients(call):
                 places: list[ast.AST] = [call]
                 function = self.script.scopes(call)[0]
                 if not self._loops_around(call) and isinstance(function, ast.FunctionDef):
@@ -220,9 +230,7 @@ class Subject:
             for call, name in self.script.calls
             if any(loop in self.training_loops for loop in self._loops_around(call))
         }
-        computing = (
-            self.script.scopes(call)[0] for call, _ in self.script.calls if is_method(call, "backward")
-        )
+        computing = (self.script.scopes(call)[0] for call, _ in self.script.calls if computes_gradients(call))
         functions = [one for one in computing if isinstance(one, ast.FunctionDef) and one.name in called]
         return list(dict.fromkeys([*self.training_loops, *functions]))
 
@@ -299,7 +307,11 @@ class Subject:
 
     @cached_property
     def ends_steps(self) -> bool:
-        """Whether anything in it ends a step."""
+        """Whether anything ends a step."""
+        return any(one._ends_a_step for one in self.program)
+
+    @cached_property
+    def _ends_a_step(self) -> bool:
         barrier = any(
             name.endswith("optimizer_step") and any(one.arg == "barrier" for one in call.keywords)
             for call, name in self.script.calls
@@ -309,16 +321,21 @@ class Subject:
     @cached_property
     def parallel_model(self) -> bool:
         """Whether DistributedDataParallel exchanges the gradients."""
-        return self.script.calls_any("DistributedDataParallel")
+        return any(one.script.calls_any("DistributedDataParallel") for one in self.program)
 
     @cached_property
     def exchanges(self) -> bool:
-        """Whether anything in it exchanges gradients."""
+        """Whether anything exchanges gradients."""
         return (
             self.parallel_model
-            or self.script.calls_any(*_EXCHANGES)
-            or "neuronx_distributed" in self.script.packages
+            or any(one.script.calls_any(*_EXCHANGES) for one in self.program)
+            or any("neuronx_distributed" in one.script.packages for one in self.program)
         )
+
+    @cached_property
+    def trains(self) -> bool:
+        """Whether there is a training loop in any file of the program."""
+        return any(one.training_loops for one in self.program)
 
 
 def gone_over(loop: Loop) -> list[ast.AST]:
@@ -345,6 +362,14 @@ def names_rank(text: str) -> bool:
 def is_method(call: ast.Call, name: str) -> bool:
     """Whether a call is one of ``something.name(...)``."""
     return isinstance(call.func, ast.Attribute) and call.func.attr == name
+
+
+def computes_gradients(call: ast.Call) -> bool:
+    """Whether a call is ``loss.backward()``, or ``loss_scaler(loss, optimizer, ...)`` as timm's NativeScaler has it."""
+    scales = isinstance(call.func, ast.Name) and "scaler" in call.func.id
+    return is_method(call, "backward") or (
+        scales and any("optim" in ast.unparse(one) for one in arguments(call))
+    )
 
 
 def is_cuda_call(call: ast.Call) -> bool:

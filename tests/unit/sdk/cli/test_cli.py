@@ -135,7 +135,7 @@ def test_check(jobs: FakeService, capsys: pytest.CaptureFixture[str]) -> None:
     assert "note: imports nothing that uses a NeuronCore" in out
     assert out.startswith("src/train.py:2: device_unused: .cuda() does not exist on Trainium")
     assert (
-        "Not checked: what the script does when it runs, and what it imports from its directory (helper)."
+        "Read too, as it imports them: src/helper.py.\nNot checked: what the script does when it runs.\n"
         in out
     )
     assert "ok" not in out

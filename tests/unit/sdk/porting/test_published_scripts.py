@@ -8,7 +8,8 @@ import pytest
 
 from tests.unit.sdk.porting.test_reading import HEAD, LOOP, said
 from windtunnel.porting.finding import Edit
-from windtunnel.porting.reading import read
+from windtunnel.porting.patch import ported
+from windtunnel.porting.reading import modules_of, read, read_program
 from windtunnel.porting.script import Script
 
 _BY_NUMBER = """\
@@ -157,3 +158,71 @@ def test_a_whole_model_that_is_saved() -> None:
     script = Script(Path("train.py"), (HEAD + LOOP + 'torch.save(model, "model.pt")\n').encode())
     (found,) = read(script, several=True)
     assert "xm.save(model.state_dict(), ...)" in str(found) and not found.edits
+
+
+_FILES = {
+    "main.py": """\
+import torch
+import util.misc as misc
+from engine import train_one_epoch
+misc.init_distributed_mode(args)
+model = torch.nn.parallel.DistributedDataParallel(build(), device_ids=[args.gpu])
+train_one_epoch(model, loader, optimizer, misc.NativeScaler())
+""",
+    "engine.py": """\
+import torch
+from util import misc
+def train_one_epoch(model, loader, optimizer, loss_scaler):
+    for samples in misc.logged(loader):
+        loss = model(samples.to(device))
+        loss_scaler(loss, optimizer, parameters=model.parameters())
+        torch.cuda.synchronize()
+""",
+    "util/misc.py": """\
+import io, torch
+from .more import nothing
+def init_distributed_mode(args):
+    args.dist_backend = "nccl"
+    torch.distributed.init_process_group(backend=args.dist_backend)
+def copy(model):
+    memory = io.BytesIO()
+    torch.save(model.state_dict(), memory)
+class NativeScaler:
+    def __call__(self, loss, optimizer, parameters):
+        loss.backward()
+        optimizer.step()
+""",
+    "util/more.py": "import torch\n",
+}
+
+
+def test_a_program_of_several_files(tmp_path: Path) -> None:
+    """As MAE's, DeiT's and torchvision's references are: what one file lacks is in another, each edit in its own."""
+    for name, text in _FILES.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    script = Script(tmp_path / "main.py")
+    modules, whole = modules_of(script)
+    assert whole
+    assert [one.path.name for one in modules] == ["misc.py", "engine.py", "more.py"]
+    found = read_program([script, *modules])
+    told = {one.path.name: [finding.line for finding in findings] for one, findings in found.items()}
+    assert told == {"main.py": [5], "misc.py": [4], "engine.py": [4, 7], "more.py": []}
+    (misc, *_) = modules
+    assert b'xla_backend  # registers the backend "xla"' in ported(misc, found[misc]).text
+
+
+def test_a_library_beside_the_script(tmp_path: Path) -> None:
+    """As timm's train.py has timm: its many files tell what the script does not lack, and are not ported."""
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib/__init__.py").write_text("".join(f"from . import a{one}\n" for one in range(50)))
+    for one in range(50):
+        exchanges = "import torch\nDistributedDataParallel(model, device_ids=[gpu])\n" * (one == 0)
+        (tmp_path / f"lib/a{one}.py").write_text(exchanges)
+    script = Script(tmp_path / "main.py", f"import lib\n{_BY_NUMBER}".encode())
+    modules, whole = modules_of(script)
+    assert not whole
+    found = read_program([script, *modules], whole=whole)
+    assert list(found) == [script]
+    assert "no_exchange" not in {one.kind for one in found[script]}
+    assert "no_exchange" in {one.kind for one in read(script)}
