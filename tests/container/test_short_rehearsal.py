@@ -63,7 +63,7 @@ def test_a_script_that_counts_its_own_steps_ends_where_it_wants_to(torchrun, tmp
     assert trained[-1]["left"]
 
 
-@pytest.mark.parametrize("shape", ["next", "made"])
+@pytest.mark.parametrize("shape", ["next", "next_of_generator", "made"])
 def test_a_loop_without_passes_is_ended(torchrun, tmp_path, shape):
     _, _, seen, launch = loaders_of(torchrun, tmp_path, shape)
     assert seen["ended_early"] and seen["steps"] == STEPS

@@ -62,6 +62,11 @@ def forever(loader):
             yield batch
 
 
+def once(loader):
+    for (batch,) in loader:
+        yield batch
+
+
 def pairs(loader):
     waiting = []
     for (batch,) in loader:
@@ -114,6 +119,14 @@ elif SHAPE == "next":
     batches = iter(pl.MpDeviceLoader(sampled(100000, 8), device))
     for _step in range(3000):
         train(next(batches)[0])
+elif SHAPE == "next_of_generator":
+    with torch.no_grad():
+        batches = once(pl.MpDeviceLoader(sampled(800, 8), device))
+        for _step in range(5):
+            model(next(batches)).sum()
+    batches = once(pl.MpDeviceLoader(sampled(100000, 8), device))
+    for _step in range(3000):
+        train(next(batches))
 elif SHAPE == "made":
     for _step in range(3000):
         train(torch.randn(8, 4).to(device))

@@ -63,10 +63,17 @@ def asks_in_loop(frame: FrameType | None) -> bool:
 
 
 def asks_by_itself(frame: FrameType | None) -> bool:
-    """Whether the script calls ``next(batches)`` itself, where an end would be an error to it."""
-    if frame is None or not is_users(frame.f_code.co_filename):
-        return False
-    return not _in_header(frame)
+    """Whether the script calls ``next(batches)`` itself, where an end would be an error to it.
+
+    A generator that goes over a loader once, ``for batch in loader: yield batch``, ends with it.
+    """
+    while frame is not None and is_users(frame.f_code.co_filename):
+        if not _in_header(frame):
+            return True
+        if not yields(frame) or len(_running(frame.f_code.co_filename, frame.f_lineno)) > 1:
+            return False
+        frame = frame.f_back
+    return False
 
 
 def _in_header(frame: FrameType) -> bool:
