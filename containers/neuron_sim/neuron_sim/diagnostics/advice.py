@@ -125,7 +125,8 @@ def host_read(
 ) -> Finding:
     """A value fetched from the device in the loop. ``library``: where, if not on the script's own line."""
     cut = (
-        f" It cut the step into separate graphs {pending} times, each compiled and run on its own."
+        f" It cut the step into separate graphs {pending} times, each compiled and run on its own: what the value is "
+        "computed from, as the forward pass, is computed again for the rest."
         if pending
         else ""
     )
