@@ -47,18 +47,23 @@ def read(script: Script, version: str = "2.9", *, several: bool = True) -> list[
 def read_program(
     scripts: Sequence[Script], version: str = "2.9", *, several: bool = True, whole: bool = True
 ) -> dict[Script, list[Finding]]:
-    """The same of each file of a program, the one that is started first. ``whole``: these are all its files; else
-    the others tell what the first lacks, and nothing is said of them.
+    """The same of each file of a program, the one that is started first: what another does as a script is left out.
+
+    ``whole``: these are all its files; else the others tell what the first lacks, and nothing is said of them.
     """
     subjects = [Subject(script, version, several=several) for script in scripts]
     for subject in subjects:
         subject.program, subject.whole = subjects, whole
-    return {
-        one.script: sorted(
-            (finding for topic in _TOPICS for finding in topic(one)), key=lambda finding: finding.line
-        )
-        for one in (subjects if whole else subjects[:1])
-    }
+    told = subjects if whole else subjects[:1]
+    found = {one.script: [finding for topic in _TOPICS for finding in topic(one)] for one in told}
+    for module in scripts[1 : len(told)]:
+        asides = [
+            range(node.lineno, (node.end_lineno or 0) + 1)
+            for node in module.tree.body
+            if isinstance(node, ast.If) and "__name__" in ast.unparse(node.test)
+        ]
+        found[module] = [one for one in found[module] if not any(one.line in lines for lines in asides)]
+    return {script: sorted(findings, key=lambda finding: finding.line) for script, findings in found.items()}
 
 
 def modules_of(script: Script) -> tuple[list[Script], bool]:

@@ -192,7 +192,7 @@ class NativeScaler:
         loss.backward()
         optimizer.step()
 """,
-    "util/more.py": "import torch\n",
+    "util/more.py": "import torch\nif __name__ == '__main__':\n    torch.cuda.synchronize()\n",
 }
 
 
