@@ -14,6 +14,9 @@ _MAKES_EQUAL = re.compile(
     "seed|broadcast|pretrained|restore|resume|shard|FSDP|parallelize|^load$|^_?load_(state|model|w|check|snap)"
 )
 """In the name of what is called: equal random numbers, weights of a file or of another rank, or parts of one model."""
+_NO_MODEL = re.compile(r"(Tokenizer\w*|Processor|Extractor|Config)\.from_pretrained$")
+_NEW_HEAD = re.compile(r"For(\w+Classification|QuestionAnswering|MultipleChoice)\.from_pretrained$")
+"""Models of transformers whose last layer is new, unless the file has been trained for the same."""
 _MOVES = {"to", "cuda", "train", "float", "double", "half", "bfloat16"}
 
 
@@ -121,9 +124,15 @@ def _unequal_weights(subject: Subject) -> Iterator[Finding]:
         return
     if not (subject.cuda or subject.xla) or "neuronx_distributed" in script.packages:
         return
+    adapts = script.calls_any("get_peft_model")
+    partly = False
     for call, name in script.calls:
         given = {one.arg for one in call.keywords}
-        if _MAKES_EQUAL.search(name.rpartition(".")[2]) or not given.isdisjoint({"pretrained", "weights"}):
+        if _NO_MODEL.search(name):
+            continue
+        if _NEW_HEAD.search(name) or (adapts and name.endswith(".from_pretrained")):
+            partly = True
+        elif _MAKES_EQUAL.search(name.rpartition(".")[2]) or not given.isdisjoint({"pretrained", "weights"}):
             return
     made = {
         name: node.lineno
@@ -136,11 +145,13 @@ def _unequal_weights(subject: Subject) -> Iterator[Finding]:
     if model is None:
         return
     sent = f"{subject.names.module('xm')}.broadcast_master_param({model})"
+    which = " that no file has" if partly else ""
     yield Finding(
         made[model],
         "",
-        f"each core draws the first weights of {model} by itself, and sums of gradients keep them apart. "
+        f"each core draws the first weights of {model}{which} by itself, and sums of gradients keep them apart. "
         f"Call torch.manual_seed(...) before it, or {sent} once it is on the device.",
+        sure=not partly,
     )
 
 

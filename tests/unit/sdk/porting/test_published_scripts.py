@@ -78,6 +78,19 @@ def test_weights_that_are_equal(equal: str) -> None:
     assert said(HEAD + equal + LOOP) == []
 
 
+@pytest.mark.parametrize(
+    "made",
+    [
+        "model = AutoModelForSequenceClassification.from_pretrained(name).to(device)\n",
+        "model = AutoModelForCausalLM.from_pretrained(name)\nmodel = get_peft_model(AutoModel(), lora).to(device)\n",
+    ],
+)
+def test_weights_that_no_file_has(made: str) -> None:
+    """A new head, an adapter: a note, as the file may have been trained for the same. A tokenizer is no model."""
+    (found,) = said(HEAD + "tokenizer = AutoTokenizer.from_pretrained(name)\n" + made + LOOP)
+    assert "note: each core draws the first weights of model that no file has by itself" in found
+
+
 def test_bf16_is_there_where_cuda_is_not() -> None:
     """As nanoGPT chooses its dtype: the answer for CUDA left it fp16, without the scaler that the port takes out."""
     text = (
