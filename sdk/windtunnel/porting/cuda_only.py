@@ -55,7 +55,10 @@ def _generator(subject: Subject, call: ast.Call) -> Iterator[Finding]:
     """A generator on a device. That of the CPU draws for the device, too."""
     place = keyword(call, "device")
     given = place.value if place else next(iter(call.args), None)
-    if given is not None and (subject.cuda or subject.xla) and subject.is_cuda_place(given):
+    if given is None:
+        return
+    library = subject.managed and ast.unparse(given).rpartition(".")[2] == "device"  # accelerator.device
+    if library or ((subject.cuda or subject.xla) and subject.is_cuda_place(given)):
         yield Finding(
             call.lineno,
             "",

@@ -91,6 +91,14 @@ def test_weights_that_no_file_has(made: str) -> None:
     assert "note: each core draws the first weights of model that no file has by itself" in found
 
 
+def test_a_generator_on_the_device_of_accelerate() -> None:
+    """As most of diffusers' scripts have it: nothing else in them is of CUDA, and torch has no generator for xla."""
+    made = "import torch\nfrom accelerate import Accelerator\ng = torch.Generator(device={}).manual_seed(0)\n"
+    (found,) = said(made.format("accelerator.device"))
+    assert 'make it for "cpu"' in found
+    assert said(made.format("'cpu'")) == []
+
+
 def test_bf16_is_there_where_cuda_is_not() -> None:
     """As nanoGPT chooses its dtype: the answer for CUDA left it fp16, without the scaler that the port takes out."""
     text = (
