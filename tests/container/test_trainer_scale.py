@@ -27,7 +27,7 @@ TRAIN, HELD_OUT = 4000, 320  # as in scripts/trainer.py, with batches of 8 a wor
     ids=["evaluation each epoch", "max_steps", "accumulation"],
 )
 def test_the_whole_job_is_found(torchrun, tmp_path, settings, samples, epochs, evaluated):
-    """Samples, epochs and evaluation, as its arguments state them."""
+    """Samples, epochs and evaluation, as its arguments state them, also of a job that fails after its last pass."""
     torchrun(
         "trainer.py",
         str(tmp_path / "out"),
@@ -36,12 +36,15 @@ def test_the_whole_job_is_found(torchrun, tmp_path, settings, samples, epochs, e
         WINDTUNNEL_REHEARSE_STEPS="5",
     )
     records = [json.loads(line) for line in (tmp_path / "rank-0.jsonl").read_text().splitlines()]
-    *_, seen = (record for record in records if record["kind"] == "loaders")
     named = [part.name for part in fields(Loader)]
-    loaders = tuple(Loader(**{name: loader[name] for name in named}) for loader in seen["loaders"])
-    found = found_scale(Input(rehearsed_steps=5, ended_early=seen["ended_early"], loaders=loaders), WORKERS)
-    assert not isinstance(found, str), found
-    assert (found.train_samples, found.epochs, found.evaluation_samples) == (samples, epochs, evaluated)
+    *_, kept, seen = (record for record in records if record["kind"] == "loaders")
+    assert (kept["ended_early"], seen["ended_early"]) == (True, False)
+    for record in (kept, seen):
+        loaders = tuple(Loader(**{name: loader[name] for name in named}) for loader in record["loaders"])
+        shown = Input(rehearsed_steps=5, ended_early=record["ended_early"], loaders=loaders)
+        found = found_scale(shown, WORKERS)
+        assert not isinstance(found, str), found
+        assert (found.train_samples, found.epochs, found.evaluation_samples) == (samples, epochs, evaluated)
     trained = [record for record in records if record["kind"] == "step" and record["optimizer"]]
     assert {step["samples"] for step in trained} == {8 * settings.get("gradient_accumulation_steps", 1)}
     assert all(step["updated"] for step in trained)

@@ -7,11 +7,13 @@ that decides it; one that a function decides, to which the script hands the numb
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from types import FrameType
 from typing import NamedTuple
 
+from neuron_sim.counters.script_lines import is_users
 from neuron_sim.rehearsal import loops
 
 _SAYING = frozenset(
@@ -33,16 +35,22 @@ class Turns(NamedTuple):
 
 
 def around(frame: FrameType | None) -> Turns | None:
-    """Of the innermost ``for … in range(…)`` around the loop over the batches; None: there is none."""
-    found = [
-        (loop, inner)
-        for inner in loops.stack(frame)
-        for loop in reversed(loops.running(inner.f_code.co_filename, inner.f_lineno))
-    ]
-    for loop, inner in found[1:]:
-        if isinstance(loop, ast.For) and (number := _length(loop.iter, inner)) is not None:
-            uses = set(chain.from_iterable(_uses(node, _names(loop.target)) for node in loop.body))
-            return Turns(number, _DECIDES in uses, _HANDS_ON in uses, _is_last(loop, inner))
+    """Of the innermost ``for … in range(…)`` around the loop over the batches, or of transformers' Trainer over its
+    epochs; None: there is none.
+    """
+    within = False
+    while frame is not None:
+        if is_users(frame.f_code.co_filename):
+            for loop in reversed(loops.running(frame.f_code.co_filename, frame.f_lineno)):
+                if within and isinstance(loop, ast.For) and (number := _length(loop.iter, frame)) is not None:
+                    uses = set(chain.from_iterable(_uses(node, _names(loop.target)) for node in loop.body))
+                    return Turns(number, _DECIDES in uses, _HANDS_ON in uses, _is_last(loop, frame))
+                within = True
+        elif frame.f_code.co_name == "_inner_training_loop":
+            first, end = (frame.f_locals.get(name) for name in ("epochs_trained", "num_train_epochs"))
+            if isinstance(first, int) and isinstance(end, int) and end < sys.maxsize:
+                return Turns(end - first, decides=True, hands_on=True, is_last=False)
+        frame = frame.f_back
     return None
 
 
