@@ -23,6 +23,8 @@ def diff(script: Script, findings: Sequence[Finding], version: str = "2.9") -> s
     Raises:
         SourceError: the script is not in UTF-8, so that a diff on a terminal would not fit its bytes.
     """
+    if not any(finding.edits for finding in findings):
+        return ""
     if script.encoding not in ("utf-8", "ascii"):
         raise SourceError(
             f"{script.path} is in {script.encoding}: --diff needs UTF-8. Convert it, and its first line."

@@ -147,10 +147,11 @@ def test_line_ends_and_a_last_line_without_one(tmp_path: Path, monkeypatch: pyte
 
 
 def test_another_encoding_is_refused() -> None:
-    """A diff in UTF-8 would not apply to it."""
+    """A diff in UTF-8 would not apply to it. Without an edit there is none, as of a file that the script imports."""
     text = "# -*- coding: latin-1 -*-\nimport torch\nx = 'é'.cuda()\n".encode("latin-1")
     with pytest.raises(SourceError, match="needs UTF-8"):
         diff(Script(Path("a.py"), text))
+    assert diff(Script(Path("a.py"), text.replace(b".cuda()", b""))) == ""
 
 
 def test_the_guide_shows_what_the_command_prints() -> None:
