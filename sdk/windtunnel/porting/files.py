@@ -6,7 +6,8 @@ import ast
 from collections.abc import Iterator
 
 from windtunnel.porting.finding import Edit, Finding
-from windtunnel.porting.subject import Subject, names_rank
+from windtunnel.porting.script import constant, keyword
+from windtunnel.porting.subject import Subject, is_method, names_rank
 
 
 def saves(subject: Subject) -> Iterator[Finding]:
@@ -35,6 +36,55 @@ def saves(subject: Subject) -> Iterator[Finding]:
             f"torch.save: {what}. {saving} moves them to the host and writes on the master alone.",
             () if is_whole else (edit,),
         )
+
+
+def safetensors_of_the_device(subject: Subject) -> Iterator[Finding]:
+    """`save_pretrained` of a model that has been trained, and is still on the device."""
+    script = subject.script
+    if not (subject.cuda or subject.xla or subject.managed):
+        return
+    at_home = {
+        ast.unparse(call.func.value)
+        for call, _ in script.calls
+        if isinstance(call.func, ast.Attribute)
+        and (
+            is_method(call, "cpu")
+            or (is_method(call, "to") and constant(next(iter(call.args), None)) == "cpu")
+        )
+    }
+    for call, name in script.calls:
+        if not is_method(call, "save_pretrained") or not isinstance(call.func, ast.Attribute):
+            continue
+        owner, safe = ast.unparse(call.func.value), keyword(call, "safe_serialization")
+        is_model = "model" in name.removesuffix(".save_pretrained").rpartition(".")[2].lower()
+        other = owner in at_home or keyword(call, "state_dict") or (safe and constant(safe.value) is False)
+        if is_model and not other and _has_trained(subject, call):
+            yield Finding(
+                call.lineno,
+                "",
+                f"{owner}.save_pretrained raises while the model is on the device, whose memory safetensors cannot "
+                f'read: {owner}.to("cpu") before it, once training is over, or pass state_dict= with tensors of the '
+                "host.",
+            )
+
+
+def _has_trained(subject: Subject, place: ast.Call) -> bool:
+    """Whether something trains before this, in the same function."""
+    scope = subject.script.scopes(place)[0]
+    trainers = {
+        getattr(one.script.scopes(loop)[0], "name", "")
+        for one in subject.program
+        for loop in one.training_loops
+    }
+    before: list[ast.AST] = [*subject.training_loops]
+    before += [
+        call
+        for call, name in subject.script.calls
+        if name.rpartition(".")[2] in trainers or name.lower().endswith("trainer.train")
+    ]
+    return any(
+        subject.script.scopes(one)[0] is scope and getattr(one, "lineno", 0) < place.lineno for one in before
+    )
 
 
 def _is_on_the_host(subject: Subject, call: ast.Call) -> bool:

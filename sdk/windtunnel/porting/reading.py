@@ -27,6 +27,7 @@ _TOPICS = (
     steps.early_clips,
     reads.host_reads,
     files.saves,
+    files.safetensors_of_the_device,
     logs.unheard,
 )
 _USE_A_CORE = {"torch_xla", "torch_neuronx", "optimum", "accelerate", "transformers"}

@@ -99,6 +99,16 @@ def test_a_generator_on_the_device_of_accelerate() -> None:
     assert said(made.format("'cpu'")) == []
 
 
+@pytest.mark.parametrize("trained", [LOOP, "trainer = Trainer(model)\ntrainer.train()\n"])
+def test_safetensors_do_not_read_the_device(trained: str) -> None:
+    """As nearly all of peft's examples end: `save_pretrained` raises of a model that is still on the device."""
+    text = HEAD + "model.save_pretrained(first)\n" + trained + "{}model{}.save_pretrained(folder{})\n"
+    (found,) = said(text.format("", "", ""))
+    assert 'model.to("cpu") before it' in found
+    for at_home in (("model.cpu()\n", "", ""), ("", "", ", state_dict=weights"), ("", ".config", "")):
+        assert said(text.format(*at_home)) == []
+
+
 def test_bf16_is_there_where_cuda_is_not() -> None:
     """As nanoGPT chooses its dtype: the answer for CUDA left it fp16, without the scaler that the port takes out."""
     text = (
