@@ -40,6 +40,8 @@ def cuda_only(subject: Subject) -> Iterator[Finding]:
                 "torch.utils.checkpoint asks for torch.xla, which does not exist; use "
                 "torch_xla.utils.checkpoint.checkpoint(function, *args, use_reentrant=True).",
             )
+    if subject.cuda or subject.xla or subject.managed:
+        yield from _inference_mode(subject)
     if subject.cuda or subject.xla:
         for node in script.walk(ast.Attribute):
             if script.dotted(node) == "torch.distributed.ReduceOp.AVG":
@@ -49,6 +51,24 @@ def cuda_only(subject: Subject) -> Iterator[Finding]:
                     "ReduceOp.AVG is none of the process group xla (Invalid reduce op): reduce with ReduceOp.SUM and "
                     "divide by the world size.",
                 )
+
+
+def _inference_mode(subject: Subject) -> Iterator[Finding]:
+    """A linear layer looks at its weight through a view, whose version XLA's tensors keep count of."""
+    script = subject.script
+    for node in script.walk(ast.Attribute, ast.Name):
+        assert isinstance(node, ast.expr)  # noqa: S101 - of the walk
+        called = script.parents[node]
+        if script.dotted(node) == "torch.inference_mode":
+            given = isinstance(called, ast.Call) and (called.args or called.keywords)
+            edit = Edit(script.start(node), script.end(node), f"{subject.names.module('torch')}.no_grad")
+            yield Finding(
+                node.lineno,
+                "",
+                "torch.inference_mode: a linear layer on XLA's device raises in it (Cannot set version_counter for "
+                "inference tensor). Use torch.no_grad().",
+                () if given else (edit,),
+            )
 
 
 def _generator(subject: Subject, call: ast.Call) -> Iterator[Finding]:

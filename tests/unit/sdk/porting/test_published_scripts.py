@@ -109,6 +109,28 @@ def test_safetensors_do_not_read_the_device(trained: str) -> None:
         assert said(text.format(*at_home)) == []
 
 
+@pytest.mark.parametrize(
+    ("used", "edited"),
+    [
+        ("with torch.inference_mode():\n    pass\n", "with torch.no_grad():\n    pass\n"),
+        (
+            "from torch import inference_mode\n@inference_mode()\ndef f(): ...\n",
+            "@torch.no_grad()\ndef f(): ...\n",
+        ),
+        (
+            "with torch.inference_mode(not args.train): pass\n",
+            "with torch.inference_mode(not args.train): pass\n",
+        ),
+    ],
+)
+def test_evaluation_in_inference_mode(used: str, edited: str) -> None:
+    """As torchvision's references and timm evaluate: torch_xla's linear layers raise in it."""
+    script = Script(Path("train.py"), (HEAD + LOOP + used).encode())
+    (found,) = read(script)
+    assert "Cannot set version_counter" in str(found)
+    assert ported(script, [found]).text.decode().endswith(edited)
+
+
 def test_bf16_is_there_where_cuda_is_not() -> None:
     """As nanoGPT chooses its dtype: the answer for CUDA left it fp16, without the scaler that the port takes out."""
     text = (
