@@ -70,7 +70,7 @@ def asks_by_itself(frame: FrameType | None) -> bool:
     while frame is not None and is_users(frame.f_code.co_filename):
         if not _in_header(frame):
             return True
-        if not yields(frame) or len(_running(frame.f_code.co_filename, frame.f_lineno)) > 1:
+        if not yields(frame) or len(running(frame.f_code.co_filename, frame.f_lineno)) > 1:
             return False
         frame = frame.f_back
     return False
