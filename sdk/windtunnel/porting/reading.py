@@ -8,7 +8,18 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from windtunnel.errors import SourceError
-from windtunnel.porting import batches, cuda_only, device, files, logs, precision, processes, reads, steps
+from windtunnel.porting import (
+    batches,
+    cuda_only,
+    device,
+    files,
+    lightning,
+    logs,
+    precision,
+    processes,
+    reads,
+    steps,
+)
 from windtunnel.porting.finding import Finding
 from windtunnel.porting.script import Script
 from windtunnel.porting.subject import Subject
@@ -16,6 +27,7 @@ from windtunnel.porting.subject import Subject
 _TOPICS = (
     device.uses_of_cuda,
     device.unused_device,
+    lightning.without_neuron,
     cuda_only.cuda_only,
     processes.groups,
     precision.mixed_precision,

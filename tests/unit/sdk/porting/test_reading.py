@@ -292,6 +292,24 @@ def test_a_script_that_has_the_device_and_never_names_it() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("import lightning as L\nL.Trainer(max_epochs=3).fit(model)\n", 2),
+        ("from lightning.pytorch import Trainer\ntrainer = Trainer(accelerator='gpu', devices=2)\n", 2),
+        ("import pytorch_lightning as pl\npl.Trainer()\n", 2),
+        ("from lightning.fabric import Fabric\nfabric = Fabric()\n", 2),
+        ("import lightning as L\nfrom neuronx_distributed.lightning import NeuronXLAStrategy\n"
+         "L.Trainer(strategy=NeuronXLAStrategy())\n", None),
+        ("from transformers import Trainer\nTrainer(model).train()\n", None),
+    ],
+)  # fmt: skip
+def test_lightning_has_no_neuron_core(text: str, line: int | None) -> None:
+    """Unless AWS's strategy is there."""
+    found = [remark.partition(":")[0] for remark in said(text) if "Lightning uses no NeuronCore" in remark]
+    assert found == ([] if line is None else [str(line)])
+
+
 def test_one_process_needs_no_exchange_and_no_share() -> None:
     """Without torchrun there is one core."""
     text = HEAD.replace('torch.distributed.init_process_group("xla")\n', "") + LOOP.replace(
