@@ -19,6 +19,7 @@ from windtunnel.priceperf import (
 )
 from windtunnel.priceperf.model import compile_time
 from windtunnel.priceperf.model.memory_need import crowding
+from windtunnel.priceperf.model.training_settings import DTYPE_BYTES
 
 from .test_model_properties import INSTANCES, SLACK, described, modelled, whole
 
@@ -40,7 +41,9 @@ def test_no_description_is_absurd(workload: DescribedWorkload, name: str, count:
     assert training is not None
     step_s = item.step.total_s * SLACK
     assert step_s >= least_flops(item) / training.workers / instance.core_peak_flops(training.matmul_dtype)
-    state = training.worker_parameters * training.optimizer_bytes / training.data_parallel
+    state = training.worker_trained * training.optimizer_bytes / training.data_parallel
+    if training.lora is not None:  # frozen weights are read forward and backward
+        state += 2 * training.worker_parameters * DTYPE_BYTES[training.storage_dtype]
     assert step_s >= state / instance.core_memory_bandwidth
     if item.global_batch >= times * training.data_parallel and not crowding(training, instance):
         more = modelled(settled, name, count * times, item.global_batch)
@@ -59,7 +62,8 @@ def least_flops(item: Estimate) -> float:
     per_token = (
         2 * model.layers * model.layer_weights + 2 * model.hidden_size * model.vocabulary * training.head_part
     )
-    return 3 * per_token * training.global_batch * training.sequence_length
+    passes = 3 if training.lora is None else 2
+    return passes * per_token * training.global_batch * training.sequence_length
 
 
 def test_a_thousand_workers_do_not_spend_their_step_in_hops() -> None:

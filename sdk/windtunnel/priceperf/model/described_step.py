@@ -45,7 +45,7 @@ again, by accumulation or by the copies of its reduction."""
 _GPU_WEIGHT_MOVES = 2
 """A GPU's products read weights and write gradients while they compute; what is left is accumulation."""
 _FROZEN_MOVES = 2
-"""Of a frozen weight: read forward and backward, on a GPU while its products run."""
+"""Of a frozen weight: read forward and backward, on a GPU while its products run, which are no faster."""
 _FORWARD, _BACKWARD = 1, 2  # products of the same size
 _BACKWARD_FROZEN = 1  # that of a weight's own gradient is left out
 _FLASH_FORWARD, _FLASH_BACKWARD = 2, 5  # products of a flash attention kernel; backward recomputes scores
@@ -207,7 +207,10 @@ def _products_s(training: Training, instance: InstanceType, constants: Constants
             "bf16" if training.matmul_dtype == "fp8" else training.matmul_dtype
         )  # attention stays in 16 bits
         seconds += flops / (instance.core_peak_flops(dtype) * constants.flash)
-    return seconds
+    if training.lora is None or instance.is_neuron:
+        return seconds
+    read = training.worker_parameters * _FROZEN_MOVES * DTYPE_BYTES[training.storage_dtype]
+    return max(seconds, bytes_s(read, instance, constants.memory))
 
 
 class _Again(NamedTuple):
