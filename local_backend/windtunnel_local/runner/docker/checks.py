@@ -40,5 +40,8 @@ def _image(settings: DockerSettings, engine: Engine) -> Check:
         status = image_status(settings, engine=engine)
     except RunnerError as error:
         return Check("image", False, str(error), "See `docker` above.")
-    fix = "" if status.state == "current" else "Run `windtunnel image build`; the first job would do it, too."
+    fix = {
+        "missing": "Run `windtunnel image build`; the first job would do it, too.",
+        "stale": "Built from other sources than these, and jobs run in it as it is: `windtunnel image build`.",
+    }.get(status.state, "")
     return Check("image", status.state == "current", f"{status.image} is {status.state}", fix)
