@@ -13,6 +13,7 @@ from windtunnel.cli import output
 from windtunnel.cli.options import add_place, count, session_of
 from windtunnel.errors import JobNotFound
 from windtunnel.rendering.format import local_time, one_line
+from windtunnel.reports.failure import in_short
 from windtunnel.session.training_service import TERMINAL
 
 _EVERY_JOB = 2**31
@@ -66,5 +67,5 @@ def _row(summary: Mapping[str, Any]) -> tuple[str, ...]:
         output.Status.of(summary),
         local_time(created),
         output.duration((ended - created).total_seconds()),
-        one_line(summary.get("FailureReason", ""), _REASON_WIDTH),
+        one_line(in_short(summary.get("FailureReason", "")), _REASON_WIDTH),
     )

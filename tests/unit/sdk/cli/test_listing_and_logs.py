@@ -46,6 +46,10 @@ def test_ps_says_why_a_job_failed_in_its_line(jobs: FakeService, capsys: pytest.
     assert "  \\x1b[31mClientError: Data download failed: the bucket of" in line
     assert line.endswith("\N{HORIZONTAL ELLIPSIS}")
     assert len(line) < 140
+    jobs.failure = (
+        'AlgorithmError: ExecuteUserScriptError:\nExitCode 1\nErrorMessage "KeyError: 7\n Traceback'
+    )
+    assert printed(capsys, "ps")[1].endswith("  KeyError: 7")
 
 
 def test_ps_shows_what_a_job_is_at(jobs: FakeService, capsys: pytest.CaptureFixture[str]) -> None:
