@@ -78,8 +78,8 @@ _STEPS: tuple[tuple[str, str | Callable[[re.Match[str], Mapping[str, Any]], str]
         'the checkpoint was saved on a GPU, and trn1 has none: torch.load(PATH, map_location="cpu").',
     ),
     (
-        # torch's words for `.cuda()`, and for the process group "nccl", where there is no GPU.
-        "no NVIDIA driver|not compiled with CUDA|no GPUs found",
+        # torch's words for `.cuda()`, and for the process group "nccl", where there is no GPU; or the script's own.
+        r"no NVIDIA driver|not compiled with CUDA|no GPUs found|assert torch\.cuda\.is_available",
         "trn1 has no GPU, and the script asks for CUDA: `windtunnel check SCRIPT` names the lines, and with "
         "--diff prints the edits (docs/how_to/port_a_script.md).",
     ),

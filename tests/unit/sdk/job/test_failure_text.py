@@ -133,6 +133,7 @@ def test_a_name_that_torch_xla_has_lost_is_explained(error: str) -> None:
         "RuntimeError: Found no NVIDIA driver on your system. Please check that you have an NVIDIA GPU",
         "AssertionError: Torch not compiled with CUDA enabled",
         "ValueError: ProcessGroupNCCL is only supported with GPUs, no GPUs found!",
+        'AssertionError: needs a GPU\nassert torch.cuda.is_available(), "needs a GPU"',
     ],
 )
 def test_a_script_that_asks_for_cuda_is_sent_to_check(error: str) -> None:
