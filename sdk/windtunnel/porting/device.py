@@ -58,8 +58,23 @@ def _is_dead(subject: Subject, node: ast.AST) -> bool:
             asks = any(_asks(subject, part) for part in ast.walk(outer.test))
             if asks and (subject.xla or not _decides(subject, outer)):
                 return True
+        if child is getattr(outer, "body", None) and _asks_cuda_more(subject, outer):
+            return True
         child = outer
     return False
+
+
+def _asks_cuda_more(subject: Subject, outer: ast.AST) -> bool:
+    """Whether it is as `torch.cuda.device_count() if torch.cuda.is_available() else 1`, whose other end is trn1's."""
+    return (
+        isinstance(outer, ast.IfExp)
+        and isinstance(outer.test, ast.Call)
+        and _asks(subject, outer.test)
+        and any(
+            isinstance(node, ast.Call) and bool(_FUNCTIONS.match(subject.script.dotted(node.func)))
+            for node in ast.walk(outer.body)
+        )
+    )
 
 
 def _asks(subject: Subject, node: ast.AST) -> bool:
@@ -96,6 +111,8 @@ def _questions(subject: Subject) -> Iterator[Finding]:
     for call, name in script.calls:
         above = list(itertools.takewhile(lambda node: not isinstance(node, ast.stmt), script.above(call)))
         if name not in (*_QUESTIONS, _BF16) or subject.xla or any(map(subject.is_cuda_device, above)):
+            continue
+        if any(_asks_cuda_more(subject, node) for node in above):
             continue
         outer = script.parents[above[-1] if above else call]
         said = f"{name}() is False on trn1"

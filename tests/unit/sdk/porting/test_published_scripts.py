@@ -153,6 +153,7 @@ else:
     print(message)
 if device.type == "cuda":
     torch.cuda.synchronize()
+workers = torch.cuda.device_count() if torch.cuda.is_available() else 1
 """
 
 
