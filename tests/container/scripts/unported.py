@@ -19,6 +19,13 @@ def meet() -> None:
         time.sleep(0.01)
 
 
+class Drawn(TensorDataset):
+    """Made-up samples."""
+
+    def __getitem__(self, index):
+        return torch.randn(8), torch.randn(1)
+
+
 torch.manual_seed(0)
 if how != "cpu":
     import torch_xla
@@ -34,12 +41,15 @@ model = model.to(device)  # line: moved
 if how not in ("before", "by_hand"):
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 dataset = TensorDataset(torch.randn(96, 8), torch.randn(96, 1))
-sampler = DistributedSampler(dataset, xr.world_size(), xr.global_ordinal()) if how == "ported" else None
+if how == "drawn":
+    dataset = Drawn(*dataset.tensors)
+shares = how in ("drawn", "ported")
+sampler = DistributedSampler(dataset, xr.world_size(), xr.global_ordinal()) if shares else None
 loader = DataLoader(dataset, batch_size=4, sampler=sampler)  # line: made
-if how in ("apart", "by_hand", "ported"):
+if how in ("apart", "by_hand", "drawn", "ported"):
     loader = pl.MpDeviceLoader(loader, device)
 for step, (features, labels) in enumerate(loader):
-    if how in ("apart", "by_hand", "unended") and step == 4:
+    if how in ("apart", "by_hand", "drawn", "unended") and step == 4:
         meet()  # both have seen as many batches as are compared
     model.zero_grad()
     loss = torch.nn.functional.mse_loss(model(features.to(device)), labels.to(device))
@@ -47,7 +57,7 @@ for step, (features, labels) in enumerate(loader):
     if how == "by_hand":
         for weight in model.parameters():
             weight.data.add_(-0.1 * weight.grad)
-    elif how == "ported":
+    elif shares:
         xm.optimizer_step(optimizer)
     else:
         optimizer.step()  # line: step

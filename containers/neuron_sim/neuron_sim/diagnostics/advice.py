@@ -234,8 +234,8 @@ def no_exchange(line: str, steps: int, cores: int, by_hand: bool = False) -> Fin
     )
 
 
-def same_data(line: str, rank: int, others: Sequence[int], batches: int) -> Finding:
-    """Cores of the host of ``rank`` do the same work."""
+def same_data(line: str, rank: int, others: Sequence[int], batches: int, *, split: bool = False) -> Finding:
+    """Cores of the host of ``rank`` do the same work. ``split``: though the loader has a sampler for several."""
     ranks = f"rank {others[0]}" if len(others) == 1 else f"{len(others)} other ranks"
     return Finding(
         "same_data",
@@ -243,7 +243,11 @@ def same_data(line: str, rank: int, others: Sequence[int], batches: int) -> Find
         line,
         f"{ranks} got the same first {batches} batches as rank {rank}: more cores train no faster, "
         "unless they share one model's layers (tensor parallelism).",
-        "Give the DataLoader sampler=DistributedSampler(dataset, num_replicas=xr.world_size(), "
+        "Its sampler is one that shares the samples out: what the data set draws at random is the same on cores with "
+        "the same seed, so let it follow from the sample's index; or the sampler's num_replicas and rank are not "
+        "xr.world_size() and xr.global_ordinal()."
+        if split
+        else "Give the DataLoader sampler=DistributedSampler(dataset, num_replicas=xr.world_size(), "
         "rank=xr.global_ordinal()), and each epoch call its set_epoch(epoch).",
     )
 

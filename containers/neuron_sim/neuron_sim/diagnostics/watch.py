@@ -286,7 +286,8 @@ class Watch(recorder.Listener):
         if loader is not None and (others := self._same_data.others()):
             line = loader.made_at if loader.made_at != "?" else loader.iterated_at
             rank = settings.identity().rank
-            self.findings.note(advice.same_data(line, rank, others, same_data.FIRST))
+            split = loader.facts is not None and loader.facts.split
+            self.findings.note(advice.same_data(line, rank, others, same_data.FIRST, split=split))
 
     def _note_input(self, record: dict[str, Any]) -> None:
         """By loader, without steps that compile, in which it fills its queue, and without the later passes of a short
