@@ -107,6 +107,16 @@ def test_what_cannot_run_is_not_hidden() -> None:
         assert item["samples_each"] == 8 * item["samples_per_worker"]  # a copy is 8 workers
 
 
+def test_what_runs_on_one_instance_alone_says_why() -> None:
+    """And what would let the other run it: a job that the user is to compare."""
+    job = windtunnel.Workload.transformer(
+        "Llama-3.1-8B", sequence_length=2048, global_batch=128, lora_rank=16
+    )
+    answer = windtunnel.compare(job, full_scale=FULL).document().sections[0].notes[0]
+    assert "the job runs on p4d.24xlarge, and does not fit the memory of trn1.32xlarge (" in answer
+    assert "windtunnel plan" in answer
+
+
 @pytest.mark.parametrize("size", [LONG, SHORT, FullScale(100)])
 @pytest.mark.parametrize("compiled", [0.0, 1e12, 1e16])
 def test_the_decisions_in_json_are_the_answers(size: FullScale, compiled: float) -> None:

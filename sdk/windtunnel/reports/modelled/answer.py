@@ -296,25 +296,29 @@ def _obstacle(
             f"set-up and transfers outweigh {fmt.modelled_seconds(first.train_s)} of modelled steps.{more}"
         )
     if found.obstacle == "does not fit":
-        each = [
-            f"{label(item)} ({fmt.gibibytes(need.needed_bytes)} of {fmt.gibibytes(need.usable_bytes)} a worker)"
-            for item in (estimates[index] for index in found.hindered)
-            if (need := item.memory) is not None
-        ]
-        split = [estimates[index].training for index in found.hindered]
-        whole = any(training is not None and training.zero == "none" for training in split)
-        share = (
-            "sharing the optimizer's state or the weights (--zero optimizer, --zero full), " if whole else ""
-        )
-        return (
-            f"No answer: the job does not fit the memory of {', '.join(each)}. More instances, {share}more tensor or "
-            "pipeline parallelism, recomputation or a smaller microbatch may make it fit."
-        )
+        return f"No answer: the job {_does_not_fit([estimates[index] for index in found.hindered])}"
     if found.obstacle == "no price":
         return _MISSING_PRICE
     if unpriced := [item.name for item in _unpriced(found, estimates)]:
         return f"No winner: only {names} has a price here, {' and '.join(unpriced)} not. {STATE_PRICES}"
-    return f"No winner: only {names} has a price here and runs. {NAME_OTHERS}"
+    if unfit := [item for item in estimates if not item.fits]:
+        return f"No winner: the job runs on {names}, and {_does_not_fit(unfit)}"
+    return f"No winner: only {names} has a price here. {NAME_OTHERS}"
+
+
+def _does_not_fit(items: Sequence[Estimate]) -> str:
+    each = [
+        f"{label(item)} ({fmt.gibibytes(need.needed_bytes)} of {fmt.gibibytes(need.usable_bytes)} a worker)"
+        for item in items
+        if (need := item.memory) is not None
+    ]
+    whole = any(item.training is not None and item.training.zero == "none" for item in items)
+    share = "sharing the optimizer's state or the weights (--zero optimizer, --zero full), " if whole else ""
+    search = " (windtunnel plan searches)" if any(item.training is not None for item in items) else ""
+    return (
+        f"does not fit the memory of {', '.join(each)}. More instances, {share}more tensor or pipeline parallelism, "
+        f"recomputation or a smaller microbatch may make it fit{search}."
+    )
 
 
 def _unpriced(found: Answer, estimates: Sequence[Estimate]) -> list[Estimate]:
