@@ -295,6 +295,17 @@ def test_preparation_left_out_is_said_where_the_verdict_is(counters: Any) -> Non
     assert not any("Not in it" in line for line in stated.notes)
 
 
+@pytest.mark.parametrize(("rate", "said"), [(None, True), (60.0, False)])
+def test_waiting_that_was_seen_here_is_said_not_to_be_in_the_figure(
+    counters: Any, rate: float | None, said: bool
+) -> None:
+    """Until the loader's rate is stated: else a job that waits for its input looks cheap."""
+    found = {**counters(), "diagnostics": [{"kind": "input_bound", "severity": "warning", "line": "a.py:1"}]}
+    size = replace(FULL, loader_samples_per_s=rate)
+    trust = report_for_counters(found, size).document().sections[0].notes[-1]
+    assert ("Not in it, as not stated: waiting for input (--loader-samples-per-second)" in trust) is said
+
+
 def test_prices_fetched_from_aws_enter_the_report(counters: Any) -> None:
     """A price that AWS has changed is one more date; the data say when it was fetched."""
     fetched = Price(

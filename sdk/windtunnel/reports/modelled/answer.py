@@ -109,7 +109,12 @@ def screen(
         prices=" ".join(price_words(estimates, costs, newest, book)),
         change=tuple(changes),
         largest=tuple(largest),
-        trust=trust(comparison, workload, full_scale),
+        trust=trust(
+            comparison,
+            workload,
+            full_scale,
+            waited=any(item.kind == "input_bound" for item in diagnostics or ()),
+        ),
     )
 
 

@@ -7,8 +7,13 @@ from windtunnel.rendering import format as fmt
 from windtunnel.reports.modelled.sections import used_calibrations
 
 
-def trust(comparison: Comparison, workload: Workload, full_scale: FullScale | None) -> str:
-    """Errors of published rows that the model never saw, and what is not in the bill, as nobody has stated it."""
+def trust(
+    comparison: Comparison, workload: Workload, full_scale: FullScale | None, *, waited: bool = False
+) -> str:
+    """Errors of published rows that the model never saw, and what is not in the bill, as nobody has stated it.
+
+    ``waited``: the steps of the rehearsal did, for their input.
+    """
     known = {
         item.calibration.key: item.calibration.unseen_family_error
         if item.software_speed is None
@@ -41,6 +46,8 @@ def trust(comparison: Comparison, workload: Workload, full_scale: FullScale | No
         text += f" {names}: by specification and what {by} reaches of its own, so the interval is wide."
         text = text.strip()
     lacks = _lacks(comparison, workload, full_scale)
+    if waited and (full_scale is None or full_scale.loader_samples_per_s is None):
+        lacks.insert(0, "waiting for input (--loader-samples-per-second)")
     return f"{text} Not in it, as not stated: {', '.join(lacks)}." if lacks else text
 
 
