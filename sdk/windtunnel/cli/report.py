@@ -53,7 +53,7 @@ def add_parser(commands: Any) -> None:
         "--instances",
         nargs="+",
         metavar="TYPE",
-        help="instance types to model (default: the job's, trn1.32xl, p4d)",
+        help="instance types to model (default: the job's, ml.trn1.32xlarge, ml.p4d.24xlarge)",
     )
     report.add_argument(
         "--prices-on",
