@@ -6,16 +6,17 @@ import ast
 from collections.abc import Iterator
 
 from windtunnel.porting.finding import Edit, Finding
-from windtunnel.porting.script import Script, constant, keyword
-from windtunnel.porting.subject import (
+from windtunnel.porting.script import (
     Loop,
-    Subject,
-    gone_over,
+    Script,
+    constant,
     is_call_of,
     is_cuda_call,
     is_method,
+    keyword,
     parameters,
 )
+from windtunnel.porting.subject import Subject
 
 _SHUFFLE = 2
 """The place of shuffle among DataLoader's arguments; its sampler and batch_sampler follow."""
@@ -30,14 +31,14 @@ def ends_of_steps(subject: Subject) -> Iterator[Finding]:
     script = subject.script
     for node in script.walk(ast.For, ast.While):
         assert isinstance(node, Loop)  # noqa: S101 - of the walk
-        loader, trains = subject.iterated(node), node in subject.training_loops
+        loader, trains = subject.loaders.iterated(node), node in subject.training_loops
         if not trains and (loader is None or not _moves_batches(node)):
             continue
         edits: tuple[Edit, ...] = ()
         if loader is not None:
             given = f"{script.segment(loader)}, {subject.device_at(node)}"
             wrapped = f"{subject.names.module('pl')}.MpDeviceLoader({given})"
-            edits = (Edit(script.start(loader), script.end(loader), wrapped),)
+            edits = (Edit(script.start(loader), script.end(loader), wrapped), *_to_numpy(script, node))
         sync = "torch_xla.sync()" if subject.names.device().endswith(".device()") else "xm.mark_step()"
         yield Finding(
             node.lineno,
@@ -53,6 +54,24 @@ def _moves_batches(loop: Loop) -> bool:
         isinstance(node, ast.Call) and (is_cuda_call(node) or is_method(node, "to"))
         for node in ast.walk(loop)
     )
+
+
+def _to_numpy(script: Script, loop: Loop) -> Iterator[Edit]:
+    """A part of the batch that the loop hands to numpy was on the host, and now comes from there on the device."""
+    batch = (
+        {node.id for node in ast.walk(loop.target) if isinstance(node, ast.Name)}
+        if isinstance(loop, ast.For)
+        else ()
+    )
+    for node in ast.walk(loop):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and is_method(node, "numpy"):
+            of, methods = node.func.value, set()
+            while isinstance(of, ast.Attribute | ast.Subscript | ast.Call):
+                methods.add(of.attr if isinstance(of, ast.Attribute) else "")
+                of = of.func if isinstance(of, ast.Call) else of.value
+            if isinstance(of, ast.Name) and of.id in batch and "cpu" not in methods:
+                place = script.end(node.func.value)
+                yield Edit(place, place, ".cpu()")
 
 
 def same_data(subject: Subject) -> Iterator[Finding]:
@@ -104,13 +123,15 @@ def last_batches(subject: Subject) -> Iterator[Finding]:
 
 def _wrapped_loaders(subject: Subject) -> Iterator[ast.Call]:
     """Loaders of training loops that have been given to an MpDeviceLoader before the loop."""
-    iterated = {ast.unparse(node) for loop in subject.training_loops for node in gone_over(loop)}
+    iterated = {
+        ast.unparse(node) for loop in subject.training_loops for node in subject.loaders.gone_over(loop)
+    }
     for node in subject.script.walk(ast.Assign):
         assert isinstance(node, ast.Assign)  # noqa: S101 - of the walk
         wraps = is_call_of(subject.script, node.value, "MpDeviceLoader")
         if wraps and {ast.unparse(target) for target in node.targets} & iterated:
             for inner in ast.walk(node.value):
-                made = inner if isinstance(inner, ast.Call) else subject.loaders.get(ast.unparse(inner))
+                made = inner if isinstance(inner, ast.Call) else subject.loaders.all.get(ast.unparse(inner))
                 if made is not None and is_call_of(subject.script, made, "DataLoader"):
                     yield made
 
@@ -173,9 +194,9 @@ def _trained_loaders(subject: Subject) -> dict[str, tuple[ast.Call, Loop]]:
     """Loaders that training loops go over, by the expression in the loop, each call once."""
     found: dict[str, tuple[ast.Call, Loop]] = {}
     for loop in subject.training_loops:
-        for node in gone_over(loop):
+        for node in subject.loaders.gone_over(loop):
             name = ast.unparse(node) if isinstance(node, ast.Name | ast.Attribute) else ""
-            call = subject.loaders.get(name)
+            call = subject.loaders.maker(name, loop)
             if call is not None and all(call is not other for other, _ in found.values()):
                 found[name] = (call, loop)
     return found
@@ -184,11 +205,13 @@ def _trained_loaders(subject: Subject) -> dict[str, tuple[ast.Call, Loop]]:
 def _epochs(subject: Subject, loader: str, loop: Loop) -> Iterator[Edit]:
     """``loader.sampler.set_epoch(epoch)`` before the loop, where the epoch has a name there."""
     script = subject.script
-    outer = script.parents.get(loop)
+    bar = subject.loaders.bar(loop)
+    first = loop if bar is None else bar[0]  # enumerate() draws the sampler's order when it is called
+    outer = script.parents.get(first)
     epoch = ""
-    if isinstance(outer, ast.For) and isinstance(outer.target, ast.Name) and loop in outer.body:
+    if isinstance(outer, ast.For) and isinstance(outer.target, ast.Name) and first in outer.body:
         epoch = outer.target.id
     elif "epoch" in parameters(script.scopes(loop)[0]) and outer is script.scopes(loop)[0]:
         epoch = "epoch"
     if epoch:
-        yield _before(script, loop, f"{loader}.sampler.set_epoch({epoch})")
+        yield _before(script, first, f"{loader}.sampler.set_epoch({epoch})")

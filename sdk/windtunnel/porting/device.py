@@ -8,8 +8,8 @@ import re
 from collections.abc import Iterator
 
 from windtunnel.porting.finding import Edit, Finding, Removal
-from windtunnel.porting.script import constant, keyword
-from windtunnel.porting.subject import Subject, is_cuda_call, is_method
+from windtunnel.porting.script import constant, is_cuda_call, is_method, keyword
+from windtunnel.porting.subject import Subject
 
 _UNUSED = "device_unused"
 _QUESTIONS = ("torch.cuda.is_available", "torch.accelerator.is_available")
@@ -99,7 +99,7 @@ def _decides(subject: Subject, outer: ast.If) -> bool:
                 return True
         if isinstance(node, ast.Call):
             name = script.dotted(node.func)
-            own = name in subject.functions and name != "print"  # which scripts silence on other ranks
+            own = name in subject.script.functions and name != "print"  # which scripts silence on other ranks
             if own or node in subject.moves or _DECIDING.search(name):
                 return True
     return False

@@ -6,8 +6,8 @@ import ast
 from collections.abc import Iterator
 
 from windtunnel.porting.finding import Edit, Finding
-from windtunnel.porting.script import constant, keyword
-from windtunnel.porting.subject import Subject, is_method, names_rank
+from windtunnel.porting.script import constant, is_method, keyword
+from windtunnel.porting.subject import Subject, names_rank
 
 
 def saves(subject: Subject) -> Iterator[Finding]:

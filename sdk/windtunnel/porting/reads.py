@@ -7,8 +7,8 @@ import sys
 from collections.abc import Iterable, Iterator
 
 from windtunnel.porting.finding import Finding
-from windtunnel.porting.script import Script, constant
-from windtunnel.porting.subject import Loop, Subject, is_method, names_rank
+from windtunnel.porting.script import Loop, Script, constant, is_method
+from windtunnel.porting.subject import Subject, names_rank
 
 _FETCHES = {"item", "tolist", "cpu", "numpy"}
 _NUMBERS = {"float", "int", "print", "math.isnan", "math.isinf", "math.isfinite", "math.exp"}

@@ -17,6 +17,7 @@ from windtunnel.errors import SourceError
 from windtunnel.local_paths import reading
 
 Placed = ast.expr | ast.stmt | ast.keyword | ast.alias
+Loop = ast.For | ast.While
 Scope = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.Module
 
 
@@ -203,6 +204,18 @@ class Script:
         parent = self.parents.get(node)
         return parent if isinstance(parent, ast.Expr) else None
 
+    @cached_property
+    def functions(self) -> dict[str, ast.FunctionDef]:
+        """The script's own functions by their names, and what a class is called with by the class's."""
+        found = {}
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.FunctionDef):
+                found[node.name] = node
+                outer = self.parents[node]
+                if isinstance(outer, ast.ClassDef) and node.name == "__init__":
+                    found[outer.name] = node
+        return found
+
     # --- what kind of script it is ---
 
     def joins_group(self, backend: str) -> bool:
@@ -237,3 +250,25 @@ def keyword(call: ast.Call, name: str) -> ast.keyword | None:
 def constant(node: ast.AST | None) -> object:
     """The value of a literal."""
     return node.value if isinstance(node, ast.Constant) else None
+
+
+def parameters(scope: ast.AST) -> list[str]:
+    """Names of a function's parameters."""
+    if not isinstance(scope, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+        return []
+    return [one.arg for one in (*scope.args.posonlyargs, *scope.args.args, *scope.args.kwonlyargs)]
+
+
+def is_method(call: ast.Call, name: str) -> bool:
+    """Whether a call is one of ``something.name(...)``."""
+    return isinstance(call.func, ast.Attribute) and call.func.attr == name
+
+
+def is_cuda_call(call: ast.Call) -> bool:
+    """Whether a call is ``tensor.cuda(...)``."""
+    return is_method(call, "cuda")
+
+
+def is_call_of(script: Script, node: ast.AST, *names: str) -> bool:
+    """Whether a node calls something of one of these last names."""
+    return isinstance(node, ast.Call) and script.dotted(node.func).rpartition(".")[2] in names

@@ -6,8 +6,8 @@ import ast
 from collections.abc import Iterator
 
 from windtunnel.porting.finding import Edit, Finding
-from windtunnel.porting.script import Script
-from windtunnel.porting.subject import Subject, is_method, parameters
+from windtunnel.porting.script import Script, is_method, parameters
+from windtunnel.porting.subject import Subject
 
 
 def no_exchange(subject: Subject) -> Iterator[Finding]:

@@ -5,11 +5,20 @@ from __future__ import annotations
 import ast
 import itertools
 import re
-from collections.abc import Iterator
 from functools import cached_property
 
+from windtunnel.porting.loaders import Loaders
 from windtunnel.porting.names import Names
-from windtunnel.porting.script import Script, arguments, constant, keyword
+from windtunnel.porting.script import (
+    Loop,
+    Script,
+    arguments,
+    constant,
+    is_cuda_call,
+    is_method,
+    keyword,
+    parameters,
+)
 
 _ACCELERATOR = "torch.accelerator.current_accelerator"
 _CUDA = re.compile(r"cuda(:|$)")
@@ -37,8 +46,6 @@ _EXCHANGES = (
     "average_gradients", "parallelize_module", "NeuronZero1Optimizer",
 )  # fmt: skip
 
-Loop = ast.For | ast.While
-
 
 class Subject:
     """A file of a program, and where it is meant to run. ``several``: cores, each with a process of the program."""
@@ -46,6 +53,7 @@ class Subject:
     def __init__(self, script: Script, version: str, *, several: bool) -> None:
         self.script = script
         self.names = Names(script, version)
+        self.loaders = Loaders(script)
         self.several = several
         self.program = [self]
         """All its files that are read; the first is the one that is started."""
@@ -218,7 +226,7 @@ class Subject:
                         to for to, name in self.script.calls if name.rpartition(".")[2] == function.name
                     ]
                 for loops in map(self._loops_around, places):
-                    over_data = [loop for loop in loops if self.iterated(loop) is not None]
+                    over_data = [loop for loop in loops if self.loaders.iterated(loop) is not None]
                     found += (over_data or loops)[:1]
         return list(dict.fromkeys(found))
 
@@ -239,71 +247,6 @@ class Subject:
         (function, *_) = self.script.scopes(node)
         within = itertools.takewhile(lambda one: one is not function, self.script.above(node))
         return [one for one in within if isinstance(one, Loop)]
-
-    @cached_property
-    def loaders(self) -> dict[str, ast.Call | None]:
-        """Expressions that are DataLoaders, with the call that makes each; None: made elsewhere.
-
-        Names are not told apart by their scope: a parameter is a loader if any call gives it one.
-        """
-        found: dict[str, ast.Call | None] = {}
-        while True:
-            pairs = [
-                (name, made)
-                for name, made in self._loaders_by_name(found)
-                if name not in found or (made and found[name] is None)
-            ]
-            if not pairs:
-                return found
-            found.update(pairs)
-
-    def _loaders_by_name(self, found: dict[str, ast.Call | None]) -> Iterator[tuple[str, ast.Call | None]]:
-        """What assignments, annotations, `return` and arguments say, with what is found so far."""
-        given: list[tuple[str, ast.expr]] = []
-        for node in ast.walk(self.script.tree):
-            if isinstance(node, ast.Assign):
-                given += [(ast.unparse(target), node.value) for target in node.targets]
-            elif isinstance(node, ast.Return) and node.value is not None:
-                given.append((f"{getattr(self.script.scopes(node)[0], 'name', '')}()", node.value))
-            elif isinstance(node, ast.arg) and node.annotation is not None:
-                yield from [(node.arg, None)] if ast.unparse(node.annotation).endswith("DataLoader") else []
-        for call, name in self.script.calls:
-            if name in self.functions:
-                function = self.functions[name]
-                given += zip(parameters(function)[function.name == "__init__" :], call.args, strict=False)
-                given += [(one.arg, one.value) for one in call.keywords if one.arg]
-        for name, value in given:
-            yield from ((name, made) for made in self._makers(value, found))
-
-    def _makers(self, node: ast.expr, found: dict[str, ast.Call | None]) -> list[ast.Call | None]:
-        """The call that makes the DataLoader that an expression is; none if it is no DataLoader."""
-        if isinstance(node, ast.Call) and is_call_of(self.script, node, "DataLoader"):
-            return [node]
-        name = f"{self.script.dotted(node.func)}()" if isinstance(node, ast.Call) else ast.unparse(node)
-        return [found[name]] if name in found else []
-
-    @cached_property
-    def functions(self) -> dict[str, ast.FunctionDef]:
-        """The script's own functions by their names, and what a class is called with by the class's."""
-        found = {}
-        for node in ast.walk(self.script.tree):
-            if isinstance(node, ast.FunctionDef):
-                found[node.name] = node
-                outer = self.script.parents[node]
-                if isinstance(outer, ast.ClassDef) and node.name == "__init__":
-                    found[outer.name] = node
-        return found
-
-    def iterated(self, loop: Loop) -> ast.expr | None:
-        """The DataLoader that a loop goes over, perhaps through enumerate() or tqdm()."""
-        found = [
-            node
-            for node in gone_over(loop)
-            if isinstance(node, ast.Name | ast.Attribute) and ast.unparse(node) in self.loaders
-        ]
-        others = ("MpDeviceLoader", "ParallelLoader", "len", "range")
-        wrapped = any(is_call_of(self.script, node, *others) for node in gone_over(loop))
-        return found[0] if len(found) == 1 and not wrapped else None
 
     @cached_property
     def ends_steps(self) -> bool:
@@ -338,18 +281,6 @@ class Subject:
         return any(one.training_loops for one in self.program)
 
 
-def gone_over(loop: Loop) -> list[ast.AST]:
-    """What a loop goes over, and all that it consists of: nothing, of one that takes its batches with `next`."""
-    return list(ast.walk(loop.iter)) if isinstance(loop, ast.For) else []
-
-
-def parameters(scope: ast.AST) -> list[str]:
-    """Names of a function's parameters."""
-    if not isinstance(scope, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
-        return []
-    return [one.arg for one in (*scope.args.posonlyargs, *scope.args.args, *scope.args.kwonlyargs)]
-
-
 def _numbers_gpu(node: ast.expr) -> bool:
     return type(constant(node)) is int or bool(_GPU.search(ast.unparse(node)))
 
@@ -359,24 +290,9 @@ def names_rank(text: str) -> bool:
     return bool(_RANK.search(text))
 
 
-def is_method(call: ast.Call, name: str) -> bool:
-    """Whether a call is one of ``something.name(...)``."""
-    return isinstance(call.func, ast.Attribute) and call.func.attr == name
-
-
 def computes_gradients(call: ast.Call) -> bool:
     """Whether a call is ``loss.backward()``, or ``loss_scaler(loss, optimizer, ...)`` as timm's NativeScaler has it."""
     scales = isinstance(call.func, ast.Name) and "scaler" in call.func.id
     return is_method(call, "backward") or (
         scales and any("optim" in ast.unparse(one) for one in arguments(call))
     )
-
-
-def is_cuda_call(call: ast.Call) -> bool:
-    """Whether a call is ``tensor.cuda(...)``."""
-    return is_method(call, "cuda")
-
-
-def is_call_of(script: Script, node: ast.AST, *names: str) -> bool:
-    """Whether a node calls something of one of these last names."""
-    return isinstance(node, ast.Call) and script.dotted(node.func).rpartition(".")[2] in names

@@ -103,6 +103,59 @@ def test_single_edits(before: str, after: str) -> None:
     assert [line for line in lines if not line.startswith("import ")] == after.splitlines()
 
 
+_TWO_PASSES = """\
+import torch
+from torch.utils.data import DataLoader
+from tqdm import tqdm
+def train(model, loader, optimizer):
+    for x, y in loader:
+        loss = (model(x.cuda()) - y.cuda()).sum()
+        loss.backward()
+        optimizer.step()
+def test(model, loader):
+    for x, y in loader:
+        found.append(model(x.cuda()).cpu().numpy())
+        right.append(y[0].numpy())
+first = DataLoader(a, batch_size=4, shuffle=True)
+second = DataLoader(b, batch_size=4)
+for epoch in range(3):
+    train(model, first, optimizer)
+    test(model, second)
+"""
+
+
+def test_the_sampler_goes_to_the_loader_that_trains() -> None:
+    """Both functions call theirs `loader`: the one that evaluates has all its samples on each core, as it had. What it
+    hands to numpy comes from the device now.
+    """
+    after = changed(_TWO_PASSES)
+    assert "sampler = DistributedSampler(a," in after and "DistributedSampler(b" not in after
+    assert "second = DataLoader(b, batch_size=4)\n" in after
+    assert "right.append(y[0].cpu().numpy())" in after and ".cpu().cpu()" not in after
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("bar = tqdm(enumerate(loader), total=len(loader))",
+         "bar = tqdm(enumerate(pl.MpDeviceLoader(loader, torch_xla.device())), total=len(loader))"),
+        ("with tqdm(loader, unit='batch') as bar:",
+         "with tqdm(pl.MpDeviceLoader(loader, torch_xla.device()), unit='batch') as bar:"),
+    ],
+)  # fmt: skip
+def test_a_progress_bar_with_a_name(before: str, after: str) -> None:
+    """The usual ways to have one: the loader in it is the one that the loop goes over. Its sampler is told the epoch
+    before it draws an order, which enumerate() lets it do.
+    """
+    deep = "    " * before.startswith("with")
+    loop = (
+        f"import torch\nfrom tqdm import tqdm\nfrom torch.utils.data import DataLoader\n"
+        f"loader = DataLoader(data, batch_size=4)\nfor epoch in range(3):\n    {before}\n    {deep}for x, y in bar:\n"
+        f"        {deep}loss = (model(x.cuda()) - y.cuda()).sum()\n        {deep}loss.backward()\n"
+    )
+    assert f"    loader.sampler.set_epoch(epoch)\n    {after}\n" in changed(loop)
+
+
 def test_a_scaler_that_is_handed_on_stays_and_does_nothing() -> None:
     """Its state may be in a checkpoint: switched off it is there, and the edits do not come again."""
     text = "import torch\ns = torch.cuda.amp.GradScaler()\ns.scale(a + b).backward()\nsave(s.state_dict())\n"

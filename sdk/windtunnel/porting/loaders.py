@@ -1,0 +1,128 @@
+"""The DataLoaders of a script: what makes each, and which one a loop goes over."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from functools import cached_property
+
+from windtunnel.porting.script import Loop, Script, is_call_of, parameters
+
+_BARS = ("enumerate", "iter", "tqdm", "track")
+"""What hands a loader's batches on, and is often given a name before the loop."""
+
+
+class Loaders:
+    """Those of one file."""
+
+    def __init__(self, script: Script) -> None:
+        self._script = script
+
+    @cached_property
+    def all(self) -> dict[str, ast.Call | None]:
+        """Expressions that are DataLoaders, with the call that makes each; None: made elsewhere.
+
+        Names are not told apart by their scope: a parameter is a loader if any call gives it one.
+        """
+        found: dict[str, ast.Call | None] = {}
+        while True:
+            pairs = [
+                (name, made)
+                for name, made in self._loaders_by_name(found)
+                if name not in found or (made and found[name] is None)
+            ]
+            if not pairs:
+                return found
+            found.update(pairs)
+
+    def _loaders_by_name(self, found: dict[str, ast.Call | None]) -> Iterator[tuple[str, ast.Call | None]]:
+        """What assignments, annotations, `return` and arguments say, with what is found so far."""
+        given: list[tuple[str, ast.expr]] = []
+        for node in ast.walk(self._script.tree):
+            if isinstance(node, ast.Assign):
+                given += [(ast.unparse(target), node.value) for target in node.targets]
+            elif isinstance(node, ast.Return) and node.value is not None:
+                given.append((f"{getattr(self._script.scopes(node)[0], 'name', '')}()", node.value))
+            elif isinstance(node, ast.arg) and node.annotation is not None:
+                yield from [(node.arg, None)] if ast.unparse(node.annotation).endswith("DataLoader") else []
+        given += [(name, value) for _, name, value in self._given]
+        for name, value in given:
+            yield from ((name, made) for made in self._makers(value, found))
+
+    @cached_property
+    def _given(self) -> list[tuple[ast.FunctionDef, str, ast.expr]]:
+        """What the script's own functions are called with: the function, its parameter, the argument."""
+        given: list[tuple[ast.FunctionDef, str, ast.expr]] = []
+        for call, called in self._script.calls:
+            if called in self._script.functions:
+                function = self._script.functions[called]
+                names = parameters(function)[function.name == "__init__" :]
+                given += [(function, *pair) for pair in zip(names, call.args, strict=False)]
+                given += [(function, one.arg, one.value) for one in call.keywords if one.arg]
+        return given
+
+    def maker(self, name: str, loop: Loop) -> ast.Call | None:
+        """The call that makes a loader that a loop goes over: of a parameter, what its own function is given."""
+        here = self._script.scopes(loop)[0]
+        own = [value for function, parameter, value in self._given if function is here and parameter == name]
+        made = [call for value in own for call in self._makers(value, self.all)]
+        return next(filter(None, made), None) if made else self.all.get(name)
+
+    def _makers(self, node: ast.expr, found: dict[str, ast.Call | None]) -> list[ast.Call | None]:
+        """The call that makes the DataLoader that an expression is; none if it is no DataLoader."""
+        if isinstance(node, ast.Call) and is_call_of(self._script, node, "DataLoader"):
+            return [node]
+        name = f"{self._script.dotted(node.func)}()" if isinstance(node, ast.Call) else ast.unparse(node)
+        return [found[name]] if name in found else []
+
+    def bar(self, loop: Loop) -> tuple[ast.stmt, ast.expr] | None:
+        """The statement that makes what a loop goes over by a name of its own, and the call in it: ``bar =
+        tqdm(loader)``, ``with tqdm(loader) as bar:``.
+        """
+        if not isinstance(loop, ast.For) or not isinstance(loop.iter, ast.Name) or loop.iter.id in self.all:
+            return None
+        name, around = loop.iter.id, list(self._script.above(loop))
+        made: list[tuple[ast.Assign | ast.With, ast.expr]] = []
+        for node in self._script.walk(ast.Assign):
+            assert isinstance(node, ast.Assign)  # noqa: S101 - of the walk
+            if node.lineno < loop.lineno and self._script.parents[node] in around:
+                made += [(node, node.value) for target in node.targets if ast.unparse(target) == name]
+        for outer in around:
+            for item in outer.items if isinstance(outer, ast.With) else ():
+                if (
+                    isinstance(outer, ast.With)
+                    and item.optional_vars
+                    and ast.unparse(item.optional_vars) == name
+                ):
+                    made.append((outer, item.context_expr))
+        statement, value = max(made, key=lambda one: one[0].lineno, default=(None, None))
+        if statement is None or value is None or not is_call_of(self._script, value, *_BARS):
+            return None
+        return statement, value
+
+    def gone_over(self, loop: Loop) -> list[ast.AST]:
+        """What a loop goes over, and all that it consists of: nothing, of one that takes its batches with `next`."""
+        if not isinstance(loop, ast.For):
+            return []
+        bar = self.bar(loop)
+        return list(_iterated_parts(loop.iter if bar is None else bar[1]))
+
+    def iterated(self, loop: Loop) -> ast.expr | None:
+        """The DataLoader that a loop goes over, perhaps through enumerate() or tqdm()."""
+        parts = self.gone_over(loop)
+        found = [
+            node
+            for node in parts
+            if isinstance(node, ast.Name | ast.Attribute) and ast.unparse(node) in self.all
+        ]
+        others = ("MpDeviceLoader", "ParallelLoader", "len", "range")
+        wrapped = any(is_call_of(self._script, node, *others) for node in parts)
+        return found[0] if len(found) == 1 and not wrapped else None
+
+
+def _iterated_parts(node: ast.AST) -> Iterator[ast.AST]:
+    """All that an expression consists of, without how long a progress bar is to be: `tqdm(..., total=len(loader))`."""
+    yield node
+    for part in ast.iter_child_nodes(node):
+        if not isinstance(part, ast.keyword) or part.arg != "total":
+            yield from _iterated_parts(part)
