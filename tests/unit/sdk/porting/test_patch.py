@@ -134,6 +134,16 @@ def test_the_sampler_goes_to_the_loader_that_trains() -> None:
     assert "right.append(y[0].cpu().numpy())" in after and ".cpu().cpu()" not in after
 
 
+def test_what_is_compared_on_the_host_stays_there() -> None:
+    """From MpDeviceLoader `y` would come on the device, and the comparison raise."""
+    host = _TWO_PASSES.replace("right.append(y[0].numpy())", "right += (model(x.cuda()).cpu() == y).sum()")
+    after = changed(host)
+    assert "def test(model, loader):\n    for x, y in loader:\n" in after
+    assert "for x, y in pl.MpDeviceLoader(loader, torch_xla.device()):\n        loss" in after
+    kept = changed(host.replace("== y", "== y.cuda()").replace(".cpu() ==", " =="))
+    assert kept.count("pl.MpDeviceLoader(loader") == 2
+
+
 @pytest.mark.parametrize(
     ("before", "after"),
     [
