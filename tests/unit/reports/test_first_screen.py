@@ -154,6 +154,16 @@ def test_a_script_that_runs_as_one_process_is_told_so(counters: Any) -> None:
         assert not any("one process" in text for text in other["change"])
 
 
+@pytest.mark.parametrize(("split", "said"), [(False, ", with no sampler to share them out"), (True, "")])
+def test_samples_that_no_sampler_shares_out_are_said_to_be(counters: Any, split: bool, said: str) -> None:
+    """Else their number, which is once the script's for each core, contradicts the script."""
+    loader = {"line": "train.py:9", "batches": 500, "samples": 4, "passes": 1, "taken": 16, "trains": True}
+    short = {"rehearsed_steps": 16, "ended_early": False, "loaders": [{**loader, "split": split}]}
+    given = counters(instance_type="ml.trn1.2xlarge", instance_cores=2, local_cores=2, input=short)
+    shown = report_for_counters(given).to_dict()["answer"]
+    assert f"as the script has it{said}: 4,000 samples x 1 epoch" in shown["job"]
+
+
 def test_a_small_job_of_a_known_size_is_not_asked_for_its_size() -> None:
     """Its loaders have told it: the advice to give the real one leads nowhere."""
     few = FullScale(100, 1)

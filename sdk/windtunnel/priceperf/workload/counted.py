@@ -21,6 +21,7 @@ from ..model.precision import GPU_PRECISIONS, Precision
 from ..model.step_time import StepTime
 from ..model.training_settings import DTYPE_BYTES, OPTIMIZER_BYTES, Training
 from .cluster import BatchRule, Cluster, Run, stated_batch
+from .counted_input import Input
 from .counted_work import Accumulation, accumulated, evaluation_of, optimized, step_of
 from .counters import Counters, Graphs
 from .found_scale import found_scale
@@ -73,6 +74,8 @@ class Counted:
     """Those that one worker's optimizers step: of shards its own. None: all. ``frozen`` are not trained."""
     as_one_process: bool = False
     """The script uses one core of whatever instance. What is modelled is its work shared out over all of them."""
+    unshared: bool = False
+    """No sampler shares out what it trains on, so that ``found`` has it once for each worker."""
 
     @property
     def passes(self) -> int:
@@ -334,7 +337,14 @@ class Counted:
             frozen=(held and held.frozen) or 0.0,
             own=stepped,
             as_one_process=told.as_one_process,
+            unshared=told.input is not None and world_size > 1 and not _shares(told.input),
         )
+
+
+def _shares(seen: Input) -> bool:
+    """Whether a count of steps says how much a worker trains on, or a sampler."""
+    trained = [loader for loader in seen.loaders if loader.trains]
+    return all(loader.split or loader.bound is not None for loader in trained)
 
 
 def _found(told: Counters, world_size: int) -> FullScale | str | None:

@@ -244,7 +244,8 @@ def _job(workload: Workload, full_scale: FullScale | None) -> str:
     if full_scale is not None or not isinstance(workload, CountedWorkload):
         return f"{model}{size_words(size)}"
     if isinstance(workload.found, FullScale):
-        shared = ", over all cores" if workload.as_one_process else ""
+        shared = ", with no sampler to share them out" if workload.unshared else ""
+        shared = ", over all cores" if workload.as_one_process else shared
         return f"{model}as the script has it{shared}: {size_words(size)}"
     evaluated = f", {size.evaluation_samples:,} evaluated" if size.evaluation_samples else ""
     return f"{model}exactly what was rehearsed: {size.train_samples:,} samples in all{evaluated}"
