@@ -48,20 +48,21 @@ def _check(arguments: argparse.Namespace) -> int:
     estimator = estimator_of(arguments, hyperparameters=hyperparameters)
     request = estimator.request()
     trees = [upload.tree for upload in request.uploads if isinstance(upload, SourceUpload)]
-    scripts = [Script(tree.entry_point) for tree in trees if tree.entry_point.suffix == ".py"]
+    scripts = {Script(one.entry_point): one.source_dir for one in trees if one.entry_point.suffix == ".py"}
     version, several = arguments.framework_version, not arguments.no_torch_distributed
     findings: dict[Script, list[Finding]] = {}
     modules: list[Script] = []
     whole = True
-    for script in scripts:
-        modules, whole = modules_of(script)
+    notes: list[str] = []
+    for script, source_dir in scripts.items():
+        modules, whole, notes = modules_of(script, source_dir)
         findings |= read_program([script, *modules], version, several=several, whole=whole)
         findings[script] += flags.refused(script, hyperparameters)
         findings[script] += flags.misread(script, hyperparameters)
     if arguments.diff:
         return _diff(findings, version)
     packed = arguments.source_dir is not None
-    notes = [note for script in scripts for note in of_its_imports(script, modules, packed=packed)]
+    notes += [note for script in scripts for note in of_its_imports(script, modules, packed=packed)]
     if packed and estimator.session.local and not arguments.image_uri:
         notes += notes_on_requirements(Path(arguments.source_dir, "requirements.txt"))
     for line in (*_lines(findings), *(f"note: {note}" for note in notes)):
@@ -100,10 +101,22 @@ def _diff(findings: Mapping[Script, list[Finding]], version: str) -> int:
     print(edits, end="")
     if not edits:
         print("no edit of a port is sure, or none is left.", file=sys.stderr)
+    if linked := [
+        script.name for script in findings if f"--- a/{script.name}\n" in edits and _is_linked(script)
+    ]:
+        print(
+            f"symbolic links: {', '.join(linked)}. GNU patch follows them with --follow-symlinks.",
+            file=sys.stderr,
+        )
     left = {script: [finding for finding in found if not finding.edits] for script, found in findings.items()}
     for line in _lines(left):
         print(line, file=sys.stderr)
     return 0
+
+
+def _is_linked(script: Script) -> bool:
+    """Whether it is, or lies behind, a symbolic link below the current directory."""
+    return Path(script.name).resolve() != Path.cwd().resolve() / script.name
 
 
 def notes_on_requirements(file: Path) -> list[str]:

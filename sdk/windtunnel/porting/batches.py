@@ -20,6 +20,9 @@ from windtunnel.porting.subject import Subject
 
 _SHUFFLE = 2
 """The place of shuffle among DataLoader's arguments; its sampler and batch_sampler follow."""
+_DIVIDING = (
+    "DistributedSampler", "num_replicas", "num_shards", "split_dataset_by_node", "shard", "split_by_node",
+)  # fmt: skip
 _ONE, _NO = ast.Constant(1), ast.Constant(False)
 """What batch_size and drop_last are unless they are given."""
 
@@ -207,30 +210,15 @@ def _before(script: Script, statement: ast.AST, line: str) -> Edit:
 
 def _is_shared(subject: Subject) -> bool:
     """Whether anything divides the data."""
-    words = (
-        "DistributedSampler",
-        "num_replicas",
-        "num_shards",
-        "split_dataset_by_node",
-        "shard",
-        "split_by_node",
-    )
-    named: set[str] = set()
-    for one in subject.program:
-        nodes = list(ast.walk(one.script.tree))
-        named |= one.script.used_names() | {node.attr for node in nodes if isinstance(node, ast.Attribute)}
-        named |= {node.arg for node in nodes if isinstance(node, ast.keyword) and node.arg}
-    return any(word in name for name in named for word in words)
+    return any(word in name for one in subject.program for name in one.script.words for word in _DIVIDING)
 
 
 def _is_map_style(subject: Subject) -> bool:
     """Whether nothing speaks of data that cannot be indexed."""
     names = subject.script.bound_names() | {
-        node.attr for node in ast.walk(subject.script.tree) if isinstance(node, ast.Attribute)
+        node.attr for node in subject.script.nodes if isinstance(node, ast.Attribute)
     }
-    streams = any(
-        isinstance(node, ast.keyword) and node.arg == "streaming" for node in ast.walk(subject.script.tree)
-    )
+    streams = any(isinstance(node, ast.keyword) and node.arg == "streaming" for node in subject.script.nodes)
     return not streams and not names & {"IterableDataset", "webdataset", "wds"}
 
 

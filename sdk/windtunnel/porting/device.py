@@ -44,7 +44,7 @@ def unused_device(subject: Subject) -> Iterator[Finding]:
 
 def _names_xla(subject: Subject) -> bool:
     named = ("xla_device", "torch_xla.device", "torch_xla.devices", "MpDeviceLoader")
-    texts = (node for node in ast.walk(subject.script.tree) if constant(node) in ("xla", "xla:0"))
+    texts = (node for node in subject.script.nodes if constant(node) in ("xla", "xla:0"))
     return subject.script.calls_any(*named) or not all(_is_handled(subject, node) for node in texts)
 
 

@@ -38,7 +38,7 @@ class Loaders:
     def _loaders_by_name(self, found: dict[str, ast.Call | None]) -> Iterator[tuple[str, ast.Call | None]]:
         """What assignments, annotations, `return` and arguments say, with what is found so far."""
         given: list[tuple[str, ast.expr]] = []
-        for node in ast.walk(self._script.tree):
+        for node in self._script.nodes:
             if isinstance(node, ast.Assign):
                 given += [(ast.unparse(target), node.value) for target in node.targets]
             elif isinstance(node, ast.Return) and node.value is not None:

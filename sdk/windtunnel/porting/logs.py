@@ -17,7 +17,7 @@ def unheard(subject: Subject) -> Iterator[Finding]:
         return
     imported = [
         node.lineno
-        for node in ast.walk(script.tree)
+        for node in script.nodes
         if isinstance(node, ast.Import | ast.ImportFrom) and "torch_xla" in ast.unparse(node)
     ]
     for call, name in script.calls:

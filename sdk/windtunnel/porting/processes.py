@@ -85,7 +85,7 @@ def _without_device_id(script: Script, call: ast.AST | None) -> Iterator[Edit]:
 
 
 def _no_group(subject: Subject) -> Iterator[Finding]:
-    """On several cores one is needed, and in a script for one GPU there is none."""
+    """On several cores one is needed, and in a script for one GPU there is none. What is started makes it."""
     script = subject.script
     starts = ("spawn", "launch", "init_distributed", "init_device_mesh")
     started = any(one.script.joins_group("") or one.script.calls_any(*starts) for one in subject.program)
@@ -94,15 +94,15 @@ def _no_group(subject: Subject) -> Iterator[Finding]:
         or subject.managed
         or subject.parallel_model
         or started
-        or not subject.training_loops
+        or not subject.trains
+        or subject is not subject.program[0]
     ):
         return
     if not subject.cuda and (not subject.xla or subject.exchanges):
         return
     imports = script.first_imports
     edits: tuple[Edit, ...] = ()
-    started_here = subject.program[0] is subject and subject.whole
-    if started_here and any(map(brings_torch, imports)) and script.is_alone(imports[-1]):
+    if subject.whole and any(map(brings_torch, imports)) and script.is_alone(imports[-1]):
         torch = subject.names.module("torch")
         place = script.lines[imports[-1].end_lineno or 0]
         line = f'{script.newline}{torch}.distributed.init_process_group("xla"){script.newline}'

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -79,37 +80,44 @@ def read_program(
     return {script: sorted(findings, key=lambda finding: finding.line) for script, findings in found.items()}
 
 
-def modules_of(script: Script) -> tuple[list[Script], bool]:
-    """The files that it imports from its directory, and what those import there, nearest first; whether that is all."""
-    folder, found, seen = script.path.parent, [script], {script.path.resolve()}
+def modules_of(script: Script, source_dir: Path | None = None) -> tuple[list[Script], bool, list[str]]:
+    """The files that it imports from its directory, and what those import there, nearest first; whether that is all;
+    and why some cannot be read. ``source_dir``: in the container, modules are found there too.
+    """
+    folders = list(dict.fromkeys((script.path.parent, source_dir or script.path.parent)))
+    found, seen = [script], {script.path.resolve()}
+    broken: list[str] = []
     for one in found:  # which grows
-        for path in _imported(one, folder):
+        for path in _imported(one, folders):
             if path.resolve() in seen:
                 continue
             if len(found) > _MOST_MODULES:
-                return found[1:], False
+                return found[1:], False, broken
             seen.add(path.resolve())
             try:
                 found.append(Script(path))
-            except SourceError:
-                continue  # what cannot be parsed fails where it is imported
-    return found[1:], True
+            except SourceError as error:
+                broken.append(str(error))
+    return found[1:], True, broken
 
 
-def _imported(script: Script, folder: Path) -> Iterator[Path]:
-    """Files that the imports of a script below this folder run."""
-    for node in ast.walk(script.tree):
+def _imported(script: Script, folders: Sequence[Path]) -> Iterator[Path]:
+    """Files that the imports of a script below these folders run."""
+    for node in script.nodes:
+        starts = folders
         if isinstance(node, ast.Import):
-            named = [(folder, alias.name) for alias in node.names]
+            names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
-            start = script.path.parents[node.level - 1] if node.level else folder
             before = f"{node.module}." if node.module else ""
-            named = [(start, before + alias.name) for alias in node.names]
+            names = [before + alias.name for alias in node.names]
+            if node.level:  # above all packages it fails when it runs
+                above = [*script.path.parents][node.level - 1 : node.level]
+                starts = [one for one in above if any(map(one.is_relative_to, folders))]
         else:
             continue
-        for start, name in named:
+        for start, name in itertools.product(starts, names):
             parts = name.split(".")
-            if start == folder and parts[0] in sys.stdlib_module_names:
+            if starts is folders and parts[0] in sys.stdlib_module_names:
                 continue
             for count in range(1, len(parts) + 1):
                 place = start.joinpath(*parts[:count])

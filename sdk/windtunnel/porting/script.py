@@ -38,7 +38,8 @@ class Script:
             raise SourceError(f"{path}, line {error.lineno}: {error.msg}. It cannot be imported.") from error
         except (ValueError, RecursionError) as error:  # null bytes; nested too deeply
             raise SourceError(f"{path}: {error}. It cannot be imported.") from error
-        self.parents = {child: node for node in ast.walk(self.tree) for child in ast.iter_child_nodes(node)}
+        self.nodes = list(ast.walk(self.tree))
+        self.parents = {child: node for node in self.nodes for child in ast.iter_child_nodes(node)}
 
     @property
     def name(self) -> str:
@@ -105,7 +106,7 @@ class Script:
     def imports(self) -> dict[str, str]:
         """What each imported name stands for: ``{"dist": "torch.distributed", ...}``."""
         found = {}
-        for node in ast.walk(self.tree):
+        for node in self.nodes:
             if isinstance(node, ast.Import):
                 for alias in node.names:
                     top = alias.name.partition(".")[0]
@@ -130,7 +131,7 @@ class Script:
     def imported_modules(self) -> set[str]:
         """Dotted names of all modules imported anywhere, relative imports left out."""
         found: set[str] = set()
-        for node in ast.walk(self.tree):
+        for node in self.nodes:
             if isinstance(node, ast.Import):
                 found.update(alias.name for alias in node.names)
             elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
@@ -145,17 +146,25 @@ class Script:
     def bound_names(self) -> set[str]:
         """Every name that the script gives to anything."""
         stored = {
-            node.id
-            for node in ast.walk(self.tree)
-            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+            node.id for node in self.nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
         }
-        given = {node.arg for node in ast.walk(self.tree) if isinstance(node, ast.arg)}
-        made = {node.name for node in ast.walk(self.tree) if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+        given = {node.arg for node in self.nodes if isinstance(node, ast.arg)}
+        made = {node.name for node in self.nodes if isinstance(node, ast.FunctionDef | ast.ClassDef)}
         return stored | given | made | set(self.imports)
 
     def used_names(self) -> set[str]:
         """Every name that it mentions, but where it imports it."""
-        return {node.id for node in ast.walk(self.tree) if isinstance(node, ast.Name)}
+        return {node.id for node in self.nodes if isinstance(node, ast.Name)}
+
+    @cached_property
+    def words(self) -> set[str]:
+        """Those names, and the names of attributes and keyword arguments."""
+        attributes = {node.attr for node in self.nodes if isinstance(node, ast.Attribute)}
+        return (
+            self.used_names()
+            | attributes
+            | {one.arg or "" for one in self.nodes if isinstance(one, ast.keyword)}
+        )
 
     def dotted(self, node: ast.AST) -> str:
         """``torch.cuda.amp.autocast`` of ``autocast``, as imported; empty for what is no dotted name."""
@@ -208,7 +217,7 @@ class Script:
     def functions(self) -> dict[str, ast.FunctionDef]:
         """The script's own functions by their names, and what a class is called with by the class's."""
         found = {}
-        for node in ast.walk(self.tree):
+        for node in self.nodes:
             if isinstance(node, ast.FunctionDef):
                 found[node.name] = node
                 outer = self.parents[node]

@@ -16,7 +16,7 @@ def no_exchange(subject: Subject) -> Iterator[Finding]:
     if not subject.several or subject.managed or subject.exchanges or not (subject.cuda or subject.xla):
         return
     for call, _ in script.calls:
-        if not is_optimizer_step(script, call):
+        if not _is_optimizer_step(subject, call):
             continue
         assert isinstance(call.func, ast.Attribute)  # noqa: S101 - is a method
         stepped = f"{xm}.optimizer_step({script.segment(call.func.value)})"
@@ -187,16 +187,9 @@ def _owner(call: ast.Call) -> str:
     return ast.unparse(call.func.value)
 
 
-def is_optimizer_step(script: Script, call: ast.Call) -> bool:
-    """Whether it is the step of what a script calls an optimizer, or has made of one."""
+def _is_optimizer_step(subject: Subject, call: ast.Call) -> bool:
+    """Whether it is the step of what a script calls an optimizer, or has made of one, perhaps in another file."""
     if not is_method(call, "step") or not isinstance(call.func, ast.Attribute):
         return False
     owner = ast.unparse(call.func.value)
-    return "optim" in owner.lower() or any(
-        isinstance(node, ast.Assign)
-        and any(ast.unparse(target) == owner for target in node.targets)
-        and isinstance(node.value, ast.Call)
-        and script.dotted(node.value.func).startswith("torch.optim.")
-        and ".lr_scheduler" not in script.dotted(node.value.func)
-        for node in script.walk(ast.Assign)
-    )
+    return "optim" in owner.lower() or any(owner in one.optimizers for one in subject.program)

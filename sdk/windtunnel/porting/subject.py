@@ -118,7 +118,7 @@ class Subject:
 
     @cached_property
     def _is_for_cuda(self) -> bool:
-        named = any(self.is_cuda_device(node) for node in ast.walk(self.script.tree))
+        named = any(self.is_cuda_device(node) for node in self.script.nodes)
         return (
             named
             or bool(self.gpu_numbers)
@@ -247,6 +247,18 @@ class Subject:
         (function, *_) = self.script.scopes(node)
         within = itertools.takewhile(lambda one: one is not function, self.script.above(node))
         return [one for one in within if isinstance(one, Loop)]
+
+    @cached_property
+    def optimizers(self) -> set[str]:
+        """Expressions that hold an optimizer of torch's."""
+        return {
+            ast.unparse(target)
+            for node in self.script.walk(ast.Assign)
+            if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)
+            if self.script.dotted(node.value.func).startswith("torch.optim.")
+            and ".lr_scheduler" not in self.script.dotted(node.value.func)
+            for target in node.targets
+        }
 
     @cached_property
     def ends_steps(self) -> bool:

@@ -143,6 +143,12 @@ def test_check(jobs: FakeService, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["check", "src/train.py", "--diff"]) == 0
     printed = capsys.readouterr()
     assert "-model.cuda()\n" in printed.out and printed.out.startswith("--- a/src/train.py\n")
+    assert "--follow-symlinks" not in printed.err
+    Path("src/train.py").rename("train.py")
+    Path("src/train.py").symlink_to("../train.py")  # which patch leaves alone
+    assert cli.main(["check", "src/train.py", "--diff"]) == 0
+    assert "symbolic links: src/train.py" in capsys.readouterr().err
+    Path("src/train.py").unlink()
     assert printed.err == ""
     Path("src/train.py").write_text("import torch_xla, helper\n")
     assert cli.main(["check", "train.py", "--source-dir", "src"]) == 0

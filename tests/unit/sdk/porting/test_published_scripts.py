@@ -259,7 +259,7 @@ def test_a_program_of_several_files(tmp_path: Path) -> None:
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)
     script = Script(tmp_path / "main.py")
-    modules, whole = modules_of(script)
+    modules, whole, _ = modules_of(script)
     assert whole
     assert [one.path.name for one in modules] == ["misc.py", "engine.py", "more.py"]
     found = read_program([script, *modules])
@@ -267,6 +267,44 @@ def test_a_program_of_several_files(tmp_path: Path) -> None:
     assert told == {"main.py": [5], "misc.py": [4, 11], "engine.py": [4, 7], "more.py": []}
     (misc, *_) = modules
     assert b'xla_backend  # registers the backend "xla"' in ported(misc, found[misc]).text
+
+
+_IN_PARTS = {
+    "main.py": """\
+import torch
+import broken, work
+opt = torch.optim.SGD(model.parameters(), lr=0.1)
+work.train(model.cuda(), loader, opt)
+""",
+    "work/__init__.py": "from .loop import train\nfrom ....... import above_all_packages\n",
+    "work/loop.py": """\
+from .. import main
+def train(model, loader, opt):
+    for batch in loader:
+        model(batch.cuda()).backward()
+        opt.step()
+""",
+    "broken.py": "def (:\n",
+    "tools/run.py": "import work.loop\n",
+}
+
+
+def test_what_a_program_of_several_files_lacks(tmp_path: Path) -> None:
+    """The loop in one, what is made for it in another: the script joins the group, before all others."""
+    for name, text in _IN_PARTS.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    script = Script(tmp_path / "main.py")
+    modules, whole, (broken,) = modules_of(script)
+    assert [one.path.name for one in modules] == ["__init__.py", "loop.py"]
+    assert whole and "broken.py, line 1: invalid syntax" in broken
+    found = read_program([script, *modules])
+    (loop,) = (ported(one, found[one]).text for one in modules[1:])
+    assert b"xm.optimizer_step(opt)" in loop and b"init_process_group" not in loop
+    assert b'torch.distributed.init_process_group("xla")' in ported(script, found[script]).text
+    below = Script(tmp_path / "tools/run.py")  # the toolkit lets it import from --source-dir
+    assert modules_of(below)[0] == []
+    assert len(modules_of(below, tmp_path)[0]) == 3
 
 
 def test_a_library_beside_the_script(tmp_path: Path) -> None:
@@ -277,7 +315,7 @@ def test_a_library_beside_the_script(tmp_path: Path) -> None:
         exchanges = "import torch\nDistributedDataParallel(model, device_ids=[gpu])\n" * (one == 0)
         (tmp_path / f"lib/a{one}.py").write_text(exchanges)
     script = Script(tmp_path / "main.py", f"import lib\n{_BY_NUMBER}".encode())
-    modules, whole = modules_of(script)
+    modules, whole, _ = modules_of(script)
     assert not whole
     found = read_program([script, *modules], whole=whole)
     assert list(found) == [script]
