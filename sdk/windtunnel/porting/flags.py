@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from windtunnel.porting.finding import Finding
-from windtunnel.porting.script import Script, constant, keyword
+from windtunnel.porting.script import Script, arguments, constant, keyword
 
 _WITHOUT_VALUE = ("store_true", "store_false", "store_const", "append_const", "count")
 
@@ -20,10 +20,11 @@ _NO = ("false", "no", "off", "0")
 def refused(script: Script, hyperparameters: Collection[str]) -> Iterator[Finding]:
     """Flags among ``hyperparameters``: AWS's toolkit calls ``script --flag True``, and argparse ends with 2.
 
-    Nothing is said where that may go well: the parser ignores what it does not know, or has positional arguments.
+    Nothing is said where that may go well: the parser ignores what it does not know, gets other words than the command
+    line's, or has positional arguments.
     """
     calls = _declarations(script)
-    if any(_called(call) in ("parse_known_args", "parse_known_intermixed_args") for call, _ in script.calls):
+    if not _gets_all_words(script):
         return
     if not all(_options(call) and all(name.startswith("-") for name in _options(call)) for call in calls):
         return
@@ -42,10 +43,11 @@ def refused(script: Script, hyperparameters: Collection[str]) -> Iterator[Findin
 
 def misread(script: Script, hyperparameters: Mapping[str, Any]) -> Iterator[Finding]:
     """Those that become another value without a word: ``type=bool`` of ``False``, ``type=list`` of a list."""
+    own = script.bound_names()
     for name, value in sorted(hyperparameters.items()):
         option = _option(name)
         named = [call for call in _declarations(script) if option in _options(call)]
-        types = {ast.unparse(one.value) for call in named if (one := keyword(call, "type")) is not None}
+        types = {one and ast.unparse(one.value) for call in named for one in [keyword(call, "type")]} - own
         if types == {"bool"} and str(value).lower() in _NO:
             becomes, instead = "True, as any text but an empty one is", _TRUTH
         elif types == {"list"} and isinstance(value, list):
@@ -58,6 +60,26 @@ def misread(script: Script, hyperparameters: Mapping[str, Any]) -> Iterator[Find
             f"{option} {value} reaches the script as text, and type={types.pop()} makes it {becomes}. Let it be read: "
             f'add_argument("{option}", {instead}).',
         )
+
+
+def _gets_all_words(script: Script) -> bool:
+    """Whether argparse reads the command line as it is, and ends the script over a word too many."""
+    for call, _ in script.calls:
+        name = _called(call)
+        if name.startswith("parse_known_") or keyword(call, "return_remaining_strings"):
+            return False
+        given = (ast.unparse(one) for one in arguments(call) if not isinstance(one, ast.Name))
+        if name == "parse_args" and any(one not in ("sys.argv[1:]", "None") for one in given):
+            return False
+    uses = (node for node in script.walk(ast.Attribute) if script.dotted(node) == "sys.argv")
+    return all(isinstance(_around(script, node), ast.Call) for node in uses)
+
+
+def _around(script: Script, node: ast.AST) -> ast.AST:
+    """What an expression, or a part of it that is read, is given to: a call, unless it is called or changed itself."""
+    outer = script.parents[node]
+    read = isinstance(outer, ast.Subscript) and isinstance(outer.ctx, ast.Load)
+    return script.parents[outer] if read else outer
 
 
 def _declarations(script: Script) -> list[ast.Call]:

@@ -29,6 +29,7 @@ def test_a_flag_is_named_with_what_to_write_instead(action: str) -> None:
     (said,) = refused(lines, "fast", "epochs")
     assert said.startswith("4: --fast is a flag without a value")
     assert refused(lines, "epochs") == []
+    assert refused(f"{lines}\nprint(sys.argv[0], len(sys.argv))\nparser.parse_args(sys.argv[1:])", "fast")
     # What it names does what it says: with a value as the toolkit gives it, without one, and left out.
     advised = said[said.index("add_argument(") :].removesuffix(".")
     parser = argparse.ArgumentParser()
@@ -72,6 +73,16 @@ def test_a_value_that_becomes_another_is_named_with_what_to_write_instead(
     assert parser.parse_args(["--fast", str(value)]).fast == meant
 
 
+@pytest.mark.parametrize("other", ["def bool(text): ...", 'other.add_argument("--fast")'])
+def test_a_type_that_is_not_the_built_in_one(other: str) -> None:
+    """A name that the script has given to something else; another parser that reads text."""
+    source = PARSER.format(f'import sys\nparser.add_argument("--fast", type=bool)\n{other}', "parse_args")
+    assert list(flags.misread(Script(Path("train.py"), source.encode()), {"fast": False})) == []
+
+
+_FAST = 'import sys\nparser.add_argument("--fast", action="store_true")'
+
+
 @pytest.mark.parametrize(
     ("lines", "parse"),
     [
@@ -85,6 +96,12 @@ def test_a_value_that_becomes_another_is_named_with_what_to_write_instead(
         ('parser.add_argument("--fast", action=chosen)', "parse_args"),
         ('parser.add_argument("--fast", type=bool)', "parse_args"),
         ("", "parse_args"),
+        # What the parser gets is not the command line.
+        (f"{_FAST}\nsys.argv = [one for one in sys.argv if one != 'True']", "parse_args"),
+        (f"{_FAST}\nsys.argv.remove('True')", "parse_args"),
+        (f"{_FAST}\nparser.parse_args(without_values(sys.argv[1:]))", "parse_args"),
+        (f"{_FAST}\nparser.parse_args([])", "parse_args"),
+        (f"{_FAST}\nparser.parse_args_into_dataclasses(return_remaining_strings=True)", "parse_args"),
     ],
 )
 def test_where_it_may_go_well_nothing_is_said(lines: str, parse: str) -> None:
