@@ -149,6 +149,14 @@ def test_a_batch_that_is_only_looked_at_is_no_pass(torchrun, tmp_path):
     assert seen["steps"] == STEPS + 2
 
 
+def test_a_loop_that_tries_something_first_is_not_the_one_that_trains(torchrun, tmp_path):
+    """Learning rates, a warm-up: its limit of four batches would be that of the whole job."""
+    trained, _, _, _ = loaders_of(torchrun, tmp_path, "tried_first")
+    shown = [(loader["passes"], loader["bound"], loader["planned"]) for loader in trained]
+    assert shown == [(1, 4, None), (3, None, 3)]
+    assert len({loader["line"] for loader in trained}) == 2
+
+
 def test_evaluation_within_training(torchrun, tmp_path):
     (train,), (evaluated,), _, _ = loaders_of(torchrun, tmp_path, "inside")
     assert (train["inside"], evaluated["inside"], evaluated["every"]) == (0, 2, 3)

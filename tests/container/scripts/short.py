@@ -205,6 +205,13 @@ elif SHAPE == "looked":
         print("a batch has", len(next(iter(loader))[0]))
         for (batch,) in pl.MpDeviceLoader(loader, device):
             train(batch)
+elif SHAPE == "tried_first":
+    loader = sampled(800, 8)
+    for number, (batch,) in enumerate(pl.MpDeviceLoader(loader, device)):
+        train(batch)
+        if number >= 3:
+            break
+    epochs(loader, 3)
 elif SHAPE == "inside":
     loader, evaluation = sampled(8000, 8), sampled(400, 10)
     for number, (batch,) in enumerate(pl.MpDeviceLoader(loader, device), 1):

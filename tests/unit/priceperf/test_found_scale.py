@@ -168,8 +168,20 @@ def test_a_loop_over_a_range_tells_how_often_it_goes() -> None:
     often = replace(evaluation, passes=51)
     assert size(ended, often, early=True) == (100 * 8 * 2, 100, 5 * 10 * 2)
     assert isinstance(scale(replace(ended, planned=None), often, early=True), str)
+    # One in some of its passes goes on so; what no such loop holds has been done once.
+    some = replace(evaluation, passes=10, planned=100)
+    assert size(ended, some, early=True)[2] == round(10 * 100 / 51 * 5 * 10 * 2 / 100)
+    assert size(ended, replace(some, planned=None), early=True)[2] == 10 * 5 * 10 * 2 / 100
     # A limit of its own counts before it.
     assert size(train(batches=100, passes=3, planned=40, bound=50)) == (50 * 8 * 2, 1, 0)
+
+
+def test_what_is_tried_before_training_does_not_say_how_often_it_is_evaluated() -> None:
+    """A loop for learning rates of 40 batches, then 30 epochs that were ended in the 14th."""
+    tried = train(line="train.py:3", batches=100, bound=40)
+    evaluation = Loader(line="e.py:1", batches=5, samples=10, split=True, passes=13, planned=30)
+    found = size(tried, train(batches=100, passes=14, planned=30, left=True), evaluation, early=True)
+    assert found == ((40 + 30 * 100) * 8 * 2, 1, 30 * 5 * 10 * 2)
 
 
 def test_a_smaller_last_batch_has_its_own_samples() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from neuron_sim.rehearsal.loops import Place
 from neuron_sim.rehearsal.passes import LoaderFacts, Pass
 
 _FEW = 3
@@ -25,14 +26,29 @@ class Loader:
     sequence_length: int | None = None
     """Tokens of a sample, where the batches hold any."""
     facts: LoaderFacts | None = None
-    run: Pass = field(default_factory=Pass)
+    trained: list[Pass] = field(default_factory=lambda: [Pass()])
+    """Of each loop of the script's: one may try learning rates, or warm up, before another trains."""
+    run: Pass = field(init=False)
+    """Those of the loop that goes over it now."""
     without_gradients: Pass = field(default_factory=Pass)
     """The passes of evaluation: some scripts evaluate on what they train on."""
 
+    def __post_init__(self) -> None:
+        """No loop has gone over it."""
+        (self.run,) = self.trained
+
     @property
-    def runs(self) -> tuple[Pass, Pass]:
+    def runs(self) -> tuple[Pass, ...]:
         """All passes."""
-        return self.run, self.without_gradients
+        return *self.trained, self.without_gradients
+
+    def goes_to(self, place: Place) -> None:
+        """A loop begins to go over it, perhaps another one than before."""
+        known = [one for one in self.trained if one.loop is not None and one.loop.place == place]
+        new = [one for one in self.trained if one.loop is None] or [Pass()]
+        self.run = (known or new)[0]
+        if all(one is not self.run for one in self.trained):
+            self.trained.append(self.run)
 
     def came(self, size: int, iterated_at: str) -> None:
         """Count a batch of ``size`` samples."""

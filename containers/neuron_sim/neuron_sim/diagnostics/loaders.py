@@ -69,7 +69,9 @@ class Loaders:
 
     @script_time.set_aside
     def _note(self, record: Loader, size: int) -> None:
-        record.came(size, script_lines.calling_line())
+        line = script_lines.calling_line()
+        record.came(size, line)
+        _run(record).line = line
         self.latest = record
 
     @script_time.set_aside
@@ -78,6 +80,10 @@ class Loaders:
         run = _run(record)
         if self.passes.drop_look(run, owner):
             self._tell(owner, -record.latest, 0.0)
+        place = self.passes.begins_in(run, owner) if run is record.run else None
+        if place is not None:
+            record.goes_to(place)
+            run = record.run
         is_over = self.passes.before(run, owner, evaluates=not torch.is_grad_enabled())
         if is_over:
             self._keep_seen()
@@ -101,11 +107,11 @@ class Loaders:
             record = self._record(loader)
             if record.facts is None and record.made_at == "?":
                 record.facts = facts(loader._cpu_loader)
-            run = _run(record)
             if self._is_over(record, loader):
                 loader.close()  # its thread would read on, beside the next pass: workers that persist have one iterator
                 return None
             batch = next_item(loader, device)
+            run = _run(record)
             (self._end if batch is None else self.passes.came)(run)
             return batch
 
@@ -131,7 +137,7 @@ class Loaders:
             "ended_early": self.passes.ended,
             "loaders": [
                 {
-                    "line": loader.iterated_at,
+                    "line": run.line,
                     "batches": loader.facts and loader.facts.batches,
                     "split": bool(loader.facts and loader.facts.split),
                     "samples": loader.usual,
@@ -192,9 +198,10 @@ class Loaders:
         def timed_next(iterator: Any) -> Any:
             record = self._came_from.get(iterator)
             is_waited_for = _is_waited_for()
-            run = None if record is None or not is_waited_for else _run(record)
-            if run is not None and record is not None and self._is_over(record, iterator):
+            asked = record if is_waited_for else None
+            if asked is not None and self._is_over(asked, iterator):
                 raise StopIteration
+            run = None if asked is None else _run(asked)
             started = time.perf_counter()
             try:
                 batch = advance(iterator)

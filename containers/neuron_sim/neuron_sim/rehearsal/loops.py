@@ -34,6 +34,9 @@ class Count(NamedTuple):
     decides: bool
 
 
+Place = tuple[CodeType, int, int]
+
+
 class Loop(NamedTuple):
     """A loop that is running: where."""
 
@@ -43,7 +46,7 @@ class Loop(NamedTuple):
     last: int
 
     @property
-    def place(self) -> tuple[CodeType, int, int]:
+    def place(self) -> Place:
         """The same on each core: the frame is not."""
         return self.code, self.first, self.last
 
@@ -173,7 +176,7 @@ def _conditions(filename: str, line: int) -> tuple[tuple[ast.AST, ast.Compare, b
     for loop in running(filename, line):
         if isinstance(loop, ast.While):
             found += ((loop, test, False) for test in _comparisons(loop.test))
-        for statement in _own_statements(loop):
+        for statement in own_statements(loop):
             if isinstance(statement, ast.If) and isinstance(statement.body[-1], ast.Break | ast.Return):
                 found += ((loop, test, True) for test in _comparisons(statement.test))
     return tuple(found)
@@ -193,7 +196,7 @@ def tree(filename: str) -> ast.Module:
         return ast.Module([], [])
 
 
-def _own_statements(loop: ast.For | ast.While) -> Iterator[ast.AST]:
+def own_statements(loop: ast.For | ast.While) -> Iterator[ast.AST]:
     """Those of a loop whose `break` would be its own: not within a loop or a function inside of it."""
     waiting: list[ast.AST] = list(loop.body)
     while waiting:

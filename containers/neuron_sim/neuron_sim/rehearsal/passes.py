@@ -107,6 +107,8 @@ class Pass:
     inside: list[int] = field(default_factory=list)
     """Where a pass began within a loop that trains: how many batches that loop had had by then."""
     loop: loops.Loop | None = None
+    line: str = "?"
+    """Where its latest batch was asked for."""
     turns: turns.Turns | None = None
     """Of the ``for … in range(…)`` around them; None: there is none."""
     begun: list[int] = field(default_factory=list)
@@ -208,6 +210,13 @@ class Passes:
         vars(record).update(vars(record.looked))
         self._begun -= 1
         return True
+
+    def begins_in(self, record: Pass, owner: Any) -> loops.Place | None:
+        """Of a batch that is asked for: where the loop is, if it begins a pass of a short rehearsal."""
+        if self.steps is None or _is(record.owner, owner) or _is(record.over, owner):
+            return None
+        loop = loops.around(loops.caller())
+        return loop and loop.place
 
     def before(self, record: Pass, owner: Any, *, evaluates: bool) -> bool:
         """A batch is asked for: whether the pass is over.

@@ -36,22 +36,47 @@ class Turns(NamedTuple):
 
 def around(frame: FrameType | None) -> Turns | None:
     """Of the innermost ``for … in range(…)`` around the loop over the batches, or of transformers' Trainer over its
-    epochs; None: there is none.
+    epochs, as often as the loops around that repeat it; None: there is none, or one of those is no ``range``.
     """
-    within = False
+    within, found = False, None
     while frame is not None:
-        if is_users(frame.f_code.co_filename):
-            for loop in reversed(loops.running(frame.f_code.co_filename, frame.f_lineno)):
-                if within and isinstance(loop, ast.For) and (number := _length(loop.iter, frame)) is not None:
-                    uses = set(chain.from_iterable(_uses(node, _names(loop.target)) for node in loop.body))
-                    return Turns(number, _DECIDES in uses, _HANDS_ON in uses, _is_last(loop, frame))
-                within = True
-        elif frame.f_code.co_name == "_inner_training_loop":
+        file = frame.f_code.co_filename
+        for loop in reversed(loops.running(file, frame.f_lineno)) if is_users(file) else ():
+            number = _length(loop.iter, frame) if within and isinstance(loop, ast.For) else None
+            if number is not None and isinstance(loop, ast.For):
+                # The number of a repetition is not read: it may decide, too.
+                found = (
+                    found._replace(number=found.number * number, decides=True)
+                    if found
+                    else _of(loop, number, frame)
+                )
+            elif found is not None:
+                return None
+            within = True
+        if found is None and frame.f_code.co_name == "_inner_training_loop":
             first, end = (frame.f_locals.get(name) for name in ("epochs_trained", "num_train_epochs"))
             if isinstance(first, int) and isinstance(end, int) and end < sys.maxsize:
-                return Turns(end - first, decides=True, hands_on=True, is_last=False)
-        frame = frame.f_back
-    return None
+                found, within = Turns(end - first, decides=True, hands_on=True, is_last=False), True
+        frame = None if _is_script(frame) else frame.f_back
+    return found
+
+
+def _is_script(frame: FrameType) -> bool:
+    """Whether what goes on below has started the script, as torchrun."""
+    return frame.f_code.co_name == "<module>" and frame.f_globals.get("__name__") == "__main__"
+
+
+def _of(loop: ast.For, number: int, frame: FrameType) -> Turns:
+    uses = set(chain.from_iterable(_uses(node, _names(loop.target)) for node in loop.body))
+    decides = _DECIDES in uses or any(map(_may_count, loops.own_statements(loop)))
+    return Turns(number, decides, _HANDS_ON in uses, _is_last(loop, frame))
+
+
+def _may_count(node: ast.AST) -> bool:
+    """Whether it looks as if the script counted its passes by itself: ``epoch += 1``, ``state.epoch % 5``."""
+    if isinstance(node, ast.AugAssign):
+        return isinstance(node.value, ast.Constant)
+    return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod) and not _is_format(node)
 
 
 def _length(iterated: ast.expr, frame: FrameType) -> int | None:
@@ -102,8 +127,8 @@ def _is_last(loop: ast.For, frame: FrameType) -> bool:
         if not _ends(body, inner.f_lineno, loop if called is None else None, called):
             return False
         called = inner.f_code.co_name
-        if called == "<module>" and inner.f_globals.get("__name__") == "__main__":
-            break  # what goes on below has started the script, as torchrun
+        if _is_script(inner):
+            break
     return True
 
 

@@ -19,8 +19,8 @@ class Loader:
         split: each core goes through a part of the data set of its own.
         sequence_length: tokens of a sample; None: the batches hold none.
         passes: how often the script began to go over it.
-        planned: how often the ``for … in range(…)`` around it would, which the script may leave before; None: there is
-            none.
+        planned: how often the ``for … in range(…)`` around it, and those around that, would, which the script may leave
+            before; None: there is none, or a loop of another kind is around it.
         taken: batches that its loop got.
         trains: gradients were computed from them.
         left: the script left the latest pass before its end.

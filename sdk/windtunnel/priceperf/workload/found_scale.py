@@ -34,17 +34,19 @@ def found_scale(seen: Input, world_size: int, workers: int | None = None) -> Ful
     for loader in trained:
         if not (loader.samples and loader.passes) or _of_pass(loader, world_size, workers) == 0:
             return f"the loader of {loader.line} trains, and says that it holds nothing"
-    rehearsed = trained[0].passes
+    passes = {loader.line: loader.passes for loader in trained}
     trained = [_as_planned(loader, ended_early=seen.ended_early) for loader in trained]
     sizes = [_samples(loader, world_size, workers, ended_early=seen.ended_early) for loader in trained]
-    first = trained[0]
+    most = max(range(len(sizes)), key=sizes.__getitem__)  # others may warm up, or try learning rates
+    first = trained[most]
+    rehearsed = passes[first.line]
     a_pass = _of_pass(first, world_size, workers)
-    real = 1.0 if a_pass is None else max(1.0, sizes[0] / a_pass)
+    real = 1.0 if a_pass is None else max(1.0, sizes[most] / a_pass)
     epochs = first.passes if len(trained) == 1 and real == first.passes else 1
-    batches = sizes[0] / (first.samples * workers)
+    batches = sizes[most] / (first.samples * workers)
     evaluation = sum(
         _evaluated(loader, world_size)
-        * _times(loader, rehearsed, math.ceil(real), batches, ended_early=seen.ended_early)
+        * _times(loader, first, rehearsed, math.ceil(real), batches, ended_early=seen.ended_early)
         for loader in evaluated
     )
     return FullScale(
@@ -162,10 +164,15 @@ def _evaluated(loader: Loader, world_size: int) -> int:
     return samples * (world_size if loader.split else 1)
 
 
-def _times(loader: Loader, rehearsed: int, real: int, batches: float, *, ended_early: bool) -> float:
+def _times(
+    loader: Loader, first: Loader, rehearsed: int, real: int, batches: float, *, ended_early: bool
+) -> float:
     """Passes of an evaluation in the whole job, which goes ``real`` times over its training samples."""
     after = loader.passes - loader.inside
-    if ended_early and rehearsed > 1 and after % rehearsed and after % (rehearsed - 1) == 0:
+    within = (
+        loader.planned is not None and loader.planned == first.planned
+    )  # of the same loop, after some passes
+    if ended_early and rehearsed > 1 and after % rehearsed and (within or after % (rehearsed - 1) == 0):
         rehearsed -= 1  # ended within a pass of training, before the evaluation after it
-    scaled = after if after < rehearsed else after * real / rehearsed
+    scaled = after if after < rehearsed and not within else after * real / rehearsed
     return scaled + (batches // loader.every if loader.every else 0)
