@@ -19,13 +19,13 @@ def memory_charged() -> int | None:
     return next(iter(_numbers("memory.current", "memory.usage_in_bytes")), None)
 
 
-def oom_kills() -> int:
-    """How often the kernel has killed a process of this container for memory; 0 where it does not tell."""
+def oom_kills() -> int | None:
+    """How often the kernel has killed a process of this container for memory; None where it does not tell."""
     for line in _text("memory.events", "memory.oom_control").splitlines():
         name, _, count = line.partition(" ")
         if name == "oom_kill" and count.isdigit():
             return int(count)
-    return 0
+    return None
 
 
 def _numbers(name: str, old: str) -> list[int]:

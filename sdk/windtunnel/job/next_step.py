@@ -13,6 +13,8 @@ _LESS_MEMORY = (
     "data-loader workers, a smaller batch or a larger instance type."
 )
 """Where no backend of this machine has said what to do."""
+_FOR_MEMORY = ("OutOfMemory", "because memory was full")
+"""What the backend, AWS's toolkit and Windtunnel's launcher say of a process that the kernel has ended for it."""
 _OWN = "sagemaker_"
 """So begin the hyperparameters that are the toolkit's."""
 
@@ -32,7 +34,7 @@ def next_step(reason: str, description: Mapping[str, Any] | None = None, cause: 
 
 
 def _memory(found: re.Match[str], _: Mapping[str, Any]) -> str:
-    needed = "needed" if "OutOfMemory" in found.string else "was killed, in most cases because it needed"
+    needed = "needed" if found[0] in _FOR_MEMORY else "was killed, in most cases because it needed"
     return f"the job {needed} more memory than its host has. {memory_advice(found.string) or _LESS_MEMORY}"
 
 
@@ -61,7 +63,12 @@ def _arguments(_: re.Match[str], description: Mapping[str, Any]) -> str:
 
 
 _STEPS: tuple[tuple[str, str | Callable[[re.Match[str], Mapping[str, Any]], str]], ...] = (
-    (r"OutOfMemory|SIGKILL|\b[Ee]xit ?[Cc]ode:? (?:137|-9)\b", _memory),
+    ("|".join(_FOR_MEMORY), _memory),
+    (
+        "no process was ended for memory",
+        "a process of the job was killed, and not for memory: by the script itself, or by what watches it.",
+    ),
+    (r"SIGKILL|\b[Ee]xit ?[Cc]ode:? (?:137|-9)\b", _memory),
     (
         r"module 'torch_xla[\w.]*' has no attribute '|cannot import name '\w+' from 'torch_xla",
         "torch_xla has no such name in this framework_version. docs/reference/names.md says which versions "

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import resource
+import signal
 import sys
 import textwrap
 from collections import defaultdict
@@ -41,7 +42,7 @@ def watching(
         yield
     except ChildFailedError as error:
         last = _last_used(attempts, workers)
-        memory = _memory() if cgroup.oom_kills() > kills else ""
+        memory = _memory(error.failures, kills, cgroup.oom_kills())
         if last is not None or memory:
             print("\n".join(lines(error.failures, last, memory)), file=sys.stderr, flush=True)
         if meeting_point is not None:
@@ -65,8 +66,13 @@ def _last_used(attempts: int, workers: int) -> Region | None:
     return None
 
 
-def _memory() -> str:
-    """How full memory was when the kernel ended a process for it."""
+def _memory(failures: Mapping[int, ProcessFailure], before: int | None, kills: int | None) -> str:
+    """How full memory was when the kernel ended a process for it; of one that was killed, whether it did."""
+    if kills is None or before is None:
+        return ""
+    if kills == before:
+        killed = any(failure.exitcode == -signal.SIGKILL for failure in failures.values())
+        return "no process was ended for memory" if killed else ""
     largest = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 2**10
     return (
         "a process was ended because memory was full: all of this host's may have "

@@ -90,7 +90,7 @@ class Keeper:
 
     def _carry_out(self, order: orders.Order) -> None:
         """Run an order to its end, and record it."""
-        kills, self._problems = cgroup.oom_kills(), None
+        kills, self._problems = cgroup.oom_kills() or 0, None
         self._done.add(order.id)
         if self._folder.has(orders.KILL, order.id):
             code = _KILLED
@@ -107,7 +107,7 @@ class Keeper:
             orders.ENDED,
             id=order.id,
             exit_code=code,
-            oom_killed=code != 0 and cgroup.oom_kills() > kills,
+            oom_killed=code != 0 and (cgroup.oom_kills() or 0) > kills,
             at=_now(),
         )
         # Nobody asked yet, but will if the container is kept, with the next job waiting.

@@ -142,6 +142,12 @@ def test_next_step_of_a_kill_for_memory() -> None:
     assert next_step(f"{killed}\nOutOfMemory: {said}").endswith(f" than its host has. {said}")
     for code in ("Exit Code: 137", 'ExecuteUserScriptError:\nExitCode 137\nErrorMessage ""', "exitcode: -9"):
         assert "in most cases" in next_step(f"AlgorithmError: {code}")
+    account = "rank 1 exited with signal SIGKILL (9); {} 2 GiB"
+    full = account.format("a process was ended because memory was full: all may have")
+    assert next_step("AlgorithmError: ", cause=full).startswith("the job needed more memory")
+    assert "not for memory" in next_step(
+        "AlgorithmError: ", cause=account.format("no process was ended for memory;")
+    )
     assert "doctor" in next_step("ClientError: no image")
     assert "doctor" in next_step("ClientError: No S3 objects found under S3 URL s3://b/run-137/x")
 
