@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+import functools
+from collections.abc import Iterator, Sequence
 
 from windtunnel.porting.finding import Edit, Finding
 from windtunnel.porting.script import (
     Loop,
     Script,
     constant,
+    handed,
     is_call_of,
     is_cuda_call,
     is_method,
@@ -125,7 +127,11 @@ def same_data(subject: Subject) -> Iterator[Finding]:
     """Loaders of training loops that give every core the same batches."""
     if not subject.several or subject.managed or not (subject.cuda or subject.xla) or _is_shared(subject):
         return
-    for name, (call, loop) in _trained_loaders(subject).items():
+    here = _trained_loaders(subject)
+    for name, (call, loop) in [
+        *here.items(),
+        *((name, (call, None)) for name, call in _trained_elsewhere(subject)),
+    ]:
         shuffle = keyword(call, "shuffle")
         if (
             any(one.arg in ("batch_sampler", "sampler") for one in call.keywords)
@@ -137,7 +143,7 @@ def same_data(subject: Subject) -> Iterator[Finding]:
         plain = call.args and not call.args[_SHUFFLE:] and all(one.arg for one in call.keywords)
         # Written out a second time, a data set would be made twice, and perhaps not the same.
         plain = plain and isinstance(call.args[0], ast.Name | ast.Attribute)
-        if plain and _is_map_style(subject):
+        if plain and loop is not None and _is_map_style(subject):
             edits = (*_sampler(subject, call, shuffle, name), *_epochs(subject, name, loop))
         yield Finding(
             call.lineno,
@@ -152,7 +158,8 @@ def last_batches(subject: Subject) -> Iterator[Finding]:
     """Loaders of training loops whose last batch is smaller, unless the number of samples happens to fit."""
     if subject.managed or not (subject.cuda or subject.xla) or not _is_map_style(subject):
         return
-    plain = (call for call, _ in _trained_loaders(subject).values())
+    plain = [call for call, _ in _trained_loaders(subject).values()]
+    plain += [call for _, call in _trained_elsewhere(subject)]
     for call in dict.fromkeys((*plain, *_wrapped_loaders(subject))):
         options = {one.arg: one.value for one in call.keywords}
         size = call.args[1] if len(call.args) > 1 else options.get("batch_size", _ONE)
@@ -232,6 +239,48 @@ def _trained_loaders(subject: Subject) -> dict[str, tuple[ast.Call, Loop]]:
             if call is not None and all(call is not other for other, _ in found.values()):
                 found[name] = (call, loop)
     return found
+
+
+def _trained_elsewhere(subject: Subject) -> Iterator[tuple[str, ast.Call]]:
+    """Loaders that it hands to a function of another file, whose training loop goes over them; each call once."""
+    names = {name for one, _, name in _trained_names(tuple(subject.program)) if one is subject}
+    made = {subject.loaders.all.get(name): name for name in sorted(names)}
+    here = [call for call, _ in _trained_loaders(subject).values()]
+    yield from ((name, call) for call, name in made.items() if call is not None and call not in here)
+
+
+@functools.lru_cache(maxsize=1)
+def _trained_names(program: Sequence[Subject]) -> set[tuple[Subject, ast.AST, str]]:
+    """What training loops go over, and what calls hand on to them: a file, a function, a name in it."""
+    handed_on = [
+        (
+            (one, one.script.scopes(call)[0], ast.unparse(value)),
+            (other, other.script.functions[last], parameter),
+        )
+        for one in program
+        for call, name in one.script.calls
+        for last in [name.rpartition(".")[2]]
+        for other in _that_define(program, one, name)
+        for parameter, value in handed(other.script.functions[last], call)
+    ]
+    found: set[tuple[Subject, ast.AST, str]] = {
+        (one, one.script.scopes(loop)[0], ast.unparse(node))
+        for one in program
+        for loop in one.training_loops
+        for node in one.loaders.gone_over(loop)
+        if isinstance(node, ast.Name)
+    }
+    while more := {given for given, parameter in handed_on if parameter in found} - found:
+        found |= more
+    return found
+
+
+def _that_define(program: Sequence[Subject], one: Subject, name: str) -> list[Subject]:
+    """Files whose function a file calls by this dotted name; of several with such a function, those that it names."""
+    *before, last = name.split(".")
+    known = [other for other in program if last in other.script.functions]
+    here = [other for other in known if other.script.path.stem in before or (other is one and not before)]
+    return known if len(known) == 1 else here
 
 
 def _epochs(subject: Subject, loader: str, loop: Loop) -> Iterator[Edit]:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from functools import cached_property
 
-from windtunnel.porting.script import Loop, Script, is_call_of, parameters
+from windtunnel.porting.script import Loop, Script, handed, is_call_of
 
 _BARS = ("enumerate", "iter", "tqdm", "track")
 """What hands a loader's batches on, and is often given a name before the loop."""
@@ -56,9 +56,7 @@ class Loaders:
         for call, called in self._script.calls:
             if called in self._script.functions:
                 function = self._script.functions[called]
-                names = parameters(function)[function.name == "__init__" :]
-                given += [(function, *pair) for pair in zip(names, call.args, strict=False)]
-                given += [(function, one.arg, one.value) for one in call.keywords if one.arg]
+                given += [(function, *pair) for pair in handed(function, call)]
         return given
 
     def maker(self, name: str, loop: Loop) -> ast.Call | None:

@@ -268,6 +268,13 @@ def parameters(scope: ast.AST) -> list[str]:
     return [one.arg for one in (*scope.args.posonlyargs, *scope.args.args, *scope.args.kwonlyargs)]
 
 
+def handed(function: ast.FunctionDef, call: ast.Call) -> list[tuple[str, ast.expr]]:
+    """A function's parameters, and what a call gives them."""
+    names = parameters(function)
+    given = list(zip(names[names[:1] == ["self"] :], call.args, strict=False))
+    return given + [(one.arg, one.value) for one in call.keywords if one.arg]
+
+
 def is_method(call: ast.Call, name: str) -> bool:
     """Whether a call is one of ``something.name(...)``."""
     return isinstance(call.func, ast.Attribute) and call.func.attr == name

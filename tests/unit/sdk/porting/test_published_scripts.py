@@ -272,19 +272,29 @@ def test_a_program_of_several_files(tmp_path: Path) -> None:
 _IN_PARTS = {
     "main.py": """\
 import torch
-import broken, work
+import broken, check, work
 opt = torch.optim.SGD(model.parameters(), lr=0.1)
-work.train(model.cuda(), loader, opt)
+loader = DataLoader(data, 8, shuffle=True)
+held_out = DataLoader(data, 8)
+work.fit(model.cuda(), loader, held_out, opt)
+check.train(model, held_out)
 """,
-    "work/__init__.py": "from .loop import train\nfrom ....... import above_all_packages\n",
+    "work/__init__.py": "from .loop import fit\nfrom ....... import above_all_packages\n",
     "work/loop.py": """\
 from .. import main
+def fit(model, data, held_out, opt):
+    train(model, data, opt)
+    test(model, loader=held_out)
 def train(model, loader, opt):
     for batch in loader:
         model(batch.cuda()).backward()
         opt.step()
+def test(model, loader):
+    for batch in loader:
+        model(batch.cuda())
 """,
     "broken.py": "def (:\n",
+    "check.py": "def train(model, loader): ...\n",
     "tools/run.py": "import work.loop\n",
 }
 
@@ -296,15 +306,17 @@ def test_what_a_program_of_several_files_lacks(tmp_path: Path) -> None:
         (tmp_path / name).write_text(text)
     script = Script(tmp_path / "main.py")
     modules, whole, (broken,) = modules_of(script)
-    assert [one.path.name for one in modules] == ["__init__.py", "loop.py"]
+    assert [one.path.name for one in modules] == ["check.py", "__init__.py", "loop.py"]
     assert whole and "broken.py, line 1: invalid syntax" in broken
     found = read_program([script, *modules])
-    (loop,) = (ported(one, found[one]).text for one in modules[1:])
+    (loop,) = (ported(one, found[one]).text for one in modules[2:])
     assert b"xm.optimizer_step(opt)" in loop and b"init_process_group" not in loop
     assert b'torch.distributed.init_process_group("xla")' in ported(script, found[script]).text
+    same = [(one.line, one.edits) for one in found[script] if one.kind == "same_data"]
+    assert same == [(4, ())]  # set_epoch would be called in the other file
     below = Script(tmp_path / "tools/run.py")  # the toolkit lets it import from --source-dir
     assert modules_of(below)[0] == []
-    assert len(modules_of(below, tmp_path)[0]) == 3
+    assert len(modules_of(below, tmp_path)[0]) == 4
 
 
 def test_a_library_beside_the_script(tmp_path: Path) -> None:
