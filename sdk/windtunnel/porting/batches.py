@@ -127,11 +127,7 @@ def same_data(subject: Subject) -> Iterator[Finding]:
     """Loaders of training loops that give every core the same batches."""
     if not subject.several or subject.managed or not (subject.cuda or subject.xla) or _is_shared(subject):
         return
-    here = _trained_loaders(subject)
-    for name, (call, loop) in [
-        *here.items(),
-        *((name, (call, None)) for name, call in _trained_elsewhere(subject)),
-    ]:
+    for name, call, loop in _trained_loaders(subject):
         shuffle = keyword(call, "shuffle")
         if (
             any(one.arg in ("batch_sampler", "sampler") for one in call.keywords)
@@ -158,8 +154,7 @@ def last_batches(subject: Subject) -> Iterator[Finding]:
     """Loaders of training loops whose last batch is smaller, unless the number of samples happens to fit."""
     if subject.managed or not (subject.cuda or subject.xla) or not _is_map_style(subject):
         return
-    plain = [call for call, _ in _trained_loaders(subject).values()]
-    plain += [call for _, call in _trained_elsewhere(subject)]
+    plain = [call for _, call, _ in _trained_loaders(subject)]
     for call in dict.fromkeys((*plain, *_wrapped_loaders(subject))):
         options = {one.arg: one.value for one in call.keywords}
         size = call.args[1] if len(call.args) > 1 else options.get("batch_size", _ONE)
@@ -229,24 +224,24 @@ def _is_map_style(subject: Subject) -> bool:
     return not streams and not names & {"IterableDataset", "webdataset", "wds"}
 
 
-def _trained_loaders(subject: Subject) -> dict[str, tuple[ast.Call, Loop]]:
-    """Loaders that training loops go over, by the expression in the loop, each call once."""
-    found: dict[str, tuple[ast.Call, Loop]] = {}
+def _trained_loaders(subject: Subject) -> list[tuple[str, ast.Call, Loop | None]]:
+    """Loaders that training loops go over, by the expression in the loop, each call once. No loop: it is in another
+    file, to whose function they are handed.
+    """
+    here: dict[str, tuple[ast.Call, Loop]] = {}
     for loop in subject.training_loops:
         for node in subject.loaders.gone_over(loop):
             name = ast.unparse(node) if isinstance(node, ast.Name | ast.Attribute) else ""
             call = subject.loaders.maker(name, loop)
-            if call is not None and all(call is not other for other, _ in found.values()):
-                found[name] = (call, loop)
-    return found
-
-
-def _trained_elsewhere(subject: Subject) -> Iterator[tuple[str, ast.Call]]:
-    """Loaders that it hands to a function of another file, whose training loop goes over them; each call once."""
+            if call is not None and all(call is not other for other, _ in here.values()):
+                here[name] = (call, loop)
+    known = [call for call, _ in here.values()]
     names = {name for one, _, name in _trained_names(tuple(subject.program)) if one is subject}
-    made = {subject.loaders.all.get(name): name for name in sorted(names)}
-    here = [call for call, _ in _trained_loaders(subject).values()]
-    yield from ((name, call) for call, name in made.items() if call is not None and call not in here)
+    elsewhere = {subject.loaders.all.get(name): name for name in sorted(names)}
+    return [
+        *((name, call, loop) for name, (call, loop) in here.items()),
+        *((name, call, None) for call, name in elsewhere.items() if call is not None and call not in known),
+    ]
 
 
 @functools.lru_cache(maxsize=1)

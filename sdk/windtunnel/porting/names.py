@@ -56,9 +56,8 @@ class Names:
                 lines.append(f"import {dotted}" + (f" as {name}" if name != dotted else ""))
         named = any(constant(node) == "xla" for node in edited.walk(ast.Constant))
         other = any(map(edited.joins_group, ("nccl", "gloo", "mpi")))
-        joins = edited.joins_group("xla") or (
-            named and edited.joins_group("") and not other
-        )  # args.dist_backend
+        by_option = named and edited.joins_group("") and not other  # args.dist_backend
+        joins = edited.joins_group("xla") or by_option
         if joins and BACKEND not in edited.imported_modules:
             lines.append(f'import {BACKEND}  # registers the backend "xla"')
         if named and not lines and "torch_xla" not in edited.packages:

@@ -202,13 +202,13 @@ def _training(
 
 def _lora(cells: Mapping[str, str], model: Architecture) -> Lora | None:
     given, text = (cells.get(column, "").lower() for column in ("lora_rank", "lora_targets"))
-    trained = given in ("none", "no", "false")  # all weights, whatever the targets say
-    rank = None if given in UNKNOWN else 0 if trained else integer(cells, "lora_rank", 0, least=0)
+    if given in ("none", "no", "false"):
+        return None  # all weights are trained, whatever the targets say
+    rank = None if given in UNKNOWN else integer(cells, "lora_rank", None, least=0)
     if rank == 0:
         return None
+    text = "all-linear" if text in ("all_linear", "all linear", "all") else text
     targets: Any = None if text in UNKNOWN else text  # checked by Lora, whose error lists the valid ones
-    if text in ("all_linear", "all linear", "all"):
-        targets = "all-linear"
     return lora_of(rank, targets, model)
 
 

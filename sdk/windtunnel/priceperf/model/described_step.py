@@ -44,8 +44,8 @@ _WEIGHT_MOVES = 5
 again, by accumulation or by the copies of its reduction."""
 _GPU_WEIGHT_MOVES = 2
 """A GPU's products read weights and write gradients while they compute; what is left is accumulation."""
-_FROZEN_MOVES = 2
-"""Of a frozen weight: read forward and backward, on a GPU while its products run, which are no faster."""
+_FROZEN_READS = 2
+"""Of a frozen weight: forward and backward, on a GPU while its products run, which are no faster."""
 _FORWARD, _BACKWARD = 1, 2  # products of the same size
 _BACKWARD_FROZEN = 1  # that of a weight's own gradient is left out
 _FLASH_FORWARD, _FLASH_BACKWARD = 2, 5  # products of a flash attention kernel; backward recomputes scores
@@ -209,7 +209,7 @@ def _products_s(training: Training, instance: InstanceType, constants: Constants
         seconds += flops / (instance.core_peak_flops(dtype) * constants.flash)
     if training.lora is None or instance.is_neuron:
         return seconds
-    read = training.worker_parameters * _FROZEN_MOVES * DTYPE_BYTES[training.storage_dtype]
+    read = training.worker_parameters * _FROZEN_READS * DTYPE_BYTES[training.storage_dtype]
     return max(seconds, bytes_s(read, instance, constants.memory))
 
 
@@ -285,7 +285,7 @@ def _memory_s(training: Training, instance: InstanceType, constants: Constants) 
     moves = _WEIGHT_MOVES if instance.is_neuron else _GPU_WEIGHT_MOVES
     weights = training.worker_trained * moves
     if training.lora is not None and instance.is_neuron:
-        weights += training.worker_parameters * _FROZEN_MOVES
+        weights += training.worker_parameters * _FROZEN_READS
     weights *= DTYPE_BYTES[training.storage_dtype]
     return bytes_s(moved, instance, constants.vector) + bytes_s(weights, instance, constants.memory)
 

@@ -171,7 +171,6 @@ def evaluation(seconds: float, log_fast: float, log_slow: float, loading: Assume
     basis = "modelled like the steps, forward only" if seconds else "no evaluation"
     low_s, high_s = seconds * math.exp(-log_fast), seconds * math.exp(log_slow)
     if loading is not None:
-        seconds, low_s, high_s = (
-            max(pair) for pair in ((seconds, loading.value), (low_s, loading.low), (high_s, loading.high))
-        )
+        low_s, high_s = max(low_s, loading.low), max(high_s, loading.high)
+        seconds = max(seconds, loading.value)
     return FixedCost("evaluation", seconds, low_s, high_s, basis)

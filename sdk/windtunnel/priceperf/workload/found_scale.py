@@ -169,9 +169,8 @@ def _times(
 ) -> float:
     """Passes of an evaluation in the whole job, which goes ``real`` times over its training samples."""
     after = loader.passes - loader.inside
-    within = (
-        loader.planned is not None and loader.planned == first.planned
-    )  # of the same loop, after some passes
+    # In the same loop, after some of its passes.
+    within = loader.planned is not None and loader.planned == first.planned
     if ended_early and rehearsed > 1 and after % rehearsed and (within or after % (rehearsed - 1) == 0):
         rehearsed -= 1  # ended within a pass of training, before the evaluation after it
     scaled = after if after < rehearsed and not within else after * real / rehearsed

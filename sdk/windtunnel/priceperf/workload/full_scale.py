@@ -22,7 +22,8 @@ class FullScale:
         epochs: passes over them.
         evaluation_samples: samples evaluated after each epoch.
         dataset_gib: what an instance downloads, GiB; None: not known, then no download is counted.
-        model_gib: what it uploads, GiB; None: 4 bytes a parameter, where the counters tell parameters.
+        model_gib: what it uploads, GiB; None: 4 bytes a parameter, where the counters tell parameters; of adapters,
+            where a described job trains these.
         preparation_s: seconds of the job that train nothing (tokenising, unpacking, checkpoints), as you know them.
         evaluation_split: the workers share the evaluation samples; False: each worker evaluates all of them, as a
             loader without a sampler has it.
