@@ -161,10 +161,14 @@ def _described(args: argparse.Namespace) -> Workload:
 
     if args.job:
         raise ValueError(f"--architecture describes a model, and {args.job} names a rehearsal: give one")
-    if args.sequence_length is None:
-        raise ValueError("--architecture needs --sequence-length N (tokens of a sequence)")
+    missing = []
     if args.full_scale_samples is None:
-        raise ValueError("--architecture needs --full-scale-samples N (sequences of an epoch)")
+        missing.append("--full-scale-samples N (sequences of an epoch)")
+    of_a_step = (args.global_batch, args.gradient_accumulation, args.batch_per_device, args.microbatch)
+    if args.batch == "rehearsed" and of_a_step == (None,) * 4:
+        missing.append("--global-batch N (sequences of an optimizer step)")
+    if missing:
+        raise ValueError(f"--architecture needs {' and '.join(missing)}")
     for name in ("global_batch", "gradient_accumulation"):
         if getattr(args, name) is not None and (args.batch_per_device or args.batch[:1].isdigit()):
             stated = "--batch-per-device" if args.batch_per_device else "--batch"

@@ -180,7 +180,9 @@ def all_priced(args: argparse.Namespace, names: Iterable[str]) -> None:
 def add_sizes(parser: argparse.ArgumentParser) -> None:
     """Add the sizes of the real job."""
     size = parser.add_argument_group("the real job behind the rehearsed sample")
-    size.add_argument("--full-scale-samples", type=whole, metavar="N", help="training samples of an epoch")
+    size.add_argument(
+        "--full-scale-samples", "--samples", type=whole, metavar="N", help="training samples of an epoch"
+    )
     size.add_argument("--epochs", type=whole, metavar="E", help="epochs (default 1)")
     size.add_argument(
         "--evaluation-samples", type=whole, metavar="N", help="evaluated after each epoch (default 0)"
@@ -209,7 +211,10 @@ def add_sizes(parser: argparse.ArgumentParser) -> None:
     )
     size.add_argument("--compile-cached", action="store_true", help="all graphs come from a compile cache")
     size.add_argument(
-        "--sequence-length", type=whole, metavar="N", help="tokens a sample, to check the range"
+        "--sequence-length",
+        type=whole,
+        metavar="N",
+        help="tokens a sample (of a described model: its family's)",
     )
 
 

@@ -38,10 +38,12 @@ def add_parser(commands: Any) -> None:
     )
     size = parser.add_argument_group("the job")
     size.add_argument("--tokens", type=amount, metavar="N", help="of all steps: 15B, 300M (default 1B)")
-    size.add_argument("--samples", type=amount, metavar="N", help="sequences of all steps, instead of tokens")
+    size.add_argument(
+        "--samples", "--full-scale-samples", type=amount, metavar="N", help="sequences, instead of tokens"
+    )
     size.add_argument("--steps", type=amount, metavar="N", help="optimizer steps, instead of tokens")
     size.add_argument(
-        "--global-batch", type=count, metavar="N", help="sequences of an optimizer step (default 1024)"
+        "--global-batch", "--batch", type=count, metavar="N", help="sequences of a step (default 1024)"
     )
     size.add_argument("--sequence-length", type=count, metavar="N", help="tokens (default: the family's)")
     size.add_argument("--parameters", type=amount, metavar="N", help="weights (default: the architecture's)")

@@ -39,6 +39,7 @@ from windtunnel.priceperf.calibration.row_reader import PublishedRow, read_rows
 from windtunnel.priceperf.model.host_tracing import HOST_SPEED
 from windtunnel.priceperf.model.memory_need import memory_need, usual_recompute
 from windtunnel.priceperf.model.training_settings import Training
+from windtunnel.priceperf.workload.splits import OpenSplit, search
 
 from .test_row_reader import cells
 
@@ -388,13 +389,77 @@ def test_scaling_is_beside_the_first_that_fits() -> None:
 
 def test_what_does_not_fit_wins_nothing() -> None:
     """No verdict on it, and it is marked where one thing is different."""
-    job = Workload.transformer("Llama2-13B", microbatch=1, sequence_length=4096, global_batch=1024)
+    job = Workload.transformer("Llama2-13B", sequence_length=4096, global_batch=1024, zero="none")
     comparison = compare(job, PAIR, SIZE)
     assert not any(item.fits for item in comparison.estimates)
     assert {(verdict.winner, verdict.obstacle) for verdict in comparison.verdicts} == {(None, "does not fit")}
     rows = sensitivity(job, comparison, SIZE)
     assert {row.fits for row in rows} == {(False, False)}
     assert {row.cheapest for row in rows} == {None}
+
+
+def split_on(job: DescribedWorkload, name: str, batch: float = 256.0, count: int = 1) -> Training:
+    """How it is split over so many instances."""
+    cluster = Cluster(CATALOG[name], count)
+    found = job.description(Run(cluster, batch, job.precisions(cluster.instance, AUTO_CAST)[0]))
+    assert isinstance(found, Training)
+    return found
+
+
+@pytest.mark.parametrize("name", PAIR)
+@pytest.mark.parametrize("model", ["BERT-Large", "Llama2-7B", "Llama-3.1-8B", "Llama2-13B"])
+def test_an_open_split_is_whole_copies_or_the_fastest_that_fits(model: str, name: str) -> None:
+    """Of an 8B model no copy fits a worker: the search's best is taken, whatever the number formats are."""
+    job = Workload.transformer(model, global_batch=256, optimizer="lamb", gradient_bytes=4)
+    chosen, instance = split_on(job, name), CATALOG[name]
+    copies = split_on(replace(job, zero="none"), name)
+    assert memory_need(chosen, instance).fits
+    if memory_need(copies, instance).fits:
+        assert chosen == copies
+        return
+    assert (chosen.moments, chosen.gradient_bytes, chosen.workers) == (2, 4, instance.core_count)
+    split = OpenSplit(
+        job.architecture,
+        job.parameters,
+        job.sequence_length,
+        256,
+        gradient_bytes=4,
+        attention=chosen.attention,
+    )
+    assert chosen == search(split, Cluster(instance, 1)).best[0][1]
+
+
+def test_a_split_that_is_stated_in_part_is_not_open() -> None:
+    """A user who says `zero` means it; on GPUs alone, too. A stated pass is kept."""
+    open_job = Workload.transformer("Llama-3.1-8B", microbatch=1, sequence_length=2048)
+    assert split_on(open_job, PAIR[0]).tensor_parallel > 1
+    assert split_on(open_job, PAIR[0]).microbatch == 1
+    for stated in ({"zero": "none"}, {"tensor_parallel": 1}, {"pipeline_parallel": 1}):
+        kept = replace(open_job, **stated)
+        assert (split_on(kept, PAIR[0]).data_parallel, split_on(kept, PAIR[0]).zero) == (32, "none")
+    on_gpu = Workload.transformer("Llama-3.1-8B", on_gpu={"zero": "optimizer"})
+    assert split_on(on_gpu, PAIR[1]).zero == "optimizer"
+    assert split_on(on_gpu, PAIR[0]).tensor_parallel > 1
+
+
+def test_an_open_split_runs_where_copies_get_no_sequence() -> None:
+    """A batch of 8 for 32 workers: they share the model instead. Without one that divides it, it says so."""
+    job = Workload.transformer("Llama2-7B", sequence_length=4096, global_batch=8)
+    assert split_on(job, PAIR[0], 8.0).data_parallel <= 8
+    with pytest.raises(InvalidInput, match="less than one sequence"):
+        split_on(replace(job, zero="none"), PAIR[0], 8.0)
+    with pytest.raises(InvalidInput, match="less than one sequence"):
+        split_on(job, PAIR[0], 7.5)
+
+
+def test_what_fits_in_no_split_needs_what_the_best_would() -> None:
+    """As `plan` says it."""
+    job = Workload.transformer("Llama2-70B", sequence_length=4096, global_batch=1024)
+    item = compare(job, PAIR, SIZE).estimates[0]
+    least = search(
+        OpenSplit(job.architecture, job.parameters, 4096, 1024), Cluster(CATALOG[PAIR[0]], 1)
+    ).least
+    assert not item.fits and item.training == least
 
 
 def test_the_same_at_the_same_price_is_no_answer() -> None:

@@ -99,7 +99,7 @@ NODES = st.integers(1, 500)
 def whole(workload: Workload, count: int) -> int:
     """At least so many instances, so that any parallelism divides their workers, whatever the type."""
     if isinstance(workload, DescribedWorkload):
-        return count * workload.tensor_parallel * workload.pipeline_parallel
+        return count * (workload.tensor_parallel or 1) * (workload.pipeline_parallel or 1)
     return count
 
 

@@ -302,7 +302,7 @@ def test_what_is_fixed_stays() -> None:
 def test_what_no_cluster_can_have_is_refused(fixed: dict[str, Any], said: str) -> None:
     """With what is valid."""
     with pytest.raises(InvalidInput, match=said):
-        job(**fixed)
+        job(**fixed).check()
 
 
 def test_what_cannot_be_planned_is_named() -> None:

@@ -110,7 +110,7 @@ def test_what_cannot_run_is_not_hidden() -> None:
 def test_what_runs_on_one_instance_alone_says_why() -> None:
     """And what would let the other run it: a job that the user is to compare."""
     job = windtunnel.Workload.transformer(
-        "Llama-3.1-8B", sequence_length=2048, global_batch=128, lora_rank=16
+        "Llama-3.1-8B", sequence_length=2048, global_batch=128, lora_rank=16, zero="none"
     )
     answer = windtunnel.compare(job, full_scale=FULL).document().sections[0].notes[0]
     assert "the job runs on p4d.24xlarge, and does not fit the memory of trn1.32xlarge (" in answer

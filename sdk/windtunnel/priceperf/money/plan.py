@@ -17,6 +17,7 @@ from ..calibration.software import first_told, software_named
 from ..errors import InvalidInput, UnknownInstance
 from ..instances import CATALOG, GIB, InstanceType, instance_type
 from ..model.fixed_costs import FixedCost
+from ..model.memory_need import memory_need
 from ..model.precision import AUTO_CAST
 from ..model.training_settings import Training
 from ..workload.cluster import Cluster, Run, no_cluster
@@ -261,7 +262,7 @@ def _plan(
         job.architecture,
         microbatch=int(training.microbatch),
         sequence_length=job.sequence_length,
-        global_batch=job.global_batch,
+        global_batch=int(job.global_batch),
         tensor_parallel=training.tensor_parallel,
         pipeline_parallel=training.pipeline_parallel,
         recompute=training.recompute,
@@ -280,7 +281,7 @@ def _plan(
 def _why_not(
     job: OpenSplit, instance: InstanceType, counts: Sequence[int], searched: Sequence[Searched]
 ) -> str:
-    needs = [one.least for one in searched if one.least is not None]
+    needs = [memory_need(one.least, instance) for one in searched if one.least is not None]
     tried = f"{counts[0]:,}" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,}"
     if not needs:
         workers = counts[0] * instance.core_count

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any, Literal, TypeVar, get_args
 
 from ..calibration.calibrations import calibration_of
-from ..calibration.described_range import description_check, most_tokens
+from ..calibration.described_range import description_check
 from ..calibration.left_out import kind_of_run
 from ..calibration.neuron_software import parsed_version
 from ..calibration.published_rows import is_fitted
@@ -26,13 +26,14 @@ from ..model.engines import LAUNCH_S_PER_LAYER
 from ..model.host_tracing import HOST_SPEED, PLAIN_TRACE_S_PER_LAYER
 from ..model.intervals import RangeCheck
 from ..model.lora import Lora
-from ..model.memory_need import attention_today, memory_need, usual_gradient_bytes, usual_recompute
+from ..model.memory_need import memory_need
 from ..model.precision import BF16_AUTOCAST, GPU_PRECISIONS, Precision
 from ..model.step_time import StepTime
 from ..model.training_settings import DTYPE_BYTES, Attention, Recompute, Training, ZeroStage
 from .cluster import BatchRule, Cluster, PerDevice, Run, stated_batch
 from .full_scale import LARGEST, FullScale
 from .modelled import Modelled
+from .splits import OpenSplit, as_stated, fastest_that_fits
 
 Optimizer = Literal["adamw", "lamb", "sgd"]
 GPU_SETTINGS = (
@@ -62,13 +63,13 @@ class Described:
     sequence_length: int
     global_batch: int | None
     gradient_accumulation: int | None
-    tensor_parallel: int
-    pipeline_parallel: int
+    tensor_parallel: int | None
+    pipeline_parallel: int | None
     dtype: str
     matmul_dtype: str | None
     optimizer: str
     recompute: Recompute | Literal["auto"]
-    zero: ZeroStage
+    zero: ZeroStage | None
     attention: Attention | Literal["auto"]
     parameters: float
     head_part: float
@@ -100,7 +101,7 @@ class Described:
             ("matmul_dtype", (None, *DTYPE_BYTES)),
             ("optimizer", tuple(MOMENTS)),
             ("recompute", ("auto", *get_args(Recompute))),
-            ("zero", get_args(ZeroStage)),
+            ("zero", (None, *get_args(ZeroStage))),
             ("attention", ("auto", *get_args(Attention))),
         ):
             if getattr(self, name) not in valid:
@@ -115,11 +116,11 @@ class Described:
         if self.software is not None:
             object.__setattr__(self, "software", software_named(self.software))
         heads = self.architecture.attention_heads
-        if heads % self.tensor_parallel:
+        if heads % (self.tensor_parallel or 1):
             raise InvalidInput(
                 f"tensor_parallel {self.tensor_parallel} does not divide the {heads} attention heads"
             )
-        if self.pipeline_parallel > self.architecture.layers:
+        if (self.pipeline_parallel or 1) > self.architecture.layers:
             raise InvalidInput(
                 f"pipeline_parallel {self.pipeline_parallel} is more than the {self.architecture.layers} layers"
             )
@@ -202,19 +203,25 @@ class Described:
             )
         return microbatch * (self.gradient_accumulation or 1) * self.data_parallel(cluster)
 
+    @property
+    def is_split_open(self) -> bool:
+        """Whether nothing is said of how workers share the model."""
+        return (self.tensor_parallel, self.pipeline_parallel, self.zero) == (None, None, None)
+
     def data_parallel(self, cluster: Cluster) -> int:
-        """Copies of the model on the cluster.
+        """Copies of the model on the cluster, data parallelism being all that is not described.
 
         Raises:
             InvalidInput: tensor x pipeline parallelism does not divide the workers.
         """
         job = self.there(cluster.instance)
-        copy = job.tensor_parallel * job.pipeline_parallel
+        tensor, stages = job.tensor_parallel or 1, job.pipeline_parallel or 1
+        copy = tensor * stages
         if cluster.workers % copy:
             each = cluster.instance.core_count
             count = math.lcm(copy, each) // each
             raise InvalidInput(
-                f"tensor_parallel {job.tensor_parallel} x pipeline_parallel {job.pipeline_parallel} = {copy} "
+                f"tensor_parallel {tensor} x pipeline_parallel {stages} = {copy} "
                 f"workers do not divide the {cluster.workers} {cluster.instance.core_name}s of {cluster}; "
                 f"a multiple of {count} instances, or less parallelism, does"
             )
@@ -236,11 +243,19 @@ class Described:
         return _split(self.there(run.instance), run)
 
     def settled(self: _Self, run: Run) -> _Self:
-        """With the passes, the attention and the recomputation of this run."""
+        """With the passes, the split, the attention and the recomputation of this run."""
         training = self.description(run)
         job = self.there(run.instance)
         microbatch = math.ceil(training.microbatch) if job.microbatch is None else job.microbatch
-        return replace(job, microbatch=microbatch, attention=training.attention, recompute=training.recompute)
+        return replace(
+            job,
+            microbatch=microbatch,
+            tensor_parallel=training.tensor_parallel,
+            pipeline_parallel=training.pipeline_parallel,
+            zero=training.zero,
+            attention=training.attention,
+            recompute=training.recompute,
+        )
 
     def modelled(self, run: Run, full_scale: FullScale) -> Modelled:
         """The predicted step, and what follows from it.
@@ -320,68 +335,35 @@ def _compilation(run: Run, training: Training, flops: float, full_scale: FullSca
 
 
 def _split(job: Described, run: Run) -> Training:
-    instance, copies = run.instance, job.data_parallel(run.cluster)
-    sequences = run.batch / copies
-    if sequences < 1:
+    """As described; where nothing of the split is, and data parallelism alone does not do, the fastest that fits."""
+    copies = job.data_parallel(run.cluster)
+    training: Training | None = None
+    split = OpenSplit(
+        job.architecture,
+        job.parameters,
+        job.sequence_length,
+        run.batch,
+        job.tensor_parallel,
+        job.pipeline_parallel,
+        job.microbatch,
+        None if job.recompute == "auto" else job.recompute,
+        job.zero,
+        job.lora,
+        storage_dtype=job.dtype,
+        matmul_dtype=run.precision.ran_as("fp32"),
+        mixed_precision=run.precision is BF16_AUTOCAST,
+        head_part=job.head_part,
+        moments=MOMENTS[job.optimizer],
+        attention=None if job.attention == "auto" else job.attention,
+        gradient_bytes=job.gradient_bytes,
+    )
+    if run.batch >= copies:
+        training = as_stated(split, run.cluster)
+    if job.is_split_open and (training is None or not memory_need(training, run.instance).fits):
+        training = fastest_that_fits(split, run.cluster) or training
+    if training is None:
         raise InvalidInput(
             f"a global batch of {run.batch:g} is less than one sequence for each of {copies} "
             f"data-parallel workers of {run.cluster}; take a larger batch, fewer instances or more parallelism"
         )
-    products = run.precision.ran_as("fp32")
-    attention = job.attention
-    if attention == "auto":
-        attention = attention_today(job.architecture, products, instance, job.sequence_length)
-    gradient_bytes = job.gradient_bytes or usual_gradient_bytes(job.dtype, job.zero, instance)
-    usual = usual_recompute(job.tensor_parallel, attention, instance)
-    ways: tuple[Recompute, ...] = (usual, "full") if job.recompute == "auto" else (job.recompute,)
-    counts = _passes(job, sequences, most_tokens(calibration_of(instance)))
-    fitting: list[Training] = []
-    for way in ways:
-        for passes in counts:
-            size = sequences / passes
-            training = Training(
-                architecture=job.architecture,
-                parameters=job.parameters,
-                microbatch=size,
-                global_batch=size * copies * passes,
-                sequence_length=job.sequence_length,
-                data_parallel=copies,
-                tensor_parallel=job.tensor_parallel,
-                pipeline_parallel=job.pipeline_parallel,
-                storage_dtype=job.dtype,
-                matmul_dtype=products,
-                gradient_bytes=gradient_bytes,
-                recompute=way,
-                zero=job.zero,
-                attention=attention,
-                mixed_precision=run.precision is BF16_AUTOCAST,
-                head_part=job.head_part,
-                moments=MOMENTS[job.optimizer],
-                lora=job.lora,
-            )
-            if memory_need(training, instance).fits:
-                fitting.append(training)
-                if job.pipeline_parallel == 1:
-                    break  # more passes are no faster, but in a pipeline, whose stages wait for the first one
-        if fitting and fitting[0].microbatch == sequences / counts[0]:
-            break  # nothing larger would fit if more was recomputed
-    return _fastest(fitting, run) if fitting else training
-
-
-def _fastest(ways: Sequence[Training], run: Run) -> Training:
-    if len(ways) == 1:
-        return ways[0]
-    constants, count = calibration_of(run.instance).constants, run.cluster.count
-    return min(ways, key=lambda one: training_step(one, run.instance, constants, count).total_s)
-
-
-def _passes(job: Described, sequences: float, most_tokens: float) -> Sequence[int]:
-    """Of a step, the fewest first: as given; else powers of two, none larger than any that was published and no fewer
-    than stages, and one a sequence.
-    """
-    most = math.ceil(sequences - 1e-9)
-    if job.microbatch is not None:
-        return (math.ceil(sequences / job.microbatch - 1e-9),)
-    least = max(job.pipeline_parallel, sequences * job.sequence_length / most_tokens)
-    powers = (2**doubled for doubled in range((most - 1).bit_length()))
-    return (*(count for count in powers if count >= least), most)
+    return training

@@ -16,10 +16,11 @@ Assumptions, all as the published rows have them:
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
-from typing import get_args
+from functools import cache, lru_cache, partial
+from typing import NamedTuple, get_args
 
 from ..calibration.calibrations import calibration_of
 from ..calibration.described_range import most_tokens
@@ -29,38 +30,43 @@ from ..model.architectures import Architecture
 from ..model.described_step import training_step
 from ..model.lora import Lora
 from ..model.memory_need import (
-    MemoryNeed,
     attention_today,
     memory_need,
     usual_gradient_bytes,
     usual_recompute,
 )
-from ..model.training_settings import Recompute, Training, ZeroStage
+from ..model.training_settings import Attention, Recompute, Training, ZeroStage
 from .cluster import Cluster
 from .full_scale import LARGEST
 
 
-@dataclass(frozen=True)
-class OpenSplit:
-    """A job whose split is open, but for what is not None. bf16, AdamW; batches in sequences.
-
-    Raises:
-        InvalidInput: a number out of range, or a fixed setting that no cluster can have.
-    """
+class OpenSplit(NamedTuple):
+    """A job whose split is open, but for what is not None. Batches in sequences; see `Training` for the rest."""
 
     architecture: Architecture
     parameters: float
     sequence_length: int
-    global_batch: int
+    global_batch: float
     tensor_parallel: int | None = None
     pipeline_parallel: int | None = None
     microbatch: int | None = None
     recompute: Recompute | None = None
     zero: ZeroStage | None = None
     lora: Lora | None = None
+    storage_dtype: str = "bf16"
+    matmul_dtype: str = "bf16"
+    mixed_precision: bool = False
+    head_part: float = 1.0
+    moments: int = 2
+    attention: Attention | None = None
+    gradient_bytes: int | None = None
 
-    def __post_init__(self) -> None:
-        """Check every field, and what is fixed against the model."""
+    def check(self) -> None:
+        """Refuse what no launcher would take.
+
+        Raises:
+            InvalidInput: a number out of range, or a fixed setting that no cluster can have.
+        """
         for name in ("sequence_length", "global_batch", "tensor_parallel", "pipeline_parallel", "microbatch"):
             value = getattr(self, name)
             if value is None and name not in ("sequence_length", "global_batch"):
@@ -81,9 +87,9 @@ class OpenSplit:
         ):
             fixed = getattr(self, name)
             if fixed is not None and whole_of % fixed:
-                valid = tuple(map(str, divisors(whole_of)))
+                valid = tuple(map(str, divisors(int(whole_of))))
                 raise InvalidInput(
-                    f"{name} {fixed} does not divide the {whole_of:,} {what}; "
+                    f"{name} {fixed} does not divide the {whole_of:,g} {what}; "
                     f"{', '.join(valid[:12])}{', ...' if len(valid) > 12 else ''} do"
                 )
         stages = _stages(self.architecture)
@@ -92,6 +98,32 @@ class OpenSplit:
                 f"pipeline_parallel {self.pipeline_parallel} makes no equal stages of {self.architecture.layers} "
                 f"layers, also where embedding and head count as one each; {', '.join(map(str, stages))} do"
             )
+
+    def split(
+        self, instance: InstanceType, copies: int, tensor: int, stages: int, zero: ZeroStage
+    ) -> partial[Training]:
+        """All settings but recomputation, the micro-batch and the whole batch."""
+        attention = self.attention
+        if attention is None:
+            attention = attention_today(self.architecture, self.matmul_dtype, instance, self.sequence_length)
+        return partial(
+            Training,
+            architecture=self.architecture,
+            parameters=self.parameters,
+            sequence_length=self.sequence_length,
+            data_parallel=copies,
+            tensor_parallel=tensor,
+            pipeline_parallel=stages,
+            storage_dtype=self.storage_dtype,
+            matmul_dtype=self.matmul_dtype,
+            gradient_bytes=self.gradient_bytes or usual_gradient_bytes(self.storage_dtype, zero, instance),
+            zero=zero,
+            attention=attention,
+            mixed_precision=self.mixed_precision,
+            head_part=self.head_part,
+            moments=self.moments,
+            lora=self.lora,
+        )
 
     @property
     def is_partly_fixed(self) -> bool:
@@ -105,13 +137,70 @@ class Searched:
     """What a cluster offers: the fastest way for each pair of tensor and pipeline parallelism that fits.
 
     ``best``: seconds of a step with its settings, fastest first. ``candidates``: how many ways there are,
-    ``fitting``: how many of them fit the memory. ``least``: the smallest need of those that do not.
+    ``fitting``: how many of them fit the memory. ``least``: of those that do not, the one that needs the least.
     """
 
     best: tuple[tuple[float, Training], ...]
     candidates: int
     fitting: int
-    least: MemoryNeed | None
+    least: Training | None
+
+
+def as_stated(job: OpenSplit, cluster: Cluster) -> Training:
+    """The fastest passes and recomputation that fit; data parallelism alone where no split is fixed.
+
+    Where the batch does not divide into whole passes, each is a little smaller. What does not fit needs the least.
+    """
+    tensor, stages = job.tensor_parallel or 1, job.pipeline_parallel or 1
+    copies = cluster.workers // (tensor * stages)
+    split = job.split(cluster.instance, copies, tensor, stages, job.zero or "none")
+    sequences = job.global_batch / copies
+    counts = _passes(job, sequences, stages, most_tokens(calibration_of(cluster.instance)))
+    fitting: list[Training] = []
+    for recompute in _recomputations(job, split, cluster.instance):
+        for passes in counts:
+            size = sequences / passes
+            batch = size * copies * passes
+            training = split(microbatch=size, global_batch=batch, recompute=recompute)
+            if memory_need(training, cluster.instance).fits:
+                fitting.append(training)
+                if stages == 1:
+                    break  # more passes are no faster, but in a pipeline, whose stages wait for the first one
+        if fitting and fitting[0].microbatch == sequences / counts[0]:
+            break  # nothing larger would fit if more was recomputed
+    return _fastest(fitting, cluster) if fitting else training
+
+
+def _fastest(ways: Sequence[Training], cluster: Cluster) -> Training:
+    if len(ways) == 1:
+        return ways[0]
+    constants = calibration_of(cluster.instance).constants
+    return min(ways, key=lambda one: training_step(one, cluster.instance, constants, cluster.count).total_s)
+
+
+def _passes(job: OpenSplit, sequences: float, stages: int, most_tokens: float) -> Sequence[int]:
+    """Of a step, the fewest first: as given; else powers of two, none larger than any that was published and no fewer
+    than stages, and one a sequence.
+    """
+    most = math.ceil(sequences - 1e-9)
+    if job.microbatch is not None:
+        return (math.ceil(sequences / job.microbatch - 1e-9),)
+    least = max(stages, sequences * job.sequence_length / most_tokens)
+    powers = (2**doubled for doubled in range((most - 1).bit_length()))
+    return (*(count for count in powers if count >= least), most)
+
+
+@lru_cache(maxsize=64)
+def fastest_that_fits(job: OpenSplit, cluster: Cluster) -> Training | None:
+    """The fastest way of all, or what needs the least memory where none fits; None: no copies share the batch.
+
+    Raises:
+        NotCalibrated: no calibration models the instance.
+    """
+    if job.global_batch != int(job.global_batch):
+        return None
+    found = search(job, cluster)
+    return found.best[0][1] if found.best else found.least
 
 
 def search(job: OpenSplit, cluster: Cluster) -> Searched:
@@ -123,14 +212,16 @@ def search(job: OpenSplit, cluster: Cluster) -> Searched:
     constants = calibration_of(cluster.instance).constants
     best: dict[tuple[int, int], tuple[float, Training]] = {}
     candidates = fitting = 0
-    least: MemoryNeed | None = None
+    least: Training | None = None
+    least_bytes = math.inf
     for with_microbatch, batches in _settings(job, cluster):
         candidates += len(batches)
         for microbatch in batches:
             training = with_microbatch(microbatch=microbatch)
             need = memory_need(training, cluster.instance)
             if not need.fits:  # a larger one does not fit either
-                least = need if least is None or need.needed_bytes < least.needed_bytes else least
+                if need.needed_bytes < least_bytes:
+                    least, least_bytes = training, need.needed_bytes
                 break
             fitting += 1
             seconds = training_step(training, cluster.instance, constants, cluster.count).total_s
@@ -143,33 +234,28 @@ def search(job: OpenSplit, cluster: Cluster) -> Searched:
 
 def _settings(job: OpenSplit, cluster: Cluster) -> Iterator[tuple[partial[Training], Sequence[int]]]:
     """All but the micro-batch, with the micro-batches to try, smallest first."""
-    instance = cluster.instance
-    attention = attention_today(job.architecture, "bf16", instance, job.sequence_length)
+    instance, batch = cluster.instance, int(job.global_batch)
     for tensor in _tensor_degrees(job, instance):
         for stages in _fixed_or(job.pipeline_parallel, _stages(job.architecture)):
             copies, rest = divmod(cluster.workers, tensor * stages)
-            if rest or job.global_batch % copies:
+            if rest or batch % copies:
                 continue
-            batches = _microbatches(job, instance, job.global_batch // copies, stages)
+            batches = _microbatches(job, instance, batch // copies, stages)
             if not batches:
                 continue
             for zero in _zero_stages(job, instance, copies, stages):
-                training = partial(
-                    Training,
-                    architecture=job.architecture,
-                    parameters=job.parameters,
-                    global_batch=job.global_batch,
-                    sequence_length=job.sequence_length,
-                    data_parallel=copies,
-                    tensor_parallel=tensor,
-                    pipeline_parallel=stages,
-                    gradient_bytes=usual_gradient_bytes("bf16", zero, instance),
-                    zero=zero,
-                    lora=job.lora,
-                )
-                usual = usual_recompute(tensor, attention, instance)
-                for recompute in (usual, "full") if job.recompute is None else (job.recompute,):
-                    yield partial(training, attention=attention, recompute=recompute), batches
+                split = job.split(instance, copies, tensor, stages, zero)
+                for recompute in _recomputations(job, split, instance):
+                    yield partial(split, global_batch=batch, recompute=recompute), batches
+
+
+def _recomputations(
+    job: OpenSplit, split: partial[Training], instance: InstanceType
+) -> tuple[Recompute, ...]:
+    """As given; else what libraries do at the least, and all."""
+    if job.recompute is not None:
+        return (job.recompute,)
+    return usual_recompute(split.keywords["tensor_parallel"], split.keywords["attention"], instance), "full"
 
 
 def _tensor_degrees(job: OpenSplit, instance: InstanceType) -> list[int]:

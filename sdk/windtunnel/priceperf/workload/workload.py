@@ -103,16 +103,16 @@ class Workload(ABC):
         architecture: str | Architecture | Mapping[str, Any],
         *,
         microbatch: int | None = None,
-        sequence_length: int,
+        sequence_length: int | None = None,
         global_batch: int | None = None,
         gradient_accumulation: int | None = None,
-        tensor_parallel: int = 1,
-        pipeline_parallel: int = 1,
+        tensor_parallel: int | None = None,
+        pipeline_parallel: int | None = None,
         dtype: Literal["bf16", "fp16", "fp32"] = "bf16",
         matmul_dtype: str | None = None,
         optimizer: Optimizer = "adamw",
         recompute: Recompute | Literal["auto"] = "auto",
-        zero: ZeroStage = "none",
+        zero: ZeroStage | None = None,
         attention: Attention | Literal["auto"] = "auto",
         parameters: float | None = None,
         head_part: float = 1.0,
@@ -134,7 +134,7 @@ class Workload(ABC):
             microbatch: sequences of one pass on one data-parallel worker; fewer where the global batch
                 leaves fewer. None: with ``recompute`` what is fastest of all that fits the memory, none more than any
                 published row has.
-            sequence_length: tokens (or patches) of a sequence.
+            sequence_length: tokens (or patches) of a sequence; None: what models of its family usually have.
             global_batch: sequences of one optimizer step over all workers.
             gradient_accumulation: passes of one optimizer step on each worker, instead of ``global_batch``;
                 neither: 1. The global batch of each instance then follows from its data-parallel workers.
@@ -147,7 +147,10 @@ class Workload(ABC):
             recompute: ``none``, ``selective``, ``full``; ``auto``: the faster one that fits of ``full`` and what
                 libraries do at the least: ``none``, with tensor parallelism ``selective`` (not on GPUs with flash
                 attention).
-            zero: what data-parallel workers share: ``none``, ``optimizer`` (ZeRO-1) or ``full`` (ZeRO-3, FSDP).
+            zero: what data-parallel workers share: ``none``, ``optimizer`` (ZeRO-1) or ``full`` (ZeRO-3, FSDP). Where
+                neither this nor ``tensor_parallel`` nor ``pipeline_parallel`` is said, it is data parallelism alone,
+                and if that does not fit an instance's memory, the fastest split that does, as `windtunnel.plan` finds
+                it.
             attention: ``eager`` or ``flash``; ``auto``: flash for Llama on trn1, and on GPUs for decoders and for more
                 than 512 tokens.
             parameters: weights of the model; None: the architecture's.
@@ -174,7 +177,7 @@ class Workload(ABC):
         return DescribedWorkload(
             model,
             microbatch,
-            sequence_length,
+            model.usual_length if sequence_length is None else sequence_length,
             global_batch=global_batch,
             gradient_accumulation=gradient_accumulation,
             tensor_parallel=tensor_parallel,

@@ -214,8 +214,7 @@ def _row(item: Estimate, shown: Screen, index: int) -> Row:
         paid = f"{_usd(cost.usd)} ({fmt.interval(_usd(cost.low_usd), _usd(cost.high_usd))})"
     cells = (
         f"{_number(item.global_batch)} ({_number(each(item))})",
-        billable,
-        paid if item.fits else "does not fit",
+        *((billable, paid) if item.fits else ("does not fit", "-")),
     )
     won = shown.answer is not None and shown.answer.winner == index
     name = (
@@ -302,25 +301,31 @@ def _obstacle(
             f"set-up and transfers outweigh {fmt.modelled_seconds(first.train_s)} of modelled steps.{more}"
         )
     if found.obstacle == "does not fit":
-        return f"No answer: the job {_does_not_fit([estimates[index] for index in found.hindered])}"
+        return f"No answer: the job {_does_not_fit([estimates[index] for index in found.hindered], workload)}"
     if found.obstacle == "no price":
         return _MISSING_PRICE
     if unpriced := [item.name for item in _unpriced(found, estimates)]:
         return f"No winner: only {names} has a price here, {' and '.join(unpriced)} not. {STATE_PRICES}"
     if unfit := [item for item in estimates if not item.fits]:
-        return f"No winner: the job runs on {names}, and {_does_not_fit(unfit)}"
+        return f"No winner: the job runs on {names}, and {_does_not_fit(unfit, workload)}"
     return f"No winner: only {names} has a price here. {NAME_OTHERS}"
 
 
-def _does_not_fit(items: Sequence[Estimate]) -> str:
+def _does_not_fit(items: Sequence[Estimate], workload: Workload) -> str:
     each = [
         f"{label(item)} ({fmt.gibibytes(need.needed_bytes)} of {fmt.gibibytes(need.usable_bytes)} a worker)"
         for item in items
         if (need := item.memory) is not None
     ]
+    described = workload if isinstance(workload, DescribedWorkload) else None
+    if described and all(described.there(item.instance).is_split_open for item in items):
+        return (
+            f"does not fit the memory of {', '.join(each)}, however it is split. More instances (--nodes), a larger "
+            "memory or shorter sequences may make it fit (windtunnel plan searches)."
+        )
     whole = any(item.training is not None and item.training.zero == "none" for item in items)
     share = "sharing the optimizer's state or the weights (--zero optimizer, --zero full), " if whole else ""
-    search = " (windtunnel plan searches)" if any(item.training is not None for item in items) else ""
+    search = " (windtunnel plan searches)" if described else ""
     return (
         f"does not fit the memory of {', '.join(each)}. More instances, {share}more tensor or pipeline parallelism, "
         f"recomputation or a smaller microbatch may make it fit{search}."

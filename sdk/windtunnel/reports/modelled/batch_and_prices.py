@@ -21,7 +21,7 @@ from windtunnel.priceperf.calibration.published_rows import is_fitted
 from windtunnel.priceperf.model.host_tracing import HOST_SPEED
 from windtunnel.priceperf.workload.cluster import no_cluster
 from windtunnel.rendering import format as fmt
-from windtunnel.reports.modelled.labels import label, place, rule_words
+from windtunnel.reports.modelled.labels import degrees, label, place, rule_words, sharing
 
 
 def batch_words(comparison: Comparison, workload: Workload) -> Iterator[str]:
@@ -51,13 +51,7 @@ def batch_words(comparison: Comparison, workload: Workload) -> Iterator[str]:
         yield f"NOT MODELLED: {not_calibrated(instance)}"
     if not isinstance(workload, DescribedWorkload):
         return
-    passes = [
-        f"{item.training.microbatch:,.4g} on {label(item)}"
-        for item in comparison.estimates
-        if item.training and workload.there(item.instance).microbatch is None
-    ]
-    if passes:
-        yield f"Sequences of a pass: {', '.join(passes)}, the fastest that fits (--microbatch N says otherwise)."
+    yield from _chosen_words(comparison.estimates, workload)
     for item in comparison.estimates:
         job = workload.there(item.instance)
         software = job.software
@@ -70,8 +64,27 @@ def batch_words(comparison: Comparison, workload: Workload) -> Iterator[str]:
     kinds = {item.instance.is_neuron for item in comparison.estimates}
     if len(kinds) < 2 or workload.on_gpu:
         return
-    if workload.tensor_parallel * workload.pipeline_parallel > 1:
+    if (workload.tensor_parallel or 1) * (workload.pipeline_parallel or 1) > 1:
         yield "GPUs are split as NeuronCores are: --gpu tensor_parallel=1 says otherwise, windtunnel plan searches."
+
+
+def _chosen_words(estimates: Sequence[Estimate], workload: DescribedWorkload) -> Iterator[str]:
+    """What the description leaves open: the passes, and the split where whole copies do not fit."""
+    chosen, options = [], "--microbatch N says"
+    for item in estimates:
+        job, training = workload.there(item.instance), item.training
+        if training is None or not item.fits:
+            continue
+        words = []
+        if job.is_split_open and (training.data_parallel < item.cores or training.zero != "none"):
+            words.append(degrees(training) + sharing(training))
+            options = "--tensor-parallel, --zero and others say"
+        if job.microbatch is None:
+            words.append(f"passes of {training.microbatch:,.4g}")
+        if words:
+            chosen.append(f"{', '.join(words)} on {label(item)}")
+    if chosen:
+        yield f"The fastest that fits: {'; '.join(chosen)} ({options} otherwise)."
 
 
 def idle_words(estimates: Sequence[Estimate], workload: Workload) -> Iterator[str]:

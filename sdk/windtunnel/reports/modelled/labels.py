@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from windtunnel.priceperf import BatchRule, Estimate, PerDevice
+from windtunnel.priceperf import BatchRule, Estimate, PerDevice, Training
 
 _RULES = {
     "rehearsed": "as rehearsed on each NeuronCore; GPUs share the job's own, or get as many each",
@@ -34,6 +34,16 @@ def label(item: Estimate) -> str:
 def place(item: Estimate) -> str:
     """The instance without ``ml.``; one priced on EC2 says so."""
     return item.name.removeprefix("ml.") + ("" if item.name.startswith("ml.") else " on EC2")
+
+
+def degrees(training: Training) -> str:
+    """``tp8 pp1 dp16``."""
+    return f"tp{training.tensor_parallel} pp{training.pipeline_parallel} dp{training.data_parallel}"
+
+
+def sharing(training: Training) -> str:
+    """``, ZeRO-1``: what data-parallel workers share, as launchers name it; nothing where they share nothing."""
+    return {"none": "", "optimizer": ", ZeRO-1", "full": ", FSDP"}[training.zero]
 
 
 def caveats(estimates: Iterable[Estimate]) -> tuple[str, ...]:

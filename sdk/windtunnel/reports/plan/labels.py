@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from windtunnel.priceperf.money.plan import Plan
 from windtunnel.rendering import format as fmt
-from windtunnel.reports.modelled.labels import place
+from windtunnel.reports.modelled.labels import degrees, place, sharing
 
 
 def cluster(plan: Plan) -> str:
@@ -17,20 +17,9 @@ def short_cluster(plan: Plan) -> str:
     return cluster(plan).replace("xlarge", "xl")
 
 
-def degrees(plan: Plan) -> str:
-    """``tp8 pp1 dp16``."""
-    training = plan.training
-    return f"tp{training.tensor_parallel} pp{training.pipeline_parallel} dp{training.data_parallel}"
-
-
 def passes(plan: Plan) -> str:
     """``2x32``: sequences of a micro-batch, and how many of those a step has on each copy of the model."""
     return f"{plan.training.microbatch:g}x{round(plan.training.microbatches):,}"
-
-
-def sharing(plan: Plan) -> str:
-    """What data-parallel workers share, as launchers name it."""
-    return {"none": "-", "optimizer": "ZeRO-1", "full": "FSDP"}[plan.training.zero]
 
 
 def hours(plan: Plan) -> str:
@@ -72,8 +61,7 @@ def sentence(plan: Plan) -> str:
     recompute = (
         "nothing recomputed" if training.recompute == "none" else f"{training.recompute} recomputation"
     )
-    shared = "" if training.zero == "none" else f", {sharing(plan)}"
     return (
-        f"{cluster(plan)}, {degrees(plan)}, micro-batch {training.microbatch:g}, {recompute}{shared}: "
+        f"{cluster(plan)}, {degrees(training)}, micro-batch {training.microbatch:g}, {recompute}{sharing(training)}: "
         f"{cost(plan)} in {hours(plan)} h"
     )

@@ -159,6 +159,7 @@ def plan(
         zero,
         lora_of(lora_rank, lora_targets, model),
     )
+    job.check()
     size_assumed = tokens is samples is steps is None
     size = FullScale(
         _samples(TOKENS if size_assumed else tokens, samples, steps, job),

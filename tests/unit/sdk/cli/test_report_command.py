@@ -107,7 +107,10 @@ def test_compare_models_a_description(capsys: pytest.CaptureFixture[str]) -> Non
         (("compare",), "--architecture NAME"),
         (("compare", "job", "--zero", "full"), "--zero describes a model"),
         (("compare", "job", "--architecture", "BERT-Large"), "give one"),
-        (("compare", "--architecture", "BERT-Large"), "needs --sequence-length"),
+        (
+            ("compare", "--architecture", "BERT-Large"),
+            "needs --full-scale-samples N (sequences of an epoch) and --global-batch N",
+        ),
         (LLAMA, "needs --full-scale-samples"),
         ((*LLAMA, "--full-scale-samples", "9", "--gpu", "tensor_parallel"), "NAME=VALUE"),
         ((*LLAMA, "--full-scale-samples", "9", "--batch-per-device", "16"), "give one"),
