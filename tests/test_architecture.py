@@ -87,7 +87,7 @@ RULES = (
     ),
     # Reads a script's text; knows no job and no session.
     Rule("windtunnel.porting", ("windtunnel.errors", "windtunnel.local_paths")),
-    Rule("windtunnel.cli", ("windtunnel", "rich", "shtab")),
+    Rule("windtunnel.cli", ("windtunnel", "huggingface_hub", "rich", "shtab")),
     # The SDK meets the backend only on the wire.
     Rule("windtunnel", ("windtunnel", "boto3", "botocore", "rich", "matplotlib")),
     # The rules of a job know no HTTP, no SQL, no Docker; a floor knows those below it.

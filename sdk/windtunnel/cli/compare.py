@@ -72,7 +72,7 @@ def _add_description(parser: argparse.ArgumentParser) -> None:
     model.add_argument(
         "--architecture",
         metavar="NAME",
-        help="BERT-Large, Llama-3.1-8B, ..., or the config.json of a Hugging Face model",
+        help="BERT-Large, Llama-3.1-8B, ..., a Hugging Face model (Qwen/Qwen3-8B) or its config.json",
     )
     model.add_argument(
         "--microbatch",

@@ -10,6 +10,8 @@ from datetime import date, datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from windtunnel.cli.hub import config_of
+
 if TYPE_CHECKING:
     from windtunnel.priceperf import BatchRule, FullScale, PriceBook
     from windtunnel.rehearsal import Rehearsal
@@ -96,19 +98,24 @@ def batch_of(args: argparse.Namespace) -> BatchRule:
 
 
 def architecture_of(text: str) -> str | dict[str, Any]:
-    """A known name, or the content of a Hugging Face model's config.json: the file, or the folder that has it.
+    """A known name, or the content of a Hugging Face model's config.json: the file, the folder that has it, or the
+    model's name on the hub.
 
     Raises:
-        InvalidInput: the file cannot be read.
+        InvalidInput: the file cannot be read, or not be had.
     """
     from windtunnel.priceperf import InvalidInput
     from windtunnel.priceperf.model.architectures import architecture
 
     path = Path(text)
-    if architecture(text) is not None or not (path.suffix == ".json" or path.is_dir()):
+    if architecture(text) is not None:
         return text
     if path.is_dir():
         path /= "config.json"
+    elif path.suffix != ".json":
+        if text.count("/") != 1:
+            return text  # which nobody knows, as the refusal says
+        path = config_of(text)
     try:
         config = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:

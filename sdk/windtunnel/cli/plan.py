@@ -27,7 +27,7 @@ def add_parser(commands: Any) -> None:
         "--architecture",
         required=True,
         metavar="NAME",
-        help="Llama-3.1-8B, ..., or the config.json of a model",
+        help="Llama-3.1-8B, ..., a Hugging Face model (Qwen/Qwen3-8B) or its config.json",
     )
     parser.add_argument(
         "--instances",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -176,6 +177,31 @@ def test_a_models_own_configuration_describes_it(
     (tmp_path / "config.json").write_text("[")
     assert run("plan", *model) == 2
     assert "cannot read the model's configuration" in capsys.readouterr().err
+
+
+def test_a_model_of_the_hub_is_described_by_its_configuration(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Out of the cache, which is asked first. What is not there, and without a network cannot be had, is told."""
+    cached = tmp_path / "models--some--gpt2"
+    (cached / "refs").mkdir(parents=True)
+    (cached / "refs/main").write_text("1")
+    (cached / "snapshots/1").mkdir(parents=True)
+    config = {"model_type": "gpt2", "n_embd": 768, "n_layer": 12, "n_head": 12, "vocab_size": 50257}
+    (cached / "snapshots/1/config.json").write_text(json.dumps(config))
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    assert run("compare", "--architecture", "some/gpt2", "--global-batch", "256", "--samples", "9e6") == 0
+    assert "some/gpt2" not in (said := capsys.readouterr().out) and "124 M parameters" in said
+    for name, why in (
+        ("some/other", "cannot be had from the Hugging Face hub"),
+        ("so--me/x", "cannot be had"),
+    ):
+        assert run("plan", "--architecture", name) == 2
+        assert why in (said := capsys.readouterr().err) and "give its config.json" in said
+    monkeypatch.setitem(sys.modules, "huggingface_hub", None)
+    assert run("plan", "--architecture", "some/gpt2") == 2
+    assert "pip install 'windtunnel[hub]'" in capsys.readouterr().err
 
 
 def test_the_vocabulary_head_of_a_classifier_is_left_out(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,0 +1,33 @@
+"""The configuration of a model on the Hugging Face hub."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+def config_of(model: str) -> Path:
+    """Its config.json, out of the cache of this machine if it is there; HF_HUB_OFFLINE=1 looks no further.
+
+    Raises:
+        InvalidInput: it cannot be had.
+    """
+    from windtunnel.priceperf import InvalidInput
+
+    instead = "give its config.json, or the folder that has it"
+    try:
+        from huggingface_hub import hf_hub_download
+        from huggingface_hub.errors import HFValidationError
+    except ImportError:
+        raise InvalidInput(
+            f"there is no folder {model} here. If it is a model of the Hugging Face hub, "
+            f"pip install 'windtunnel[hub]', or {instead}"
+        ) from None
+    for only_cached in (True, False):
+        try:
+            return Path(hf_hub_download(model, "config.json", local_files_only=only_cached))
+        except (OSError, HFValidationError) as error:  # what the hub answers is an OSError, too
+            why = str(error).partition("\n")[0]
+    raise InvalidInput(
+        f"there is no folder {model} here, and its config.json cannot be had from the Hugging Face hub ({why}): "
+        f"{instead}"
+    )
