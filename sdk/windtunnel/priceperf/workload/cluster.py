@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from ..errors import InvalidInput, quoted
 from ..instances import InstanceType
@@ -114,8 +114,7 @@ class Cluster:
         return f"{self.count} x {self.instance.name}"
 
 
-@dataclass(frozen=True)
-class Run:
+class Run(NamedTuple):
     """One way to run a job. ``batch``: samples of one optimizer step over all workers."""
 
     cluster: Cluster

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import cache
 from typing import Any, Literal, TypeVar, get_args
 
 from ..calibration.calibrations import calibration_of
 from ..calibration.described_range import description_check
-from ..calibration.left_out import kind_of_run
+from ..calibration.left_out import Level, kind_of_run
 from ..calibration.neuron_software import parsed_version
 from ..calibration.published_rows import is_fitted
 from ..calibration.software import log_speed as log_speed_of_software
@@ -293,10 +293,11 @@ class Described:
         lacks = ("neuron_version",) if neuron and self.neuron_version is None else ()
         calibration = calibration_of(instance)
         known = self.software is not None and is_fitted(self.software, calibration.key)
-        check_at = partial(description_check, calibration, training, instance, run.cluster.count, lacks=lacks)
-        check = check_at(level="source")
+        count = run.cluster.count
+        check = description_check(calibration, training, instance, count, lacks=lacks)
         if known or software_speed is not None:
-            like = check_at(level="family" if known else "software")
+            level: Level = "family" if known else "software"
+            like = description_check(calibration, training, instance, count, level=level, lacks=lacks)
             check = min(check, like, key=lambda found: (not found.inside, found.log_slow))
         per_layer = PLAIN_TRACE_S_PER_LAYER if neuron else LAUNCH_S_PER_LAYER
         host_s, passes = per_layer * layers_launched(training) * HOST_SPEED.high, training.microbatches
@@ -328,6 +329,8 @@ def _as_described(products: str, dtype: str) -> Precision:
 
 def _compilation(run: Run, training: Training, flops: float, full_scale: FullScale) -> fixed_costs.FixedCost:
     """One pass is a graph, and one of evaluation, whose products are a third."""
+    if not run.instance.is_neuron:
+        return fixed_costs.compilation(run.instance, 0, False, False)
     of_pass = flops / (training.workers * training.microbatches)
     evaluates = full_scale.evaluation_samples > 0
     graphs = (CompiledGraph(of_pass), *([CompiledGraph(of_pass / 3)] if evaluates else []))
@@ -349,13 +352,13 @@ def _split(job: Described, run: Run) -> Training:
         None if job.recompute == "auto" else job.recompute,
         job.zero,
         job.lora,
-        storage_dtype=job.dtype,
-        matmul_dtype=run.precision.ran_as("fp32"),
-        mixed_precision=run.precision is BF16_AUTOCAST,
-        head_part=job.head_part,
-        moments=MOMENTS[job.optimizer],
-        attention=None if job.attention == "auto" else job.attention,
-        gradient_bytes=job.gradient_bytes,
+        job.dtype,
+        run.precision.ran_as("fp32"),
+        run.precision is BF16_AUTOCAST,
+        job.head_part,
+        MOMENTS[job.optimizer],
+        None if job.attention == "auto" else job.attention,
+        job.gradient_bytes,
     )
     if run.batch >= copies:
         training = as_stated(split, run.cluster)

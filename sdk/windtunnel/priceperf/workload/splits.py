@@ -155,7 +155,7 @@ def as_stated(job: OpenSplit, cluster: Cluster) -> Training:
     copies = cluster.workers // (tensor * stages)
     split = job.split(cluster.instance, copies, tensor, stages, job.zero or "none")
     sequences = job.global_batch / copies
-    counts = _passes(job, sequences, stages, most_tokens(calibration_of(cluster.instance)))
+    counts = _passes(job, sequences, stages, cluster.instance)
     fitting: list[Training] = []
     for recompute in _recomputations(job, split, cluster.instance):
         for passes in counts:
@@ -168,24 +168,20 @@ def as_stated(job: OpenSplit, cluster: Cluster) -> Training:
                     break  # more passes are no faster, but in a pipeline, whose stages wait for the first one
         if fitting and fitting[0].microbatch == sequences / counts[0]:
             break  # nothing larger would fit if more was recomputed
-    return _fastest(fitting, cluster) if fitting else training
-
-
-def _fastest(ways: Sequence[Training], cluster: Cluster) -> Training:
-    if len(ways) == 1:
-        return ways[0]
+    if len(fitting) < 2:
+        return fitting[0] if fitting else training
     constants = calibration_of(cluster.instance).constants
-    return min(ways, key=lambda one: training_step(one, cluster.instance, constants, cluster.count).total_s)
+    return min(fitting, key=lambda one: training_step(one, cluster.instance, constants, cluster.count).total_s)
 
 
-def _passes(job: OpenSplit, sequences: float, stages: int, most_tokens: float) -> Sequence[int]:
+def _passes(job: OpenSplit, sequences: float, stages: int, instance: InstanceType) -> Sequence[int]:
     """Of a step, the fewest first: as given; else powers of two, none larger than any that was published and no fewer
     than stages, and one a sequence.
     """
-    most = math.ceil(sequences - 1e-9)
     if job.microbatch is not None:
         return (math.ceil(sequences / job.microbatch - 1e-9),)
-    least = max(stages, sequences * job.sequence_length / most_tokens)
+    most = math.ceil(sequences - 1e-9)
+    least = max(stages, sequences * job.sequence_length / most_tokens(calibration_of(instance)))
     powers = (2**doubled for doubled in range((most - 1).bit_length()))
     return (*(count for count in powers if count >= least), most)
 
