@@ -201,6 +201,9 @@ def test_outside_the_range_it_says_what_would_make_a_verdict() -> None:
     batch = re.search(r"With a global batch of [\d,]+ one is \(--batch (\d+)\)", section.notes[0])
     begin = "No verdict, as no published job is near this one (work of a step"
     assert section.notes[0].startswith(begin) and batch
+    near = rehearsed()
+    assert "beyond it no error is known" in section.notes[-1]
+    assert "beyond it" not in first(compare(near, [TRN1, P4D], LONG), near, LONG).notes[-1]
     assert all(e.range_check.inside for e in compare(less, [TRN1, P4D], LONG, batch=int(batch[1])).estimates)
     other = rehearsed(parameters=1e6)
     assert (

@@ -39,7 +39,10 @@ def trust(
         parts.append(f"of new models by its software {verb} {', '.join(familiar)}")
     adapters = any(item.training is not None and item.training.lora for item in comparison.estimates)
     rows = f"published throughputs{' (all weights trained; adapters are less sure)' if adapters else ''}"
-    text = f"{rows} {'; '.join(parts)} on average." if parts else ""
+    inside = ""
+    if any(item.range_check.outside for item in comparison.estimates):
+        inside = ", inside the calibrated range; beyond it no error is known"
+    text = f"{rows} {'; '.join(parts)} on average{inside}." if parts else ""
     if specified:
         names = " and ".join(dict.fromkeys(item.instance.name.split(".")[1] for item in specified))
         by = " and ".join(dict.fromkeys(item.calibration.label for item in specified))
