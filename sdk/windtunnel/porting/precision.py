@@ -19,9 +19,10 @@ _SCALERS = ("torch.cuda.amp.GradScaler", "torch.amp.GradScaler", "torch.cuda.amp
 
 
 def mixed_precision(subject: Subject) -> Iterator[Finding]:
-    """Autocast for CUDA or to fp16, and all uses of a GradScaler."""
+    """Autocast for CUDA or to fp16, all uses of a GradScaler, and what Hugging Face's trainers are told."""
     yield from _autocasts(subject)
     yield from _scalers(subject)
+    yield from _arguments(subject.script)
 
 
 def _autocasts(subject: Subject) -> Iterator[Finding]:
@@ -77,6 +78,32 @@ def _scalers(subject: Subject) -> Iterator[Finding]:
             "optimizer's own step.",
             tuple(edits),
         )
+
+
+def _arguments(script: Script) -> Iterator[Finding]:
+    """fp16 and TF32 in arguments of transformers, trl and accelerate; what depends on the device is left alone."""
+    bf16 = "scales losses for CUDA's fp16; on Trainium bf16 has fp32's range"
+    for call, name in script.calls:
+        short = name.rpartition(".")[2]
+        for_trainer = short.endswith("TrainingArguments") or (
+            name.startswith("trl.") and short.endswith("Config")
+        )
+        for argument, value, instead, text in (
+            (for_trainer and "fp16", True, "bf16=True", f"fp16=True {bf16}: bf16=True."),
+            (for_trainer and "tf32", True, "tf32=None", "tf32=True fails without a GPU: leave it out."),
+            (
+                name == "accelerate.Accelerator" and "mixed_precision",
+                "fp16",
+                'mixed_precision="bf16"',
+                f'mixed_precision="fp16" {bf16}: "bf16".',
+            ),
+        ):
+            given = keyword(call, argument) if argument else None
+            if given is None or constant(given.value) != value:
+                continue
+            doubled = argument == "fp16" and keyword(call, "bf16")
+            edits = () if doubled else (Edit(script.start(given), script.end(given), instead),)
+            yield Finding(given.value.lineno, "", text, edits)
 
 
 def _uses(subject: Subject, scaler: str) -> tuple[list[Edit | Removal], bool]:

@@ -171,7 +171,9 @@ def as_stated(job: OpenSplit, cluster: Cluster) -> Training:
     if len(fitting) < 2:
         return fitting[0] if fitting else training
     constants = calibration_of(cluster.instance).constants
-    return min(fitting, key=lambda one: training_step(one, cluster.instance, constants, cluster.count).total_s)
+    return min(
+        fitting, key=lambda one: training_step(one, cluster.instance, constants, cluster.count).total_s
+    )
 
 
 def _passes(job: OpenSplit, sequences: float, stages: int, instance: InstanceType) -> Sequence[int]:

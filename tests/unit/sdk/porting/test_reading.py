@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from windtunnel.porting import patch
 from windtunnel.porting.reading import read
 from windtunnel.porting.script import Script
 
@@ -49,6 +50,26 @@ def test_a_ported_loop_is_left_alone() -> None:
     assert said(HEAD + LOOP) == []
     older = "pl.ParallelLoader(loader, [device]).per_device_loader(device)"
     assert said((HEAD + LOOP).replace("pl.MpDeviceLoader(loader, device)", older)) == []
+
+
+def test_precision_of_a_gpu_in_arguments_of_trainers() -> None:
+    """Named with what Trainium has. What is not certain, or bf16 already, is left alone."""
+    text = (
+        "from accelerate import Accelerator\nfrom transformers import TrainingArguments\nimport trl\n"
+        'Accelerator(mixed_precision="fp16")\nTrainingArguments("o", fp16=True, tf32=True)\n'
+        "trl.SFTConfig(fp16=True, bf16=False)\n"
+        'Accelerator(mixed_precision="bf16")\nTrainingArguments("o", fp16=half, bf16=True, tf32=False)\n'
+        "build(fp16=True)\n"
+    )
+    found = said(text)
+    assert [one.partition(":")[0] for one in found] == ["4", "5", "5", "6"]
+    assert all("bf16" in one for one in (found[0], found[1], found[3])) and "fails without a GPU" in found[2]
+    script = Script(Path("train.py"), text.encode())
+    patched = patch.diff(script, read(script))
+    assert '+Accelerator(mixed_precision="bf16")' in patched
+    assert (
+        '+TrainingArguments("o", bf16=True, tf32=None)' in patched and "SFTConfig(fp16=True, bf16" in patched
+    )
 
 
 @pytest.mark.parametrize(
