@@ -89,7 +89,7 @@ class OpenSplit(NamedTuple):
             if fixed is not None and whole_of % fixed:
                 valid = tuple(map(str, divisors(int(whole_of))))
                 raise InvalidInput(
-                    f"{name} {fixed} does not divide the {whole_of:,g} {what}; "
+                    f"{name} {fixed} does not divide the {whole_of:,.0f} {what}; "
                     f"{', '.join(valid[:12])}{', ...' if len(valid) > 12 else ''} do"
                 )
         stages = _stages(self.architecture)
