@@ -107,9 +107,11 @@ def architecture_of(text: str) -> str | dict[str, Any]:
     from windtunnel.priceperf import InvalidInput
     from windtunnel.priceperf.model.architectures import architecture
 
-    path = Path(text)
+    path, name = Path(text), text
     if architecture(text) is not None:
         return text
+    if path.exists():
+        name = path.resolve().parent.name if path.is_file() else path.resolve().name
     if path.is_dir():
         path /= "config.json"
     elif path.suffix != ".json":
@@ -122,7 +124,7 @@ def architecture_of(text: str) -> str | dict[str, Any]:
         raise InvalidInput(f"cannot read the model's configuration {path}: {error}") from None
     if not isinstance(config, dict):
         raise InvalidInput(f"{path} is no configuration of a model: its content is no JSON object")
-    return config
+    return {**config, "_name_or_path": name}
 
 
 def add_lora(parser: argparse._ActionsContainer) -> None:

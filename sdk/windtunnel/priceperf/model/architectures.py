@@ -50,7 +50,8 @@ _FAMILIES: Mapping[str, _Family] = {
 class Architecture:
     """Dimensions of a transformer. ``vocabulary`` 0: it has none (vision).
 
-    ``trained_length``: tokens of the sequences that it was trained with, where they are not its family's.
+    ``trained_length``: tokens of the sequences that it was trained with, where they are not its family's. ``name``:
+    what reports call it, where it is none of `ARCHITECTURES`.
 
     Raises:
         InvalidInput: a dimension below 1, or a family that is none.
@@ -64,6 +65,7 @@ class Architecture:
     vocabulary: int
     family: ModelFamily
     trained_length: int | None = field(default=None, compare=False)
+    name: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
         """Check every dimension."""

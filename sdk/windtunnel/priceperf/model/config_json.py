@@ -90,7 +90,8 @@ def from_config(config: Mapping[str, Any]) -> tuple[Architecture, int]:
         vocabulary=0 if kind in _TYPES["vision"] else _needed(config, "vocabulary"),
         family=family,
     )
-    model = replace(model, trained_length=_length(config, model))
+    name = str(config.get("_name_or_path") or kind)
+    model = replace(model, trained_length=_length(config, model), name=name)
     tables = 1 if _is_tied(config) else 2
     table = model.vocabulary * (_number(config, "embedding") or hidden)
     return model, model.layers * model.layer_weights + tables * table

@@ -367,6 +367,7 @@ def _split(job: Described, run: Run) -> Training:
     if training is None:
         raise InvalidInput(
             f"a global batch of {run.batch:g} is less than one sequence for each of {copies} "
-            f"data-parallel workers of {run.cluster}; take a larger batch, fewer or smaller instances, or more parallelism"
+            f"data-parallel workers of {run.cluster}; take a larger batch, fewer or smaller instances, or more "
+            "parallelism"
         )
     return training

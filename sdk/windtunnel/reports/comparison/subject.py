@@ -44,7 +44,7 @@ def _described_title(job: Workload) -> str:
     if not isinstance(job, DescribedWorkload):
         return "a rehearsed job"
     names = (name for name, model in ARCHITECTURES.items() if model == job.architecture)
-    name = next(names, "transformer")
+    name = fmt.one_line(job.architecture.name or next(names, "transformer"), 40)
     # With both a title would not fit its line; the answer has the parameters too.
     what = f"{fmt.quantity(job.parameters, '')} parameters" if job.lora is None else job.lora.words
     return f"{name}, {what}, sequences of {job.sequence_length:,}"

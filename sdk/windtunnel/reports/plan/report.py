@@ -20,6 +20,7 @@ from windtunnel.priceperf.money.plan import Plans, plans
 from windtunnel.priceperf.workload.full_scale import LARGEST
 from windtunnel.priceperf.workload.splits import OpenSplit
 from windtunnel.prices.cache import book_and_notes
+from windtunnel.rendering import format as fmt
 from windtunnel.rendering.document import Document
 from windtunnel.rendering.plots.chart import Chart
 from windtunnel.rendering.report import Report
@@ -181,7 +182,8 @@ def plan(
     assumed = [labels.tokens(TOKENS)] if size_assumed else []
     assumed += [f"sequences of {length:,} tokens"] if sequence_length is None else []
     assumed += [f"{batch:,} sequences a step"] if global_batch is None else []
-    title = architecture if isinstance(architecture, str) else f"{weights / 1e9:.1f} B {model.family}"
+    title = architecture if isinstance(architecture, str) else fmt.one_line(model.name, 40)
+    title = title or f"{weights / 1e9:.1f} B {model.family}"
     return PlanReport(title, found, tuple(assumed), size_assumed, price_notes)
 
 
