@@ -44,6 +44,8 @@ FILLED = {
     "samples": NUMBERS,
     "epochs": NUMBERS,
     "evaluation": NUMBERS,
+    "preparation": NUMBERS,
+    "loader": NUMBERS,
     "on": st.one_of(st.dates().map(str), st.sampled_from(["2025-06-01", "0001-01-01", "9999-12-31"])),
     "offering": st.sampled_from(tuple(OFFERINGS)),
     "discount": NUMBERS,
@@ -80,7 +82,7 @@ def test_a_query_is_a_choice() -> None:
             ("instance", "ml.trn1.32xlarge"), ("instance", "ml.p4d.24xlarge"), ("instance", "ml.p4d.24xlarge"),
             ("nodes", " 4 "), ("batch", "each"), ("size", "64"), ("samples", "3.6e6"), ("epochs", "1_000"),
             ("evaluation", "40,000"), ("on", "2025-06-01"), ("offering", "spot"), ("discount", "65 %"),
-            ("trn", "fp32"), ("scaling", "weak"), ("foreign", "x"),
+            ("trn", "fp32"), ("scaling", "weak"), ("foreign", "x"), ("preparation", "600.5"), ("loader", "60"),
         ]
     )  # fmt: skip
     assert form.errors == {}
@@ -88,7 +90,7 @@ def test_a_query_is_a_choice() -> None:
         instances=("ml.trn1.32xlarge", "ml.p4d.24xlarge"),
         nodes=4,
         batch=PerDevice(64),
-        full_scale=FullScale(3_600_000, 1000, 40_000),
+        full_scale=FullScale(3_600_000, 1000, 40_000, preparation_s=600.5, loader_samples_per_s=60),
         on=date(2025, 6, 1),
         offering="SageMaker managed spot",
         discount=0.65,
@@ -96,7 +98,7 @@ def test_a_query_is_a_choice() -> None:
         mode="weak",
     )
     assert "foreign" not in form.given
-    assert read([]).choice == Choice()
+    assert read([]).choice == read([("preparation", "0"), ("loader", "0")]).choice == Choice()
 
 
 @pytest.mark.parametrize(
@@ -107,6 +109,9 @@ def test_a_query_is_a_choice() -> None:
         ({"samples": "-1"}, "samples", "no whole number"),
         ({"samples": "1e16"}, "samples", "at most"),
         ({"epochs": "2"}, "samples", "How many"),
+        ({"loader": "60"}, "samples", "How many"),
+        ({"samples": "9", "loader": "-1"}, "loader", "no number from 0"),
+        ({"samples": "9", "preparation": "an hour"}, "preparation", "no number from 0"),
         ({"batch": "total"}, "size", "How many"),
         ({"batch": "all"}, "batch", "none of"),
         ({"on": "yesterday"}, "on", "no day"),

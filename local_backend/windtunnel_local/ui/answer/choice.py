@@ -58,8 +58,8 @@ TRN_PRECISIONS: Mapping[str, Precision] = {"bf16": AUTO_CAST, "fp32": FP32}
 PRECISIONS_OF_GPUS: Mapping[str, Precision] = dict(zip(("tf32", "fp32", "bf16"), GPU_PRECISIONS, strict=True))
 MODES: Mapping[str, ScalingMode] = {"strong": "strong", "weak": "weak"}
 FIELDS = (
-    "instance", "nodes", "batch", "size", "samples", "epochs", "evaluation", "on", "offering", "discount", "trn",
-    "gpu", "scaling",
+    "instance", "nodes", "batch", "size", "samples", "epochs", "evaluation", "preparation", "loader", "on", "offering",
+    "discount", "trn", "gpu", "scaling",
 )  # fmt: skip
 """As the query names them."""
 _LONGEST = 30
@@ -167,11 +167,32 @@ class _Reader:
     def full_scale(self) -> FullScale | None:
         samples, epochs = self.number("samples", 1), self.number("epochs", 1)
         evaluation = self.number("evaluation", 0)
+        preparation, loader = self.amount("preparation"), self.amount("loader")
         if samples is None:
-            if (epochs is not None or evaluation is not None) and "samples" not in self.errors:
+            sizes = (epochs, evaluation, preparation, loader)
+            if any(size is not None for size in sizes) and "samples" not in self.errors:
                 self.errors["samples"] = "How many samples has an epoch?"
             return None
-        return self._made("samples", lambda: FullScale(samples, epochs or 1, evaluation or 0), None)
+        return self._made(
+            "samples",
+            lambda: FullScale(
+                samples,
+                epochs or 1,
+                evaluation or 0,
+                preparation_s=preparation or 0.0,
+                loader_samples_per_s=loader,
+            ),
+            None,
+        )
+
+    def amount(self, name: str) -> float | None:
+        """A number above 0; 0 is as good as none."""
+        text = self.given.get(name, "0")
+        value = _number(text)
+        if value is None or value < 0:
+            self.errors[name] = f"{_short(text)} is no number from 0."
+            return None
+        return value or None
 
     def day(self, name: str) -> date | None:
         text = self.given.get(name)

@@ -7,11 +7,13 @@ from dataclasses import replace
 
 from windtunnel.rendering.document import Section
 from windtunnel.reports.modelled.answer import GIVE_SIZE, NAME_OTHERS, STATE_PRICES
+from windtunnel.reports.modelled.trust import STATE_LOADER
 
 _HERE: Mapping[str, str] = {
     GIVE_SIZE: "Say how large the real job is: Samples of an epoch.",
     NAME_OTHERS: "Tick others.",
     STATE_PRICES: "Tick others.",
+    STATE_LOADER: "say what a loader process prepares",
 }
 
 

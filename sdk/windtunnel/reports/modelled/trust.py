@@ -6,6 +6,9 @@ from windtunnel.priceperf import Comparison, FullScale, Workload
 from windtunnel.rendering import format as fmt
 from windtunnel.reports.modelled.sections import used_calibrations
 
+STATE_LOADER = "--loader-samples-per-second"
+"""What says how long steps wait for their input."""
+
 
 def trust(
     comparison: Comparison, workload: Workload, full_scale: FullScale | None, *, waited: bool = False
@@ -50,7 +53,7 @@ def trust(
         text = text.strip()
     lacks = _lacks(comparison, workload, full_scale)
     if waited and (full_scale is None or full_scale.loader_samples_per_s is None):
-        lacks.insert(0, "waiting for input (--loader-samples-per-second)")
+        lacks.insert(0, f"waiting for input ({STATE_LOADER})")
     return f"{text} Not in it, as not stated: {', '.join(lacks)}." if lacks else text
 
 
