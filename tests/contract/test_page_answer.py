@@ -97,6 +97,8 @@ def test_what_to_do_next_can_be_done_on_the_page(one: Visitor) -> None:
         assert "Samples of an epoch." in page or "Tick others." in page
         for elsewhere in ("--full-scale-samples", "--instances", "--price", "FullScale("):
             assert elsewhere not in page
+    page = one.ask(f"{PAGE}?samples=3600000").body
+    assert "one is (Batch: this many in all)." in page and "--batch" not in page
 
 
 def test_a_finding_of_no_line_names_none(backend: Backend, counters: Any) -> None:

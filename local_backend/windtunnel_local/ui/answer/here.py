@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
@@ -16,6 +17,8 @@ _HERE: Mapping[str, str] = {
     STATE_LOADER: "say what a loader process prepares",
 }
 
+_BATCH = re.compile(r"\(--batch \d+\)")
+
 
 def for_page(sections: Iterable[Section]) -> list[Section]:
     """The same sections, in which what to do next can be done on the page."""
@@ -25,4 +28,4 @@ def for_page(sections: Iterable[Section]) -> list[Section]:
 def _said(note: str) -> str:
     for words, here in _HERE.items():
         note = note.replace(words, here)
-    return note
+    return _BATCH.sub("(Batch: this many in all)", note)
