@@ -227,11 +227,23 @@ def test_without_full_scale_the_rehearsal_is_projected(counters: Any) -> None:
 
 
 def test_products_in_fp64_are_told_with_what_to_do(counters: Any) -> None:
-    """No NeuronCore multiplies so: there is nothing to model, and the job is no crash."""
+    """Counters of an older version have them: there is nothing to model, and the job is no crash."""
     given = counters()
     given["train"]["flops"]["fp64"] = 1e9
-    with pytest.raises(InvalidCounters, match=r"in fp64, .*model\.float\(\)"):
+    with pytest.raises(InvalidCounters, match=r"in fp64, .*Rehearse again"):
         Workload.from_counters(given)
+
+
+def test_a_model_split_over_cores_is_not_modelled_as_if_each_had_one(counters: Any) -> None:
+    """What is modelled is said, with the job's size: of 32 cores as 16 copies, which a count of steps asks."""
+    loader = {"line": "train.py:9", "batches": 50, "samples": 4, "passes": 1, "taken": 3, "trains": True}
+    rehearsed = {"rehearsed_steps": 3, "loaders": [{**loader, "split": True, "bound": 30}]}
+    given = counters(parameters={"count": 5.0, "model": 10.0, "cores": 2}, input=rehearsed)
+    with pytest.raises(
+        InvalidCounters, match=r"2 cores .* compare .*--full-scale-samples 200 --epochs 1"
+    ) as raised:
+        Workload.from_counters(given)
+    assert "--tensor-parallel N" in str(raised.value)
 
 
 def test_a_collective_without_figures_is_named(counters: Any) -> None:

@@ -330,7 +330,7 @@ def test_tracing_is_summed_and_each_kind_of_step_counts_at_its_least(tmp_path: P
     assert abs(train["least_trace_seconds"] - (2 * 0.2 + 0.3) / 3) < 1e-9
     assert train["steps_with_host_reads"] == 2
     assert found["other"] is None
-    assert found["parameters"] == {**held, "model": 30, "frozen": 15, "dtypes": dtypes}
+    assert found["parameters"] == {**held, "model": 30, "frozen": 15, "cores": 1, "dtypes": dtypes}
     assert found["host_cpu"] == "AMD EPYC"
 
 
@@ -390,6 +390,37 @@ def test_an_optimizer_in_a_step_of_its_own_belongs_to_the_batch_before(tmp_path:
     )
     assert abs(train["updates"]["least_trace_seconds"] - 0.4) < 1e-9
     assert abs(train["seconds"] - 7.5) < 1e-9
+
+
+def test_microbatches_under_way_belong_to_the_passes_that_end_them(tmp_path: Path) -> None:
+    """As NxD Core's pipelines step: forward and backward apart, two forward before the first backward. One whose
+    forward pass is never ended (it looked for shapes) is none, and the optimizer belongs to the pass before it.
+    """
+    quiet: dict[str, Any] = {"collectives": {}, "compile_seconds": 0.0}
+    forward = step(0.2, samples=1, optimizer=False, graphs={"fwd": 1}, microbatch=True, **quiet)
+    backward = step(0.4, samples=0, graphs={"bwd": 1}, **quiet)
+    updated = step(0.5, samples=0, graphs={"opt": 1}, updated=True)
+    batch = [forward, forward, backward, forward, backward, forward, backward, backward, updated]
+    bare = {**graph("opt", 0.0), "flops": {}}
+    held = {"kind": "parameters", "count": 10, "cores": 2}
+    write(
+        tmp_path / "a",
+        0,
+        start(0),
+        graph("fwd", 8.0),
+        graph("bwd", 16.0),
+        bare,
+        held,
+        forward,
+        *batch,
+        *batch,
+    )
+    found = document(tmp_path, tmp_path / "a")
+    train = found["train"]
+    assert (train["steps"], train["updates"]["steps"], train["updates"]["passes"]) == (8, 2, 4)
+    assert (train["samples_per_step_per_core"], train["samples"]) == (1, 8 * 2)  # two copies on four cores
+    assert train["flops"]["fp32"] == 8 * (8.0 + 16.0)
+    assert found["parameters"]["cores"] == 2
 
 
 @pytest.mark.parametrize(

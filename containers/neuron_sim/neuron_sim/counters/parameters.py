@@ -12,6 +12,8 @@ from typing import Any
 
 import torch
 
+from neuron_sim.counters import model_parallel
+
 _NAMES = {
     torch.float32: "fp32",
     torch.bfloat16: "bf16",
@@ -47,13 +49,16 @@ class Held:
         self._found[optimizer] = {
             "count": sum(parameter.numel() for parameter in parameters),
             "parameters": _sizes(parameters),
-            "gradients": _sizes(p.grad for p in parameters if p.grad is not None),
+            "gradients": _sizes(grad for grad in map(_gradient, parameters) if grad is not None),
             "optimizer": _sizes(itertools.chain.from_iterable(map(_state, states))),
         }
         return True
 
     def record(self) -> dict[str, Any]:
-        """The sums over all optimizers. ``count``: what they train here; ``model``, ``frozen``: see `_whole`."""
+        """The sums over all optimizers. ``count``: what they train here; ``model``, ``frozen``: see `_whole`.
+
+        ``cores``: so many hold one copy of the model together.
+        """
         found = list(self._found.values())
         whole = _whole(parameter for optimizer in self._found for parameter in _parameters(optimizer))
         dtypes = {
@@ -64,7 +69,8 @@ class Held:
             "kind": "parameters",
             "count": sum(each["count"] for each in found),
             "model": sum(map(_count, whole)),
-            "frozen": sum(_count(parameter) for parameter in whole if not parameter.requires_grad),
+            "frozen": sum(map(_count, filter(_is_frozen, whole))),
+            "cores": model_parallel.cores_of_a_copy(),
             "parameter_bytes": sum(dtypes["parameters"].values()),
             "gradient_bytes": sum(dtypes["gradients"].values()),
             "optimizer_bytes": sum(dtypes["optimizer"].values()),
@@ -94,8 +100,21 @@ def _whole(trained: Iterable[torch.Tensor]) -> list[torch.Tensor]:
 
 
 def _count(parameter: torch.Tensor) -> int:
-    """Of all that a parameter is a shard of: torch_xla's FSDP notes at each what size that has."""
-    return math.prod(getattr(parameter, "_orig_size", parameter.shape))
+    """Of all that a parameter is a shard of: torch_xla's FSDP notes at each what size that has, NxD Core that it is."""
+    shards = (
+        model_parallel.tensor_parallel_cores() if getattr(parameter, "tensor_model_parallel", False) else 1
+    )
+    return math.prod(getattr(parameter, "_orig_size", parameter.shape)) * shards
+
+
+def _is_frozen(parameter: torch.Tensor) -> bool:
+    """Not trained by any core. Those of a pipeline's other stages are not on this one's device."""
+    return not parameter.requires_grad and parameter.device.type == "xla"
+
+
+def _gradient(parameter: torch.Tensor) -> torch.Tensor | None:
+    """NxD Core adds gradients up in fp32 beside the parameter."""
+    return parameter.grad if parameter.grad is not None else getattr(parameter, "main_grad", None)
 
 
 def _state(optimizer: Any) -> Iterator[torch.Tensor]:

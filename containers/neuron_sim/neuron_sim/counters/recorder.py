@@ -128,7 +128,7 @@ class Recorder:
         self._collective_s = 0.0
         self._input_wait_s = 0.0
         self._compile_s = 0.0
-        self._trains = self._updates = False
+        self._trains = self._updates = self._in_pieces = False
         self._backwards = 0
         self._moved: Counter[int] = Counter()
         """Of a script without a loader: tensors that it sent to the device, by their first dimension."""
@@ -196,6 +196,12 @@ class Recorder:
         self._samples = max(0, self._samples + samples)
         # One that evaluates says nothing of what the script trains on.
         self._has_loader = self._has_loader or torch.is_grad_enabled()
+
+    @script_time.set_aside
+    def in_pieces(self, samples: int) -> None:
+        """The batch in hand, of so many samples, comes once more, in microbatches that are told as they come."""
+        self._samples = max(0, self._samples - samples)
+        self._in_pieces = True
 
     def around_tensor_to(self, to: Callable[..., Any]) -> Callable[..., Any]:
         """Around `Tensor.to`: what a script that makes its batches itself sends to the device."""
@@ -274,6 +280,8 @@ class Recorder:
             self._trace_s = 0.0
             if self._updates:
                 record["updated"] = True
+            if self._in_pieces:
+                record["microbatch"] = True
             if self._references_s:
                 record["reference_seconds"] = round(statistics.mean(self._references_s), 6)
             if self._accessed:
@@ -349,7 +357,8 @@ class Recorder:
         compiled = seen.compiled
         if not compiled:
             return
-        total = _compile_seconds()
+        metric = _XLAC._xla_metric_data("CompileTime")
+        total = metric[1] / 1e9 if metric else 0.0  # nanoseconds
         spent, self._compiled_s = total - self._compiled_s, total
         self._compile_s += spent
         noted = sum(graph.compile_seconds for graph in compiled)
@@ -389,9 +398,3 @@ class Recorder:
         me = settings.identity()
         self._records = Records(self._settings.counters_dir / f"rank-{me.rank}.jsonl")
         self._records.write(records.start(me, self._settings))
-
-
-def _compile_seconds() -> float:
-    """Seconds this process has spent compiling, from torch_xla's own metric (nanoseconds)."""
-    data = _XLAC._xla_metric_data("CompileTime")
-    return data[1] / 1e9 if data else 0.0

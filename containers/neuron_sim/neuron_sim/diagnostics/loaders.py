@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from neuron_sim.counters import script_lines, script_time
+from neuron_sim.counters import recorder, script_lines, script_time
 from neuron_sim.counters.batches import samples_of
 from neuron_sim.diagnostics import same_data
 from neuron_sim.diagnostics.batch_sizes import Loader
@@ -47,6 +47,8 @@ class Loaders:
         self._loaders: weakref.WeakKeyDictionary[Any, Loader] = weakref.WeakKeyDictionary()
         self._came_from: weakref.WeakKeyDictionary[Any, Loader] = weakref.WeakKeyDictionary()
         self.latest: Loader | None = None
+        self._told = 0
+        """Samples of its latest batch, until they come in pieces."""
 
     def _record(self, loader: Any) -> Loader:
         inner = _innermost(loader)
@@ -63,9 +65,27 @@ class Loaders:
 
     def came(self, loader: Any, samples: int, _waited_s: float) -> None:
         """torch_xla's loader has handed over a batch."""
+        if self._is_in_pieces(loader):
+            recorder.counting.in_pieces(self._told)
+            self._told = 0
+            return
+        self._told = samples
         record = self._record(loader)
         record.reads_ahead = True
         self._note(record, samples)
+
+    def _is_in_pieces(self, loader: Any) -> bool:
+        """Whether these are the microbatches of the batch in hand, as NxD Core's pipelines have them: a list.
+
+        They count as they come, with the pass that computes with each, and the batch no more.
+        """
+        pieces, batch = loader._cpu_loader, self.latest
+        return (
+            isinstance(pieces, list)
+            and batch is not None
+            and self._loaders.get(loader) is None
+            and 0 < batch.latest == sum(map(samples_of, pieces))
+        )
 
     @script_time.set_aside
     def _note(self, record: Loader, size: int) -> None:
@@ -104,6 +124,8 @@ class Loaders:
 
         @functools.wraps(next_item)
         def counted_next_item(loader: Any, device: Any) -> Any:
+            if self._is_in_pieces(loader):
+                return next_item(loader, device)
             record = self._record(loader)
             if record.facts is None and record.made_at == "?":
                 record.facts = facts(loader._cpu_loader)
@@ -220,6 +242,7 @@ class Loaders:
                     self.passes.came(run)
                     samples = samples_of(batch)
                     self._tell(iterator, samples, waited_s)
+                    self._told = samples
                     self._note(record, samples)
             return batch
 

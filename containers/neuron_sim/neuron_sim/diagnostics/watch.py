@@ -13,7 +13,7 @@ import _XLAC
 import torch_xla
 
 from neuron_sim import settings
-from neuron_sim.counters import recorder, script_lines
+from neuron_sim.counters import model_parallel, recorder, script_lines
 from neuron_sim.counters.graphs import Graph
 from neuron_sim.diagnostics import advice, log, same_data
 from neuron_sim.diagnostics.by_hand import ByHand
@@ -283,11 +283,13 @@ class Watch(recorder.Listener):
 
     def _note_same_data(self) -> None:
         loader = self.loaders.latest
-        if loader is not None and (others := self._same_data.others()):
+        copies = model_parallel.other_copies()
+        alike = [rank for rank in self._same_data.others() if copies is None or rank in copies]
+        if loader is not None and alike:
             line = loader.made_at if loader.made_at != "?" else loader.iterated_at
             rank = settings.identity().rank
             split = loader.facts is not None and loader.facts.split
-            self.findings.note(advice.same_data(line, rank, others, same_data.FIRST, split=split))
+            self.findings.note(advice.same_data(line, rank, alike, same_data.FIRST, split=split))
 
     def _note_input(self, record: dict[str, Any]) -> None:
         """By loader, without steps that compile, in which it fills its queue, and without the later passes of a short

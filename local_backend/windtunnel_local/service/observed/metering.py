@@ -122,6 +122,9 @@ def document(job: Ran, ranks: Sequence[RankCounters]) -> Counters:
     world_size = count(start, "world_size") or None
     graphs = counting.graphs if counting else {}
     steps = step_sums.with_their_batches(counting.steps, graphs) if counting else []
+    held = working.parameters(counting.parameters) if counting else None
+    # Those of one copy of a model that is split go through the same batches.
+    copies = max(1, (world_size or 1) // (held.cores if held else 1))
     peaks = [count(end, "peak_device_bytes") for r in ranks for end in r.ends]
     return Counters(
         job=job.name,
@@ -134,9 +137,9 @@ def document(job: Ran, ranks: Sequence[RankCounters]) -> Counters:
         framework_version=text(start, "framework_version") or job.framework_version,
         local_cores=count(start, "local_cores") or None,
         host_cpu=text(start, "host_cpu"),
-        parameters=working.parameters(counting.parameters) if counting else None,
-        train=step_sums.total([s for s in steps if s.get("optimizer")], graphs, world_size or 1),
-        other=step_sums.total([s for s in steps if not s.get("optimizer")], graphs, world_size or 1),
+        parameters=held,
+        train=step_sums.total([s for s in steps if s.get("optimizer")], graphs, copies),
+        other=step_sums.total([s for s in steps if not s.get("optimizer")], graphs, copies),
         input=_input(counting.loaders, failed=_failed(ranks)) if counting else None,
         graphs=diagnosing.graphs(
             graphs, counting.steps if counting else (), counting.uncut if counting else ()

@@ -18,7 +18,8 @@ def with_their_batches(steps: Sequence[Record], graphs: Mapping[str, Record]) ->
     Some loops end a step between the batch and the training on it: Hugging Face's Trainer gathers a
     count from all cores there. A training step without samples takes over the last batch that no
     training step has used. Others end one between the backward pass and the optimizer: a training step without
-    samples and without products belongs to the training step before it.
+    samples and without products belongs to the training step before it. A pipeline has several microbatches on their
+    way, forward, before the first one's backward pass.
     """
     joined: list[Record] = []
     waiting: list[Record] = []
@@ -26,17 +27,18 @@ def with_their_batches(steps: Sequence[Record], graphs: Mapping[str, Record]) ->
         if not step.get("optimizer"):
             waiting.append(step)
             continue
+        under_way = next((i for i, passed in enumerate(waiting) if passed.get("microbatch")), len(waiting))
         if not step.get("samples"):
             arrived = next((i for i in reversed(range(len(waiting))) if waiting[i].get("samples")), None)
-            if arrived is not None:
+            if arrived is not None and (arrived < under_way or _computes(step, graphs)):
                 step = _sum_of([*waiting[arrived:], step])
                 waiting = waiting[:arrived]
             elif joined and joined[-1].get("samples") and not _computes(step, graphs):
-                joined[-1] = _sum_of([joined[-1], *waiting, step])
-                waiting = []
+                joined[-1] = _sum_of([joined[-1], *waiting[:under_way], step])
+                waiting = waiting[under_way:]
                 continue
-        joined += [*waiting, step]
-        waiting = []
+        joined += [*waiting[:under_way], step]
+        waiting = waiting[under_way:]
     return joined + waiting
 
 
@@ -60,8 +62,8 @@ def _sum_of(steps: Sequence[Record]) -> Record:
     return {**steps[-1], **sums, **noted, "graphs": dict(graphs), "collectives": collectives}
 
 
-def total(steps: Sequence[Record], graphs: Mapping[str, Record], world_size: int) -> Steps | None:
-    """Sums over steps. Work and collectives: of one core. Samples: of all ranks."""
+def total(steps: Sequence[Record], graphs: Mapping[str, Record], copies: int) -> Steps | None:
+    """Sums over steps. Work and collectives: of one core. Samples: of all ``copies`` of the model."""
     if not steps:
         return None
     samples = [count(step, "samples") for step in steps]
@@ -77,7 +79,7 @@ def total(steps: Sequence[Record], graphs: Mapping[str, Record], world_size: int
     traced = [step for step in steps if "trace_seconds" in step]
     return Steps(
         steps=len(steps),
-        samples=sum(samples) * world_size,
+        samples=sum(samples) * copies,
         # The median: the last batch of an epoch is often smaller.
         samples_per_step_per_core=statistics.median_high(samples),
         flops=dict(flops),

@@ -76,6 +76,7 @@ def parameters(records: Sequence[Record]) -> Parameters | None:
         count=count(last, "count"),
         model=count(last, "model") if "model" in last else None,
         frozen=count(last, "frozen") if "frozen" in last else None,
+        cores=max(1, count(last, "cores")),
         dtypes={str(kind): numbers(sizes, kind) for kind in sizes if isinstance(sizes[kind], Mapping)},
         **{key: count(last, key) for key in _HELD},
     )

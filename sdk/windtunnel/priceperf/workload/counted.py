@@ -24,9 +24,9 @@ from .cluster import BatchRule, Cluster, Run, stated_batch
 from .counted_input import Input
 from .counted_work import Accumulation, accumulated, evaluation_of, optimized, step_of
 from .counters import Counters, Graphs
-from .found_scale import found_scale
 from .full_scale import FullScale
 from .modelled import Modelled
+from .not_modelled import found_in_short, no_step, split_over_cores
 
 _FP32_MATTERS = 0.01
 """The part of a step's FLOPs from which it matters how fp32 products run; under autocast there is less."""
@@ -285,7 +285,7 @@ class Counted:
                 f"{unended.in_short}"
             )
         if train is None:
-            raise InvalidCounters(_no_step(told))
+            raise InvalidCounters(no_step(told))
         if train.samples_per_step_per_core == 0:
             raise InvalidCounters(
                 "the counters know no samples per step: no training step took its batch from a DataLoader, or sent one "
@@ -296,6 +296,8 @@ class Counted:
         if world_size is None or told.cores_used is None:
             missing = "world_size" if world_size is None else "cores_used"
             raise InvalidCounters(f"counters.{missing} is missing: no core told that it started")
+        if told.cores_of_a_copy > 1:
+            raise InvalidCounters(split_over_cores(told, world_size))
         step = step_of(train, train.steps, train.samples_per_step_per_core, world_size)
         held = told.parameters
         stepped = optimized(told, step)
@@ -310,8 +312,8 @@ class Counted:
         step, accumulation = accumulated(step, train, world_size, (stepped or 0.0) * OPTIMIZER_BYTES)
         if step.flops.get("fp64"):
             raise InvalidCounters(
-                "the script's products are in fp64, in which no NeuronCore multiplies. Convert model and batches to "
-                "fp32 or bf16 (model.float(), tensor.float()), and rehearse again"
+                "these counters, of an older version, have products in fp64, which torch_xla computes in fp32 on "
+                "NeuronCores. Rehearse again"
             )
         if not sum(step.flops.values()) > 0:
             raise InvalidCounters(
@@ -331,7 +333,7 @@ class Counted:
             parameters=(held and held.model) or stepped,
             graphs=told.graphs.count,
             compiled=compiled_graphs(told.graphs),
-            found=_found(told, world_size),
+            found=found_in_short(told, world_size),
             parameter_bytes=_bytes_of_one(told),
             accumulation=accumulation,
             frozen=(held and held.frozen) or 0.0,
@@ -345,15 +347,6 @@ def _shares(seen: Input) -> bool:
     """Whether a count of steps says how much a worker trains on, or a sampler."""
     trained = [loader for loader in seen.loaders if loader.trains]
     return all(loader.split or loader.bound is not None for loader in trained)
-
-
-def _found(told: Counters, world_size: int) -> FullScale | str | None:
-    if told.input is None or told.input.rehearsed_steps is None:
-        return None
-    workers = Cluster(instance_type(told.instance_type), told.instance_count).workers
-    if told.as_one_process:
-        workers = 1  # cores that are not used make none of the steps that a count of the script's asks for
-    return found_scale(told.input, world_size, workers)
 
 
 def compiled_graphs(graphs: Graphs) -> tuple[CompiledGraph, ...] | None:
@@ -370,25 +363,6 @@ def compiled_graphs(graphs: Graphs) -> tuple[CompiledGraph, ...] | None:
     left_out = max(0, graphs.count - len(listed))
     cached = min(left_out, max(0, (graphs.cached or 0) - sum(graph.cached for graph in listed)))
     return (*listed, *[CompiledGraph(0.0, True)] * cached, *[CompiledGraph(0.0)] * (left_out - cached))
-
-
-def _no_step(told: Counters) -> str:
-    """Why there is nothing to model, as far as the counters tell."""
-    grown = next((one for one in told.diagnostics or () if one.kind == "growing_graphs"), None)
-    if grown is not None:
-        return f"no training step had ended when the job did: {grown.in_short}"
-    count = told.graphs.count if told.graphs else 0
-    if not count:
-        return (
-            "the job ran no training step on the device, so there is nothing to model. "
-            "Does the script move its model to the xla device and step an optimizer? "
-            "A job that is stopped before its first step has been compiled has none either."
-        )
-    return (
-        f"the job ran no training step on the device, though it ran there ({count:,} compiled), so there is "
-        "nothing to model. Does it step an optimizer of what is on the device, and does anything end the step "
-        "(MpDeviceLoader, torch_xla.sync())? A job that is stopped before its first step has ended has none either."
-    )
 
 
 def _bytes_of_one(counters: Counters) -> float:

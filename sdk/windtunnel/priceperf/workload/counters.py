@@ -121,11 +121,13 @@ class Parameters:
     """What one rank holds, as its optimizers tell: ``count`` is what they train there.
 
     ``model``: of the whole model, with other ranks' shards and with ``frozen`` ones; None: not counted.
+    ``cores``: so many hold one copy of the model together, and go through the same batches.
     """
 
     count: float
     model: float | None = None
     frozen: float | None = None
+    cores: AtLeastOne = 1
     parameter_bytes: float | None = None
     gradient_bytes: Shown[float | None] = None
     optimizer_bytes: Shown[float | None] = None
@@ -325,6 +327,11 @@ class Counters:
     def as_one_process(self) -> bool:
         """Whether the script started one process where there was a core for each of several."""
         return self.world_size == 1 and (self.local_cores or self.instance_cores or 1) > 1
+
+    @property
+    def cores_of_a_copy(self) -> int:
+        """How many cores hold one copy of the model: several, where its layers are split."""
+        return 1 if self.parameters is None else self.parameters.cores
 
     @classmethod
     def read(cls, document: Mapping[str, Any]) -> Counters:

@@ -24,7 +24,7 @@ _BITS = {
     "f32": 32,
     "s64": 64,
     "u64": 64,
-    "f64": 64,
+    "f64": 32,  # a double is fp32 on a NeuronCore: torch_xla lowers it so for the device
     "c64": 64,
     "c128": 128,
     "f8e3m4": 8,
@@ -38,7 +38,7 @@ _BITS = {
     "token": 0,
     "opaque": 0,
 }
-_NAMES = {"f32": "fp32", "bf16": "bf16", "f16": "fp16", "f64": "fp64"}
+_NAMES = {"f32": "fp32", "bf16": "bf16", "f16": "fp16", "f64": "fp32"}
 
 _ARRAY = re.compile(r"([a-z][a-z0-9]*)\[([0-9,<=]*)\]")
 
