@@ -110,7 +110,7 @@ def test_a_launch_names_the_dead_rank_and_leaves_nothing(script, workers, rounds
         said = re.findall(r"^KILLED (\d+) (\d+) ([\d.]+)", done.stdout, re.M)
         told = re.findall(
             r"^neuron_sim: ChildProcessError: rank (\d+) exited with signal SIGKILL \(9\)"
-            r".*; ranks? [\d, -]+ (?:waited in|was not|had)",
+            r".*; ranks? [\d, -]+ (?:waited in|took part|had)",
             done.stdout,
             re.M,
         )

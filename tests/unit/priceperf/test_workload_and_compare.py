@@ -237,10 +237,11 @@ def test_products_in_fp64_are_told_with_what_to_do(counters: Any) -> None:
 def test_a_model_split_over_cores_is_not_modelled_as_if_each_had_one(counters: Any) -> None:
     """What is modelled is said, with the job's size: of 32 cores as 16 copies, which a count of steps asks."""
     loader = {"line": "train.py:9", "batches": 50, "samples": 4, "passes": 1, "taken": 3, "trains": True}
-    rehearsed = {"rehearsed_steps": 3, "loaders": [{**loader, "split": True, "bound": 30}]}
+    loader |= {"split": True, "sequence_length": 64, "bound": 30, "decides": True}
+    rehearsed = {"rehearsed_steps": 3, "loaders": [loader]}
     given = counters(parameters={"count": 5.0, "model": 10.0, "cores": 2}, input=rehearsed)
     with pytest.raises(
-        InvalidCounters, match=r"2 cores .* compare .*--full-scale-samples 200 --epochs 1"
+        InvalidCounters, match=r"2 cores .* compare .*--full-scale-samples 1920 --epochs 1"
     ) as raised:
         Workload.from_counters(given)
     assert "--tensor-parallel N" in str(raised.value)

@@ -101,10 +101,9 @@ def _whole(trained: Iterable[torch.Tensor]) -> list[torch.Tensor]:
 
 def _count(parameter: torch.Tensor) -> int:
     """Of all that a parameter is a shard of: torch_xla's FSDP notes at each what size that has, NxD Core that it is."""
-    shards = (
-        model_parallel.tensor_parallel_cores() if getattr(parameter, "tensor_model_parallel", False) else 1
-    )
-    return math.prod(getattr(parameter, "_orig_size", parameter.shape)) * shards
+    size: int = math.prod(getattr(parameter, "_orig_size", parameter.shape))
+    is_shard = getattr(parameter, "tensor_model_parallel", False)
+    return size * model_parallel.tensor_parallel_cores() if is_shard else size
 
 
 def _is_frozen(parameter: torch.Tensor) -> bool:

@@ -134,4 +134,4 @@ def _survivor(seat: Seat) -> str:
         return f"waited in {place(seat.text)}"
     if seat.pid in (LEFT, FAILED):
         return "had ended"
-    return "was not in a collective" + (f" (its last: {place(seat.text)})" if seat.text else "")
+    return "took part in no collective" + (f" (the last: {place(seat.text)})" if seat.text else "")
