@@ -119,6 +119,16 @@ expect_refusal("a tensor of the host", lambda: dist.all_reduce(torch.ones(2)))
 # xm and xr.
 expect("xm.all_reduce", lambda: xm.all_reduce(xm.REDUCE_SUM, ones()), [3.0] * 4)
 expect("xm.all_gather", lambda: xm.all_gather(ones()).sum(), 12.0)
+# However a group is listed, its order is that of the ranks (with pin_layout torch_xla has its own).
+turned = [[1, 0]]
+expect(
+    "xm.all_gather of [[1, 0]]", lambda: xm.all_gather(ones(1), groups=turned, pin_layout=False), [1.0, 2.0]
+)
+expect(
+    "xm.reduce_scatter of [[1, 0]]",
+    lambda: xm.reduce_scatter(xm.REDUCE_SUM, torch.arange(2.0).to(device), 1.0, 0, 2, groups=turned),
+    [2.0 * rank],
+)
 expect("xm.reduce_scatter", lambda: xm.reduce_scatter(xm.REDUCE_SUM, ones(), 1.0, 0, 2), [3.0] * 2)
 expect("xm.all_to_all", lambda: xm.all_to_all(ones(2), 0, 0, 2), [1.0, 2.0])
 expect("xm.collective_permute", lambda: xm.collective_permute(ones(1), [[0, 1], [1, 0]]), [2.0 - rank])

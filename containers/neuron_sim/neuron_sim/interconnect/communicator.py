@@ -86,7 +86,10 @@ class Communicator:
         return self._within.shared_memory_bytes if self._within is not None else 0
 
     def group_of(self, groups: Sequence[Sequence[int]] | None) -> list[int]:
-        """The group that this rank is in; all ranks when there are no groups.
+        """The group that this rank is in, in the order of its ranks; all ranks when there are no groups.
+
+        Also of a group that is listed in another order: NxD Core's pipelines take a part of what [[1, 0]] gathers by
+        its place in the sorted group, since Neuron 2.19.
 
         Raises:
             ValueError: this rank is in none, or a rank does not exist.
@@ -96,7 +99,7 @@ class Communicator:
             return list(range(world))
         for group in groups:
             if me in group:
-                members = [int(rank) for rank in group]
+                members = sorted(int(rank) for rank in group)
                 if len(set(members)) != len(members) or not all(0 <= rank < world for rank in members):
                     raise ValueError(f"group {members} is not a set of ranks of a world of {world}")
                 return members
