@@ -6,20 +6,42 @@ import subprocess
 import sys
 from pathlib import Path
 
-LIBRARY = {
-    "__init__.py": "from . import groups, pipeline, trace\nfrom .trace.builder import ModelBuilder\n",
-    "groups.py": (
+LIBRARIES = {
+    "neuronx_distributed/__init__.py": (
+        "from . import groups, pipeline, trace\nfrom .trace.builder import ModelBuilder\n"
+    ),
+    "neuronx_distributed/groups.py": (
         "from torch_neuronx.utils import get_platform_target\n"
         "from neuronxcc.nki.kernels.attention import FlashConfig\n"
         "from neuronxcc.nki._pre_prod_kernels.collectives import CollectivesConfig\n"
         "import neuronxcc.nki.language as nl\n"
         "def make(groups): return CollectivesConfig(replica_groups=groups).rank_src_tgt_pairs[0]\n"
+        "from neuronxcc import nki\n"
+        "from torch_neuronx.xla_impl.ops import Argmax, nki_jit\n"
         "def attend(x, config: FlashConfig = None): return nl.add(x, x)\n"
+        "def flash(x): return FlashConfig(should_transpose_v=True)\n"
+        "def tiled(x): return x\n"
+        "tiled = nki_jit(experimental_flags='early-inline')(tiled)\n"
+        "@nki.jit\n"
+        "def jitted(x): return x\n"
     ),
-    "pipeline.py": "from transformers.utils.fx import HFTracer\nclass Tracer(HFTracer): pass\n",
-    "trace/__init__.py": "import torch\ntorch.classes.neuron.SPMDModel\n",
+    "neuronx_distributed/pipeline.py": "from transformers.utils.fx import HFTracer\nclass Tracer(HFTracer): pass\n",
+    "neuronx_distributed/trace/__init__.py": "import torch\ntorch.classes.neuron.SPMDModel\n",
+    "neuronx_distributed/modules/__init__.py": "",
+    "neuronx_distributed/modules/moe/__init__.py": (
+        "from neuronxcc.nki._pre_prod_kernels.blockwise_mm import SkipMode\nskip = SkipMode(False, False)\n"
+    ),
+    "optimum/neuron.py": (
+        "from neuronxcc.nki.language import nc\n"
+        "from neuronx_distributed.modules.moe import ExpertMLPsV2\n"
+        "from torch_neuronx.xla_impl.base import xla_hlo_call\n"
+        "from torch_neuronx.xla_impl.custom_call_targets import AwsNeuronModuleMarkerStartForward\n"
+        "class Experts(ExpertMLPsV2): pass\n"
+        "@xla_hlo_call\n"
+        "def fill(x): return x\n"
+    ),
 }
-"""The parts of neuronx_distributed 2.29 that name what is not here, as it names them."""
+"""The parts of neuronx_distributed 2.26 and 2.29 and of optimum-neuron 0.4.5 that name what is not here, as they do."""
 
 TOOLKIT = """
 import sys
@@ -34,9 +56,12 @@ except errors.ExecuteUserScriptError as error:
 
 
 def test_nxd_core_is_imported_and_refuses_what_needs_the_compiler(torchrun, tmp_path):
-    """What its groups need works; kernels, inference and tracing say where to run them; a script finds no NKI."""
-    for name, text in LIBRARY.items():
-        file = tmp_path / "neuronx_distributed" / name
+    """What its groups need works; kernels, inference and tracing say where to run them; a script finds no NKI.
+
+    So it is for optimum-neuron, whose trainers import its inference.
+    """
+    for name, text in LIBRARIES.items():
+        file = tmp_path / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
     script = tmp_path / "train.py"
@@ -44,24 +69,31 @@ def test_nxd_core_is_imported_and_refuses_what_needs_the_compiler(torchrun, tmp_
         f"import importlib.util, sys\nsys.path.append({str(Path(__file__).parent / 'scripts')!r})\n"
         "import torch_xla\nfrom saying import say\n"
         "missing = importlib.util.find_spec('nki') is None and importlib.util.find_spec('neuronxcc') is None\n"
-        "import neuronx_distributed as nxd\n"
+        "import neuronx_distributed as nxd\nimport optimum.neuron as on\n"
         "def refusal(function, *given):\n"
         "    try: function(*given)\n"
         "    except RuntimeError as error: return f'{type(error).__name__}: {error}'\n"
         "say(missing=missing, pairs=nxd.groups.make([[0]]), kernel=refusal(nxd.groups.attend, 1),"
-        " builder=refusal(nxd.ModelBuilder))\n"
+        " builder=refusal(nxd.ModelBuilder), flash=refusal(nxd.groups.flash, 1),"
+        " tiled=refusal(nxd.groups.tiled[2], 1), jitted=refusal(nxd.groups.jitted, 1),"
+        " experts=refusal(on.Experts), fill=refusal(on.fill, 1))\n"
     )
     (said,) = torchrun(str(script), workers=1).said
     assert (said["missing"], said["pairs"]) == (True, None)
     assert "NotSimulatedError: neuronxcc.nki.language.add" in said["kernel"] and "NKI" in said["kernel"]
     assert "run it on trn1 or inf2" in said["builder"]
+    assert 'attn_implementation="eager"' in said["flash"]
+    assert "NotSimulatedError: The NKI kernel tiled" in said["tiled"]
+    assert "NotSimulatedError: The NKI kernel jitted" in said["jitted"]
+    assert "NotSimulatedError: neuronx_distributed.modules.moe.ExpertMLPsV2" in said["experts"]
+    assert "NotSimulatedError: xla_hlo_call of fill" in said["fill"]
 
 
 def test_a_script_that_misses_a_package_is_told_what_it_is_and_what_to_do(tmp_path):
     """In the log behind the traceback, and first in the failure's reason; nothing about any other package."""
     for module, told in {
         "neuronx_distributed.parallel_layers": "--extra-index-url https://pip.repos.neuron.amazonaws.com",
-        "optimum.neuron": "Hugging Face's library for Neuron",
+        "optimum.neuron": "optimum-neuron[training]==0.4.5",
         "neuronxcc.nki": "NKI kernels need the real compiler",
         "nki.language": "run the job on trn1",
         "neuronx_distributed_training": "Rehearse its model on NxD Core",

@@ -17,9 +17,10 @@ __all__ = ["CacheUrl", "CompileCache", "CompileCacheFs", "CompileCacheS3", "crea
 
 @dataclass(frozen=True)
 class CacheUrl:
-    """The address of a cache: a path, or ``s3://bucket/prefix``."""
+    """The address of a cache: a path, or ``s3://bucket/prefix``. ``url_type`` ("fs", "s3") is read from it here."""
 
     url: str
+    url_type: str = ""
 
     @classmethod
     def get_cache_url(cls, cache_dir: str | None = None) -> CacheUrl:
@@ -44,11 +45,8 @@ class CompileCache:
         """See `create_compile_cache`."""
         self.cache_url = cache_url
         self._location = cache_location.resolve(cache_url.url, settings.compiler_wish())
-
-    @property
-    def cache_path(self) -> str:
-        """The folder of this compiler's entries, as an address."""
-        return self._location.shown(self._location.entries)
+        self.cache_path = self._location.shown(self._location.entries)
+        """The folder of this compiler's entries, as an address. optimum-neuron's cache of the hub sets it anew."""
 
     def get_cache_dir(self, model_hash: int | str, compiler_flags: Sequence[str]) -> tuple[str, str]:
         """(address of an entry's folder, its key) for a graph's hash and the compiler's flags."""

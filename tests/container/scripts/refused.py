@@ -29,7 +29,7 @@ say(
     pallas=answer(lambda: flash_attention(value, value, value)),
     registered=answer(lambda: torch.ops.xla.flash_attention(value, value, value)),
     call=answer(lambda: place_to_host(value)),
-    kernel=answer(lambda: nki_jit()(len)),
+    kernel=answer(lambda: nki_jit()(len)[1]([])),
     operator=answer(lambda: custom_op.load("mine", [], [], multicore=True)),
     other=answer(lambda: torch_neuronx.something_else),
 )

@@ -7,7 +7,13 @@ from pathlib import Path
 import pytest
 
 import libneuronxla
-from libneuronxla.neuron_cc_cache import CacheUrl, CompileCacheFs, CompileCacheS3, create_compile_cache
+from libneuronxla.neuron_cc_cache import (
+    CacheUrl,
+    CompileCache,
+    CompileCacheFs,
+    CompileCacheS3,
+    create_compile_cache,
+)
 from neuron_sim.compiler import cache_entry, cache_location
 from neuron_sim.errors import NotSimulatedError
 
@@ -35,6 +41,18 @@ def test_an_s3_cache_keeps_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     cache = create_compile_cache(CacheUrl("s3://bucket/prefix"))
     assert isinstance(cache, CompileCacheS3)
     assert cache.cache_path == f"s3://bucket/prefix/{cache_location.COMPILER}"
+
+
+def test_a_cache_can_be_a_proxy_of_another(tmp_path: Path) -> None:
+    """As optimum-neuron's cache of the hub is: it names the kind of address, and sets the folder itself."""
+    kept = create_compile_cache(CacheUrl(str(tmp_path), url_type="fs"))
+
+    class Proxy(CompileCache):
+        def __init__(self) -> None:
+            super().__init__(kept.cache_url)
+            self.cache_path = kept.cache_path
+
+    assert Proxy().cache_path == str(tmp_path / cache_location.COMPILER)
 
 
 def test_a_snapshot_callback_is_taken_with_a_warning() -> None:

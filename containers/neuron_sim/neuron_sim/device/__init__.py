@@ -11,5 +11,6 @@ auto_cast            fp32 inputs of products that the compiler casts
 eager                operations one by one
 dynamo               torch.compile: collectives between compiled graphs, never inside one
 framework_names      torch_xla's names as the job's framework_version has them
-nxd_core             what NxD Core imports and its training never calls
+nki                  decorators of kernels, which are refused when they are launched
+nxd_core             what NxD Core and optimum-neuron import and their training never calls
 """

@@ -1,10 +1,11 @@
-"""What NxD Core (neuronx_distributed) imports and its training never calls, so that its training runs here.
+"""What NxD Core (neuronx_distributed) and optimum-neuron import and their training never calls, so that it runs here.
 
-Its modules name NKI kernels and the compiler's parts at their top, whether a job uses them or not. To NxD Core, and
+Their modules name NKI kernels and the compiler's parts at their top, whether a job uses them or not. To these two, and
 to nobody else, these modules are there: what is in them can be imported, and refuses to be used. A script that
 imports them itself finds that they are missing. What is installed comes first.
 
-Source: AWS's repository neuronx-distributed, release 2.29, of which `tests/container/test_nxd_core.py` plays a part.
+Source: AWS's repository neuronx-distributed, releases 2.26 and 2.29, and optimum-neuron 0.4.5, of which
+`tests/container/test_nxd_core.py` plays a part.
 """
 
 from __future__ import annotations
@@ -16,14 +17,19 @@ from collections import defaultdict
 from types import ModuleType
 from typing import Any
 
+from neuron_sim.device.nki import nki_jit
 from neuron_sim.errors import NotSimulatedError
 from neuron_sim.names.neuron_names import NKI
 
-_LIBRARY = "neuronx_distributed"
+_LIBRARIES = ("neuronx_distributed", "optimum")
 _COMPILED = "There is no compiler for the device here: run it on trn1 or inf2."
-_ABSENT = {"neuronxcc": NKI, "nki": NKI, "nkilib": NKI}
-_REPLACED = {f"{_LIBRARY}.trace": _COMPILED}
-"""Inference: asks for classes of C++ while it is imported."""
+_FLASH = (
+    "Flash attention is a kernel that runs on the device only: ask for plain attention in rehearsals "
+    '(of optimum-neuron: attn_implementation="eager").'
+)
+_ABSENT = {"neuronxcc.nki.kernels": _FLASH, "neuronxcc": NKI, "nki": NKI, "nkilib": NKI}
+_REPLACED = {f"{_LIBRARIES[0]}.trace": _COMPILED, f"{_LIBRARIES[0]}.modules.moe": NKI}
+"""Inference asks for classes of C++ while it is imported, mixtures of experts for values of their kernels."""
 
 
 class CollectivesConfig:
@@ -46,6 +52,8 @@ class _Module(ModuleType):
             raise AttributeError(name)
         if name == CollectivesConfig.__name__:
             return CollectivesConfig
+        if name == "jit":  # decorates kernels while the library is imported
+            return nki_jit
         feature, instead = f"{self.__name__}.{name}", self._instead
 
         def refused(*_: object, **__: object) -> None:
@@ -78,7 +86,7 @@ def _asked_by_library() -> bool:
     frame = sys._getframe(2)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("importlib."):
         frame = frame.f_back
-    return str(frame.f_globals.get("__name__", "")).partition(".")[0] == _LIBRARY
+    return str(frame.f_globals.get("__name__", "")).partition(".")[0] in _LIBRARIES
 
 
 def expect() -> None:

@@ -21,3 +21,31 @@ def set_unload_prior_neuron_models_mode(value: bool) -> None:
 
     Here XLA's CPU client keeps graphs in the memory of the host, and the wish has nothing to act on.
     """
+
+
+class Argmax:
+    """The position of the largest value, as torch.argmax finds it."""
+
+    @staticmethod
+    def apply(tensor: torch.Tensor, dim: int, keepdim: bool = False) -> torch.Tensor:
+        """Along ``dim``; the first where several are largest."""
+        return torch.argmax(tensor, dim, keepdim)
+
+
+class Softmax:
+    """Softmax, as torch.softmax computes it."""
+
+    @staticmethod
+    def apply(tensor: torch.Tensor, dim: int) -> torch.Tensor:
+        """Along ``dim``."""
+        return torch.softmax(tensor, dim)
+
+
+class TopK:
+    """The largest values and where they are, as torch.topk finds them."""
+
+    @staticmethod
+    def apply(tensor: torch.Tensor, k: int, dim: int = -1) -> tuple[torch.Tensor, torch.Tensor]:
+        """Along ``dim``, largest first."""
+        values, places = torch.topk(tensor, k, dim)
+        return values, places

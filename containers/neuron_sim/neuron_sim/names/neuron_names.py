@@ -15,6 +15,7 @@ NKI = "A kernel written in NKI runs on the device only: keep a PyTorch version o
 GPSIMD = (
     "C++ operators run on the host, with standard tensor accessors; their time on the device is not modelled"
 )
+HLO = "Write what it computes with PyTorch's operations: XLA lowers those."
 AS_A_WHOLE = "torch_neuronx.trace lowers and checks a function as a whole."
 PROFILE = "Use torch_xla.debug.profiler, or the counters in the job's report."
 
@@ -43,8 +44,8 @@ NAMES: list[Name] = [
     *group("torch_neuronx.utils", "get_platform_target", None),
     *group("torch_neuronx.initialization", "initialize", None),
     *group("torch_neuronx.xla", "init", None),
-    *group("torch_neuronx.parallel_compile.neuron_parallel_compile", "main", None),
-    *group(f"{_IMPL}.ops", "RmsNorm", None),
+    *group("torch_neuronx.parallel_compile.neuron_parallel_compile", "LOGGER main", None),
+    *group(f"{_IMPL}.ops", "Argmax RmsNorm Softmax TopK", None),
     *group(
         f"{_IMPL}.ops",
         "set_unload_prior_neuron_models_mode",
@@ -52,7 +53,17 @@ NAMES: list[Name] = [
         note="a wish on device memory: changes no result, and has nothing to act on here",
     ),
     *group(f"{_IMPL}.ops", "SimpleCrossEntropyLoss", None, refused="Use torch.nn.CrossEntropyLoss."),
-    *group(f"{_IMPL}.ops", "nki_jit", None, refused=NKI),
+    *group(f"{_IMPL}.ops", "nki_jit", None, note=f"decorates; a kernel that is launched is refused. {NKI}"),
+    *group(
+        f"{_IMPL}.ops", "xla_hlo_call", None, note=f"decorates; a function that is called is refused. {HLO}"
+    ),
+    *group(f"{_IMPL}.base", "xla_hlo_call", None, note="as in torch_neuronx.xla_impl.ops"),
+    *group(
+        f"{_IMPL}.custom_call_targets",
+        "AwsNeuronModuleMarkerStartForward AwsNeuronModuleMarkerEndForward",
+        None,
+        refused=HLO,
+    ),
     *group(f"{_IMPL}.custom_op", "load load_library", None, note=GPSIMD),
     *group(f"{_IMPL}.trace", "trace", None),
     *group(

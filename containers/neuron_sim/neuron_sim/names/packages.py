@@ -45,8 +45,8 @@ PACKAGES = (
     Package(
         "optimum.neuron",
         "Hugging Face's library for Neuron (optimum-neuron)",
-        "It has not been tried here: its trainers need NxD Core, and it pins other versions of transformers and "
-        "accelerate. Rehearse with transformers' Trainer or accelerate, which run here, or run it on trn1.",
+        "Its trainers run here, without flash attention. To have them, put three lines into requirements.txt: "
+        f"`--extra-index-url {INDEX}`, `neuronx-distributed==0.15.*` and `optimum-neuron[training]==0.4.5`.",
     ),
     Package(
         "neuronxcc",

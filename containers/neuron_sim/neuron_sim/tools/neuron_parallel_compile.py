@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import logging
 import os
 import shutil
 import signal
@@ -27,6 +28,8 @@ from neuron_sim import settings
 from neuron_sim.compiler import analyze_report, cache_entry, cache_location, flags, log_lines
 from neuron_sim.errors import NeuronSimError
 
+LOGGER = logging.getLogger(__name__)
+"""optimum-neuron puts a command of its own in this one's place: it takes `main` and this."""
 COMMANDS = ("collect", "compile", "clean", "clear-locks", "analyze")
 
 

@@ -4,4 +4,6 @@ from __future__ import annotations
 
 from torch_neuronx._names import resolver
 
-__getattr__ = resolver(__name__, {"main": "neuron_sim.tools.neuron_parallel_compile"})
+__getattr__ = resolver(
+    __name__, dict.fromkeys(("LOGGER", "main"), "neuron_sim.tools.neuron_parallel_compile")
+)

@@ -4,4 +4,4 @@ from __future__ import annotations
 
 from torch_neuronx._names import resolver
 
-__getattr__ = resolver(__name__, modules=("custom_op", "ops", "trace"))
+__getattr__ = resolver(__name__, modules=("base", "custom_call_targets", "custom_op", "ops", "trace"))

@@ -4,6 +4,13 @@ from __future__ import annotations
 
 from torch_neuronx._names import resolver
 
-_OPERATIONS = ("RmsNorm", "set_unload_prior_neuron_models_mode")
+_OPERATIONS = ("Argmax", "RmsNorm", "Softmax", "TopK", "set_unload_prior_neuron_models_mode")
+_DECORATORS = ("nki_jit", "xla_hlo_call")
 
-__getattr__ = resolver(__name__, dict.fromkeys(_OPERATIONS, "neuron_sim.inference.kernels"))
+__getattr__ = resolver(
+    __name__,
+    {
+        **dict.fromkeys(_OPERATIONS, "neuron_sim.inference.kernels"),
+        **dict.fromkeys(_DECORATORS, "neuron_sim.device.nki"),
+    },
+)
