@@ -374,6 +374,18 @@ def test_a_batch_that_came_in_a_step_of_its_own_belongs_to_the_training_step(tmp
     assert sum(s["samples"] for s in joined) == 8 * 5
 
 
+def test_batches_that_are_fetched_together_are_one_for_each_pass(tmp_path: Path) -> None:
+    """As optimum-neuron's trainer accumulates: all batches, so many passes, then the optimizer in a step of its own."""
+    quiet: dict[str, Any] = {"collectives": {}, "compile_seconds": 0.0}
+    fetched, passed = (step(1.0, samples=samples, graphs={"fwd": 1}, **quiet) for samples in (6, 0))
+    updated = step(0.5, samples=0, graphs={"opt": 1}, updated=True)
+    bare = {**graph("opt", 0.0), "flops": {}}
+    write(tmp_path / "a", 0, start(0), graph("fwd", 8.0), bare, *[fetched, passed, passed, updated] * 3)
+    train = document(tmp_path, tmp_path / "a")["train"]
+    assert (train["steps"], train["samples"], train["samples_per_step_per_core"]) == (9, 9 * 2 * 4, 2)
+    assert (train["updates"]["steps"], train["updates"]["passes"]) == (3, 3)
+
+
 def test_an_optimizer_in_a_step_of_its_own_belongs_to_the_batch_before(tmp_path: Path) -> None:
     """As AWS's BERT script accumulates: so many backward passes, then reduction and optimizer without a batch."""
     quiet: dict[str, Any] = {"collectives": {}, "compile_seconds": 0.0}

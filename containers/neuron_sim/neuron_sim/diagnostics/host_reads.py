@@ -55,7 +55,8 @@ class HostReads:
 
     def forget(self) -> None:
         """Count from here on."""
-        self.lines: dict[str, Line] = {}
+        self.lines: dict[tuple[str, str], Line] = {}
+        """By line of the script and `Line.library`: on one line a trainer sets up and runs its loop."""
         self.no_numbers: dict[str, NoNumber] = {}
         self.step = 0
         self.trained = 0
@@ -103,9 +104,8 @@ class HostReads:
     @script_time.set_aside
     def _count(self, how: str, seconds: float) -> None:
         where = script_lines.calling_line()
-        line = self.lines.get(where)
-        if line is None:
-            line = self.lines[where] = Line(library=script_lines.calling_library())
+        library = script_lines.calling_library()
+        line = self.lines.setdefault((where, library), Line(library=library))
         line.how[how] = None
         line.count += 1
         line.seconds += seconds

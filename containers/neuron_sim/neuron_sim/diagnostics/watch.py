@@ -187,7 +187,7 @@ class Watch(recorder.Listener):
             self.findings.note(unused, said=True)
         for loader, last in self.loaders.unreached_ends():
             self.findings.note(advice.unreached_ragged_batch(loader, last))
-        for line, read in self.reads.lines.items():
+        for (line, _), read in self.reads.lines.items():
             self._judge_read(line, read)
         self._note_no_numbers(1)
         for op, line in self._fallback_lines.items():
@@ -207,7 +207,7 @@ class Watch(recorder.Listener):
         # What is read once a pass is read in each step where a pass has one.
         counts = not self.loaders.passes.is_late
         self._loop_steps += counts
-        for line, read in self.reads.lines.items():
+        for (line, _), read in self.reads.lines.items():
             if read.latest_step != step:
                 continue
             read.pending += accessed[line]
@@ -246,7 +246,7 @@ class Watch(recorder.Listener):
         ]
         if not new:
             return
-        read = {line for line, use in self.reads.lines.items() if use.latest_step == self.reads.step}
+        read = {line for (line, _), use in self.reads.lines.items() if use.latest_step == self.reads.step}
         lines = [line for line in accessed if line not in read and line != "?"]
         for op in new:
             self._fallback_lines[op] = line = ", ".join(lines[:2]) or "?"

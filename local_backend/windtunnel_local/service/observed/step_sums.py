@@ -19,7 +19,8 @@ def with_their_batches(steps: Sequence[Record], graphs: Mapping[str, Record]) ->
     count from all cores there. A training step without samples takes over the last batch that no
     training step has used. Others end one between the backward pass and the optimizer: a training step without
     samples and without products belongs to the training step before it. A pipeline has several microbatches on their
-    way, forward, before the first one's backward pass.
+    way, forward, before the first one's backward pass. optimum-neuron's trainer fetches all batches of an accumulation
+    before its first pass.
     """
     joined: list[Record] = []
     waiting: list[Record] = []
@@ -33,13 +34,35 @@ def with_their_batches(steps: Sequence[Record], graphs: Mapping[str, Record]) ->
             if arrived is not None and (arrived < under_way or _computes(step, graphs)):
                 step = _sum_of([*waiting[arrived:], step])
                 waiting = waiting[:arrived]
-            elif joined and joined[-1].get("samples") and not _computes(step, graphs):
+            elif joined and not _computes(step, graphs) and _has_passed(joined[-1], graphs):
                 joined[-1] = _sum_of([joined[-1], *waiting[:under_way], step])
                 waiting = waiting[under_way:]
                 continue
         joined += [*waiting[:under_way], step]
         waiting = waiting[under_way:]
-    return joined + waiting
+    return [*_shared_out(joined), *waiting]
+
+
+def _has_passed(step: Record, graphs: Mapping[str, Record]) -> bool:
+    return bool(step.get("samples")) or _computes(step, graphs)
+
+
+def _shared_out(steps: Sequence[Record]) -> list[Record]:
+    """Where the first pass of an accumulation has all samples of it, each pass has its part."""
+    shared = list(steps)
+    passes: list[int] = []
+    for index, step in enumerate(shared):
+        if not step.get("optimizer"):
+            continue
+        passes.append(index)
+        if step.get("updated"):
+            first, *others = (count(shared[one], "samples") for one in passes)
+            if others and not any(others):
+                each, more = divmod(first, len(passes))
+                for place, one in enumerate(passes):
+                    shared[one] = {**shared[one], "samples": each + (place < more)}
+            passes = []
+    return shared
 
 
 def _sum_of(steps: Sequence[Record]) -> Record:
