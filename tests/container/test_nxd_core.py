@@ -13,13 +13,18 @@ LIBRARIES = {
     "neuronx_distributed/groups.py": (
         "from torch_neuronx.utils import get_platform_target\n"
         "from neuronxcc.nki.kernels.attention import FlashConfig\n"
+        "from neuronxcc.nki.kernels import flash_attn_bwd, flash_fwd\n"
         "from neuronxcc.nki._pre_prod_kernels.collectives import CollectivesConfig\n"
         "import neuronxcc.nki.language as nl\n"
         "def make(groups): return CollectivesConfig(replica_groups=groups).rank_src_tgt_pairs[0]\n"
         "from neuronxcc import nki\n"
         "from torch_neuronx.xla_impl.ops import Argmax, nki_jit\n"
         "def attend(x, config: FlashConfig = None): return nl.add(x, x)\n"
-        "def flash(x): return FlashConfig(should_transpose_v=True)\n"
+        "def flash(x):\n"
+        "    config = FlashConfig(should_transpose_v=True)\n"
+        "    out, lse = flash_fwd[1, nl.nc(2) * 1](x, x, x, None, use_causal_mask=True, mixed_precision=True,"
+        " dropout_p=0.0, softmax_scale=None, config=config)\n"
+        "    return [list(out.shape), list(lse.shape)]\n"
         "def tiled(x): return x\n"
         "tiled = nki_jit(experimental_flags='early-inline')(tiled)\n"
         "@nki.jit\n"
@@ -67,26 +72,39 @@ def test_nxd_core_is_imported_and_refuses_what_needs_the_compiler(torchrun, tmp_
     script = tmp_path / "train.py"
     script.write_text(
         f"import importlib.util, sys\nsys.path.append({str(Path(__file__).parent / 'scripts')!r})\n"
-        "import torch_xla\nfrom saying import say\n"
+        "import torch, torch_xla\nfrom saying import say\n"
         "missing = importlib.util.find_spec('nki') is None and importlib.util.find_spec('neuronxcc') is None\n"
         "import neuronx_distributed as nxd\nimport optimum.neuron as on\n"
         "def refusal(function, *given):\n"
         "    try: function(*given)\n"
         "    except RuntimeError as error: return f'{type(error).__name__}: {error}'\n"
         "say(missing=missing, pairs=nxd.groups.make([[0]]), kernel=refusal(nxd.groups.attend, 1),"
-        " builder=refusal(nxd.ModelBuilder), flash=refusal(nxd.groups.flash, 1),"
+        " builder=refusal(nxd.ModelBuilder),"
         " tiled=refusal(nxd.groups.tiled[2], 1), jitted=refusal(nxd.groups.jitted, 1),"
-        " experts=refusal(on.Experts), fill=refusal(on.fill, 1))\n"
+        " experts=refusal(on.Experts), fill=refusal(on.fill, 1),"
+        " flash=nxd.groups.flash(torch.ones(1, 2, 8, 256)))\n"
     )
     (said,) = torchrun(str(script), workers=1).said
     assert (said["missing"], said["pairs"]) == (True, None)
     assert "NotSimulatedError: neuronxcc.nki.language.add" in said["kernel"] and "NKI" in said["kernel"]
     assert "run it on trn1 or inf2" in said["builder"]
-    assert 'attn_implementation="eager"' in said["flash"]
+    assert said["flash"] == [[1, 2, 256, 8], [1, 2, 128, 2]]
     assert "NotSimulatedError: The NKI kernel tiled" in said["tiled"]
     assert "NotSimulatedError: The NKI kernel jitted" in said["jitted"]
     assert "NotSimulatedError: neuronx_distributed.modules.moe.ExpertMLPsV2" in said["experts"]
     assert "NotSimulatedError: xla_hlo_call of fill" in said["fill"]
+
+
+def test_flash_attention_is_attention(torchrun):
+    """Results and gradients of plain PyTorch, causal or not, in parts or whole, with heads that share keys; in bf16
+    to its rounding. Dropout is refused.
+    """
+    (said,) = torchrun("flash.py", workers=1).said
+    assert len(said["worst"]) == 12
+    assert max(said["worst"].values()) < 1e-5
+    assert said["bf16"] < 0.05
+    assert "Flash attention with dropout" in said["dropout"]
+    assert said["told"] == 1
 
 
 def test_a_script_that_misses_a_package_is_told_what_it_is_and_what_to_do(tmp_path):

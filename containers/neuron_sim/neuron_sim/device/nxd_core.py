@@ -17,17 +17,14 @@ from collections import defaultdict
 from types import ModuleType
 from typing import Any
 
+from neuron_sim.device import flash_attention
 from neuron_sim.device.nki import nki_jit
 from neuron_sim.errors import NotSimulatedError
 from neuron_sim.names.neuron_names import NKI
 
 _LIBRARIES = ("neuronx_distributed", "optimum")
 _COMPILED = "There is no compiler for the device here: run it on trn1 or inf2."
-_FLASH = (
-    "Flash attention is a kernel that runs on the device only: ask for plain attention in rehearsals "
-    '(of optimum-neuron: attn_implementation="eager").'
-)
-_ABSENT = {"neuronxcc.nki.kernels": _FLASH, "neuronxcc": NKI, "nki": NKI, "nkilib": NKI}
+_ABSENT = {"neuronxcc": NKI, "nki": NKI, "nkilib": NKI}
 _REPLACED = {f"{_LIBRARIES[0]}.trace": _COMPILED, f"{_LIBRARIES[0]}.modules.moe": NKI}
 """Inference asks for classes of C++ while it is imported, mixtures of experts for values of their kernels."""
 
@@ -40,8 +37,19 @@ class CollectivesConfig:
         self.rank_src_tgt_pairs: dict[int, None] = defaultdict(lambda: None)
 
 
+_THERE: dict[str, Any] = {
+    "CollectivesConfig": CollectivesConfig,
+    "FlashConfig": flash_attention.FlashConfig,
+    "flash_attn_bwd": flash_attention.flash_attn_bwd,
+    "flash_fwd": flash_attention.flash_fwd,
+    "jit": nki_jit,  # decorates kernels while the library is imported
+    "nc": int,  # in a grid: so many physical cores to a logical one
+}
+"""What can be used."""
+
+
 class _Module(ModuleType):
-    """A module in which there is every name; what stands there can be subclassed and annotated, not used."""
+    """A module in which there is every name; but for `_THERE`, it can be subclassed and annotated, not used."""
 
     def __init__(self, name: str, instead: str) -> None:
         super().__init__(name)
@@ -50,10 +58,8 @@ class _Module(ModuleType):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):  # the import system's questions
             raise AttributeError(name)
-        if name == CollectivesConfig.__name__:
-            return CollectivesConfig
-        if name == "jit":  # decorates kernels while the library is imported
-            return nki_jit
+        if name in _THERE:
+            return _THERE[name]
         feature, instead = f"{self.__name__}.{name}", self._instead
 
         def refused(*_: object, **__: object) -> None:
