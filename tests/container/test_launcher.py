@@ -185,6 +185,34 @@ def test_compilers_are_imported_when_they_are_used(torchrun):
         assert entry["functions"] == ["torch_xla.stablehlo", "torch._functorch.aot_autograd"]
 
 
+def test_a_library_that_asks_for_its_rank_when_imported_is_told_it(torchrun, tmp_path):
+    """transformers' TrainingArguments make the group of processes so. What does not ask is imported once for all."""
+    library = tmp_path / "site-packages" / "library"
+    library.mkdir(parents=True)
+    asked = "import os\nfrom library import shared\nRANK = os.environ.get('RANK')\n"
+    files = {
+        "__init__": "def __getattr__(name):\n    import importlib\n"
+        "    return importlib.import_module(f'library.{name}')\n",
+        "shared": "import os\nPROCESS = os.getpid()\n",
+        "asking": asked,
+        "above": "try:\n    from library import asking\nexcept Exception:\n    asking = None\n",
+    }
+    for name, text in files.items():
+        (library / f"{name}.py").write_text(text)
+    script = tmp_path / "train.py"
+    script.write_text(
+        "import sys\nfrom library import above, asking, shared\nfrom transformers import TrainingArguments\n"
+        f"sys.path.append({str(SCRIPTS)!r})\nimport os\nimport torch\nfrom saying import say\n"
+        "import torch_xla\n"
+        "say(ranks=[asking.RANK, above.asking.RANK], shared=shared.PROCESS != os.getpid(),"
+        " group=torch.distributed.get_rank())\n"
+    )
+    folder = str(library.parent)
+    for rank, entry in enumerate(torchrun(str(script), launcher=NEW_LAUNCHER, PYTHONPATH=folder).said):
+        assert entry["ranks"] == [str(rank)] * 2
+        assert entry["shared"] and entry["group"] == rank
+
+
 def test_flags_that_the_user_has_set_reach_the_workers_unchanged(torchrun):
     """XLA_FLAGS of the user's win over what the launcher would choose, and the rest is added."""
     launch = torchrun(

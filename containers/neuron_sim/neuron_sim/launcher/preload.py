@@ -1,7 +1,8 @@
 """Imports once what all workers would import, before any of them exists.
 
 Safe to fork is only what has no XLA client and no threads of its own. The script's
-own modules are left alone: they may touch the device when imported.
+own modules are left alone: they may touch the device when imported. So is an installed
+one that asks, when imported, which worker it is in.
 """
 
 from __future__ import annotations
@@ -53,6 +54,35 @@ _NEVER = frozenset(
 )
 
 
+# torchrun tells these to each worker, and to nobody else.
+_WORKERS_OWN = frozenset({"RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "GROUP_RANK", "ROLE_RANK"})
+
+
+class _IsForWorkers(BaseException):
+    """An import has asked which worker it is in. No library's `except Exception` takes it for an error of its own."""
+
+
+@contextlib.contextmanager
+def _imports_for_workers_end() -> Iterator[None]:
+    """Have a module that asks for what torchrun tells each worker not be imported here, nor those that import it.
+
+    transformers' `training_args` makes the group of processes so, and a library may keep its rank in a variable.
+    """
+    environment = type(os.environ)
+    read = environment.__getitem__
+
+    def read_or_end(variables: Any, name: str) -> str:
+        if variables is os.environ and (name in _WORKERS_OWN or str(name).startswith("TORCHELASTIC_")):
+            raise _IsForWorkers(name)
+        return read(variables, name)
+
+    environment.__getitem__ = read_or_end  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        environment.__getitem__ = read  # type: ignore[method-assign]
+
+
 @contextlib.contextmanager
 def no_gpu_counted() -> Iterator[None]:
     """Without asking CUDA for GPUs, after which torch blames the fork where a script's `.cuda()` fails."""
@@ -84,11 +114,13 @@ def warm_up(script: Path) -> list[str]:
             continue
         torch_xla = Absent([_TORCH_XLA], functools.partial(_bring_it.add, module))
         try:
-            loaded = importlib.import_module(module)
-            for name in names:
-                # Lazy packages (transformers) import the real module at this access.
-                getattr(loaded, name, None)
-        except Exception:  # noqa: BLE001, S112 - any import error is the script's to show
+            with _imports_for_workers_end():
+                loaded = importlib.import_module(module)
+                for name in names:
+                    with contextlib.suppress(_IsForWorkers):
+                        # Lazy packages (transformers) import the real module at this access.
+                        getattr(loaded, name, None)
+        except (Exception, _IsForWorkers):  # noqa: BLE001, S112 - any import error is the script's to show
             continue
         finally:
             torch_xla.bring_back()
