@@ -80,6 +80,10 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--analyze-output", type=Path, default=Path("model_analysis_result"))
     parser.add_argument("--analyze-verbosity", type=int, choices=(1, 2), default=2)
     parser.add_argument("--compile_workdir", help="accepted; nothing is written there")
+    # Not in the documentation; AWS's samples give it (stable_diffusion, hf_image_classification).
+    parser.add_argument(
+        "--num_parallel", type=int, help="accepted; compiling is simulated, one graph at a time"
+    )
     parser.add_argument("script", nargs=argparse.REMAINDER, help="the command that runs the script")
     return parser
 
