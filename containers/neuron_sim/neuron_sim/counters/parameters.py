@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import itertools
 import math
 import weakref
@@ -13,6 +12,7 @@ from typing import Any
 import torch
 
 from neuron_sim.counters import model_parallel
+from neuron_sim.live_objects import live_objects
 
 _NAMES = {
     torch.float32: "fp32",
@@ -89,7 +89,7 @@ def _whole(trained: Iterable[torch.Tensor]) -> list[torch.Tensor]:
     A copy that is averaged, or a teacher, is a module of its own. A search through all objects, so not for each step.
     """
     found = {id(parameter): parameter for parameter in trained}
-    modules = [thing for thing in gc.get_objects() if issubclass(type(thing), torch.nn.Module)]
+    modules = [thing for thing in live_objects() if issubclass(type(thing), torch.nn.Module)]
     inner = {id(child) for module in modules for child in module.children()}
     for module in modules:
         if id(module) not in inner:

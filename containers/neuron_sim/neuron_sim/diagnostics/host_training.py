@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch.utils.weak import WeakIdKeyDictionary
+from torch.utils.weak import WeakIdKeyDictionary, WeakIdRef
 
 from neuron_sim.counters import script_lines
 from neuron_sim.diagnostics import advice, log
@@ -53,7 +53,7 @@ class HostTraining:
 
         @functools.wraps(to)
         def noted_to(module: torch.nn.Module, *arguments: Any, **keywords: Any) -> Any:
-            before = [weakref.ref(parameter) for parameter in module.parameters() if not parameter.is_xla]
+            before = [WeakIdRef(parameter) for parameter in module.parameters() if not parameter.is_xla]
             result = to(module, *arguments, **keywords)
             after = {id(parameter) for parameter in module.parameters()}
             for parameter in (reference() for reference in before):
