@@ -14,7 +14,9 @@ def test_a_tensor_that_only_libtorch_held_outlives_it(capfd):
     base = torch.ones(SIZE, requires_grad=True) * 2
     view = base.view(1, SIZE)
     del base
-    (found,) = [thing for thing in live_objects() if type(thing) is torch.Tensor and thing.shape == (SIZE,)][-1:]
+    (found,) = [thing for thing in live_objects() if type(thing) is torch.Tensor and thing.shape == (SIZE,)][
+        -1:
+    ]
     del view
     assert found.sum().item() == 2 * SIZE
     assert "PyObject" not in capfd.readouterr().err

@@ -34,6 +34,7 @@ from neuron_sim.device import (
     memory_by_use,
     stochastic_rounding,
     strided_views,
+    upsampling,
     world,
 )
 from neuron_sim.diagnostics import host_training, log
@@ -202,6 +203,7 @@ def _transfers(on: Parts) -> Iterator[Hook]:
     yield Hook("_XLAC:_xla_get_cpu_tensors", is_device_use=True)
     yield Hook("_XLAC:_xla_memory_info", instead=on.memory.info)
     yield Hook("aten::as_strided/AutogradXLA", around=(strided_views.around_as_strided,))
+    yield Hook("aten::upsample_nearest2d_backward", instead=upsampling.nearest2d_backward)
 
 
 def _world() -> Iterator[Hook]:
