@@ -45,7 +45,7 @@ PACKAGES = (
     Package(
         "optimum.neuron",
         "Hugging Face's library for Neuron (optimum-neuron)",
-        "Its trainers run here, without flash attention. To have them, put three lines into requirements.txt: "
+        "Its trainers run here. To have them, put three lines into requirements.txt: "
         f"`--extra-index-url {INDEX}`, `neuronx-distributed==0.15.*` and `optimum-neuron[training]==0.4.5`.",
     ),
     Package(
