@@ -164,6 +164,15 @@ def test_samples_that_no_sampler_shares_out_are_said_to_be(counters: Any, split:
     assert f"as the script has it{said}: 4,000 samples x 1 epoch" in shown["job"]
 
 
+def test_a_run_for_the_compiler_alone_has_no_price(counters: Any) -> None:
+    """neuron_parallel_compile's steps are no training; a training beside it is priced."""
+    ran = {"script": "train.py", "world_size": 2, "steps": 5, "training_steps": 5}
+    both = [{**ran, "trial": False}, {**ran, "trial": True}]
+    assert report_for_counters(counters(programs=both)).comparison is not None
+    alone = report_for_job(FakeJob(counters(programs=both[1:])))
+    assert alone.comparison is None and "for its graphs alone" in str(alone)
+
+
 def test_a_small_job_of_a_known_size_is_not_asked_for_its_size() -> None:
     """Its loaders have told it: the advice to give the real one leads nowhere."""
     few = FullScale(100, 1)

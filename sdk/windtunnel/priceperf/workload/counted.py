@@ -274,10 +274,15 @@ class Counted:
 
         Raises:
             InvalidCounters: wrong schema, a missing or impossible member (named), no training step,
-                no samples in it, or a short rehearsal that came to no optimizer.
+                no samples in it, a short rehearsal that came to no optimizer, or a run for the compiler alone.
         """
         told = counters if isinstance(counters, Counters) else Counters.read(counters)
         train, world_size = told.train, told.world_size
+        if told.compiled_only:
+            raise InvalidCounters(
+                "neuron_parallel_compile ran the script for its graphs alone, so its steps are no training. Rehearse "
+                "the training without it (RUN_NEURON_PARALLEL_COMPILE)"
+            )
         unended = next((one for one in told.diagnostics or () if one.kind == "step_without_end"), None)
         if unended is not None:
             raise InvalidCounters(

@@ -329,6 +329,11 @@ class Counters:
         return self.world_size == 1 and (self.local_cores or self.instance_cores or 1) > 1
 
     @property
+    def compiled_only(self) -> bool:
+        """Whether the script ran under neuron_parallel_compile alone, for its graphs."""
+        return bool(self.programs) and all(program.trial for program in self.programs or ())
+
+    @property
     def cores_of_a_copy(self) -> int:
         """How many cores hold one copy of the model: several, where its layers are split."""
         return 1 if self.parameters is None else self.parameters.cores

@@ -66,8 +66,7 @@ class SlurmJob:
     @property
     def compiled_only(self) -> bool:
         """Whether it ran its script under neuron_parallel_compile alone."""
-        programs = [] if self.told is None else list(self.told.programs or ())
-        return bool(programs) and all(program.trial for program in programs)
+        return self.told is not None and self.told.compiled_only
 
     @property
     def own_nodes(self) -> tuple[NodeTimes, ...]:
