@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 
 from windtunnel.porting.finding import Edit, Finding, Removal
+from windtunnel.porting.precision import CUDA_PRECISIONS
 from windtunnel.porting.script import constant, is_cuda_call, is_method, keyword
 from windtunnel.porting.subject import Subject
 
@@ -114,6 +115,9 @@ def _questions(subject: Subject) -> Iterator[Finding]:
             continue
         if any(_asks_cuda_more(subject, node) for node in above):
             continue
+        for_cuda = any(isinstance(node, ast.keyword) and node.arg in CUDA_PRECISIONS for node in above)
+        if name != _BF16 and for_cuda:
+            continue  # True would ask for what only CUDA has
         outer = script.parents[above[-1] if above else call]
         said = f"{name}() is False on trn1"
         edit = Edit(script.start(call), script.end(call), "True")

@@ -15,6 +15,8 @@ _AUTOCASTS = (
     "torch.autocast",
     "torch.amp.autocast",
 )
+CUDA_PRECISIONS = ("fp16", "fp16_full_eval", "tf32", "mixed_precision")
+"""Arguments that, where they depend on a GPU, ask for what only CUDA has."""
 _SCALERS = ("torch.cuda.amp.GradScaler", "torch.amp.GradScaler", "torch.cuda.amp.grad_scaler.GradScaler")
 
 
@@ -99,7 +101,12 @@ def _arguments(script: Script) -> Iterator[Finding]:
             ),
         ):
             given = keyword(call, argument) if argument else None
-            if given is None or constant(given.value) != value:
+            if given is None:
+                continue
+            asks = isinstance(given.value, ast.Call) and script.dotted(given.value.func)
+            if argument == "fp16" and asks == "torch.cuda.is_available":
+                text = f"fp16={asks}() is fp32 on trn1, which has bf16: bf16=True."
+            elif constant(given.value) != value:
                 continue
             doubled = argument == "fp16" and keyword(call, "bf16")
             edits = () if doubled else (Edit(script.start(given), script.end(given), instead),)

@@ -60,13 +60,20 @@ def test_precision_of_a_gpu_in_arguments_of_trainers() -> None:
         "trl.SFTConfig(fp16=True, bf16=False)\n"
         'Accelerator(mixed_precision="bf16")\nTrainingArguments("o", fp16=half, bf16=True, tf32=False)\n'
         "build(fp16=True)\n"
+        "import torch\n"
+        't = TrainingArguments("o", fp16=torch.cuda.is_available())\n'
+        't = TrainingArguments("o", fp16=torch.cuda.is_available() and half, tf32=torch.cuda.is_available())\n'
+        'a = Accelerator(mixed_precision="fp16" if torch.cuda.is_available() else "no")\n'
     )
     found = said(text)
-    assert [one.partition(":")[0] for one in found] == ["4", "5", "5", "6"]
+    assert [one.partition(":")[0] for one in found] == ["4", "5", "5", "6", "11"]
+    assert "fp16=torch.cuda.is_available() is fp32 on trn1" in found[4]
     assert all("bf16" in one for one in (found[0], found[1], found[3])) and "fails without a GPU" in found[2]
     script = Script(Path("train.py"), text.encode())
     patched = patch.diff(script, read(script))
     assert '+Accelerator(mixed_precision="bf16")' in patched
+    assert '+t = TrainingArguments("o", bf16=True)' in patched
+    assert ' a = Accelerator(mixed_precision="fp16" if torch.cuda.is_available() else "no")' in patched
     assert (
         '+TrainingArguments("o", bf16=True, tf32=None)' in patched and "SFTConfig(fp16=True, bf16" in patched
     )
