@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -180,6 +181,11 @@ def test_a_models_own_configuration_describes_it(
     assert "cannot read the model's configuration" in capsys.readouterr().err
 
 
+def fail(error: Exception, *_: Any, **__: Any) -> None:
+    """As what downloads does."""
+    raise error
+
+
 def test_a_model_of_the_hub_is_described_by_its_configuration(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -200,6 +206,13 @@ def test_a_model_of_the_hub_is_described_by_its_configuration(
     ):
         assert run("plan", "--architecture", name) == 2
         assert why in (said := capsys.readouterr().err) and "give its config.json" in said
+    for error in (
+        OSError("401 Client Error.\n\nAccess is restricted.\nPlease log in."),
+        RuntimeError("Please log in"),
+    ):
+        monkeypatch.setattr("huggingface_hub.hf_hub_download", partial(fail, error))
+        assert run("plan", "--architecture", "a/b") == 2
+        assert "Please log in): give its config.json" in capsys.readouterr().err
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
     assert run("plan", "--architecture", "some/gpt2") == 2
     assert "pip install 'windtunnel[hub]'" in capsys.readouterr().err
