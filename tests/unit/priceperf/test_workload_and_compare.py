@@ -244,7 +244,10 @@ def test_a_model_split_over_cores_is_not_modelled_as_if_each_had_one(counters: A
         InvalidCounters, match=r"2 cores .* compare .*--full-scale-samples 1920 --epochs 1"
     ) as raised:
         Workload.from_counters(given)
-    assert "--tensor-parallel N" in str(raised.value)
+    assert "--tensor-parallel N" in str(raised.value) and "--nodes" not in str(raised.value)
+    whole = counters(parameters=given["parameters"], instance_count=4)
+    with pytest.raises(InvalidCounters, match=r"--nodes 4 .*--sequence-length N --full-scale-samples N$"):
+        Workload.from_counters(whole)
 
 
 def test_a_collective_without_figures_is_named(counters: Any) -> None:

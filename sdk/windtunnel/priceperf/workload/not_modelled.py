@@ -43,14 +43,15 @@ def no_step(told: Counters) -> str:
 def split_over_cores(told: Counters, world_size: int) -> str:
     """Why a model whose layers are split over cores is not modelled from its counts, and what is instead."""
     cores, found = told.cores_of_a_copy, found_in_short(told, world_size)
-    size, length = "", "N"
+    size, length = " --full-scale-samples N", "N"
     if isinstance(found, FullScale):
         length = str(found.sequence_length or "N")
         size = f" --full-scale-samples {found.train_samples} --epochs {found.epochs}"
     unknown = f" How large the job is, is not known: {found}." if isinstance(found, str) else ""
+    nodes = f" --nodes {told.instance_count}" if told.instance_count > 1 else ""
     return (
         f"{cores} cores together hold one copy of the script's model, and the counts of one of them do not tell which "
         f"exchanges stay within a copy, nor how long the stages of a pipeline wait.{unknown} Described, it is "
-        f"modelled: windtunnel compare --instances {told.instance_type} --architecture config.json "
+        f"modelled: windtunnel compare --instances {told.instance_type}{nodes} --architecture config.json "
         f"--tensor-parallel N --pipeline-parallel N --global-batch N --sequence-length {length}{size}"
     )
