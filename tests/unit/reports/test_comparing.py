@@ -117,6 +117,17 @@ def test_what_runs_on_one_instance_alone_says_why() -> None:
     assert "windtunnel plan" in answer
 
 
+def test_a_batch_that_no_split_shares_evenly_is_told_with_one_that_some_do() -> None:
+    """It is the batch, and not the memory: three instances have a factor that 256 lacks."""
+    job = windtunnel.Workload.transformer("Llama-3.1-8B", global_batch=256)
+    asked = [(TRN1, 3), (P4D, 3)]
+    notes = " ".join(windtunnel.compare(job, asked, FULL).document().sections[0].notes)
+    assert "no split divides its global batch of 256: try 288 on trn1.32xlarge x 3, 264 on p4d" in notes
+    assert "however it is split" not in notes and "modelled as if it did" not in notes
+    for item, batch in zip(asked, (288, 264), strict=True):
+        assert windtunnel.compare(job, [item], FULL, batch=batch).comparison.estimates[0].fits
+
+
 @pytest.mark.parametrize("size", [LONG, SHORT, FullScale(100)])
 @pytest.mark.parametrize("compiled", [0.0, 1e12, 1e16])
 def test_the_decisions_in_json_are_the_answers(size: FullScale, compiled: float) -> None:

@@ -22,7 +22,7 @@ from ..model.precision import AUTO_CAST
 from ..model.training_settings import Training
 from ..workload.cluster import Cluster, Run, no_cluster
 from ..workload.full_scale import FullScale
-from ..workload.splits import OpenSplit, Searched, search
+from ..workload.splits import OpenSplit, Searched, batch_that_divides, search
 from ..workload.workload import Workload
 from .estimate import Cost, Estimate, cost_on, estimate
 from .prices import PriceBook
@@ -285,7 +285,7 @@ def _why_not(
     tried = f"{counts[0]:,}" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,}"
     if not needs:
         workers = counts[0] * instance.core_count
-        near = max(1, round(job.global_batch / workers)) * workers
+        near = batch_that_divides(job.global_batch, workers)
         return (
             f"No split of {job.global_batch:,} sequences a step divides {tried} x {instance.name} "
             f"({instance.core_count} {instance.core_name}s each): try a global batch of {near:,}"

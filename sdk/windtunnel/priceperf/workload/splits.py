@@ -292,6 +292,11 @@ def _fixed_or(fixed: int | None, free: Sequence[int]) -> Sequence[int]:
     return free if fixed is None else (fixed,)
 
 
+def batch_that_divides(batch: float, workers: int) -> int:
+    """The nearest that has whole sequences on each worker."""
+    return max(1, round(batch / workers)) * workers
+
+
 @cache
 def divisors(number: int) -> tuple[int, ...]:
     """All divisors, smallest first."""

@@ -23,6 +23,7 @@ from windtunnel.priceperf import (
     answers,
 )
 from windtunnel.priceperf.model.intervals import COVERAGE
+from windtunnel.priceperf.workload.splits import batch_that_divides
 from windtunnel.rendering import format as fmt
 from windtunnel.rendering.document import Document, Row, Section
 from windtunnel.rendering.text import as_text
@@ -319,6 +320,16 @@ def _does_not_fit(items: Sequence[Estimate], workload: Workload) -> str:
     ]
     described = workload if isinstance(workload, DescribedWorkload) else None
     if described and all(described.there(item.instance).is_split_open for item in items):
+        undivided = [item for item in items if _is_whole_copies(item)]
+        if undivided:
+            batch = ", ".join(
+                f"{batch_that_divides(item.global_batch, item.cores):,} on {label(item)}"
+                for item in undivided
+            )
+            return (
+                f"does not fit the memory as a copy on each worker, and no split divides its global batch of "
+                f"{undivided[0].global_batch:,.10g}: try {batch}."
+            )
         return (
             f"does not fit the memory of {', '.join(each)}, however it is split. More instances (--nodes), a larger "
             "memory or shorter sequences may make it fit (windtunnel plan searches)."
@@ -330,6 +341,12 @@ def _does_not_fit(items: Sequence[Estimate], workload: Workload) -> str:
         f"does not fit the memory of {', '.join(each)}. More instances, {share}more tensor or pipeline parallelism, "
         f"recomputation or a smaller microbatch may make it fit{search}."
     )
+
+
+def _is_whole_copies(item: Estimate) -> bool:
+    """Where the split is open and they do not fit, no split shares the batch evenly."""
+    training = item.training
+    return training is not None and training.zero == "none" and training.data_parallel == item.cores > 1
 
 
 def _unpriced(found: Answer, estimates: Sequence[Estimate]) -> list[Estimate]:

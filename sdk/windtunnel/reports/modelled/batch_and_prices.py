@@ -28,7 +28,7 @@ def batch_words(comparison: Comparison, workload: Workload) -> Iterator[str]:
     """The rule of the batch, what is not in the table, the software's speed, and a split that may be none to run."""
     described = any(item.training for item in comparison.estimates)
     yield f"Batch: {rule_words(comparison.batch_rule, described=described)}."
-    uneven = [label(item) for item in comparison.estimates if each(item) != int(each(item))]
+    uneven = [label(item) for item in comparison.estimates if item.fits and each(item) != int(each(item))]
     if uneven:
         yield f"It does not divide over the workers of {', '.join(uneven)}: modelled as if it did."
     waiting = [
