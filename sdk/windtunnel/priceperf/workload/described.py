@@ -33,7 +33,7 @@ from ..model.training_settings import DTYPE_BYTES, Attention, Recompute, Trainin
 from .cluster import BatchRule, Cluster, PerDevice, Run, stated_batch
 from .full_scale import LARGEST, FullScale
 from .modelled import Modelled
-from .splits import OpenSplit, as_stated, fastest_that_fits
+from .splits import OpenSplit, as_stated, fastest_of, fastest_that_fits
 
 Optimizer = Literal["adamw", "lamb", "sgd"]
 GPU_SETTINGS = (
@@ -338,7 +338,10 @@ def _compilation(run: Run, training: Training, flops: float, full_scale: FullSca
 
 
 def _split(job: Described, run: Run) -> Training:
-    """As described; where nothing of the split is, and data parallelism alone does not do, the fastest that fits."""
+    """As described; where nothing of the split is, and data parallelism alone does not do, the fastest that fits.
+
+    Neither does it where it fits only if all is recomputed, unless that is described: sharing the model costs less.
+    """
     copies = job.data_parallel(run.cluster)
     training: Training | None = None
     split = OpenSplit(
@@ -362,8 +365,13 @@ def _split(job: Described, run: Run) -> Training:
     )
     if run.batch >= copies:
         training = as_stated(split, run.cluster)
-    if job.is_split_open and (training is None or not memory_need(training, run.instance).fits):
-        training = fastest_that_fits(split, run.cluster) or training
+    fits = training is not None and memory_need(training, run.instance).fits
+    if job.is_split_open and not (fits and (job.recompute == "full" or training.recompute != "full")):
+        found = fastest_that_fits(split, run.cluster)
+        if not fits:
+            training = found or training
+        elif found and memory_need(found, run.instance).fits:
+            training = fastest_of((training, found), run.cluster)
     if training is None:
         raise InvalidInput(
             f"a global batch of {run.batch:g} is less than one sequence for each of {copies} "

@@ -168,12 +168,15 @@ def as_stated(job: OpenSplit, cluster: Cluster) -> Training:
                     break  # more passes are no faster, but in a pipeline, whose stages wait for the first one
         if fitting and fitting[0].microbatch == sequences / counts[0]:
             break  # nothing larger would fit if more was recomputed
-    if len(fitting) < 2:
-        return fitting[0] if fitting else training
+    return fastest_of(fitting, cluster) if fitting else training
+
+
+def fastest_of(ways: Sequence[Training], cluster: Cluster) -> Training:
+    """Of equals the first."""
+    if len(ways) == 1:
+        return ways[0]
     constants = calibration_of(cluster.instance).constants
-    return min(
-        fitting, key=lambda one: training_step(one, cluster.instance, constants, cluster.count).total_s
-    )
+    return min(ways, key=lambda one: training_step(one, cluster.instance, constants, cluster.count).total_s)
 
 
 def _passes(job: OpenSplit, sequences: float, stages: int, instance: InstanceType) -> Sequence[int]:
