@@ -213,6 +213,32 @@ def test_a_library_that_asks_for_its_rank_when_imported_is_told_it(torchrun, tmp
         assert entry["shared"] and entry["group"] == rank
 
 
+def test_what_is_imported_in_the_workers_is_whole_there(torchrun, tmp_path):
+    """A package has what it had imported of itself before one asked, and no bare `except:` keeps the launcher's rank."""
+    library = tmp_path / "site-packages" / "library"
+    library.mkdir(parents=True)
+    files = {
+        "__init__": "from library.before import VALUE\nimport os\nRANK = os.environ.get('RANK')\n",
+        "before": "import library\nVALUE = 1\ndef rank():\n    return library.RANK\n",
+    }
+    for name, text in files.items():
+        (library / f"{name}.py").write_text(text)
+    swallowing = library.parent / "swallowing"
+    swallowing.mkdir()
+    (swallowing / "__init__.py").write_text("")
+    (swallowing / "asking.py").write_text("import os\ntry:\n    R = os.environ['RANK']\nexcept:\n    R = None\n")
+    (library.parent / "above.py").write_text("from swallowing import asking\n")
+    script = tmp_path / "train.py"
+    script.write_text(
+        "import library, above\nfrom swallowing import asking\n"
+        f"import sys\nsys.path.append({str(SCRIPTS)!r})\nimport torch_xla\nfrom saying import say\n"
+        "say(ranks=[library.RANK, library.before.rank(), asking.R, above.asking.R])\n"
+    )
+    folder = str(library.parent)
+    for rank, entry in enumerate(torchrun(str(script), launcher=NEW_LAUNCHER, PYTHONPATH=folder).said):
+        assert entry["ranks"] == [str(rank)] * 4
+
+
 def test_flags_that_the_user_has_set_reach_the_workers_unchanged(torchrun):
     """XLA_FLAGS of the user's win over what the launcher would choose, and the rest is added."""
     launch = torchrun(

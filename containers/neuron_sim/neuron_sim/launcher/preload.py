@@ -55,7 +55,20 @@ _NEVER = frozenset(
 
 
 # torchrun tells these to each worker, and to nobody else.
-_WORKERS_OWN = frozenset({"RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "GROUP_RANK", "ROLE_RANK"})
+_WORKERS_OWN = frozenset(
+    {
+        "RANK",
+        "LOCAL_RANK",
+        "GROUP_RANK",
+        "ROLE_RANK",
+        "WORLD_SIZE",
+        "LOCAL_WORLD_SIZE",
+        "GROUP_WORLD_SIZE",
+        "ROLE_WORLD_SIZE",
+        "MASTER_ADDR",
+        "MASTER_PORT",
+    }
+)
 
 
 class _IsForWorkers(BaseException):
@@ -70,9 +83,12 @@ def _imports_for_workers_end() -> Iterator[None]:
     """
     environment = type(os.environ)
     read = environment.__getitem__
+    before = set(sys.modules)
+    unfinished: set[str] = set()
 
     def read_or_end(variables: Any, name: str) -> str:
         if variables is os.environ and (name in _WORKERS_OWN or str(name).startswith("TORCHELASTIC_")):
+            unfinished.update(name for name, module in list(sys.modules.items()) if _is_being_imported(module))
             raise _IsForWorkers(name)
         return read(variables, name)
 
@@ -81,6 +97,27 @@ def _imports_for_workers_end() -> Iterator[None]:
         yield
     finally:
         environment.__getitem__ = read  # type: ignore[method-assign]
+        _forget(unfinished, before)
+
+
+def _is_being_imported(module: Any) -> bool:
+    return bool(getattr(getattr(module, "__spec__", None), "_initializing", False))
+
+
+def _forget(unfinished: set[str], before: set[str]) -> None:
+    """Leave modules to the workers, also where a bare `except:` took the end of their import for an error.
+
+    With what a package among them has imported of itself: a package that is imported anew gets no attribute for a
+    module that is there already. Compiled modules stay, some of which cannot be made twice.
+    """
+    below = tuple(f"{name}." for name in unfinished)
+    for name in set(sys.modules) - before:
+        is_source = str(getattr(sys.modules[name], "__file__", "")).endswith(".py")
+        if name in unfinished or (is_source and name.startswith(below)):
+            module = sys.modules.pop(name)
+            package, _, last = name.rpartition(".")
+            if vars(sys.modules.get(package, os)).get(last) is module:
+                delattr(sys.modules[package], last)
 
 
 @contextlib.contextmanager
