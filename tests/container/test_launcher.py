@@ -226,7 +226,9 @@ def test_what_is_imported_in_the_workers_is_whole_there(torchrun, tmp_path):
     swallowing = library.parent / "swallowing"
     swallowing.mkdir()
     (swallowing / "__init__.py").write_text("")
-    (swallowing / "asking.py").write_text("import os\ntry:\n    R = os.environ['RANK']\nexcept:\n    R = None\n")
+    (swallowing / "asking.py").write_text(
+        "import os\ntry:\n    R = os.environ['RANK']\nexcept:\n    R = None\n"
+    )
     (library.parent / "above.py").write_text("from swallowing import asking\n")
     script = tmp_path / "train.py"
     script.write_text(

@@ -47,4 +47,19 @@ try:
     )
 except RuntimeError as error:
     dropout = str(error)
-say(worst=worst, bf16=rounded, dropout=dropout, told=said.getvalue().count("flash attention:"))
+try:
+    flash_fwd[1, 1](torch.ones(1, 1, 8, 100), torch.ones(1, 1, 8, 100), torch.ones(1, 1, 100, 8))
+except ValueError as error:
+    odd = str(error)
+q, k = torch.ones(1, 1, 8, 1024), torch.ones(1, 1, 8, 512)
+v = torch.arange(512.0).expand(1, 1, 8, 512).transpose(2, 3)
+means = flash_fwd[1, 1](q, k, v, config=FlashConfig(training=False))[0, 0, :, 0]
+longer = [round(means[place].item(), 2) for place in (0, 511, 1023)]
+say(
+    worst=worst,
+    bf16=rounded,
+    dropout=dropout,
+    odd=odd,
+    longer=longer,
+    told=said.getvalue().count("flash attention:"),
+)

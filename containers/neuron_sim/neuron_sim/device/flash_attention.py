@@ -70,8 +70,9 @@ def _forward(
 
     Raises:
         NotSimulatedError: dropout, or a bias.
+        ValueError: a shape that the kernel does not take.
     """
-    _check(dropout_p, logit_bias)
+    _check(q, dropout_p, logit_bias)
     config = config or FlashConfig()
     rows = v.transpose(2, 3) if config.should_transpose_v else v
     k, rows = (_for_each_head(one, q.shape[1]) for one in (k, rows))
@@ -107,8 +108,9 @@ def _backward(
 
     Raises:
         NotSimulatedError: dropout, or a bias.
+        ValueError: a shape that the kernel does not take.
     """
-    _check(dropout_p, logit_bias)
+    _check(q, dropout_p, logit_bias)
     heads, scale = q.shape[1], _scale(softmax_scale, q)
     keys_of_all, values = _for_each_head(k, heads), _for_each_head(v, heads)
     log_sums = lse.transpose(2, 3).flatten(2).float()
@@ -132,8 +134,14 @@ def _backward(
 flash_fwd, flash_attn_bwd = _Launched(_forward), _Launched(_backward)
 
 
-def _check(dropout_p: float, logit_bias: torch.Tensor | None) -> None:
+def _check(q: torch.Tensor, dropout_p: float, logit_bias: torch.Tensor | None) -> None:
     global _told
+    size, queries = q.shape[2:]
+    if size > _PARTITIONS or queries % _PARTITIONS:
+        raise ValueError(
+            f"Neuron's flash attention got heads of size {size} and {queries} tokens; it takes heads of up to "
+            f"{_PARTITIONS}, and tokens in multiples of {_PARTITIONS}. Pad the sequences, or ask for plain attention."
+        )
     if dropout_p or logit_bias is not None:
         raise NotSimulatedError(
             f"Flash attention with {'dropout' if dropout_p else 'a bias of its scores'}",
@@ -170,5 +178,5 @@ def _scores(
     scores = (q[..., first:end].transpose(2, 3) @ k[..., :keys]).float() * scale
     if not causal:
         return scores
-    places = torch.arange(keys, device=q.device)
-    return scores.masked_fill(places > places[first:end, None], float("-inf"))
+    places = torch.arange(max(end, keys), device=q.device)
+    return scores.masked_fill(places[:keys] > places[first:end, None], float("-inf"))

@@ -88,7 +88,9 @@ def _imports_for_workers_end() -> Iterator[None]:
 
     def read_or_end(variables: Any, name: str) -> str:
         if variables is os.environ and (name in _WORKERS_OWN or str(name).startswith("TORCHELASTIC_")):
-            unfinished.update(name for name, module in list(sys.modules.items()) if _is_being_imported(module))
+            unfinished.update(
+                name for name, module in list(sys.modules.items()) if _is_being_imported(module)
+            )
             raise _IsForWorkers(name)
         return read(variables, name)
 
