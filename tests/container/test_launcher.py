@@ -214,7 +214,7 @@ def test_a_library_that_asks_for_its_rank_when_imported_is_told_it(torchrun, tmp
 
 
 def test_what_is_imported_in_the_workers_is_whole_there(torchrun, tmp_path):
-    """A package has what it had imported of itself before one asked, and no bare `except:` keeps the launcher's rank."""
+    """A package has what it had imported of itself before, and no bare `except:` keeps the launcher's rank."""
     library = tmp_path / "site-packages" / "library"
     library.mkdir(parents=True)
     files = {

@@ -25,7 +25,10 @@ say(same=same, fallbacks=[name for name in metrics.counter_names() if name.start
 
 
 def test_its_gradient_is_pytorchs_and_stays_on_the_device(torchrun, tmp_path):
-    """By a whole factor, by a size, by a fraction, by one that rounds to a whole factor. A fall-back would cut the step, and be a finding that trn1 lacks."""
+    """By a whole factor, by a size, by a fraction, by one that rounds to a whole factor.
+
+    A fall-back would cut the step, and be a finding that trn1 lacks.
+    """
     script = tmp_path / "train.py"
     script.write_text(SCRIPT)
     launch = torchrun(str(script), workers=1)

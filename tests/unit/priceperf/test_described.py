@@ -442,6 +442,14 @@ def test_a_split_that_is_stated_in_part_is_not_open() -> None:
     assert split_on(on_gpu, PAIR[0]).tensor_parallel > 1
 
 
+def test_sharing_the_state_is_taken_where_copies_would_recompute_all() -> None:
+    """If it is faster, and recomputation is not described."""
+    job = Workload.transformer("MPT-1b", sequence_length=16384)
+    assert split_on(replace(job, zero="none"), PAIR[1]).recompute == "full"
+    assert (split_on(job, PAIR[1]).zero, split_on(job, PAIR[1]).recompute) == ("optimizer", "none")
+    assert split_on(replace(job, recompute="full"), PAIR[1]).zero == "none"
+
+
 def test_an_open_split_runs_where_copies_get_no_sequence() -> None:
     """A batch of 8 for 32 workers: they share the model instead. Without one that divides it, it says so."""
     job = Workload.transformer("Llama2-7B", sequence_length=4096, global_batch=8)

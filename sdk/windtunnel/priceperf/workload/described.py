@@ -365,13 +365,8 @@ def _split(job: Described, run: Run) -> Training:
     )
     if run.batch >= copies:
         training = as_stated(split, run.cluster)
-    fits = training is not None and memory_need(training, run.instance).fits
-    if job.is_split_open and not (fits and (job.recompute == "full" or training.recompute != "full")):
-        found = fastest_that_fits(split, run.cluster)
-        if not fits:
-            training = found or training
-        elif found and memory_need(found, run.instance).fits:
-            training = fastest_of((training, found), run.cluster)
+    if job.is_split_open:
+        training = _or_split(training, split, run)
     if training is None:
         raise InvalidInput(
             f"a global batch of {run.batch:g} is less than one sequence for each of {copies} "
@@ -379,3 +374,14 @@ def _split(job: Described, run: Run) -> Training:
             "parallelism"
         )
     return training
+
+
+def _or_split(copies: Training | None, split: OpenSplit, run: Run) -> Training | None:
+    """Whole copies where they fit, with something kept or all recomputed as described; else the better of both."""
+    fit = copies is not None and memory_need(copies, run.instance).fits
+    if copies and fit and (copies.recompute != "full" or split.recompute == "full"):
+        return copies
+    found = fastest_that_fits(split, run.cluster)
+    if found is None or not (copies and fit):
+        return found or copies
+    return fastest_of((copies, found), run.cluster) if memory_need(found, run.instance).fits else copies

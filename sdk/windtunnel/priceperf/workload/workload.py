@@ -149,8 +149,8 @@ class Workload(ABC):
                 attention).
             zero: what data-parallel workers share: ``none``, ``optimizer`` (ZeRO-1) or ``full`` (ZeRO-3, FSDP). Where
                 neither this nor ``tensor_parallel`` nor ``pipeline_parallel`` is said, it is data parallelism alone,
-                and if that does not fit an instance's memory, the fastest split that does, as `windtunnel.plan` finds
-                it.
+                and if that does not fit an instance's memory, or only with all recomputed, the fastest split that
+                does, as `windtunnel.plan` finds it.
             attention: ``eager`` or ``flash``; ``auto``: flash for Llama on trn1, and on GPUs for decoders and for more
                 than 512 tokens.
             parameters: weights of the model; None: the architecture's.
