@@ -27,9 +27,8 @@ def nearest2d_backward(
 def _added_up(gradient: torch.Tensor, dimension: int, size: int, scale: float | None) -> torch.Tensor:
     shape = list(gradient.shape)
     times, rest = divmod(shape[dimension], size)
-    if not rest and (
-        times in (1, 2) or scale in (None, times)
-    ):  # for once and twice PyTorch asks for no scale
+    # PyTorch leaves the scale out where the size stays or doubles.
+    if not rest and (times in (1, 2) or scale in (None, times)):
         split = [*shape[:dimension], size, times, *shape[dimension + 1 :]]
         return torch.view_copy(gradient, split).sum(dimension + 1)
     steps = torch.arange(shape[dimension]) * (1 / scale if scale else size / shape[dimension])
