@@ -107,17 +107,17 @@ def architecture_of(text: str) -> str | dict[str, Any]:
     from windtunnel.priceperf import InvalidInput
     from windtunnel.priceperf.model.architectures import architecture
 
-    path, name = Path(text), text
+    path = Path(text)
     if architecture(text) is not None:
         return text
-    if path.exists():
-        name = path.resolve().parent.name if path.is_file() else path.resolve().name
     if path.is_dir():
-        path /= "config.json"
-    elif path.suffix != ".json":
-        if text.count("/") != 1:
-            return text  # which nobody knows, as the refusal says
-        path = config_of(text)
+        path, name = path / "config.json", path.resolve().name
+    elif path.suffix == ".json":
+        name = path.resolve().parent.name
+    elif text.count("/") == 1:
+        path, name = config_of(text), text
+    else:
+        return text  # which nobody knows, as the refusal says
     try:
         config = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:

@@ -11,6 +11,8 @@ auto_cast            fp32 inputs of products that the compiler casts
 eager                operations one by one
 dynamo               torch.compile: collectives between compiled graphs, never inside one
 framework_names      torch_xla's names as the job's framework_version has them
-nki                  decorators of kernels, which are refused when they are launched
-nxd_core             what NxD Core and optimum-neuron import and their training never calls
+upsampling           the gradient of nearest-neighbour upsampling
+nki                  kernels that scripts define, which are refused when they are launched
+flash_attention      Neuron's own kernels of it, which NxD Core and optimum-neuron launch
+nxd_core             what these two import and find nowhere else
 """

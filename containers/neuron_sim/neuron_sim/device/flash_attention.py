@@ -9,12 +9,13 @@ Kernels") and as neuronx_distributed 2.29 calls them. Shapes: (batch, heads, hea
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 
+from neuron_sim.device.nki import Kernel
 from neuron_sim.diagnostics import log
 from neuron_sim.errors import NotSimulatedError
 
@@ -35,19 +36,6 @@ class FlashConfig:
     training: bool = True
     should_transpose_v: bool = False
     lse_dtype: str = ""
-
-
-class _Launched:
-    """A kernel as scripts launch it: over a grid of batches and heads, which plain PyTorch needs not."""
-
-    def __init__(self, function: Callable[..., Any]) -> None:
-        self._function = function
-
-    def __getitem__(self, _: object) -> Callable[..., Any]:
-        return self._function
-
-    def __call__(self, *given: Any, **named: Any) -> Any:
-        return self._function(*given, **named)
 
 
 def _forward(
@@ -131,7 +119,7 @@ def _backward(
     return torch.cat(dq, 3).to(q.dtype), dk, dv
 
 
-flash_fwd, flash_attn_bwd = _Launched(_forward), _Launched(_backward)
+flash_fwd, flash_attn_bwd = Kernel(_forward), Kernel(_backward)
 
 
 def _check(q: torch.Tensor, dropout_p: float, logit_bias: torch.Tensor | None) -> None:

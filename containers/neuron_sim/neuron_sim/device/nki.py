@@ -1,4 +1,4 @@
-"""What decorates kernels of the device: scripts and libraries may define them, and launching one is refused."""
+"""Kernels of the device: scripts and libraries may define them, and launching one of theirs is refused."""
 
 from __future__ import annotations
 
@@ -9,29 +9,27 @@ from neuron_sim.errors import refusal
 from neuron_sim.names.neuron_names import HLO, NKI
 
 
-def nki_jit(kernel: Callable[..., Any] | None = None, **_: Any) -> Any:
-    """Decorates a kernel, with or without options. NxD Core decorates its own while it is imported."""
-    return Kernel if kernel is None else Kernel(kernel)
-
-
 class Kernel:
-    """A kernel written in NKI: scripts and libraries may define it; launching it is refused."""
+    """A kernel as scripts launch it: called, or called over a grid, which plain PyTorch needs not."""
 
-    def __init__(self, kernel: Callable[..., Any]) -> None:
-        """``kernel``: the function that it was written as."""
-        self._refuse = refusal(f"The NKI kernel {getattr(kernel, '__name__', kernel)}", NKI)
+    def __init__(self, function: Callable[..., Any]) -> None:
+        """``function``: what a launch calls."""
+        self._function = function
 
-    def __getitem__(self, _: object) -> Any:
-        """The kernel over a grid: refused when it is called."""
-        return self._refuse
+    def __getitem__(self, _: object) -> Callable[..., Any]:
+        """The kernel over a grid."""
+        return self._function
 
-    def __call__(self, *_: Any, **__: Any) -> Any:
-        """Launch it.
+    def __call__(self, *given: Any, **named: Any) -> Any:
+        """Launch it."""
+        return self._function(*given, **named)
 
-        Raises:
-            NotSimulatedError: always.
-        """
-        return self._refuse()
+
+def nki_jit(kernel: Callable[..., Any] | None = None, **_: Any) -> Any:
+    """Decorates a kernel, with or without options: launching it is refused. NxD Core decorates its own at import."""
+    if kernel is None:
+        return nki_jit
+    return Kernel(refusal(f"The NKI kernel {getattr(kernel, '__name__', kernel)}", NKI))
 
 
 def xla_hlo_call(function: Callable[..., Any]) -> Callable[..., Any]:

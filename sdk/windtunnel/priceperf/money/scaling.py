@@ -106,7 +106,7 @@ def scaling(
 ) -> Scaling:
     """Model one job on several numbers of instances of one type.
 
-    What a description leaves to the memory (passes, recomputation, attention) is chosen once, for the smallest
+    What a description leaves to the memory (passes, recomputation, attention, split) is chosen once, for the smallest
     cluster that it fits, and kept: so twice the instances never give more than twice the throughput, but where
     shared state (ZeRO-3) has filled the memory of fewer, or the named software is known on other numbers.
     The global batch is the workload's own on the smallest cluster; ``strong`` keeps it, in ``weak`` it

@@ -24,9 +24,10 @@ from .cluster import BatchRule, Cluster, Run, stated_batch
 from .counted_input import Input
 from .counted_work import Accumulation, accumulated, evaluation_of, optimized, step_of
 from .counters import Counters, Graphs
+from .found_scale import found_in_short
 from .full_scale import FullScale
 from .modelled import Modelled
-from .not_modelled import found_in_short, no_step, split_over_cores
+from .not_modelled import no_step, split_over_cores
 
 _FP32_MATTERS = 0.01
 """The part of a step's FLOPs from which it matters how fp32 products run; under autocast there is less."""

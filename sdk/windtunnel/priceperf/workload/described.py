@@ -377,7 +377,7 @@ def _split(job: Described, run: Run) -> Training:
 
 
 def _or_split(copies: Training | None, split: OpenSplit, run: Run) -> Training | None:
-    """Whole copies where they fit, with something kept or all recomputed as described; else the better of both."""
+    """Whole copies; the fastest split instead where they do not fit, or fit only by recomputing all and are slower."""
     fit = copies is not None and memory_need(copies, run.instance).fits
     if copies and fit and (copies.recompute != "full" or split.recompute == "full"):
         return copies

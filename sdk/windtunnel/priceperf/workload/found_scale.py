@@ -6,8 +6,23 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
+from ..instances import instance_type
+from .cluster import Cluster
 from .counted_input import Input, Loader
+from .counters import Counters
 from .full_scale import FullScale
+
+
+def found_in_short(told: Counters, world_size: int) -> FullScale | str | None:
+    """The size of the whole job, or why it cannot be told; None: it was no short rehearsal."""
+    if told.input is None or told.input.rehearsed_steps is None:
+        return None
+    workers = Cluster(instance_type(told.instance_type), told.instance_count).workers
+    if told.as_one_process:
+        workers = 1  # cores that are not used make none of the steps that a count of the script's asks for
+    # A sampler splits, and a count of steps asks, for copies of the model.
+    copies = max(1, world_size // told.cores_of_a_copy)
+    return found_scale(told.input, copies, max(1, workers // told.cores_of_a_copy))
 
 
 def found_scale(seen: Input, world_size: int, workers: int | None = None) -> FullScale | str:

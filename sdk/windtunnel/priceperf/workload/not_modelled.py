@@ -1,24 +1,10 @@
-"""Why counters are not modelled, or the size of their job is not known, in words that say what to do."""
+"""Why counters are not modelled, in words that say what to do."""
 
 from __future__ import annotations
 
-from ..instances import instance_type
-from .cluster import Cluster
 from .counters import Counters
-from .found_scale import found_scale
+from .found_scale import found_in_short
 from .full_scale import FullScale
-
-
-def found_in_short(told: Counters, world_size: int) -> FullScale | str | None:
-    """The size of the whole job, or why it cannot be told; None: it was no short rehearsal."""
-    if told.input is None or told.input.rehearsed_steps is None:
-        return None
-    workers = Cluster(instance_type(told.instance_type), told.instance_count).workers
-    if told.as_one_process:
-        workers = 1  # cores that are not used make none of the steps that a count of the script's asks for
-    # A sampler splits, and a count of steps asks, for copies of the model.
-    copies = max(1, world_size // told.cores_of_a_copy)
-    return found_scale(told.input, copies, max(1, workers // told.cores_of_a_copy))
 
 
 def no_step(told: Counters) -> str:

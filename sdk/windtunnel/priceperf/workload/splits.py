@@ -149,7 +149,8 @@ class Searched:
 def as_stated(job: OpenSplit, cluster: Cluster) -> Training:
     """The fastest passes and recomputation that fit; data parallelism alone where no split is fixed.
 
-    Where the batch does not divide into whole passes, each is a little smaller. What does not fit needs the least.
+    Where the batch does not divide into whole passes, each is a little smaller. Where nothing fits, it is what needs
+    the least.
     """
     tensor, stages = job.tensor_parallel or 1, job.pipeline_parallel or 1
     copies = cluster.workers // (tensor * stages)
