@@ -1,30 +1,41 @@
-"""What Python's garbage collector knows, found while a script's threads go on.
+"""What Python's garbage collector knows, looked through while a script's threads go on.
 
 Of a tensor that only libtorch holds, as a batch that a loader's thread hands on, the Python object is there still,
-and is found. A thread that frees the tensor then leaves an empty object to whoever has found it, with a warning of
-PyTorch's in the script's log.
+and is found. A thread may let go of the tensor at any time: whoever still holds the object then has an empty one, with
+a warning of PyTorch's in the script's log, and whoever makes the tensor its own just then brings the process down. So
+a search is one call of functions in C, within which Python runs no other thread, and leaves only what is asked for.
 """
 
 from __future__ import annotations
 
 import gc
-import sys
+import itertools
+from collections.abc import Callable, Iterable
 from typing import Any
 
-_UNTIL_DONE_S = 60.0
+_Test = Callable[[Any], Any]
 
 
-def live_objects() -> list[Any]:
-    """All objects; each tensor lives at least as long as it is held. Milliseconds, in which other threads wait."""
-    torch = sys.modules.get("torch")
-    kinds = () if torch is None else (torch.Tensor, torch.nn.Parameter)
-    interval = sys.getswitchinterval()
-    sys.setswitchinterval(_UNTIL_DONE_S)
+def live(is_wanted_type: _Test, is_wanted: _Test | None = None) -> list[Any]:
+    """The objects whose type is wanted, and that are wanted themselves; in milliseconds.
+
+    Both tests must be in C, as a set's ``__contains__`` is: before a function of Python's another thread may run.
+    """
+    is_enabled = gc.isenabled()
+    gc.disable()  # a collection runs code of what it frees, and moves what is left
     try:
-        found = gc.get_objects()
-        for thing in found:
-            if type(thing) in kinds:
-                thing._fix_weakref()
+        # Under no name: what searches still holds what it has seen.
+        return list(itertools.chain(*_search(is_wanted_type, is_wanted)))
     finally:
-        sys.setswitchinterval(interval)
-    return found
+        if is_enabled:
+            gc.enable()
+
+
+def _search(is_wanted_type: _Test, is_wanted: _Test | None) -> Iterable[Iterable[Any]]:
+    """Of each generation. It is listed twice, the second time with the first list at its end."""
+    for generation in range(3):
+        objects, again = (itertools.chain.from_iterable(map(gc.get_objects, (generation,))) for _ in range(2))
+        found = itertools.compress(objects, map(is_wanted_type, map(type, again)))
+        yield found if is_wanted is None else filter(is_wanted, found)
+        # To its end: a list has in it what goes through it, and would keep all alive.
+        yield itertools.compress(again, itertools.repeat(False))

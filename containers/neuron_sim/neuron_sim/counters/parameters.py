@@ -11,8 +11,8 @@ from typing import Any
 
 import torch
 
+from neuron_sim import live_objects
 from neuron_sim.counters import model_parallel
-from neuron_sim.live_objects import live_objects
 
 _NAMES = {
     torch.float32: "fp32",
@@ -89,7 +89,7 @@ def _whole(trained: Iterable[torch.Tensor]) -> list[torch.Tensor]:
     A copy that is averaged, or a teacher, is a module of its own. A search through all objects, so not for each step.
     """
     found = {id(parameter): parameter for parameter in trained}
-    modules = [thing for thing in live_objects() if issubclass(type(thing), torch.nn.Module)]
+    modules = live_objects.live(torch.nn.Module.__subclasscheck__)
     inner = {id(child) for module in modules for child in module.children()}
     for module in modules:
         if id(module) not in inner:

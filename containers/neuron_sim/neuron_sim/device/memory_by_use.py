@@ -6,13 +6,14 @@ A step through all objects costs milliseconds, so it is made when something new 
 from __future__ import annotations
 
 import gc
+import operator
 import weakref
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import torch
 
-from neuron_sim.live_objects import live_objects
+from neuron_sim import live_objects
 
 _optimizers: weakref.WeakSet[Any] = weakref.WeakSet()
 
@@ -58,7 +59,7 @@ def live() -> Parts:
     seen: set[int] = set()
     kinds = (torch.Tensor, torch.nn.Parameter)
     # Many a dead tensor hangs in a cycle, which Python would find later.
-    tensors = [thing for thing in live_objects() if type(thing) in kinds and thing.is_xla]
+    tensors = live_objects.live(kinds.__contains__, operator.attrgetter("is_xla"))
     parameters = [tensor for tensor in tensors if type(tensor) is torch.nn.Parameter]
     parts.parameters = _bytes(parameters, seen)
     parts.gradients = _bytes([p.grad for p in parameters if p.grad is not None and p.grad.is_xla], seen)

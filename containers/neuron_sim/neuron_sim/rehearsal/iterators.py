@@ -13,8 +13,8 @@ from collections.abc import Callable
 from types import FrameType, GeneratorType
 from typing import Any, NamedTuple
 
+from neuron_sim import live_objects
 from neuron_sim.counters.script_lines import is_users
-from neuron_sim.live_objects import live_objects
 from neuron_sim.rehearsal.loops import Count, yields
 
 _ENDING = (zip, itertools.islice, itertools.cycle, itertools.chain, itertools.takewhile)
@@ -56,7 +56,7 @@ def _around(iterator: Any) -> list[Any]:
         if frame.f_code.co_name == "__next__":
             asking.update(id(frame.f_locals[name]) for name in frame.f_code.co_varnames[:1])  # self
         frame = frame.f_back
-    live = [found for found in live_objects() if type(found) in _LIVE]
+    live = live_objects.live(_LIVE.__contains__)
     order: list[Any] = []
     while (outer := next((found for found in live if _asks(found, asking)), None)) is not None:
         live = [found for found in live if found is not outer]
