@@ -30,6 +30,7 @@ from windtunnel.priceperf.calibration import (  # noqa: E402
     left_out,
     published_rows,
     ranges,
+    scripts,
     software,
     versions,
     widening,
@@ -43,7 +44,7 @@ FIRST_CHECKS: dict[str, Any] = {"outside_check": 1.0, "traced_check": 1.0, "chec
 
 def inputs() -> str:
     """What the fits hang on, but for the form of the model: rows, priors and assumptions."""
-    files = ("published_rows", "published_elsewhere", "published_lora")
+    files = ("published_rows", "published_elsewhere", "measured", "published_lora")
     text = f"{''.join(map(published_rows.csv_text, files))}{versions.figures()}"
     text += f"{dict(fitting.PRIORS)}{dict(fitting.ASSUMED)}"
     text += f"{inference_rows.csv_text()}{dict(inference_fitting.PRIORS)}"
@@ -80,6 +81,7 @@ def fit(key: str) -> dict[str, Any]:
     ``errors``: by row, one for each of `left_out.LEVELS`. ``elsewhere``: the same of rows that set no constant.
     """
     rows, others = published_rows.rows_of(key), published_rows.elsewhere(key)
+    own = [row for row in published_rows.measured() if row.calibration == key]
     whole = fitting.fit(rows, key)
     error_of = [
         fitting.error_without(rows, key, lambda row, level=level: left_out.group_of(row, level), whole)  # type: ignore[misc]
@@ -93,8 +95,9 @@ def fit(key: str) -> dict[str, Any]:
         "as_stranger": [],
         "by_software": {},
         "ranges": {
-            "counted": [astuple(each) for each in ranges.counted_ranges((*rows, *others))],
+            "counted": [astuple(each) for each in ranges.counted_ranges((*rows, *others, *own))],
             "described": [astuple(each) for each in ranges.described_ranges((*rows, *others))],
+            "script": [astuple(each) for each in ranges.described_ranges((*rows, *others, *own))],
         },
     }
 
@@ -106,17 +109,25 @@ def widenings(found: dict[str, Any]) -> dict[str, float]:
 
 
 def of_kinds() -> dict[str, Any]:
-    """From the errors in the file. ``strangers``: by kind, `left_out.log_speed_of_stranger`. ``widths``: by level and
-    kind.
+    """From the errors in the file. ``strangers``: by kind, `left_out.log_speed_of_stranger`. ``scripts``: the same of
+    plain scripts, with its errors (`scripts.summary`). ``widths``: by level and kind.
     """
     rows = [row for key in fitting.PRIORS for row in published_rows.rows_of(key)]
     kinds = dict.fromkeys(map(left_out.kind_of, rows))
+    constants = {
+        key: Constants(**entry["constants"]) for key, entry in left_out.fitted()["calibrations"].items()
+    }
+    of_scripts = scripts.scripts(constants)
+    script_widths = {kind: round(scripts.speed_and_width(its)[1], 6) for kind, its in of_scripts.items()}
+    widths = {
+        level: {kind: round(left_out.measured_width(level, kind, None), 6) for kind in kinds}
+        for level in (*left_out.LEVELS, "software")
+    }
+    widths["script"] = widths["source"] | script_widths
     return {
         "strangers": {kind: round(left_out.log_speed_of_stranger(kind), 4) for kind in kinds},
-        "widths": {
-            level: {kind: round(left_out.measured_width(level, kind, None), 6) for kind in kinds}
-            for level in (*left_out.LEVELS, "software")
-        },
+        "scripts": {kind: scripts.summary(its) for kind, its in of_scripts.items()},
+        "widths": widths,
     }
 
 
@@ -150,16 +161,15 @@ def checks() -> dict[str, dict[str, Any]]:
     """Published / modelled step time of AWS's own plain script (`published.bert_jobs`), and where it lies.
 
     With the constants that the file has; on trn1 also as it is where nobody measured the host's part, which
-    eager PyTorch on a GPU has not. Nobody published a plain script's figures on an H100: the A100's ratio is taken.
+    eager PyTorch on a GPU has not. Nobody published one on an H100; the project measured scripts there (`scripts`).
     """
     from windtunnel.priceperf.published.bert_jobs_predicted import predictions, quantities, without_tracing
 
     bare, whole = without_tracing(), predictions()
-    on_gpu = (whole.p4d.iterations_error, whole.p4d.iterations_error)
     off = {
         "trn1": (bare.trn1.iterations_error, whole.trn1.iterations_error, quantities(whole.trn1)),
-        "a100": (*on_gpu, quantities(whole.p4d)),
-        "h100": (*on_gpu, {}),
+        "a100": (whole.p4d.iterations_error, whole.p4d.iterations_error, quantities(whole.p4d)),
+        "h100": (0.0, 0.0, {}),
     }
     return {
         key: dict(zip(FIRST_CHECKS, (round(1 + bare, 3), round(1 + traced, 3), at), strict=True))
@@ -188,10 +198,10 @@ def main() -> None:
     """Fit and write; then what needs the written file: widths, and checks, which need these."""
     found = {key: fit(key) for key in fitting.PRIORS}
     widened, inference = widenings(found), fit_inference()
-    write(found, widened, inference, {})
+    write(found, widened, inference, {"scripts": {}})
     for key, entry in found.items():
         entry["as_stranger"], entry["by_software"] = as_stranger(key), by_software(key)
-    write(found, widened, inference, {})
+    write(found, widened, inference, {"scripts": {}})
     measured = of_kinds()
     write(found, widened, inference, measured)
     # In a process of its own: this one has read the constants of before.

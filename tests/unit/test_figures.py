@@ -168,3 +168,17 @@ def test_the_page_on_figures_has_the_errors_of_inference(capsys: pytest.CaptureF
         f"{means('unseen')} | {unseen['coverage_percent']:.0f} % |"
     ) in page
     assert f"half are off by {unseen['median_percent']:.1f} % or less" in page
+
+
+def test_the_pages_have_the_errors_of_plain_scripts(capsys: pytest.CaptureFixture[str]) -> None:
+    """What the project measured itself, each model left out."""
+    scripts = validated(capsys)[0]["scripts"]["h100"]
+    page = text("docs/explanation/figures.md")
+    assert (
+        f"the {scripts['rows']} runs are off by {scripts['mean_percent']:.1f} % on average (median "
+        f"{scripts['median_percent']:.1f} %, at most {scripts['max_percent']:.0f} %) and "
+        f"{scripts['interval_coverage_percent']:.0f} % of them lie inside"
+    ) in page
+    assert f"{scripts['models']} models with random weights" in page
+    said = f"{scripts['rows']} runs that the project measured on an H100 are off by {scripts['mean_percent']:.1f} %"
+    assert said in text("README.md")

@@ -15,6 +15,7 @@ from windtunnel.priceperf.model.counted_step import step_time
 from windtunnel.priceperf.model.described_step import training_step
 from windtunnel.priceperf.model.engines import HOST_S
 from windtunnel.priceperf.model.host_tracing import HostWork
+from windtunnel.priceperf.model.plain_script import LAUNCH_PER_TRACE
 from windtunnel.priceperf.model.step_time import StepTime
 
 TRN1, P4D = instance_type("ml.trn1.32xlarge"), instance_type("ml.p4d.24xlarge")
@@ -44,9 +45,11 @@ def test_a_script_that_reads_values_waits_for_both() -> None:
     assert step(HostWork(0.01, reads=0.5)).total_s == pytest.approx(alone + 0.005)
 
 
-def test_a_gpu_records_nothing() -> None:
-    """Eager PyTorch launches kernels; what lazy tensors cost is trn1's alone."""
-    assert step(HostWork(5.0), P4D.name) == step(None, P4D.name)
+def test_a_gpu_is_launched_by_the_same_python() -> None:
+    """Launching takes a part of what tracing does: hidden when shorter than the device's work; else it is the step."""
+    alone = step(None, P4D.name).total_s
+    assert step(HostWork(alone), P4D.name).total_s == alone
+    assert step(HostWork(50 * alone), P4D.name).total_s == pytest.approx(50 * alone * LAUNCH_PER_TRACE)
 
 
 @given(SECONDS, SECONDS, st.floats(0, 1), st.floats(0.5, 2))

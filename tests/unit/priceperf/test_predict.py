@@ -53,6 +53,7 @@ def trainings(draw: st.DrawFn) -> Training:
         recompute=draw(st.sampled_from(["none", "selective", "full"])),
         zero=draw(st.sampled_from(["none", "optimizer", "full"])),
         attention=draw(st.sampled_from(["eager", "flash"])),
+        plain=draw(st.booleans()),
     )
 
 

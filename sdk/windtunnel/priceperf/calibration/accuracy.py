@@ -19,6 +19,7 @@ from typing import Any
 from ..errors import PricePerfError
 from ..model.described_step import training_step
 from ..model.intervals import RangeCheck
+from ..model.plain_script import is_plain
 from ..model.step_time import StepTime
 from .calibrations import CALIBRATIONS, Calibration, calibration_of
 from .described_range import description_check, is_known
@@ -279,10 +280,9 @@ def _of_file(row: PublishedRow, read: ReadRow) -> RowCheck:
 def _level(row: PublishedRow, calibration: Calibration, software: str | None) -> tuple[Level, str]:
     """Which left-out rows it is like, and that as a note. Twins' interval is for rows of one table alone."""
     if software is not None and is_fitted(software, calibration.key):
-        return (
-            "family",
-            f"trained by {software}, as other rows were: the interval is that of left-out families",
-        )
+        return "family", f"trained by {software}, as other rows: the interval is that of left-out families"
+    if is_plain(row.stack):
+        return "script", "a plain script: the interval is that of those that the project measured, if any"
     known = "a model that is in the calibration" if is_known(calibration, row.training) else (
         "a model that is not in the calibration"
     )  # fmt: skip

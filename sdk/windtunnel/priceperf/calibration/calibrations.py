@@ -65,6 +65,8 @@ class Calibration:
     """Where the rows lie that a rehearsed job's interval comes from (`ranges.counted_ranges`)."""
     described_ranges: tuple[Range, ...]
     """The same of a description."""
+    script_ranges: tuple[Range, ...]
+    """The same of a description of a plain script."""
     checked_at: Mapping[str, float]
     """That job's quantities, by their names in `ranges`; none where nobody published it on this accelerator."""
 
@@ -128,12 +130,12 @@ class Calibration:
     def log_fast(self) -> float:
         """How much faster than modelled from counts a step may be, in logs: 0.2 is down to 1/1.22 of the time.
 
-        That of rows whose source was left out, what counting instead of knowing the model adds, and on trn1 what
-        one Neuron version adds to the median of all.
+        That of plain scripts, what counting instead of knowing the model adds, and on trn1 what one Neuron version
+        adds to the median of all.
         """
         like = self._counted_like
         version = fitted()["widenings"]["neuron_version"] if self.is_neuron else 0.0
-        return math.hypot(width("source", self.key), version, _counting_width(like))
+        return math.hypot(width("script", self.key), version, _counting_width(like))
 
     @property
     def log_slow(self) -> float:
@@ -215,6 +217,7 @@ def calibration(key: str, fitted: Mapping[str, Any]) -> Calibration:
         fitted["traced_check"],
         tuple(Range(*each) for each in fitted["ranges"]["counted"]),
         tuple(Range(*each) for each in fitted["ranges"]["described"]),
+        tuple(Range(*each) for each in fitted["ranges"]["script"]),
         fitted["checked_at"],
     )
 

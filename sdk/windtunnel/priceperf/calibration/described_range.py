@@ -69,5 +69,7 @@ def _models(calibration: Calibration) -> frozenset[object]:
 
 @cache
 def _ranges(calibration: Calibration, level: Level) -> tuple[Range, ...]:
+    if level == "script":
+        return calibration.script_ranges
     of_all = level in ("source", "software")
     return calibration.described_ranges if of_all else described_ranges(calibration.rows)

@@ -30,12 +30,13 @@ from ..model.intervals import group_quantile
 from .published_rows import elsewhere, is_fitted, rows_of
 from .row_reader import PublishedRow
 
-Level = Literal["alone", "family", "source", "software"]
+Level = Literal["alone", "family", "source", "software", "script"]
 """What leaves together with a row: its near-twins, its family of models, its source. ``software``: its source, but
-what other models by that software tell of its speed is known (`software.log_speed`)."""
+what other models by that software tell of its speed is known (`software.log_speed`). ``script``: a plain script, see
+`scripts`."""
 LEVELS: tuple[Level, ...] = ("alone", "family", "source")
 """Those with errors of every row; see `Errors`."""
-_SHRINKAGE = 3.0
+SHRINKAGE = 3.0
 """What is usual of a kind, error or speed, counts so many groups of what is usual of all beside its own."""
 _TELLING = 3
 """Fewer kinds of software say nothing of the speed of another."""
@@ -115,7 +116,7 @@ def log_speed_of_stranger(kind: str, *but: str) -> float:
         for (software, its), rows in strangers().items()
         if its == kind and software not in but
     ]
-    return math.fsum(means) / (_SHRINKAGE + len(means)) if len(means) >= _TELLING else 0.0
+    return math.fsum(means) / (SHRINKAGE + len(means)) if len(means) >= _TELLING else 0.0
 
 
 def log_error_as_stranger(row: PublishedRow, error: float, but: str = "") -> float:
@@ -127,8 +128,10 @@ def log_error_as_stranger(row: PublishedRow, error: float, but: str = "") -> flo
 
 
 def width(level: Level, kind: str, but: Group | None = None) -> float:
-    """Log half-width of the interval of such a row at that level. ``but``: a group that takes no part in it."""
-    if but is not None:
+    """Log half-width of the interval of such a row at that level. ``but``: a group that takes no part in it; plain
+    scripts are in none.
+    """
+    if but is not None and level != "script":
         return measured_width(level, kind, but)
     found: float = fitted()["widths"][level][kind]
     return found
@@ -151,7 +154,7 @@ def _usual(groups: Mapping[tuple[str, Group], list[float]]) -> Callable[[str], f
 
     def of_kind(kind: str) -> float:
         own = [error for its, error in means if its == kind]
-        return (_SHRINKAGE * of_all + math.fsum(own)) / (_SHRINKAGE + len(own))
+        return (SHRINKAGE * of_all + math.fsum(own)) / (SHRINKAGE + len(own))
 
     return of_kind
 

@@ -13,6 +13,8 @@ is not the instance type's; ``stack`` the software, which is what the rows of on
 its configuration files say what was trained. It was collected after the form of the model and the constants stood,
 and sets none: it says how far software that nobody fitted lies from the model (`left_out`).
 
+`measured.csv` has what the project measured itself: plain scripts on an H100 (`scripts`).
+
 `published_lora.csv` has rows that train adapters. The form of their model is counted (`model.lora`) and stood before
 they were collected; they say how much less certain it is than that of trained weights (`widening`).
 
@@ -55,6 +57,12 @@ def elsewhere(key: str) -> tuple[PublishedRow, ...]:
 def adapted() -> tuple[PublishedRow, ...]:
     """Rows that train adapters (LoRA) beside frozen weights. They set no constant."""
     return _read("published_lora")
+
+
+@cache
+def measured() -> tuple[PublishedRow, ...]:
+    """Plain scripts that the project measured. They set no constant of a calibration."""
+    return _read("measured")
 
 
 @cache

@@ -18,6 +18,7 @@ from ..instances import InstanceType, instance_type
 from ..model.architectures import ARCHITECTURES, Architecture, architecture, name_key
 from ..model.lora import Lora, lora_of
 from ..model.memory_need import needed_recompute, scores_fit, usual_attention
+from ..model.plain_script import is_plain
 from ..model.training_settings import DTYPE_BYTES, MASKED_PART, Attention, Training, ZeroStage
 from .cells import UNKNOWN, integer, number, says
 from .columns import named_cells
@@ -178,6 +179,7 @@ def _training(
     microbatch = integer(cells, "microbatch", None)
     storage = _dtype(cells, "storage_dtype", "bf16")
     gpu = not instance.is_neuron
+    plain = gpu and is_plain(cells.get("stack"))
     matmul = _dtype(cells, "matmul_dtype", storage if gpu else "bf16")
     gradient_bytes = min(DTYPE_BYTES[storage], DTYPE_BYTES[matmul] if gpu else DTYPE_BYTES[storage])
     return Training(
@@ -195,7 +197,8 @@ def _training(
         zero=_zero(cells, config),
         mixed_precision=gpu and DTYPE_BYTES[matmul] < DTYPE_BYTES[storage],
         interleaved=integer(cells, "pipeline_interleaving", 1),
-        head_part=MASKED_PART if gpu and model.is_masked else 1.0,
+        head_part=MASKED_PART if gpu and model.is_masked and not plain else 1.0,
+        plain=plain,
         lora=_lora(cells, model),
     )
 

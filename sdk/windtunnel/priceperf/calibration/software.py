@@ -16,10 +16,13 @@ from statistics import mean
 
 from ..errors import InvalidInput, quoted
 from ..instances import InstanceType
+from ..model.plain_script import SOFTWARE as SCRIPTS
+from ..model.plain_script import is_plain
 from ..model.training_settings import Training
 from .left_out import fitted, kind_of, kind_of_run, log_speed_of_stranger, strangers
 from .published_rows import elsewhere, is_fitted, rows_of
 from .row_reader import PublishedRow
+from .scripts import log_speed_of_scripts
 
 CORES: Mapping[str, frozenset[str]] = {
     "Megatron-core": frozenset({"megatron-core", "megatron-bridge", "nemo", "te"}),
@@ -34,7 +37,7 @@ def software_named(name: str) -> str:
     Raises:
         InvalidInput: no published row is by it; the message lists all.
     """
-    known = {stack.lower(): stack for key in fitted()["calibrations"] for stack in _known(key)}
+    known = {stack.lower(): stack for key in fitted()["calibrations"] for stack in (*_known(key), *SCRIPTS)}
     found = (known.get(name.lower()) or core_of(name)) if isinstance(name, str) else None
     if found is None:
         names = "; ".join(sorted({*known.values(), *CORES}, key=str.lower))
@@ -79,6 +82,8 @@ def usual_log_speed(row: PublishedRow, software: str | None) -> float:
     0 where constants are fitted to its software or, if that is not told, to rows of the same source.
     """
     stack = software or row.stack
+    if is_plain(stack):
+        return log_speed_of_scripts(kind_of(row)) or 0.0
     if stack and is_fitted(stack, row.calibration):
         return 0.0
     if not stack and _origin(row) in map(_origin, rows_of(row.calibration)):
@@ -87,7 +92,10 @@ def usual_log_speed(row: PublishedRow, software: str | None) -> float:
 
 
 def log_speed(
-    software: str | None, kind: str, training: Training, but: Callable[[PublishedRow], bool] | None = None
+    software: str | None,
+    kind: str,
+    training: Training,
+    but: Callable[[PublishedRow], bool] | None = None,
 ) -> float | None:
     """Log of the throughput beside the modelled one. None: nothing is known, or constants hold it.
 
@@ -99,6 +107,8 @@ def log_speed(
     """
     if software is None:
         return None  # and no row is read
+    if is_plain(software):
+        return log_speed_of_scripts(kind)
     core, in_fp8 = core_of(software), _in_fp8(training)
     own: list[float] = []
     others: list[float] = []
@@ -118,12 +128,19 @@ def log_speed(
 def usual_speed(software: str | None, instance: InstanceType, count: int) -> float:
     """Times the modelled throughput that software reaches on ``count`` instances if nothing is known of its speed.
 
-    1 where constants are fitted to it. ``software`` as in `log_speed`.
+    1 where constants are fitted to it, and of plain scripts. ``software`` as in `log_speed`.
     """
     key = instance.calibration or ""
-    if software is not None and is_fitted(software, key):
+    if software is not None and (is_plain(software) or is_fitted(software, key)):
         return 1.0
     return math.exp(fitted()["strangers"][kind_of_run(key, count)])
+
+
+def speed_of_script(instance: InstanceType, count: int) -> float:
+    """Times the modelled throughput that a plain script reaches on ``count`` instances: on a NeuronCore, where the
+    published scripts are such, and where nobody measured one, 1.
+    """
+    return math.exp(log_speed_of_scripts(kind_of_run(instance.calibration or "", count)) or 0.0)
 
 
 def _of_models(

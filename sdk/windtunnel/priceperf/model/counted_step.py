@@ -20,6 +20,7 @@ from dataclasses import dataclass, field, replace
 
 from ..errors import InvalidInput
 from ..instances import InstanceType
+from . import plain_script
 from .collectives import Collective, Group, buckets, collective_seconds
 from .engines import HALF_SIZE, HOST_S, Constants, Product, Scores, bytes_s, half_size_of, products_s
 from .host_tracing import HOST_SPEED, HostWork
@@ -107,8 +108,8 @@ def step_time(
 ) -> StepTime:
     """The modelled time of one step on ``instance_count`` instances with all their cores.
 
-    ``host_slowness``: see `HOST_SPEED`. A GPU's eager PyTorch traces nothing; what launching its kernels
-    takes beyond `HOST_S` is hidden behind the device in all but the smallest steps, and is not modelled.
+    ``host_slowness``: see `HOST_SPEED`. A GPU's eager PyTorch traces nothing, but launches its kernels by the same
+    Python, behind which a small step is hidden.
 
     Raises:
         InvalidInput: no instance, negative work, or a dtype the instance has no peak for.
@@ -128,6 +129,9 @@ def step_time(
     host = HOST_S
     if work.host is not None and instance.is_neuron:
         host += work.host.not_hidden_s(worked + exposed, host_slowness)
+    elif work.host is not None:
+        launching = plain_script.LAUNCH_PER_TRACE * work.host.trace_s * host_slowness
+        host = max(host, launching - worked - exposed)
     return StepTime(
         compute_s=compute,
         memory_s=memory,

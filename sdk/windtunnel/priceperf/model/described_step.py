@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 from ..errors import InvalidInput
 from ..instances import InstanceType
+from . import plain_script
 from .collectives import Collective, Group, buckets, collective_seconds
 from .engines import (
     FFN_PASSES,
@@ -122,7 +123,7 @@ def _step(
         host_s=n * host,
         weights_gathered_s=n * gathered,
         gradients_s=0.0 if forward else _reduced_s(training, instance, constants, worked),
-        optimizer_s=0.0 if forward else _optimizer_s(training, instance, constants),
+        optimizer_s=0.0 if forward else _optimizer_s(training, instance, constants, n * host),
         straggling_s=(n * (worked + gathered) + bubble) * constants.straggling * math.log2(count),
     )
 
@@ -159,7 +160,11 @@ def host_s(training: Training, instance: InstanceType, worked_s: float) -> float
     """
     if instance.is_neuron:
         return HOST_S * (PIPELINE_GRAPHS if training.pipeline_parallel > 1 else 1)
-    return max(0.0, LAUNCH_S_PER_LAYER * layers_launched(training) - worked_s)
+    layers = layers_launched(training)
+    if not training.plain:
+        return max(0.0, LAUNCH_S_PER_LAYER * layers - worked_s)
+    per_layer = plain_script.LAUNCH_S_PER_LAYER[training.architecture.family, training.mixed_precision]
+    return max(HOST_S, per_layer * layers - worked_s)
 
 
 def layers_launched(training: Training) -> float:
@@ -206,7 +211,10 @@ def _products_s(training: Training, instance: InstanceType, constants: Constants
         dtype = (
             "bf16" if training.matmul_dtype == "fp8" else training.matmul_dtype
         )  # attention stays in 16 bits
-        seconds += flops / (instance.core_peak_flops(dtype) * constants.flash)
+        reached = instance.core_peak_flops(dtype) * constants.flash
+        if training.plain and DTYPE_BYTES[dtype] > 2:
+            reached = instance.core_peak_flops("fp32") * plain_script.ATTENTION_IN_32_BITS
+        seconds += flops / reached
     if training.lora is None or instance.is_neuron:
         return seconds
     read = training.worker_parameters * _FROZEN_READS * DTYPE_BYTES[training.storage_dtype]
@@ -367,12 +375,17 @@ def _data_parallel_s(
     return collective_seconds(Collective(kind, count, payload), instance, constants, group)
 
 
-def _optimizer_s(training: Training, instance: InstanceType, constants: Constants) -> float:
+def _optimizer_s(training: Training, instance: InstanceType, constants: Constants, waited_s: float) -> float:
     """With ZeRO shared by the data-parallel workers of one instance.
 
     Sharing over all instances saves a further part of what is then under 1 % of a step; it is
-    left away, so that twice the instances are never modelled as more than twice as fast.
+    left away, so that twice the instances are never modelled as more than twice as fast. ``waited_s``: for which a
+    GPU waits for its host. The kernels of a plain script's optimizer run in that time.
     """
     local = min(training.data_parallel, instance.core_count // training.tensor_parallel)
     shared = 1 if training.zero == "none" else max(1, local)
-    return bytes_s(training.worker_trained * training.optimizer_bytes / shared, instance, constants.memory)
+    trained = training.worker_trained / shared
+    if not training.plain or instance.is_neuron:
+        return bytes_s(trained * training.optimizer_bytes, instance, constants.memory)
+    moved = trained * plain_script.OPTIMIZER_BYTES[training.moments]
+    return max(0.0, bytes_s(moved, instance, constants.memory) - max(0.0, waited_s - HOST_S))

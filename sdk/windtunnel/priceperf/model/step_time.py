@@ -33,10 +33,11 @@ class StepTime(NamedTuple):
     @property
     def total_s(self) -> float:
         """From one step to the next."""
-        return (
-            self.compute_s + self.memory_s - self.overlapped_s + self.exposed_collective_s
-            + self.host_s + self.bubble_s + self.optimizer_s + self.straggling_s + self.input_s
-        )  # fmt: skip
+        # At once and not by name: it is asked for several times in each cell of a matrix.
+        (compute, memory, overlapped, host, gradients, tensor, transfer, gathered, _, bubble, optimizer, straggling,
+         waited) = self  # fmt: skip
+        exposed = tensor + transfer + gathered + gradients
+        return compute + memory - overlapped + exposed + host + bubble + optimizer + straggling + waited
 
     def times(self, factor: float) -> StepTime:
         """Every part of the step longer by a factor: which of them is, is not known."""

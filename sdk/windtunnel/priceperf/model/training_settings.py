@@ -73,6 +73,7 @@ class Training:
         interleaved: pieces of each pipeline stage that take turns; the bubble is so many times shorter.
         sequence_parallel: tensor-parallel workers split norms and residuals, too, as Megatron-core, NxD and torchtitan
             do. Megatron-LM had it from 2022 on, together with selective recomputation (Korthikanti et al. 2022).
+        plain: on a GPU, kernels are launched one by one and the optimizer's are not fused (`plain_script`).
         lora: adapters that are trained, while the weights are frozen; None: the weights are trained.
 
     Raises:
@@ -98,6 +99,7 @@ class Training:
     moments: int = 2
     interleaved: int = 1
     sequence_parallel: bool = True
+    plain: bool = False
     lora: Lora | None = None
 
     def __post_init__(self) -> None:

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from ..calibration.calibrations import calibration_of, check_range
-from ..calibration.software import usual_speed
+from ..calibration.software import speed_of_script
 from ..errors import InvalidCounters, InvalidInput
 from ..instances import InstanceType, instance_type
-from ..model import fixed_costs
+from ..model import fixed_costs, plain_script
 from ..model.compile_time import CompiledGraph
 from ..model.counted_step import StepWork, step_time
 from ..model.engines import Constants
@@ -186,7 +186,7 @@ class Counted:
                 f"{run.cluster.workers} workers of {run.cluster}"
             )
         constants = calibration_of(run.instance).constants
-        slower = 1 / usual_speed(None, run.instance, run.cluster.count)
+        slower = 1 / speed_of_script(run.instance, run.cluster.count)
         step, evaluation = self.step_with(constants, run), None
         if full_scale.evaluation_samples:
             work = self.evaluation_at(run.samples_per_worker, run.precision)
@@ -205,11 +205,15 @@ class Counted:
         def seconds(part: StepWork) -> StepTime:
             return step_time(part, run.instance, run.precision, constants, run.cluster.count, host_slowness)
 
+        optimizer = self.stepped * OPTIMIZER_BYTES
+        unfused = (
+            0.0 if run.instance.is_neuron else self.stepped * plain_script.OPTIMIZER_BYTES[2] - optimizer
+        )
         if self.accumulation is None:
-            return seconds(work)
+            return seconds(work.moving(unfused))
         if passes > 1:  # the gradient so far is read
             work = work.moving(self.stepped * self.parameter_bytes)
-        last = self.accumulation.last(work.moving(self.stepped * OPTIMIZER_BYTES))
+        last = self.accumulation.last(work.moving(optimizer + unfused))
         return seconds(work).times(passes - 1).plus(seconds(last))
 
     def accumulating(self: _Self) -> _Self:
@@ -243,7 +247,7 @@ class Counted:
     def _range_check(self, run: Run, full_scale: FullScale, step: StepTime) -> RangeCheck:
         """Against the data-parallel rows; the interval is that of rows predicted from counts.
 
-        Where the host traces longer than the device works, the interval has the host's speed in it too.
+        Where the host traces or launches longer than the device works, the interval has the host's speed in it too.
         """
         traced = self.step.host is not None
         check = check_range(
@@ -252,7 +256,7 @@ class Counted:
             traced=traced,
             from_specification=run.instance.from_specification,
         )
-        if not (traced and run.instance.is_neuron):
+        if not traced:
             return check
         constants = calibration_of(run.instance).constants
         slow = math.log(self.step_with(constants, run, HOST_SPEED.high).total_s / step.total_s)

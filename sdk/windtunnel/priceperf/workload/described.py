@@ -18,12 +18,10 @@ from ..calibration.software import software_named, usual_speed
 from ..calibration.versions import log_speed
 from ..errors import InvalidInput, quoted
 from ..instances import InstanceType
-from ..model import fixed_costs
+from ..model import fixed_costs, plain_script
 from ..model.architectures import Architecture
 from ..model.compile_time import CompiledGraph
-from ..model.described_step import forward_step, layers_launched, training_flops, training_step
-from ..model.engines import LAUNCH_S_PER_LAYER
-from ..model.host_tracing import HOST_SPEED, PLAIN_TRACE_S_PER_LAYER
+from ..model.described_step import forward_step, training_flops, training_step
 from ..model.intervals import RangeCheck
 from ..model.lora import Lora
 from ..model.memory_need import memory_need
@@ -33,6 +31,7 @@ from ..model.training_settings import DTYPE_BYTES, Attention, Recompute, Trainin
 from .cluster import BatchRule, Cluster, PerDevice, Run, stated_batch
 from .full_scale import LARGEST, FullScale
 from .modelled import Modelled
+from .slow_end import log_slower_as_script
 from .splits import OpenSplit, as_stated, fastest_of, fastest_that_fits
 
 Optimizer = Literal["adamw", "lamb", "sgd"]
@@ -285,28 +284,27 @@ class Described:
     ) -> RangeCheck:
         """Against all rows; the interval is that of rows whose source was left out.
 
-        That of left-out families where constants are fitted to the job's software, that of new models where its
-        speed is known otherwise, if it is the narrower. The slow end holds a plain script, whose host may be slower
-        than the device.
+        That of plain scripts where the job is one, that of left-out families where constants are fitted to its
+        software, that of new models where its speed is known otherwise, if it is the narrower. Where no software is
+        named, the slow end holds a plain script, whose host may be slower than the device.
         """
         instance, neuron = run.instance, run.instance.is_neuron
         lacks = ("neuron_version",) if neuron and self.neuron_version is None else ()
         calibration = calibration_of(instance)
         known = self.software is not None and is_fitted(self.software, calibration.key)
         count = run.cluster.count
-        check = description_check(calibration, training, instance, count, lacks=lacks)
-        if known or software_speed is not None:
+        usual: Level = "script" if training.plain else "source"
+        check = description_check(calibration, training, instance, count, level=usual, lacks=lacks)
+        if not training.plain and (known or software_speed is not None):
             level: Level = "family" if known else "software"
             like = description_check(calibration, training, instance, count, level=level, lacks=lacks)
             check = min(check, like, key=lambda found: (not found.inside, found.log_slow))
-        per_layer = PLAIN_TRACE_S_PER_LAYER if neuron else LAUNCH_S_PER_LAYER
-        host_s, passes = per_layer * layers_launched(training) * HOST_SPEED.high, training.microbatches
-        peak = instance.core_peak_flops(training.matmul_dtype) * training.workers * passes
-        if flops / peak >= host_s:  # the device takes longer, whatever it reaches
+        if self.software and not (neuron or training.plain):
             return check
-        step_s = step.total_s
-        waits = max(0.0, host_s - step_s / passes) * passes
-        log_slow = math.hypot(check.log_slow, math.log1p(waits / step_s))
+        log_slower = log_slower_as_script(training, instance, step, flops)
+        if not log_slower:
+            return check
+        log_slow = math.hypot(check.log_slow, log_slower)
         return RangeCheck(check.outside, check.unknown, check.log_fast, log_slow, check.by_known_software)
 
     def _neuron_speed(self, instance: InstanceType) -> float:
@@ -362,6 +360,7 @@ def _split(job: Described, run: Run) -> Training:
         MOMENTS[job.optimizer],
         None if job.attention == "auto" else job.attention,
         job.gradient_bytes,
+        plain_script.is_plain(job.software) and not run.instance.is_neuron,
     )
     if run.batch >= copies:
         training = as_stated(split, run.cluster)

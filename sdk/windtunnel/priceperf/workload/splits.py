@@ -60,6 +60,7 @@ class OpenSplit(NamedTuple):
     moments: int = 2
     attention: Attention | None = None
     gradient_bytes: int | None = None
+    plain: bool = False
 
     def check(self) -> None:
         """Refuse what no launcher would take.
@@ -122,6 +123,7 @@ class OpenSplit(NamedTuple):
             mixed_precision=self.mixed_precision,
             head_part=self.head_part,
             moments=self.moments,
+            plain=self.plain,
             lora=self.lora,
         )
 

@@ -15,9 +15,12 @@ from windtunnel.priceperf import (
     Workload,
     answers,
 )
+from windtunnel.priceperf.calibration.calibrations import Calibration
 from windtunnel.priceperf.calibration.published_rows import is_fitted
+from windtunnel.priceperf.calibration.scripts import errors_of_scripts
 from windtunnel.priceperf.calibration.software import usual_speed
 from windtunnel.priceperf.model.intervals import COVERAGE
+from windtunnel.priceperf.model.plain_script import is_plain
 from windtunnel.priceperf.money.sensitivity import SPOT_DISCOUNT
 from windtunnel.rendering import format as fmt
 from windtunnel.rendering.document import Row, Section, Style
@@ -188,8 +191,7 @@ def _trust(comparison: Comparison, workload: Workload) -> Section:
             f"{fmt.percent(max(map(abs, calibration.family_errors)))} "
             f"(windtunnel validate). What software that it never saw reached is off by "
             f"{fmt.percent(calibration.unseen_error)} on average; the interval holds {fmt.percent(COVERAGE)} of such "
-            f"software. AWS's one published plain script took {calibration.outside_check:.1f} times what its counts "
-            "say, which interval and probability need not contain."
+            f"software. {_of_scripts(calibration)}"
         )
     if isinstance(workload, DescribedWorkload) and workload.lora is not None:
         notes.append(
@@ -206,6 +208,20 @@ def _trust(comparison: Comparison, workload: Workload) -> Section:
         "errors, so between these the answer is surer than it says."
     )
     return Section("How far to trust it", "text", notes=tuple(notes))
+
+
+def _of_scripts(calibration: Calibration) -> str:
+    """A plain script is slower than the software that constants are fitted to."""
+    scripts = errors_of_scripts(calibration.key)
+    if scripts is not None:
+        return (
+            f"{modelled_part.scripts_note(scripts)}, where they are named as such (software 'PyTorch script'); of "
+            "software that is not named, the slow end has their host and optimizer in it."
+        )
+    return (
+        f"AWS's one published plain script took {calibration.outside_check:.1f} times what its counts say, which "
+        "interval and probability need not contain."
+    )
 
 
 def _assumptions(comparison: Comparison, workload: Workload, price_notes: Sequence[str]) -> Section:
@@ -263,23 +279,32 @@ def _by_software(workload: Workload, shown: Sequence[Estimate]) -> Iterator[str]
     """What naming the software has changed, and what is assumed of software that is not named."""
     unnamed = []
     for item in shown:
-        software = workload.there(item.instance).software if isinstance(workload, DescribedWorkload) else None
-        if software is None:
+        if not isinstance(workload, DescribedWorkload):
+            if not item.instance.is_neuron:
+                yield f"On {label(item)} the rehearsed script is taken for a plain one: its kernels are not fused."
+        elif (software := workload.there(item.instance).software) is None:
             usual = usual_speed(None, item.instance, item.instance_count)
             unnamed.append(f"{usual:.2f} on {label(item)}")
-            continue
-        speed, known = item.software_speed, is_fitted(software, item.calibration.key)
-        if speed is not None:
-            what = f"{speed:.2f} times the modelled speed, as its published rows have it"
-        elif item.range_check.by_known_software:
-            what = "constants are fitted to its rows, so the interval is that of left-out families"
-        elif known:
-            what = "constants are fitted to its rows; the interval is that of all software, which is the narrower here"
         else:
-            what = "no published row of it is like this, so it is taken for usual software"
-        yield f"Trained by {software} on {label(item)}: {what}."
+            yield f"Trained by {software} on {label(item)}: {_of_software(software, item)}."
     if unnamed:
         yield (
             f"Software not named: the modelled speed times {', '.join(unnamed)}, as is usual of software that no "
             "constant is fitted to."
         )
+
+
+def _of_software(software: str, item: Estimate) -> str:
+    speed, known = item.software_speed, is_fitted(software, item.calibration.key)
+    if is_plain(software) and speed is None:
+        return (
+            "a plain script; the project has measured none there, so the interval is that of usual software"
+        )
+    if speed is not None:
+        whose = "the scripts that the project measured" if is_plain(software) else "its published rows"
+        return f"{speed:.2f} times the modelled speed, as {whose} have it"
+    if item.range_check.by_known_software:
+        return "constants are fitted to its rows, so the interval is that of left-out families"
+    if known:
+        return "constants are fitted to its rows; the interval is that of all software, which is the narrower here"
+    return "no published row of it is like this, so it is taken for usual software"

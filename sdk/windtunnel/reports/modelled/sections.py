@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 
 from windtunnel.priceperf import (
@@ -17,6 +17,7 @@ from windtunnel.priceperf import (
     Workload,
 )
 from windtunnel.priceperf.calibration.calibrations import VERSION_SPREAD
+from windtunnel.priceperf.calibration.scripts import errors_of_scripts
 from windtunnel.priceperf.model.engines import HOST_S
 from windtunnel.priceperf.model.host_tracing import HOST_SPEED
 from windtunnel.priceperf.model.intervals import COVERAGE
@@ -178,10 +179,21 @@ def calibration_note(calibration: Calibration, workload: Workload) -> str:
             f"; its slow end is set by AWS's own BERT base job, a plain script, "
             f"which took {ratio:.1f} times what this model says"
         )
+    if (scripts := errors_of_scripts(calibration.key)) is not None:
+        text += f". {scripts_note(scripts)}"
     text += ". The form of the model was chosen knowing these errors, so expect somewhat larger ones"
     if calibration.is_neuron:
         text += f". The same job moves by ±{fmt.percent(VERSION_SPREAD)} between Neuron versions"
     return f"{text}."
+
+
+def scripts_note(scripts: Mapping[str, float]) -> str:
+    """How far plain scripts lie from the model that the project measured."""
+    return (
+        f"{scripts['rows']:.0f} runs of plain scripts (eager PyTorch, torch.compile, Hugging Face's Trainer; "
+        f"{scripts['models']:.0f} models) that the project measured on one GPU are off by "
+        f"{fmt.percent(scripts['mean_error'])} on average, {fmt.percent(scripts['max_error'])} at most"
+    )
 
 
 def _host_timed(workload: Workload) -> bool:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from windtunnel.priceperf import Comparison, FullScale, Workload
+from windtunnel.priceperf import Comparison, Estimate, FullScale, Workload
+from windtunnel.priceperf.calibration.scripts import errors_of_scripts
 from windtunnel.rendering import format as fmt
 from windtunnel.reports.modelled.sections import used_calibrations
 
@@ -28,8 +29,13 @@ def trust(
     familiar: list[str] = []
     specified = [item for item in comparison.estimates if item.instance.from_specification]
     own_rows = {item.calibration.key for item in comparison.estimates if not item.instance.from_specification}
+    plain: list[str] = []
+    scripts = {item.calibration.key for item in comparison.estimates if _is_script(item)}
     for item in used_calibrations(comparison):
         if item.key not in own_rows:
+            continue
+        if item.key in scripts and (errors := errors_of_scripts(item.key)) is not None:
+            plain.append(f"{fmt.percent(errors['mean_error'])} on {item.label}")
             continue
         error = known.get(item.key)
         if error is None:
@@ -45,7 +51,10 @@ def trust(
     inside = ""
     if any(item.range_check.outside for item in comparison.estimates):
         inside = ", inside the calibrated range; beyond it no error is known"
-    text = f"{rows} {'; '.join(parts)} on average{inside}." if parts else ""
+    sentences = [f"{rows} {'; '.join(parts)}"] if parts else []
+    if plain:
+        sentences.append(f"plain scripts that the project measured are off by {', '.join(plain)}")
+    text = f"{'; '.join(sentences)} on average{inside}." if sentences else ""
     if specified:
         names = " and ".join(dict.fromkeys(item.instance.name.split(".")[1] for item in specified))
         by = " and ".join(dict.fromkeys(item.calibration.label for item in specified))
@@ -55,6 +64,11 @@ def trust(
     if waited and (full_scale is None or full_scale.loader_samples_per_s is None):
         lacks.insert(0, f"waiting for input ({STATE_LOADER})")
     return f"{text} Not in it, as not stated: {', '.join(lacks)}." if lacks else text
+
+
+def _is_script(item: Estimate) -> bool:
+    """Whether it is modelled as one: a rehearsed script on a GPU, or one that is named so."""
+    return not item.instance.is_neuron if item.training is None else item.training.plain
 
 
 def _lacks(comparison: Comparison, workload: Workload, full_scale: FullScale | None) -> list[str]:

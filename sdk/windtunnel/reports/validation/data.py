@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from typing import Any
 
@@ -80,6 +81,22 @@ def summary_data(summary: CalibrationSummary) -> dict[str, Any]:
         "interval_coverage_percent": _in_percent(summary.coverage[0]),
         "interval_coverage_families_percent": _in_percent(summary.coverage[1]),
         "interval_coverage_sources_percent": _in_percent(summary.coverage[2]),
+    }
+
+
+def scripts_data(errors: Mapping[str, float]) -> dict[str, Any]:
+    """Errors of plain scripts that the project measured, each model of them left out."""
+    shares = {
+        name: _in_percent(errors[name]) for name in ("mean_error", "median_error", "max_error", "inside")
+    }
+    return {
+        "rows": errors["rows"],
+        "models": errors["models"],
+        "mean_percent": shares["mean_error"],
+        "median_percent": shares["median_error"],
+        "max_percent": shares["max_error"],
+        "interval_coverage_percent": shares["inside"],
+        "usual_speed": round(math.exp(errors["log_speed"]), 4),
     }
 
 

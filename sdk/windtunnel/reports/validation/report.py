@@ -17,13 +17,21 @@ from windtunnel.priceperf.calibration.accuracy import (
     validate_rows,
 )
 from windtunnel.priceperf.calibration.calibrations import VERSION_SPREAD
+from windtunnel.priceperf.calibration.left_out import fitted
 from windtunnel.priceperf.calibration.row_reader import read_rows
 from windtunnel.priceperf.model.intervals import COVERAGE
 from windtunnel.rendering.document import Document, Row, Section
 from windtunnel.rendering.plots.chart import Chart
 from windtunnel.rendering.report import Report
+from windtunnel.reports.modelled.sections import scripts_note
 from windtunnel.reports.validation.charts import validation_charts
-from windtunnel.reports.validation.data import constants_data, error_parts, row_data, summary_data
+from windtunnel.reports.validation.data import (
+    constants_data,
+    error_parts,
+    row_data,
+    scripts_data,
+    summary_data,
+)
 
 SCHEMA = "windtunnel.validation/1"
 
@@ -82,6 +90,7 @@ class ValidationReport(Report):
                 **{summary.kind: summary_data(summary) for summary in self.validation.summaries},
                 "rows": len(self.validation.rows),
                 "not_predicted": len(self.validation.not_predicted),
+                "scripts": {kind: scripts_data(errors) for kind, errors in fitted()["scripts"].items()},
                 "interval_nominal_percent": round(COVERAGE * 100, 3),
                 "version_floor_percent": round(VERSION_SPREAD * 100, 3),
             },
@@ -266,7 +275,7 @@ def _constants_section() -> Section:
 
 
 def _reading(validation: Validation) -> tuple[str, ...]:
-    notes = [
+    notes: list[str] = [
         f"Floor: the same configuration moves by ±{VERSION_SPREAD:.0%} between Neuron versions. trn1's "
         "published figures are medians over them; an error below that says nothing for or against the model.",
         "error: with the constants as shipped; + is predicted faster than published. left out: fitted without "
@@ -285,6 +294,11 @@ def _reading(validation: Validation) -> tuple[str, ...]:
         f"{CALIBRATIONS['trn1'].outside_check:.1f} times what its graphs say on trn1, where the host that traces "
         f"them is the slower part ({CALIBRATIONS['trn1'].traced_check:.2f} times with it), and "
         f"{CALIBRATIONS['a100'].outside_check:.2f} times on p4d in fp32: windtunnel report --published.",
+    ]
+    notes += [
+        f"Plain scripts on {_label(kind, kind)}: {scripts_note(errors)}; {errors['inside']:.0%} of them inside an "
+        f"{COVERAGE:.0%} interval that other models have set."
+        for kind, errors in fitted()["scripts"].items()
     ]
     if validation.built_in:
         notes.append("No row is excluded. Rows of the same configuration with different figures are noted.")

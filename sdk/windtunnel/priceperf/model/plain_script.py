@@ -1,0 +1,56 @@
+"""A training script as it is usually written, on a GPU: eager PyTorch, Hugging Face's Trainer.
+
+Tuned software fuses its kernels. Here Python launches each by itself, those of the optimizer too, and a small step
+takes as long as that. The figures are measured by the project on an H100 (tests/benchmarks/gpu_training.py;
+docs/explanation/figures.md has where and when), with BERT, GPT-2, ViT and Llama.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from .architectures import ModelFamily
+
+PYTORCH_SCRIPT = "PyTorch script"
+SOFTWARE = frozenset({PYTORCH_SCRIPT, f"{PYTORCH_SCRIPT} with torch.compile", "Hugging Face Trainer"})
+"""What rows and `software=` call it."""
+
+LAUNCH_S = 31e-6
+"""Seconds in which Python comes to the next kernel: the median of 16 steps so small that only this takes time, of 8
+models in TF32 and in bf16 autocast (28 to 38 us)."""
+
+_KERNELS: Mapping[ModelFamily, int] = {"encoder": 67, "decoder": 71, "vision": 62, "llama": 176}
+"""Kernels of a step for each layer, forward, backward and AdamW, as PyTorch's profiler counted them in those steps.
+transformers takes Llama's norms and rotary embeddings apart."""
+_CASTS = 26
+"""Kernels of a layer that autocast adds: 24 to 29."""
+
+LAUNCH_S_PER_LAYER: Mapping[tuple[ModelFamily, bool], float] = {
+    (family, autocast): LAUNCH_S * (kernels + _CASTS * autocast)
+    for family, kernels in _KERNELS.items()
+    for autocast in (False, True)
+}
+"""Seconds in which the host launches a layer and its share of the rest: by family, and autocast or not."""
+
+_OPTIMIZER_PASSES: Mapping[int, int] = {0: 3, 1: 8, 2: 20}
+"""By moments, times an fp32 number of each weight is read or written by `torch.optim`'s SGD without and with momentum
+and by AdamW, with their usual ("foreach") kernels, as their source has it. With next to no tokens, a step of 110 to
+1,100 million weights took the H100 as long as 18 to 22 passes take."""
+
+OPTIMIZER_BYTES: Mapping[int, int] = {moments: 4 * passes for moments, passes in _OPTIMIZER_PASSES.items()}
+"""By moments, bytes that the optimizer moves for one weight."""
+
+LAUNCH_PER_TRACE = 0.27
+"""Seconds of launching a script's step on a GPU for each second of tracing it as lazy tensors: the same Python. The
+median of the 8 models (0.22 to 0.34; transformers' Llama 0.9), each traced in a rehearsal with TF32's few casts."""
+
+ATTENTION_IN_32_BITS = 0.3
+"""Part of the fp32 peak that scaled dot product attention reaches on 32-bit data, which no flash attention kernel
+takes: 20 of 67 TFLOPS, in fp32 and TF32 alike."""
+
+_LOWER = frozenset(map(str.lower, SOFTWARE))
+
+
+def is_plain(software: str | None) -> bool:
+    """Whether the software of that name, in any case, is a plain script."""
+    return software is not None and software.lower() in _LOWER
