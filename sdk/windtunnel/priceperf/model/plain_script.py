@@ -35,7 +35,8 @@ LAUNCH_S_PER_LAYER: Mapping[tuple[ModelFamily, bool], float] = {
 _OPTIMIZER_PASSES: Mapping[int, int] = {0: 3, 1: 8, 2: 20}
 """By moments, times an fp32 number of each weight is read or written by `torch.optim`'s SGD without and with momentum
 and by AdamW, with their usual ("foreach") kernels, as their source has it. With next to no tokens, a step of 110 to
-1,100 million weights took the H100 as long as 18 to 22 passes take."""
+1,100 million weights took the H100 as long as 17 to 23 passes do, at the part of its bandwidth that a fused one is
+assumed to reach."""
 
 OPTIMIZER_BYTES: Mapping[int, int] = {moments: 4 * passes for moments, passes in _OPTIMIZER_PASSES.items()}
 """By moments, bytes that the optimizer moves for one weight."""
