@@ -53,7 +53,7 @@ def description_check(
     log_width = math.hypot(base, *[widenings()[name] for name in extra])
     values = quantities(training, instance_count)
     check = check_ranges(_ranges(calibration, level), values, log_width, log_width)
-    return check if level == "source" else check._replace(by_known_software=True)
+    return check if level in ("source", "script") else check._replace(by_known_software=True)
 
 
 @cache
