@@ -125,6 +125,24 @@ def test_a_script_that_is_named_takes_longer_and_is_surer() -> None:
     assert bert(software="Hugging Face Trainer").step.total_s == plain.step.total_s
 
 
+@pytest.mark.parametrize("model", ["GPT-2", "Llama-2-7B"])
+def test_the_slow_end_of_unnamed_software_holds_a_script_whose_attention_has_32_bits(model: str) -> None:
+    job = Workload.transformer(model, global_batch=1024, dtype="fp32", matmul_dtype="tf32")
+    for name in (P5.name, "ml.p4de.24xlarge"):
+        (unnamed,) = compare(job, [name], full_scale=SIZE).comparison.estimates
+        script = replace(job, software="PyTorch script")
+        (named,) = compare(script, [name], full_scale=SIZE).comparison.estimates
+        assert unnamed.step_interval_s[1] > named.step.total_s
+
+
+def test_the_error_of_known_software_is_not_said_of_a_script_that_nobody_measured_there() -> None:
+    """On A100s a script has the interval of strangers."""
+    job = Workload.transformer("BERT-Base", sequence_length=128, global_batch=64, software="PyTorch script")
+    screen = " ".join(compare(job, ["ml.p4d.24xlarge"], full_scale=SIZE).to_text().split())
+    assert "of software that the model never saw are off by" in screen
+    assert "by its software" not in screen
+
+
 def test_its_name_is_one_of_those_that_errors_list() -> None:
     with pytest.raises(InvalidInput, match=r"PyTorch script; .*"):
         bert(software="no such software")

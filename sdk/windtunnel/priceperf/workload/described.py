@@ -301,7 +301,7 @@ class Described:
             check = min(check, like, key=lambda found: (not found.inside, found.log_slow))
         if self.software and not (neuron or training.plain):
             return check
-        log_slower = log_slower_as_script(training, instance, step, flops)
+        log_slower = log_slower_as_script(training, instance, step, flops, calibration.constants, count)
         if not log_slower:
             return check
         log_slow = math.hypot(check.log_slow, log_slower)
