@@ -1,6 +1,6 @@
 """Plain training scripts on a GPU: what the price model says of p5 is held against these.
 
-    python tests/benchmarks/gpu_training.py [--seconds 560] [--only eager] [--done FILE] [--lines FILE]
+    python tests/benchmarks/gpu_training.py [--seconds 560] [--only eager] [--unseen] [--done FILE] [--lines FILE]
 
 Needs a CUDA GPU, PyTorch and transformers, and nothing of this project; nothing depends on it. BERT, GPT-2, ViT and
 Llama with random weights and random data train as a plain script trains them (a loop over batches that are moved to

@@ -282,7 +282,7 @@ def _level(row: PublishedRow, calibration: Calibration, software: str | None) ->
     if software is not None and is_fitted(software, calibration.key):
         return "family", f"trained by {software}, as other rows: the interval is that of left-out families"
     if is_plain(row.stack):
-        return "script", "a plain script: the interval is that of those that the project measured, if any"
+        return "script", "a plain script: on p5 with the interval of measured ones, else of left-out sources"
     known = "a model that is in the calibration" if is_known(calibration, row.training) else (
         "a model that is not in the calibration"
     )  # fmt: skip

@@ -19,7 +19,7 @@ _STEPS: Mapping[str, str] = {
     "gradients": "gradient accumulation reduces them less often",
     "pipeline bubble": "more passes a step make it smaller",
     "optimizer": "a larger global batch runs it less often",
-    "host": "a fused optimizer, or a larger batch a core, records fewer operations a sample",
+    "host": "a fused optimizer, or a larger batch a {core}, {launches} fewer operations a sample",
     "stragglers": "fewer workers wait less for the slowest",
     "waiting for input": "its vCPUs prepare no more samples: decode or augment less, or once, outside the job",
 }
@@ -33,14 +33,16 @@ _FIXED: Mapping[str, str] = {
 }
 
 
-def _left_open(item: Estimate) -> dict[str, str]:
-    """What else would move fewer bytes, of what a description does not have already."""
+def _words(item: Estimate) -> dict[str, str]:
+    """What else would move fewer bytes, of what a description does not have already; and what the chip is called."""
     training = item.training
     stored_in_fp32 = training is None or training.storage_dtype == "fp32"
     is_eager = training is not None and training.attention == "eager"
     return {
         "bf16": ", or bf16 storage," if stored_in_fp32 else "",
         "flash": ", and flash attention keeps no scores" if is_eager else "",
+        "core": "core" if item.instance.is_neuron else "GPU",
+        "launches": "records" if item.instance.is_neuron else "launches",
     }
 
 
@@ -53,7 +55,7 @@ def dominating(item: Estimate) -> list[str]:
         (
             part * item.steps,
             f"{name}, {fmt.modelled_seconds(part)} of a step's {fmt.modelled_seconds(step)} on {label(item)}: "
-            f"{_STEPS[name].format(**_left_open(item))}.",
+            f"{_STEPS[name].format(**_words(item))}.",
         )
         for name, part in item.step.parts.items()
     ]
