@@ -169,7 +169,6 @@ def checks() -> dict[str, dict[str, Any]]:
     off = {
         "trn1": (bare.trn1.iterations_error, whole.trn1.iterations_error, quantities(whole.trn1)),
         "a100": (whole.p4d.iterations_error, whole.p4d.iterations_error, quantities(whole.p4d)),
-        "h100": (0.0, 0.0, {}),
     }
     return {
         key: dict(zip(FIRST_CHECKS, (round(1 + bare, 3), round(1 + traced, 3), at), strict=True))

@@ -29,8 +29,8 @@ import platform
 import statistics
 import sys
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -40,6 +40,36 @@ import transformers
 
 WINDOWS, WINDOW_S = 3, 0.7
 GIB = 2**30
+
+
+_SIZES = ("num_hidden_layers", "hidden_size", "num_attention_heads", "intermediate_size")
+
+
+@dataclass(frozen=True)
+class Kind:
+    """How transformers calls a kind of model, its task and its sizes. ``family``: the price model's."""
+
+    family: str
+    config: str
+    task: str
+    sizes: tuple[str, str, str, str] = _SIZES
+    more: Mapping[str, Any] = field(default_factory=dict)
+
+
+KINDS = {
+    "bert": Kind("encoder", "BertConfig", "MaskedLM"),
+    "bert_classifier": Kind("encoder", "BertConfig", "SequenceClassification"),
+    "distilbert": Kind(
+        "encoder", "DistilBertConfig", "MaskedLM", ("n_layers", "dim", "n_heads", "hidden_dim")
+    ),
+    "roberta": Kind("encoder", "RobertaConfig", "MaskedLM", more={"max_position_embeddings": 514}),
+    "gpt2": Kind("decoder", "GPT2Config", "CausalLM", ("n_layer", "n_embd", "n_head", "n_inner")),
+    "opt": Kind("decoder", "OPTConfig", "CausalLM", (*_SIZES[:3], "ffn_dim"), {"word_embed_proj_dim": 768}),
+    "gpt_neox": Kind("decoder", "GPTNeoXConfig", "CausalLM"),
+    "vit": Kind("vision", "ViTConfig", "ImageClassification", more={"num_labels": 1000}),
+    "llama": Kind("llama", "LlamaConfig", "CausalLM"),
+    "qwen2": Kind("llama", "Qwen2Config", "CausalLM", more={"tie_word_embeddings": True}),
+}
 
 
 @dataclass(frozen=True)
@@ -72,11 +102,6 @@ SHAPES = {
     "Qwen2-0.5B": Shape("qwen2", 24, 896, 14, 4864, 1024, 151936, 2),
     "ViT-Small": Shape("vit", 12, 384, 6, 1536, 197),
 }
-FAMILIES = {
-    "bert": "encoder", "distilbert": "encoder", "roberta": "encoder", "gpt2": "decoder", "opt": "decoder",
-    "gpt_neox": "decoder", "vit": "vision", "llama": "llama", "qwen2": "llama",
-}  # fmt: skip
-"""The price model's family of each kind."""
 PRECISIONS = ("fp32", "tf32", "bf16")
 STACKS = {
     "eager": "PyTorch script",
@@ -148,78 +173,34 @@ def unseen() -> Iterator[Configuration]:
 
 def built(shape: Shape, attention: str, length: int) -> torch.nn.Module:
     """The model with random weights, as transformers makes it."""
-    sizes = {
-        "num_hidden_layers": shape.layers,
-        "hidden_size": shape.hidden,
-        "num_attention_heads": shape.heads,
-    }
-    auto: Any
-    if shape.kind.startswith("bert"):
-        config: Any = transformers.BertConfig(
-            **sizes, intermediate_size=shape.ffn, vocab_size=shape.vocabulary
-        )
-        auto = transformers.AutoModelForMaskedLM
-        if shape.kind == "bert_classifier":
-            auto = transformers.AutoModelForSequenceClassification
-    elif shape.kind == "gpt2":
-        config = transformers.GPT2Config(
-            n_layer=shape.layers,
-            n_embd=shape.hidden,
-            n_head=shape.heads,
-            vocab_size=shape.vocabulary,
-            use_cache=False,
-        )
-        auto = transformers.AutoModelForCausalLM
-    elif shape.kind == "vit":
-        side = 224 if length >= shape.length else 32
-        config = transformers.ViTConfig(
-            **sizes, intermediate_size=shape.ffn, image_size=side, num_labels=1000
-        )
-        auto = transformers.AutoModelForImageClassification
-    elif shape.kind == "distilbert":
-        config = transformers.DistilBertConfig(
-            n_layers=shape.layers,
-            dim=shape.hidden,
-            n_heads=shape.heads,
-            hidden_dim=shape.ffn,
-            vocab_size=shape.vocabulary,
-        )
-        auto = transformers.AutoModelForMaskedLM
-    elif shape.kind == "roberta":
-        config = transformers.RobertaConfig(
-            **sizes, intermediate_size=shape.ffn, vocab_size=shape.vocabulary, max_position_embeddings=514
-        )
-        auto = transformers.AutoModelForMaskedLM
-    elif shape.kind == "opt":
-        config = transformers.OPTConfig(
-            **sizes,
-            ffn_dim=shape.ffn,
-            vocab_size=shape.vocabulary,
-            word_embed_proj_dim=shape.hidden,
-            use_cache=False,
-        )
-        auto = transformers.AutoModelForCausalLM
-    else:
-        made = {
-            "llama": transformers.LlamaConfig,
-            "qwen2": transformers.Qwen2Config,
-            "gpt_neox": transformers.GPTNeoXConfig,
-        }
-        shared = {} if shape.kind == "gpt_neox" else {"num_key_value_heads": shape.kv_heads}
-        config = made[shape.kind](
-            **sizes, **shared, intermediate_size=shape.ffn, vocab_size=shape.vocabulary, use_cache=False,
-            tie_word_embeddings=shape.kind == "qwen2",
-        )  # fmt: skip
-        auto = transformers.AutoModelForCausalLM
+    kind = KINDS[shape.kind]
+    settings = (
+        dict(zip(kind.sizes, (shape.layers, shape.hidden, shape.heads, shape.ffn), strict=True)) | kind.more
+    )
+    if shape.vocabulary:
+        settings["vocab_size"] = shape.vocabulary
+    if shape.kv_heads:
+        settings["num_key_value_heads"] = shape.kv_heads
+    if kind.task == "CausalLM":
+        settings["use_cache"] = False
+    if kind.family == "vision":
+        settings["image_size"] = side(shape, length)
+    config = getattr(transformers, kind.config)(**settings)
+    auto = getattr(transformers, f"AutoModelFor{kind.task}")
     return auto.from_config(config, attn_implementation=attention)
+
+
+def side(shape: Shape, length: int) -> int:
+    """Of a picture, in pixels: 196 patches, or 4 where hardly anything is to be computed."""
+    return 224 if length >= shape.length else 32
 
 
 def samples(shape: Shape, batch: int, length: int) -> dict[str, torch.Tensor]:
     """A batch on the CPU, as a collator gives it."""
     if shape.kind == "vit":
-        side = 224 if length >= shape.length else 32
+        pixels = side(shape, length)
         return {
-            "pixel_values": torch.randn(batch, 3, side, side),
+            "pixel_values": torch.randn(batch, 3, pixels, pixels),
             "labels": torch.randint(0, 1000, (batch,)),
         }
     ids = torch.randint(0, shape.vocabulary, (batch, length))
@@ -230,7 +211,7 @@ def samples(shape: Shape, batch: int, length: int) -> dict[str, torch.Tensor]:
             "labels": torch.randint(0, 2, (batch,)),
         }
     masked = torch.where(torch.rand(batch, length) < 0.15, ids, -100)
-    labels = masked if FAMILIES[shape.kind] == "encoder" else ids
+    labels = masked if KINDS[shape.kind].family == "encoder" else ids
     return {"input_ids": ids, "attention_mask": torch.ones_like(ids), "labels": labels}
 
 
@@ -319,17 +300,22 @@ def by_trainer(
     return statistics.median(found), max(found) / min(found)
 
 
+def told(wanted: Configuration) -> dict[str, Any]:
+    """As a result has it: with its length."""
+    return {**asdict(wanted), "length": wanted.length or SHAPES[wanted.model].length}
+
+
 def measure(wanted: Configuration) -> dict[str, Any]:
     """One result."""
     torch.manual_seed(0)
     shape = SHAPES[wanted.model]
-    length = wanted.length or shape.length
+    length = told(wanted)["length"]
     allowed = wanted.precision == "tf32"
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = allowed
     torch.cuda.reset_peak_memory_stats()
     model = built(shape, wanted.attention, length).to("cuda").train()
     batches = [samples(shape, wanted.batch, length) for _ in range(4)]
-    result: dict[str, Any] = {**asdict(wanted), "length": length}
+    result = told(wanted)
     if wanted.loop == "trainer":
         result["step_s"], result["spread"] = by_trainer(model, wanted, batches)
     else:
@@ -345,7 +331,6 @@ def measure(wanted: Configuration) -> dict[str, Any]:
 def row_of(result: dict[str, Any], source: str) -> dict[str, Any]:
     """A result as the price model's tables have it."""
     shape, precision = SHAPES[result["model"]], result["precision"]
-    family = FAMILIES[shape.kind.removesuffix("_classifier")]
     words = {"bf16": "bf16 autocast", "tf32": "TF32", "fp32": "fp32"}[precision]
     attention = " eager attention" if result["attention"] == "eager" else ""
     trained = f"{result['model']} s{result['length']} {words} 1xH100 mb{result['batch']}{attention}"
@@ -354,7 +339,7 @@ def row_of(result: dict[str, Any], source: str) -> dict[str, Any]:
         "layers": shape.layers, "hidden_size": shape.hidden, "attention_heads": shape.heads,
         "ffn_hidden_size": shape.ffn,
         "kv_hidden_size": shape.hidden * (shape.kv_heads or shape.heads) // shape.heads,
-        "vocabulary": 0 if shape.kind == "bert_classifier" else shape.vocabulary, "family": family,
+        "vocabulary": 0 if shape.kind == "bert_classifier" else shape.vocabulary, "family": KINDS[shape.kind].family,
         "stack": STACKS[result["loop"]], "instance_type": "ml.p5.48xlarge", "nodes": 1, "tensor_parallel": 1,
         "pipeline_parallel": 1, "data_parallel": 1, "microbatch": result["batch"], "global_batch": result["batch"],
         "sequence_length": result["length"], "storage_dtype": "fp32", "matmul_dtype": precision, "recompute": "none",
@@ -384,14 +369,11 @@ def main() -> None:
         parser.error("no CUDA GPU here: this measures one")
     until = time.monotonic() + arguments.seconds
     done = arguments.done.read_text().splitlines() if arguments.done else []
-    known = {
-        tuple(json.loads(line)[name] for name in ("model", "batch", "precision", "loop", "attention", "host"))
-        for line in done
-    }
     results, refused = [json.loads(line) for line in done], []
     for wanted in unseen() if arguments.unseen else configurations():
-        key = (wanted.model, wanted.batch, wanted.precision, wanted.loop, wanted.attention, wanted.host)
-        if key in known or (arguments.only or wanted.loop) != wanted.loop or time.monotonic() > until:
+        if any(told(wanted).items() <= result.items() for result in results):
+            continue
+        if (arguments.only or wanted.loop) != wanted.loop or time.monotonic() > until:
             continue
         try:
             results.append(measure(wanted))

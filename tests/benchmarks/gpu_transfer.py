@@ -39,7 +39,6 @@ BATCHES = {
 }  # fmt: skip
 P5 = instance_type("ml.p5.48xlarge")
 SIZE = FullScale(train_samples=1_000_000)
-DTYPES = {"fp32": "fp32", "TF32": "tf32", "bf16 autocast": "bf16"}
 
 
 def rehearsed(model: str, batch: int, session: LocalSession) -> CountedWorkload:
@@ -66,7 +65,7 @@ def held_against(model: str, job: CountedWorkload) -> list[dict[str, Any]]:
         if f", {model} s" not in row.config:
             continue
         for precision in GPU_PRECISIONS:
-            if DTYPES[precision.name] != row.training.matmul_dtype:
+            if precision.ran_as("fp32") != row.training.matmul_dtype:
                 continue
             run = Run(Cluster(P5, 1), P5.core_count * row.training.microbatch, precision)
             item = job.modelled(run, SIZE)

@@ -18,7 +18,7 @@ from windtunnel.priceperf.calibration.accuracy import validate_rows
 from windtunnel.priceperf.calibration.left_out import fitted, kind_of
 from windtunnel.priceperf.calibration.published_rows import csv_text, measured
 from windtunnel.priceperf.calibration.row_reader import PublishedRow, read_rows
-from windtunnel.priceperf.calibration.software import speed_of_script
+from windtunnel.priceperf.calibration.scripts import speed_of_script
 from windtunnel.priceperf.model.described_step import training_step
 from windtunnel.priceperf.model.plain_script import SOFTWARE
 from windtunnel.priceperf.model.training_settings import Training
@@ -149,7 +149,7 @@ def test_its_name_is_one_of_those_that_errors_list() -> None:
 
 
 def test_a_rehearsed_script_is_a_plain_one_on_gpus() -> None:
-    """The measured classifier took 26.6 to 28.9 ms at batch 8 in fp32 and TF32, and on another day its twin 42 ms."""
+    """The measured classifier took 26.6 to 28.9 ms at batch 8 in fp32 and TF32, its twin 42 on another machine."""
     found = compare(Workload.from_counters(COUNTERS), [P5.name], full_scale=SIZE, batch=64).comparison
     assert {item.software_speed for item in found.estimates} == {None}
     for item in found.estimates:

@@ -58,7 +58,8 @@ class Calibration:
     """Of those of them whose software trained other models, with the speed that these tell (`software.log_speed`)."""
     outside_check: float
     """Published / modelled step time of the one published job that is a plain script, not a tuned
-    benchmark (`published.bert_jobs`: AWS's BERT base classification). It took no part in the fit."""
+    benchmark (`published.bert_jobs`: AWS's BERT base classification). It took no part in the fit.
+    1: nobody published one there."""
     traced_check: float
     """The same where the host's tracing of the step is known, from a rehearsal of that job."""
     ranges: tuple[Range, ...]

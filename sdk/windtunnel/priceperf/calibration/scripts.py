@@ -12,10 +12,11 @@ from collections.abc import Mapping
 from statistics import mean, median
 from typing import NamedTuple
 
+from ..instances import InstanceType
 from ..model.described_step import training_step
 from ..model.engines import Constants
 from ..model.intervals import group_quantile
-from .left_out import SHRINKAGE, fitted, kind_of
+from .left_out import SHRINKAGE, fitted, kind_of, kind_of_run
 from .published_rows import measured
 from .row_reader import PublishedRow
 
@@ -39,6 +40,13 @@ def log_speed_of_scripts(kind: str) -> float | None:
     """Log of the throughput beside the modelled one; None: no script was measured on that kind (`kind_of_run`)."""
     known = errors_of_scripts(kind)
     return None if known is None else known["log_speed"]
+
+
+def speed_of_script(instance: InstanceType, count: int) -> float:
+    """Times the modelled throughput that a plain script reaches on ``count`` instances: on a NeuronCore, where the
+    published scripts are such, and where nobody measured one, 1.
+    """
+    return math.exp(log_speed_of_scripts(kind_of_run(instance.calibration or "", count)) or 0.0)
 
 
 def errors_of_scripts(kind: str) -> Mapping[str, float] | None:

@@ -136,13 +136,6 @@ def usual_speed(software: str | None, instance: InstanceType, count: int) -> flo
     return math.exp(fitted()["strangers"][kind_of_run(key, count)])
 
 
-def speed_of_script(instance: InstanceType, count: int) -> float:
-    """Times the modelled throughput that a plain script reaches on ``count`` instances: on a NeuronCore, where the
-    published scripts are such, and where nobody measured one, 1.
-    """
-    return math.exp(log_speed_of_scripts(kind_of_run(instance.calibration or "", count)) or 0.0)
-
-
 def _of_models(
     rows: Sequence[tuple[PublishedRow, float]], in_fp8: bool, but: Callable[[PublishedRow], bool] | None
 ) -> list[float]:

@@ -163,7 +163,7 @@ def host_s(training: Training, instance: InstanceType, worked_s: float) -> float
     layers = layers_launched(training)
     if not training.plain:
         return max(0.0, LAUNCH_S_PER_LAYER * layers - worked_s)
-    per_layer = plain_script.LAUNCH_S_PER_LAYER[training.architecture.family, training.mixed_precision]
+    per_layer = plain_script.LAYER_LAUNCH_S[training.architecture.family, training.mixed_precision]
     return max(HOST_S, per_layer * layers - worked_s)
 
 
@@ -212,7 +212,7 @@ def _products_s(training: Training, instance: InstanceType, constants: Constants
             "bf16" if training.matmul_dtype == "fp8" else training.matmul_dtype
         )  # attention stays in 16 bits
         reached = instance.core_peak_flops(dtype) * constants.flash
-        if training.plain and DTYPE_BYTES[dtype] > 2:
+        if training.plain and DTYPE_BYTES[dtype] > plain_script.FLASH_BYTES:
             reached = instance.core_peak_flops("fp32") * plain_script.ATTENTION_IN_32_BITS
         seconds += flops / reached
     if training.lora is None or instance.is_neuron:

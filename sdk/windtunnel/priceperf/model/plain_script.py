@@ -11,8 +11,7 @@ from collections.abc import Mapping
 
 from .architectures import ModelFamily
 
-PYTORCH_SCRIPT = "PyTorch script"
-SOFTWARE = frozenset({PYTORCH_SCRIPT, f"{PYTORCH_SCRIPT} with torch.compile", "Hugging Face Trainer"})
+SOFTWARE = frozenset({"PyTorch script", "PyTorch script with torch.compile", "Hugging Face Trainer"})
 """What rows and `software=` call it."""
 
 LAUNCH_S = 31e-6
@@ -25,7 +24,7 @@ transformers takes Llama's norms and rotary embeddings apart."""
 _CASTS = 26
 """Kernels of a layer that autocast adds: 24 to 29."""
 
-LAUNCH_S_PER_LAYER: Mapping[tuple[ModelFamily, bool], float] = {
+LAYER_LAUNCH_S: Mapping[tuple[ModelFamily, bool], float] = {
     (family, autocast): LAUNCH_S * (kernels + _CASTS * autocast)
     for family, kernels in _KERNELS.items()
     for autocast in (False, True)
@@ -45,6 +44,8 @@ LAUNCH_PER_TRACE = 0.27
 """Seconds of launching a script's step on a GPU for each second of tracing it as lazy tensors: the same Python. The
 median of the 8 models (0.22 to 0.34; transformers' Llama 0.9), each traced in a rehearsal with TF32's few casts."""
 
+FLASH_BYTES = 2
+"""Flash attention kernels take numbers of so many bytes at most."""
 ATTENTION_IN_32_BITS = 0.3
 """Part of the fp32 peak that scaled dot product attention reaches on 32-bit data, which no flash attention kernel
 takes: 20 of 67 TFLOPS, in fp32 and TF32 alike."""

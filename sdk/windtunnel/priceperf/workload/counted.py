@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from ..calibration.calibrations import calibration_of, check_range
-from ..calibration.software import speed_of_script
+from ..calibration.scripts import speed_of_script
 from ..errors import InvalidCounters, InvalidInput
 from ..instances import InstanceType, instance_type
 from ..model import fixed_costs, plain_script

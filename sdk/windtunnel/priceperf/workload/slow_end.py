@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from ..calibration.software import speed_of_script
+from ..calibration.scripts import speed_of_script
 from ..instances import InstanceType
 from ..model import plain_script
 from ..model.described_step import layers_launched, training_step
@@ -16,8 +16,6 @@ from ..model.training_settings import DTYPE_BYTES, Training
 
 _MATTERS = 0.02
 """A part of a step below which an interval of a fifth or more does not show it."""
-_BYTES_OF_FLASH = 2
-"""Flash attention kernels take numbers of 16 bits at most (`plain_script.ATTENTION_IN_32_BITS`)."""
 
 
 def log_slower_as_script(
@@ -27,13 +25,13 @@ def log_slower_as_script(
     neuron, passes = instance.is_neuron, training.microbatches
     per_layer = PLAIN_TRACE_S_PER_LAYER
     if not neuron:
-        per_layer = plain_script.LAUNCH_S_PER_LAYER[training.architecture.family, training.mixed_precision]
+        per_layer = plain_script.LAYER_LAUNCH_S[training.architecture.family, training.mixed_precision]
     host_s = per_layer * layers_launched(training) * HOST_SPEED.high
     longer = 0.0
     if not (neuron or training.plain):
         fused = training.optimizer_bytes
         longer = (plain_script.OPTIMIZER_BYTES[training.moments] / fused - 1) * step.optimizer_s
-        if training.attention == "flash" and DTYPE_BYTES[training.matmul_dtype] > _BYTES_OF_FLASH:
+        if training.attention == "flash" and DTYPE_BYTES[training.matmul_dtype] > plain_script.FLASH_BYTES:
             script = training_step(replace(training, plain=True), instance, constants, count)
             longer = max(longer, script.total_s / speed_of_script(instance, count) - step.total_s)
     peak = instance.core_peak_flops(training.matmul_dtype) * training.workers * passes
