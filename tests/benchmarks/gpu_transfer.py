@@ -59,10 +59,10 @@ def rehearsed(model: str, batch: int, session: LocalSession) -> CountedWorkload:
 
 
 def held_against(model: str, job: CountedWorkload) -> list[dict[str, Any]]:
-    """Each measured run of the model."""
+    """Each measured run of the model that has the attention of the rehearsed script: scaled dot product attention."""
     found = []
     for row in measured():
-        if f", {model} s" not in row.config:
+        if f", {model} s" not in row.config or row.training.attention != "flash":
             continue
         for precision in GPU_PRECISIONS:
             if precision.ran_as("fp32") != row.training.matmul_dtype:

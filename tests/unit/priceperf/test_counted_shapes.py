@@ -23,6 +23,8 @@ from windtunnel.priceperf.calibration.published_rows import rows_of
 from windtunnel.priceperf.model.counted_step import step_time
 from windtunnel.priceperf.model.described_as_counted import FUSED_PASSES, fused_bytes, step_work
 from windtunnel.priceperf.model.engines import Product, Scores
+from windtunnel.priceperf.model.fused_attention import IN_32_BITS
+from windtunnel.priceperf.model.precision import BF16_AUTOCAST, GPU_PRECISIONS, Precision
 from windtunnel.priceperf.model.training_settings import OPTIMIZER_BYTES
 from windtunnel.priceperf.published.bert_rehearsal import COUNTERS
 from windtunnel.priceperf.workload.counted import FROZEN_MOVES, WEIGHT_MOVES
@@ -123,6 +125,53 @@ def test_impossible_work_is_named(change: Callable[[dict[str, Any]], None], name
     """The field, what it should be, what it is."""
     with pytest.raises(InvalidCounters, match=named):
         CountedWorkload.from_counters(changed(lambda counters: change(counters["train"]["work"])))
+
+
+def attending(**scores: float) -> CountedWorkload:
+    """The rehearsal's scores of 2,048 tokens where there were 128, so many of them by scaled dot product attention."""
+
+    def change(counters: dict[str, Any]) -> None:
+        work = counters["train"]["work"]
+        work["products"] = [
+            [batch, *(2048 if batch > 1 and size == 128 else size for size in dimensions), dtype, times]
+            for batch, *dimensions, dtype, times in work["products"]
+        ]
+        whole = CountedWorkload.from_counters(counters).step.scores.elements * counters["train"]["steps"]
+        work["sdpa"] = {name: part * whole for name, part in scores.items()}
+
+    return CountedWorkload.from_counters(changed(change))
+
+
+@pytest.mark.parametrize("precision", GPU_PRECISIONS)
+def test_a_gpu_has_a_kernel_for_scaled_dot_product_attention(precision: Precision) -> None:
+    """Which moves no scores; a causal one computes half of them. A NeuronCore has none: nothing changes."""
+    gpu, neuron = (calibration_of(each).constants for each in (P4D, TRN1))
+    out, half, fused, causal, again = (
+        attending(**scores).step
+        for scores in (
+            {"scores": 0},
+            {"scores": 0.5},
+            {"scores": 1},
+            {"scores": 1, "causal_scores": 1},
+            {"scores": 1.5, "causal_scores": 1.5},  # recomputed in the backward pass
+        )
+    )
+    assert again.fused == causal.fused == (1, 1)
+    ours = [step_time(step, P4D, precision, gpu) for step in (out, half, fused, causal)]
+    moved = out.scores.elements * gpu.eager_passes * out.score_bytes
+    saved = ours[0].memory_s - ours[2].memory_s
+    assert saved == pytest.approx(moved / (P4D.core_memory_bandwidth * gpu.vector))
+    assert ours[1].memory_s == pytest.approx((ours[0].memory_s + ours[2].memory_s) / 2)
+    assert ours[3].total_s < ours[2].total_s
+    if precision is BF16_AUTOCAST:  # its kernel for 32 bits may take longer than products and memory
+        assert ours[2].total_s < ours[1].total_s < ours[0].total_s
+    flops = 7 / 6 * sum(item.flops for item in out.products["fp32"] if item.batched)
+    kernel = 2 * (ours[2].compute_s - ours[3].compute_s)
+    peak = P4D.core_peak_flops("bf16") * gpu.flash
+    if precision is not BF16_AUTOCAST:
+        peak = P4D.core_peak_flops("fp32") * IN_32_BITS
+    assert kernel == pytest.approx(flops / peak)
+    assert step_time(causal, TRN1, AUTO_CAST, neuron) == step_time(out, TRN1, AUTO_CAST, neuron)
 
 
 def test_parameters_are_those_that_the_optimizer_told() -> None:

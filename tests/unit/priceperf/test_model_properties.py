@@ -35,6 +35,7 @@ from windtunnel.priceperf import (
 from windtunnel.priceperf.model.collectives import Collective
 from windtunnel.priceperf.model.engines import Product
 from windtunnel.priceperf.model.fixed_costs import TOKENISE_S
+from windtunnel.priceperf.model.fused_attention import Fused
 from windtunnel.priceperf.model.host_tracing import HostWork
 from windtunnel.priceperf.model.memory_need import crowding
 from windtunnel.priceperf.money.decision import cheapest_probabilities, decide
@@ -73,7 +74,10 @@ def counted(draw: st.DrawFn) -> CountedWorkload:
     parameters = draw(st.floats(1e3, 1e10))
     dimensions = st.floats(1, 1e5)
     shapes = draw(
-        st.lists(st.builds(Product, dimensions, dimensions, dimensions, st.floats(0.1, 100)), max_size=5)
+        st.lists(
+            st.builds(Product, dimensions, dimensions, dimensions, st.floats(0.1, 100), st.booleans()),
+            max_size=5,
+        )
     )
     flops = {"fp32": draw(st.floats(1e6, 1e15)), "bf16": draw(st.floats(0, 1e15))}
     if shapes:  # counters of this version, which tell each product
@@ -85,6 +89,7 @@ def counted(draw: st.DrawFn) -> CountedWorkload:
         (Collective("all_reduce", draw(st.floats(1, 1000)), 4 * parameters),),
         products={"fp32": tuple(shapes)} if shapes else {},
         fused_bytes=draw(st.floats(0, 1e12)) if shapes else None,
+        fused=Fused(draw(st.floats(0, 1)), draw(st.floats(0, 1))) if shapes else Fused(),
         host=draw(st.none() | st.builds(HostWork, st.floats(0, 10), st.floats(0, 1))),
     )
     return CountedWorkload(

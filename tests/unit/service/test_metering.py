@@ -277,9 +277,9 @@ def test_work_is_summed_over_steps_and_equal_products_are_one(tmp_path: Path) ->
         worked("a", rows=3),
         worked("b", rows=3, collectives={"all_reduce": {"count": 1, "bytes": 50}}),
         worked("c", rows=6),
-        step(1.0, graphs={"a": 1, "b": 2}),
-        step(1.0, graphs={"a": 1, "c": 1}),
-        step(1.0, optimizer=False, graphs={"c": 1}),
+        step(1.0, graphs={"a": 1, "b": 2}, sdpa={"scores": 7}),
+        step(1.0, graphs={"a": 1, "c": 1}, sdpa={"scores": 7, "causal_scores": 4}),
+        step(1.0, optimizer=False, graphs={"c": 1}, sdpa="none"),
     )
     found = document(tmp_path, tmp_path / "c")
     work = found["train"]["work"]
@@ -295,6 +295,8 @@ def test_work_is_summed_over_steps_and_equal_products_are_one(tmp_path: Path) ->
     assert (work["input_bytes"], work["output_bytes"]) == (55, 65)
     assert work["collectives"] == {"all_reduce": {"count": 2, "bytes": 100}}
     assert found["other"]["work"]["products"] == [[1, 6, 4, 5, "fp32", 2]]
+    assert work["sdpa"] == {"scores": 14, "causal_scores": 4}
+    assert found["other"]["work"]["sdpa"] is None
 
 
 def test_work_that_a_script_made_up_breaks_nothing(tmp_path: Path) -> None:
@@ -358,9 +360,9 @@ def test_a_killed_worker_leaves_half_a_line(tmp_path: Path) -> None:
 def test_a_batch_that_came_in_a_step_of_its_own_belongs_to_the_training_step(tmp_path: Path) -> None:
     """As Hugging Face's Trainer steps: batch, count gathered, step ended; then training without a batch."""
     evaluation = step(0.2, samples=8, optimizer=False, graphs={"g": 1})
-    arrival = step(0.1, samples=8, optimizer=False, graphs={"g": 1}, collectives={})
+    arrival = step(0.1, samples=8, optimizer=False, graphs={"g": 1}, collectives={}, sdpa={"scores": 4})
     gathered = step(0.1, samples=0, optimizer=False, graphs={})
-    training = step(0.5, samples=0, graphs={"g": 2})
+    training = step(0.5, samples=0, graphs={"g": 2}, sdpa={"scores": 3})
     own = step(0.5, samples=8, graphs={"g": 2})
     joined = with_their_batches([evaluation, arrival, gathered, training, evaluation, own, evaluation], {})
     assert [(s["optimizer"], s["samples"], round(s["seconds"], 3)) for s in joined] == [
@@ -370,7 +372,7 @@ def test_a_batch_that_came_in_a_step_of_its_own_belongs_to_the_training_step(tmp
         (True, 8, 0.5),
         (False, 8, 0.2),
     ]
-    assert joined[1]["graphs"] == {"g": 3}
+    assert (joined[1]["graphs"], joined[1]["sdpa"]) == ({"g": 3}, {"scores": 7})
     assert sum(s["samples"] for s in joined) == 8 * 5
 
 

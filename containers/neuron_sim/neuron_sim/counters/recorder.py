@@ -20,7 +20,7 @@ import torch
 
 from neuron_sim import settings
 from neuron_sim.compiler import cache
-from neuron_sim.counters import host_reference, parameters, pulse, records, script_time
+from neuron_sim.counters import attention, host_reference, parameters, pulse, records, script_time
 from neuron_sim.counters.graphs import Graph, GraphLog, forget_settings
 from neuron_sim.counters.quiet_steps import QuietSteps
 from neuron_sim.counters.records import CollectiveKind, Records
@@ -278,14 +278,14 @@ class Recorder:
                 "trace_seconds": round(self._traced_s, 6),
             }
             self._trace_s = 0.0
-            if self._updates:
-                record["updated"] = True
-            if self._in_pieces:
-                record["microbatch"] = True
-            if self._references_s:
-                record["reference_seconds"] = round(statistics.mean(self._references_s), 6)
-            if self._accessed:
-                record["accessed"] = dict(Counter(self._accessed))
+            some = {
+                "updated": self._updates,
+                "microbatch": self._in_pieces,
+                "reference_seconds": round(statistics.fmean(self._references_s or [0.0]), 6),
+                "accessed": dict(Counter(self._accessed)),
+                "sdpa": attention.take(),
+            }
+            record |= {key: value for key, value in some.items() if value}
             self.write(record)
             for listener in self.listeners:
                 listener.step(record)

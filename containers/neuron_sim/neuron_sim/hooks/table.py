@@ -22,7 +22,7 @@ from neuron_sim.collectives import (
     send_recv,
 )
 from neuron_sim.compiler import cache
-from neuron_sim.counters import batches, recorder
+from neuron_sim.counters import attention, batches, recorder
 from neuron_sim.custom_ops import operators
 from neuron_sim.device import (
     auto_cast,
@@ -140,12 +140,13 @@ def _steps(on: Parts) -> Iterator[Hook]:
 
 
 def _training(on: Parts) -> Iterator[Hook]:
-    """Gradients and optimizers."""
+    """Attention, gradients and optimizers."""
     yield Hook(
         "torch.autograd:backward",
         before=(on.watch.loaders.trained,),
         around=(on.recorder.around_backward, on.watch.around_backward),
     )
+    yield Hook("aten::scaled_dot_product_attention/AutogradXLA", around=(attention.around_attention,))
     yield Hook("torch.optim:Optimizer.__init__", around=(host_training.training.around_init,))
     optimizer = "torch.optim.optimizer:register_optimizer_step"
     yield Hook(f"{optimizer}_pre_hook", told=(stochastic_rounding.before_step, memory_by_use.know))

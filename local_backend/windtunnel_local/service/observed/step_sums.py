@@ -5,7 +5,6 @@ from __future__ import annotations
 import statistics
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from windtunnel.priceperf.workload.counters import Steps, Updates
 from windtunnel_local.service.observed import working
@@ -70,18 +69,23 @@ def _sum_of(steps: Sequence[Record]) -> Record:
     graphs: Counter[str] = Counter()
     accessed: Counter[str] = Counter()
     collectives: dict[str, Counter[str]] = {}
+    attention: Counter[str] = Counter()
     for step in steps:
         graphs.update(step.get("graphs", {}))
         accessed.update(step.get("accessed", {}))
+        attention.update(step.get("sdpa", {}))
         for name, use in step.get("collectives", {}).items():
             collectives.setdefault(name, Counter()).update(use)
     added = ["seconds", "samples", "collective_seconds", "input_wait_seconds", "compile_seconds"]
     if any("trace_seconds" in step for step in steps):
         added.append("trace_seconds")
     sums = {key: sum(step.get(key) or 0 for step in steps) for key in added}
-    noted: dict[str, Any] = {"accessed": dict(accessed)} if accessed else {}
-    if any(step.get("updated") for step in steps):
-        noted["updated"] = True
+    found = {
+        "accessed": dict(accessed),
+        "sdpa": dict(attention),
+        "updated": any(step.get("updated") for step in steps),
+    }
+    noted = {key: value for key, value in found.items() if value}
     return {**steps[-1], **sums, **noted, "graphs": dict(graphs), "collectives": collectives}
 
 

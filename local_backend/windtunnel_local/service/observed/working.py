@@ -15,6 +15,7 @@ from windtunnel.priceperf.workload.counters import (
     Elementwise,
     Kernels,
     Parameters,
+    ScaledDotProductAttention,
     Work,
 )
 from windtunnel_local.service.observed.counter_records import Record, count, mapping, numbers
@@ -22,10 +23,11 @@ from windtunnel_local.service.observed.counter_records import Record, count, map
 _BYTES = ("product_bytes", "gather_bytes", "scatter_bytes")
 _EDGES = ("input_bytes", "output_bytes")
 _KERNELS = ("fused_bytes", "unfused_bytes", "vector_elements", "scalar_elements")
+_SCORES = ("scores", "causal_scores")
 _HELD = ("parameter_bytes", "gradient_bytes", "optimizer_bytes")
 
 
-def total(steps: Iterable[Record], graphs: Mapping[str, Record]) -> Work | None:
+def total(steps: Sequence[Record], graphs: Mapping[str, Record]) -> Work | None:
     """The sums over steps; None when no graph that ran tells its work."""
     runs: Counter[str] = Counter()
     for step in steps:
@@ -52,8 +54,16 @@ def total(steps: Iterable[Record], graphs: Mapping[str, Record]) -> Work | None:
         ),
         elementwise=Elementwise(**{kind: Kernels(**kernels) for kind, kernels in elementwise.items()}),
         collectives=collected(collectives),
+        sdpa=_attention(steps),
         **sums,
     )
+
+
+def _attention(steps: Iterable[Record]) -> ScaledDotProductAttention | None:
+    found: Counter[str] = Counter()
+    for step in steps:
+        _add(found, mapping(step, "sdpa"), _SCORES, 1)
+    return ScaledDotProductAttention(**found) if found["scores"] else None
 
 
 def collected(records: Iterable[tuple[Record, int]]) -> dict[str, Collectives]:

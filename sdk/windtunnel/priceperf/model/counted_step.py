@@ -20,9 +20,10 @@ from dataclasses import dataclass, field, replace
 
 from ..errors import InvalidInput
 from ..instances import InstanceType
-from . import plain_script
+from . import fused_attention, plain_script
 from .collectives import Collective, Group, buckets, collective_seconds
 from .engines import HALF_SIZE, HOST_S, Constants, Product, Scores, bytes_s, half_size_of, products_s
+from .fused_attention import Fused
 from .host_tracing import HOST_SPEED, HostWork
 from .precision import Precision, compute_seconds
 from .step_time import StepTime
@@ -47,7 +48,8 @@ class StepWork:
     ``state_bytes``: the part of ``bytes_moved`` that does not grow with the batch: weights,
     gradients, optimizer state. ``products`` by dtype, and ``fused_bytes`` of element-wise work that grows
     with the batch, are empty and None in counters of earlier versions; ``scores`` are the attention's, of
-    ``score_bytes`` each. ``backward``: whether the step has a backward pass.
+    ``score_bytes`` each; ``fused``: what of them a GPU has a kernel for. ``backward``: whether the step has
+    a backward pass.
     ``host``: None where nobody measured it.
     """
 
@@ -60,6 +62,7 @@ class StepWork:
     fused_bytes: float | None = None
     scores: Scores = field(default_factory=Scores)
     score_bytes: float = 4.0
+    fused: Fused = Fused()  # noqa: RUF009 - it is a tuple
     backward: bool = True
     host: HostWork | None = None
 
@@ -147,17 +150,21 @@ def _elementwise_bytes(work: StepWork, instance: InstanceType, constants: Consta
         return (work.bytes_moved - work.state_bytes) * VECTOR_PER_PRODUCT_BYTE
     part = work.score_bytes * (1.0 if work.backward else _FORWARD_PART)
     of_scores = min(work.fused_bytes, work.scores.elements * SCORE_FUSED_PASSES * part)
-    passed = work.scores.on(instance) * constants.eager_passes * part
+    written_out = 1.0 if instance.is_neuron else 1 - work.fused.part
+    passed = written_out * work.scores.on(instance) * constants.eager_passes * part
     return (work.fused_bytes - of_scores) * VECTOR_PER_FUSED_BYTE + passed
 
 
 def _compute_s(work: StepWork, instance: InstanceType, precision: Precision, constants: Constants) -> float:
-    if work.products:
-        return sum(
-            products_s(products, instance, precision.ran_as(dtype), constants)
-            for dtype, products in work.products.items()
-        )
     seconds = 0.0
+    if work.products:
+        for dtype, products in work.products.items():
+            ran_as = precision.ran_as(dtype)
+            if work.fused.part and not instance.is_neuron:
+                flops, products = work.fused.taken_from(products, backward=work.backward)
+                seconds += fused_attention.seconds(flops, instance, ran_as, constants, plain=True)
+            seconds += products_s(products, instance, ran_as, constants)
+        return seconds
     for dtype, count in work.flops.items():
         ran_as = precision.ran_as(dtype)
         fill = (PRODUCT_SLOWDOWN - 1) * half_size_of(instance, ran_as) / HALF_SIZE

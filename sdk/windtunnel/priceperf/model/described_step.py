@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 from ..errors import InvalidInput
 from ..instances import InstanceType
-from . import plain_script
+from . import fused_attention, plain_script
 from .collectives import Collective, Group, buckets, collective_seconds
 from .engines import (
     FFN_PASSES,
@@ -49,8 +49,6 @@ _FROZEN_READS = 2
 """Of a frozen weight: forward and backward, on a GPU while its products run, which are no faster."""
 _FORWARD, _BACKWARD = 1, 2  # products of the same size
 _BACKWARD_FROZEN = 1  # that of a weight's own gradient is left out
-_FLASH_FORWARD, _FLASH_BACKWARD = 2, 5  # products of a flash attention kernel; backward recomputes scores
-_CAUSAL = 0.5  # a flash attention kernel skips the upper half of the scores
 
 
 def training_step(
@@ -204,17 +202,14 @@ def _products_s(training: Training, instance: InstanceType, constants: Constants
     products = training_products(training, again, backward)
     seconds = products_s(products, instance, training.matmul_dtype, constants)
     if training.attention == "flash":
-        passes = _FLASH_FORWARD * (1 + again.attention) + _FLASH_BACKWARD
+        passes = fused_attention.FORWARD * (1 + again.attention) + fused_attention.BACKWARD
         head_size = training.architecture.hidden_size / training.architecture.attention_heads
-        seen = _CAUSAL if training.architecture.is_causal else 1.0
+        seen = fused_attention.CAUSAL if training.architecture.is_causal else 1.0
         flops = passes * 2 * head_size * _scores(training, instance) * seen
         dtype = (
             "bf16" if training.matmul_dtype == "fp8" else training.matmul_dtype
         )  # attention stays in 16 bits
-        reached = instance.core_peak_flops(dtype) * constants.flash
-        if training.plain and DTYPE_BYTES[dtype] > plain_script.FLASH_BYTES:
-            reached = instance.core_peak_flops("fp32") * plain_script.ATTENTION_IN_32_BITS
-        seconds += flops / reached
+        seconds += fused_attention.seconds(flops, instance, dtype, constants, plain=training.plain)
     if training.lora is None or instance.is_neuron:
         return seconds
     read = training.worker_parameters * _FROZEN_READS * DTYPE_BYTES[training.storage_dtype]

@@ -120,6 +120,11 @@ class Product(NamedTuple):
         """A multiplication and an addition are two."""
         return 2 * self.rows * self.inner * self.columns * self.times
 
+    @property
+    def is_of_scores(self) -> bool:
+        """Whether it makes attention scores or multiplies by them; not a convolution of groups."""
+        return self.batched and min(self.rows, self.inner, self.columns) >= _SMALLEST_HEAD
+
     def slowdown(self, half_size: float = HALF_SIZE) -> float:
         """How much longer each FLOP takes than in a large product: the curve of size.
 
@@ -158,22 +163,20 @@ class Scores:
 
     @classmethod
     def of(cls, products: Iterable[Product], products_of_attention: int) -> Scores:
-        """From the batched products of a step: each has the two sides of the scores, and the size of a head.
+        """From the products of a step that are of scores: each has the two sides of the scores, and the size of a head.
 
         Args:
             products: of the step.
             products_of_attention: 2 forward (scores, and their product with the values), 6 with backward.
         """
-        found = [cls._in(item) for item in products if item.batched]
+        found = [cls._in(item) for item in products if item.is_of_scores]
         return cls(sum(item.elements for item in found), sum(item.padded for item in found)) * (
             1 / products_of_attention
         )
 
     @classmethod
     def _in(cls, product: Product) -> Scores:
-        smallest, columns, rows = sorted((product.rows, product.inner, product.columns))
-        if smallest < _SMALLEST_HEAD:  # a convolution of groups
-            return cls()
+        _, columns, rows = sorted((product.rows, product.inner, product.columns))
         padded = math.ceil(rows / PARTITIONS) * PARTITIONS
         return cls(rows * columns * product.times, padded * columns * product.times)
 

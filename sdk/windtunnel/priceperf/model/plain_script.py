@@ -44,12 +44,6 @@ LAUNCH_PER_TRACE = 0.27
 """Seconds of launching a script's step on a GPU for each second of tracing it as lazy tensors: the same Python. The
 median of the 8 models (0.22 to 0.34; transformers' Llama 0.9), each traced in a rehearsal with TF32's few casts."""
 
-FLASH_BYTES = 2
-"""Flash attention kernels take numbers of so many bytes at most."""
-ATTENTION_IN_32_BITS = 0.3
-"""Part of the fp32 peak that scaled dot product attention reaches on 32-bit data, which no flash attention kernel
-takes: 20 of 67 TFLOPS, in fp32 and TF32 alike."""
-
 _LOWER = frozenset(map(str.lower, SOFTWARE))
 
 

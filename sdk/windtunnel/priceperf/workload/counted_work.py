@@ -9,9 +9,10 @@ from ..model.collectives import Collective
 from ..model.counted_step import StepWork
 from ..model.described_as_counted import ATTENTION_PRODUCTS
 from ..model.engines import Product, Scores
+from ..model.fused_attention import Fused
 from ..model.host_tracing import HostWork
 from ..model.training_settings import DTYPE_BYTES
-from .counters import Collectives, Counters, Steps, Work
+from .counters import Collectives, Counters, ScaledDotProductAttention, Steps, Work
 
 _GRADIENT_BYTES = 4  # a rehearsal reduces gradients in fp32
 _NONE = Collectives(count=0, bytes=0)
@@ -114,13 +115,22 @@ def _with_shapes(work: StepWork, counted: Work, steps: float) -> StepWork:
     moved = counted.elementwise.activations.fused_bytes + counted.gather_bytes + counted.scatter_bytes
     found = [item for listed in products.values() for item in listed]
     batched = [dtype for dtype, listed in products.items() if any(item.batched for item in listed)]
+    scores = Scores.of(found, ATTENTION_PRODUCTS if work.backward else ATTENTION_PRODUCTS // 3)
     return replace(
         work,
         products={dtype: tuple(listed) for dtype, listed in products.items()},
         fused_bytes=moved / steps,
-        scores=Scores.of(found, ATTENTION_PRODUCTS if work.backward else ATTENTION_PRODUCTS // 3),
+        scores=scores,
         score_bytes=max((DTYPE_BYTES.get(dtype, 4) for dtype in batched), default=4),
+        fused=_fused(counted.sdpa, scores.elements * steps),
     )
+
+
+def _fused(sdpa: ScaledDotProductAttention | None, scores: float) -> Fused:
+    """Of a step that computes attention again both count twice, and the products half as much more."""
+    if sdpa is None or not (sdpa.scores > 0 and scores > 0):
+        return Fused()
+    return Fused(min(1.0, sdpa.scores / scores), min(1.0, sdpa.causal_scores / sdpa.scores))
 
 
 def _host(part: Steps) -> HostWork | None:

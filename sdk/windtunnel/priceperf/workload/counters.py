@@ -64,8 +64,16 @@ class Elementwise:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ScaledDotProductAttention:
+    """Attention scores that it computed, those of all calls and those of calls with ``is_causal``."""
+
+    scores: float
+    causal_scores: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
 class Work:
-    """Everything by class of operation."""
+    """Everything by class of operation. ``sdpa``: scaled dot product attention, which is among the products, too."""
 
     products: tuple[CountedProduct, ...] = ()
     product_bytes: Shown[float | None] = None
@@ -74,6 +82,7 @@ class Work:
     scatter_bytes: float
     input_bytes: Shown[float | None] = None
     output_bytes: Shown[float | None] = None
+    sdpa: ScaledDotProductAttention | None = None
     collectives: Shown[Mapping[str, Collectives]] = field(default_factory=dict)
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from ..calibration.scripts import speed_of_script
 from ..instances import InstanceType
-from ..model import plain_script
+from ..model import fused_attention, plain_script
 from ..model.described_step import layers_launched, training_step
 from ..model.engines import Constants
 from ..model.host_tracing import HOST_SPEED, PLAIN_TRACE_S_PER_LAYER
@@ -31,7 +31,7 @@ def log_slower_as_script(
     if not (neuron or training.plain):
         fused = training.optimizer_bytes
         longer = (plain_script.OPTIMIZER_BYTES[training.moments] / fused - 1) * step.optimizer_s
-        if training.attention == "flash" and DTYPE_BYTES[training.matmul_dtype] > plain_script.FLASH_BYTES:
+        if training.attention == "flash" and DTYPE_BYTES[training.matmul_dtype] > fused_attention.FLASH_BYTES:
             script = training_step(replace(training, plain=True), instance, constants, count)
             longer = max(longer, script.total_s / speed_of_script(instance, count) - step.total_s)
     peak = instance.core_peak_flops(training.matmul_dtype) * training.workers * passes
