@@ -36,6 +36,9 @@ def test_microbatches_are_the_batch_and_not_besides_it(torchrun, tmp_path):
     held = records(tmp_path, "parameters")[-1]
     stage, other = 6 * 8 * 2 + 6, 3 * 6 + 3
     assert (held["count"], held["model"], held["frozen"], held["cores"]) == (6 * 8 + 6, stage + other, 0, 2)
+    config = {"model_type": "llama", "hidden_size": 8}
+    split = {"tensor_parallel": 2, "pipeline_parallel": 1, "zero1": False, "lora_rank": 4}
+    assert held["split"] == {**split, "config": config}
 
 
 def test_a_short_rehearsal_does_not_cut_a_batch_in_pieces(torchrun, tmp_path):

@@ -19,6 +19,7 @@ PIECES = 4
 state = types.ModuleType("neuronx_distributed.parallel_layers.parallel_state")
 state.model_parallel_is_initialized = lambda: True
 state.get_tensor_model_parallel_size = lambda: 2
+state.get_pipeline_model_parallel_size = lambda: 1
 state.get_data_parallel_group = lambda as_list: [[0, 2], [1, 3]]
 sys.modules[state.__name__] = state
 
@@ -27,6 +28,18 @@ torch.manual_seed(0)
 whole = torch.nn.Sequential(torch.nn.Linear(8, 6), torch.nn.Linear(6, 3))
 model = whole[0].to(device)
 model.weight.tensor_model_parallel = True
+
+
+class Config:
+    """As transformers keeps it."""
+
+    def to_dict(self):
+        return {"model_type": "llama", "hidden_size": 8, "rope_scaling": {"factor": 2.0}, "head_dim": None}
+
+
+model.config = Config()
+model.peft_config = {"default": types.SimpleNamespace(r=4)}
+torch.nn.Linear(1, 1).config = "of another kind"
 whole[1].requires_grad_(False)  # the other stage of a pipeline
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 dataset = TensorDataset(torch.randn(160, 8))

@@ -15,7 +15,6 @@ from windtunnel.priceperf import (
     CountedWorkload,
     InvalidCounters,
     Run,
-    Workload,
     calibration_of,
     instance_type,
     scaling,
@@ -28,7 +27,7 @@ TRN1 = instance_type("ml.trn1.32xlarge")
 
 
 def of(passes: int, nodes: int = 4) -> CountedWorkload:
-    return Workload.from_counters(bert_large_counters(passes, nodes))
+    return CountedWorkload.from_counters(bert_large_counters(passes, nodes))
 
 
 def step_s(workload: CountedWorkload, nodes: int, batch: float) -> float:
@@ -81,7 +80,7 @@ def test_a_rehearsal_that_ended_within_an_accumulation_tells_the_same() -> None:
         },
         "updates": {**train["updates"], "passes": 8},
     }
-    workload = Workload.from_counters({**counters, "train": {**train, **cut}})
+    workload = CountedWorkload.from_counters({**counters, "train": {**train, **cut}})
     assert workload.passes == 8
     batch = 16 * 32 * 4 * 8
     assert workload.batch(Cluster(TRN1, 4), "rehearsed", 4) == batch
@@ -96,14 +95,14 @@ def test_a_short_rehearsal_that_came_to_no_optimizer_is_not_modelled() -> None:
     with pytest.raises(
         InvalidCounters, match=r"no optimizer stepped in the 39 passes .* of 3 steps.*REHEARSE_STEPS"
     ):
-        Workload.from_counters({**counters, "parameters": None, "train": cut, "input": short})
+        CountedWorkload.from_counters({**counters, "parameters": None, "train": cut, "input": short})
     beginning = {**cut, "collectives": {"all_reduce": {"count": 2, "bytes": 80_000_000}}}  # DDP's own, once
     with pytest.raises(InvalidCounters, match="no optimizer stepped"):
-        Workload.from_counters({**counters, "parameters": None, "train": beginning, "input": short})
+        CountedWorkload.from_counters({**counters, "parameters": None, "train": beginning, "input": short})
     by_hand = {**cut, "collectives": {"all_reduce": {"count": 39, "bytes": 39 * 80_000_000}}}
-    own = Workload.from_counters({**counters, "parameters": None, "train": by_hand, "input": short})
+    own = CountedWorkload.from_counters({**counters, "parameters": None, "train": by_hand, "input": short})
     assert own.parameters == 20_000_000  # no optimizer of torch's, and its gradients reduced in each step
-    assert Workload.from_counters({**counters, "input": short}).passes == 39
+    assert CountedWorkload.from_counters({**counters, "input": short}).passes == 39
 
 
 def test_strong_scaling_accumulates_less_on_more_nodes() -> None:
@@ -132,7 +131,7 @@ def test_what_awss_script_counts_is_predicted_as_its_dimensions_are(nodes: int, 
     rehearsed on two cores with two passes a step: its counters predict 2 to 32 passes on 1 to 16 nodes within 5 %.
     """
     counters = json.loads(Path(__file__).with_name("recorded_bert.json").read_text())
-    workload = Workload.from_counters(counters)
+    workload = CountedWorkload.from_counters(counters)
     assert (workload.passes, workload.step.samples, sequence_length(workload)) == (2, 16, 128)
     bert = PUBLISHED[0].row.training
     described = replace(
@@ -159,4 +158,6 @@ def test_no_published_figure_took_part_in_its_own_prediction() -> None:
     counted = [item for item in found if item.counted is not None]
     assert [item.published.format for item in counted] == ["bf16"] * 5
     assert all(abs(item.counted_error or 0) < 0.15 for item in counted)
-    assert not any(item.counted for item in held(Workload.from_counters(bert_large_counters(samples=4))))
+    assert not any(
+        item.counted for item in held(CountedWorkload.from_counters(bert_large_counters(samples=4)))
+    )

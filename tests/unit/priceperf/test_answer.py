@@ -113,8 +113,12 @@ def test_who_gets_which_batch(counters: Any) -> None:
     assert batches("global", Workload.from_counters(counters())) == [256, 256, 256]
     assert batches(512) == batches(512.0) == [512, 512, 512]
     assert batches(PerDevice(32)) == [64, 1024, 256]
+    assert batches("global") == [16, 16]  # not a sample for each core of the large one
+    found = compare(workload, [SMALL, TRN1, P4D], LONG, batch="global")
+    ((name, why),) = found.not_possible
+    assert (name, "less than one sample for each of the 32 workers" in why) == (TRN1, True)
     with pytest.raises(InvalidInput, match="less than one sample for each of the 32 workers"):
-        batches("global")
+        compare(workload, [TRN1], LONG, batch="global")
     for wrong in (0, -1, 2.5, True, float("nan"), "many", None, 10**400):
         with pytest.raises(InvalidInput, match="batch must be"):
             batches(wrong)

@@ -29,7 +29,7 @@ PAIR = ("ml.trn1.32xlarge", "ml.p4d.24xlarge")
 
 def test_a_step_is_read_per_core(counters: Any) -> None:
     """Sums over steps become one step; the gradient's bytes tell the parameters."""
-    workload = Workload.from_counters(counters())
+    workload = CountedWorkload.from_counters(counters())
     assert workload.step.samples == 8
     assert workload.parameters == pytest.approx(109_482_240)
     assert workload.state_bytes == pytest.approx(109_482_240 * 48)
@@ -38,7 +38,7 @@ def test_a_step_is_read_per_core(counters: Any) -> None:
 
 def test_a_larger_batch_scales_activations_and_not_weights(counters: Any) -> None:
     """Four times the batch: four times the FLOPs, the same all-reduce, less than four times the bytes."""
-    workload = Workload.from_counters(counters())
+    workload = CountedWorkload.from_counters(counters())
     small, large = workload.at(8, TF32), workload.at(32, TF32)
     assert large.flops["fp32"] == pytest.approx(4 * small.flops["fp32"])
     assert large.collectives == small.collectives
@@ -51,7 +51,9 @@ def test_gathered_payload_does_not_depend_on_the_rehearsed_workers(counters: Any
     """A shard of 5 bytes on 2 workers is a whole of 10 on any number."""
     given_counters = counters(steps=1)
     given_counters["train"]["collectives"] = {"all_gather": {"count": 1, "bytes": 5}}
-    assert Workload.from_counters(given_counters).step.collectives == (Collective("all_gather", 1.0, 10.0),)
+    assert CountedWorkload.from_counters(given_counters).step.collectives == (
+        Collective("all_gather", 1.0, 10.0),
+    )
 
 
 @pytest.mark.parametrize(
@@ -128,7 +130,7 @@ def test_full_scale_checks_its_numbers(wrong: Any) -> None:
 
 def test_all_cores_and_the_same_global_batch(counters: Any) -> None:
     """32 cores of 8 samples are 256; 8 GPUs get 32 each, or 8 when asked for the same per worker."""
-    workload = Workload.from_counters(counters())
+    workload = CountedWorkload.from_counters(counters())
     trn1, p4d = compare(workload, PAIR, FullScale(3_600_000)).estimates
     assert (trn1.cores, trn1.global_batch, p4d.global_batch, p4d.samples_per_core) == (32, 256, 256, 32)
     assert trn1.steps == p4d.steps == math.ceil(3_600_000 / 256)
@@ -218,7 +220,7 @@ def test_more_samples_never_cost_less(flops: float, moved: float, samples: int, 
 
 def test_without_full_scale_the_rehearsal_is_projected(counters: Any) -> None:
     """Exactly the samples that ran, evaluation included."""
-    workload = Workload.from_counters(counters())
+    workload = CountedWorkload.from_counters(counters())
     item = compare(workload, ("ml.trn1.2xlarge",)).estimates[0]
     assert item.steps == workload.samples / item.global_batch
     assert {cost.name: cost.seconds for cost in item.fixed}["evaluation"] > 0

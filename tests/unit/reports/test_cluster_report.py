@@ -13,6 +13,7 @@ import pytest
 
 from tests.fakes.bert_large import bert_large_counters
 from tests.fakes.slurm_job import slurm_job
+from tests.fakes.split_job import split_counters
 from windtunnel.cli import cluster as command
 from windtunnel.cli import main as cli
 from windtunnel.errors import ConfigurationError
@@ -96,6 +97,17 @@ def test_a_job_that_runs() -> None:
     (bill,) = found.to_dict()["bill"]
     assert (bill["node_seconds"]["job"], bill["node_seconds"]["leaving"]) == (4 * 440, 0)
     assert "RUNNING, so far" in found.to_text() and "Here so far: 4 nodes" in found.to_text()
+
+
+def test_a_model_that_cores_share_is_modelled_by_its_description() -> None:
+    """On more nodes each copy has fewer passes; with its batch a node, as many."""
+    found = report({**split_counters(8, 4), "instance_count": 4}, nodes=4)
+    data = found.to_dict()["modelled"]
+    assert (data["passes"], data["samples_per_pass"], data["published"]) == (64, 1, [])
+    rows = {row["instances"]: row for row in data["strong"]["rows"]}
+    assert rows[4]["global_batch"] == rows[16]["global_batch"] == 4 * 64
+    assert 2 < rows[16]["samples_per_s"] / rows[4]["samples_per_s"] < 4
+    assert "64 passes of 1 sample," in " ".join(found.to_text().split())
 
 
 def test_a_job_without_counters_has_a_bill_only() -> None:

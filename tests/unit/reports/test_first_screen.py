@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import windtunnel
+from tests.fakes.split_job import split_counters
 from tests.unit.priceperf.test_answer import (
     LONG,
     OTHERS,
@@ -113,6 +114,30 @@ def test_the_instance_asked_for_stands_first(counters: Any) -> None:
         labels = [row.label for row in report.document().sections[0].rows]
         assert labels[0] == "trn1.2xlarge" and len(labels) == 3
     assert [item["priced_as"] for item in reports[0].to_dict()["answer"]["instances"]] == [SMALL, TRN1, P4D]
+
+
+def test_a_model_that_cores_share_has_an_answer_that_says_how_it_is_modelled() -> None:
+    """By its description: the split as rehearsed, that of the others as one would run it there. 25 lines, too."""
+    report = report_for_counters(split_counters(), instances=["ml.trn1.32xlarge", "ml.p4d.24xlarge"])
+    text = " ".join(report.to_text().split())
+    assert len(report.to_text().splitlines()) <= LINES
+    assert "6.74 G parameters; as the script has it: 5,000 samples x 2 epochs" in text
+    assert "Batch: all get the job's own global batch." in text
+    assert "trn1.32xlarge: tp8 pp1 dp4, ZeRO-1, passes of 1 x 4,096 tokens, as rehearsed" in text
+    assert "FSDP, passes of 1 on p4d.24xlarge." in text and "--microbatch" not in text
+    full = " ".join(report.to_text(full=True).split())
+    assert "so the step is that of its description" in full
+    assert "From what a rehearsal counts" not in full
+    assert report.to_dict()["answer"]["instances"][0]["samples_each"] == 64
+
+
+def test_one_instance_on_which_it_cannot_run_leaves_the_others_their_answer(counters: Any) -> None:
+    """It says which, and why."""
+    small = counters(instance_type=SMALL, instance_cores=2)
+    report = report_for_counters(small, LONG, instances=[SMALL, TRN1, P4D], batch="global")
+    text = " ".join(report.to_text().split())
+    assert "NOT MODELLED, trn1.32xlarge: a global batch of 16 is less than one sample for each" in text
+    assert list(report.to_dict()["modelled"]["not_possible"]) == [TRN1]
 
 
 def test_a_small_job_gets_its_dollars_and_no_verdict(counters: Any) -> None:

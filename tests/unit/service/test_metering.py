@@ -332,7 +332,14 @@ def test_tracing_is_summed_and_each_kind_of_step_counts_at_its_least(tmp_path: P
     assert abs(train["least_trace_seconds"] - (2 * 0.2 + 0.3) / 3) < 1e-9
     assert train["steps_with_host_reads"] == 2
     assert found["other"] is None
-    assert found["parameters"] == {**held, "model": 30, "frozen": 15, "cores": 1, "dtypes": dtypes}
+    assert found["parameters"] == {
+        **held,
+        "model": 30,
+        "frozen": 15,
+        "cores": 1,
+        "split": None,
+        "dtypes": dtypes,
+    }
     assert found["host_cpu"] == "AMD EPYC"
 
 
@@ -416,7 +423,16 @@ def test_microbatches_under_way_belong_to_the_passes_that_end_them(tmp_path: Pat
     updated = step(0.5, samples=0, graphs={"opt": 1}, updated=True)
     batch = [forward, forward, backward, forward, backward, forward, backward, backward, updated]
     bare = {**graph("opt", 0.0), "flops": {}}
-    held = {"kind": "parameters", "count": 10, "cores": 2}
+    config = {
+        "model_type": "llama",
+        "hidden_size": 8,
+        "tie": False,
+        "rope": {"factor": 2},
+        "pad": None,
+        "eps": -1.5,
+    }
+    split = {"tensor_parallel": 2, "pipeline_parallel": 1, "zero1": True, "config": config, "lora_rank": 4}
+    held = {"kind": "parameters", "count": 10, "cores": 2, "split": split}
     write(
         tmp_path / "a",
         0,
@@ -434,7 +450,8 @@ def test_microbatches_under_way_belong_to_the_passes_that_end_them(tmp_path: Pat
     assert (train["steps"], train["updates"]["steps"], train["updates"]["passes"]) == (8, 2, 4)
     assert (train["samples_per_step_per_core"], train["samples"]) == (1, 8 * 2)  # two copies on four cores
     assert train["flops"]["fp32"] == 8 * (8.0 + 16.0)
-    assert found["parameters"]["cores"] == 2
+    kept = {"model_type": "llama", "hidden_size": 8, "tie": False, "eps": -1.5}
+    assert (found["parameters"]["cores"], found["parameters"]["split"]) == (2, {**split, "config": kept})
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,17 @@
-"""Which cores share one copy of the model, and its batches: as NxD Core (neuronx_distributed) has made its groups."""
+"""Which cores share one copy of the model, and its batches: as NxD Core (neuronx_distributed) has made its groups.
+
+And what model that is, which the counts of one core do not tell.
+"""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from typing import Any
 
-from neuron_sim import settings
+import torch
+
+from neuron_sim import live_objects, settings
 
 _STATE = "neuronx_distributed.parallel_layers.parallel_state"
 
@@ -30,6 +36,51 @@ def tensor_parallel_cores() -> int:
     """How many cores share each layer of this one's."""
     state = _state()
     return 1 if state is None else int(state.get_tensor_model_parallel_size())
+
+
+def split(trained: Iterable[torch.Tensor], *, zero1: bool) -> dict[str, Any] | None:
+    """How the cores of a copy share it, and its configuration; None: each has a copy. ``zero1``: copies share state."""
+    state = _state()
+    if state is None or cores_of_a_copy() == 1:
+        return None
+    return {
+        "tensor_parallel": tensor_parallel_cores(),
+        "pipeline_parallel": int(state.get_pipeline_model_parallel_size()),
+        "zero1": zero1,
+        "config": _config({id(parameter) for parameter in trained}),
+        "lora_rank": _lora_rank(),
+    }
+
+
+def _lora_rank() -> int | None:
+    """Of the adapters, as PEFT keeps their configuration at the model; None: there are none."""
+    for module in live_objects.live(torch.nn.Module.__subclasscheck__):
+        adapters = getattr(module, "peft_config", None)
+        if isinstance(adapters, dict):
+            for each in adapters.values():
+                if isinstance(rank := getattr(each, "r", None), int):
+                    return rank
+    return None
+
+
+def _config(trained: set[int]) -> dict[str, Any] | None:
+    """That of transformers with the most trained parameters in modules that keep it; plain values alone.
+
+    A pipeline takes the model apart: its attention modules keep it too.
+    """
+    found: dict[int, tuple[int, Any]] = {}
+    for module in live_objects.live(torch.nn.Module.__subclasscheck__):
+        config = getattr(module, "config", None)
+        if callable(getattr(config, "to_dict", None)):
+            held = sum(id(parameter) in trained for parameter in module.parameters())
+            found[id(config)] = max(
+                found.get(id(config), (0, None)), (held, config), key=lambda each: each[0]
+            )
+    held, config = max(found.values(), key=lambda each: each[0], default=(0, None))
+    values = config.to_dict() if held and config is not None else {}
+    return {
+        key: value for key, value in values.items() if isinstance(value, str | int | float | bool)
+    } or None
 
 
 def _state() -> Any:

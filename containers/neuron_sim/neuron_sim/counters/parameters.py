@@ -57,10 +57,12 @@ class Held:
     def record(self) -> dict[str, Any]:
         """The sums over all optimizers. ``count``: what they train here; ``model``, ``frozen``: see `_whole`.
 
-        ``cores``: so many hold one copy of the model together.
+        ``cores``: so many hold one copy of the model together; ``split``: see `model_parallel.split`.
         """
         found = list(self._found.values())
-        whole = _whole(parameter for optimizer in self._found for parameter in _parameters(optimizer))
+        trained = [parameter for optimizer in self._found for parameter in _parameters(optimizer)]
+        whole = _whole(trained)
+        zero1 = any(getattr(optimizer, "base_optimizer", None) is not None for optimizer in self._found)
         dtypes = {
             key: dict(sum((each[key] for each in found), Counter()))
             for key in ("parameters", "gradients", "optimizer")
@@ -71,6 +73,7 @@ class Held:
             "model": sum(map(_count, whole)),
             "frozen": sum(map(_count, filter(_is_frozen, whole))),
             "cores": model_parallel.cores_of_a_copy(),
+            "split": model_parallel.split(trained, zero1=zero1),
             "parameter_bytes": sum(dtypes["parameters"].values()),
             "gradient_bytes": sum(dtypes["gradients"].values()),
             "optimizer_bytes": sum(dtypes["optimizer"].values()),

@@ -16,15 +16,16 @@ from windtunnel.priceperf.workload.counters import (
     Kernels,
     Parameters,
     ScaledDotProductAttention,
+    Split,
     Work,
 )
+from windtunnel.priceperf.workload.strict_reader import Plain
 from windtunnel_local.service.observed.counter_records import Record, count, mapping, numbers
 
 _BYTES = ("product_bytes", "gather_bytes", "scatter_bytes")
 _EDGES = ("input_bytes", "output_bytes")
 _KERNELS = ("fused_bytes", "unfused_bytes", "vector_elements", "scalar_elements")
 _SCORES = ("scores", "causal_scores")
-_HELD = ("parameter_bytes", "gradient_bytes", "optimizer_bytes")
 
 
 def total(steps: Sequence[Record], graphs: Mapping[str, Record]) -> Work | None:
@@ -87,8 +88,24 @@ def parameters(records: Sequence[Record]) -> Parameters | None:
         model=count(last, "model") if "model" in last else None,
         frozen=count(last, "frozen") if "frozen" in last else None,
         cores=max(1, count(last, "cores")),
+        split=_split(mapping(last, "split")),
         dtypes={str(kind): numbers(sizes, kind) for kind in sizes if isinstance(sizes[kind], Mapping)},
-        **{key: count(last, key) for key in _HELD},
+        parameter_bytes=count(last, "parameter_bytes"),
+        gradient_bytes=count(last, "gradient_bytes"),
+        optimizer_bytes=count(last, "optimizer_bytes"),
+    )
+
+
+def _split(told: Record) -> Split | None:
+    if not (count(told, "tensor_parallel") and count(told, "pipeline_parallel")):
+        return None
+    plain = {str(key): value for key, value in mapping(told, "config").items() if isinstance(value, Plain)}
+    return Split(
+        tensor_parallel=count(told, "tensor_parallel"),
+        pipeline_parallel=count(told, "pipeline_parallel"),
+        zero1=told.get("zero1") is True,
+        config=plain or None,
+        lora_rank=count(told, "lora_rank") or None,
     )
 
 

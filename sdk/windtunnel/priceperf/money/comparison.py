@@ -27,7 +27,8 @@ from .verdict import Verdict
 class Comparison:
     """Estimates (one an instance, as shown), the cost of each at each price date, and the verdicts.
 
-    ``not_calibrated``: what was asked for too, and no calibration models. ``size_known``: False where a rehearsal
+    ``not_calibrated``: what was asked for too, and no calibration models. ``not_possible``: what the job cannot be run
+    on, by the name it was asked for, and why. ``size_known``: False where a rehearsal
     could not tell how large the whole job is, and nobody stated it: then there are no verdicts.
     """
 
@@ -38,6 +39,7 @@ class Comparison:
     batch_rule: BatchRule
     not_calibrated: tuple[InstanceType, ...] = ()
     size_known: bool = True
+    not_possible: tuple[tuple[str, str], ...] = ()
 
     @property
     def one_batch(self) -> bool:
@@ -78,7 +80,7 @@ def compare(
     Raises:
         UnknownInstance: an instance type without figures.
         NotCalibrated: no calibration models any of them.
-        InvalidInput: no instances, a count below 1, or a job that cannot run on one of them.
+        InvalidInput: no instances, a count below 1, or a job that cannot run on any of them.
     """
     rule = checked_rule(batch)
     count = workload.default_count if instance_count is None else instance_count
@@ -87,18 +89,28 @@ def compare(
     if not chosen:
         calibration_of(asked[0][1].instance)  # says why
     book = prices or PriceBook()
-    shown, others = [], []
+    shown, others, impossible = [], [], []
     for name, cluster in chosen:
-        size = workload.batch(cluster, rule, count)
-        first, *rest = preferring(gpu_precision, workload.precisions(cluster.instance, trn_precision))
-        shown.append(estimate(workload, Run(cluster, size, first), full_scale, name, corrections))
-        others += [
-            estimate(workload, Run(cluster, size, other), full_scale, name, corrections) for other in rest
-        ]
+        try:
+            size = workload.batch(cluster, rule, count)
+            first, *rest = [
+                estimate(workload, Run(cluster, size, precision), full_scale, name, corrections)
+                for precision in preferring(
+                    gpu_precision, workload.precisions(cluster.instance, trn_precision)
+                )
+            ]
+        except InvalidInput as error:
+            impossible.append((name, error))
+            continue
+        shown.append(first)
+        others += rest
+    if not shown:
+        raise impossible[0][1]
     size_known = full_scale is not None or not workload.unknown_size
     costs, verdicts = _costs(shown, book, on), _verdicts(shown, others, book, on) if size_known else ()
     missing = tuple(dict.fromkeys(c.instance for _, c in asked if not c.instance.calibration))
-    return Comparison(tuple(shown), tuple(others), costs, verdicts, rule, missing, size_known)
+    why = tuple((name, str(error)) for name, error in impossible)
+    return Comparison(tuple(shown), tuple(others), costs, verdicts, rule, missing, size_known, why)
 
 
 def chosen_clusters(

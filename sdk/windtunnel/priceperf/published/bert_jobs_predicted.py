@@ -22,7 +22,7 @@ from ..money.prices import PriceBook
 from ..money.verdict import ratio_width
 from ..workload.cluster import Cluster, Run
 from ..workload.full_scale import FullScale
-from ..workload.workload import Workload
+from ..workload.workload import CountedWorkload, Workload
 from .bert_jobs import GLOBAL_BATCH, P4D, PUBLISHED_ON, SEQUENCE_LENGTH, TRAIN_SAMPLES, TRN1, PublishedJob
 from .bert_rehearsal import COUNTERS
 
@@ -167,7 +167,7 @@ def predictions(counters: Mapping[str, Any] = COUNTERS) -> Predictions:
 
 def quantities(prediction: Prediction) -> dict[str, float]:
     """Where the job lies among the calibrated rows, from the rehearsal that is built in."""
-    workload = Workload.from_counters(COUNTERS)
+    workload = CountedWorkload.from_counters(COUNTERS)
     found = workload.quantities(_run(prediction.job, prediction.estimate.precision), JOB)
     return {name: float(f"{value:.6g}") for name, value in found.items() if value is not None}
 

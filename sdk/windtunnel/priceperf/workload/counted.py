@@ -21,13 +21,13 @@ from ..model.precision import GPU_PRECISIONS, Precision
 from ..model.step_time import StepTime
 from ..model.training_settings import DTYPE_BYTES, OPTIMIZER_BYTES, Training
 from .cluster import BatchRule, Cluster, Run, stated_batch
-from .counted_input import Input
 from .counted_work import Accumulation, accumulated, evaluation_of, optimized, step_of
 from .counters import Counters, Graphs
 from .found_scale import found_in_short
 from .full_scale import FullScale
 from .modelled import Modelled
-from .not_modelled import no_step, split_over_cores
+from .not_modelled import split_over_cores, trained_steps
+from .rehearsed import RehearsedJob
 
 _FP32_MATTERS = 0.01
 """The part of a step's FLOPs from which it matters how fp32 products run; under autocast there is less."""
@@ -143,15 +143,17 @@ class Counted:
         return self.instance_count
 
     @property
-    def unknown_size(self) -> str:
-        """Why a short rehearsal could not tell it."""
-        return self.found if isinstance(self.found, str) else ""
-
-    def full_scale(self) -> FullScale:
-        """What a short rehearsal found; else exactly what was rehearsed."""
-        if isinstance(self.found, FullScale):
-            return self.found
-        return FullScale(train_samples=max(1, self.samples), evaluation_samples=self.evaluation_samples)
+    def rehearsed(self) -> RehearsedJob:
+        """What was rehearsed, and how large the whole job is."""
+        return RehearsedJob(
+            self.instance_type,
+            self.instance_count,
+            self.samples,
+            self.evaluation_samples,
+            self.found,
+            self.as_one_process,
+            self.unshared,
+        )
 
     def batch(self, cluster: Cluster, rule: BatchRule, count: int) -> float:
         """From the rehearsed samples a worker; the job's own batch is that of the instance that it asked for."""
@@ -282,32 +284,9 @@ class Counted:
                 no samples in it, a short rehearsal that came to no optimizer, or a run for the compiler alone.
         """
         told = counters if isinstance(counters, Counters) else Counters.read(counters)
-        train, world_size = told.train, told.world_size
-        if told.compiled_only:
-            raise InvalidCounters(
-                "neuron_parallel_compile ran the script for its graphs alone, so its steps are no training. Rehearse "
-                "the training without it (RUN_NEURON_PARALLEL_COMPILE)"
-            )
-        unended = next((one for one in told.diagnostics or () if one.kind == "step_without_end"), None)
-        if unended is not None:
-            raise InvalidCounters(
-                "nothing ends a step of the script, so neither its batch nor its time is known: "
-                f"{unended.in_short}"
-            )
-        if train is None:
-            raise InvalidCounters(no_step(told))
-        if train.samples_per_step_per_core == 0:
-            raise InvalidCounters(
-                "the counters know no samples per step: no training step took its batch from a DataLoader, or sent one "
-                "to the device. "
-                "Iterate over a torch DataLoader, best inside torch_xla.distributed.parallel_loader.MpDeviceLoader, "
-                "and let no mark_step stand between a batch and its backward()."
-            )
-        if world_size is None or told.cores_used is None:
-            missing = "world_size" if world_size is None else "cores_used"
-            raise InvalidCounters(f"counters.{missing} is missing: no core told that it started")
+        train, world_size, cores = trained_steps(told)
         if told.cores_of_a_copy > 1:
-            raise InvalidCounters(split_over_cores(told, world_size))
+            raise InvalidCounters(split_over_cores(told, world_size, "counts alone were asked for"))
         step = step_of(train, train.steps, train.samples_per_step_per_core, world_size)
         held = told.parameters
         stepped = optimized(told, step)
@@ -334,7 +313,7 @@ class Counted:
         return cls(
             instance_type=instance_type(told.instance_type).name,
             instance_count=told.instance_count,
-            cores_used=told.cores_used,
+            cores_used=cores,
             step=step,
             steps=train.steps,
             samples=train.samples,
@@ -349,14 +328,8 @@ class Counted:
             frozen=(held and held.frozen) or 0.0,
             own=stepped,
             as_one_process=told.as_one_process,
-            unshared=told.input is not None and world_size > 1 and not _shares(told.input),
+            unshared=told.input is not None and world_size > 1 and not told.input.is_shared,
         )
-
-
-def _shares(seen: Input) -> bool:
-    """Whether a count of steps says how much a worker trains on, or a sampler."""
-    trained = [loader for loader in seen.loaders if loader.trains]
-    return all(loader.split or loader.bound is not None for loader in trained)
 
 
 def compiled_graphs(graphs: Graphs) -> tuple[CompiledGraph, ...] | None:

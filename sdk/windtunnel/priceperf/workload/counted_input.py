@@ -65,3 +65,8 @@ class Input:
     rehearsed_steps: int | None = None
     ended_early: bool = False
     loaders: tuple[Loader, ...] = ()
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether a count of steps says how much a worker trains on, or a sampler."""
+        return all(loader.split or loader.bound is not None for loader in self.loaders if loader.trains)

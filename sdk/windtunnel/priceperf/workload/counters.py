@@ -15,7 +15,7 @@ from typing import Annotated, Any, NamedTuple
 
 from ..errors import InvalidCounters, quoted
 from .counted_input import Input
-from .strict_reader import AtLeastOne, Limits, Shown, Size, read
+from .strict_reader import AtLeastOne, Limits, Plain, Shown, Size, read
 
 SCHEMA = "windtunnel.counters/1"
 MOST_GRAPHS = 1_000_000
@@ -126,17 +126,38 @@ class Steps:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Split:
+    """How cores hold one copy of a model together. ``zero1``: copies share the optimizer's state (ZeRO-1).
+
+    ``config``: of the model, as transformers has it in its config.json, plain values alone; None: it has none.
+    ``lora_rank``: of adapters that are trained in place of the weights.
+    """
+
+    tensor_parallel: AtLeastOne
+    pipeline_parallel: AtLeastOne
+    zero1: bool = False
+    config: Mapping[str, Plain] | None = None
+    lora_rank: AtLeastOne | None = None
+
+    @property
+    def cores(self) -> int:
+        """Of one copy."""
+        return self.tensor_parallel * self.pipeline_parallel
+
+
+@dataclass(frozen=True, kw_only=True)
 class Parameters:
     """What one rank holds, as its optimizers tell: ``count`` is what they train there.
 
     ``model``: of the whole model, with other ranks' shards and with ``frozen`` ones; None: not counted.
-    ``cores``: so many hold one copy of the model together, and go through the same batches.
+    ``cores``: so many hold one copy of the model together, and go through the same batches; ``split`` has how.
     """
 
     count: float
     model: float | None = None
     frozen: float | None = None
     cores: AtLeastOne = 1
+    split: Split | None = None
     parameter_bytes: float | None = None
     gradient_bytes: Shown[float | None] = None
     optimizer_bytes: Shown[float | None] = None

@@ -31,6 +31,7 @@ from ..model.training_settings import DTYPE_BYTES, Attention, Recompute, Trainin
 from .cluster import BatchRule, Cluster, PerDevice, Run, stated_batch
 from .full_scale import LARGEST, FullScale
 from .modelled import Modelled
+from .rehearsed import RehearsedJob
 from .slow_end import log_slower_as_script
 from .splits import OpenSplit, as_stated, fastest_of, fastest_that_fits
 
@@ -78,6 +79,8 @@ class Described:
     network_gbps: float | None = None
     lora: Lora | None = None
     on_gpu: tuple[tuple[str, Any], ...] = ()
+    rehearsed: RehearsedJob | None = None
+    """None: nobody has run it."""
 
     def __post_init__(self) -> None:
         """Check what `Training` does not."""
@@ -131,8 +134,16 @@ class Described:
             self._on_gpus()  # its settings are checked now, not when they are first used
 
     def there(self: _Self, instance: InstanceType) -> _Self:
-        """The job with the settings for that instance."""
+        """The job with the settings for that instance. How it is split, a rehearsal tells of its own alone."""
+        if self.rehearsed is not None and instance.name != self.rehearsed.instance_type:
+            return self._split_open(instance)
         return self._on_gpus() if self.on_gpu and not instance.is_neuron else self
+
+    def _split_open(self: _Self, instance: InstanceType) -> _Self:
+        software = self.software if instance.is_neuron else None
+        return replace(
+            self, tensor_parallel=None, pipeline_parallel=None, zero=None, microbatch=None, software=software
+        )
 
     def _on_gpus(self: _Self) -> _Self:
         return replace(self, **dict(self.on_gpu), on_gpu=())
@@ -154,20 +165,8 @@ class Described:
 
     @property
     def default_count(self) -> int:
-        """One."""
-        return 1
-
-    @property
-    def unknown_size(self) -> str:
-        """It is always stated."""
-        return ""
-
-    def full_scale(self) -> FullScale:
-        """Nothing was rehearsed, so somebody has to say."""
-        raise InvalidInput(
-            "a described workload has no samples of its own: give full_scale=FullScale(train_samples=...), "
-            "a sample being one sequence"
-        )
+        """As many as were rehearsed, or one."""
+        return 1 if self.rehearsed is None else self.rehearsed.instance_count
 
     def batch(self, cluster: Cluster, rule: BatchRule, count: int) -> float:  # noqa: ARG002
         """As described; without a global batch, what the cluster's copies of the model accumulate to.
@@ -246,6 +245,7 @@ class Described:
         training = self.description(run)
         job = self.there(run.instance)
         microbatch = math.ceil(training.microbatch) if job.microbatch is None else job.microbatch
+        here = job.rehearsed and replace(job.rehearsed, instance_type=run.instance.name)
         return replace(
             job,
             microbatch=microbatch,
@@ -254,6 +254,7 @@ class Described:
             zero=training.zero,
             attention=training.attention,
             recompute=training.recompute,
+            rehearsed=here,
         )
 
     def modelled(self, run: Run, full_scale: FullScale) -> Modelled:

@@ -2,12 +2,45 @@
 
 from __future__ import annotations
 
-from .counters import Counters
+from ..errors import InvalidCounters
+from .counters import Counters, Steps
 from .found_scale import found_in_short
 from .full_scale import FullScale
 
 
-def no_step(told: Counters) -> str:
+def trained_steps(told: Counters) -> tuple[Steps, int, int]:
+    """The steps that trained, how many processes ran, and on how many cores.
+
+    Raises:
+        InvalidCounters: there is nothing to model, and why.
+    """
+    train, world_size = told.train, told.world_size
+    if told.compiled_only:
+        raise InvalidCounters(
+            "neuron_parallel_compile ran the script for its graphs alone, so its steps are no training. Rehearse "
+            "the training without it (RUN_NEURON_PARALLEL_COMPILE)"
+        )
+    unended = next((one for one in told.diagnostics or () if one.kind == "step_without_end"), None)
+    if unended is not None:
+        raise InvalidCounters(
+            f"nothing ends a step of the script, so neither its batch nor its time is known: {unended.in_short}"
+        )
+    if train is None:
+        raise InvalidCounters(_no_step(told))
+    if train.samples_per_step_per_core == 0:
+        raise InvalidCounters(
+            "the counters know no samples per step: no training step took its batch from a DataLoader, or sent one "
+            "to the device. "
+            "Iterate over a torch DataLoader, best inside torch_xla.distributed.parallel_loader.MpDeviceLoader, "
+            "and let no mark_step stand between a batch and its backward()."
+        )
+    if world_size is None or told.cores_used is None:
+        missing = "world_size" if world_size is None else "cores_used"
+        raise InvalidCounters(f"counters.{missing} is missing: no core told that it started")
+    return train, world_size, told.cores_used
+
+
+def _no_step(told: Counters) -> str:
     """Why there is nothing to model, as far as the counters tell."""
     grown = next((one for one in told.diagnostics or () if one.kind == "growing_graphs"), None)
     if grown is not None:
@@ -26,9 +59,9 @@ def no_step(told: Counters) -> str:
     )
 
 
-def split_over_cores(told: Counters, world_size: int) -> str:
-    """Why a model whose layers are split over cores is not modelled from its counts, and what is instead."""
-    cores, found = told.cores_of_a_copy, found_in_short(told, world_size)
+def split_over_cores(told: Counters, world_size: int, why: str) -> str:
+    """Why a model whose layers are split over cores is not modelled, and what models it all the same."""
+    found = found_in_short(told, world_size)
     size, length = " --full-scale-samples N", "N"
     if isinstance(found, FullScale):
         length = str(found.sequence_length or "N")
@@ -36,8 +69,8 @@ def split_over_cores(told: Counters, world_size: int) -> str:
     unknown = f" How large the job is, is not known: {found}." if isinstance(found, str) else ""
     nodes = f" --nodes {told.instance_count}" if told.instance_count > 1 else ""
     return (
-        f"{cores} cores together hold one copy of the script's model, and the counts of one of them do not tell which "
-        f"exchanges stay within a copy, nor how long the stages of a pipeline wait.{unknown} Described, it is "
-        f"modelled: windtunnel compare --instances {told.instance_type}{nodes} --architecture config.json "
+        f"{told.cores_of_a_copy} cores together hold one copy of the script's model, of which the counts of one core "
+        f"do not tell enough, and its description is not known: {why}.{unknown} Described by you, it is modelled: "
+        f"windtunnel compare --instances {told.instance_type}{nodes} --architecture config.json "
         f"--tensor-parallel N --pipeline-parallel N --global-batch N --sequence-length {length}{size}"
     )

@@ -30,6 +30,8 @@ class Limits(NamedTuple):
 
 
 AtLeastOne = Annotated[int, Limits(1)]
+Plain = str | int | float | bool
+"""Any of these."""
 Size = Annotated[float, Limits(1e-9)]
 _ONLY_SHOWN = "shown"
 _T = TypeVar("_T")
@@ -89,6 +91,10 @@ def _members(cls: Any) -> tuple[_Member, ...]:
 
 def _value(kind: Any, value: Any, path: str, inner: str) -> Any:
     """``path``: how an error names it; ``inner``: where its members are."""
+    if kind == Plain:
+        if not isinstance(value, Plain):
+            _refuse(path, "a text, a number or a flag", value)
+        return _printable(value) if isinstance(value, str) else value
     limits = Limits()
     while get_origin(kind) in (
         Annotated,

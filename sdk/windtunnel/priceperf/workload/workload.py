@@ -15,9 +15,12 @@ from ..model.precision import Precision
 from ..model.training_settings import Attention, Recompute, Training, ZeroStage
 from .cluster import BatchRule, Cluster, Run
 from .counted import Counted
+from .counters import Counters
 from .described import Described, Optimizer
 from .full_scale import FullScale
 from .modelled import Modelled
+from .rehearsed import RehearsedJob
+from .split_job import described
 
 
 class Workload(ABC):
@@ -45,12 +48,22 @@ class Workload(ABC):
 
     @property
     @abstractmethod
+    def rehearsed(self) -> RehearsedJob | None:
+        """What was rehearsed of it; None: it is described alone."""
+
+    @property
     def unknown_size(self) -> str:
         """Why the size of the whole job cannot be told; empty where it can. Without a stated size it has no answer."""
+        return "" if self.rehearsed is None else self.rehearsed.unknown_size
 
-    @abstractmethod
     def full_scale(self) -> FullScale:
-        """The job where the caller tells no size."""
+        """The job where the caller tells no size: what a rehearsal tells."""
+        if self.rehearsed is not None:
+            return self.rehearsed.full_scale()
+        raise InvalidInput(
+            "a described workload has no samples of its own: give full_scale=FullScale(train_samples=...), "
+            "a sample being one sequence"
+        )
 
     def sized(self, full_scale: FullScale | None) -> FullScale:
         """The size that the caller tells, or else its own.
@@ -88,14 +101,19 @@ class Workload(ABC):
         """The same job with all that it leaves to the memory chosen as for this run."""
 
     @classmethod
-    def from_counters(cls, counters: Mapping[str, Any]) -> CountedWorkload:
+    def from_counters(cls, counters: Mapping[str, Any] | Counters) -> Workload:
         """Read ``counters.json`` (schema ``windtunnel.counters/1``).
+
+        A model that cores share is modelled by its description, as the rehearsal showed it.
 
         Raises:
             InvalidCounters: wrong schema, a missing or impossible field (named), no training step,
                 or no samples in it.
         """
-        return CountedWorkload.from_counters(counters)
+        told = counters if isinstance(counters, Counters) else Counters.read(counters)
+        if told.cores_of_a_copy > 1:
+            return DescribedWorkload.from_split(told)
+        return CountedWorkload.from_counters(told)
 
     @classmethod
     def transformer(
@@ -205,3 +223,12 @@ class CountedWorkload(Counted, Workload):
 
 class DescribedWorkload(Described, Workload):
     """By its settings; see `Workload.transformer`."""
+
+    @classmethod
+    def from_split(cls, told: Counters) -> DescribedWorkload:
+        """A rehearsed job whose cores share one copy of the model; see `split_job`.
+
+        Raises:
+            InvalidCounters: there is nothing to model, or no description is known.
+        """
+        return described(cls, told)

@@ -80,12 +80,12 @@ def _short(value: float) -> str:
 
 
 def _meaning(found: Modelled) -> str:
-    workload, base = found.workload, found.strong.base
-    each = f"{fmt.plain(workload.step.samples)} samples"
+    base, passes = found.strong.base, found.passes
+    each = f"{fmt.plain(found.samples_of_pass)} sample{'' if found.samples_of_pass == 1 else 's'}"
     batch = "" if base is None or base.global_batch is None else f" of {base.global_batch:,.0f}"
     return (
         f"Strong: the job's batch{batch} stays, in fewer passes of {each} on more nodes. Weak: each worker keeps its "
-        f"{workload.passes:,} pass{'' if workload.passes == 1 else 'es'} of {each}, so the batch grows."
+        f"{passes:,} pass{'' if passes == 1 else 'es'} of {each}, so the batch grows."
     )
 
 

@@ -11,10 +11,12 @@ from windtunnel.priceperf import (
     Corrections,
     Cost,
     CountedWorkload,
+    DescribedWorkload,
     Estimate,
     FullScale,
     Price,
     Scaling,
+    Workload,
     instance_type,
     scaling,
 )
@@ -28,10 +30,12 @@ from windtunnel.reports.cluster.bill import Prices
 class Modelled:
     """A job on more and more nodes of the type that it ran on; costs are EC2's, ``sagemaker`` has the others.
 
+    ``passes`` of ``samples_of_pass`` are one step of a worker, or of one copy of a model that several share.
     ``published``: AWS's figures of BERT-Large beside what is predicted of them; empty for another model.
     """
 
-    workload: CountedWorkload
+    passes: int
+    samples_of_pass: float
     full_scale: FullScale
     strong: Scaling
     weak: Scaling
@@ -67,7 +71,7 @@ class Modelled:
 
 
 def modelled(
-    workload: CountedWorkload,
+    workload: Workload,
     full_scale: FullScale | None,
     prices: Prices,
     corrections: Corrections | None = None,
@@ -79,12 +83,17 @@ def modelled(
     Raises:
         NotCalibrated: its instance type has no calibration.
     """
-    accumulating = workload.accumulating()
-    own = workload.batch(
-        Cluster(instance_type(workload.instance_type), workload.instance_count),
-        "rehearsed",
-        workload.instance_count,
-    )
+    ran = workload.rehearsed
+    assert ran is not None  # noqa: S101 - it is read from counters
+    cluster = Cluster(instance_type(ran.instance_type), ran.instance_count)
+    own = workload.batch(cluster, "rehearsed", cluster.count)
+    published: tuple[Held, ...] = ()
+    accumulating, copies, of_pass = workload, cluster.workers, 1.0
+    if isinstance(workload, CountedWorkload):
+        accumulating, of_pass = workload.accumulating(), workload.step.samples
+        published = held(workload) if is_bert_large(workload) else ()
+    elif isinstance(workload, DescribedWorkload):
+        copies, of_pass = workload.data_parallel(cluster), workload.microbatch or 1.0
     size = workload.sized(full_scale)
 
     def table(mode: ScalingMode) -> Scaling:
@@ -97,13 +106,13 @@ def modelled(
             trn_precision=AUTO_CAST,
             corrections=corrections,
             global_batch=own,
-            instance_count=workload.instance_count,
+            instance_count=cluster.count,
         )
         return _priced(found, prices.ec2)
 
     strong, weak = (table(mode) for mode in get_args(ScalingMode))
-    published = held(workload) if is_bert_large(workload) else ()
-    return Modelled(workload, size, strong, weak, prices, published)
+    passes = max(1, round(own / copies / of_pass))
+    return Modelled(passes, of_pass, size, strong, weak, prices, published)
 
 
 def _priced(table: Scaling, price: Price | None) -> Scaling:

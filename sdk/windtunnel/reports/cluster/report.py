@@ -12,13 +12,13 @@ from datetime import date
 from typing import Any
 
 from windtunnel.priceperf import (
-    CountedWorkload,
     FixedCost,
     FullScale,
     InvalidCounters,
     NotCalibrated,
     PriceBook,
     Scaling,
+    Workload,
     instance_type,
 )
 from windtunnel.priceperf.model import fixed_costs
@@ -204,9 +204,7 @@ def cluster_report(
         reason = "the job compiled its script's graphs, and trained nothing."
     elif reason is None and told is not None:
         try:
-            found = modelled(
-                CountedWorkload.from_counters(told), full_scale, bills[0].prices, own.corrections
-            )
+            found = modelled(Workload.from_counters(told), full_scale, bills[0].prices, own.corrections)
         except (InvalidCounters, NotCalibrated) as error:
             reason = str(error)
     return ClusterReport(
@@ -249,8 +247,8 @@ def _compilation(told: Counters) -> FixedCost:
 def _modelled_data(found: Modelled) -> dict[str, Any]:
     return {
         "full_scale": asdict(found.full_scale),
-        "passes": found.workload.passes,
-        "samples_per_pass": found.workload.step.samples,
+        "passes": found.passes,
+        "samples_per_pass": found.samples_of_pass,
         "strong": _table_data(found, found.strong),
         "weak": _table_data(found, found.weak),
         "published": [published_part.data(item) for item in found.published],

@@ -15,11 +15,8 @@ from windtunnel.priceperf import (
     Workload,
     answers,
 )
-from windtunnel.priceperf.calibration.calibrations import Calibration
 from windtunnel.priceperf.calibration.published_rows import is_fitted
-from windtunnel.priceperf.calibration.scripts import errors_of_scripts
 from windtunnel.priceperf.calibration.software import usual_speed
-from windtunnel.priceperf.model.intervals import COVERAGE
 from windtunnel.priceperf.model.plain_script import is_plain
 from windtunnel.priceperf.money.sensitivity import SPOT_DISCOUNT
 from windtunnel.rendering import format as fmt
@@ -86,14 +83,10 @@ def _table(comparison: Comparison, workload: Workload, full_scale: FullScale, to
     return Section(
         "Modelled",
         "modelled",
-        f"{modelled_part.size_words(full_scale)}; batch {_rule(comparison, workload)}",
+        f"{modelled_part.size_words(full_scale)}; batch {rule_words(comparison.batch_rule, workload)}",
         tuple(label(item) for item in estimates),
         tuple(rows),
     )
-
-
-def _rule(comparison: Comparison, workload: Workload) -> str:
-    return rule_words(comparison.batch_rule, described=isinstance(workload, DescribedWorkload))
 
 
 def _split_rows(row: Callable[[str, Callable[[Estimate], str]], Row]) -> list[Row]:
@@ -178,21 +171,10 @@ def _sensitivity(comparison: Comparison, changes: Sequence[SensitivityRow]) -> S
 
 
 def _trust(comparison: Comparison, workload: Workload) -> Section:
-    notes = []
-    for calibration in modelled_part.used_calibrations(comparison):
-        if not isinstance(workload, DescribedWorkload):
-            notes.append(modelled_part.calibration_note(calibration, workload))
-            continue
-        notes.append(
-            f"{calibration.label}: constants fitted to {len(calibration.rows)} "
-            f"published rows; each row predicted from the others is off by "
-            f"{fmt.percent(calibration.mean_error)} on average, {fmt.percent(calibration.max_error)} at most; "
-            f"without its family of models, {fmt.percent(calibration.unseen_family_error)} and "
-            f"{fmt.percent(max(map(abs, calibration.family_errors)))} "
-            f"(windtunnel validate). What software that it never saw reached is off by "
-            f"{fmt.percent(calibration.unseen_error)} on average; the interval holds {fmt.percent(COVERAGE)} of such "
-            f"software. {_of_scripts(calibration)}"
-        )
+    notes = [
+        modelled_part.calibration_note(calibration, workload)
+        for calibration in modelled_part.used_calibrations(comparison)
+    ]
     if isinstance(workload, DescribedWorkload) and workload.lora is not None:
         notes.append(
             f"{workload.lora.words}: all these rows train all weights. What adapters add and frozen weights save is "
@@ -210,25 +192,11 @@ def _trust(comparison: Comparison, workload: Workload) -> Section:
     return Section("How far to trust it", "text", notes=tuple(notes))
 
 
-def _of_scripts(calibration: Calibration) -> str:
-    """A plain script is slower than the software that constants are fitted to."""
-    scripts = errors_of_scripts(calibration.key)
-    if scripts is not None:
-        return (
-            f"{modelled_part.scripts_note(scripts)}, where they are named as such (software 'PyTorch script'); of "
-            "software that is not named, the slow end has their host and optimizer in it."
-        )
-    return (
-        f"AWS's one published plain script took {calibration.outside_check:.1f} times what its counts say, which "
-        "interval and probability need not contain."
-    )
-
-
 def _assumptions(comparison: Comparison, workload: Workload, price_notes: Sequence[str]) -> Section:
     shown = comparison.estimates
     meanings = dict.fromkeys(item.precision for item in shown)
     notes = [
-        f"Batch: {_rule(comparison, workload)}.",
+        f"Batch: {rule_words(comparison.batch_rule, workload)}.",
         *_chosen(workload, shown),
         *_by_software(workload, shown),
         *(f"{item.name}: {item.meaning}." for item in meanings),

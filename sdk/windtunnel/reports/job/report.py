@@ -17,12 +17,12 @@ from typing import Any, Protocol
 from windtunnel.priceperf import (
     BatchRule,
     Comparison,
-    CountedWorkload,
     FullScale,
     NotCalibrated,
     Precision,
     PriceBook,
     PricePerfError,
+    Workload,
     compare,
 )
 from windtunnel.priceperf.workload.counters import Counters
@@ -87,7 +87,7 @@ class PricePerformance(Report):
     """
 
     measured: Mapping[str, Any]
-    workload: CountedWorkload | None
+    workload: Workload | None
     comparison: Comparison | None
     full_scale: FullScale | None
     unavailable: str | None
@@ -255,7 +255,7 @@ def report_of(
     try:
         if counters is not None:
             told = Counters.read(counters)
-            workload = CountedWorkload.from_counters(told)
+            workload = Workload.from_counters(told)
     except PricePerfError as error:
         if not describe:
             raise
@@ -266,13 +266,13 @@ def report_of(
     if len({group["instance_type"] for group in facts.get("instance_groups", [])}) > 1:
         reason = "the job ran on instance groups of several types, and only one type is modelled."
         return replace(measured_only, unavailable=reason)
-    if workload is None:
+    if workload is None or told is None:
         return measured_only
     calibration = loaded(user_calibration)
     try:
         comparison = compare(
             workload,
-            shown_beside(workload.instance_type, instances),
+            shown_beside(told.instance_type, instances),
             full_scale,
             prices=book,
             batch=batch,

@@ -14,7 +14,6 @@ from windtunnel.priceperf import (
     Answer,
     Comparison,
     Cost,
-    CountedWorkload,
     DescribedWorkload,
     Estimate,
     FullScale,
@@ -90,7 +89,7 @@ def screen(
 ) -> Screen:
     """The answer in words. ``full_scale``: as the caller stated it; None: what the workload tells."""
     estimates = comparison.estimates
-    own = workload.instance_type if isinstance(workload, CountedWorkload) else None
+    own = None if workload.rehearsed is None else workload.rehearsed.instance_type
     order = sorted(range(len(estimates)), key=lambda index: estimates[index].instance.name != own)
     found = answers(comparison)
     on, costs = comparison.costs[-1] if comparison.costs else (None, (None,) * len(estimates))
@@ -241,11 +240,12 @@ def _job(workload: Workload, full_scale: FullScale | None) -> str:
     model = "" if workload.weights is None else f"{fmt.quantity(workload.weights, '')} parameters; "
     if isinstance(workload, DescribedWorkload) and workload.lora is not None:
         model = f"{model[:-2]}, {fmt.quantity(workload.saved_weights, '')} of adapters trained; "
-    if full_scale is not None or not isinstance(workload, CountedWorkload):
+    rehearsed = workload.rehearsed
+    if full_scale is not None or rehearsed is None:
         return f"{model}{size_words(size)}"
-    if isinstance(workload.found, FullScale):
-        shared = ", with no sampler to share them out" if workload.unshared else ""
-        shared = ", over all cores" if workload.as_one_process else shared
+    if isinstance(rehearsed.found, FullScale):
+        shared = ", with no sampler to share them out" if rehearsed.unshared else ""
+        shared = ", over all cores" if rehearsed.as_one_process else shared
         return f"{model}as the script has it{shared}: {size_words(size)}"
     evaluated = f", {size.evaluation_samples:,} evaluated" if size.evaluation_samples else ""
     return f"{model}exactly what was rehearsed: {size.train_samples:,} samples in all{evaluated}"
@@ -294,7 +294,7 @@ def _obstacle(
     if found.obstacle == "outside":
         return _outside(found, comparison, workload, workload.sized(full_scale), book)
     if found.obstacle == "assumed":
-        own = isinstance(workload, CountedWorkload) and isinstance(workload.found, FullScale)
+        own = workload.rehearsed is not None and isinstance(workload.rehearsed.found, FullScale)
         longer = " A longer job has one." if found.whole.inside else ""
         more = longer if full_scale or own else f" {GIVE_SIZE}"
         return (

@@ -8,7 +8,6 @@ from windtunnel.priceperf import (
     Answer,
     Comparison,
     Cost,
-    CountedWorkload,
     DescribedWorkload,
     Estimate,
     Price,
@@ -26,8 +25,7 @@ from windtunnel.reports.modelled.labels import degrees, label, place, rule_words
 
 def batch_words(comparison: Comparison, workload: Workload) -> Iterator[str]:
     """The rule of the batch, what is not in the table, the software's speed, and a split that may be none to run."""
-    described = any(item.training for item in comparison.estimates)
-    yield f"Batch: {rule_words(comparison.batch_rule, described=described)}."
+    yield f"Batch: {rule_words(comparison.batch_rule, workload)}."
     uneven = [label(item) for item in comparison.estimates if item.fits and each(item) != int(each(item))]
     if uneven:
         yield f"It does not divide over the workers of {', '.join(uneven)}: modelled as if it did."
@@ -49,6 +47,8 @@ def batch_words(comparison: Comparison, workload: Workload) -> Iterator[str]:
     yield from (f"NOT ON AWS: {no_cluster(instance)}" for instance in alone)
     for instance in comparison.not_calibrated:
         yield f"NOT MODELLED: {not_calibrated(instance)}"
+    for name, why in comparison.not_possible:
+        yield f"NOT MODELLED, {name.removeprefix('ml.')}: {why.partition(';')[0]}."
     if not isinstance(workload, DescribedWorkload):
         return
     yield from _chosen_words(comparison.estimates, workload)
@@ -67,7 +67,7 @@ def batch_words(comparison: Comparison, workload: Workload) -> Iterator[str]:
     if plain:
         yield f"{' and '.join(plain)}: a plain script, each kernel launched by itself."
     kinds = {item.instance.is_neuron for item in comparison.estimates}
-    if len(kinds) < 2 or workload.on_gpu:
+    if len(kinds) < 2 or workload.on_gpu or workload.rehearsed is not None:
         return
     if (workload.tensor_parallel or 1) * (workload.pipeline_parallel or 1) > 1:
         yield "GPUs are split as NeuronCores are: --gpu tensor_parallel=1 says otherwise, windtunnel plan searches."
@@ -76,6 +76,8 @@ def batch_words(comparison: Comparison, workload: Workload) -> Iterator[str]:
 def _chosen_words(estimates: Sequence[Estimate], workload: DescribedWorkload) -> Iterator[str]:
     """What the description leaves open: the passes, and the split where whole copies do not fit."""
     chosen, options = [], "--microbatch N says"
+    if workload.rehearsed is not None:
+        yield from _as_rehearsed(estimates, workload)
     for item in estimates:
         job, training = workload.there(item.instance), item.training
         if training is None or not item.fits:
@@ -89,12 +91,24 @@ def _chosen_words(estimates: Sequence[Estimate], workload: DescribedWorkload) ->
         if words:
             chosen.append(f"{', '.join(words)} on {label(item)}")
     if chosen:
-        yield f"The fastest that fits: {'; '.join(chosen)} ({options} otherwise)."
+        otherwise = "" if workload.rehearsed is not None else f" ({options} otherwise)"
+        yield f"The fastest that fits: {'; '.join(chosen)}{otherwise}."
+
+
+def _as_rehearsed(estimates: Sequence[Estimate], workload: DescribedWorkload) -> Iterator[str]:
+    """Of a model that cores share: by what its time is told."""
+    for item in estimates:
+        training = item.training
+        if training is not None and not workload.there(item.instance).is_split_open:
+            yield (
+                f"{label(item)}: {degrees(training)}{sharing(training)}, passes of {training.microbatch:,.4g} x "
+                f"{training.sequence_length:,} tokens, as rehearsed; modelled by that description, not by counts."
+            )
 
 
 def idle_words(estimates: Sequence[Estimate], workload: Workload) -> Iterator[str]:
     """What the answer is of, where the script uses one core alone."""
-    if not (isinstance(workload, CountedWorkload) and workload.as_one_process):
+    if workload.rehearsed is None or not workload.rehearsed.as_one_process:
         return
     longer = ", ".join(
         f"{item.instance.core_count * item.instance_count:,} on {label(item)}" for item in estimates

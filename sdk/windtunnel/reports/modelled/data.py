@@ -36,6 +36,7 @@ def modelled(comparison: Comparison, full_scale: FullScale | None) -> dict[str, 
         "decisions": [_decision(found, names) for found in answers(comparison)],
         "verdicts": [_verdict(item) for item in comparison.verdicts],
         "not_calibrated": [instance.name for instance in comparison.not_calibrated],
+        "not_possible": dict(comparison.not_possible),
     }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from windtunnel.priceperf import CountedWorkload, Workload, instance_type
+from windtunnel.priceperf import Workload, instance_type
 
 GPU = "ml.p4d.24xlarge"
 LARGEST_NEURON = "ml.trn1.32xlarge"
@@ -20,9 +20,8 @@ def shown_beside(own: str, asked: Sequence[str] | None) -> tuple[str, ...]:
 
 def default_instances(workload: Workload) -> tuple[str, ...]:
     """For a comparison that names none: as for a job; of a description, which names none, the largest trn1 and p4d."""
-    return shown_beside(
-        workload.instance_type if isinstance(workload, CountedWorkload) else LARGEST_NEURON, None
-    )
+    rehearsed = workload.rehearsed
+    return shown_beside(LARGEST_NEURON if rehearsed is None else rehearsed.instance_type, None)
 
 
 def _large_neuron(own: str) -> str:

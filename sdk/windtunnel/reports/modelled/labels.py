@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from windtunnel.priceperf import BatchRule, Estimate, PerDevice, Training
+from windtunnel.priceperf import BatchRule, DescribedWorkload, Estimate, PerDevice, Training, Workload
 
 _RULES = {
     "rehearsed": "as rehearsed on each NeuronCore; GPUs share the job's own, or get as many each",
@@ -13,10 +13,10 @@ _RULES = {
 }
 
 
-def rule_words(rule: BatchRule, *, described: bool = False) -> str:
-    """Which batch each instance gets, of a job that was rehearsed or ``described``."""
-    if described and isinstance(rule, str):
-        return "as described"
+def rule_words(rule: BatchRule, workload: Workload) -> str:
+    """Which batch each instance gets."""
+    if isinstance(workload, DescribedWorkload) and isinstance(rule, str):
+        return "as described" if workload.rehearsed is None else _RULES["global"]
     if isinstance(rule, PerDevice):
         return f"{rule.samples:,} samples on each worker, as stated"
     return (

@@ -28,7 +28,7 @@ from windtunnel.reports.modelled.labels import rule_words
 
 
 def sections(
-    comparison: Comparison, workload: CountedWorkload, full_scale: FullScale | None, book: PriceBook
+    comparison: Comparison, workload: Workload, full_scale: FullScale | None, book: PriceBook
 ) -> tuple[Section, ...]:
     """All sections of what is modelled."""
     return (
@@ -39,9 +39,7 @@ def sections(
     )
 
 
-def _time_and_cost(
-    comparison: Comparison, workload: CountedWorkload, full_scale: FullScale | None
-) -> Section:
+def _time_and_cost(comparison: Comparison, workload: Workload, full_scale: FullScale | None) -> Section:
     estimates = comparison.estimates
 
     def row(label: str, cell: Callable[[Estimate], str], style: Style = "normal") -> Row:
@@ -122,7 +120,7 @@ def cost_rows(title: str, costs: Sequence[Cost | None]) -> list[Row]:
     ]
 
 
-def _trust(comparison: Comparison, workload: CountedWorkload) -> Section:
+def _trust(comparison: Comparison, workload: Workload) -> Section:
     notes: list[str] = []
     for calibration in used_calibrations(comparison):
         notes.append(calibration_note(calibration, workload))
@@ -155,7 +153,36 @@ def outside_notes(estimates: Sequence[Estimate]) -> list[str]:
 
 
 def calibration_note(calibration: Calibration, workload: Workload) -> str:
-    """How wrong the model was, in words. They depend on whether the rehearsal of ``workload`` timed the host."""
+    """How wrong the model was, in words: of descriptions, or of counts with and without the host's time."""
+    if isinstance(workload, CountedWorkload):
+        return _of_counts(calibration, workload)
+    return (
+        f"{calibration.label}: constants fitted to {len(calibration.rows)} "
+        f"published rows; each row predicted from the others is off by "
+        f"{fmt.percent(calibration.mean_error)} on average, {fmt.percent(calibration.max_error)} at most; "
+        f"without its family of models, {fmt.percent(calibration.unseen_family_error)} and "
+        f"{fmt.percent(max(map(abs, calibration.family_errors)))} "
+        f"(windtunnel validate). What software that it never saw reached is off by "
+        f"{fmt.percent(calibration.unseen_error)} on average; the interval holds {fmt.percent(COVERAGE)} of such "
+        f"software. {_of_scripts(calibration)}"
+    )
+
+
+def _of_scripts(calibration: Calibration) -> str:
+    """A plain script is slower than the software that constants are fitted to."""
+    scripts = errors_of_scripts(calibration.key)
+    if scripts is not None:
+        return (
+            f"{scripts_note(scripts)}, where they are named as such (software 'PyTorch script'); of "
+            "software that is not named, the slow end has their host and optimizer in it."
+        )
+    return (
+        f"AWS's one published plain script took {calibration.outside_check:.1f} times what its counts say, which "
+        "interval and probability need not contain."
+    )
+
+
+def _of_counts(calibration: Calibration, workload: CountedWorkload) -> str:
     counted = [abs(error) for error in calibration.counts_errors]
     others = "" if calibration.counts_rows else "of A100s "
     text = (
@@ -168,7 +195,7 @@ def calibration_note(calibration: Calibration, workload: Workload) -> str:
         f"interval holds {fmt.percent(COVERAGE)} of these"
     )
     ratio = calibration.outside_check
-    if calibration.is_neuron and _host_timed(workload):
+    if calibration.is_neuron and workload.step.host is not None:
         text += (
             ", and the speed of another host's processor. AWS's own BERT base job, a plain script, took "
             f"{calibration.traced_check:.2f} times what this model says with the host's tracing, "
@@ -196,15 +223,11 @@ def scripts_note(scripts: Mapping[str, float]) -> str:
     )
 
 
-def _host_timed(workload: Workload) -> bool:
-    return isinstance(workload, CountedWorkload) and workload.step.host is not None
-
-
 def _assumptions(comparison: Comparison, workload: Workload) -> Section:
     shown = comparison.estimates
     neuron = [item for item in shown if item.instance.is_neuron]
     notes = [
-        f"Batch: {rule_words(comparison.batch_rule)}. All cores of an instance work.",
+        f"Batch: {rule_words(comparison.batch_rule, workload)}. All cores of an instance work.",
         *(f"Precision: {item.precision.meaning}." for item in neuron[:1]),
         "Step: compute and memory time add up, but for the part that overlaps (on trn1 "
         f"{fmt.percent(CALIBRATIONS['trn1'].constants.overlap)} of the shorter, on GPUs nothing); of the "
@@ -212,12 +235,20 @@ def _assumptions(comparison: Comparison, workload: Workload) -> Section:
         f"{fmt.percent(CALIBRATIONS['a100'].constants.hidden_collectives)} of the step). "
         f"The host takes {HOST_S * 1e3:g} ms that nothing hides.",
         *host_notes(workload),
-        "Bytes, attention and sample length as rehearsed. Waiting for input is not modelled. "
-        "Steps without optimizer count as evaluation.",
+        f"{_basis(workload)} Waiting for input is not modelled. Steps without optimizer count as evaluation.",
         *fixed_notes(shown[0]),
     ]
     notes += price_notes(comparison)
     return Section("Assumptions", "text", notes=tuple(notes))
+
+
+def _basis(workload: Workload) -> str:
+    if isinstance(workload, CountedWorkload):
+        return "Bytes, attention and sample length as rehearsed."
+    return (
+        "Cores share one copy of the model, so the step is that of its description, as the rehearsal showed it: "
+        "dimensions, batches, split. Attention and recomputation are what libraries do, and what fits the memory."
+    )
 
 
 def fixed_notes(item: Estimate) -> tuple[str, ...]:
@@ -253,11 +284,13 @@ def host_notes(workload: Workload) -> tuple[str, ...]:
     )
 
 
-def _job_text(workload: CountedWorkload, full_scale: FullScale | None) -> str:
-    if full_scale is None:
-        if isinstance(workload.found, FullScale):
-            return f"as the script has it: {size_words(workload.found)}"
-        return f"exactly what was rehearsed: {workload.samples:,} samples"
+def _job_text(workload: Workload, full_scale: FullScale | None) -> str:
+    rehearsed = workload.rehearsed
+    if full_scale is None and rehearsed is not None:
+        if isinstance(rehearsed.found, FullScale):
+            return f"as the script has it: {size_words(rehearsed.found)}"
+        return f"exactly what was rehearsed: {rehearsed.samples:,} samples"
+    full_scale = workload.sized(full_scale)
     return f"the real job: {size_words(full_scale)}"
 
 

@@ -1,0 +1,119 @@
+"""A rehearsed job whose cores share one copy of the model: modelled by the description that its rehearsal showed.
+
+The counts of one core do not tell which exchanges stay within a copy, nor how long the stages of a pipeline wait. The
+configuration of the model, the degrees of NxD Core's groups and the batches do. On instances of another type, and on
+GPUs, the split is left open: nobody has tried it there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypeVar, get_args
+
+from ..errors import InvalidCounters, InvalidInput
+from ..instances import instance_type
+from ..model.architectures import Architecture
+from ..model.config_json import from_config
+from ..model.lora import Lora, LoraTargets
+from .cluster import Cluster
+from .counters import Counters, Parameters, Split, Steps
+from .described import Described
+from .found_scale import found_in_short
+from .not_modelled import split_over_cores, trained_steps
+from .rehearsed import RehearsedJob
+
+_T = TypeVar("_T", bound=Described)
+
+SOFTWARE = "neuronx-distributed"
+"""As published rows name NxD Core, which made the groups."""
+_ALIKE = 1.25
+"""Times that modules may hold more weights than their configuration makes, or fewer: heads that are kept twice."""
+
+
+def described(cls: type[_T], told: Counters) -> _T:
+    """The job by its description.
+
+    Raises:
+        InvalidCounters: there is nothing to model, or no description is known; the command that models it all the same.
+    """
+    train, world_size, _ = trained_steps(told)
+    held, length = told.parameters, _sequence_length(told)
+    split = None if held is None else held.split
+    if held is None or split is None or split.cores != told.cores_of_a_copy:
+        why = "how they share it is not known"
+    elif split.config is None:
+        why = "its modules keep no configuration as transformers' do"
+    elif held.frozen and split.lora_rank is None:
+        why = "a part of it is not trained, and no adapters of PEFT are"
+    elif length is None:
+        why = "its batches hold no sequences of tokens"
+    else:
+        try:
+            return _described(cls, told, train, world_size, held, split, length)
+        except InvalidInput as error:
+            why = str(error)
+    raise InvalidCounters(split_over_cores(told, world_size, why))
+
+
+def _described(
+    cls: type[_T], told: Counters, train: Steps, world_size: int, held: Parameters, split: Split, length: int
+) -> _T:
+    model, weights = from_config(split.config or {})
+    whole = held.frozen or held.model  # beside frozen ones are adapters
+    one_stage = split.pipeline_parallel > 1  # of a pipeline was looked at
+    if whole and not one_stage and not weights / _ALIKE <= whole <= weights * _ALIKE:
+        raise InvalidInput(f"its configuration makes {weights:,} weights, and its modules hold {whole:,.0f}")
+    asked = instance_type(told.instance_type)
+    copies = Cluster(asked, told.instance_count).workers // told.cores_of_a_copy
+    microbatch = max(1, round(train.samples_per_step_per_core))
+    passes = 1 if train.updates is None else train.updates.passes or round(train.steps / train.updates.steps)
+    products = _most(train.flops)
+    # Of adapters the dtype is told, and not of the weights beside them.
+    stored = products if held.frozen else _most(held.dtypes.get("parameters", {}))
+    dtype = stored if stored in ("bf16", "fp16") else "fp32"
+    return cls(
+        model,
+        microbatch,
+        length,
+        global_batch=microbatch * max(1, passes) * max(1, copies),
+        gradient_accumulation=None,
+        tensor_parallel=split.tensor_parallel,
+        pipeline_parallel=split.pipeline_parallel,
+        dtype=dtype,
+        matmul_dtype=None if products in (dtype, "fp32") else products,
+        optimizer="adamw",
+        recompute="auto",
+        zero="optimizer" if split.zero1 else "none",
+        attention="auto",
+        parameters=weights,
+        head_part=1.0,
+        lora=_adapters(model, held, split),
+        software=SOFTWARE,
+        rehearsed=RehearsedJob(
+            asked.name,
+            told.instance_count,
+            train.samples,
+            # A pipeline's first pass looks for shapes alone.
+            told.other.samples if told.other and split.pipeline_parallel == 1 else 0,
+            found_in_short(told, world_size),
+            unshared=told.input is not None and copies > 1 and not told.input.is_shared,
+        ),
+    )
+
+
+def _adapters(model: Architecture, held: Parameters, split: Split) -> Lora | None:
+    """With the targets that make about as many weights as one core trains."""
+    if split.lora_rank is None or not held.frozen:
+        return None
+    found = [Lora(split.lora_rank, targets) for targets in get_args(LoraTargets)]
+    trained = held.count * split.pipeline_parallel
+    return min(found, key=lambda each: abs(each.weights(model, split.tensor_parallel) - trained))
+
+
+def _sequence_length(told: Counters) -> int | None:
+    loaders = () if told.input is None else told.input.loaders
+    return max((loader.sequence_length or 0 for loader in loaders if loader.trains), default=0) or None
+
+
+def _most(sizes: Mapping[str, float]) -> str:
+    return max(sizes, key=lambda name: sizes[name], default="fp32")

@@ -1,0 +1,100 @@
+"""A job whose cores share one copy of the model is modelled by the description that its rehearsal showed."""
+
+from __future__ import annotations
+
+from typing import Any, get_args
+
+import pytest
+
+from tests.fakes.split_job import CONFIG, WEIGHTS, split_counters
+from windtunnel.priceperf import DescribedWorkload, FullScale, InvalidCounters, Workload, compare
+from windtunnel.priceperf.model.lora import LoraTargets
+from windtunnel.priceperf.workload.counters import Counters
+
+TRN1, P4D, SMALL = "ml.trn1.32xlarge", "ml.p4d.24xlarge", "ml.trn1.2xlarge"
+
+
+@pytest.mark.parametrize(("tensor", "pipeline"), [(8, 1), (4, 2), (8, 4)])
+def test_it_is_the_job_that_one_would_describe(tensor: int, pipeline: int) -> None:
+    """The whole instance's copies, the passes, ZeRO-1 and the samples of both epochs; GPUs find their own split."""
+    rehearsed = Workload.from_counters(split_counters(tensor, pipeline))
+    batch = 64 * 32 // (tensor * pipeline)
+    described = Workload.transformer(
+        CONFIG,
+        microbatch=1,
+        sequence_length=4096,
+        global_batch=batch,
+        tensor_parallel=tensor,
+        pipeline_parallel=pipeline,
+        zero="optimizer",
+        software="neuronx-distributed",
+    )
+    size = FullScale(5000, epochs=2, sequence_length=4096)
+    (ours,), (theirs,) = (compare(job, [TRN1], size).estimates for job in (rehearsed, described))
+    assert (ours.step, ours.billable_interval_s) == (theirs.step, theirs.billable_interval_s)
+    found = compare(rehearsed, [TRN1, P4D, SMALL])
+    assert found.estimates[0] == ours
+    assert {item.global_batch for item in found.estimates} == {batch}
+    gpu = found.estimates[1].training
+    open_ = Workload.transformer(CONFIG, sequence_length=4096, global_batch=batch)
+    (free,) = compare(open_, [P4D], size).estimates
+    assert gpu is not None and (gpu, found.estimates[1].step) == (free.training, free.step)
+
+
+def test_its_size_is_what_the_rehearsal_found() -> None:
+    """Or what is stated; where neither tells, there is a reason and no answer."""
+    job = Workload.from_counters(split_counters())
+    assert job.sized(None) == FullScale(5000, epochs=2, sequence_length=4096)
+    assert job.sized(FullScale(7)).train_samples == 7
+    told = split_counters()
+    told["input"]["loaders"][0] |= {"batches": None, "planned": None, "bound": None}
+    unknown = Workload.from_counters(told)
+    assert "train.py:9" in unknown.unknown_size
+    assert unknown.sized(None).train_samples == 192
+
+
+@pytest.mark.parametrize("targets", get_args(LoraTargets))
+def test_adapters_are_those_that_are_trained(targets: LoraTargets) -> None:
+    """Their rank is told, where they are follows from how many weights a core trains."""
+    model = Workload.transformer(CONFIG, lora_rank=16, lora_targets=targets)
+    assert model.lora is not None
+    trained = model.lora.weights(model.architecture, 8)
+    given = split_counters(count=trained, model=WEIGHTS + 8 * 8 * trained, frozen=WEIGHTS)
+    given["parameters"]["split"]["lora_rank"] = 16
+    found = Workload.from_counters(given)
+    assert isinstance(found, DescribedWorkload) and found.lora == model.lora
+
+
+def test_half_a_pipeline_is_no_other_model() -> None:
+    """Of a pipeline one stage is looked at: its weights are not held against the configuration."""
+    Workload.from_counters(split_counters(4, 2, model=3e9))
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        (split_counters(split=None), "how they share it is not known"),
+        (split_counters(cores=16), "how they share it is not known"),
+        (split_counters(config=None), "keep no configuration"),
+        (split_counters(config={**CONFIG, "model_type": "mixtral"}), "not 'mixtral'"),
+        (split_counters(config={**CONFIG, "hidden_size": "wide"}), "hidden_size of the config"),
+        (split_counters(frozen=6e9), "a part of it is not trained"),
+        (split_counters(model=47e9), "6,738,149,376 weights, and its modules hold 47,000,000,000"),
+        (
+            split_counters(config={**CONFIG, "num_attention_heads": 4}),
+            "does not divide the 4 attention heads",
+        ),
+        ({**split_counters(), "input": None}, "its batches hold no sequences"),
+    ],
+)
+def test_what_is_not_known_of_it_is_said(given: dict[str, Any], why: str) -> None:
+    """With the command that models it all the same."""
+    with pytest.raises(InvalidCounters, match=f"{why}.*windtunnel compare --instances ml.trn1.32xlarge"):
+        Workload.from_counters(given)
+
+
+def test_the_document_is_read_as_it_is_written() -> None:
+    """A configuration has numbers below zero, texts and flags."""
+    written = Counters.read(split_counters()).to_dict()
+    assert written["parameters"]["split"]["config"] == CONFIG
+    assert Counters.read(written).to_dict() == written
