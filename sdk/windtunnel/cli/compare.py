@@ -68,7 +68,9 @@ def add_parser(commands: Any) -> None:
 
 def _add_description(parser: argparse.ArgumentParser) -> None:
     """Options of a model that nobody rehearsed."""
-    model = parser.add_argument_group("a described model, instead of counters or a job")
+    model = parser.add_argument_group(
+        "a described model, or what is other than in a job that shares one over cores"
+    )
     model.add_argument(
         "--architecture",
         metavar="NAME",
@@ -127,7 +129,7 @@ def run_compare(args: argparse.Namespace) -> int:
         args.microbatch, args.batch_per_device = args.batch_per_device, None
     try:
         report = compare(
-            _described(args) if args.architecture else _rehearsed(args),
+            _rehearsed(args) if args.job or not args.architecture else _described(args),
             [_instance(text) for text in args.instances] if args.instances else None,
             full_scale_of(args),
             instance_count=args.nodes,
@@ -144,23 +146,31 @@ def run_compare(args: argparse.Namespace) -> int:
 
 
 def _rehearsed(args: argparse.Namespace) -> Any:
-    """Counters from the file, or the job of that name."""
-    given = [name for name in _DESCRIPTION_ONLY if getattr(args, name) is not None]
-    if given:
-        raise ValueError(f"--{given[0].replace('_', '-')} describes a model: give --architecture NAME too")
+    """Counters from the file, or the job of that name; one that is known by its description may be changed."""
+    given = [name for name in ("architecture", *_DESCRIPTION_ONLY) if getattr(args, name) is not None]
     if not args.job:
+        if given:
+            raise ValueError(f"{_option(given[0])} describes a model: give --architecture NAME too")
         raise ValueError("name a COUNTERS.json or a JOB, or describe a model with --architecture NAME")
-    from windtunnel.rehearsal import read_counters
+    from windtunnel.priceperf import DescribedWorkload
+    from windtunnel.rehearsal import read_counters, rehearsed
 
     found = rehearsal_of(args.job)
-    return read_counters(found) if isinstance(found, str) else found
+    if not given:
+        return read_counters(found) if isinstance(found, str) else found
+    job = rehearsed(found).workload
+    if not isinstance(job, DescribedWorkload):
+        raise ValueError(
+            f"{_option(given[0])} describes a model, and {args.job} is modelled from what its rehearsal counted: give "
+            "one. (A job whose cores share one copy of the model is modelled by its description, and takes both)"
+        )
+    model = architecture_of(args.architecture) if args.architecture else None
+    return job.changed(model, **_settings(args))
 
 
 def _described(args: argparse.Namespace) -> Workload:
     from windtunnel.priceperf import Workload
 
-    if args.job:
-        raise ValueError(f"--architecture describes a model, and {args.job} names a rehearsal: give one")
     missing = []
     if args.full_scale_samples is None:
         missing.append("--full-scale-samples N (sequences of an epoch)")
@@ -172,20 +182,19 @@ def _described(args: argparse.Namespace) -> Workload:
     for name in ("global_batch", "gradient_accumulation"):
         if getattr(args, name) is not None and (args.batch_per_device or args.batch[:1].isdigit()):
             stated = "--batch-per-device" if args.batch_per_device else "--batch"
-            raise ValueError(
-                f"{stated} and --{name.replace('_', '-')} both say how large a step is: give one"
-            )
-    settings = {
-        name: value
-        for name in _DESCRIPTION_ONLY
-        if name != "gpu" and (value := getattr(args, name)) is not None
-    }
-    return Workload.transformer(
-        architecture_of(args.architecture),
-        sequence_length=args.sequence_length,
-        on_gpu=dict(_setting(text) for text in args.gpu or ()),
-        **settings,
-    )
+            raise ValueError(f"{stated} and {_option(name)} both say how large a step is: give one")
+    return Workload.transformer(architecture_of(args.architecture), **_settings(args))
+
+
+def _settings(args: argparse.Namespace) -> dict[str, Any]:
+    """Those that are given."""
+    names = ("sequence_length", *(name for name in _DESCRIPTION_ONLY if name != "gpu"))
+    found = {name: value for name in names if (value := getattr(args, name)) is not None}
+    return {**found, "on_gpu": dict(_setting(text) for text in args.gpu or ())}
+
+
+def _option(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
 
 
 def _setting(text: str) -> tuple[str, str | int]:

@@ -7,8 +7,15 @@ from typing import Any, get_args
 import pytest
 
 from tests.fakes.split_job import CONFIG, WEIGHTS, split_counters
-from windtunnel.priceperf import DescribedWorkload, FullScale, InvalidCounters, Workload, compare
-from windtunnel.priceperf.model.lora import LoraTargets
+from windtunnel.priceperf import (
+    DescribedWorkload,
+    FullScale,
+    InvalidCounters,
+    InvalidInput,
+    Workload,
+    compare,
+)
+from windtunnel.priceperf.model.lora import Lora, LoraTargets
 from windtunnel.priceperf.workload.counters import Counters
 
 TRN1, P4D, SMALL = "ml.trn1.32xlarge", "ml.p4d.24xlarge", "ml.trn1.2xlarge"
@@ -63,6 +70,31 @@ def test_adapters_are_those_that_are_trained(targets: LoraTargets) -> None:
     given["parameters"]["split"]["lora_rank"] = 16
     found = Workload.from_counters(given)
     assert isinstance(found, DescribedWorkload) and found.lora == model.lora
+
+
+def test_a_smaller_model_was_rehearsed_than_is_priced() -> None:
+    """Split, batch and samples stay, what is stated is other; elsewhere the split is open still."""
+    small = {**CONFIG, "num_hidden_layers": 2, "hidden_size": 256, "intermediate_size": 512}
+    told = split_counters(2, config=small, model=None)
+    job = Workload.from_counters(told)
+    assert isinstance(job, DescribedWorkload)
+    whole = job.changed("Llama-2-7B", tensor_parallel=8, global_batch=256)
+    as_it_is = Workload.from_counters(split_counters())
+    assert whole.sized(None) == as_it_is.sized(None)
+    for ours, theirs in zip(
+        *(compare(each, [TRN1, P4D]).estimates for each in (whole, as_it_is)), strict=True
+    ):
+        assert ours.step.total_s == pytest.approx(theirs.step.total_s, rel=1e-3)
+    assert (job.changed(gradient_accumulation=8).global_batch, job.changed(lora_rank=8).lora) == (
+        None,
+        Lora(8),
+    )
+    (on_gpu,) = compare(job.changed("Llama-2-7B", on_gpu={"zero": "full"}), [P4D]).estimates
+    assert on_gpu.training is not None and on_gpu.training.zero == "full"
+    with pytest.raises(InvalidInput, match="does not divide the 32 attention heads"):
+        job.changed(tensor_parallel=3)
+    with pytest.raises(InvalidInput, match="no such model"):
+        job.changed("no such model")
 
 
 def test_half_a_pipeline_is_no_other_model() -> None:

@@ -135,9 +135,10 @@ class Described:
 
     def there(self: _Self, instance: InstanceType) -> _Self:
         """The job with the settings for that instance. How it is split, a rehearsal tells of its own alone."""
+        job = self
         if self.rehearsed is not None and instance.name != self.rehearsed.instance_type:
-            return self._split_open(instance)
-        return self._on_gpus() if self.on_gpu and not instance.is_neuron else self
+            job = self._split_open(instance)
+        return job._on_gpus() if job.on_gpu and not instance.is_neuron else job
 
     def _split_open(self: _Self, instance: InstanceType) -> _Self:
         software = self.software if instance.is_neuron else None

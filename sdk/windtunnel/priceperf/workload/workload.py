@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Literal
 
 from ..errors import InvalidInput, quoted
@@ -232,3 +233,32 @@ class DescribedWorkload(Described, Workload):
             InvalidCounters: there is nothing to model, or no description is known.
         """
         return described(cls, told)
+
+    def changed(
+        self,
+        architecture: str | Architecture | Mapping[str, Any] | None = None,
+        *,
+        lora_rank: int | None = None,
+        lora_targets: LoraTargets | None = None,
+        on_gpu: Mapping[str, Any] | None = None,
+        **settings: Any,
+    ) -> DescribedWorkload:
+        """The same job with another model, or other settings, by their names in `Workload.transformer`.
+
+        As of one that was made smaller for its rehearsal: the split, batch and samples stay those of the rehearsal.
+
+        Raises:
+            InvalidInput: as `Workload.transformer`.
+        """
+        found = dict(settings)
+        if architecture is not None:
+            found["architecture"], found["parameters"] = known_architecture(architecture)
+        if lora_rank is not None or lora_targets is not None:
+            found["lora"] = lora_of(lora_rank, lora_targets, found.get("architecture", self.architecture))
+        if settings.get("gradient_accumulation") is not None:
+            found.setdefault("global_batch", None)  # one follows from the other
+        if settings.get("global_batch") is not None:
+            found.setdefault("gradient_accumulation", None)
+        if on_gpu:
+            found["on_gpu"] = tuple(on_gpu.items())
+        return replace(self, **found)

@@ -96,14 +96,16 @@ def _chosen_words(estimates: Sequence[Estimate], workload: DescribedWorkload) ->
 
 
 def _as_rehearsed(estimates: Sequence[Estimate], workload: DescribedWorkload) -> Iterator[str]:
-    """Of a model that cores share: by what its time is told."""
+    """Of a model that cores share: by what its time is told. One far from all published may be made smaller."""
     for item in estimates:
         training = item.training
         if training is not None and not workload.there(item.instance).is_split_open:
             yield (
-                f"{label(item)}: {degrees(training)}{sharing(training)}, passes of {training.microbatch:,.4g} x "
-                f"{training.sequence_length:,} tokens, as rehearsed; modelled by that description, not by counts."
+                f"{label(item)}: by its description, not by counts: {degrees(training)}{sharing(training)}, "
+                f"passes of {training.microbatch:,.4g} x {training.sequence_length:,} tokens."
             )
+            if item.range_check.outside:
+                yield "Of a larger model: windtunnel compare JOB --architecture NAME."
 
 
 def idle_words(estimates: Sequence[Estimate], workload: Workload) -> Iterator[str]:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.fakes.counters import counters
+from tests.fakes.split_job import split_counters
 from tests.unit.sdk.fake_service import FakeService
 from windtunnel.cli import main as cli
 from windtunnel.rendering import format as fmt
@@ -107,8 +108,7 @@ def test_compare_models_a_description(capsys: pytest.CaptureFixture[str]) -> Non
         (("report", "job", "--epochs", "3"), "need --full-scale-samples"),
         (("compare", "/nowhere/counters.json"), "cannot read"),
         (("compare",), "--architecture NAME"),
-        (("compare", "job", "--zero", "full"), "--zero describes a model"),
-        (("compare", "job", "--architecture", "BERT-Large"), "give one"),
+        (("compare", "--zero", "full"), "--zero describes a model"),
         (
             ("compare", "--architecture", "BERT-Large"),
             "needs --full-scale-samples N (sequences of an epoch) and --global-batch N",
@@ -142,6 +142,21 @@ def test_mistakes_name_the_fix(
     """Exit code 2 and one line on stderr."""
     assert run(*arguments) == 2
     assert message in capsys.readouterr().err
+
+
+def test_a_job_is_described_only_where_its_cores_share_a_model(
+    capsys: pytest.CaptureFixture[str], counters_file: str, tmp_path: Path
+) -> None:
+    """One that was counted is what it is; of the other, what is stated is other and the rest as rehearsed."""
+    (tmp_path / "llama.json").write_text(json.dumps(split_counters()))
+    for more in (("--zero", "full"), ("--architecture", "BERT-Large")):
+        assert run("compare", counters_file, *more) == 2
+        assert f"{more[0]} describes a model" in capsys.readouterr().err
+    llama = ("compare", str(tmp_path / "llama.json"), "--instances", "ml.trn1.32xlarge", "--json")
+    assert run(*llama, "--architecture", "Llama-3.1-8B", "--microbatch", "2") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["workload"]["microbatch"] == 2 and found["workload"]["architecture"]["layers"] == 32
+    assert found["estimates"][0]["global_batch"] == 256
 
 
 def test_a_batch_of_a_pass_and_its_number_say_how_large_a_step_is(capsys: pytest.CaptureFixture[str]) -> None:
