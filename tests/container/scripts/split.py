@@ -40,6 +40,19 @@ class Config:
 model.config = Config()
 model.peft_config = {"default": types.SimpleNamespace(r=4)}
 torch.nn.Linear(1, 1).config = "of another kind"
+
+
+class Late(torch.nn.Module):
+    """A script's own, that cannot tell yet."""
+
+    @property
+    def config(self):
+        raise RuntimeError("load the weights first")
+
+    peft_config = config
+
+
+late = Late()
 whole[1].requires_grad_(False)  # the other stage of a pipeline
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 dataset = TensorDataset(torch.randn(160, 8))

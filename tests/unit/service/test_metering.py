@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -430,6 +431,7 @@ def test_microbatches_under_way_belong_to_the_passes_that_end_them(tmp_path: Pat
         "rope": {"factor": 2},
         "pad": None,
         "eps": -1.5,
+        "limit": math.inf,
     }
     split = {"tensor_parallel": 2, "pipeline_parallel": 1, "zero1": True, "config": config, "lora_rank": 4}
     held = {"kind": "parameters", "count": 10, "cores": 2, "split": split}

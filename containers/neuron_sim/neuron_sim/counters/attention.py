@@ -23,13 +23,14 @@ def around_attention(attention: Callable[..., torch.Tensor]) -> Callable[..., to
     def counted(
         keys: Any, query: torch.Tensor, key: torch.Tensor, *others: Any, **named: Any
     ) -> torch.Tensor:
-        # Dynamo computes with fake ones, when it compiles.
-        scores = 0 if isinstance(query, FakeTensor) else math.prod(query.shape[:-1]) * key.shape[-2]
+        found = attention(keys, query, key, *others, **named)  # refuses what it cannot take
+        # Dynamo computes with fake ones, when it compiles. What comes out has the samples and heads of all.
+        scores = 0 if isinstance(query, FakeTensor) else math.prod(found.shape[:-1]) * key.shape[-2]
         _scores["scores"] += scores
         # After the values come the mask, dropout's probability and this.
         if named.get("is_causal", others[3] if len(others) > 3 else False):
             _scores["causal_scores"] += scores
-        return attention(keys, query, key, *others, **named)
+        return found
 
     return counted
 

@@ -55,7 +55,7 @@ def split(trained: Iterable[torch.Tensor], *, zero1: bool) -> dict[str, Any] | N
 def _lora_rank() -> int | None:
     """Of the adapters, as PEFT keeps their configuration at the model; None: there are none."""
     for module in live_objects.live(torch.nn.Module.__subclasscheck__):
-        adapters = getattr(module, "peft_config", None)
+        adapters = vars(module).get("peft_config")
         if isinstance(adapters, dict):
             for each in adapters.values():
                 if isinstance(rank := getattr(each, "r", None), int):
@@ -70,17 +70,25 @@ def _config(trained: set[int]) -> dict[str, Any] | None:
     """
     found: dict[int, tuple[int, Any]] = {}
     for module in live_objects.live(torch.nn.Module.__subclasscheck__):
-        config = getattr(module, "config", None)
-        if callable(getattr(config, "to_dict", None)):
+        config = vars(module).get("config")  # a property of the script's own may do or raise anything
+        if callable(getattr(type(config), "to_dict", None)):
             held = sum(id(parameter) in trained for parameter in module.parameters())
             found[id(config)] = max(
                 found.get(id(config), (0, None)), (held, config), key=lambda each: each[0]
             )
     held, config = max(found.values(), key=lambda each: each[0], default=(0, None))
-    values = config.to_dict() if held and config is not None else {}
-    return {
-        key: value for key, value in values.items() if isinstance(value, str | int | float | bool)
-    } or None
+    return _plain(config) if held else None
+
+
+def _plain(config: Any) -> dict[str, Any] | None:
+    """None: it is of another kind, and refuses."""
+    try:
+        values = config.to_dict().items()
+        return {
+            str(key): value for key, value in values if isinstance(value, str | int | float | bool)
+        } or None
+    except Exception:  # noqa: BLE001 - it is the script's, and no reason to end a training
+        return None
 
 
 def _state() -> Any:

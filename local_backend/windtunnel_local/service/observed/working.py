@@ -5,6 +5,7 @@ A graph's record has the work of one run; see docs/reference/counters.md. A reco
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -99,7 +100,11 @@ def parameters(records: Sequence[Record]) -> Parameters | None:
 def _split(told: Record) -> Split | None:
     if not (count(told, "tensor_parallel") and count(told, "pipeline_parallel")):
         return None
-    plain = {str(key): value for key, value in mapping(told, "config").items() if isinstance(value, Plain)}
+    plain = {
+        str(key): value
+        for key, value in mapping(told, "config").items()
+        if isinstance(value, Plain) and not (isinstance(value, float) and not math.isfinite(value))
+    }
     return Split(
         tensor_parallel=count(told, "tensor_parallel"),
         pipeline_parallel=count(told, "pipeline_parallel"),
