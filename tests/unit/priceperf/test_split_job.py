@@ -130,3 +130,13 @@ def test_the_document_is_read_as_it_is_written() -> None:
     written = Counters.read(split_counters()).to_dict()
     assert written["parameters"]["split"]["config"] == CONFIG
     assert Counters.read(written).to_dict() == written
+
+
+def test_on_more_instances_each_keeps_its_batch() -> None:
+    """As rehearsed is as much a copy; where all workers get the same samples, GPUs have more copies."""
+    job = Workload.from_counters(split_counters())  # 4 copies, 64 each
+    four = compare(job, [TRN1, P4D], instance_count=4).estimates
+    assert [item.global_batch for item in four] == [1024, 1024]
+    own, gpus = compare(job, [TRN1, P4D], batch="per_device").estimates
+    assert (own.global_batch, gpus.global_batch) == (4 * 64, 8 * 64)
+    assert compare(job, [TRN1], batch="global").estimates[0].global_batch == 256

@@ -17,7 +17,7 @@ from ..calibration.software import log_speed as log_speed_of_software
 from ..calibration.software import software_named, usual_speed
 from ..calibration.versions import log_speed
 from ..errors import InvalidInput, quoted
-from ..instances import InstanceType
+from ..instances import InstanceType, instance_type
 from ..model import fixed_costs, plain_script
 from ..model.architectures import Architecture
 from ..model.compile_time import CompiledGraph
@@ -169,8 +169,10 @@ class Described:
         """As many as were rehearsed, or one."""
         return 1 if self.rehearsed is None else self.rehearsed.instance_count
 
-    def batch(self, cluster: Cluster, rule: BatchRule, count: int) -> float:  # noqa: ARG002
+    def batch(self, cluster: Cluster, rule: BatchRule, count: int) -> float:
         """As described; without a global batch, what the cluster's copies of the model accumulate to.
+
+        Of a rehearsed job that of ``count`` instances, on each of which it is as large.
 
         Raises:
             InvalidInput: the rule needs the other way to describe a batch, or the job cannot be split so.
@@ -179,6 +181,11 @@ class Described:
         stated = stated_batch(rule, copies)
         if stated is not None:
             return stated
+        if self.rehearsed is not None and self.global_batch is not None:
+            ran = Cluster(instance_type(self.rehearsed.instance_type), self.rehearsed.instance_count)
+            if rule == "per_device":
+                return self.global_batch / self.data_parallel(ran) * self.data_parallel(cluster)
+            return max(1.0, self.global_batch * count / ran.count)
         if rule == "per_device" and self.global_batch is not None:
             raise InvalidInput(
                 "batch 'per_device' of a job whose global_batch is described: describe it with gradient_accumulation, "

@@ -16,7 +16,9 @@ _RULES = {
 def rule_words(rule: BatchRule, workload: Workload) -> str:
     """Which batch each instance gets."""
     if isinstance(workload, DescribedWorkload) and isinstance(rule, str):
-        return "as described" if workload.rehearsed is None else _RULES["global"]
+        if workload.rehearsed is None:
+            return "as described"
+        return _RULES["per_device" if rule == "per_device" else "global"]
     if isinstance(rule, PerDevice):
         return f"{rule.samples:,} samples on each worker, as stated"
     return (
