@@ -91,7 +91,11 @@ class CostBook:
         except (PricePerfError, ValueError, KeyError):
             # Of a type that has no figures, or of instance groups; or the file is no longer what was stored.
             return None
-        if report.comparison is None or not report.comparison.costs:
+        if (
+            report.comparison is None
+            or not report.comparison.costs
+            or not report.comparison.estimates[0].fits
+        ):
             return None
         on, (cost, *_) = report.comparison.costs[-1]
         return None if cost is None else Cost(cost.usd, cost.low_usd, cost.high_usd, on)

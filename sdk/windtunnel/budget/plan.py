@@ -126,6 +126,8 @@ def _with_model(
         )
     except PricePerfError as error:
         return replace(budget, unmodelled=str(error).rstrip("."))
+    if not estimate.fits:
+        return replace(budget, unmodelled=f"the job does not fit the memory of {price.instance_type}")
     return replace(budget, estimate=estimate, cost=estimate.cost(price), source=rehearsed.source)
 
 

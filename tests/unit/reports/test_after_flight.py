@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.fakes.descriptions import START, described
+from tests.fakes.split_job import split_counters
 from windtunnel import ConfigurationError, JobNotFinished, ServiceCallFailed
 from windtunnel.cli.main import main
 from windtunnel.priceperf import FullScale
@@ -136,6 +137,12 @@ def test_what_cannot_be_compared_says_why(
     """A job that runs, was not billed, ran here, or on what is not modelled."""
     with pytest.raises(error, match=words):
         report_for_job(DescribedJob(described(**replaced)), FULL, rehearsal=counters())
+
+
+def test_a_model_that_cores_share_is_no_evidence() -> None:
+    """It is modelled by its description: that is said, not that counters are missing."""
+    with pytest.raises(ConfigurationError, match="the cores of llama share one copy of the model"):
+        report_for_job(DescribedJob(described()), FULL, rehearsal=split_counters())
 
 
 def test_a_file_that_is_no_description_is_refused(tmp_path: Path, files: tuple[str, str]) -> None:

@@ -54,6 +54,7 @@ SIZE = FullScale(train_samples=460_800_000)
     [
         report(BERT),
         report(BERT, SIZE),
+        report(split_counters(4, 2), FullScale(200_000_000)),
         report({**BERT, "diagnostics": [WARNED, WARNED]}, SIZE, state="RUNNING", capacity_type="SPOT"),
         report(trial(BERT)),
         report(),
@@ -107,7 +108,21 @@ def test_a_model_that_cores_share_is_modelled_by_its_description() -> None:
     rows = {row["instances"]: row for row in data["strong"]["rows"]}
     assert rows[4]["global_batch"] == rows[16]["global_batch"] == 4 * 64
     assert 2 < rows[16]["samples_per_s"] / rows[4]["samples_per_s"] < 4
-    assert "64 passes of 1 sample," in " ".join(found.to_text().split())
+    assert "each copy of the model keeps its 64 passes of 1 sample," in " ".join(found.to_text().split())
+
+
+def test_a_model_that_is_too_large_for_its_cores_has_no_figures() -> None:
+    """On each of them stands the whole of a layer's half; with more nodes no more fits."""
+    found = report(split_counters(2, 1), nodes=1)
+    text = " ".join(found.to_text().split())
+    assert " 1 no fit 1,024 no fit " in text and "no fit: a core needs " in text
+
+
+def test_a_job_on_a_part_of_the_cores_has_its_bill_all_the_same() -> None:
+    """Three stages of eight cores do not make whole copies of a node's 32."""
+    found = report(split_counters(8, 3), nodes=1)
+    assert found.bills and found.modelled is None
+    assert "24 workers do not divide the 32 NeuronCores" in " ".join(found.to_text().split())
 
 
 def test_a_job_without_counters_has_a_bill_only() -> None:

@@ -130,7 +130,35 @@ def test_a_model_that_cores_share_has_an_answer_that_says_how_it_is_modelled() -
     full = " ".join(report.to_text(full=True).split())
     assert "so the step is that of its description" in full
     assert "From what a rehearsal counts" not in full
+    assert "Tensor x pipeline x data 8 x 1 x 4 1 x 1 x 8 Passes x sequences 64 x 1 32 x 1" in full
+    assert "Samples a worker" not in full
     assert report.to_dict()["answer"]["instances"][0]["samples_each"] == 64
+
+
+def test_parts_of_a_step_of_a_pipeline_add_up() -> None:
+    """Its bubble and its transfers have rows, too."""
+    report = report_for_counters(split_counters(4, 2), instances=["ml.trn1.32xlarge"])
+    full = report.to_text(full=True)
+    assert "   pipeline bubble" in full and "   transfers between stages" in full
+
+
+def test_a_rehearsed_job_that_does_not_fit_gets_no_options_of_other_commands() -> None:
+    """Neither a cost nor what compiling it takes; a report has no options that describe a job."""
+    own = {**split_counters(2, 1), "instance_type": SMALL, "instance_cores": 2}
+    for counted in (own, split_counters()):
+        report = report_for_counters(counted, instances=[SMALL])
+        text = " ".join(report.to_text().split())
+        assert "does not fit the memory of trn1.2xlarge" in text
+        assert "--nodes" not in text and "--zero" not in text and "windtunnel plan" not in text
+        assert "to compile on" not in text
+        assert report.cost_line(SMALL) is None
+
+
+def test_an_instance_on_which_it_cannot_run_lacks_no_price() -> None:
+    """A part of a node's cores that makes no whole copies."""
+    report = report_for_counters(split_counters(8, 3), instances=[TRN1, P4D])
+    text = " ".join(report.to_text().split())
+    assert "No winner: the job runs on p4d.24xlarge, and cannot on trn1.32xlarge." in text
 
 
 def test_one_instance_on_which_it_cannot_run_leaves_the_others_their_answer(counters: Any) -> None:

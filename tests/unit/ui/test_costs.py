@@ -12,6 +12,7 @@ import pytest
 
 from tests.fakes.counters import Counters
 from tests.fakes.objects import FakeObjects
+from tests.fakes.split_job import split_counters
 from windtunnel.reports.for_job import report_for_job
 from windtunnel_local.ui.costs import CostBook
 from windtunnel_local.ui.job_outputs import Ended
@@ -107,3 +108,12 @@ def test_a_type_without_figures_has_none(objects: FakeObjects, counters: Counter
     """It is no failure of the list."""
     store(objects, "one", counters(instance_type="ml.made.up"))
     assert CostBook(objects).of([described("one")], LONG_S) == {"one": None}
+
+
+def test_what_does_not_fit_the_memory_has_no_cost(objects: FakeObjects) -> None:
+    """Llama-2-7B on two cores."""
+    own = {**split_counters(2, 1), "instance_type": "ml.trn1.2xlarge", "instance_cores": 2}
+    store(objects, "large", own)
+    assert CostBook(objects).of([described("large")], LONG_S)["large"] is None
+    store(objects, "split", split_counters())
+    assert CostBook(objects).of([described("split")], LONG_S)["split"] is not None

@@ -131,6 +131,11 @@ def evidence_for(describe: Mapping[str, Any], rehearsal: Rehearsal, full_scale: 
 
 def _counted(rehearsal: Rehearsal) -> tuple[str, CountedWorkload]:
     basis = rehearsed(rehearsal)
+    if basis.workload.rehearsed is not None and not isinstance(basis.workload, CountedWorkload):
+        raise ConfigurationError(
+            f"rehearsal: the cores of {basis.name} share one copy of the model, so it is modelled by its description. "
+            "A job on AWS is held against the counts of a rehearsal alone: give one in which each core has a copy."
+        )
     if not isinstance(basis.workload, CountedWorkload):
         raise ConfigurationError(
             "rehearsal: a job on AWS is held against the counts of a rehearsal, not against a description. Give a "

@@ -18,7 +18,8 @@ from windtunnel.reports.cluster.slurm_job import SlurmJob
 from windtunnel.reports.modelled.answer import LINES, fitted
 
 TITLE = "The answer"
-_THOUSANDS_FROM = 995
+_UNITS = ((1e6, "M"), (1e3, "k"))
+_ROUNDED_UP = 0.995
 
 
 def answer_section(found: Modelled, job: SlurmJob, above: Sequence[str], change: str) -> Section:
@@ -62,6 +63,8 @@ def _row(strong: ScalingRow, weak: ScalingRow) -> Row:
 def _cells(row: ScalingRow) -> tuple[str, str, str]:
     if row.estimate is None:
         return "no", "", ""
+    if not row.fits:
+        return "no fit", "", ""
     return (
         fmt.significant(row.estimate.samples_per_s),
         fmt.modelled_seconds(row.estimate.billable_s),
@@ -70,21 +73,30 @@ def _cells(row: ScalingRow) -> tuple[str, str, str]:
 
 
 def _cost(cost: Cost) -> str:
-    """``$90 (60-140)``, ``$1.7k (1.4k-3.3k)``."""
-    return f"${_short(cost.usd)} ({_short(cost.low_usd)}-{_short(cost.high_usd)})"
+    """``$90 (60-140)``, ``$330 (120-1.2k)``, ``$1.7k (1.4-3.3k)``: thousands or millions are said once."""
+    size, sign = _unit(cost.high_usd)
+    low = fmt.significant(cost.low_usd / size) if _unit(cost.low_usd)[1] else _short(cost.low_usd)
+    return f"${_short(cost.usd)} ({low}-{fmt.significant(cost.high_usd / size)}{sign})"
 
 
 def _short(value: float) -> str:
-    """Two significant digits, from 1,000 on in thousands."""
-    return f"{fmt.significant(value / 1000)}k" if value >= _THOUSANDS_FROM else fmt.significant(value)
+    """Two significant digits, from 1,000 on in thousands, then in millions."""
+    size, sign = _unit(value)
+    return f"{fmt.significant(value / size)}{sign}"
+
+
+def _unit(value: float) -> tuple[float, str]:
+    return next((unit for unit in _UNITS if value >= _ROUNDED_UP * unit[0]), (1.0, ""))
 
 
 def _meaning(found: Modelled) -> str:
     base, passes = found.strong.base, found.passes
     each = f"{fmt.plain(found.samples_of_pass)} sample{'' if found.samples_of_pass == 1 else 's'}"
     batch = "" if base is None or base.global_batch is None else f" of {base.global_batch:,.0f}"
+    shared = base is not None and base.estimate is not None and base.estimate.training is not None
+    keeper = "copy of the model" if shared else "worker"
     return (
-        f"Strong: the job's batch{batch} stays, in fewer passes of {each} on more nodes. Weak: each worker keeps its "
+        f"Strong: the job's batch{batch} stays, in fewer passes of {each} on more nodes. Weak: each {keeper} keeps its "
         f"{passes:,} pass{'' if passes == 1 else 'es'} of {each}, so the batch grows."
     )
 
@@ -96,11 +108,19 @@ def _size(found: Modelled) -> str:
 
 
 def _caveats(found: Modelled) -> str:
-    """What is true of all rows, once: the first row's words."""
+    """What is true of all rows, once: the first row's words; and which do not fit."""
     items = found.estimates
+    large = next((item.memory for item in items if item.memory is not None and not item.memory.fits), None)
+    fit = ""
+    if large is not None:
+        needed, usable = fmt.gibibytes(large.needed_bytes), fmt.gibibytes(large.usable_bytes)
+        fit = f"no fit: a core needs {needed} of {usable}; more parallelism may make it fit. "
     outside = [reason for item in items for reason in item.range_check.outside]
     own = "YOUR CALIBRATION changes the steps. " if any(item.correction for item in items) else ""
-    return f"{own}Outside the calibrated range, intervals widened: {outside[0]}." if outside else own.strip()
+    told = f"{fit}{own}"
+    return (
+        f"{told}Outside the calibrated range, intervals widened: {outside[0]}." if outside else told.strip()
+    )
 
 
 def _prices(found: Modelled, job: SlurmJob) -> str:

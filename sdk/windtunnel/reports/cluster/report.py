@@ -14,9 +14,8 @@ from typing import Any
 from windtunnel.priceperf import (
     FixedCost,
     FullScale,
-    InvalidCounters,
-    NotCalibrated,
     PriceBook,
+    PricePerfError,
     Scaling,
     Workload,
     instance_type,
@@ -205,7 +204,7 @@ def cluster_report(
     elif reason is None and told is not None:
         try:
             found = modelled(Workload.from_counters(told), full_scale, bills[0].prices, own.corrections)
-        except (InvalidCounters, NotCalibrated) as error:
+        except PricePerfError as error:
             reason = str(error)
     return ClusterReport(
         job=job,

@@ -24,8 +24,7 @@ from windtunnel.rendering.document import Row, Section, Style
 from windtunnel.reports.modelled import sections as modelled_part
 from windtunnel.reports.modelled.cheapest import cheapest_sections, probability
 from windtunnel.reports.modelled.labels import label, place, rule_words
-
-_PARTS_BELOW = 0.005  # parts of a step under half a percent are left out of the table
+from windtunnel.reports.modelled.step_rows import part_rows, split_rows
 
 
 def sections(
@@ -57,16 +56,14 @@ def _table(comparison: Comparison, workload: Workload, full_scale: FullScale, to
         row("Workers", lambda e: f"{e.cores:,} {e.instance.core_name}{'s' if e.cores > 1 else ''}"),
         row("Global batch", lambda e: fmt.plain(e.global_batch)),
     ]
-    rows += _split_rows(row) if all(e.training for e in estimates) else [
+    rows += split_rows(estimates) if all(e.training for e in estimates) else [
         row("Samples a worker", lambda e: fmt.plain(e.samples_per_core))
     ]  # fmt: skip
     rows += [
         row("One step", lambda e: fmt.modelled_seconds(e.step.total_s), "total"),
         row("interval", lambda e: fmt.modelled_span(e.step_interval_s, e.step.total_s), "detail"),
     ]
-    for name in estimates[0].step.parts:
-        if any(e.step.parts[name] >= _PARTS_BELOW * e.step.total_s for e in estimates):
-            rows.append(row(name, _part(name), "detail"))
+    rows += part_rows(estimates)
     rows.append(row("Samples/s", lambda e: fmt.significant(e.samples_per_s)))
     if tokens:
         rows.append(row("Tokens/s", lambda e: fmt.significant(e.samples_per_s * tokens)))
@@ -87,42 +84,6 @@ def _table(comparison: Comparison, workload: Workload, full_scale: FullScale, to
         tuple(label(item) for item in estimates),
         tuple(rows),
     )
-
-
-def _split_rows(row: Callable[[str, Callable[[Estimate], str]], Row]) -> list[Row]:
-    """How the described model is split over the workers, and whether it fits."""
-
-    def cell(text: Callable[[Estimate], str]) -> Callable[[Estimate], str]:
-        return lambda item: text(item) if item.training is not None else ""
-
-    def split(item: Estimate) -> str:
-        training = item.training
-        assert training is not None  # noqa: S101 - `cell` asks
-        return f"{training.tensor_parallel} x {training.pipeline_parallel} x {training.data_parallel}"
-
-    def passes(item: Estimate) -> str:
-        training = item.training
-        assert training is not None  # noqa: S101 - `cell` asks
-        return f"{round(training.microbatches):,} x {fmt.plain(training.microbatch)}"
-
-    def memory(item: Estimate) -> str:
-        need = item.memory
-        if need is None:
-            return ""
-        text = f"{fmt.gibibytes(need.needed_bytes)} of {fmt.gibibytes(need.usable_bytes)}"
-        return text if need.fits else f"{text}: NO"
-
-    return [
-        row("Tensor x pipeline x data", cell(split)),
-        row("Passes x sequences", cell(passes)),
-        row("Recomputed", cell(lambda e: e.training.recompute if e.training else "")),
-        row("Attention", cell(lambda e: e.training.attention if e.training else "")),
-        row("Memory of a worker", memory),
-    ]
-
-
-def _part(name: str) -> Callable[[Estimate], str]:
-    return lambda item: fmt.modelled_seconds(item.step.parts[name])
 
 
 def _million_row(name: str, estimates: Sequence[Estimate], costs: Sequence[Cost | None], tokens: int) -> Row:
@@ -208,7 +169,8 @@ def _assumptions(comparison: Comparison, workload: Workload, price_notes: Sequen
     ]
     splits = {(i.training.tensor_parallel, i.training.zero) for i in shown if i.training is not None}
     if (
-        len({item.instance.is_neuron for item in shown}) > 1
+        workload.rehearsed is None
+        and len({item.instance.is_neuron for item in shown}) > 1
         and len(splits) == 1
         and next(iter(splits))[0] > 1
     ):

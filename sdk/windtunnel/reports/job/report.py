@@ -172,8 +172,8 @@ class PricePerformance(Report):
         if self.comparison is None or not self.comparison.costs:
             return None
         on, costs = self.comparison.costs[-1]
-        names = [item.instance.name for item in self.comparison.estimates]
-        cost = costs[names.index(instance_type)] if instance_type in names else None
+        own = (item for item in zip(self.comparison.estimates, costs, strict=True) if item[0].fits)
+        cost = next((cost for item, cost in own if item.instance.name == instance_type), None)
         return None if cost is None else modelled_part.cost_line(cost, on)
 
     def to_dict(self) -> dict[str, Any]:

@@ -309,6 +309,9 @@ def _obstacle(
         return f"No winner: only {names} has a price here, {' and '.join(unpriced)} not. {STATE_PRICES}"
     if unfit := [item for item in estimates if not item.fits]:
         return f"No winner: the job runs on {names}, and {_does_not_fit(unfit, workload)}"
+    if comparison.not_possible:
+        others = " and ".join(name.removeprefix("ml.") for name, _ in comparison.not_possible)
+        return f"No winner: the job runs on {names}, and cannot on {others}. {NAME_OTHERS}"
     return f"No winner: only {names} has a price here. {NAME_OTHERS}"
 
 
@@ -319,6 +322,8 @@ def _does_not_fit(items: Sequence[Estimate], workload: Workload) -> str:
         if (need := item.memory) is not None
     ]
     described = workload if isinstance(workload, DescribedWorkload) else None
+    # What is rehearsed has no options that describe it.
+    search = " (windtunnel plan searches)" if described and workload.rehearsed is None else ""
     if described and all(described.there(item.instance).is_split_open for item in items):
         undivided = [item for item in items if _is_whole_copies(item)]
         if undivided:
@@ -330,13 +335,14 @@ def _does_not_fit(items: Sequence[Estimate], workload: Workload) -> str:
                 f"does not fit the memory as a copy on each worker, and no split divides its global batch of "
                 f"{undivided[0].global_batch:,.10g}: try {batch}."
             )
+        nodes = " (--nodes)" if workload.rehearsed is None else ""
         return (
-            f"does not fit the memory of {', '.join(each)}, however it is split. More instances (--nodes), a larger "
-            "memory or shorter sequences may make it fit (windtunnel plan searches)."
+            f"does not fit the memory of {', '.join(each)}, however it is split. More instances{nodes}, a larger "
+            f"memory or shorter sequences may make it fit{search}."
         )
     whole = any(item.training is not None and item.training.zero == "none" for item in items)
-    share = "sharing the optimizer's state or the weights (--zero optimizer, --zero full), " if whole else ""
-    search = " (windtunnel plan searches)" if described else ""
+    options = " (--zero optimizer, --zero full)" if workload.rehearsed is None else ""
+    share = f"sharing the optimizer's state or the weights{options}, " if whole else ""
     return (
         f"does not fit the memory of {', '.join(each)}. More instances, {share}more tensor or pipeline parallelism, "
         f"recomputation or a smaller microbatch may make it fit{search}."
@@ -373,7 +379,7 @@ def _outside(
 
 
 def _compiling(estimates: Sequence[Estimate], found: Answer | None) -> str:
-    compiled = [item for item in estimates if item.fixed_cost("compile").seconds > 0]
+    compiled = [item for item in estimates if item.fits and item.fixed_cost("compile").seconds > 0]
     if not compiled:
         return ""
     longest = fmt.modelled_seconds(max(item.fixed_cost("compile").seconds for item in compiled))

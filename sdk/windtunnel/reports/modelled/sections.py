@@ -21,10 +21,12 @@ from windtunnel.priceperf.calibration.scripts import errors_of_scripts
 from windtunnel.priceperf.model.engines import HOST_S
 from windtunnel.priceperf.model.host_tracing import HOST_SPEED
 from windtunnel.priceperf.model.intervals import COVERAGE
+from windtunnel.priceperf.model.step_time import StepTime
 from windtunnel.rendering import format as fmt
 from windtunnel.rendering.document import Row, Section, Style
 from windtunnel.reports.modelled.cheapest import cheapest_sections
 from windtunnel.reports.modelled.labels import rule_words
+from windtunnel.reports.modelled.step_rows import part_rows, split_rows
 
 
 def sections(
@@ -45,21 +47,19 @@ def _time_and_cost(comparison: Comparison, workload: Workload, full_scale: FullS
     def row(label: str, cell: Callable[[Estimate], str], style: Style = "normal") -> Row:
         return Row(label, tuple(cell(item) for item in estimates), style)
 
-    waits = [row("waiting for input", lambda e: fmt.modelled_seconds(e.step.input_s), "detail")]
-    waits = waits if any(item.step.input_s for item in estimates) else []
+    described = all(item.training is not None for item in estimates)
     rows = [
         row("Matmuls run as", lambda e: "bf16" if e.precision.fp32_matmul == "bf16" else e.precision.name),
         row("Workers", lambda e: f"{e.cores:,} {e.instance.core_name}{'s' if e.cores > 1 else ''}"),
         row("Global batch", lambda e: fmt.plain(e.global_batch)),
-        row("Samples a worker", lambda e: fmt.plain(e.samples_per_core)),
+        *(
+            split_rows(estimates)
+            if described
+            else [row("Samples a worker", lambda e: fmt.plain(e.samples_per_core))]
+        ),
         row("One step", lambda e: fmt.modelled_seconds(e.step.total_s), "total"),
         row("interval", lambda e: fmt.modelled_span(e.step_interval_s, e.step.total_s), "detail"),
-        row("compute", lambda e: fmt.modelled_seconds(e.step.compute_s), "detail"),
-        row("memory", lambda e: fmt.modelled_seconds(e.step.memory_s), "detail"),
-        row("of these at the same time", lambda e: fmt.modelled_seconds(e.step.overlapped_s), "detail"),
-        row("collectives", lambda e: fmt.modelled_seconds(e.step.exposed_collective_s), "detail"),
-        row("host", lambda e: fmt.modelled_seconds(e.step.host_s), "detail"),
-        *waits,
+        *(part_rows(estimates) if described else _counted_parts(estimates)),
         row("Samples/s", lambda e: fmt.significant(e.samples_per_s)),
         row("Training steps", lambda e: f"{e.steps:,}"),
         row("Time in steps", lambda e: fmt.modelled_seconds(e.train_s), "total"),
@@ -77,6 +77,22 @@ def _time_and_cost(comparison: Comparison, workload: Workload, full_scale: FullS
               for item in estimates),
         tuple(rows),
     )  # fmt: skip
+
+
+def _counted_parts(estimates: Sequence[Estimate]) -> list[Row]:
+    parts: dict[str, Callable[[StepTime], float]] = {
+        "compute": lambda step: step.compute_s,
+        "memory": lambda step: step.memory_s,
+        "of these at the same time": lambda step: step.overlapped_s,
+        "collectives": lambda step: step.exposed_collective_s,
+        "host": lambda step: step.host_s,
+    }
+    if any(item.step.input_s for item in estimates):
+        parts["waiting for input"] = lambda step: step.input_s
+    return [
+        Row(name, tuple(fmt.modelled_seconds(seconds(item.step)) for item in estimates), "detail")
+        for name, seconds in parts.items()
+    ]
 
 
 def billable_rows(estimates: Sequence[Estimate]) -> list[Row]:

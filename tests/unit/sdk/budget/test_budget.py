@@ -253,6 +253,11 @@ def test_a_model_too_large_to_rehearse_is_described(aws: AwsSession, trained: An
     assert "from the workload given" in repr(sized) and budget(sized).cost is not None
     unsized = budget(trained(aws).request(max_cost=1e6, rehearsal=model))
     assert unsized.cost is None and "full_scale=" in unsized.unmodelled
+    whole = Workload.transformer(
+        "Llama2-7B", microbatch=1, sequence_length=4096, tensor_parallel=1, zero="none"
+    )
+    large = budget(trained(aws).request(max_cost=1e6, rehearsal=whole, full_scale=FullScale(1000)))
+    assert large.cost is None and "does not fit the memory of ml.trn1.32xlarge" in large.unmodelled
 
 
 def test_here_nothing_is_refused_or_shortened(

@@ -1,0 +1,50 @@
+"""Rows of a table of what is modelled: how a described model is split over the workers, and the parts of a step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from windtunnel.priceperf import Estimate, Training
+from windtunnel.rendering import format as fmt
+from windtunnel.rendering.document import Row
+
+_PARTS_BELOW = 0.005  # parts of a step under half a percent are left out of the table
+
+
+def part_rows(estimates: Sequence[Estimate]) -> list[Row]:
+    """The parts that add up to a step."""
+    names = [
+        name
+        for name in estimates[0].step.parts
+        if any(item.step.parts[name] >= _PARTS_BELOW * item.step.total_s for item in estimates)
+    ]
+    return [
+        Row(name, tuple(fmt.modelled_seconds(item.step.parts[name]) for item in estimates), "detail")
+        for name in names
+    ]
+
+
+def split_rows(estimates: Sequence[Estimate]) -> list[Row]:
+    """How the described model is split over the workers, and whether it fits."""
+
+    def row(name: str, text: Callable[[Training], str]) -> Row:
+        return Row(name, tuple("" if item.training is None else text(item.training) for item in estimates))
+
+    return [
+        row(
+            "Tensor x pipeline x data",
+            lambda t: f"{t.tensor_parallel} x {t.pipeline_parallel} x {t.data_parallel}",
+        ),
+        row("Passes x sequences", lambda t: f"{round(t.microbatches):,} x {fmt.plain(t.microbatch)}"),
+        row("Recomputed", lambda t: t.recompute),
+        row("Attention", lambda t: t.attention),
+        Row("Memory of a worker", tuple(map(_memory, estimates))),
+    ]
+
+
+def _memory(item: Estimate) -> str:
+    need = item.memory
+    if need is None:
+        return ""
+    text = f"{fmt.gibibytes(need.needed_bytes)} of {fmt.gibibytes(need.usable_bytes)}"
+    return text if need.fits else f"{text}: NO"
