@@ -1,7 +1,7 @@
 """What `scaled_dot_product_attention` computes: torch_xla writes it out, a GPU has one fused kernel for it.
 
 Neither graph nor HLO tells it from attention that the script writes out. What `torch.compile` makes of a function is
-not seen here.
+not seen here, nor what `torch.inference_mode` and `torch.vmap` take past the kernel that differentiates.
 """
 
 from __future__ import annotations
