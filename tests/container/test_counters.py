@@ -254,6 +254,33 @@ def test_buckets_of_ddp_cost_about_what_xm_optimizer_step_costs(torchrun, tmp_pa
     assert moved["copies"] < 2 * moved["xm"]
 
 
+@pytest.mark.parametrize(
+    ("model", "asked", "told"),
+    [
+        ("GPT2LMHeadModel(GPT2Config(n_layer=1, n_embd=8, n_head=2, vocab_size=16{}))", "", (True, True)),
+        ("BertModel(BertConfig(8, 8, 1, 2, 16{}))", "", (True, False)),
+        ("BertModel(BertConfig(8, 8, 1, 2, 16{}))", ", attn_implementation='eager'", (None, None)),
+    ],
+)
+def test_attention_that_transformers_chose_because_of_torch_xla_is_told(
+    torchrun, tmp_path, model, asked, told
+):
+    """Elsewhere it takes scaled dot product attention, where the script asks for none."""
+    script = tmp_path / "train.py"
+    script.write_text(
+        "import torch, torch_xla\n"
+        "from transformers import BertConfig, BertModel, GPT2Config, GPT2LMHeadModel\n"
+        f"model = {model.format(asked)}.to('xla')\n"
+        "optimizer = torch.optim.SGD(model.parameters(), lr=0.1)\n"
+        "model(torch.ones(1, 4, dtype=torch.int64, device='xla'))[0].sum().backward()\n"
+        "optimizer.step()\n"
+        "torch_xla.sync()\n"
+    )
+    torchrun(str(script), workers=1, WINDTUNNEL_COUNTERS_DIR=str(tmp_path))
+    (held,) = [record for record in records(tmp_path, 0) if record["kind"] == "parameters"]
+    assert (held.get("sdpa_elsewhere"), held.get("is_causal")) == told
+
+
 def test_attention_that_a_gpu_has_a_kernel_for_is_told(torchrun, tmp_path):
     """Scores of scaled_dot_product_attention, whoever calls it, and causal ones; none that a script writes out."""
     (said,) = torchrun("attending.py", workers=1, WINDTUNNEL_COUNTERS_DIR=str(tmp_path)).said

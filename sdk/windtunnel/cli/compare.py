@@ -165,6 +165,10 @@ def _rehearsed(args: argparse.Namespace) -> Any:
             "one. (A job whose cores share one copy of the model is modelled by its description, and takes both)"
         )
     model = architecture_of(args.architecture) if args.architecture else None
+    if args.global_batch is not None:  # of all instances, however many: as --batch says it
+        if args.batch_per_device or args.batch != "rehearsed":
+            raise ValueError("--global-batch and --batch both say how large a step is: give one")
+        args.batch, args.global_batch = str(args.global_batch), None
     return job.changed(model, **_settings(args))
 
 

@@ -174,6 +174,21 @@ def test_a_gpu_has_a_kernel_for_scaled_dot_product_attention(precision: Precisio
     assert step_time(causal, TRN1, AUTO_CAST, neuron) == step_time(out, TRN1, AUTO_CAST, neuron)
 
 
+@pytest.mark.parametrize("causal", [False, True])
+def test_what_transformers_chose_because_of_torch_xla_it_does_not_choose_on_a_gpu(causal: bool) -> None:
+    """All scores are the kernel's then, in evaluation too; where the script computed some by it, these alone."""
+    chosen = {"count": 109_482_240, "sdpa_elsewhere": True, "is_causal": causal}
+    job = CountedWorkload.from_counters(changed(lambda counters: counters.update(parameters=chosen)))
+    assert job.evaluation is not None
+    assert job.step.fused == job.evaluation.fused == (1.0, float(causal))
+
+    def asked(counters: dict[str, Any]) -> None:
+        counters.update(parameters=chosen)
+        counters["train"]["work"]["sdpa"] = {"scores": 1.0}
+
+    assert 0 < CountedWorkload.from_counters(changed(asked)).step.fused.part < 1
+
+
 def test_parameters_are_those_that_the_optimizer_told() -> None:
     """What else is reduced (a loss, a metric) does not count as gradients then."""
     told = changed(lambda counters: counters.update(parameters={"count": 109_482_240}))

@@ -319,7 +319,15 @@ def test_tracing_is_summed_and_each_kind_of_step_counts_at_its_least(tmp_path: P
         0,
         start(0, host_cpu="AMD EPYC"),
         {"kind": "parameters", **held, "count": 5},
-        {"kind": "parameters", **held, "model": 30, "frozen": 15, "dtypes": dtypes},
+        {
+            "kind": "parameters",
+            **held,
+            "model": 30,
+            "frozen": 15,
+            "dtypes": dtypes,
+            "sdpa_elsewhere": False,
+            "is_causal": False,
+        },
         step(1.0, trace_seconds=0.9, compile_seconds=0.05),
         step(1.0, trace_seconds=0.2, accessed={"a.py:1": 2}),
         step(1.0, trace_seconds=0.4),
@@ -340,6 +348,8 @@ def test_tracing_is_summed_and_each_kind_of_step_counts_at_its_least(tmp_path: P
         "cores": 1,
         "split": None,
         "dtypes": dtypes,
+        "sdpa_elsewhere": False,
+        "is_causal": False,
     }
     assert found["host_cpu"] == "AMD EPYC"
 
@@ -434,7 +444,7 @@ def test_microbatches_under_way_belong_to_the_passes_that_end_them(tmp_path: Pat
         "limit": math.inf,
     }
     split = {"tensor_parallel": 2, "pipeline_parallel": 1, "zero1": True, "config": config, "lora_rank": 4}
-    held = {"kind": "parameters", "count": 10, "cores": 2, "split": split}
+    held = {"kind": "parameters", "count": 10, "cores": 2, "split": split, "sdpa_elsewhere": True}
     write(
         tmp_path / "a",
         0,
@@ -454,6 +464,7 @@ def test_microbatches_under_way_belong_to_the_passes_that_end_them(tmp_path: Pat
     assert train["flops"]["fp32"] == 8 * (8.0 + 16.0)
     kept = {"model_type": "llama", "hidden_size": 8, "tie": False, "eps": -1.5}
     assert (found["parameters"]["cores"], found["parameters"]["split"]) == (2, {**split, "config": kept})
+    assert (found["parameters"]["sdpa_elsewhere"], found["parameters"]["is_causal"]) == (True, False)
 
 
 @pytest.mark.parametrize(

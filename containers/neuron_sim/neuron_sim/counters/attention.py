@@ -7,13 +7,20 @@ not seen here, nor what `torch.inference_mode` and `torch.vmap` take past the ke
 from __future__ import annotations
 
 import math
+import sys
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any
 
 import torch
 from torch._subclasses.fake_tensor import FakeTensor
 
+from neuron_sim import live_objects
+from neuron_sim.counters import script_lines
+
+_ASKS = "attn_implementation"
+"""How a script asks transformers for an attention."""
 _scores: Counter[str] = Counter()
 
 
@@ -40,3 +47,36 @@ def take() -> dict[str, int]:
     taken = dict(+_scores)
     _scores.clear()
     return taken
+
+
+def elsewhere(trained: Iterable[torch.Tensor]) -> dict[str, bool]:
+    """``sdpa_elsewhere``: without torch_xla `scaled_dot_product_attention` would compute the attention of the model.
+
+    Where a script asks for none, transformers takes the eager one wherever torch_xla is installed. ``is_causal``: the
+    model generates text.
+    """
+    wanted = {id(parameter) for parameter in trained}
+    found = {"sdpa_elsewhere": False, "is_causal": False}
+    for module in live_objects.live(torch.nn.Module.__subclasscheck__):
+        kind, config = type(module), vars(module).get("config")
+        settings = vars(config) if hasattr(config, "__dict__") else {}
+        chose = settings.get("_attn_implementation_autoset") is True
+        if not (chose and settings.get("_attn_implementation_internal") == "eager"):
+            continue
+        if getattr(kind, "_supports_sdpa", False) and any(id(one) in wanted for one in module.parameters()):
+            generates = "GenerationMixin" in [base.__name__ for base in kind.__bases__]
+            found["sdpa_elsewhere"] = True
+            found["is_causal"] |= generates and settings.get("is_encoder_decoder") is not True
+    return found if found["sdpa_elsewhere"] and not _script_asks() else {}
+
+
+def _script_asks() -> bool:
+    files = {getattr(module, "__file__", None) for module in tuple(sys.modules.values())}
+    for file in files:
+        if isinstance(file, str) and file.endswith(".py") and script_lines.is_users(file):
+            try:
+                if _ASKS in Path(file).read_text(encoding="utf-8", errors="replace"):
+                    return True
+            except OSError:
+                continue
+    return False

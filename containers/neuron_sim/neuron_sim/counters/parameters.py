@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from neuron_sim import live_objects
-from neuron_sim.counters import model_parallel
+from neuron_sim.counters import attention, model_parallel
 
 _NAMES = {
     torch.float32: "fp32",
@@ -58,6 +58,7 @@ class Held:
         """The sums over all optimizers. ``count``: what they train here; ``model``, ``frozen``: see `_whole`.
 
         ``cores``: so many hold one copy of the model together; ``split``: see `model_parallel.split`.
+        ``sdpa_elsewhere``, ``is_causal``: see `attention.elsewhere`.
         """
         found = list(self._found.values())
         trained = [parameter for optimizer in self._found for parameter in _parameters(optimizer)]
@@ -74,6 +75,7 @@ class Held:
             "frozen": sum(map(_count, filter(_is_frozen, whole))),
             "cores": model_parallel.cores_of_a_copy(),
             "split": model_parallel.split(trained, zero1=zero1),
+            **attention.elsewhere(trained),
             "parameter_bytes": sum(dtypes["parameters"].values()),
             "gradient_bytes": sum(dtypes["gradients"].values()),
             "optimizer_bytes": sum(dtypes["optimizer"].values()),

@@ -90,6 +90,8 @@ def parameters(records: Sequence[Record]) -> Parameters | None:
         frozen=count(last, "frozen") if "frozen" in last else None,
         cores=max(1, count(last, "cores")),
         split=_split(mapping(last, "split")),
+        sdpa_elsewhere=last.get("sdpa_elsewhere") is True,
+        is_causal=last.get("is_causal") is True,
         dtypes={str(kind): numbers(sizes, kind) for kind in sizes if isinstance(sizes[kind], Mapping)},
         parameter_bytes=count(last, "parameter_bytes"),
         gradient_bytes=count(last, "gradient_bytes"),

@@ -15,6 +15,7 @@ from ..model import fixed_costs, plain_script
 from ..model.compile_time import CompiledGraph
 from ..model.counted_step import StepWork, step_time
 from ..model.engines import Constants
+from ..model.fused_attention import Fused
 from ..model.host_tracing import HOST_SPEED
 from ..model.intervals import RangeCheck
 from ..model.precision import GPU_PRECISIONS, Precision
@@ -22,7 +23,7 @@ from ..model.step_time import StepTime
 from ..model.training_settings import DTYPE_BYTES, OPTIMIZER_BYTES, Training
 from .cluster import BatchRule, Cluster, Run, stated_batch
 from .counted_work import Accumulation, accumulated, evaluation_of, optimized, step_of
-from .counters import Counters, Graphs
+from .counters import Counters, Graphs, Parameters
 from .found_scale import found_in_short
 from .full_scale import FullScale
 from .modelled import Modelled
@@ -310,6 +311,7 @@ class Counted:
                 "Run without it."
             )
         evaluation, evaluation_samples = evaluation_of(told.other, world_size) if told.other else (None, 0)
+        step, evaluation = _elsewhere(held, step), evaluation and _elsewhere(held, evaluation)
         return cls(
             instance_type=instance_type(told.instance_type).name,
             instance_count=told.instance_count,
@@ -330,6 +332,13 @@ class Counted:
             as_one_process=told.as_one_process,
             unshared=told.input is not None and world_size > 1 and not told.input.is_shared,
         )
+
+
+def _elsewhere(held: Parameters | None, step: StepWork) -> StepWork:
+    """On a GPU transformers would have chosen scaled dot product attention."""
+    if held is None or not held.sdpa_elsewhere or step.fused.part:
+        return step
+    return replace(step, fused=Fused(1.0, float(held.is_causal)))
 
 
 def compiled_graphs(graphs: Graphs) -> tuple[CompiledGraph, ...] | None:

@@ -151,6 +151,8 @@ class Parameters:
 
     ``model``: of the whole model, with other ranks' shards and with ``frozen`` ones; None: not counted.
     ``cores``: so many hold one copy of the model together, and go through the same batches; ``split`` has how.
+    ``sdpa_elsewhere``: transformers chose eager attention because torch_xla is there, and elsewhere chooses
+    scaled dot product attention; ``is_causal`` is what that is told then.
     """
 
     count: float
@@ -158,6 +160,8 @@ class Parameters:
     frozen: float | None = None
     cores: AtLeastOne = 1
     split: Split | None = None
+    sdpa_elsewhere: bool = False
+    is_causal: bool = False
     parameter_bytes: float | None = None
     gradient_bytes: Shown[float | None] = None
     optimizer_bytes: Shown[float | None] = None

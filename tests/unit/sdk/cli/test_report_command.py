@@ -157,6 +157,10 @@ def test_a_job_is_described_only_where_its_cores_share_a_model(
     found = json.loads(capsys.readouterr().out)
     assert found["workload"]["microbatch"] == 2 and found["workload"]["architecture"]["layers"] == 32
     assert found["estimates"][0]["global_batch"] == 256
+    assert run(*llama, "--global-batch", "512", "--nodes", "4") == 0
+    assert json.loads(capsys.readouterr().out)["estimates"][0]["global_batch"] == 512
+    assert run(*llama, "--nodes", "4") == 0
+    assert json.loads(capsys.readouterr().out)["estimates"][0]["global_batch"] == 4 * 256
 
 
 def test_a_batch_of_a_pass_and_its_number_say_how_large_a_step_is(capsys: pytest.CaptureFixture[str]) -> None:
