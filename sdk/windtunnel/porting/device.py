@@ -150,7 +150,8 @@ def _devices(subject: Subject) -> Iterator[Finding]:
             test = script.parents[parent]
             if not subject.xla and not (isinstance(test, ast.If) and not _decides(subject, test)):
                 text = f"{script.segment(parent)} is False on Trainium: see what depends on it."
-                yield Finding(node.lineno, "", text)
+                there = (Edit(script.start(node), script.end(node), '"xla"'),)
+                yield Finding(node.lineno, "", text, there if _guards_a_move(subject, node, parent) else ())
             continue
         said = script.segment(node)
         if isinstance(parent, ast.keyword) and parent.arg == "map_location":
@@ -178,6 +179,19 @@ def _devices(subject: Subject) -> Iterator[Finding]:
                 f'{said}: files are not loaded to a NeuronCore directly; load to "cpu".',
                 (edit,),
             )
+
+
+def _guards_a_move(subject: Subject, node: ast.expr, asked: ast.Compare) -> bool:
+    """Whether it is as ``device.type == "cuda"`` before a ``.cuda()``, which is edited: left False, the model would
+    stay on the host, and nothing would say so of a script that has torch_xla.
+    """
+    kind = asked.left if asked.left is not node else asked.comparators[0]
+    if not isinstance(kind, ast.Attribute) or kind.attr != "type" or not isinstance(asked.ops[0], ast.Eq):
+        return False
+    test = next((one for one in subject.script.above(node) if isinstance(one, ast.stmt)), None)
+    return isinstance(test, ast.If) and any(
+        is_cuda_call(part) for one in test.body for part in ast.walk(one) if isinstance(part, ast.Call)
+    )
 
 
 def _is_handled(subject: Subject, node: ast.AST) -> bool:

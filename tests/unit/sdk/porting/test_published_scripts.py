@@ -333,3 +333,27 @@ def test_a_library_beside_the_script(tmp_path: Path) -> None:
     assert list(found) == [script]
     assert "no_exchange" not in {one.kind for one in found[script]}
     assert "no_exchange" in {one.kind for one in read(script)}
+
+
+_GUARDED = """\
+def main(device):
+    if args.gpu is not None and device.type == 'cuda':
+        model.cuda(args.gpu)
+    elif device.type == 'cuda':
+        model.cuda()
+    fused = device.type == 'cuda'
+    if device.type == 'cuda':
+        images = images.pin_memory()
+"""
+
+
+def test_a_device_that_is_asked_for_before_a_move() -> None:
+    """As PyTorch's imagenet example has it: its moves were edited, and the `if` around them stayed False, unsaid once
+    the script had torch_xla: the model trained on the host.
+    """
+    script = Script(Path("train.py"), ("import torch\n" + _GUARDED).encode())
+    found = list(read(script, several=True))
+    text = ported(script, found).text.decode()
+    assert 'is not None and device.type == "xla":' in text and 'elif device.type == "xla":' in text
+    assert "fused = device.type == 'cuda'" in text  # which torch has for CUDA alone
+    assert "    if device.type == 'cuda':\n        images = images.pin_memory()" in text
