@@ -51,7 +51,8 @@ def add_parser(commands: Any) -> None:
         nargs="+",
         metavar="TYPE[=N]",
         help="instance types, each with its number if it has its own (default: the job's, "
-        "ml.trn1.32xlarge, ml.p4d.24xlarge); ml.trn1.32xlarge is priced as SageMaker training, trn1.32xlarge as EC2",
+        "ml.trn1.32xlarge, ml.p4d.24xlarge); ml.trn1.32xlarge is priced as SageMaker training, trn1.32xlarge as EC2; "
+        "trn1 is the family's largest, as SageMaker training",
     )
     parser.add_argument("--nodes", type=whole, metavar="N", help="instances of each type")
     add_batch(parser)

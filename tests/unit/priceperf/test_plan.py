@@ -26,8 +26,9 @@ from windtunnel.priceperf import (
 )
 from windtunnel.priceperf.calibration.described_range import most_tokens
 from windtunnel.priceperf.calibration.row_reader import PublishedRow
+from windtunnel.priceperf.instances import named_instance
 from windtunnel.priceperf.model.memory_need import memory_need, usual_attention
-from windtunnel.priceperf.money.plan import Plan, Plans, named_instance, pareto, plans
+from windtunnel.priceperf.money.plan import Plan, Plans, pareto, plans
 from windtunnel.priceperf.workload.splits import OpenSplit, divisors, search
 
 SIZE = FullScale(500_000, compile_cached=True)

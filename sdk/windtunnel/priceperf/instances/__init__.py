@@ -7,7 +7,9 @@ the same file (`neuron_sim.topology`).
 
 from __future__ import annotations
 
-from .catalog import CATALOG, NEURON_TYPES, instance_type
+from .catalog import CATALOG, NEURON_TYPES, instance_type, named_instance
 from .instance_type import GIB, Accelerator, Figure, InstanceType
 
-__all__ = ["CATALOG", "GIB", "NEURON_TYPES", "Accelerator", "Figure", "InstanceType", "instance_type"]
+__all__ = [
+    "CATALOG", "GIB", "NEURON_TYPES", "Accelerator", "Figure", "InstanceType", "instance_type", "named_instance",
+]  # fmt: skip

@@ -82,3 +82,9 @@ def instance_type(name: str) -> InstanceType:
             "Choose one of these; other types cannot be modelled."
         )
     return CATALOG[full]
+
+
+def named_instance(asked: str) -> str:
+    """``trn1`` as ``ml.trn1.32xlarge``, the family's largest type; any other name as it is."""
+    family = [name for name in CATALOG if name.startswith(f"ml.{asked.removeprefix('ml.')}.")]
+    return max(family, key=lambda name: CATALOG[name].core_count, default=asked)

@@ -13,7 +13,7 @@ from typing import Any
 from ..calibration.calibrations import calibration_of
 from ..calibration.corrections import Corrections
 from ..errors import InvalidInput
-from ..instances import InstanceType, instance_type
+from ..instances import InstanceType, instance_type, named_instance
 from ..model.precision import AUTO_CAST, Precision, preferring
 from ..workload.cluster import BatchRule, Cluster, Run, checked_rule
 from ..workload.full_scale import FullScale
@@ -67,7 +67,7 @@ def compare(
     Args:
         workload: what one step is.
         instances: names, or pairs of a name and a number of instances. With ``ml.`` they are priced as
-            SageMaker training, without it as EC2.
+            SageMaker training, without it as EC2; ``trn1`` is ``ml.trn1.32xlarge`` (`named_instance`).
         full_scale: the real job; None: exactly what was rehearsed.
         prices: another price book than the built-in one.
         instance_count: where ``instances`` names no number; None: as many as were rehearsed.
@@ -125,7 +125,8 @@ def chosen_clusters(
     if not instances:
         raise InvalidInput("name at least one instance type to compare")
     listed = [instances] if isinstance(instances, str) else instances
-    named = [(item, count) if isinstance(item, str) else _pair(item) for item in listed]
+    pairs = [(item, count) if isinstance(item, str) else _pair(item) for item in listed]
+    named = [(named_instance(name), number) for name, number in pairs]
     chosen = {(name, number): Cluster(instance_type(name), number) for name, number in named}
     return tuple((name, cluster) for (name, _), cluster in chosen.items())
 

@@ -15,7 +15,7 @@ from functools import cached_property
 from ..calibration.calibrations import not_calibrated
 from ..calibration.software import first_told, software_named
 from ..errors import InvalidInput, UnknownInstance
-from ..instances import CATALOG, GIB, InstanceType, instance_type
+from ..instances import GIB, InstanceType, instance_type, named_instance
 from ..model.fixed_costs import FixedCost
 from ..model.memory_need import memory_need
 from ..model.precision import AUTO_CAST
@@ -208,12 +208,6 @@ def plans(
         raise UnknownInstance(" ".join(place.reason or "" for place in places))
     found.sort(key=lambda plan: (math.inf if plan.cost is None else plan.cost.usd, plan.hours))
     return Plans(job, size, tuple(found), tuple(places), deadline_hours, budget_usd)
-
-
-def named_instance(asked: str) -> str:
-    """``trn1`` as ``ml.trn1.32xlarge``, the family's largest type; any other name as it is."""
-    family = [name for name in CATALOG if name.startswith(f"ml.{asked.removeprefix('ml.')}.")]
-    return max(family, key=lambda name: CATALOG[name].core_count, default=asked)
 
 
 def _placed(

@@ -13,7 +13,7 @@ from typing import Literal, get_args
 
 from ..calibration.corrections import Corrections
 from ..errors import InvalidInput
-from ..instances import InstanceType, instance_type
+from ..instances import InstanceType, instance_type, named_instance
 from ..model.memory_need import memory_need
 from ..model.precision import AUTO_CAST, Precision, preferring
 from ..workload.cluster import Cluster, Run
@@ -121,6 +121,7 @@ def scaling(
         raise InvalidInput(f"mode must be strong or weak, not {mode!r}")
     if not counts:
         raise InvalidInput("name at least one number of instances")
+    instance = named_instance(instance)
     kind = instance_type(instance)
     clusters = [Cluster(kind, count) for count in sorted(set(counts))]
     size = workload.sized(full_scale)

@@ -157,8 +157,8 @@ def compare(
     Args:
         job: a job that has run here, its counters, or a `Workload` (see `Workload.transformer`).
         instances: names, or pairs of a name and a number of instances; ``ml.trn1.32xlarge`` is priced as
-            SageMaker training, ``trn1.32xlarge`` as EC2. None: the job's own,
-            ml.trn1.32xlarge, ml.p4d.24xlarge.
+            SageMaker training, ``trn1.32xlarge`` as EC2, ``trn1`` is the family's largest, as SageMaker training.
+            None: the job's own, ml.trn1.32xlarge, ml.p4d.24xlarge.
         full_scale: the real job; None: exactly what was rehearsed. A described job needs it.
         instance_count: instances of each where ``instances`` names no number; None: as many as were rehearsed.
         batch: which batch each instance gets (`windtunnel.priceperf.BatchRule`), or the global batch as a number.
