@@ -13,6 +13,7 @@ import windtunnel
 from tests.unit.priceperf.test_answer import LONG, P4D, SHORT, TRN1, rehearsed
 from windtunnel.errors import JobNotFinished
 from windtunnel.priceperf import CALIBRATIONS, FullScale, InvalidInput, PriceUnknown
+from windtunnel.rendering.format import HOURS_FROM_S
 from windtunnel.reports.comparison.report import ComparisonReport
 from windtunnel.reports.comparison.scaling import ScalingReport
 
@@ -292,3 +293,20 @@ def test_a_description_is_said_to_be_a_tuned_job() -> None:
     """Its interval is that of benchmarks; what a plain script took is named, as it lies outside."""
     text = text_of(windtunnel.compare(giant(), full_scale=FULL, instance_count=16))
     assert f"took {CALIBRATIONS['trn1'].outside_check:.1f} times what its counts say" in text
+
+
+def test_times_side_by_side_have_one_unit() -> None:
+    """8.8 h above 9,000 s is read as the shorter; and a family's name is its largest type, as for a plan."""
+    llama = windtunnel.Workload.transformer(
+        "Llama-3.1-8B", sequence_length=4096, global_batch=128, lora_rank=16
+    )
+    report = windtunnel.compare(llama, ["trn1", ("trn2", 1), "p4d"], FullScale(200_000, sequence_length=4096))
+    seconds = [item.billable_s for item in report.comparison.estimates]
+    assert min(seconds) < HOURS_FROM_S < max(seconds)
+    rows = report.document().sections[0].rows
+    assert all(" h (" in row.cells[1] and row.cells[1].endswith(" h)") for row in rows)
+    assert [item.name for item in report.comparison.estimates] == [
+        "ml.trn1.32xlarge", "ml.trn2.48xlarge", "ml.p4d.24xlarge",
+    ]  # fmt: skip
+    scaled = windtunnel.scaling(llama, "trn1", (1, 2), full_scale=FullScale(200_000, sequence_length=4096))
+    assert scaled.scaling.name == "ml.trn1.32xlarge"

@@ -10,6 +10,7 @@ from markupsafe import Markup
 from windtunnel.priceperf import Cost, Estimate, Scaling
 from windtunnel.rendering import format as fmt
 from windtunnel.reports.job.report import PricePerformance
+from windtunnel.reports.modelled.answer import longest_s
 from windtunnel.reports.modelled.labels import label, place
 from windtunnel_local.ui.charts.by_count_chart import Line, Point, by_count_chart, legend_key
 from windtunnel_local.ui.charts.interval_bar import Interval, axis_end, interval_bar
@@ -68,10 +69,11 @@ def _costs(listed: Sequence[tuple[Estimate, Cost | None, int]], winner: int | No
 
 def _times(listed: Sequence[tuple[Estimate, Cost | None, int]]) -> Bars:
     ends = axis_end(Interval(item.billable_s, *item.billable_interval_s) for item, _, _ in listed)
+    longest = longest_s(item for item, _, _ in listed)
     rows = [
         Bar(
             f"{label(item)}, {item.precision.name}",
-            _seconds(item.billable_s, item.billable_interval_s),
+            _seconds(item.billable_s, item.billable_interval_s, longest),
             _seconds(item.step.total_s, item.step_interval_s),
             interval_bar(Interval(item.billable_s, *item.billable_interval_s), ends),
         )
@@ -169,5 +171,5 @@ def _usd(cost: Cost) -> str:
     return f"{fmt.dollars(cost.usd)} ({fmt.interval(fmt.dollars(cost.low_usd), fmt.dollars(cost.high_usd))})"
 
 
-def _seconds(value: float, ends: tuple[float, float]) -> str:
-    return f"{fmt.modelled_seconds(value)} ({fmt.modelled_span(ends, value)})"
+def _seconds(value: float, ends: tuple[float, float], like: float | None = None) -> str:
+    return f"{fmt.modelled_seconds(value, like)} ({fmt.modelled_span(ends, like or value)})"

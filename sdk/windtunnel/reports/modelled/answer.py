@@ -5,7 +5,7 @@ At most `LINES` lines in a terminal of 100 columns, title and frame included; al
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import date
 from typing import Any
@@ -125,7 +125,9 @@ def answer_section(shown: Screen, comparison: Comparison, lines_above: int = 0) 
     winner = None if shown.answer is None else shown.answer.winner
     if winner is not None and winner not in order:
         order = (order[0], *order[1:-1], winner)
-    rows = [_row(comparison.estimates[index], shown, index) for index in order]
+    shown_items = [comparison.estimates[index] for index in order]
+    longest = longest_s(shown_items)
+    rows = [_row(item, shown, index, longest) for item, index in zip(shown_items, order, strict=True)]
     if len(order) < len(shown.order):
         rows.append(Row(f"and {len(shown.order) - len(order):,} more"))
     notes = {
@@ -205,10 +207,15 @@ def answer_data(shown: Screen, comparison: Comparison) -> dict[str, Any]:
     }
 
 
-def _row(item: Estimate, shown: Screen, index: int) -> Row:
+def longest_s(items: Iterable[Estimate]) -> float:
+    """Billable seconds of the longest that fits: its unit is that of all times side by side."""
+    return max((item.billable_s for item in items if item.fits), default=0.0)
+
+
+def _row(item: Estimate, shown: Screen, index: int, longest: float) -> Row:
     cost = shown.costs[index]
-    low, high = (_time(end, item.billable_s) for end in item.billable_interval_s)
-    billable = f"{_time(item.billable_s)} ({fmt.interval(low, high)})"
+    low, high = (_time(end, longest) for end in item.billable_interval_s)
+    billable = f"{_time(item.billable_s, longest)} ({fmt.interval(low, high)})"
     paid = "no price"
     if cost is not None:
         paid = f"{_usd(cost.usd)} ({fmt.interval(_usd(cost.low_usd), _usd(cost.high_usd))})"
