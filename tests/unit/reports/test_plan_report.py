@@ -9,6 +9,7 @@ import pytest
 
 import windtunnel
 from windtunnel.priceperf import CATALOG, InvalidInput, PriceBook
+from windtunnel.reports.plan.sections import shortlist
 
 SMALL = {"instances": ("trn1", "p4d"), "nodes": (1, 2, 4)}
 
@@ -141,3 +142,17 @@ def test_what_has_no_price_is_said_and_keeps_no_budget() -> None:
     assert alone.charts() == ()
     assert "no price in the book" in alone.to_text()
     assert alone.document().headline[0] == "NOTHING KEEPS $5."
+
+
+def test_too_close_to_call_is_the_same_here_and_in_a_comparison() -> None:
+    """Below 90 % for one of two; their intervals need not hold the cheaper one's middle."""
+    book = PriceBook().stating({"ml.p5.48xlarge": 55.04, "ml.trn2.48xlarge": 40.0}, date(2026, 1, 1))
+    names = ["ml.trn2.48xlarge", "ml.p5.48xlarge"]
+    size = {"samples": 200_000, "sequence_length": 4096, "global_batch": 128}
+    report = windtunnel.plan("Llama-3.1-8B", names, nodes=(1,), prices=book, **size)  # type: ignore[arg-type]
+    best, other = (plan.cost for plan in report.plans.cheapest if plan in shortlist(report.plans.cheapest))
+    assert best is not None and other is not None and other.low_usd > best.usd
+    assert "TOO CLOSE TO CALL: 1 of 1 other clusters may cost less" in "\n".join(report.document().headline)
+    dear = PriceBook().stating({"ml.p5.48xlarge": 150.0, "ml.trn2.48xlarge": 40.0}, date(2026, 1, 1))
+    clear = windtunnel.plan("Llama-3.1-8B", names, nodes=(1,), prices=dear, **size)  # type: ignore[arg-type]
+    assert "TOO CLOSE" not in "\n".join(clear.document().headline)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
 from windtunnel.priceperf.model.intervals import COVERAGE
+from windtunnel.priceperf.money.decision import CLEAR, cheapest_probabilities
 from windtunnel.priceperf.money.plan import Place, Plan, Plans
 from windtunnel.rendering import format as fmt
 from windtunnel.rendering.document import Row, Section
@@ -170,12 +171,14 @@ def _rivals(found: Plans) -> Iterator[str]:
     if _clusters(found.cheapest) < _SEVERAL:
         return
     best, *others = _best_of_each(found.cheapest)
-    usd = 0.0 if best.cost is None else best.cost.usd
-    near = [plan for plan in others if plan.cost is not None and plan.cost.low_usd < usd]
+    if best.cost is None:
+        return
+    costs = [plan.cost for plan in others if plan.cost is not None]
+    near = sum(cheapest_probabilities([best.cost, cost])[0] < CLEAR for cost in costs)
     if near:
         yield (
-            f"TOO CLOSE TO CALL: at the low end of their intervals {len(near)} of {len(others)} other clusters cost "
-            "less than the cheapest."
+            f"TOO CLOSE TO CALL: {near} of {len(others)} other clusters may cost less, each with a probability of "
+            f"{fmt.percent(1 - CLEAR)} or more."
         )
 
 
