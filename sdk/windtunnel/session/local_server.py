@@ -233,6 +233,14 @@ class Backend:
             if process.poll() not in (None, 0):
                 raise self._failed(f"ended with exit code {process.returncode}", log_start)
             time.sleep(_POLL_S)
+        if process.poll() == 0 and (there := self._recorded()) is not None and _alive(there.pid):
+            raise BackendError(
+                f"The local backend (process {there.pid}) runs and did not answer within {self._start_timeout_s:g} s: "
+                "this machine is too busy, or its memory is full.\n"
+                "  Jobs go on by themselves, and nothing is lost. Try again once the machine has room: "
+                "`windtunnel ps` lists them, `windtunnel logs -f NAME` follows one.\n"
+                f"  Log: {self.log_path}"
+            )
         process.terminate()
         try:
             process.wait(5)

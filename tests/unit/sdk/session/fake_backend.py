@@ -1,8 +1,8 @@
 """A tiny server program that behaves as `python -m windtunnel_local serve` does towards the SDK.
 
 Usage: fake_backend.py MODE. Modes: ok; old (of another version); removed (its venv is gone); slow (answers
-after 0.3 s); lingers (withdraws its note 0.5 s before it ends); crash (prints and exits 3); mute (never
-answers). Each start adds a line to `starts` in the home.
+after 0.3 s); second (another holds the home: exits 0); lingers (withdraws its note 0.5 s before it ends); crash
+(prints and exits 3); mute (never answers). Each start adds a line to `starts` in the home.
 """
 
 from __future__ import annotations
@@ -38,6 +38,8 @@ def main(mode: str) -> None:
     home = Path(os.environ["WINDTUNNEL_HOME"])
     with (home / "starts").open("a") as starts:
         starts.write(f"{os.getpid()}\n")
+    if mode == "second":
+        sys.exit(0)
     if mode == "crash":
         print("no Docker engine: start it with `service docker start`", flush=True)
         sys.exit(3)

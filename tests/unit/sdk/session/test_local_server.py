@@ -118,6 +118,21 @@ def test_a_server_that_never_answers(home: Path) -> None:
     assert not runs(starts(home)[0])
 
 
+def test_a_running_server_that_is_too_slow_is_not_told_as_one_that_failed(home: Path) -> None:
+    """Its machine is full, and it holds the home, so that no other starts; its jobs go on, and it is left alone."""
+    there = backend(home).ensure()
+    os.kill(there.pid, signal.SIGSTOP)
+    try:
+        with pytest.raises(
+            BackendError, match=r"runs and did not answer within 3 s.*\n.*Jobs go on"
+        ) as caught:
+            backend(home, "second", 3).ensure()
+    finally:
+        os.kill(there.pid, signal.SIGCONT)
+    assert str(there.pid) in str(caught.value) and "windtunnel logs -f NAME" in str(caught.value)
+    assert backend(home).ensure() == there
+
+
 def test_a_program_that_does_not_exist(home: Path) -> None:
     """Even that is a clean error."""
     with pytest.raises(BackendError, match="cannot be started"):
