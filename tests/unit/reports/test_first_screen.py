@@ -198,6 +198,12 @@ def test_a_script_that_runs_as_one_process_is_told_so(counters: Any) -> None:
     one = {**given, "world_size": 1, "cores_used": 1}
     shown = report_for_counters(one).to_dict()["answer"]
     assert "as the script has it, over all cores: 1,200,000 samples" in shown["job"]
+    evaluation = {**loader, "line": "train.py:20", "batches": 500, "trains": False, "split": False}
+    seen = {**short, "loaders": [{**loader, "bound": 300_000, "split": False}, evaluation]}
+    evaluated = report_for_counters({**one, "input": seen}).to_dict()["answer"]["job"]
+    assert (
+        "2,000 evaluated" in evaluated and "by each worker" not in evaluated
+    )  # shared out, as its training is
     assert shown["change"][0].startswith("one process runs, so one core works and all are billed")
     assert "2 on trn1.2xlarge, 32 on trn1.32xlarge, 8 on p4d.24xlarge" in shown["change"][0]
     text = " ".join(report_for_counters(one).to_text().split())

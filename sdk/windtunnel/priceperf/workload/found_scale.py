@@ -22,7 +22,12 @@ def found_in_short(told: Counters, world_size: int) -> FullScale | str | None:
         workers = 1  # cores that are not used make none of the steps that a count of the script's asks for
     # A sampler splits, and a count of steps asks, for copies of the model.
     copies = max(1, world_size // told.cores_of_a_copy)
-    return found_scale(told.input, copies, max(1, workers // told.cores_of_a_copy))
+    found = found_scale(told.input, copies, max(1, workers // told.cores_of_a_copy))
+    if told.as_one_process and isinstance(found, FullScale):
+        return replace(
+            found, evaluation_split=True
+        )  # one process has no sampler; all of its work is shared out
+    return found
 
 
 def found_scale(seen: Input, world_size: int, workers: int | None = None) -> FullScale | str:
