@@ -85,10 +85,16 @@ def script_tail(lines: Iterable[str], count: int) -> list[str]:
 
 
 def failed(
-    name: str, description: Mapping[str, Any], lines: Iterable[str], where: str, count: int
+    name: str,
+    description: Mapping[str, Any],
+    lines: Iterable[str],
+    where: str,
+    count: int,
+    *,
+    rehearsed: bool = False,
 ) -> TrainingJobFailed:
     """The error about a job that has failed. ``lines``: its whole log, of which the script's last ``count`` are shown;
-    ``where``: where the log is.
+    ``where``: where the log is; ``rehearsed``: it was a short rehearsal, and cores of it have counted.
     """
     reason = description.get("FailureReason") or ""
     recent: deque[str] = deque(maxlen=_READ_LINES)
@@ -100,14 +106,13 @@ def failed(
 
     tail = script_tail(seen(), count)
     why = cause(list(recent), reason) or (_OUT_OF_MEMORY if "\nOutOfMemory: " in reason else "")
+    # argparse raises nothing: without torchrun its line is the last one.
+    step = next_step(reason, description, why or "".join(tail[-1:]))
+    if rehearsed:
+        # One that fails as it saves has told all that its report needs.
+        step += f" What it rehearsed before it failed: `windtunnel report {name}`, job.report()."
     return TrainingJobFailed(
-        name,
-        reason or "(none given)",
-        cause=why,
-        log_tail=tail,
-        logs_location=where,
-        # argparse raises nothing: without torchrun its line is the last one.
-        next_step=next_step(reason, description, why or "".join(tail[-1:])),
+        name, reason or "(none given)", cause=why, log_tail=tail, logs_location=where, next_step=step
     )
 
 

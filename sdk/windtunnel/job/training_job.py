@@ -25,6 +25,7 @@ from windtunnel.request.inputs import split_s3
 from windtunnel.session.resolve import resolve_session
 from windtunnel.session.session import Session
 from windtunnel.session.training_service import TERMINAL
+from windtunnel.settings import REHEARSE_VARIABLE
 
 if TYPE_CHECKING:
     from windtunnel.hosting.model import Model
@@ -111,9 +112,11 @@ class TrainingJob:
         if shown:
             print_end(description, stream, local=self.session.local)
         if description["TrainingJobStatus"] == "Failed":
+            short = REHEARSE_VARIABLE in description.get("Environment", {})
             raise failed(
-                self.name, description, self.logs(), self.session.describe_logs(self.name), _TAIL_LINES
-            )
+                self.name, description, self.logs(), self.session.describe_logs(self.name), _TAIL_LINES,
+                rehearsed=short and self._output_document(description, "counters.json") is not None,
+            )  # fmt: skip
         return self
 
     def logs(

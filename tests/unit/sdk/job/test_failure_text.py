@@ -206,3 +206,11 @@ def test_without_torchrun_argparse_is_known_by_its_last_line() -> None:
     ]
     reason = 'AlgorithmError: ExecuteUserScriptError:\nExitCode 2\nErrorMessage ""'
     assert "--learning_rate" in failed("j", {"FailureReason": reason, **JOB}, log, "here", 20).next_step
+
+
+def test_a_failed_rehearsal_says_where_its_answer_is() -> None:
+    """One that fails as it saves its model has told size and steps; nothing said so."""
+    reason = "AlgorithmError: ExecuteUserScriptError:\nExitCode 1"
+    job = {"FailureReason": reason}
+    assert "windtunnel report j" in failed("j", job, LOG, "here", 5, rehearsed=True).next_step
+    assert "windtunnel report" not in failed("j", job, LOG, "here", 5).next_step
