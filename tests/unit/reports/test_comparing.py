@@ -12,10 +12,11 @@ import pytest
 import windtunnel
 from tests.unit.priceperf.test_answer import LONG, P4D, SHORT, TRN1, rehearsed
 from windtunnel.errors import JobNotFinished
-from windtunnel.priceperf import CALIBRATIONS, FullScale, InvalidInput, PriceUnknown
+from windtunnel.priceperf import CALIBRATIONS, FullScale, InvalidInput, PriceBook, PriceUnknown
 from windtunnel.rendering.format import HOURS_FROM_S
 from windtunnel.reports.comparison.report import ComparisonReport
 from windtunnel.reports.comparison.scaling import ScalingReport
+from windtunnel.reports.modelled.answer import LINES
 
 FULL = windtunnel.FullScale(3_600_000, 1, 400_000, dataset_gib=1.7, sequence_length=128)
 
@@ -310,3 +311,14 @@ def test_times_side_by_side_have_one_unit() -> None:
     ]  # fmt: skip
     scaled = windtunnel.scaling(llama, "trn1", (1, 2), full_scale=FullScale(200_000, sequence_length=4096))
     assert scaled.scaling.name == "ml.trn1.32xlarge"
+
+
+def test_how_far_to_trust_it_is_not_cut_to_half_a_sentence() -> None:
+    """Four instances with a split each fill the screen: the batches lose a line before the trust loses its second."""
+    llama = windtunnel.Workload.transformer("Llama-3.1-8B", sequence_length=4096, global_batch=128)
+    book = PriceBook().stating({"ml.p5.48xlarge": 55.04, "ml.trn2.48xlarge": 40.0}, date(2026, 1, 1))
+    size = FullScale(200_000, sequence_length=4096)
+    report = windtunnel.compare(llama, ["trn1", "trn2", "p4d", "p5"], size, prices=book)
+    section = report.document().sections[0]
+    assert "on p5 (H100) on average" in section.notes[-1]
+    assert len(report.to_text().splitlines()) <= LINES

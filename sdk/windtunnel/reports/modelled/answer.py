@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import date
+from itertools import product
 from typing import Any
 
 from windtunnel.priceperf import (
@@ -146,10 +147,12 @@ def answer_section(shown: Screen, comparison: Comparison, lines_above: int = 0) 
 
 
 def fitted(notes: Mapping[str, int], room: int) -> tuple[str, ...]:
-    """Each note cut to so many lines; where all together need more than there is room, the later to fewer."""
+    """Each note cut to so many lines; where all together need more than there is room, the later to fewer: all to two
+    before one to one, for half a sentence of how far to trust it says nothing.
+    """
     most = {text: min(limit, fmt.lines_of(text)) for text, limit in notes.items() if text}
-    for text in reversed(most):
-        while most[text] > 1 and sum(most.values()) > room:
+    for least, text in product((2, 1), reversed(most)):
+        while most[text] > least and sum(most.values()) > room:
             most[text] -= 1
     spare = [text for text in most if text.startswith(_LARGEST)]
     while spare and sum(most.values()) > room:
