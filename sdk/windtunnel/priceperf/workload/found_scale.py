@@ -24,9 +24,8 @@ def found_in_short(told: Counters, world_size: int) -> FullScale | str | None:
     copies = max(1, world_size // told.cores_of_a_copy)
     found = found_scale(told.input, copies, max(1, workers // told.cores_of_a_copy))
     if told.as_one_process and isinstance(found, FullScale):
-        return replace(
-            found, evaluation_split=True
-        )  # one process has no sampler; all of its work is shared out
+        # One process has no sampler, and all of its work is shared out.
+        return replace(found, evaluation_split=True)
     return found
 
 

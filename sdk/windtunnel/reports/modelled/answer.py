@@ -23,7 +23,6 @@ from windtunnel.priceperf import (
     answers,
 )
 from windtunnel.priceperf.model.intervals import COVERAGE
-from windtunnel.priceperf.workload.splits import batch_that_divides
 from windtunnel.rendering import format as fmt
 from windtunnel.rendering.document import Document, Row, Section
 from windtunnel.rendering.text import as_text
@@ -36,6 +35,7 @@ from windtunnel.reports.modelled.labels import label
 from windtunnel.reports.modelled.other_batch import other_batch
 from windtunnel.reports.modelled.sections import size_words
 from windtunnel.reports.modelled.trust import trust
+from windtunnel.reports.modelled.unfit import does_not_fit
 
 LINES = 25
 _TITLE = "The answer"
@@ -312,57 +312,17 @@ def _obstacle(
             f"set-up and transfers outweigh {fmt.modelled_seconds(first.train_s)} of modelled steps.{more}"
         )
     if found.obstacle == "does not fit":
-        return f"No answer: the job {_does_not_fit([estimates[index] for index in found.hindered], workload)}"
+        return f"No answer: the job {does_not_fit([estimates[index] for index in found.hindered], workload)}"
     if found.obstacle == "no price":
         return _MISSING_PRICE
     if unpriced := [item.name for item in _unpriced(found, estimates)]:
         return f"No winner: only {names} has a price here, {' and '.join(unpriced)} not. {STATE_PRICES}"
     if unfit := [item for item in estimates if not item.fits]:
-        return f"No winner: the job runs on {names}, and {_does_not_fit(unfit, workload)}"
+        return f"No winner: the job runs on {names}, and {does_not_fit(unfit, workload)}"
     if comparison.not_possible:
         others = " and ".join(name.removeprefix("ml.") for name, _ in comparison.not_possible)
         return f"No winner: the job runs on {names}, and cannot on {others}. {NAME_OTHERS}"
     return f"No winner: only {names} has a price here. {NAME_OTHERS}"
-
-
-def _does_not_fit(items: Sequence[Estimate], workload: Workload) -> str:
-    each = [
-        f"{label(item)} ({fmt.gibibytes(need.needed_bytes)} of {fmt.gibibytes(need.usable_bytes)} a worker)"
-        for item in items
-        if (need := item.memory) is not None
-    ]
-    described = workload if isinstance(workload, DescribedWorkload) else None
-    # What is rehearsed has no options that describe it.
-    search = " (windtunnel plan searches)" if described and workload.rehearsed is None else ""
-    if described and all(described.there(item.instance).is_split_open for item in items):
-        undivided = [item for item in items if _is_whole_copies(item)]
-        if undivided:
-            batch = ", ".join(
-                f"{batch_that_divides(item.global_batch, item.cores):,} on {label(item)}"
-                for item in undivided
-            )
-            return (
-                f"does not fit the memory as a copy on each worker, and no split divides its global batch of "
-                f"{undivided[0].global_batch:,.10g}: try {batch}."
-            )
-        nodes = " (--nodes)" if workload.rehearsed is None else ""
-        return (
-            f"does not fit the memory of {', '.join(each)}, however it is split. More instances{nodes}, a larger "
-            f"memory or shorter sequences may make it fit{search}."
-        )
-    whole = any(item.training is not None and item.training.zero == "none" for item in items)
-    options = " (--zero optimizer, --zero full)" if workload.rehearsed is None else ""
-    share = f"sharing the optimizer's state or the weights{options}, " if whole else ""
-    return (
-        f"does not fit the memory of {', '.join(each)}. More instances, {share}more tensor or pipeline parallelism, "
-        f"recomputation or a smaller microbatch may make it fit{search}."
-    )
-
-
-def _is_whole_copies(item: Estimate) -> bool:
-    """Where the split is open and they do not fit, no split shares the batch evenly."""
-    training = item.training
-    return training is not None and training.zero == "none" and training.data_parallel == item.cores > 1
 
 
 def _unpriced(found: Answer, estimates: Sequence[Estimate]) -> list[Estimate]:
