@@ -11,6 +11,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import torch
@@ -71,8 +72,10 @@ def elsewhere(trained: Iterable[torch.Tensor]) -> dict[str, bool]:
 
 
 def _script_asks() -> bool:
-    files = {getattr(module, "__file__", None) for module in tuple(sys.modules.values())}
-    for file in files:
+    modules = [module for module in tuple(sys.modules.values()) if isinstance(module, ModuleType)]
+    for file in {
+        vars(module).get("__file__") for module in modules
+    }:  # asked, a lazy one may import what is missing
         if isinstance(file, str) and file.endswith(".py") and script_lines.is_users(file):
             try:
                 if _ASKS in Path(file).read_text(encoding="utf-8", errors="replace"):
