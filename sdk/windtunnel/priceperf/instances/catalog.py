@@ -68,6 +68,15 @@ CATALOG: Mapping[str, InstanceType] = _read()
 NEURON_TYPES: Mapping[str, InstanceType] = {name: entry for name, entry in CATALOG.items() if entry.is_neuron}
 """Those with NeuronCores, which are rehearsed here."""
 
+_LARGEST: Mapping[str, str] = {
+    family: max(
+        (name for name in CATALOG if name.startswith(f"ml.{family}.")),
+        key=lambda name: CATALOG[name].core_count,
+    )
+    for family in {name.split(".")[1] for name in CATALOG}
+}
+"""The largest type of each family, the first of equals."""
+
 
 def instance_type(name: str) -> InstanceType:
     """The instance type of that name, with or without ``ml.``.
@@ -86,5 +95,4 @@ def instance_type(name: str) -> InstanceType:
 
 def named_instance(asked: str) -> str:
     """``trn1`` as ``ml.trn1.32xlarge``, the family's largest type; any other name as it is."""
-    family = [name for name in CATALOG if name.startswith(f"ml.{asked.removeprefix('ml.')}.")]
-    return max(family, key=lambda name: CATALOG[name].core_count, default=asked)
+    return _LARGEST.get(asked.removeprefix("ml."), asked)
