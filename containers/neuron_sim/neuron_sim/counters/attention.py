@@ -17,7 +17,6 @@ from typing import Any
 import torch
 from torch._subclasses.fake_tensor import FakeTensor
 
-from neuron_sim import live_objects
 from neuron_sim.counters import script_lines
 
 _ASKS = "attn_implementation"
@@ -50,7 +49,7 @@ def take() -> dict[str, int]:
     return taken
 
 
-def elsewhere(trained: Iterable[torch.Tensor]) -> dict[str, bool]:
+def elsewhere(trained: Iterable[torch.Tensor], modules: Iterable[torch.nn.Module]) -> dict[str, bool]:
     """``sdpa_elsewhere``: without torch_xla `scaled_dot_product_attention` would compute the attention of the model.
 
     Where a script asks for none, transformers takes the eager one wherever torch_xla is installed. ``is_causal``: the
@@ -58,7 +57,7 @@ def elsewhere(trained: Iterable[torch.Tensor]) -> dict[str, bool]:
     """
     wanted = {id(parameter) for parameter in trained}
     found = {"sdpa_elsewhere": False, "is_causal": False}
-    for module in live_objects.live(torch.nn.Module.__subclasscheck__):
+    for module in modules:
         kind, config = type(module), vars(module).get("config")
         settings = vars(config) if hasattr(config, "__dict__") else {}
         chose = settings.get("_attn_implementation_autoset") is True

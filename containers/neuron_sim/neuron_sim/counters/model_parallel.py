@@ -6,12 +6,12 @@ And what model that is, which the counts of one core do not tell.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import torch
 
-from neuron_sim import live_objects, settings
+from neuron_sim import settings
 
 _STATE = "neuronx_distributed.parallel_layers.parallel_state"
 
@@ -38,7 +38,9 @@ def tensor_parallel_cores() -> int:
     return 1 if state is None else int(state.get_tensor_model_parallel_size())
 
 
-def split(trained: Iterable[torch.Tensor], *, zero1: bool) -> dict[str, Any] | None:
+def split(
+    trained: Iterable[torch.Tensor], modules: Sequence[torch.nn.Module], *, zero1: bool
+) -> dict[str, Any] | None:
     """How the cores of a copy share it, and its configuration; None: each has a copy. ``zero1``: copies share state."""
     state = _state()
     if state is None or cores_of_a_copy() == 1:
@@ -47,14 +49,14 @@ def split(trained: Iterable[torch.Tensor], *, zero1: bool) -> dict[str, Any] | N
         "tensor_parallel": tensor_parallel_cores(),
         "pipeline_parallel": int(state.get_pipeline_model_parallel_size()),
         "zero1": zero1,
-        "config": _config({id(parameter) for parameter in trained}),
-        "lora_rank": _lora_rank(),
+        "config": _config({id(parameter) for parameter in trained}, modules),
+        "lora_rank": _lora_rank(modules),
     }
 
 
-def _lora_rank() -> int | None:
+def _lora_rank(modules: Sequence[torch.nn.Module]) -> int | None:
     """Of the adapters, as PEFT keeps their configuration at the model; None: there are none."""
-    for module in live_objects.live(torch.nn.Module.__subclasscheck__):
+    for module in modules:
         adapters = vars(module).get("peft_config")
         if isinstance(adapters, dict):
             for each in adapters.values():
@@ -63,13 +65,13 @@ def _lora_rank() -> int | None:
     return None
 
 
-def _config(trained: set[int]) -> dict[str, Any] | None:
+def _config(trained: set[int], modules: Sequence[torch.nn.Module]) -> dict[str, Any] | None:
     """That of transformers with the most trained parameters in modules that keep it; plain values alone.
 
     A pipeline takes the model apart: its attention modules keep it too.
     """
     found: dict[int, tuple[int, Any]] = {}
-    for module in live_objects.live(torch.nn.Module.__subclasscheck__):
+    for module in modules:
         config = vars(module).get("config")  # a property of the script's own may do or raise anything
         if callable(getattr(type(config), "to_dict", None)):
             held = sum(id(parameter) in trained for parameter in module.parameters())

@@ -6,7 +6,7 @@ import itertools
 import math
 import weakref
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -55,14 +55,16 @@ class Held:
         return True
 
     def record(self) -> dict[str, Any]:
-        """The sums over all optimizers. ``count``: what they train here; ``model``, ``frozen``: see `_whole`.
+        """The sums over all optimizers. A search through all objects, so not for each step.
 
+        ``count``: what they train here; ``model``, ``frozen``: see `_whole`.
         ``cores``: so many hold one copy of the model together; ``split``: see `model_parallel.split`.
         ``sdpa_elsewhere``, ``is_causal``: see `attention.elsewhere`.
         """
         found = list(self._found.values())
         trained = [parameter for optimizer in self._found for parameter in _parameters(optimizer)]
-        whole = _whole(trained)
+        modules = live_objects.live(torch.nn.Module.__subclasscheck__)
+        whole = _whole(trained, modules)
         zero1 = any(getattr(optimizer, "base_optimizer", None) is not None for optimizer in self._found)
         dtypes = {
             key: dict(sum((each[key] for each in found), Counter()))
@@ -74,8 +76,8 @@ class Held:
             "model": sum(map(_count, whole)),
             "frozen": sum(map(_count, filter(_is_frozen, whole))),
             "cores": model_parallel.cores_of_a_copy(),
-            "split": model_parallel.split(trained, zero1=zero1),
-            **attention.elsewhere(trained),
+            "split": model_parallel.split(trained, modules, zero1=zero1),
+            **attention.elsewhere(trained, modules),
             "parameter_bytes": sum(dtypes["parameters"].values()),
             "gradient_bytes": sum(dtypes["gradients"].values()),
             "optimizer_bytes": sum(dtypes["optimizer"].values()),
@@ -88,13 +90,12 @@ def _parameters(optimizer: Any) -> list[torch.Tensor]:
     return list({id(parameter): parameter for parameter in listed}.values())
 
 
-def _whole(trained: Iterable[torch.Tensor]) -> list[torch.Tensor]:
-    """The parameters of the modules that hold these: frozen ones too.
+def _whole(trained: Iterable[torch.Tensor], modules: Sequence[torch.nn.Module]) -> list[torch.Tensor]:
+    """The parameters of those of all modules that hold these: frozen ones too.
 
-    A copy that is averaged, or a teacher, is a module of its own. A search through all objects, so not for each step.
+    A copy that is averaged, or a teacher, is a module of its own.
     """
     found = {id(parameter): parameter for parameter in trained}
-    modules = live_objects.live(torch.nn.Module.__subclasscheck__)
     inner = {id(child) for module in modules for child in module.children()}
     for module in modules:
         if id(module) not in inner:

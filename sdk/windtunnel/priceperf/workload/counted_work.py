@@ -47,9 +47,7 @@ def accumulated(
     updates = train.updates
     if updates is None:
         return step, None
-    # A rehearsal that ended within an accumulation has more steps for each update than its script has passes.
-    steps_each = train.steps / updates.steps
-    passes = updates.passes or round(steps_each)
+    steps_each, passes = train.steps / updates.steps, train.passes
     if passes < 2 or not steps_each > 1:
         return step, None
     of_pass, of_last = [], []

@@ -124,6 +124,12 @@ class Steps:
     steps_with_host_reads: float = 0.0
     updates: Updates | None = None
 
+    @property
+    def passes(self) -> int:
+        """For one step of the optimizer. A rehearsal that ended within an accumulation has more steps for each."""
+        updates = self.updates
+        return 1 if updates is None else updates.passes or round(self.steps / updates.steps)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Split:

@@ -59,14 +59,13 @@ def _described(
     cls: type[_T], told: Counters, train: Steps, world_size: int, held: Parameters, split: Split, length: int
 ) -> _T:
     model, weights = from_config(split.config or {})
-    whole = held.frozen or held.model  # beside frozen ones are adapters
-    one_stage = split.pipeline_parallel > 1  # of a pipeline was looked at
-    if whole and not one_stage and not weights / _ALIKE <= whole <= weights * _ALIKE:
+    seen = held.frozen or held.model  # beside frozen ones are adapters
+    whole = seen if split.pipeline_parallel == 1 else None  # of a pipeline one stage was looked at
+    if whole and not weights / _ALIKE <= whole <= weights * _ALIKE:
         raise InvalidInput(f"its configuration makes {weights:,} weights, and its modules hold {whole:,.0f}")
     asked = instance_type(told.instance_type)
     copies = Cluster(asked, told.instance_count).workers // told.cores_of_a_copy
     microbatch = max(1, round(train.samples_per_step_per_core))
-    passes = 1 if train.updates is None else train.updates.passes or round(train.steps / train.updates.steps)
     products = _most(train.flops)
     # Of adapters the dtype is told, and not of the weights beside them.
     stored = products if held.frozen else _most(held.dtypes.get("parameters", {}))
@@ -75,7 +74,7 @@ def _described(
         model,
         microbatch,
         length,
-        global_batch=microbatch * max(1, passes) * max(1, copies),
+        global_batch=microbatch * max(1, train.passes) * max(1, copies),
         gradient_accumulation=None,
         tensor_parallel=split.tensor_parallel,
         pipeline_parallel=split.pipeline_parallel,
