@@ -14,12 +14,9 @@ from typing import Any, Protocol
 from windtunnel.errors import ConfigurationError
 from windtunnel.local_paths import absolute
 from windtunnel.priceperf import (
-    AUTO_CAST,
-    FP32,
     Corrections,
     Estimate,
     FullScale,
-    Precision,
     PricePerfError,
     Workload,
     compare,
@@ -109,18 +106,11 @@ def read_object(path: str | os.PathLike[str], what: str) -> dict[str, Any]:
     return found
 
 
-def trn_precision(job: Mapping[str, Any]) -> Precision:
-    """How products run on trn1 under the NEURON_CC_FLAGS of a described or requested job."""
-    flags = str((job.get("Environment") or {}).get("NEURON_CC_FLAGS", ""))
-    return FP32 if "--auto-cast=none" in flags.replace("--auto-cast none", "--auto-cast=none") else AUTO_CAST
-
-
 def predicted(
     workload: Workload,
     instance_type: str,
     instance_count: int,
     full_scale: FullScale | None,
-    precision: Precision = AUTO_CAST,
     corrections: Corrections | None = None,
 ) -> Estimate:
     """What the model says of that job on those instances. Without ``full_scale``: exactly what was rehearsed.
@@ -136,6 +126,5 @@ def predicted(
         full_scale,
         batch="rehearsed",
         instance_count=instance_count,
-        trn_precision=precision,
         corrections=corrections,
     ).estimates[0]

@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 
 @pytest.mark.parametrize(("dtype", "digits"), [("bf16", 8), ("fp16", 11), ("tf32", 11)])
-def test_products_round_their_inputs_forward_and_backward(torchrun, dtype, digits):
-    """Each result and gradient is that of rounded inputs, to fp32's own error, and not that of whole ones."""
-    launch = torchrun("auto_cast.py", dtype, workers=1, WINDTUNNEL_SIMULATE_AUTO_CAST="1")
+def test_products_round_their_inputs_forward_and_backward(torchrun, tmp_path, dtype, digits):
+    """Each result and gradient is that of rounded inputs, to fp32's own error, and not that of whole ones.
+
+    The counters tell the dtype that the script's own flags ask for.
+    """
+    launch = torchrun(
+        "auto_cast.py",
+        dtype,
+        workers=1,
+        WINDTUNNEL_SIMULATE_AUTO_CAST="1",
+        WINDTUNNEL_COUNTERS_DIR=str(tmp_path),
+    )
+    counted = map(json.loads, (tmp_path / "rank-0.jsonl").read_text().splitlines())
+    assert {record["fp32_products"] for record in counted if record["kind"] == "graph"} == {dtype}
     (said,) = launch.said
     for name, found in said["cases"].items():
         assert max(found["rounded"]) < 2e-5, (name, found)

@@ -34,6 +34,7 @@ def test_steps_samples_flops_and_collectives_are_counted(torchrun, tmp_path):
 
     graphs = {record["graph"]: record for record in first if record["kind"] == "graph"}
     training = [record for record in first if record["kind"] == "step" and record["optimizer"]]
+    assert {graph["fp32_products"] for graph in graphs.values()} == {"fp32"}  # no flag asks for less
     assert [step["samples"] for step in training] == [8] * 5
     assert all(step["updated"] for step in training)
     for before, step in itertools.pairwise(training):

@@ -30,7 +30,7 @@ class CacheUrl:
             NeuronSimError: the environment names none that can be used.
         """
         wish = settings.compiler_wish()
-        chosen = cache_dir or flags.parse(wish.flags, wish.instance_type).cache_dir
+        chosen = cache_dir or flags.asked(wish).cache_dir
         return cls(cache_location.resolve(chosen, wish).url)
 
     def is_s3(self) -> bool:

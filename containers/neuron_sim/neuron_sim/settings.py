@@ -65,9 +65,7 @@ def read(environment: Mapping[str, str] = os.environ) -> Settings:
     return Settings(
         instance_type=instance_type,
         local_cores=_positive(environment, "WINDTUNNEL_LOCAL_CORES"),
-        framework_version=_version(
-            environment.get("WINDTUNNEL_FRAMEWORK_VERSION") or DEFAULT_FRAMEWORK_VERSION
-        ),
+        framework_version=_framework_version(environment),
         counters_dir=Path(counters) if counters else None,
         cores_dir=_cores_dir(environment),
         tensorboard_dir=Path(tensorboard) if tensorboard else None,
@@ -165,6 +163,8 @@ class CompilerWish:
     s3_folder: Path | None
     """Where the backend has put what an s3:// cache holds, a folder a bucket."""
     instance_type: str
+    framework_version: tuple[int, int]
+    """PyTorch's, of whose Neuron release the compiler is."""
     trial_caches: Path | None = None
     """Of a trial run: where it writes down for `neuron_parallel_compile` which caches it has used."""
     max_retries: int = 0
@@ -185,6 +185,7 @@ def compiler_wish(environment: Mapping[str, str] = os.environ) -> CompilerWish:
         ),
         s3_folder=Path(s3_folder) if s3_folder else None,
         instance_type=environment.get("WINDTUNNEL_INSTANCE_TYPE") or DEFAULT_INSTANCE_TYPE,
+        framework_version=_framework_version(environment),
         trial_caches=Path(trial_caches) if trial_caches else None,
         max_retries=int(retries) if retries.isdigit() else 0,
         ignore_script_error=environment.get("NEURON_IGNORE_TRAINING_SCRIPT_ERROR_AND_COMPILE", "") == "1",
@@ -297,7 +298,8 @@ def _positive(environment: Mapping[str, str], name: str) -> int | None:
     return int(text)
 
 
-def _version(text: str) -> tuple[int, int]:
+def _framework_version(environment: Mapping[str, str]) -> tuple[int, int]:
+    text = environment.get("WINDTUNNEL_FRAMEWORK_VERSION") or DEFAULT_FRAMEWORK_VERSION
     parts = text.split(".")
     if len(parts) < 2 or not (parts[0].isdigit() and parts[1].isdigit()):
         raise NeuronSimError(f"WINDTUNNEL_FRAMEWORK_VERSION={text!r} is not a version such as 2.8 or 2.8.0.")

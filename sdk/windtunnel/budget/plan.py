@@ -18,7 +18,6 @@ from windtunnel.errors import BudgetExceeded, ConfigurationError
 from windtunnel.priceperf import (
     Corrections,
     FullScale,
-    Precision,
     Price,
     PriceBook,
     PricePerfError,
@@ -26,7 +25,7 @@ from windtunnel.priceperf import (
 )
 from windtunnel.priceperf.model.fixed_costs import transfer
 from windtunnel.priceperf.money.billing import SECONDS_PER_HOUR
-from windtunnel.rehearsal import Rehearsed, predicted, trn_precision
+from windtunnel.rehearsal import Rehearsed, predicted
 
 LEAST_RUN_S = 60
 """A job that may train for less is not started: it would be billed and bring nothing."""
@@ -98,7 +97,7 @@ def plan(
         )
     budget = Budget(max_cost, rates, asked, min(asked, left), margin, enforced, full_scale=full_scale)
     if rehearsed is not None:
-        budget = _with_model(budget, rehearsed, trn_precision(parameters), corrections)
+        budget = _with_model(budget, rehearsed, corrections)
     if enforced and budget.cost is not None and budget.cost.low_usd > max_cost:
         raise BudgetExceeded(
             f"max_cost={usd(max_cost)}: the job is modelled to cost {span(budget.cost)} from "
@@ -109,21 +108,14 @@ def plan(
     return budget
 
 
-def _with_model(
-    budget: Budget,
-    rehearsed: Rehearsed,
-    precision: Precision,
-    corrections: Corrections | None,
-) -> Budget:
+def _with_model(budget: Budget, rehearsed: Rehearsed, corrections: Corrections | None) -> Budget:
     kinds = {price.instance_type for price, _ in budget.prices}
     if len(kinds) > 1:
         return replace(budget, unmodelled="instance groups of several types are not modelled")
     price, _ = budget.prices[0]
     count = sum(number for _, number in budget.prices)
     try:
-        estimate = predicted(
-            rehearsed.workload, price.instance_type, count, budget.full_scale, precision, corrections
-        )
+        estimate = predicted(rehearsed.workload, price.instance_type, count, budget.full_scale, corrections)
     except PricePerfError as error:
         return replace(budget, unmodelled=str(error).rstrip("."))
     if not estimate.fits:

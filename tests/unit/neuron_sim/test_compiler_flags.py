@@ -106,6 +106,23 @@ def test_flags_that_contradict_each_other_are_a_warning(text: str, said: str) ->
     assert said in warning
 
 
+@pytest.mark.parametrize(
+    ("text", "version", "products"),
+    [
+        ("", (2, 9), "fp32"),
+        ("", (2, 8), "bf16"),
+        ("--auto-cast=none", (2, 1), "fp32"),
+        ("--auto-cast matmult", (2, 9), "bf16"),
+        ("--auto-cast=all --auto-cast-type=tf32", (2, 9), "tf32"),
+        ("--auto-cast-type=fp16", (1, 13), "fp16"),
+        ("--auto-cast=matmult --auto-cast-type fp8_e4m3", (2, 9), "fp8"),
+    ],
+)
+def test_what_becomes_of_fp32_products(text: str, version: tuple[int, int], products: str) -> None:
+    """Up to Neuron 2.26, which is up to PyTorch 2.8, the compiler casts unasked."""
+    assert flags.parse(text, framework_version=version).fp32_products == products
+
+
 @given(st.lists(st.sampled_from(["-O1", "--auto-cast=all", "--model-type transformer", "--cache_dir=/a"])))
 def test_reading_never_loses_or_reorders_what_the_compiler_gets(words: list[str]) -> None:
     """The compiler sees its flags as the user wrote them."""

@@ -292,16 +292,25 @@ def test_batch_rules() -> None:
 
 
 def test_fp32_storage_leaves_the_products_open() -> None:
-    """bf16 is what was described; fp32 has the GPU script's settings as alternatives."""
+    """bf16 is what was described; fp32 has the settings of compiler and GPU script as alternatives."""
     assert compare(llama(), PAIR, SIZE).alternatives == ()
     names = [e.precision.name for e in compare(llama(dtype="fp32"), PAIR, SIZE).estimates]
-    assert names == ["auto-cast bf16", "TF32"]
-    assert [e.precision.name for e in compare(llama(dtype="fp32"), PAIR, SIZE).alternatives] == [
-        "fp32",
-        "bf16 autocast",
-    ]
+    assert names == ["fp32", "TF32"]
+    others = compare(llama(dtype="fp32"), PAIR, SIZE).alternatives
+    assert [e.precision.name for e in others] == ["auto-cast bf16", "fp32", "bf16 autocast"]
     exact = compare(llama(dtype="fp32", matmul_dtype="fp32"), PAIR[:1], SIZE).estimates[0]
-    assert exact.step.compute_s > compare(llama(dtype="fp32"), PAIR[:1], SIZE).estimates[0].step.compute_s
+    assert exact.step == compare(llama(dtype="fp32"), PAIR[:1], SIZE).estimates[0].step
+    assert exact.step.compute_s > others[0].step.compute_s
+
+
+@pytest.mark.parametrize(("version", "products"), [("2.26", "bf16"), ("2.27.1", "fp32"), (None, "fp32")])
+def test_the_compilers_version_decides_what_becomes_of_fp32(version: str | None, products: str) -> None:
+    """Up to 2.26 it casts unasked. Products of fp32 were never published: their interval is the wider."""
+    job = llama(dtype="fp32", neuron_version=version)
+    (found,) = compare(job, PAIR[:1], SIZE).estimates
+    assert found.precision.fp32_matmul == products
+    cast = compare(llama(dtype="fp32", neuron_version="2.26"), PAIR[:1], SIZE).estimates[0]
+    assert (found.range_check.log_slow > cast.range_check.log_slow + 0.1) == (products == "fp32")
 
 
 def test_a_name_without_ml_is_priced_on_ec2() -> None:

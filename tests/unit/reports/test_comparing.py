@@ -24,14 +24,19 @@ FULL = windtunnel.FullScale(3_600_000, 1, 400_000, dataset_gib=1.7, sequence_len
 class FakeJob:
     """A finished job, with counters or without."""
 
-    def __init__(self, counters: Mapping[str, Any] | None, flags: str = "") -> None:
-        self._counters, self._flags = counters, flags
+    def __init__(self, counters: Mapping[str, Any] | None) -> None:
+        self._counters = counters
 
     def describe(self) -> Mapping[str, Any]:
-        return {"TrainingJobName": "bert-1", "Environment": {"NEURON_CC_FLAGS": self._flags}}
+        return {"TrainingJobName": "bert-1"}
 
     def counters(self) -> Mapping[str, Any] | None:
         return self._counters
+
+
+def compiled_to(counters: dict[str, Any], dtype: str) -> dict[str, Any]:
+    """The same where the compiler runs products of fp32 in that dtype."""
+    return {**counters, "graphs": {**counters["graphs"], "largest": {"fp32_products": dtype}}}
 
 
 def giant() -> windtunnel.Workload:
@@ -43,13 +48,15 @@ def giant() -> windtunnel.Workload:
 
 
 def test_a_job_its_counters_and_a_description_compare_alike(counters: Any) -> None:
-    """The same figures from a job and from its counters; flags of the job reach the model."""
+    """The same figures from a job and from its counters; what the compiler makes of fp32 reaches the model."""
     by_job = windtunnel.compare(FakeJob(counters()), full_scale=FULL)
     by_counters = windtunnel.compare(counters(), full_scale=FULL)
     assert by_job.title == "bert-1"
     assert by_job.comparison == by_counters.comparison
-    uncast = windtunnel.compare(FakeJob(counters(), "--auto-cast=none"), full_scale=FULL)
+    uncast = windtunnel.compare(FakeJob(compiled_to(counters(), "fp32")), full_scale=FULL)
     assert uncast.comparison.estimates[0].train_s > by_job.comparison.estimates[0].train_s
+    cast = windtunnel.compare(compiled_to(counters(), "bf16"), full_scale=FULL)
+    assert cast.comparison == by_job.comparison
     assert windtunnel.compare(giant(), full_scale=FULL, instance_count=16).title.startswith("GPT3-175B")
 
 
@@ -284,9 +291,9 @@ def test_a_timed_host_narrows_the_interval_and_the_words(counters: Any) -> None:
 
 
 def test_the_precision_behind_the_answer_is_in_the_answer(counters: Any) -> None:
-    """A p4d in TF32 is a choice of the script, not what PyTorch does by itself."""
+    """A p4d in TF32 is a choice of the script, not what PyTorch does by itself; auto-cast is one of a flag."""
     answer = windtunnel.compare(counters(), full_scale=FULL).document().sections[0]
-    assert [row.label for row in answer.rows] == ["trn1.32xlarge", "p4d.24xlarge, TF32"]
+    assert [row.label for row in answer.rows] == ["trn1.32xlarge, auto-cast bf16", "p4d.24xlarge, TF32"]
     assert "With the GPU script in fp32: trn1.32xlarge" in answer.notes[0]
 
 

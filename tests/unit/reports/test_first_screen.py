@@ -112,7 +112,7 @@ def test_the_instance_asked_for_stands_first(counters: Any) -> None:
     )
     for report in reports:
         labels = [row.label for row in report.document().sections[0].rows]
-        assert labels[0] == "trn1.2xlarge" and len(labels) == 3
+        assert labels[0] == "trn1.2xlarge, auto-cast bf16" and len(labels) == 3
     assert [item["priced_as"] for item in reports[0].to_dict()["answer"]["instances"]] == [SMALL, TRN1, P4D]
 
 
@@ -323,7 +323,7 @@ def test_the_winner_is_in_the_table_however_many_there_are() -> None:
     found = answers(comparison)[-1]
     assert found.winner == len(names) - 1
     rows = first(comparison, job, LONG).rows
-    assert rows[0].label == "trn1.32xlarge" and rows[-2].style == "total"
+    assert rows[0].label == "trn1.32xlarge, auto-cast bf16" and rows[-2].style == "total"
     shown = screen(comparison, job, LONG, PriceBook())
     assert answer_data(shown, comparison)["winner_instance_count"] == 1
     assert size_words(FullScale(1)) == "1 sample x 1 epoch"

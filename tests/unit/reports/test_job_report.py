@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.unit.reports.test_comparing import compiled_to
 from windtunnel.errors import JobNotFinished
 from windtunnel.priceperf import FP32, FullScale, Price, PriceBook
 from windtunnel.reports.comparison.scaling import scaling
@@ -213,12 +214,22 @@ def test_counters_that_are_not_there_follow_the_status() -> None:
         report_for_job(Without(None, TrainingJobStatus="InProgress"))
 
 
-def test_auto_cast_none_in_the_request_runs_trn1_in_fp32(counters: Any) -> None:
-    """The compiler flag of the job's environment decides the dtype."""
-    job = FakeJob(counters(), Environment={"NEURON_CC_FLAGS": "--model-type=transformer --auto-cast none"})
-    comparison = report_for_job(job).comparison
-    assert comparison is not None
-    assert comparison.estimates[0].precision.fp32_matmul == "fp32"
+def test_what_the_compiler_makes_of_fp32_is_in_the_answer(counters: Any) -> None:
+    """Its flags are the script's own, so its graphs tell; the first screen says what one flag would save."""
+    plain = report_for_job(FakeJob(compiled_to(counters(), "fp32")), FULL)
+    cast = report_for_job(FakeJob(compiled_to(counters(), "bf16")), FULL)
+    assert plain.comparison and cast.comparison
+    of_plain, of_cast = plain.comparison.estimates[0], cast.comparison.estimates[0]
+    assert (of_plain.precision.name, of_cast.precision.name) == ("fp32", "auto-cast bf16")
+    assert of_plain.step.compute_s > 2 * of_cast.step.compute_s
+    assert of_plain.range_check.log_slow > of_cast.range_check.log_slow + 0.1
+    first, other = (" ".join(report.to_text().split()) for report in (plain, cast))
+    assert "trn1.32xlarge, fp32" in first
+    assert "trn1.32xlarge, auto-cast bf16" in other
+    saved = 1 - of_cast.step.total_s / of_plain.step.total_s
+    assert saved > 0.05
+    assert f"inputs to bf16, a step on trn1.32xlarge takes {saved * 100:.0f} % less" in first
+    assert "--auto-cast=matmult in NEURON_CC_FLAGS" not in other
 
 
 def test_html_is_escaped_and_complete(counters: Any) -> None:

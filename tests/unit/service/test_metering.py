@@ -49,6 +49,7 @@ def graph(name: str, flops: float, compile_seconds: float = 2.0) -> dict[str, An
         "bytes_accessed": 10.0,
         "input_bytes": flops * 2,
         "temp_bytes": 7,
+        "fp32_products": "bf16",
         "compile_seconds": compile_seconds,
     }
 
@@ -244,7 +245,7 @@ def test_two_hosts(tmp_path: Path) -> None:
         "graphs": {
             "count": 2,
             "compile_seconds": 3.0,
-            "largest": {"flops": 1000.0, "input_bytes": 2000.0, "temp_bytes": 7},
+            "largest": {"flops": 1000.0, "input_bytes": 2000.0, "temp_bytes": 7, "fp32_products": "bf16"},
             "cached": None,
             "ledger": ledger,
             "ledger_left_out": 0,

@@ -100,7 +100,7 @@ class CompileCache:
     def _read_flags(self, wish: settings.CompilerWish) -> None:
         if wish.flags == self._text:
             return
-        self._flags = flags.parse(wish.flags, wish.instance_type)
+        self._flags = flags.asked(wish)
         self._text = wish.flags
         for text in self._flags.warnings:
             log_lines.warning(log_lines.WRAPPER, text)

@@ -6,8 +6,8 @@ options (about-neuron/arch/neuron-features/neuron-caching), error code NCC_EARG0
 logical cores that a device has, and AWS's public training samples for the options that the guide
 does not list (`_SAMPLES`).
 
-The flags are checked and they are part of the cache's key. What they do to speed is not simulated, what
---auto-cast does to products is if asked for (`device.auto_cast`).
+The flags are checked and they are part of the cache's key. What they do to speed is not simulated; what
+--auto-cast does to products is if asked for (`device.auto_cast`), and the counters tell it to the price model.
 """
 
 from __future__ import annotations
@@ -18,10 +18,14 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from neuron_sim import topology
+from neuron_sim import settings, topology
 from neuron_sim.errors import CompilerFlagError
 
 VARIABLE = "NEURON_CC_FLAGS"
+CASTS_UNASKED = (2, 8)
+"""The newest PyTorch with which the compiler's own ``--auto-cast`` is ``matmult``: AWS's training images have it with
+Neuron 2.26. PyTorch 2.9 came with 2.27, where it is ``none`` (AWS Neuron documentation, "Component Release Notes for
+Neuron Graph Compiler")."""
 
 
 @dataclass(frozen=True)
@@ -109,6 +113,11 @@ class CompilerFlags:
     auto_cast_type: str = "bf16"
 
     @property
+    def fp32_products(self) -> str:
+        """The dtype in which the device multiplies what the script wrote in fp32."""
+        return "fp32" if self.auto_cast == "none" else self.auto_cast_type.partition("_")[0]
+
+    @property
     def hash(self) -> str:
         """Eight hexadecimal digits; ``d41d8cd9``, as in AWS's own examples, when there are no flags."""
         return flags_hash(self.compiler)
@@ -119,7 +128,14 @@ def flags_hash(compiler: tuple[str, ...]) -> str:
     return hashlib.md5(" ".join(compiler).encode(), usedforsecurity=False).hexdigest()[:8]
 
 
-def parse(text: str, instance_type: str = "ml.trn1.2xlarge") -> CompilerFlags:
+def asked(wish: settings.CompilerWish) -> CompilerFlags:
+    """What a process asks of the compiler. Raises as `parse`."""
+    return parse(wish.flags, wish.instance_type, wish.framework_version)
+
+
+def parse(
+    text: str, instance_type: str = "ml.trn1.2xlarge", framework_version: tuple[int, int] = (2, 9)
+) -> CompilerFlags:
     """Read NEURON_CC_FLAGS. An unknown flag is a warning that names the closest known one.
 
     Raises:
@@ -149,7 +165,8 @@ def parse(text: str, instance_type: str = "ml.trn1.2xlarge") -> CompilerFlags:
         if option.arithmetic:
             arithmetic.append(" ".join(words))
     _check_together(given, instance_type)
-    warnings += _contradictions(given)
+    cast = "matmult" if framework_version <= CASTS_UNASKED else "none"
+    warnings += _contradictions(given, cast)
     return CompilerFlags(
         compiler=tuple(compiler),
         cache_dir=given.get("--cache-dir"),
@@ -158,7 +175,7 @@ def parse(text: str, instance_type: str = "ml.trn1.2xlarge") -> CompilerFlags:
         log_level=given.get("--log-level", "INFO"),
         warnings=tuple(dict.fromkeys(warnings)),
         arithmetic=tuple(arithmetic),
-        auto_cast=given.get("--auto-cast", "none"),
+        auto_cast=given.get("--auto-cast", cast),
         auto_cast_type=given.get("--auto-cast-type", "bf16"),
     )
 
@@ -239,8 +256,8 @@ def _check_together(given: dict[str, str], instance_type: str) -> None:
         )
 
 
-def _contradictions(given: dict[str, str]) -> Iterator[str]:
-    if given.get("--auto-cast", "none") == "none" and "--auto-cast-type" in given:
+def _contradictions(given: dict[str, str], cast: str) -> Iterator[str]:
+    if given.get("--auto-cast", cast) == "none" and "--auto-cast-type" in given:
         stated = "--auto-cast=none" if "--auto-cast" in given else "no --auto-cast (its default is none)"
         yield f"--auto-cast-type={given['--auto-cast-type']} has no effect with {stated}."
     both = {"--enable-mixed-precision-accumulation", "--disable-mixed-precision-accumulation"}

@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from neuron_sim.compiler import flags
 from neuron_sim.settings import Identity, Settings, compiler_wish
 
 if TYPE_CHECKING:
@@ -77,7 +78,10 @@ def start(me: Identity, current: Settings) -> dict[str, Any]:
 
 
 def graph(compiled: Graph, *, cached: bool) -> dict[str, Any]:
-    """A graph that was compiled; ``cached``: trn1 would have taken it from the compile cache."""
+    """A graph that was compiled; ``cached``: trn1 would have taken it from the compile cache.
+
+    ``fp32_products``: the dtype in which the device runs its products of fp32, as the compiler's flags have it.
+    """
     reason = compiled.reason
     return {
         "kind": "graph",
@@ -91,6 +95,7 @@ def graph(compiled: Graph, *, cached: bool) -> dict[str, Any]:
         "compile_seconds": round(compiled.compile_seconds, 6),
         "source": compiled.source,
         "cached": cached,
+        "fp32_products": flags.asked(compiler_wish()).fp32_products,
         "instructions": compiled.hlo_text.count(" = "),
         "reason": reason and {"kind": reason.kind, "detail": reason.detail, "than": reason.than},
     }

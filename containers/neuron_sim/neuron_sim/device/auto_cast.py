@@ -53,8 +53,7 @@ def decide() -> None:
     if _decided or not settings.simulate_auto_cast():
         return
     _decided = True
-    wish = settings.compiler_wish()
-    asked = flags.parse(wish.flags, wish.instance_type)
+    asked = flags.asked(settings.compiler_wish())
     _type = asked.auto_cast_type
     rounds = asked.auto_cast != "none" and _type in (*_DTYPES, "tf32")
     _note(advice.auto_cast(asked.auto_cast, _type, rounds))

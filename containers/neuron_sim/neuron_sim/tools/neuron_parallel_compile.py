@@ -90,7 +90,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _cache() -> tuple[cache_location.Location, flags.CompilerFlags]:
     wish = settings.compiler_wish()
-    parsed = flags.parse(wish.flags, wish.instance_type)
+    parsed = flags.asked(wish)
     where = cache_location.resolve(parsed.cache_dir, wish)
     log_lines.info(log_lines.CACHE, f"Compile cache path: {where.url}")
     if where.note:

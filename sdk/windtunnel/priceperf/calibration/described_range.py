@@ -47,9 +47,9 @@ def description_check(
         lacks: what had to be assumed, by the names of `widenings`.
     """
     base = width(level, kind_of_run(calibration.key, instance_count), but)
-    extra = [*lacks]
-    extra += ["specification"] if instance.from_specification else []
-    extra += ["lora"] if training.lora else []
+    extra = {*lacks}
+    extra |= {"specification"} if instance.from_specification else set()
+    extra |= {"lora"} if training.lora else set()
     log_width = math.hypot(base, *[widenings()[name] for name in extra])
     values = quantities(training, instance_count)
     check = check_ranges(_ranges(calibration, level), values, log_width, log_width)

@@ -1,11 +1,14 @@
-"""What a published row of NeuronCores tells of the software that trained it."""
+"""What a version of Neuron, or a published row of NeuronCores, tells of the software."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from ..errors import InvalidInput
+from ..model.precision import AUTO_CAST, NO_CAST, Precision
 
+_NO_CAST = (2, 27)
+"""The Neuron version whose compiler casts nothing unasked (AWS's release notes)."""
 _NXD_LLAMA = (2, 14)
 """The Neuron version with which neuronx-distributed came to train Llama (AWS's release notes)."""
 
@@ -21,6 +24,11 @@ def parsed_version(version: object) -> tuple[int, int]:
     if len(parts) < 2 or not all(part.isdecimal() for part in parts[:2]):
         raise InvalidInput(f"neuron_version must be a number as 2.21 or 2.21.0, not {version!r}")
     return int(parts[0]), int(parts[1])
+
+
+def unasked_cast(version: str | None) -> Precision:
+    """How the compiler of a Neuron version runs fp32 products without a flag. None: the newest one."""
+    return AUTO_CAST if version is not None and parsed_version(version) < _NO_CAST else NO_CAST
 
 
 def by_nemo(cells: Mapping[str, str], version: str | None) -> bool:

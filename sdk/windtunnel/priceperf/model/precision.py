@@ -34,6 +34,13 @@ AUTO_CAST = Precision(
     "--auto-cast=matmult (the Neuron compiler's default up to 2.26; later ones need the flag): fp32 matmuls run as "
     "bf16, storage stays fp32",
 )
+NO_CAST = Precision(
+    "fp32",
+    "fp32",
+    1.0,
+    "fp32 matmuls stay fp32, the Neuron compiler's default since 2.27; no throughput of that was published, so it is "
+    "modelled by the specification's peak",
+)
 FP32 = Precision(
     "fp32", "fp32", 1.0, "matmuls in full fp32: what PyTorch does on an A100 by default since 1.12"
 )
@@ -46,6 +53,11 @@ BF16_AUTOCAST = Precision(
 
 GPU_PRECISIONS = (TF32, FP32, BF16_AUTOCAST)
 """The first is the one shown; the others tell how much the script's setting matters."""
+
+
+def on_neuron(own: Precision) -> tuple[Precision, ...]:
+    """The job's own, and where the compiler casts nothing, what a flag would make of it."""
+    return (own, AUTO_CAST) if own.name == NO_CAST.name else (own,)
 
 
 def preferring(wanted: Precision | None, precisions: Sequence[Precision]) -> tuple[Precision, ...]:

@@ -14,7 +14,7 @@ from ..calibration.calibrations import calibration_of
 from ..calibration.corrections import Corrections
 from ..errors import InvalidInput
 from ..instances import InstanceType, instance_type, named_instance
-from ..model.precision import AUTO_CAST, Precision, preferring
+from ..model.precision import Precision, preferring
 from ..workload.cluster import BatchRule, Cluster, Run, checked_rule
 from ..workload.full_scale import FullScale
 from ..workload.workload import Workload
@@ -56,7 +56,7 @@ def compare(
     instance_count: int | None = None,
     batch: BatchRule = "rehearsed",
     on: date | None = None,
-    trn_precision: Precision = AUTO_CAST,
+    trn_precision: Precision | None = None,
     gpu_precision: Precision | None = None,
     corrections: Corrections | None = None,
 ) -> Comparison:
@@ -73,7 +73,7 @@ def compare(
         instance_count: where ``instances`` names no number; None: as many as were rehearsed.
         batch: see `BatchRule`.
         on: only the prices in force on that day; None: at every date from which prices hold.
-        trn_precision: of products on trn1, where the workload leaves it open.
+        trn_precision: of fp32 products on Neuron; None: as the job has it.
         gpu_precision: which one is shown where the workload names several; None: its first.
         corrections: a user's own, by calibration, of jobs known by their counts (`corrections`).
 

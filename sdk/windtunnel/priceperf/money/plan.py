@@ -18,7 +18,6 @@ from ..errors import InvalidInput, UnknownInstance
 from ..instances import GIB, InstanceType, instance_type, named_instance
 from ..model.fixed_costs import FixedCost
 from ..model.memory_need import memory_need
-from ..model.precision import AUTO_CAST
 from ..model.training_settings import Training
 from ..workload.cluster import Cluster, Run, no_cluster
 from ..workload.full_scale import FullScale
@@ -267,7 +266,7 @@ def _plan(
         lora_rank=None if job.lora is None else job.lora.rank,
         lora_targets=None if job.lora is None else job.lora.targets,
     )
-    precision = workload.precisions(cluster.instance, AUTO_CAST)[0]
+    precision = workload.precisions(cluster.instance)[0]
     item = estimate(workload, Run(cluster, float(job.global_batch), precision), size, name)
     return Plan(item, cost_on(item, book, on))
 

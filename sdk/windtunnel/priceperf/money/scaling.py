@@ -15,7 +15,7 @@ from ..calibration.corrections import Corrections
 from ..errors import InvalidInput
 from ..instances import InstanceType, instance_type, named_instance
 from ..model.memory_need import memory_need
-from ..model.precision import AUTO_CAST, Precision, preferring
+from ..model.precision import Precision, preferring
 from ..workload.cluster import Cluster, Run
 from ..workload.full_scale import FullScale
 from ..workload.workload import Workload
@@ -98,7 +98,7 @@ def scaling(
     *,
     prices: PriceBook | None = None,
     on: date | None = None,
-    trn_precision: Precision = AUTO_CAST,
+    trn_precision: Precision | None = None,
     gpu_precision: Precision | None = None,
     corrections: Corrections | None = None,
     global_batch: float | None = None,

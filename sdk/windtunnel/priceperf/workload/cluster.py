@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple
 
 from ..errors import InvalidInput, quoted
 from ..instances import InstanceType
-from ..model.precision import Precision
+from ..model.precision import NO_CAST, Precision
 from .counters import MOST_INSTANCES
 from .full_scale import LARGEST
 
@@ -125,6 +125,11 @@ class Run(NamedTuple):
     def instance(self) -> InstanceType:
         """The type of the cluster's instances."""
         return self.cluster.instance
+
+    @property
+    def fp32_on_neuron(self) -> bool:
+        """Whether NeuronCores multiply in fp32, of which no throughput was published."""
+        return self.instance.is_neuron and self.precision.name == NO_CAST.name
 
     @property
     def samples_per_worker(self) -> float:

@@ -18,7 +18,7 @@ from ..model.engines import Constants
 from ..model.fused_attention import Fused
 from ..model.host_tracing import HOST_SPEED
 from ..model.intervals import RangeCheck
-from ..model.precision import GPU_PRECISIONS, Precision
+from ..model.precision import AUTO_CAST, GPU_PRECISIONS, NO_CAST, Precision, on_neuron
 from ..model.step_time import StepTime
 from ..model.training_settings import DTYPE_BYTES, OPTIMIZER_BYTES, Training
 from .cluster import BatchRule, Cluster, Run, stated_batch
@@ -78,6 +78,8 @@ class Counted:
     """The script uses one core of whatever instance. What is modelled is its work shared out over all of them."""
     unshared: bool = False
     """No sampler shares out what it trains on, so that ``found`` has it once for each worker."""
+    on_neuron: Precision = AUTO_CAST
+    """How the compiler had its products of fp32."""
 
     @property
     def passes(self) -> int:
@@ -168,9 +170,9 @@ class Counted:
             return own
         return kept if rule == "per_device" or cluster.instance.is_neuron else max(own, kept)
 
-    def precisions(self, instance: InstanceType, on_trn1: Precision) -> tuple[Precision, ...]:
+    def precisions(self, instance: InstanceType, on_trn1: Precision | None = None) -> tuple[Precision, ...]:
         """A rehearsed script is one for trn1; on a GPU its fp32 products run as one line of it says."""
-        known = (on_trn1,) if instance.is_neuron else GPU_PRECISIONS
+        known = on_neuron(on_trn1 or self.on_neuron) if instance.is_neuron else GPU_PRECISIONS
         flops = self.step.flops
         if flops.get("fp32", 0.0) >= _FP32_MATTERS * math.fsum(flops.values()):
             return known
@@ -257,7 +259,7 @@ class Counted:
             calibration_of(run.instance),
             self.quantities(run, full_scale),
             traced=traced,
-            from_specification=run.instance.from_specification,
+            from_specification=run.instance.from_specification or run.fp32_on_neuron,
         )
         if not traced:
             return check
@@ -331,6 +333,7 @@ class Counted:
             own=stepped,
             as_one_process=told.as_one_process,
             unshared=told.input is not None and world_size > 1 and not told.input.is_shared,
+            on_neuron=_on_neuron(told.graphs),
         )
 
 
@@ -339,6 +342,12 @@ def _elsewhere(held: Parameters | None, step: StepWork) -> StepWork:
     if held is None or not held.sdpa_elsewhere or step.fused.part:
         return step
     return replace(step, fused=Fused(1.0, float(held.is_causal)))
+
+
+def _on_neuron(graphs: Graphs) -> Precision:
+    """Older counters do not tell; then as published throughputs had it."""
+    stays = graphs.largest is not None and graphs.largest.fp32_products == NO_CAST.fp32_matmul
+    return NO_CAST if stays else AUTO_CAST
 
 
 def compiled_graphs(graphs: Graphs) -> tuple[CompiledGraph, ...] | None:

@@ -202,11 +202,12 @@ class LedgerEntry:
 
 @dataclass(frozen=True, kw_only=True)
 class LargestGraph:
-    """The graph with the most arithmetic."""
+    """The graph with the most arithmetic. ``fp32_products``: the dtype in which the device runs those of fp32."""
 
     flops: Shown[float | None] = None
     input_bytes: Shown[float | None] = None
     temp_bytes: Shown[float | None] = None
+    fp32_products: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

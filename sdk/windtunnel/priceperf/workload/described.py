@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeVar, get_args
 from ..calibration.calibrations import calibration_of
 from ..calibration.described_range import description_check
 from ..calibration.left_out import Level, kind_of_run
-from ..calibration.neuron_software import parsed_version
+from ..calibration.neuron_software import parsed_version, unasked_cast
 from ..calibration.published_rows import is_fitted
 from ..calibration.software import log_speed as log_speed_of_software
 from ..calibration.software import software_named, usual_speed
@@ -25,7 +25,7 @@ from ..model.described_step import forward_step, training_flops, training_step
 from ..model.intervals import RangeCheck
 from ..model.lora import Lora
 from ..model.memory_need import memory_need
-from ..model.precision import BF16_AUTOCAST, GPU_PRECISIONS, Precision
+from ..model.precision import BF16_AUTOCAST, GPU_PRECISIONS, Precision, on_neuron
 from ..model.step_time import StepTime
 from ..model.training_settings import DTYPE_BYTES, Attention, Recompute, Training, ZeroStage
 from .cluster import BatchRule, Cluster, PerDevice, Run, stated_batch
@@ -233,11 +233,15 @@ class Described:
             )
         return cluster.workers // copy
 
-    def precisions(self, instance: InstanceType, on_trn1: Precision) -> tuple[Precision, ...]:
-        """As described; fp32 storage leaves open how products run."""
+    def precisions(self, instance: InstanceType, on_trn1: Precision | None = None) -> tuple[Precision, ...]:
+        """As described; fp32 storage leaves open how products run: on Neuron as the compiler has it unasked."""
         job = self.there(instance)
         if job.dtype == "fp32" and job.matmul_dtype is None:
-            return (on_trn1,) if instance.is_neuron else GPU_PRECISIONS
+            return (
+                on_neuron(on_trn1 or unasked_cast(job.neuron_version))
+                if instance.is_neuron
+                else GPU_PRECISIONS
+            )
         return (_as_described(job.matmul_dtype or job.dtype, job.dtype),)
 
     def description(self, run: Run) -> Training:
@@ -298,7 +302,8 @@ class Described:
         named, the slow end holds a plain script, whose host may be slower than the device.
         """
         instance, neuron = run.instance, run.instance.is_neuron
-        lacks = ("neuron_version",) if neuron and self.neuron_version is None else ()
+        lacks = ["neuron_version"] if neuron and self.neuron_version is None else []
+        lacks += ["specification"] if run.fp32_on_neuron else []
         calibration = calibration_of(instance)
         known = self.software is not None and is_fitted(self.software, calibration.key)
         count = run.cluster.count

@@ -82,7 +82,7 @@ class Workload(ABC):
         """The global batch on a cluster, whatever it is compared with. ``count``: instances of the job itself."""
 
     @abstractmethod
-    def precisions(self, instance: InstanceType, on_trn1: Precision) -> tuple[Precision, ...]:
+    def precisions(self, instance: InstanceType, on_trn1: Precision | None = None) -> tuple[Precision, ...]:
         """How products can run there: first the one shown, then alternatives of the script's settings."""
 
     @abstractmethod
@@ -160,8 +160,8 @@ class Workload(ABC):
             tensor_parallel: workers that share a layer.
             pipeline_parallel: stages of layers.
             dtype: of weights and activations in memory.
-            matmul_dtype: in which products run; None: bf16 storage in bf16; fp32 storage by the compiler's
-                auto-cast on trn1 and as TF32 (alternatives: fp32, bf16 autocast) on GPUs.
+            matmul_dtype: in which products run; None: bf16 storage in bf16; fp32 storage on Neuron in fp32
+                (alternative, and up to Neuron 2.26: auto-cast), on GPUs as TF32 (alternatives: fp32, bf16 autocast).
             optimizer: ``adamw``, ``lamb`` or ``sgd`` (with momentum): decides what it keeps and moves.
             recompute: ``none``, ``selective``, ``full``; ``auto``: the faster one that fits of ``full`` and what
                 libraries do at the least: ``none``, with tensor parallelism ``selective`` (not on GPUs with flash

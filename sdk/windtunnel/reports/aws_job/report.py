@@ -23,7 +23,7 @@ from windtunnel.priceperf import (
     compare,
     evidence_of,
 )
-from windtunnel.rehearsal import Rehearsal, predicted, rehearsed, trn_precision
+from windtunnel.rehearsal import Rehearsal, predicted, rehearsed
 from windtunnel.rendering.document import Document
 from windtunnel.reports.aws_job import prediction
 from windtunnel.reports.aws_job.description import flight_of
@@ -66,13 +66,10 @@ class FlightReport(PricePerformance):
             prices=book,
             instance_count=flight.instance_count,
             batch=batch,
-            trn_precision=trn_precision(describe),
             corrections=calibration.corrections,
         )
         shown = [item for item in comparison.estimates if item.instance.name == flight.instance_type]
-        own = (
-            shown[0] if shown else _estimate(flight, workload, full_scale, describe, calibration.corrections)
-        )
+        own = shown[0] if shown else _estimate(flight, workload, full_scale, calibration.corrections)
         facts = measured.collect(describe, None)
         return cls(
             facts,
@@ -124,7 +121,7 @@ def evidence_for(describe: Mapping[str, Any], rehearsal: Rehearsal, full_scale: 
     """
     flight, (_, workload) = flight_of(describe), _counted(rehearsal)
     try:
-        return evidence_of(flight, _estimate(flight, workload, full_scale, describe, None), workload)
+        return evidence_of(flight, _estimate(flight, workload, full_scale, None), workload)
     except PricePerfError as error:
         raise ConfigurationError(str(error)) from error
 
@@ -148,13 +145,9 @@ def _estimate(
     flight: Flight,
     workload: CountedWorkload,
     full_scale: FullScale | None,
-    describe: Mapping[str, Any],
     corrections: Corrections | None,
 ) -> Estimate:
-    precision = trn_precision(describe)
-    return predicted(
-        workload, flight.instance_type, flight.instance_count, full_scale, precision, corrections
-    )
+    return predicted(workload, flight.instance_type, flight.instance_count, full_scale, corrections)
 
 
 def _price(book: PriceBook, flight: Flight, facts: Mapping[str, Any]) -> Price | None:

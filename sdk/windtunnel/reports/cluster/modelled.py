@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import get_args
 
 from windtunnel.priceperf import (
-    AUTO_CAST,
     Corrections,
     Cost,
     CountedWorkload,
@@ -103,7 +102,6 @@ def modelled(
             counts,
             mode,
             size,
-            trn_precision=AUTO_CAST,
             corrections=corrections,
             global_batch=own,
             instance_count=cluster.count,

@@ -175,7 +175,7 @@ def compare(
         PriceUnknown: the book has no price of any of them on that day.
         InvalidInput: an argument out of its range, or a job that cannot run on one of the instances.
     """
-    title, workload, precision = read(job)
+    title, workload = read(job)
     chosen = instances or default_instances(workload)
     size = workload.sized(full_scale)
     book, price_notes = book_and_notes(prices, on)
@@ -188,7 +188,6 @@ def compare(
         instance_count=instance_count,
         batch=batch,
         on=on,
-        trn_precision=precision,
         corrections=own.corrections,
     )
     if on is not None and not any(cost for _, costs in comparison.costs for cost in costs):
@@ -202,7 +201,6 @@ def compare(
             size,
             prices=book,
             on=on,
-            trn_precision=precision,
             corrections=own.corrections,
             global_batch=item.global_batch,
             instance_count=item.instance_count,

@@ -89,7 +89,7 @@ def scaling(
     Raises:
         InvalidInput: no counts, one below 1, or a mode that is none; else as `compare`.
     """
-    title, workload, precision = read(job)
+    title, workload = read(job)
     book, _ = book_and_notes(prices, on)
     own = loaded(user_calibration)
     table = scale_workload(
@@ -100,7 +100,7 @@ def scaling(
         full_scale,
         prices=book,
         on=on,
-        trn_precision=precisions.trn or precision,
+        trn_precision=precisions.trn,
         gpu_precision=precisions.gpu,
         corrections=own.corrections,
     )

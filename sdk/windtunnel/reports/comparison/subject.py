@@ -8,25 +8,22 @@ from typing import Any
 from windtunnel.errors import JobNotFinished
 from windtunnel.priceperf import (
     ARCHITECTURES,
-    AUTO_CAST,
     DescribedWorkload,
     InvalidInput,
-    Precision,
     Workload,
 )
-from windtunnel.rehearsal import trn_precision
 from windtunnel.rendering import format as fmt
 from windtunnel.reports.job.report import ReportableJob
 
 Subject = ReportableJob | Workload | Mapping[str, Any]
 
 
-def read(job: Subject) -> tuple[str, Workload, Precision]:
-    """A title, what to model, and how its products run on trn1."""
+def read(job: Subject) -> tuple[str, Workload]:
+    """A title, and what to model."""
     if isinstance(job, Workload):
-        return _described_title(job), job, AUTO_CAST
+        return _described_title(job), job
     if isinstance(job, Mapping):
-        return fmt.name(job.get("job") or "counters"), Workload.from_counters(job), AUTO_CAST
+        return fmt.name(job.get("job") or "counters"), Workload.from_counters(job)
     if not hasattr(job, "counters") or not hasattr(job, "describe"):
         raise InvalidInput(
             f"compare a job, its counters or a Workload, not {type(job).__name__}; "
@@ -37,7 +34,7 @@ def read(job: Subject) -> tuple[str, Workload, Precision]:
     name = fmt.name(describe.get("TrainingJobName", "job"))
     if counters is None:
         raise JobNotFinished(f"{name} has left no counters, so there is nothing to model from")
-    return name, Workload.from_counters(counters), trn_precision(describe)
+    return name, Workload.from_counters(counters)
 
 
 def _described_title(job: Workload) -> str:

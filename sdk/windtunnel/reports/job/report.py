@@ -27,7 +27,6 @@ from windtunnel.priceperf import (
 )
 from windtunnel.priceperf.workload.counters import Counters
 from windtunnel.prices.cache import book_and_notes
-from windtunnel.rehearsal import trn_precision
 from windtunnel.rendering import format as fmt
 from windtunnel.rendering.document import Document, Section
 from windtunnel.rendering.plots.chart import Chart
@@ -277,7 +276,7 @@ def report_of(
             prices=book,
             batch=batch,
             instance_count=instance_count,
-            trn_precision=precisions.trn or trn_precision(describe),
+            trn_precision=precisions.trn,
             gpu_precision=precisions.gpu,
             corrections=calibration.corrections,
         )

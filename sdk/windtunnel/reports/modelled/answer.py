@@ -28,7 +28,7 @@ from windtunnel.rendering.document import Document, Row, Section
 from windtunnel.rendering.text import as_text
 from windtunnel.reports.diagnostics import Diagnostics
 from windtunnel.reports.modelled.batch_and_prices import batch_words, each, idle_words, price_words
-from windtunnel.reports.modelled.cheapest import otherwise, probability, turning
+from windtunnel.reports.modelled.cheapest import cast_words, otherwise, probability, turning
 from windtunnel.reports.modelled.data import rounded
 from windtunnel.reports.modelled.dominates import dominating
 from windtunnel.reports.modelled.labels import label
@@ -95,7 +95,8 @@ def screen(
     found = answers(comparison)
     on, costs = comparison.costs[-1] if comparison.costs else (None, (None,) * len(estimates))
     newest = found[-1] if found else None
-    changes = [*idle_words(estimates, workload), *(item.in_short for item in diagnostics or ())][:_CHANGES]
+    found_here = (item.in_short for item in diagnostics or ())
+    changes = [*idle_words(estimates, workload), *cast_words(comparison), *found_here][:_CHANGES]
     first = estimates[order[0]]
     largest = dominating(first)[: _CHANGES - len(changes)] if first.fits else []
     return Screen(
@@ -227,9 +228,7 @@ def _row(item: Estimate, shown: Screen, index: int, longest: float) -> Row:
         *((billable, paid) if item.fits else ("does not fit", "-")),
     )
     won = shown.answer is not None and shown.answer.winner == index
-    name = (
-        label(item) if item.instance.is_neuron or item.training else f"{label(item)}, {item.precision.name}"
-    )
+    name = label(item) if item.training else f"{label(item)}, {item.precision.name}"
     return Row(name, cells, "total" if won else "normal")
 
 
