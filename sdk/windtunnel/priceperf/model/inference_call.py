@@ -26,7 +26,8 @@ _FORWARD = 1 / 3
 _SCORE_PASSES = 25 * _FORWARD
 """As `fitting.PRIORS` takes it for training on trn1. Counted, not fitted."""
 _STORED, _READ = 4, 2
-"""Bytes of an element: AWS's tables store fp32, and the compiler's default casts products' operands to bf16."""
+"""Bytes of an element: AWS's tables store fp32, and the compiler casts products' operands to bf16; since Neuron 2.27
+a model is traced with ``--auto-cast=matmult`` for that."""
 _ERA_STARTS = ((2, 10), (2, 22))
 """The first Neuron versions of which most configurations got faster together."""
 
