@@ -105,6 +105,22 @@ def test_analyze_names_the_line_that_the_compiler_refuses(tmp_path):
     assert "NCC_EVRF004" in output
 
 
+def test_operations_that_the_compiler_refuses(torchrun):
+    """What a GPU computes and neuronx-cc documents that it does not; and what is next to it, which compiles."""
+    said = torchrun("refused_operators.py", workers=1).said
+    assert {each["case"]: each["codes"] for each in said if each["codes"]} == {
+        "stride and dilation": ["NCC_EVRF010"],
+        "transposed, dilated": ["NCC_EVRF010"],
+        "topk of integers": ["NCC_EVRF013"],
+        "eigh": ["NCC_EVRF015"],
+        "scatter_add of integers": ["NCC_EVRF016"],
+        "index_add of integers": ["NCC_EVRF016"],
+        "index_put, accumulated": ["NCC_EVRF016"],
+        "cummax": ["NCC_EVRF019"],
+    }
+    assert len(said) > 15
+
+
 def test_a_flag_that_the_compiler_refuses_ends_the_job(tmp_path):
     """With what is valid, at the first graph, as on trn1."""
     run = start(*FORKED, COMPILED, "--flags", "--auto-cast=bf16", NEURON_COMPILE_CACHE_URL=str(tmp_path))

@@ -167,6 +167,40 @@ def test_a_refusal_that_names_devices_holds_on_these(
     assert why.code == "NCC_EVRF051"
 
 
+COMBINE = """%Combine.1 (p0: s64[], p1: s64[]) -> s64[] {
+  %p0 = s64[] parameter(0)
+  %p1 = s64[] parameter(1)
+  ROOT %last.2 = s64[] OPCODE
+}
+
+"""
+SCATTER = (
+    "s64[4]{0} scatter(s64[4]{0} %broadcast.4, s64[4,1] %concatenate.5, s64[4] %p2.1), to_apply=%Combine.1"
+)
+
+
+@pytest.mark.parametrize(
+    ("instruction", "opcode", "code"),
+    [
+        (SCATTER, "add(s64[] %p0, s64[] %p1)", "NCC_EVRF016"),
+        (SCATTER, "parameter(1)", None),
+        (SCATTER.replace("s64[4]{0}", "f32[4]{0}"), "add(s64[] %p0, s64[] %p1)", None),
+        (
+            "f32[2,4,9,9] convolution(f32[2,4,4,4] %a, f32[3,3,4,4] %b), "
+            "window={size=3x3 stride=2x2 pad=4_5x4_5 lhs_dilate=2x2}",
+            "parameter(1)",
+            "NCC_EVRF011",
+        ),
+        ('f32[4] custom-call(f32[4] %a), custom_call_target="AwsNeuronGelu"', "parameter(1)", None),
+        ('f32[4] custom-call(f32[4] %a), custom_call_target="Gelu"', "parameter(1)", "NCC_EVRF015"),
+    ],
+)
+def test_what_an_instruction_is_refused_for(instruction: str, opcode: str, code: str | None) -> None:
+    """What it reduces with, on what, and what it calls decide."""
+    hlo = f"{COMBINE.replace('OPCODE', opcode)}ENTRY %main (p: f32[4]) -> f32[4] {{\n  ROOT %x.9 = {instruction}\n}}\n"
+    assert [why.code for why in refusals(hlo)] == ([code] if code else [])
+
+
 def test_a_documented_refusal_fails_and_is_remembered(
     environment: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

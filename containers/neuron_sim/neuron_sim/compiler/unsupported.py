@@ -1,8 +1,8 @@
 """What neuronx-cc is documented to refuse, as far as a graph's text shows it.
 
-Source: AWS Neuron documentation, "Neuron Graph Compiler error codes" (compiler/error-codes).
-Only refusals that a page states without condition but the device; the compiler has more reasons
-to fail than these.
+Source: AWS Neuron documentation, "Neuron Graph Compiler error codes" (compiler/error-codes), as of Neuron 2.29, the
+last release that trains with PyTorch/XLA. Only refusals that a page states without condition but the device, and that
+torch_xla's graphs can meet; the compiler has more reasons to fail than these.
 """
 
 from __future__ import annotations
@@ -14,21 +14,31 @@ from dataclasses import dataclass
 from neuron_sim import settings, topology
 
 _INSTRUCTION = re.compile(r"^\s*(?:ROOT )?%?([\w.-]+) = (\(?\S+(?: \S+)*?) ([a-z][\w-]*)\(")
+_COMPUTATION = re.compile(r"^(?:ENTRY )?%?([\w.-]+) \(.*\{$")
+_SORTED = re.compile(r"%?([\w.-]+) = .*%(sort[\w.-]*)\), index=0")
+_NAME = re.compile(r"%([\w.-]+)")
+_COMBINED_BY = re.compile(r"\bto_apply=%?([\w.-]+)")
 _SOURCE = re.compile(r'source_file="([^"]+)" source_line=(\d+)')
 _ATEN = re.compile(r'op_type="(\w+?)__(\w+)"')
 _TRIVIAL = ("parameter", "constant", "tuple", "get-tuple-element")
 """Instructions that compute nothing."""
+_CUSTOM_CALLS = ("AwsNeuron", "NeuronBoundaryMarker-", "ResizeNearest", "ResizeBilinear")
+"""How the targets begin that the compiler recognizes."""
 
 
 @dataclass(frozen=True)
 class Instruction:
-    """One line of a graph. ``aten`` and ``source`` are empty where the graph does not tell."""
+    """One line of a graph. ``aten`` and ``source`` are empty where the graph does not tell.
+
+    ``combines``: the opcode that the computation which it applies ends with; ``parameter`` of one that overwrites.
+    """
 
     opcode: str
     shape: str
     text: str
     aten: str
     source: str
+    combines: str = ""
 
 
 @dataclass(frozen=True)
@@ -47,56 +57,131 @@ class Refusal:
 
 @dataclass(frozen=True)
 class _Rule:
-    """``targets``: what it is compiled for where this is refused; empty: any device."""
+    """``words``: a graph with none of them has no such instruction. ``targets``: what it is compiled for where this is
+    refused; empty: any device. ``overwrites`` False: not of what only overwrites.
+    """
 
     code: str
     reason: str
+    words: tuple[str, ...]
     pattern: re.Pattern[str]
     targets: tuple[str, ...] = ()
+    overwrites: bool = True
+
+    def holds(self, instruction: Instruction) -> bool:
+        """Whether this instruction is refused for it."""
+        if not self.pattern.search(instruction.text):
+            return False
+        if not self.overwrites and instruction.combines in ("", "parameter"):
+            return False
+        return not self.targets or _target() in self.targets
 
 
 _RULES = (
     _Rule(
         "NCC_EVRF004",
         "Complex data types are not supported on the Neuron device",
+        ("c64[", "c128["),
         re.compile(r"\bc(64|128)\["),
     ),
     _Rule(
         "NCC_EVRF005",
         "F8E4M3FNUZ, F8E4M3B11FNUZ and F8E5M2FNUZ are not supported",
+        ("fnuz[",),
         re.compile(r"\bf8e(4m3|4m3b11|5m2)fnuz\["),
     ),
     _Rule(
         "NCC_EVRF051",
         "Data type F8E4M3FN is not supported on TRN1/TRN2",
+        ("f8e4m3fn[",),
         re.compile(r"\bf8e4m3fn\["),
         ("trn1", "trn2"),
     ),
-    _Rule("NCC_EVRF001", "An unsupported operator was used", re.compile(r"\btriangular-solve\(")),
+    _Rule(
+        "NCC_EVRF001",
+        "An unsupported operator was used",
+        (" triangular-solve(",),
+        re.compile(r"\btriangular-solve\("),
+    ),
+    _Rule(
+        "NCC_EVRF010",
+        "A convolution of a dilated input with a dilated kernel is not supported (the gradient of a convolution with "
+        "both stride and dilation is one)",
+        (" lhs_dilate=",),
+        re.compile(r" convolution\(.*\bwindow=\{[^}]*\blhs_dilate=[^}]*\brhs_dilate="),
+    ),
+    _Rule(
+        "NCC_EVRF011",
+        "A convolution with a stride on a dilated input is not supported",
+        (" lhs_dilate=",),
+        re.compile(r" convolution\(.*\bwindow=\{[^}]*\bstride=[^}]*\blhs_dilate="),
+    ),
+    _Rule(
+        "NCC_EVRF013",
+        "TopK does not support int32 or int64 inputs; cast them to a floating-point dtype first",
+        (" sort(s",),
+        re.compile(r" = s(32|64)\[([\d,]*)\]\S* slice\(s\1\[(?!\2\])[\d,]*\]\S* %sort"),
+    ),
+    _Rule(
+        "NCC_EVRF015",
+        "The target of this custom call is not recognized: neuronx-cc has no such algorithm",
+        ("custom_call_target=",),
+        re.compile(rf'\bcustom_call_target="(?!{"|".join(_CUSTOM_CALLS)})'),
+    ),
+    _Rule(
+        "NCC_EVRF016",
+        "A scatter that reduces (scatter_add, index_add, index_put with accumulate) does not support integers and "
+        "booleans; cast them to a floating-point dtype first",
+        (" scatter(s", " scatter(u", " scatter(pred"),
+        re.compile(r" scatter\((pred|[su]\d+)\["),
+        overwrites=False,
+    ),
+    _Rule(
+        "NCC_EVRF019",
+        "A reduce-window of more than one array (cummax is one) is not supported",
+        (" reduce-window(",),
+        re.compile(r" reduce-window\((?:[^%)]*%){3}"),
+    ),
 )
 
 
 def instructions(hlo: str) -> Iterator[Instruction]:
-    """The instructions of a graph that compute something, in its order."""
+    """The instructions of a graph that compute something, in its order.
+
+    What is cut out of sorted values, as torch_xla writes TopK, names the sort in place of the tuple's element.
+    """
+    ends: dict[str, str] = {}
+    computation = ""
+    sorts: dict[str, str] = {}
     for line in hlo.splitlines():
+        if header := _COMPUTATION.match(line):
+            computation = header[1]
         match = _INSTRUCTION.match(line)
+        if match and line.lstrip().startswith("ROOT "):
+            ends[computation] = match[3]
+        if match and match[3] == "get-tuple-element" and (element := _SORTED.search(line)):
+            sorts[element[1]] = element[2]
         if match is None or match[3] in _TRIVIAL:
             continue
         text, _, metadata = line.strip().partition(", metadata=")
+        if match[3] == "slice" and sorts:
+            text = _NAME.sub(lambda name: f"%{sorts.get(name[1], name[1])}", text)
         aten, source = _ATEN.search(metadata), _SOURCE.search(metadata)
+        applied = _COMBINED_BY.search(text)
         yield Instruction(
             match[3],
             match[2],
             text.removeprefix("ROOT "),
             f"{aten[1]}::{aten[2]}" if aten else "",
             f"{source[1].rpartition('/')[2]} {source[2]}" if source else "",
+            ends.get(applied[1], "") if applied else "",
         )
 
 
 def refusal(instruction: Instruction) -> Refusal | None:
     """Why neuronx-cc refuses this instruction, or None."""
     for rule in _RULES:
-        if rule.pattern.search(instruction.text) and (not rule.targets or _target() in rule.targets):
+        if rule.holds(instruction):
             return Refusal(rule.code, rule.reason, instruction)
     return None
 
@@ -108,7 +193,7 @@ def _target() -> str:
 
 def refusals(hlo: str) -> tuple[Refusal, ...]:
     """Why neuronx-cc refuses this graph: the first instruction for each reason."""
-    if not any(rule.pattern.search(hlo) for rule in _RULES):
+    if not any(word in hlo for rule in _RULES for word in rule.words):
         return ()  # in nearly all graphs, and then there is no need to look at each instruction
     found: dict[str, Refusal] = {}
     for instruction in instructions(hlo):
