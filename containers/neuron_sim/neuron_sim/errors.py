@@ -4,6 +4,7 @@ NeuronSimError
 ├── NotSimulatedError      a real feature that is not simulated (also an AttributeError, so that probing works)
 ├── TopologyError          an instance type or core count that does not exist
 ├── DeviceMemoryError      more than a core's memory is needed
+├── OutOfBoundsError       an index outside of what it is looked up in
 ├── HostMemoryError        this machine's memory does not suffice to play the device
 ├── CoreBusyError          a core that another process holds
 ├── CompilerFlagError      NEURON_CC_FLAGS that the Neuron compiler would refuse
@@ -48,6 +49,18 @@ class TopologyError(NeuronSimError):
 
 class DeviceMemoryError(NeuronSimError):
     """A core of the device has less memory than the script needs; in the words of the Neuron runtime."""
+
+
+class OutOfBoundsError(NeuronSimError):
+    """An index that no row has, at which the Neuron runtime ends the step."""
+
+    def __init__(self, index: int, rows: int, line: str) -> None:
+        super().__init__(
+            f"{line}: index {index:,} is looked up in an embedding of {rows:,} rows (0 to {rows - 1:,}). XLA would "
+            "take the nearest row. On the device the step fails: NRT_EXEC_OOB (status 1006), scatter/gather (indirect "
+            "memory copy), due to out-of-bound access. Mend the indices, or give the embedding more rows: "
+            "model.resize_token_embeddings(len(tokenizer))."
+        )
 
 
 class HostMemoryError(NeuronSimError):

@@ -71,6 +71,19 @@ def to_read(tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
     return [look for look in looks if look is not None]
 
 
+def look_at(tensor: torch.Tensor) -> torch.Tensor | None:
+    """The values of a tensor that is computed already, or of what it shows another shape of; None where it is not.
+
+    Nothing runs or is waited for. Only to be read, at once.
+    """
+    shown = (tensor, tensor._base) if tensor._is_view() else (tensor,)
+    for each in shown:
+        is_whole = each is not None and each.numel() == tensor.numel()
+        if is_whole and not _XLAC._check_tensor_need_materialization([each])[0]:
+            return _look(each.detach())
+    return None
+
+
 def _look(tensor: torch.Tensor) -> torch.Tensor | None:
     """A view of a computed tensor's memory, or None where it has none."""
     try:

@@ -29,6 +29,7 @@ from neuron_sim.device import (
     dynamo,
     eager,
     framework_names,
+    lookups,
     malloc,
     memory,
     memory_by_use,
@@ -140,12 +141,13 @@ def _steps(on: Parts) -> Iterator[Hook]:
 
 
 def _training(on: Parts) -> Iterator[Hook]:
-    """Attention, gradients and optimizers."""
+    """Embeddings, attention, gradients and optimizers."""
     yield Hook(
         "torch.autograd:backward",
         before=(on.watch.loaders.trained,),
         around=(on.recorder.around_backward, on.watch.around_backward),
     )
+    yield Hook("aten::embedding/AutogradXLA", around=(lookups.around_embedding,))
     yield Hook("aten::scaled_dot_product_attention/AutogradXLA", around=(attention.around_attention,))
     yield Hook("torch.optim:Optimizer.__init__", around=(host_training.training.around_init,))
     optimizer = "torch.optim.optimizer:register_optimizer_step"
