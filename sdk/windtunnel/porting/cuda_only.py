@@ -6,8 +6,24 @@ import ast
 from collections.abc import Iterator
 
 from windtunnel.porting.finding import Edit, Finding
-from windtunnel.porting.script import constant, keyword
+from windtunnel.porting.script import Script, constant, keyword
 from windtunnel.porting.subject import Subject
+
+_COMPLEX = "complex numbers, which neuronx-cc refuses (NCC_EVRF004): compute with real and imaginary parts"
+_NO_ALGORITHM = "an algorithm that neuronx-cc does not have (NCC_EVRF001, NCC_EVRF015)"
+_REFUSED = {
+    **dict.fromkeys(("torch.view_as_complex", "torch.stft", "torch.istft"), _COMPLEX),
+    **dict.fromkeys(
+        (
+            "torch.inverse", "torch.linalg.inv", "torch.linalg.eigh", "torch.linalg.eigvalsh", "torch.slogdet",
+            "torch.logdet", "torch.linalg.slogdet", "torch.triangular_solve",
+        ),
+        _NO_ALGORITHM,
+    ),
+    "torch.cummax": "a window over two arrays, which neuronx-cc refuses (NCC_EVRF019)",
+}  # fmt: skip
+"""Functions whose graph the simulated compiler refuses as the real one is documented to, and what they need."""
+_REAL = ("fftfreq", "rfftfreq", "fftshift", "ifftshift")
 
 
 def cuda_only(subject: Subject) -> Iterator[Finding]:
@@ -42,6 +58,7 @@ def cuda_only(subject: Subject) -> Iterator[Finding]:
             )
     if subject.cuda or subject.xla or subject.managed:
         yield from _inference_mode(subject)
+        yield from _refused(script)
     if subject.cuda or subject.xla:
         for node in script.walk(ast.Attribute):
             if script.dotted(node) == "torch.distributed.ReduceOp.AVG":
@@ -51,6 +68,16 @@ def cuda_only(subject: Subject) -> Iterator[Finding]:
                     "ReduceOp.AVG is none of the process group xla (Invalid reduce op): reduce with ReduceOp.SUM and "
                     "divide by the world size.",
                 )
+
+
+def _refused(script: Script) -> Iterator[Finding]:
+    """What a function's name tells; of tensors that stay on the host it is no harm."""
+    for call, name in script.calls:
+        transform = name.startswith("torch.fft.") and not name.endswith(_REAL)
+        needs = _COMPLEX if transform else _REFUSED.get(name)
+        if needs is not None:
+            text = f"{name} needs {needs}. On the device this ends the job; on the CPU (tensor.cpu()) it is computed."
+            yield Finding(call.lineno, "", text, sure=False)
 
 
 def _inference_mode(subject: Subject) -> Iterator[Finding]:

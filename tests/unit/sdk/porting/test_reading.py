@@ -52,6 +52,23 @@ def test_a_ported_loop_is_left_alone() -> None:
     assert said((HEAD + LOOP).replace("pl.MpDeviceLoader(loader, device)", older)) == []
 
 
+@pytest.mark.parametrize(
+    ("call", "code"),
+    [
+        ("torch.view_as_complex(x)", "NCC_EVRF004"),
+        ("torch.fft.rfft(x)", "NCC_EVRF004"),
+        ("torch.linalg.eigh(x)", "NCC_EVRF001, NCC_EVRF015"),
+        ("torch.cummax(x, 0)", "NCC_EVRF019"),
+        ("torch.fft.rfftfreq(8)", None),
+        ("torch.linalg.norm(x)", None),
+    ],
+)
+def test_what_the_compiler_refuses_is_a_note(call: str, code: str | None) -> None:
+    """The text does not tell whether its tensors lie on the device."""
+    notes = said(f"{HEAD}x = torch.zeros(4, 4, device=device)\ny = {call}\n{LOOP}")
+    assert [note.startswith("8: note: ") and f"({code}" in note for note in notes] == [True] * bool(code)
+
+
 def test_precision_of_a_gpu_in_arguments_of_trainers() -> None:
     """Named with what Trainium has. What is not certain, or bf16 already, is left alone."""
     text = (
