@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from windtunnel.priceperf import Comparison, Estimate, FullScale, Workload
+from windtunnel.priceperf import FP32, Comparison, Estimate, FullScale, Workload
 from windtunnel.priceperf.calibration.scripts import errors_of_scripts
 from windtunnel.rendering import format as fmt
 from windtunnel.reports.modelled.sections import used_calibrations
@@ -60,6 +60,8 @@ def trust(
         by = " and ".join(dict.fromkeys(item.calibration.label for item in specified))
         text += f" {names}: by specification and what {by} reaches of its own, so the interval is wide."
         text = text.strip()
+    if any(item.instance.is_neuron and item.precision.name == FP32.name for item in comparison.estimates):
+        text = f"{text} None multiplied in fp32 on NeuronCores: modelled by the peak, and the interval wider.".strip()
     lacks = _lacks(comparison, workload, full_scale)
     if waited and (full_scale is None or full_scale.loader_samples_per_s is None):
         lacks.insert(0, f"waiting for input ({STATE_LOADER})")
