@@ -81,6 +81,11 @@ _STEPS: tuple[tuple[str, str | Callable[[re.Match[str], Mapping[str, Any]], str]
         "for the image's Python (`windtunnel image contents` lists what is there), or leave those lines out.",
     ),
     (
+        r"device type at start of device string: neuron\b",
+        'the device "neuron" is that of native PyTorch on Trainium (from PyTorch 2.10 on), which is not simulated: '
+        "with PyTorch 2.9 it is torch_xla.device().",
+    ),
+    (
         "Attempting to deserialize object on a CUDA device",
         'the checkpoint was saved on a GPU, and trn1 has none: torch.load(PATH, map_location="cpu").',
     ),

@@ -3,7 +3,7 @@
 script    the text and its syntax tree
 finding   one remark, with the edits that settle it where they are sure
 names     what torch_xla calls things in a framework version
-device, cuda_only, processes, batches, steps, reads, precision, files, logs    what is looked for, one file a topic
+device, native, cuda_only, processes, batches, steps, reads, precision, files, logs    what is looked for
 flags     hyperparameters that its argparse refuses
 reading   all remarks on a script
 patch     their edits as a unified diff

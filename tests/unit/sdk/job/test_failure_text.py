@@ -182,6 +182,7 @@ JOB = {
         ),
         ("environment variable RANK expected, but not set", "without torchrun.*--no-torch-distributed"),
         ("RuntimeError: Attempting to deserialize object on a CUDA device but", 'map_location="cpu"'),
+        ("privateuseone device type at start of device string: neuron", "torch_xla.device()"),
     ],
 )
 def test_the_step_is_exact_where_it_can_be(error: str, step: str) -> None:

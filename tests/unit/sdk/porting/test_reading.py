@@ -69,6 +69,17 @@ def test_what_the_compiler_refuses_is_a_note(call: str, code: str | None) -> Non
     assert [note.startswith("8: note: ") and f"({code}" in note for note in notes] == [True] * bool(code)
 
 
+@pytest.mark.parametrize(
+    "call", ['torch.device("neuron")', 'x.to("neuron:0")', 'torch.zeros(4, device="neuron")',
+             'torch.compile(f, backend="neuron")', 'torch.distributed.init_process_group("neuron")']
+)  # fmt: skip
+def test_native_pytorch_is_told_once(call: str) -> None:
+    """AWS's way from PyTorch 2.10 on: nothing else of such a script fails by its text."""
+    (found,) = [remark for remark in said(f"import torch\n{call}\n{call}\n") if "TorchNeuron" in remark]
+    assert found.startswith("2: device_unused: ")
+    assert not any("TorchNeuron" in remark for remark in said('log("neuron")\nx = "neuron"\n'))
+
+
 def test_precision_of_a_gpu_in_arguments_of_trainers() -> None:
     """Named with what Trainium has. What is not certain, or bf16 already, is left alone."""
     text = (

@@ -1,0 +1,35 @@
+"""Native PyTorch on Trainium: the device "neuron", which torch has from 2.10 on and the simulator has not."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from windtunnel.porting.finding import Finding
+from windtunnel.porting.script import arguments, constant
+from windtunnel.porting.subject import Subject
+
+_TAKE_IT = ("device", "to", "compile", "autocast", "init_process_group", "set_default_device")
+"""How the calls end that take it by position."""
+_KEYWORDS = ("device", "device_type", "backend")
+
+
+def of_native_pytorch(subject: Subject) -> Iterator[Finding]:
+    """The first mention: all else of such a script is as it is on a GPU."""
+    for call, name in subject.script.calls:
+        takes = name.rpartition(".")[2] in _TAKE_IT
+        given = arguments(call) if takes else [one.value for one in call.keywords if one.arg in _KEYWORDS]
+        if any(_is_neuron(value) for value in given):
+            yield Finding(
+                call.lineno,
+                "device_unused",
+                'the device "neuron" is that of native PyTorch on Trainium (TorchNeuron, from PyTorch 2.10 on), '
+                "which is not simulated: it fails here. With PyTorch 2.9 the device is torch_xla.device(), the process "
+                'group "xla".',
+            )
+            return
+
+
+def _is_neuron(node: ast.expr) -> bool:
+    value = constant(node)
+    return isinstance(value, str) and value.partition(":")[0] == "neuron"
