@@ -287,6 +287,8 @@ def test_attention_that_a_gpu_has_a_kernel_for_is_told(torchrun, tmp_path):
     (said,) = torchrun("attending.py", workers=1, WINDTUNNEL_COUNTERS_DIR=str(tmp_path)).said
     assert said["same"] and said["refused"]  # in torch's own words
     steps = [record for record in records(tmp_path, 0) if record["kind"] == "step" and record["optimizer"]]
+    told = [record["line"] for record in records(tmp_path, 0) if record.get("finding") == "torch_compile"]
+    assert len(set(told)) == 1 and told[0].startswith("attending.py:")
     scores = 2 * 4 * 16 * 16
     every, causal = {"scores": scores}, {"scores": scores, "causal_scores": scores}
     assert [step.get("sdpa") for step in steps][:10] == [

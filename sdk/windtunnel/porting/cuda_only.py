@@ -38,12 +38,16 @@ def cuda_only(subject: Subject) -> Iterator[Finding]:
                 "fused=True is for CUDA's optimizers; XLA fuses the step itself.",
                 (Edit(script.start(fused.value), script.end(fused.value), "False"),),
             )
-        elif name == "torch.compile" and keyword(call, "backend") is None:
+        elif name == "torch.compile" and (openxla := _backend(call)) is not None:
+            why = (
+                "AWS does not support on Neuron, where XLA compiles the whole step anyway"
+                if openxla
+                else "does not know XLA's device, which compiles the whole step anyway"
+            )
             yield Finding(
                 call.lineno,
-                "",
-                "torch.compile is inductor, which does not know XLA's device: leave it out, or pass "
-                'backend="openxla".',
+                "torch_compile" if openxla else "",
+                f"torch.compile is {'TorchDynamo' if openxla else 'inductor'}, which {why}: leave it out.",
                 _without(subject, call),
                 sure=not _is_optional(subject, call),
             )
@@ -68,6 +72,12 @@ def cuda_only(subject: Subject) -> Iterator[Finding]:
                     "ReduceOp.AVG is none of the process group xla (Invalid reduce op): reduce with ReduceOp.SUM and "
                     "divide by the world size.",
                 )
+
+
+def _backend(call: ast.Call) -> bool | None:
+    """Whether it is torch_xla's; None: another one, of which nothing is said."""
+    given = keyword(call, "backend")
+    return False if given is None else True if constant(given.value) == "openxla" else None
 
 
 def _refused(script: Script) -> Iterator[Finding]:

@@ -4,6 +4,9 @@ torch_xla traces a function, keeps its graph, and from then on runs only that. A
 that a collective brought from the host while tracing would stay in the graph as a
 constant. torch_xla can already leave operations out of its graphs, for those that XLA
 lacks; collectives are made to count as such.
+
+AWS does not support it ("Introducing PyTorch 2.9 Support": in a future release). How it fails there is not written, so
+it is a finding, and no error.
 """
 
 from __future__ import annotations
@@ -11,12 +14,23 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Literal
 
+from neuron_sim.counters import script_lines
+from neuron_sim.diagnostics import advice
+from neuron_sim.diagnostics.findings import Finding
 from neuron_sim.errors import NotSimulatedError
 
 _NAMESPACE = "_c10d_functional"
 
 _phases: list[str] = []
 """What torch_xla is doing, the innermost last."""
+_note: Callable[[Finding], None]
+_told = False
+
+
+def start(note: Callable[[Finding], None]) -> None:
+    """What is to be told of it."""
+    global _note
+    _note = note
 
 
 def tracing() -> bool:
@@ -55,6 +69,7 @@ def during(phase: Literal["trace", "extract"]) -> Callable[[Callable[..., Any]],
 
     def around(function: Callable[..., Any]) -> Callable[..., Any]:
         def call(*arguments: Any, **keywords: Any) -> Any:
+            _tell()
             _phases.append(phase)
             try:
                 return function(*arguments, **keywords)
@@ -64,3 +79,10 @@ def during(phase: Literal["trace", "extract"]) -> Callable[[Callable[..., Any]],
         return call
 
     return around
+
+
+def _tell() -> None:
+    global _told
+    if not _told:
+        _told = True
+        _note(advice.torch_compile(script_lines.calling_line()))

@@ -295,6 +295,17 @@ def custom_operator(name: str, line: str, count: int) -> Finding:
     )
 
 
+def torch_compile(line: str) -> Finding:
+    """torch_xla's backend for TorchDynamo ran."""
+    return Finding(
+        "torch_compile",
+        "warning",
+        line,
+        "torch.compile runs here as torch_xla has it. AWS does not support it on Neuron (PyTorch NeuronX 2.5 to 2.9).",
+        "Leave it out: XLA compiles the whole step anyway.",
+    )
+
+
 def auto_cast(mode: str, dtype: str, rounds: bool) -> Finding:
     """WINDTUNNEL_SIMULATE_AUTO_CAST=1 and what NEURON_CC_FLAGS say. ``rounds``: whether there is something to do."""
     asked = f"--auto-cast={mode} --auto-cast-type={dtype}"

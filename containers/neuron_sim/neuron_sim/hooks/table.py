@@ -89,6 +89,7 @@ def become_core(current: Settings) -> None:
     operation.start(current)
     lifetime.start(current, publisher)
     operators.start(watch.note)
+    dynamo.start(watch.note)
     eager.start(watch.note)
     auto_cast.start(lambda: install(products(), lifetime.claim), watch.note)
     stochastic_rounding.start(lambda: install(rounding(), lifetime.claim))

@@ -127,7 +127,8 @@ def test_precision_of_a_gpu_in_arguments_of_trainers() -> None:
         ("SGD(model.parameters())", "AdamW(model.parameters(), fused=True)", 7, "fused=True is for CUDA's"),
         ("optimizer =", "model = torch.compile(model)\noptimizer =", 7, "torch.compile is inductor"),
         ("optimizer =", "if a.compile:\n    model = torch.compile(model)\noptimizer =", 8, "note: torch.compile is"),
-        ("optimizer =", 'model = torch.compile(model, backend="openxla")\noptimizer =', None, ""),
+        ("optimizer =", 'm = torch.compile(m, backend="openxla")\noptimizer =', 7, "torch_compile: torch.compile"),
+        ("optimizer =", "model = torch.compile(model, backend=mine)\noptimizer =", None, ""),
         ("model(batch)", "torch.utils.checkpoint.checkpoint(model, batch)", 10, "torch.utils.checkpoint asks for"),
         ("    xm.opt", "    reduce(x, torch.distributed.ReduceOp.AVG)\n    xm.opt", 12, "Invalid reduce op"),
         ("device =", "g = torch.Generator(device='cuda')\ndevice =", 6, "make it for \"cpu\""),
@@ -426,5 +427,6 @@ def test_the_same_terms_as_at_run_time() -> None:
         "no_exchange",
         "same_data",
         "host_read",
+        "torch_compile",
         "ragged_batch",
     }
