@@ -19,8 +19,11 @@ import pytest
 import torch
 from collective_pool import LONGEST_S, Pool
 from conftest import INSTANCE, LAUNCHER, SCRIPTS
+from torch.distributed.elastic.multiprocessing.errors import ChildFailedError, ProcessFailure
 
+from neuron_sim import cgroup
 from neuron_sim.errors import PeerLostError
+from neuron_sim.launcher import postmortem
 
 
 def work(communicator, seed):
@@ -129,3 +132,26 @@ def test_a_launch_names_the_dead_rank_and_leaves_nothing(script, workers, rounds
     print(f"{script}: {ended} rounds, the slowest launch was over after {slowest:.2f} s")
     assert ended == rounds
     assert slowest < LONGEST_S
+
+
+@pytest.mark.parametrize(
+    ("peak", "says"),
+    [
+        (
+            2**30,
+            "because this machine's memory was full: all of this host's had 1 of the 4 GiB that they may",
+        ),
+        (2**32, "because memory was full: all of this host's may have 4 GiB together, and the largest"),
+        (None, "because memory was full: all of this host's may have 4 GiB together, and the largest"),
+    ],
+)
+def test_a_kill_for_memory_says_whose_memory_was_full(peak, says, monkeypatch, capfd):
+    """The container's, or the machine's, which others may have filled: what the container had at most tells."""
+    kills = iter((0, 1))
+    monkeypatch.setattr(cgroup, "oom_kills", lambda: next(kills))
+    monkeypatch.setattr(cgroup, "memory_limit", lambda: 2**32)
+    monkeypatch.setattr(cgroup, "memory_peak", lambda: peak)
+    failures = {0: ProcessFailure(0, 1, -signal.SIGKILL, "<N/A>")}
+    with pytest.raises(ChildFailedError), postmortem.watching(1, 0, 0):
+        raise ChildFailedError("train.py", failures)
+    assert f"rank 0 exited with signal SIGKILL (9); a process was ended {says}" in capfd.readouterr().err

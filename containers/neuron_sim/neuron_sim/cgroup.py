@@ -19,6 +19,11 @@ def memory_charged() -> int | None:
     return next(iter(_numbers("memory.current", "memory.usage_in_bytes")), None)
 
 
+def memory_peak() -> int | None:
+    """The most bytes that have counted against the container's limit; None where it is not told."""
+    return next(iter(_numbers("memory.peak", "memory.max_usage_in_bytes")), None)
+
+
 def oom_kills() -> int | None:
     """How often the kernel has killed a process of this container for memory; None where it does not tell."""
     for line in _text("memory.events", "memory.oom_control").splitlines():

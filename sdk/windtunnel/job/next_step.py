@@ -12,7 +12,7 @@ _LESS_MEMORY = (
     "Hold weights once while they load (low_cpu_mem_usage=True of from_pretrained, mmap=True of torch.load), use fewer "
     "data-loader workers, a smaller batch or a larger instance type."
 )
-"""Where no backend of this machine has said what to do."""
+"""Beside what a backend of this machine says of its own limit."""
 _FOR_MEMORY = ("OutOfMemory", "because memory was full")
 """What the backend, AWS's toolkit and Windtunnel's launcher say of a process that the kernel has ended for it."""
 _OWN = "sagemaker_"
@@ -35,7 +35,8 @@ def next_step(reason: str, description: Mapping[str, Any] | None = None, cause: 
 
 def _memory(found: re.Match[str], _: Mapping[str, Any]) -> str:
     needed = "needed" if found[0] in _FOR_MEMORY else "was killed, in most cases because it needed"
-    return f"the job {needed} more memory than its host has. {memory_advice(found.string) or _LESS_MEMORY}"
+    advice = (memory_advice(found.string), _LESS_MEMORY)
+    return f"the job {needed} more memory than its host has. {' '.join(filter(None, advice))}"
 
 
 def _no_channel(found: re.Match[str], description: Mapping[str, Any]) -> str:
@@ -63,6 +64,11 @@ def _arguments(_: re.Match[str], description: Mapping[str, Any]) -> str:
 
 
 _STEPS: tuple[tuple[str, str | Callable[[re.Match[str], Mapping[str, Any]], str]], ...] = (
+    (
+        "because this machine's memory was full",
+        "other programs had filled this machine's memory. End some, or run fewer jobs at once "
+        "(WINDTUNNEL_MAX_MEMORY_GIB), and run it again; fewer cores (local_cores=1) need less.",
+    ),
     ("|".join(_FOR_MEMORY), _memory),
     (
         "no process was ended for memory",

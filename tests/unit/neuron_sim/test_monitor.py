@@ -168,13 +168,21 @@ def test_this_machine_has_processors_and_memory() -> None:
 @pytest.mark.parametrize(
     ("folder", "limit", "kills"),
     [
-        ("", ("memory.max", "memory.events"), "low 0\noom 3\noom_kill 2\n"),
-        ("memory", ("memory.limit_in_bytes", "memory.oom_control"), "under_oom 0\noom_kill 2\n"),
+        ("", ("memory.max", "memory.events", "memory.peak"), "low 0\noom 3\noom_kill 2\n"),
+        (
+            "memory",
+            ("memory.limit_in_bytes", "memory.oom_control", "memory.max_usage_in_bytes"),
+            "under_oom 0\noom_kill 2\n",
+        ),
         ("", None, ""),
     ],
 )
 def test_a_containers_memory_and_what_was_killed_for_it(
-    folder: str, limit: tuple[str, str] | None, kills: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    folder: str,
+    limit: tuple[str, str, str] | None,
+    kills: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """By version 2 of control groups, and by 1; without them it is this machine's, and nobody tells of kills."""
     monkeypatch.setattr(cgroup, "_ROOT", tmp_path)
@@ -182,7 +190,9 @@ def test_a_containers_memory_and_what_was_killed_for_it(
         (tmp_path / folder).mkdir(exist_ok=True)
         (tmp_path / folder / limit[0]).write_text("1048576\n")
         (tmp_path / folder / limit[1]).write_text(kills)
+        (tmp_path / folder / limit[2]).write_text("4096\n")
     assert cgroup.oom_kills() == (2 if limit else None)
+    assert cgroup.memory_peak() == (4096 if limit else None)
     assert (cgroup.memory_limit() == 2**20) == (limit is not None)
     assert cgroup.memory_limit() > 0
 

@@ -47,8 +47,15 @@ def test_out_of_memory_names_limit_and_fix(tmp_path: Path) -> None:
     """With the engine's word for it, and with a bare 137."""
     told = reason(tmp_path, 137, oom=True, limit=2 * GIB)
     assert "OutOfMemory: The memory limit of host algo-1 is 2 GiB" in told
-    assert told.index("local_cores=1") < told.index("low_cpu_mem_usage") < told.index("WINDTUNNEL_MEMORY_GIB")
+    assert told.index("local_cores=1") < told.index("WINDTUNNEL_MEMORY_GIB")
     assert "in most cases for memory" in reason(tmp_path, 137)
+
+
+def test_what_the_machine_was_short_of_is_no_matter_of_the_jobs_limit(tmp_path: Path) -> None:
+    """The launcher has seen how much the container had; the engine says of both that it was memory."""
+    said = "rank 1 exited; a process was ended because this machine's memory was full: all had 1 of 4 GiB"
+    failure_file(tmp_path).write_text(said)
+    assert reason(tmp_path, 1, oom=True) == f"AlgorithmError: {said}"
 
 
 def test_a_vanished_container_is_no_fault_of_the_script(tmp_path: Path) -> None:

@@ -24,6 +24,8 @@ from neuron_sim.interconnect.region import FAILED, LEFT, Region, Seat
 _MOST_ATTEMPTS = 100
 _WORDS = 400
 """Characters of a script's own exception. FailureReason has room for 1,024."""
+_NEARLY = 0.9
+"""Of its limit a container has held as much at least, if that is what a process was ended for."""
 
 
 @contextlib.contextmanager
@@ -73,10 +75,16 @@ def _memory(failures: Mapping[int, ProcessFailure], before: int | None, kills: i
     if kills == before:
         killed = any(failure.exitcode == -signal.SIGKILL for failure in failures.values())
         return "no process was ended for memory" if killed else ""
+    limit, peak = cgroup.memory_limit(), cgroup.memory_peak()
+    if peak is not None and peak < _NEARLY * limit:
+        return (
+            "a process was ended because this machine's memory was full: all of this host's had "
+            f"{peak / 2**30:.3g} of the {limit / 2**30:.3g} GiB that they may have"
+        )
     largest = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 2**10
     return (
         "a process was ended because memory was full: all of this host's may have "
-        f"{cgroup.memory_limit() / 2**30:.3g} GiB together, and the largest had {largest / 2**30:.3g} GiB"
+        f"{limit / 2**30:.3g} GiB together, and the largest had {largest / 2**30:.3g} GiB"
     )
 
 

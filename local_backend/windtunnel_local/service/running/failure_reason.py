@@ -16,6 +16,8 @@ MAX_FAILURE_CHARACTERS = 1024
 SIGKILL_EXIT = 137
 _MADE_UP_EXIT = 255
 """What an engine says of a container of which it knows nothing any more."""
+_OTHERS = "because this machine's memory was full"
+"""What the launcher says of a process that was ended for memory far below its container's limit."""
 
 
 def failure_reason(
@@ -25,7 +27,7 @@ def failure_reason(
 
     ``AlgorithmError:`` and the first 1,024 characters that the script (or AWS's toolkit)
     wrote to /opt/ml/output/failure, or ``start`` (why its program did not start), or the exit code.
-    A kill for memory adds the limit.
+    A kill for memory adds the limit, if it was the container that was full.
     """
     if state.status == "absent":
         return (
@@ -44,6 +46,8 @@ def failure_reason(
     if state.why:
         return f"AlgorithmError: {text}\n{state.why}"
     reason = f"AlgorithmError: {text}"
+    if _OTHERS in text:
+        return reason
     if state.oom_killed:
         return f"{reason}\nOutOfMemory: {_memory(host, memory_limit_bytes)}"
     if state.exit_code == SIGKILL_EXIT:
@@ -84,9 +88,8 @@ def _memory(host: str, limit_bytes: int) -> str:
     return (
         f"The memory limit of host {host} is {limit_bytes / GIB:g} GiB, for all of its processes. Rehearse fewer"
         " cores (local_cores=1, WINDTUNNEL_LOCAL_CORES): each is a process that loads the model and starts data-loader"
-        " workers of its own. Hold weights once while they load (low_cpu_mem_usage=True of from_pretrained, mmap=True"
-        " of torch.load), use fewer data-loader workers, a smaller batch or a larger instance type, or raise"
-        " WINDTUNNEL_MEMORY_GIB if this machine has more (and restart the backend: `windtunnel down`)."
+        " workers of its own. Or raise WINDTUNNEL_MEMORY_GIB if this machine has more (and restart the backend:"
+        " `windtunnel down`)."
     )
 
 

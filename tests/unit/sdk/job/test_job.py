@@ -139,12 +139,17 @@ def test_next_step_of_a_kill_for_memory() -> None:
     killed = "AlgorithmError: OutOfMemory: Process killed by SIGKILL"
     assert "low_cpu_mem_usage" in next_step(killed) and "WINDTUNNEL" not in next_step(killed)
     said = "The memory limit of host algo-1 is 3 GiB, for all. Raise WINDTUNNEL_MEMORY_GIB."
-    assert next_step(f"{killed}\nOutOfMemory: {said}").endswith(f" than its host has. {said}")
+    step = next_step(f"{killed}\nOutOfMemory: {said}")
+    assert f" than its host has. {said} " in step and "low_cpu_mem_usage" in step
     for code in ("Exit Code: 137", 'ExecuteUserScriptError:\nExitCode 137\nErrorMessage ""', "exitcode: -9"):
         assert "in most cases" in next_step(f"AlgorithmError: {code}")
     account = "rank 1 exited with signal SIGKILL (9); {} 2 GiB"
     full = account.format("a process was ended because memory was full: all may have")
     assert next_step("AlgorithmError: ", cause=full).startswith("the job needed more memory")
+    others = account.format(
+        "a process was ended because this machine's memory was full: all of this host's had"
+    )
+    assert next_step("AlgorithmError: OutOfMemory", cause=others).startswith("other programs had filled")
     assert "not for memory" in next_step(
         "AlgorithmError: ", cause=account.format("no process was ended for memory;")
     )
