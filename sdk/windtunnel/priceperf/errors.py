@@ -5,6 +5,7 @@ PricePerfError
 ├── NotCalibrated        an instance type that has no calibration
 ├── PriceUnknown         the price book has no price for that instance at that date
 ├── InvalidCounters      counters.json is not what the model can read
+│   └── NothingTrained   no step of a training was counted
 └── InvalidInput         an argument is out of its range
 """
 
@@ -29,6 +30,10 @@ class PriceUnknown(PricePerfError):
 
 class InvalidCounters(PricePerfError):
     """The counters do not follow the schema ``windtunnel.counters/1``."""
+
+
+class NothingTrained(InvalidCounters):
+    """They count no step of a training: the script made none, or the job had ended before."""
 
 
 class InvalidInput(PricePerfError):

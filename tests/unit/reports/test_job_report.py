@@ -179,6 +179,19 @@ def test_a_script_that_never_used_the_device_is_told(counters: Any) -> None:
         report.plot()
 
 
+def test_a_job_that_failed_before_its_first_step_is_not_asked_for_more(counters: Any) -> None:
+    """Not whether its script steps an optimizer, nor for a longer rehearsal: the failure is what there is to mend."""
+    short = {"rehearsed_steps": 3, "ended_early": True, "loaders": []}
+    train = {**counters()["train"], "collectives": {}, "updates": None}
+    for told in (counters(train=None), counters(train=train, parameters=None, input=short)):
+        ended = str(
+            report_for_job(FakeJob(told, TrainingJobStatus="Failed", FailureReason="KeyError: 'img'"))
+        )
+        assert "It failed: KeyError: 'img'" in ended and "No answer: the job failed before a step" in ended
+        assert "rehearse more" not in ended and "optimizer" not in ended
+        assert "optimizer" in str(report_for_job(FakeJob(told)))
+
+
 def test_a_local_job_without_counters_is_told() -> None:
     """A failed rehearsal has nothing to model."""
     assert "the job left no counters" in report_for_job(FakeJob(None)).to_text(full=True)

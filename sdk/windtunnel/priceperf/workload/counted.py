@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from ..calibration.calibrations import calibration_of, check_range
 from ..calibration.scripts import speed_of_script
-from ..errors import InvalidCounters, InvalidInput
+from ..errors import InvalidCounters, InvalidInput, NothingTrained
 from ..instances import InstanceType, instance_type
 from ..model import fixed_costs, plain_script
 from ..model.compile_time import CompiledGraph
@@ -294,7 +294,7 @@ class Counted:
         held = told.parameters
         stepped = optimized(told, step)
         if stepped is None and told.input is not None and told.input.rehearsed_steps is not None:
-            raise InvalidCounters(
+            raise NothingTrained(
                 f"no optimizer stepped in the {train.steps:,} passes of this short rehearsal of "
                 f"{told.input.rehearsed_steps:,} steps: neither its work nor the reduction of gradients was counted. "
                 "If the script accumulates gradients over more passes, rehearse more steps: "

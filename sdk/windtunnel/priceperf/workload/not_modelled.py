@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..errors import InvalidCounters
+from ..errors import InvalidCounters, NothingTrained
 from .counters import Counters, Steps
 from .found_scale import found_in_short
 from .full_scale import FullScale
@@ -26,7 +26,7 @@ def trained_steps(told: Counters) -> tuple[Steps, int, int]:
             f"nothing ends a step of the script, so neither its batch nor its time is known: {unended.in_short}"
         )
     if train is None:
-        raise InvalidCounters(_no_step(told))
+        raise _no_step(told)
     if train.samples_per_step_per_core == 0:
         raise InvalidCounters(
             "the counters know no samples per step: no training step took its batch from a DataLoader, or sent one "
@@ -40,19 +40,19 @@ def trained_steps(told: Counters) -> tuple[Steps, int, int]:
     return train, world_size, told.cores_used
 
 
-def _no_step(told: Counters) -> str:
+def _no_step(told: Counters) -> InvalidCounters:
     """Why there is nothing to model, as far as the counters tell."""
     grown = next((one for one in told.diagnostics or () if one.kind == "growing_graphs"), None)
     if grown is not None:
-        return f"no training step had ended when the job did: {grown.in_short}"
+        return InvalidCounters(f"no training step had ended when the job did: {grown.in_short}")
     count = told.graphs.count if told.graphs else 0
     if not count:
-        return (
+        return NothingTrained(
             "the job ran no training step on the device, so there is nothing to model. "
             "Does the script move its model to the xla device and step an optimizer? "
             "A job that is stopped before its first step has been compiled has none either."
         )
-    return (
+    return NothingTrained(
         f"the job ran no training step on the device, though it ran there ({count:,} compiled), so there is "
         "nothing to model. Does it step an optimizer of what is on the device, and does anything end the step "
         "(MpDeviceLoader, torch_xla.sync())? A job that is stopped before its first step has ended has none either."

@@ -25,6 +25,7 @@ from windtunnel.priceperf import (
     Workload,
     compare,
 )
+from windtunnel.priceperf.errors import NothingTrained
 from windtunnel.priceperf.workload.counters import Counters
 from windtunnel.prices.cache import book_and_notes
 from windtunnel.rendering import format as fmt
@@ -44,6 +45,7 @@ from windtunnel.reports.modelled.instances import shown_beside
 from windtunnel.user_calibration import STORED, CalibrationStore, loaded
 
 SCHEMA = "windtunnel.report/1"
+_FAILED_EARLY = "the job failed before a step of its training had ended. Mend that, and rehearse it again."
 
 
 class ReportableJob(Protocol):
@@ -258,7 +260,8 @@ def report_of(
     except PricePerfError as error:
         if not describe:
             raise
-        reason = str(error)
+        early = isinstance(error, NothingTrained) and describe.get("TrainingJobStatus") == "Failed"
+        reason = _FAILED_EARLY if early else str(error)
     facts = measured_part.collect(describe, told)
     found = None if told is None else Diagnostics(told)
     measured_only = PricePerformance(facts, None, None, full_scale, reason, book, found, price_notes)
