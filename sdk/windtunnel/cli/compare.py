@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from windtunnel.cli import output
@@ -83,7 +84,9 @@ def _add_description(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="sequences of a pass (default: the fastest that fits the memory)",
     )
-    model.add_argument("--global-batch", type=whole, metavar="N", help="sequences of an optimizer step")
+    model.add_argument(
+        "--global-batch", type=whole, metavar="N", help="sequences of an optimizer step (default 1024)"
+    )
     model.add_argument(
         "--gradient-accumulation",
         type=whole,
@@ -123,11 +126,15 @@ def _add_description(parser: argparse.ArgumentParser) -> None:
 
 def run_compare(args: argparse.Namespace) -> int:
     """Print the comparison. Returns the exit code."""
+    from windtunnel.reports.assumed import GLOBAL_BATCH, sequences_a_step
     from windtunnel.reports.comparison.report import compare
 
     if args.architecture and args.batch_per_device and args.gradient_accumulation and args.microbatch is None:
         # Of a pass, as transformers' Trainer has its per_device_train_batch_size.
         args.microbatch, args.batch_per_device = args.batch_per_device, None
+    assumed = ()
+    if args.architecture and not args.job and _no_batch(args):
+        args.global_batch, assumed = GLOBAL_BATCH, (sequences_a_step(GLOBAL_BATCH),)
     try:
         report = compare(
             _rehearsed(args) if args.job or not args.architecture else _described(args),
@@ -143,7 +150,13 @@ def run_compare(args: argparse.Namespace) -> int:
         all_priced(args, (item.name for item in report.comparison.estimates))
     except ValueError as error:
         raise ConfigurationError(str(error)) from error
-    return output.show(report, args)
+    return output.show(replace(report, assumed=assumed), args)
+
+
+def _no_batch(args: argparse.Namespace) -> bool:
+    """Whether nothing says how large a step is."""
+    of_a_step = (args.global_batch, args.gradient_accumulation, args.batch_per_device, args.microbatch)
+    return args.batch == "rehearsed" and of_a_step == (None,) * 4
 
 
 def _rehearsed(args: argparse.Namespace) -> Any:
@@ -176,14 +189,8 @@ def _rehearsed(args: argparse.Namespace) -> Any:
 def _described(args: argparse.Namespace) -> Workload:
     from windtunnel.priceperf import Workload
 
-    missing = []
     if args.full_scale_samples is None:
-        missing.append("--full-scale-samples N (sequences of an epoch)")
-    of_a_step = (args.global_batch, args.gradient_accumulation, args.batch_per_device, args.microbatch)
-    if args.batch == "rehearsed" and of_a_step == (None,) * 4:
-        missing.append("--global-batch N (sequences of an optimizer step)")
-    if missing:
-        raise ValueError(f"--architecture needs {' and '.join(missing)}")
+        raise ValueError("--architecture needs --full-scale-samples N (sequences of an epoch)")
     for name in ("global_batch", "gradient_accumulation"):
         if getattr(args, name) is not None and (args.batch_per_device or args.batch[:1].isdigit()):
             stated = "--batch-per-device" if args.batch_per_device else "--batch"

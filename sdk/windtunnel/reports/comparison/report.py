@@ -34,6 +34,7 @@ from windtunnel.rendering.document import Document
 from windtunnel.rendering.plots.chart import Chart
 from windtunnel.rendering.plots.style import ThemeName
 from windtunnel.rendering.report import Report
+from windtunnel.reports.assumed import told
 from windtunnel.reports.comparison import sections as compared
 from windtunnel.reports.comparison.data import comparison_data, scaling_data
 from windtunnel.reports.comparison.scaling import scaling_section, scaling_title
@@ -57,6 +58,7 @@ class ComparisonReport(Report):
         scalings: a table an instance, where asked for.
         price_notes: of which day the prices are, and how old the newest one fetched from AWS is.
         notes: what is read first: the user's own calibration, where it is in the figures.
+        assumed: what was not given, in words.
     """
 
     title: str
@@ -68,6 +70,7 @@ class ComparisonReport(Report):
     scalings: tuple[Scaling, ...] = ()
     price_notes: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    assumed: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         """What was compared."""
@@ -88,7 +91,8 @@ class ComparisonReport(Report):
 
     def document(self) -> Document:
         """The report as sections."""
-        first = answer_section(self.screen, self.comparison, 2 * len(self.notes))
+        above = (*self.notes, *told(self.assumed))
+        first = answer_section(self.screen, self.comparison, 2 * len(above))
         parts = compared.sections(
             self.comparison,
             self.sensitivity,
@@ -100,7 +104,7 @@ class ComparisonReport(Report):
         return Document(
             f"Windtunnel comparison: {self.title}",
             "modelled, not measured",
-            self.notes,
+            above,
             (first, *(replace(scaling_section(table), first=True) for table in self.scalings), *parts),
             "The rest: --full, report.to_text(full=True)",
         )
@@ -118,6 +122,7 @@ class ComparisonReport(Report):
             "answer": answer_data(self.screen, self.comparison),
             **comparison_data(self.comparison, self.sensitivity, self.workload, self.full_scale),
             "notes": list(self.notes),
+            "assumed": list(self.assumed),
             "price_notes": list(self.price_notes),
             "scaling": [scaling_data(table) for table in self.scalings],
         }

@@ -24,6 +24,7 @@ from windtunnel.rendering import format as fmt
 from windtunnel.rendering.document import Document
 from windtunnel.rendering.plots.chart import Chart
 from windtunnel.rendering.report import Report
+from windtunnel.reports.assumed import GLOBAL_BATCH, sequences_a_step
 from windtunnel.reports.plan import labels
 from windtunnel.reports.plan.chart import plan_charts
 from windtunnel.reports.plan.data import plans_data
@@ -31,8 +32,6 @@ from windtunnel.reports.plan.sections import FRONT, headline, sections
 
 SCHEMA = "windtunnel.plan/1"
 INSTANCES = ("trn1", "p4d")
-GLOBAL_BATCH = 1024
-"""Sequences of a step where nothing is said: what most published Llama and GPT-3 rows of trn1 have."""
 TOKENS = 10**9
 """Of the job where nothing is said: cost and time of other sizes are in proportion, but for the fixed costs."""
 
@@ -181,7 +180,7 @@ def plan(
     )
     assumed = [labels.tokens(TOKENS)] if size_assumed else []
     assumed += [f"sequences of {length:,} tokens"] if sequence_length is None else []
-    assumed += [f"{batch:,} sequences a step"] if global_batch is None else []
+    assumed += [sequences_a_step(batch)] if global_batch is None else []
     title = architecture if isinstance(architecture, str) else fmt.one_line(model.name, 40)
     title = title or f"{weights / 1e9:.1f} B {model.family}"
     return PlanReport(title, found, tuple(assumed), size_assumed, price_notes)

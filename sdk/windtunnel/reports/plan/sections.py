@@ -11,6 +11,7 @@ from windtunnel.priceperf.money.decision import CLEAR, cheapest_probabilities
 from windtunnel.priceperf.money.plan import Place, Plan, Plans
 from windtunnel.rendering import format as fmt
 from windtunnel.rendering.document import Row, Section
+from windtunnel.reports.assumed import told
 from windtunnel.reports.modelled.labels import place
 from windtunnel.reports.plan import labels
 
@@ -37,9 +38,7 @@ def headline(found: Plans, assumed: Sequence[str]) -> tuple[str, ...]:
     if missing:
         lines.append(f"NOT PLANNED FOR, reasons below: {', '.join(missing)}.")
     lines += _unpriced(found)
-    if assumed:
-        lines.append(f"Not given, so assumed: {'; '.join(assumed)}.")
-    return tuple(lines)
+    return (*lines, *told(assumed))
 
 
 def sections(found: Plans, *, size_assumed: bool, price_notes: Sequence[str]) -> tuple[Section, ...]:

@@ -100,6 +100,18 @@ def test_compare_models_a_description(capsys: pytest.CaptureFixture[str]) -> Non
     assert "SCALING ON ML.P4D.24XLARGE" in text
 
 
+def test_a_description_without_a_batch_is_of_the_one_that_plan_assumes(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Said in the headline, and as data; where the batch is given, nothing is."""
+    assert run(*LLAMA[:-2], "--full-scale-samples", "1000000") == run("plan", *LLAMA[1:3]) == 0
+    text = capsys.readouterr().out
+    assert text.count("1,024 sequences a step.") == 2 and " 1,024 (" in text
+    for given, assumed in (((), ["1,024 sequences a step"]), (("--microbatch", "4"), [])):
+        assert run(*LLAMA[:-2], "--full-scale-samples", "1000000", *given, "--json") == 0
+        assert json.loads(capsys.readouterr().out)["assumed"] == assumed
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -111,7 +123,7 @@ def test_compare_models_a_description(capsys: pytest.CaptureFixture[str]) -> Non
         (("compare", "--zero", "full"), "--zero describes a model"),
         (
             ("compare", "--architecture", "BERT-Large"),
-            "needs --full-scale-samples N (sequences of an epoch) and --global-batch N",
+            "needs --full-scale-samples N (sequences of an epoch)",
         ),
         (LLAMA, "needs --full-scale-samples"),
         ((*LLAMA, "--full-scale-samples", "9", "--gpu", "tensor_parallel"), "NAME=VALUE"),
