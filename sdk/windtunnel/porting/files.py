@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from windtunnel.porting.finding import Edit, Finding
+from windtunnel.porting.models import is_model
 from windtunnel.porting.script import constant, is_method, keyword
 from windtunnel.porting.subject import Subject, names_rank
 
@@ -52,13 +53,12 @@ def safetensors_of_the_device(subject: Subject) -> Iterator[Finding]:
             or (is_method(call, "to") and constant(next(iter(call.args), None)) == "cpu")
         )
     }
-    for call, name in script.calls:
+    for call, _ in script.calls:
         if not is_method(call, "save_pretrained") or not isinstance(call.func, ast.Attribute):
             continue
         owner, safe = ast.unparse(call.func.value), keyword(call, "safe_serialization")
-        is_model = "model" in name.removesuffix(".save_pretrained").rpartition(".")[2].lower()
         other = owner in at_home or keyword(call, "state_dict") or (safe and constant(safe.value) is False)
-        if is_model and not other and _has_trained(subject, call):
+        if not other and is_model(script, call.func.value) and _has_trained(subject, call):
             yield Finding(
                 call.lineno,
                 "",

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 
 from windtunnel.porting.finding import Edit, Finding
+from windtunnel.porting.models import NO_MODEL, made_by
 from windtunnel.porting.script import Script, arguments, brings_torch, constant, keyword
 from windtunnel.porting.subject import Subject
 
@@ -14,10 +15,8 @@ _MAKES_EQUAL = re.compile(
     "seed|broadcast|pretrained|restore|resume|shard|FSDP|parallelize|^load$|^_?load_(state|model|w|check|snap)"
 )
 """In the name of what is called: equal random numbers, weights of a file or of another rank, or parts of one model."""
-_NO_MODEL = re.compile(r"(Tokenizer\w*|Processor|Extractor|Config)\.from_pretrained$")
 _NEW_HEAD = re.compile(r"For(\w+Classification|QuestionAnswering|MultipleChoice)\.from_pretrained$")
 """Models of transformers whose last layer is new, unless the file has been trained for the same."""
-_MOVES = {"to", "cuda", "train", "float", "double", "half", "bfloat16"}
 
 
 def groups(subject: Subject) -> Iterator[Finding]:
@@ -128,7 +127,7 @@ def _unequal_weights(subject: Subject) -> Iterator[Finding]:
     partly = False
     for call, name in script.calls:
         given = {one.arg for one in call.keywords}
-        if _NO_MODEL.search(name):
+        if NO_MODEL.search(name):
             continue
         if _NEW_HEAD.search(name) or (adapts and name.endswith(".from_pretrained")):
             partly = True
@@ -137,7 +136,7 @@ def _unequal_weights(subject: Subject) -> Iterator[Finding]:
     made = {
         name: node.lineno
         for node in script.walk(ast.Assign)
-        if isinstance(node, ast.Assign) and _is_made(node.value)
+        if isinstance(node, ast.Assign) and made_by(node.value)
         for name in map(ast.unparse, node.targets)
         if all(ast.unparse(part) != name for part in ast.walk(node.value))  # torch.compile(model) makes none
     }
@@ -153,13 +152,6 @@ def _unequal_weights(subject: Subject) -> Iterator[Finding]:
         f"Call torch.manual_seed(...) before it, or {sent} once it is on the device.",
         sure=not partly,
     )
-
-
-def _is_made(node: ast.expr) -> bool:
-    """Whether an expression calls something that makes a model, and perhaps moves it at once."""
-    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _MOVES:
-        node = node.func.value
-    return isinstance(node, ast.Call)
 
 
 def _wrappers(subject: Subject) -> Iterator[Finding]:

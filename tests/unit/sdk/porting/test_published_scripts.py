@@ -110,6 +110,32 @@ def test_safetensors_do_not_read_the_device(trained: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("made", "saves"),
+    [
+        ("unet = UNet2DConditionModel.from_pretrained(name).to(device)", "unet"),
+        ("lm = get_peft_model(base, lora)", "lm.module"),
+        ("optimizer = AdamW(self.net.parameters())", "self.net"),
+        ("unwrapped = accelerator.unwrap_model(net)", "unwrapped"),
+    ],
+)
+def test_a_model_that_is_saved_is_known_by_what_it_is(made: str, saves: str) -> None:
+    """Made as models are, or with parameters: not by what its variable is called."""
+    (found,) = [
+        one
+        for one in said(HEAD + made + "\n" + LOOP + f"{saves}.save_pretrained(folder)\n")
+        if "safetensors" in one
+    ]
+    assert f"{saves}.save_pretrained raises" in found
+
+
+@pytest.mark.parametrize("of", ["AutoTokenizer", "AutoConfig", "DDPMScheduler", "CLIPImageProcessor"])
+def test_what_else_is_saved_is_no_model(of: str) -> None:
+    """Though its variable may be named after one."""
+    text = HEAD + f"of_model = {of}.from_pretrained(name)\n" + LOOP + "of_model.save_pretrained(folder)\n"
+    assert not [one for one in said(text) if "safetensors" in one]
+
+
+@pytest.mark.parametrize(
     ("used", "edited"),
     [
         ("with torch.inference_mode():\n    pass\n", "with torch.no_grad():\n    pass\n"),

@@ -1,0 +1,39 @@
+"""Which of a script's variables are models, by what is done with them and how they are made."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from windtunnel.porting.script import Script
+
+NO_MODEL = re.compile(r"(Tokenizer\w*|Processor|Extractor|Config|Scheduler)\.from_pretrained$")
+"""What else has the method of transformers' and diffusers' models."""
+_MOVES = {"to", "cuda", "train", "float", "double", "half", "bfloat16"}
+_MAKES_A_MODEL = re.compile(r"(^|\.)(from_pretrained|from_config|get_peft_model|unwrap_model)$")
+
+
+def made_by(node: ast.expr | None) -> ast.Call | None:
+    """The call that makes a value, which is perhaps moved at once; None: none does."""
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _MOVES:
+        node = node.func.value
+    return node if isinstance(node, ast.Call) else None
+
+
+def is_model(script: Script, owner: ast.expr) -> bool:
+    """Whether a variable is one: something reads its parameters, or it is made as models are.
+
+    Of one that nothing tells of, as of a function's argument, its name does.
+    """
+    name = ast.unparse(owner).removesuffix(".module")
+    makers = [
+        ast.unparse(call.func)
+        for node in script.walk(ast.Assign)
+        if isinstance(node, ast.Assign) and name in map(ast.unparse, node.targets)
+        if (call := made_by(node.value)) is not None
+    ]
+    if name in script.models or any(
+        _MAKES_A_MODEL.search(one) and not NO_MODEL.search(one) for one in makers
+    ):
+        return True
+    return "model" in name.rpartition(".")[2].lower() and not any(map(NO_MODEL.search, makers))
