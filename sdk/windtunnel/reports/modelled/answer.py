@@ -5,7 +5,7 @@ At most `LINES` lines in a terminal of 100 columns, title and frame included; al
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import date
 from itertools import product
@@ -15,6 +15,7 @@ from windtunnel.priceperf import (
     Answer,
     Comparison,
     Cost,
+    Decision,
     DescribedWorkload,
     Estimate,
     FullScale,
@@ -41,6 +42,7 @@ LINES = 25
 _TITLE = "The answer"
 _ROWS = 5
 _CHANGES = 2
+_CACHED = "with a compile cache"
 _LARGEST = ("Most of it: ", "Then: ")
 GIVE_SIZE = "Give the real job: full_scale=FullScale(train_samples=...), --full-scale-samples N."
 NAME_OTHERS = "Name others: --instances TYPE TYPE."
@@ -129,7 +131,7 @@ def answer_section(shown: Screen, comparison: Comparison, lines_above: int = 0) 
         order = (order[0], *order[1:-1], winner)
     shown_items = [comparison.estimates[index] for index in order]
     longest = longest_s(shown_items)
-    rows = [_row(item, shown, index, longest) for item, index in zip(shown_items, order, strict=True)]
+    rows = [row for index in order for row in _rows(comparison.estimates[index], shown, index, longest)]
     if len(order) < len(shown.order):
         rows.append(Row(f"and {len(shown.order) - len(order):,} more"))
     notes = {
@@ -216,20 +218,34 @@ def longest_s(items: Iterable[Estimate]) -> float:
     return max((item.billable_s for item in items if item.fits), default=0.0)
 
 
-def _row(item: Estimate, shown: Screen, index: int, longest: float) -> Row:
-    cost = shown.costs[index]
-    low, high = (_time(end, longest) for end in item.billable_interval_s)
-    billable = f"{_time(item.billable_s, longest)} ({fmt.interval(low, high)})"
-    paid = "no price"
-    if cost is not None:
-        paid = f"{_usd(cost.usd)} ({fmt.interval(_usd(cost.low_usd), _usd(cost.high_usd))})"
-    cells = (
-        f"{_number(item.global_batch)} ({_number(each(item))})",
-        *((billable, paid) if item.fits else ("does not fit", "-")),
-    )
+def _rows(item: Estimate, shown: Screen, index: int, longest: float) -> Iterator[Row]:
+    """As modelled; where compile time would turn the answer, below it what that is taken from."""
     won = shown.answer is not None and shown.answer.winner == index
     name = label(item) if item.training else f"{label(item)}, {item.precision.name}"
-    return Row(name, cells, "total" if won else "normal")
+    batch = f"{_number(item.global_batch)} ({_number(each(item))})"
+    figures = _figures(item, shown.costs[index], longest) if item.fits else ("does not fit", "-")
+    yield Row(name, (batch, *figures), "total" if won else "normal")
+    if (decided := _without_compile(shown.answer)) and _compile_s(item):
+        bare = item.taking("compile", 0.0)
+        yield Row(_CACHED, ("", *_figures(bare, decided.costs[index], longest)), "detail")
+
+
+def _figures(item: Estimate, cost: Cost | None, longest: float) -> tuple[str, str]:
+    low, high = (_time(end, longest) for end in item.billable_interval_s)
+    billable = f"{_time(item.billable_s, longest)} ({fmt.interval(low, high)})"
+    if cost is None:
+        return billable, "no price"
+    return billable, f"{_usd(cost.usd)} ({fmt.interval(_usd(cost.low_usd), _usd(cost.high_usd))})"
+
+
+def _without_compile(found: Answer | None) -> Decision | None:
+    """What the answer is taken from, where compile time would turn it."""
+    left = found is not None and found.without_compile and found.obstacle in (None, "outside")
+    return found.decided if found is not None and left else None
+
+
+def _compile_s(item: Estimate) -> float:
+    return item.fixed_cost("compile").seconds if item.fits else 0.0
 
 
 def _time(value: float, like: float | None = None) -> str:
@@ -279,13 +295,15 @@ def _verdict(
     name, chance = label(estimates[best]), probability(found.probability)
     unpriced = [label(item) for item in _unpriced(found, estimates)]
     priced = f" of those with a price (not {' or '.join(unpriced)})" if unpriced else ""
-    text = f"{name} costs least{priced}, with {chance} probability."
+    cached = f" ({_CACHED})" if _without_compile(found) else ""
+    least = f"{name} costs least{priced}{cached}"
+    text = f"{least}, with {chance} probability."
     if not found.clear:
-        text = f"Too close to call: {name} costs least{priced} with {chance} probability."
+        text = f"Too close to call: {least} with {chance} probability."
         chances = [value or 0.0 for value in found.decided.probabilities]
         likelier = max(range(len(chances)), key=chances.__getitem__)
         if chances[likelier] > chances[best]:
-            text = f"Too close to call: {name} costs least{priced} in the middle, but with {chance} probability; "
+            text = f"Too close to call: {least} in the middle, but with {chance} probability; "
             text += f"{label(estimates[likelier])} does with {probability(chances[likelier])}."
     even, cost = found.decided.break_evens[best], found.decided.costs[best]
     if even is not None and cost is not None:
@@ -342,22 +360,17 @@ def _outside(
     more = f"; {len(others):,} more" if others else ""
     text = f"No verdict, as no published job is near this one ({first}{more}). "
     text += other_batch(found, comparison, workload, size, book)
-    text += f" By intervals widened for it {label(estimates[leaning])} would cost least, "
+    cached = f" ({_CACHED})" if _without_compile(found) else ""
+    text += f" By intervals widened for it {label(estimates[leaning])} would cost least{cached}, "
     text += f"with {probability(found.decided.probability)} probability."
     return " ".join((text, *otherwise(comparison, found)))
 
 
 def _compiling(estimates: Sequence[Estimate], found: Answer | None) -> str:
-    compiled = [item for item in estimates if item.fits and item.fixed_cost("compile").seconds > 0]
+    compiled = [item for item in estimates if _compile_s(item) > 0]
     if not compiled:
         return ""
-    longest = fmt.modelled_seconds(max(item.fixed_cost("compile").seconds for item in compiled))
+    longest = fmt.modelled_seconds(max(map(_compile_s, compiled)))
     names = ", ".join(dict.fromkeys(item.instance.name.removeprefix("ml.") for item in compiled))
-    if found is not None and found.without_compile and found.obstacle in (None, "outside"):
-        left = " and ".join(
-            f"{fmt.dollars(cost.usd)} on {label(item)}"
-            for item, cost in zip(estimates, found.decided.costs, strict=True)
-            if cost is not None and item in compiled
-        )
-        return f"Decided as with a compile cache: {left}; compiling adds {longest} the first time."
-    return f"In it: {longest} to compile on {names} the first time; cached afterwards."
+    decides = ", and decides nothing" if _without_compile(found) else ""
+    return f"In it: {longest} to compile on {names} the first time; cached afterwards{decides}."
