@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from datetime import date
 from itertools import pairwise
@@ -55,6 +56,7 @@ SIZE = FullScale(train_samples=460_800_000)
         report(BERT),
         report(BERT, SIZE),
         report(split_counters(4, 2), FullScale(200_000_000)),
+        report(split_counters(4, 2), FullScale(460_800_000_000_000)),
         report({**BERT, "diagnostics": [WARNED, WARNED]}, SIZE, state="RUNNING", capacity_type="SPOT"),
         report(trial(BERT)),
         report(),
@@ -67,6 +69,7 @@ def test_the_first_screen_has_25_lines(found: ClusterReport) -> None:
     text = found.to_text()
     assert len(text.splitlines()) <= LINES
     assert max(map(len, text.splitlines())) <= 100
+    assert not re.search(r"^ {9}", text, re.M)  # no row of a table breaks
     assert len(found.to_text(full=True).splitlines()) >= len(text.splitlines()) - 1
 
 

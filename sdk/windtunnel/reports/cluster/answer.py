@@ -18,7 +18,9 @@ from windtunnel.reports.cluster.slurm_job import SlurmJob
 from windtunnel.reports.modelled.answer import LINES, fitted
 
 TITLE = "The answer"
-_UNITS = ((1e6, "M"), (1e3, "k"))
+_UNITS = ((1e12, "T"), (1e9, "B"), (1e6, "M"), (1e3, "k"))
+_LONG_H = 10_000
+"""From so many hours on they are written in thousands, too: eight columns share the screen."""
 _ROUNDED_UP = 0.995
 
 
@@ -67,20 +69,25 @@ def _cells(row: ScalingRow) -> tuple[str, str, str]:
         return "no fit", "", ""
     return (
         fmt.significant(row.estimate.samples_per_s),
-        fmt.modelled_seconds(row.estimate.billable_s),
+        _time(row.estimate.billable_s),
         "" if row.cost is None else _cost(row.cost),
     )
 
 
+def _time(seconds: float) -> str:
+    hours = seconds / 3600
+    return f"{_short(hours)} h" if hours >= _ROUNDED_UP * _LONG_H else fmt.modelled_seconds(seconds)
+
+
 def _cost(cost: Cost) -> str:
-    """``$90 (60-140)``, ``$330 (120-1.2k)``, ``$1.7k (1.4-3.3k)``: thousands or millions are said once."""
+    """``$90 (60-140)``, ``$330 (120-1.2k)``, ``$1.7k (1.4-3.3k)``: thousands, millions and more are said once."""
     size, sign = _unit(cost.high_usd)
     low = fmt.significant(cost.low_usd / size) if _unit(cost.low_usd)[1] else _short(cost.low_usd)
     return f"${_short(cost.usd)} ({low}-{fmt.significant(cost.high_usd / size)}{sign})"
 
 
 def _short(value: float) -> str:
-    """Two significant digits, from 1,000 on in thousands, then in millions."""
+    """Two significant digits, from 1,000 on in thousands, then in millions and more."""
     size, sign = _unit(value)
     return f"{fmt.significant(value / size)}{sign}"
 
