@@ -132,7 +132,7 @@ def run_compare(args: argparse.Namespace) -> int:
     if args.architecture and args.batch_per_device and args.gradient_accumulation and args.microbatch is None:
         # Of a pass, as transformers' Trainer has its per_device_train_batch_size.
         args.microbatch, args.batch_per_device = args.batch_per_device, None
-    assumed = ()
+    assumed: tuple[str, ...] = ()
     if args.architecture and not args.job and _no_batch(args):
         args.global_batch, assumed = GLOBAL_BATCH, (sequences_a_step(GLOBAL_BATCH),)
     try:
@@ -169,11 +169,14 @@ def _rehearsed(args: argparse.Namespace) -> Any:
     from windtunnel.priceperf import DescribedWorkload
     from windtunnel.rehearsal import read_counters, rehearsed
 
-    found = rehearsal_of(args.job)
-    if not given:
-        return read_counters(found) if isinstance(found, str) else found
+    named = rehearsal_of(args.job)
+    found = read_counters(named) if isinstance(named, str) else named
+    if not given and args.sequence_length is None:
+        return found
     job = rehearsed(found).workload
     if not isinstance(job, DescribedWorkload):
+        if not given:
+            return found
         raise ValueError(
             f"{_option(given[0])} describes a model, and {args.job} is modelled from what its rehearsal counted: give "
             "one. (A job whose cores share one copy of the model is modelled by its description, and takes both)"
@@ -183,7 +186,9 @@ def _rehearsed(args: argparse.Namespace) -> Any:
         if args.batch_per_device or args.batch != "rehearsed":
             raise ValueError("--global-batch and --batch both say how large a step is: give one")
         args.batch, args.global_batch = str(args.global_batch), None
-    return job.changed(model, **_settings(args))
+    changed = job.changed(model, **_settings(args))
+    args.sequence_length = None  # the size of the job has no other
+    return changed
 
 
 def _described(args: argparse.Namespace) -> Workload:

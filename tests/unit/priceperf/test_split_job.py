@@ -97,6 +97,30 @@ def test_a_smaller_model_was_rehearsed_than_is_priced() -> None:
         job.changed("no such model")
 
 
+def test_its_sequences_are_those_that_were_rehearsed_until_it_is_changed() -> None:
+    """Another length in the size of the job would leave its step as it is, so it is refused, with what does it."""
+    job = Workload.from_counters(split_counters())
+    assert isinstance(job, DescribedWorkload)
+    with pytest.raises(InvalidInput, match=r"sequences of 4,096 tokens.*changed\(sequence_length=N\)"):
+        compare(job, [TRN1], FullScale(5000, sequence_length=8192))
+    longer = job.changed(sequence_length=8192)
+    assert longer.sized(None) == FullScale(5000, epochs=2, sequence_length=8192)
+    (ours,), (theirs,) = (compare(each, [TRN1]).estimates for each in (longer, job))
+    assert ours.step.total_s > 1.5 * theirs.step.total_s
+
+
+@pytest.mark.parametrize(("kept", "optimizer"), [(2, "adamw"), (1, "sgd"), (0, "sgd"), (None, "adamw")])
+def test_its_optimizer_is_the_one_whose_state_was_seen(kept: int | None, optimizer: str) -> None:
+    """With ZeRO-1 each of the two copies that were rehearsed has half of it."""
+    told = split_counters()
+    told |= {"world_size": 16, "cores_used": 16, "local_cores": 16}
+    if kept is not None:
+        sizes = {"fp32": 4 * kept * WEIGHTS / 8 / 2} if kept else {}
+        told["parameters"]["dtypes"] = {**told["parameters"]["dtypes"], "optimizer": sizes}
+    job = Workload.from_counters(told)
+    assert isinstance(job, DescribedWorkload) and job.optimizer == optimizer
+
+
 def test_half_a_pipeline_is_no_other_model() -> None:
     """Of a pipeline one stage is looked at: its weights are not held against the configuration."""
     Workload.from_counters(split_counters(4, 2, model=3e9))

@@ -30,7 +30,8 @@ class FullScale:
         tokenised_samples: text samples that the script tokenises itself, in one process, before it trains,
             where you do not know how long that takes.
         compile_cached: True when all graphs come from a compile cache.
-        sequence_length: tokens of a sample; only to check it against the calibrated range.
+        sequence_length: tokens of a sample; only to check it against the calibrated range. Of a rehearsed job that is
+            modelled by its description it must be the job's own: `DescribedWorkload.changed` prices another.
         loader_samples_per_s: what one process of a data loader prepares (decodes, augments) a second, with one on every
             vCPU at work. Steps wait where those of all instances prepare fewer than are trained. None: not known, then
             no step waits.

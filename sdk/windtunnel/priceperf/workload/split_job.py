@@ -15,9 +15,10 @@ from ..instances import instance_type
 from ..model.architectures import Architecture
 from ..model.config_json import from_config
 from ..model.lora import Lora, LoraTargets
+from ..model.training_settings import DTYPE_BYTES
 from .cluster import Cluster
 from .counters import Counters, Parameters, Split, Steps
-from .described import Described
+from .described import Described, Optimizer
 from .found_scale import found_in_short
 from .not_modelled import split_over_cores, trained_steps
 from .rehearsed import RehearsedJob
@@ -80,7 +81,7 @@ def _described(
         pipeline_parallel=split.pipeline_parallel,
         dtype=dtype,
         matmul_dtype=None if products in (dtype, "fp32") else products,
-        optimizer="adamw",
+        optimizer=_optimizer(held, split, max(1, world_size // told.cores_of_a_copy)),
         recompute="auto",
         zero="optimizer" if split.zero1 else "none",
         attention="auto",
@@ -107,6 +108,15 @@ def _adapters(model: Architecture, held: Parameters, split: Split) -> Lora | Non
     found = [Lora(split.lora_rank, targets) for targets in get_args(LoraTargets)]
     trained = held.count * split.pipeline_parallel
     return min(found, key=lambda each: abs(each.weights(model, split.tensor_parallel) - trained))
+
+
+def _optimizer(held: Parameters, split: Split, copies: int) -> Optimizer:
+    """By the numbers that it keeps for a weight: SGD and Lion have one at most, AdamW and LAMB two."""
+    state = held.dtypes.get("optimizer")
+    if state is None:
+        return "adamw"
+    kept = sum(size / DTYPE_BYTES.get(name, 4) for name, size in state.items())
+    return "sgd" if kept * (copies if split.zero1 else 1) < 1.5 * held.count else "adamw"
 
 
 def _sequence_length(told: Counters) -> int | None:

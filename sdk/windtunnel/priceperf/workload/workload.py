@@ -234,6 +234,21 @@ class DescribedWorkload(Described, Workload):
         """
         return described(cls, told)
 
+    def sized(self, full_scale: FullScale | None) -> FullScale:
+        """See `Workload.sized`. The step of a rehearsed one is that of its own sequences.
+
+        Raises:
+            InvalidInput: sequences of another length are told.
+        """
+        size = super().sized(full_scale)
+        if self.rehearsed is not None and size.sequence_length not in (None, self.sequence_length):
+            raise InvalidInput(
+                f"the job has sequences of {self.sequence_length:,} tokens, and FullScale(sequence_length="
+                f"{size.sequence_length}) would leave its step as it is. Price it with those: "
+                "Workload.changed(sequence_length=N), windtunnel compare JOB --sequence-length N"
+            )
+        return size
+
     def changed(
         self,
         architecture: str | Architecture | Mapping[str, Any] | None = None,
@@ -261,4 +276,9 @@ class DescribedWorkload(Described, Workload):
             found.setdefault("gradient_accumulation", None)
         if on_gpu:
             found["on_gpu"] = tuple(on_gpu.items())
+        if self.rehearsed is not None and isinstance(self.rehearsed.found, FullScale):
+            size = replace(
+                self.rehearsed.found, sequence_length=found.get("sequence_length", self.sequence_length)
+            )
+            found["rehearsed"] = replace(self.rehearsed, found=size)
         return replace(self, **found)

@@ -173,6 +173,12 @@ def test_a_job_is_described_only_where_its_cores_share_a_model(
     assert json.loads(capsys.readouterr().out)["estimates"][0]["global_batch"] == 512
     assert run(*llama, "--nodes", "4") == 0
     assert json.loads(capsys.readouterr().out)["estimates"][0]["global_batch"] == 4 * 256
+    for size in ((), ("--samples", "5000")):
+        assert run(*llama, "--sequence-length", "8192", *size) == 0
+        assert json.loads(capsys.readouterr().out)["workload"]["sequence_length"] == 8192
+    counted = ("--full-scale-samples", "5000", "--sequence-length", "512", "--json")
+    assert run("compare", counters_file, *counted) == 0
+    assert json.loads(capsys.readouterr().out)["full_scale"]["sequence_length"] == 512
 
 
 def test_a_batch_of_a_pass_and_its_number_say_how_large_a_step_is(capsys: pytest.CaptureFixture[str]) -> None:
