@@ -81,6 +81,7 @@ def test_lookup_takes_the_nearest_earlier_price() -> None:
     assert BOOK.price(p4d, date(2025, 5, 31)).usd_per_hour == 37.69
     assert BOOK.price(p4d, date(2025, 6, 1)).usd_per_hour == 25.251286
     assert BOOK.price(p4d).status == "seen"
+    assert BOOK.price("p5.48xlarge").usd_per_hour == 55.04  # AWS's own words of May 2026
 
 
 def test_no_price_before_the_first() -> None:

@@ -87,6 +87,10 @@ _SEEN = (
 )
 
 _BLOCKS = "a stored copy of AWS's Capacity Blocks page, whose rates hold until 2025-01-01; AWS changes them"
+_GPU_BLOG = (
+    "AWS Machine Learning Blog, Secure short-term GPU capacity for ML workloads with EC2 Capacity Blocks for ML and "
+    "SageMaker training plans, in a stored copy of 2026-05-11"
+)
 _COPY = "a third party's copy of AWS's Capacity Blocks page: check it before use"
 
 _P4D = date(2020, 11, 1)
@@ -112,6 +116,8 @@ BUILT_IN: tuple[Price, ...] = (
     Price("p4d.24xlarge", 14.75, "us-east-2", _BLOCK, _AUTUMN_2024, "seen", _BLOCKS),
     Price("trn1.32xlarge", 15.49, "ap-southeast-4", _BLOCK, _AUTUMN_2024, "seen", _BLOCKS),
     Price("p5.48xlarge", 39.33, "us-east-1", _BLOCK, _AUTUMN_2024, "seen", _BLOCKS),
+    Price("p5.48xlarge", 34.608, "us-east-1", _BLOCK, _MAY_2026, "published", _GPU_BLOG),
+    Price("p5.48xlarge", 55.04, "us-east-1", _EC2, _MAY_2026, "published", _GPU_BLOG),
     Price("trn2.3xlarge", 2.235, "us-east-2", _BLOCK, _MAY_2026, "seen", _COPY),
     Price("trn2.48xlarge", 35.7608, "us-east-2", _BLOCK, _MAY_2026, "seen", _COPY),
 )
