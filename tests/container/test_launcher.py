@@ -112,6 +112,14 @@ def test_a_rank_that_ends_early_is_named_instead_of_waited_for(torchrun):
     )
 
 
+@pytest.mark.parametrize("launcher", [NEW_LAUNCHER, LAUNCHER])
+def test_a_rank_that_ends_early_closes_its_connections(torchrun, launcher):
+    """As a program does: who waits for it over the host's network fails at once, and not after half an hour."""
+    launch = torchrun("ends.py", "leave-gloo", check=False, launcher=launcher, timeout_s=60)
+    assert launch.code == 1
+    assert re.search(r"rank 0 exited with code 1 at ends.py:\d+ \(\w+: .*Connection closed", launch.output)
+
+
 def test_different_shapes_on_different_ranks_are_refused_with_both_lines(torchrun):
     """Each rank's call is shown with its place in the script."""
     launch = torchrun("ends.py", "mismatch", check=False)

@@ -87,6 +87,13 @@ elif how == "leave-early":
     # Without one collective, and with success: nobody else will end rank 0.
     if RANK == 0:
         xm.all_reduce(xm.REDUCE_SUM, torch.ones(2, device=torch_xla.device()))
+elif how == "leave-gloo":
+    import torch.distributed as dist
+
+    dist.init_process_group("gloo")
+    dist.barrier()
+    if RANK == 0:
+        dist.barrier()
 elif how == "die-before-all":
     import torch
     import torch_xla

@@ -16,6 +16,7 @@ import uuid
 from pathlib import Path
 
 from torch.distributed import run as torch_run
+from torch.distributed.elastic.multiprocessing import api as multiprocessing_api
 from torch.distributed.elastic.multiprocessing.errors import record
 from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
@@ -79,8 +80,22 @@ def _log_as_for_programs() -> None:
         logging.getLogger(name).addFilter(is_logged)
 
 
+class _EndOfProcess:
+    """In place of the event at which torch lets workers that are through end together, their connections open."""
+
+    def wait(self) -> None:
+        os._exit(0)  # the interpreter's last words are said
+
+
+def _end_as_programs_do() -> None:
+    """Have each worker end when its script has: who waits for it over gloo is told by the connection, as on AWS."""
+    wrap = multiprocessing_api._wrap
+    multiprocessing_api._wrap = lambda *given: wrap(*given[:-1], _EndOfProcess())
+
+
 def _launch(arguments: argparse.Namespace) -> None:
     _log_as_for_programs()
+    _end_as_programs_do()
     with preload.no_gpu_counted():
         config, _, _ = torch_run.config_from_args(arguments)
     config.start_method = "fork"
