@@ -85,7 +85,10 @@ def _add_description(parser: argparse.ArgumentParser) -> None:
         help="sequences of a pass (default: the fastest that fits the memory)",
     )
     model.add_argument(
-        "--global-batch", type=whole, metavar="N", help="sequences of an optimizer step (default 1024)"
+        "--global-batch",
+        type=whole,
+        metavar="N",
+        help="sequences of an optimizer step (1024 where nothing says it)",
     )
     model.add_argument(
         "--gradient-accumulation",

@@ -99,6 +99,12 @@ def test_a_smaller_model_was_rehearsed_than_is_priced() -> None:
 
 def test_its_sequences_are_those_that_were_rehearsed_until_it_is_changed() -> None:
     """Another length in the size of the job would leave its step as it is, so it is refused, with what does it."""
+    told = split_counters()
+    told["input"]["loaders"].insert(
+        0, {**told["input"]["loaders"][0], "sequence_length": 512}
+    )  # a loop's first
+    job = Workload.from_counters(told)
+    assert isinstance(job, DescribedWorkload) and job.sized(job.sized(None)).sequence_length == 4096
     job = Workload.from_counters(split_counters())
     assert isinstance(job, DescribedWorkload)
     with pytest.raises(InvalidInput, match=r"sequences of 4,096 tokens.*changed\(sequence_length=N\)"):

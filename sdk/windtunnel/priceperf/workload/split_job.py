@@ -8,6 +8,7 @@ GPUs, the split is left open: nobody has tried it there.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TypeVar, get_args
 
 from ..errors import InvalidCounters, InvalidInput
@@ -20,6 +21,7 @@ from .cluster import Cluster
 from .counters import Counters, Parameters, Split, Steps
 from .described import Described, Optimizer
 from .found_scale import found_in_short
+from .full_scale import FullScale
 from .not_modelled import split_over_cores, trained_steps
 from .rehearsed import RehearsedJob
 
@@ -68,6 +70,7 @@ def _described(
     copies = Cluster(asked, told.instance_count).workers // told.cores_of_a_copy
     microbatch = max(1, round(train.samples_per_step_per_core))
     products = _most(train.flops)
+    found = found_in_short(told, world_size)
     # Of adapters the dtype is told, and not of the weights beside them.
     stored = products if held.frozen else _most(held.dtypes.get("parameters", {}))
     dtype = stored if stored in ("bf16", "fp16") else "fp32"
@@ -95,7 +98,7 @@ def _described(
             train.samples,
             # A pipeline's first pass looks for shapes alone.
             told.other.samples if told.other and split.pipeline_parallel == 1 else 0,
-            found_in_short(told, world_size),
+            replace(found, sequence_length=length) if isinstance(found, FullScale) else found,
             unshared=told.input is not None and copies > 1 and not told.input.is_shared,
         ),
     )
