@@ -92,6 +92,11 @@ _STEPS: tuple[tuple[str, str | Callable[[re.Match[str], Mapping[str, Any]], str]
         "with PyTorch 2.9 it is torch_xla.device().",
     ),
     (
+        r"`fused=True` requires all the params",
+        "a fused optimizer is not for the xla device. transformers 4.54 and newer choose one for their Trainer: pass "
+        'optim="adamw_torch" (--optim adamw_torch), and fused=False to an optimizer of your own.',
+    ),
+    (
         "Attempting to deserialize object on a CUDA device",
         'the checkpoint was saved on a GPU, and trn1 has none: torch.load(PATH, map_location="cpu").',
     ),

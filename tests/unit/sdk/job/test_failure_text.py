@@ -182,6 +182,7 @@ JOB = {
         ),
         ("environment variable RANK expected, but not set", "without torchrun.*--no-torch-distributed"),
         ("RuntimeError: Attempting to deserialize object on a CUDA device but", 'map_location="cpu"'),
+        ("RuntimeError: `fused=True` requires all the params to be floating point", "optim="),
         ("privateuseone device type at start of device string: neuron", "torch_xla.device()"),
     ],
 )
