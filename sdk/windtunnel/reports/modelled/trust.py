@@ -61,7 +61,7 @@ def trust(
         text += f" {names}: by specification and what {by} reaches of its own, so the interval is wide."
         text = text.strip()
     if any(item.instance.is_neuron and item.precision.name == FP32.name for item in comparison.estimates):
-        text = f"{text} None multiplied in fp32 on NeuronCores: modelled by the peak, and the interval wider.".strip()
+        text = f"{text} None in fp32 on NeuronCores: by the peak, so the interval is wider.".strip()
     lacks = _lacks(comparison, workload, full_scale)
     if waited and (full_scale is None or full_scale.loader_samples_per_s is None):
         lacks.insert(0, f"waiting for input ({STATE_LOADER})")
