@@ -50,6 +50,14 @@ for dtype in (torch.float32, torch.bfloat16, torch.int32):
             xm.all_reduce(reduce_type, of(RANK, dtype).to(device)),
             wanted,
         )
+# One number has any shape: NxD Training's last stage has a loss of [], the others a zero of [1].
+for name in ("in place", "out of place"):
+    number = torch.full([1] if RANK % 2 else [], RANK + 1.0, device=device)
+    if name == "in place":
+        dist.all_reduce(number)
+    else:
+        number = xm.all_reduce(xm.REDUCE_SUM, number)
+    check(f"all_reduce of a number, {name}", number, torch.full([1] if RANK % 2 else [], 10.0))
 ints = stack(torch.int32)
 check(
     "all_reduce or",

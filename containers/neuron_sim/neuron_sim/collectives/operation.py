@@ -169,8 +169,15 @@ def reduction_of(reduce_op: str, count: int) -> tuple[str, float]:
 
 
 def shapes_of(tensors: Sequence[torch.Tensor]) -> str:
-    """Dtypes and shapes, the first few in full; the rest as a checksum that differs when they differ."""
-    each = [f"{str(tensor.dtype).removeprefix('torch.')}{list(tensor.shape)}" for tensor in tensors]
+    """Dtypes and shapes, the first few in full; the rest as a checksum that differs when they differ.
+
+    One number is the same in any shape: stages of a pipeline share a loss that is `[]` on the last, `[1]` elsewhere.
+    """
+    shapes = [list(tensor.shape) if tensor.numel() != 1 else [1] for tensor in tensors]
+    each = [
+        f"{str(tensor.dtype).removeprefix('torch.')}{shape}"
+        for tensor, shape in zip(tensors, shapes, strict=True)
+    ]
     shown, rest = "+".join(each[:8]), each[8:]
     return f"{shown} and {len(rest)} more (#{zlib.crc32('+'.join(rest).encode()):08x})" if rest else shown
 
