@@ -37,6 +37,7 @@ LIBRARIES = {
         "from neuronxcc.nki._pre_prod_kernels.blockwise_mm import SkipMode\nskip = SkipMode(False, False)\n"
     ),
     "optimum/neuron.py": (
+        "import neuronxcc\n"
         "from neuronxcc.nki.language import nc\n"
         "from neuronx_distributed.modules.moe import ExpertMLPsV2\n"
         "from torch_neuronx.xla_impl.base import xla_hlo_call\n"
@@ -44,9 +45,10 @@ LIBRARIES = {
         "class Experts(ExpertMLPsV2): pass\n"
         "@xla_hlo_call\n"
         "def fill(x): return x\n"
+        "def compiler(): return neuronxcc.__version__\n"
     ),
 }
-"""The parts of neuronx_distributed 2.26 and 2.29 and of optimum-neuron 0.4.5 that name what is not here, as they do."""
+"""Parts of neuronx_distributed 2.26 and 2.29, optimum-neuron 0.1 and 0.4.5 that name what is not here, as they do."""
 
 TOOLKIT = """
 import sys
@@ -81,13 +83,14 @@ def test_nxd_core_is_imported_and_refuses_what_needs_the_compiler(torchrun, tmp_
         "say(missing=missing, pairs=nxd.groups.make([[0]]), kernel=refusal(nxd.groups.attend, 1),"
         " builder=refusal(nxd.ModelBuilder),"
         " tiled=refusal(nxd.groups.tiled[2], 1), jitted=refusal(nxd.groups.jitted, 1),"
-        " experts=refusal(on.Experts), fill=refusal(on.fill, 1),"
+        " experts=refusal(on.Experts), fill=refusal(on.fill, 1), compiler=on.compiler(),"
         " flash=nxd.groups.flash(torch.ones(1, 2, 8, 256)))\n"
     )
     (said,) = torchrun(str(script), workers=1).said
     assert (said["missing"], said["pairs"]) == (True, None)
     assert "NotSimulatedError: neuronxcc.nki.language.add" in said["kernel"] and "NKI" in said["kernel"]
     assert "run it on trn1 or inf2" in said["builder"]
+    assert said["compiler"].endswith("+simulated")
     assert said["flash"] == [[1, 2, 256, 8], [1, 2, 128, 2]]
     assert "NotSimulatedError: The NKI kernel tiled" in said["tiled"]
     assert "NotSimulatedError: The NKI kernel jitted" in said["jitted"]

@@ -39,7 +39,7 @@ class CacheUrl:
 
 
 class CompileCache:
-    """A cache by its address; makes and reads nothing by itself."""
+    """A cache by its address; of graphs it makes and reads none."""
 
     def __init__(self, cache_url: CacheUrl) -> None:
         """See `create_compile_cache`."""
@@ -51,12 +51,24 @@ class CompileCache:
     def get_cache_dir(self, model_hash: int | str, compiler_flags: Sequence[str]) -> tuple[str, str]:
         """(address of an entry's folder, its key) for a graph's hash and the compiler's flags."""
         key = f"MODULE_{model_hash}+{flags.flags_hash(tuple(compiler_flags))}"
-        return f"{self.cache_path}/{key}", key
+        return self.get_cache_dir_with_cache_key(key), key
+
+    def get_cache_dir_with_cache_key(self, cache_key: str) -> str:
+        """The address of a key's folder; optimum-neuron has one of its own, of the models that were trained."""
+        return f"{self.cache_path}/{cache_key}"
 
     def exists(self, path: str) -> bool:
         """Whether an address in this cache is there."""
-        relative = path.removeprefix(self._location.url.rstrip("/")).lstrip("/")
-        return Path(self._location.folder, relative).exists()
+        return self._file(path).exists()
+
+    def upload_string_to_file(self, cache_path: str, data: str) -> None:
+        """Write a file at an address in this cache."""
+        file = self._file(cache_path)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(data)
+
+    def _file(self, address: str) -> Path:
+        return Path(self._location.folder, address.removeprefix(self._location.url.rstrip("/")).lstrip("/"))
 
 
 class CompileCacheFs(CompileCache):

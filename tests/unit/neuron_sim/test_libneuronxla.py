@@ -55,6 +55,19 @@ def test_a_cache_can_be_a_proxy_of_another(tmp_path: Path) -> None:
     assert Proxy().cache_path == str(tmp_path / cache_location.COMPILER)
 
 
+def test_a_cache_takes_a_file_of_a_librarys_own(tmp_path: Path) -> None:
+    """optimum-neuron 0.1 writes down which models it has trained, in a folder beside the graphs."""
+    cache = create_compile_cache(CacheUrl(str(tmp_path)))
+    file = f"{cache.get_cache_dir_with_cache_key('0_REGISTRY/0.1.0/training')}/llama/model/1234.json"
+    assert not cache.exists(file)
+    cache.upload_string_to_file(file, "{}")
+    assert cache.exists(file)
+    assert (
+        tmp_path / cache_location.COMPILER / "0_REGISTRY/0.1.0/training/llama/model/1234.json"
+    ).read_text() == "{}"
+    assert cache_entry.entries(tmp_path / cache_location.COMPILER) == []
+
+
 def test_a_snapshot_callback_is_taken_with_a_warning() -> None:
     """It is never called, and that is said; the one before it comes back."""
 

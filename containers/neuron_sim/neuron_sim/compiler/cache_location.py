@@ -18,8 +18,11 @@ from neuron_sim import __version__
 from neuron_sim.errors import NeuronSimError
 from neuron_sim.settings import CompilerWish
 
-COMPILER = f"neuronxcc-{__version__}+simulated"
-"""The folder of one compiler's entries. No release of neuronx-cc has this name: theirs and ours never mix."""
+VERSION = f"{__version__}+simulated"
+"""The compiler's. No release of neuronx-cc has it: their entries and ours never mix."""
+
+COMPILER = f"neuronxcc-{VERSION}"
+"""The folder of one compiler's entries."""
 
 
 @dataclass(frozen=True)

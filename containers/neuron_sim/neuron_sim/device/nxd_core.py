@@ -17,6 +17,7 @@ from collections import defaultdict
 from types import ModuleType
 from typing import Any
 
+from neuron_sim.compiler.cache_location import VERSION
 from neuron_sim.device import flash_attention
 from neuron_sim.device.nki import nki_jit
 from neuron_sim.errors import NotSimulatedError
@@ -53,6 +54,7 @@ class _Module(ModuleType):
 
     def __init__(self, name: str, instead: str) -> None:
         super().__init__(name)
+        self.__version__ = VERSION  # optimum-neuron 0.1 describes the compiler with it
         self._instead = instead
 
     def __getattr__(self, name: str) -> Any:
