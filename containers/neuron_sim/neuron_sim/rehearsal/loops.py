@@ -15,7 +15,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import CodeType, FrameType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from neuron_sim.counters.script_lines import is_torchs, is_users
 
@@ -119,17 +119,13 @@ def counts(frame: FrameType | None) -> dict[tuple[str, bool], Count]:
     """Of each bound of the loops that are running: what is compared with it now, and the bound.
 
     By the condition as it is written, and whether it is read after each batch: a loop around that over the
-    batches reads it after each pass. Of transformers' Trainer: ``max_steps``, where it was asked for.
+    batches reads it after each pass. Of transformers' and Lightning's Trainer: ``max_steps``, where it was asked for.
     """
     found: dict[tuple[str, bool], Count] = {}
     is_inner = True
     while frame is not None:
-        if frame.f_code.co_name == "_inner_training_loop" and "max_steps" in frame.f_locals:
-            trainer = frame.f_locals.get("self")
-            limit = getattr(getattr(trainer, "args", None), "max_steps", 0)
-            if limit > 0:
-                done = getattr(getattr(trainer, "state", None), "global_step", 0)
-                found["max_steps", True] = Count(done, limit, decides=True)
+        if (steps := _steps_of_trainer(frame)) is not None:
+            found["max_steps", True] = steps
         elif is_users(frame.f_code.co_filename):
             innermost = _innermost(frame.f_code.co_filename, frame.f_lineno)
             for loop, text, count in _counts_of(frame):
@@ -137,6 +133,22 @@ def counts(frame: FrameType | None) -> dict[tuple[str, bool], Count]:
             is_inner = is_inner and (innermost is None or yields(frame))
         frame = frame.f_back
     return found
+
+
+def _steps_of_trainer(frame: FrameType) -> Count | None:
+    if frame.f_code.co_name == "_inner_training_loop" and "max_steps" in frame.f_locals:
+        trainer = frame.f_locals.get("self")
+        bound, progress = getattr(trainer, "args", None), getattr(trainer, "state", None)
+    else:
+        bound = progress = of_lightning(frame, "_TrainingEpochLoop")
+    limit = getattr(bound, "max_steps", 0)
+    return Count(getattr(progress, "global_step", 0), limit, decides=True) if limit > 0 else None
+
+
+def of_lightning(frame: FrameType, name: str) -> Any:
+    """The loop of Lightning's, or of a class made of it, that is running in this frame; None: another, or none."""
+    loop = frame.f_locals.get("self") if frame.f_code.co_name == "run" else None
+    return loop if any(cls.__name__ == name for cls in type(loop).__mro__) else None
 
 
 def _counts_of(frame: FrameType) -> Iterator[tuple[ast.AST, str, Count]]:

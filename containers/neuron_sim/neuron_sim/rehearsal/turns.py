@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from types import FrameType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from neuron_sim.counters.script_lines import is_users
 from neuron_sim.rehearsal import loops
@@ -35,8 +35,8 @@ class Turns(NamedTuple):
 
 
 def around(frame: FrameType | None) -> Turns | None:
-    """Of the innermost ``for … in range(…)`` around the loop over the batches, or of transformers' Trainer over its
-    epochs, as often as the loops around that repeat it; None: there is none, or one of those is no ``range``.
+    """Of the innermost ``for … in range(…)`` around the loop over the batches, or of transformers' or Lightning's
+    Trainer over its epochs, as often as the loops around that repeat it; None: there is none, or one is no ``range``.
     """
     within, found = False, None
     while frame is not None:
@@ -53,12 +53,24 @@ def around(frame: FrameType | None) -> Turns | None:
             elif found is not None:
                 return None
             within = True
-        if found is None and frame.f_code.co_name == "_inner_training_loop":
-            first, end = (frame.f_locals.get(name) for name in ("epochs_trained", "num_train_epochs"))
-            if isinstance(first, int) and isinstance(end, int) and end < sys.maxsize:
-                found, within = Turns(end - first, decides=True, hands_on=True, is_last=False), True
+        epochs = _epochs_of_trainer(frame) if found is None else None
+        if epochs is not None:
+            found, within = Turns(epochs, decides=True, hands_on=True, is_last=False), True
         frame = None if _is_script(frame) else frame.f_back
     return found
+
+
+def _epochs_of_trainer(frame: FrameType) -> int | None:
+    """Those that are left of it; None: no trainer's frame, or it goes on until something else ends it."""
+    first: Any
+    if frame.f_code.co_name == "_inner_training_loop":
+        first, end = (frame.f_locals.get(name) for name in ("epochs_trained", "num_train_epochs"))
+    elif (loop := loops.of_lightning(frame, "_FitLoop")) is not None:
+        first, end = loop.epoch_progress.current.processed, loop.max_epochs
+    else:
+        return None
+    is_known = isinstance(first, int) and isinstance(end, int) and first < end < sys.maxsize
+    return end - first if is_known else None
 
 
 def _is_script(frame: FrameType) -> bool:
