@@ -161,3 +161,21 @@ def test_neuron_ls_stays_quick_to_start():
     code = "import sys; from neuron_sim.tools import neuron_ls; print({'torch', 'numpy'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
+
+
+def test_a_job_whose_packages_do_not_fit_tensorboard_runs_without_scalars(torchrun, tmp_path):
+    """As where a requirements.txt asks for an older protobuf than tensorboard's messages were made with."""
+    package = tmp_path / "old" / "tensorboard"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text("raise ImportError('cannot import name \\'runtime_version\\'')\n")
+    script = tmp_path / "train.py"
+    script.write_text("import torch, torch_xla\nkept = torch.ones(2, device='xla') + 1\ntorch_xla.sync()\n")
+    launch = torchrun(
+        str(script),
+        workers=1,
+        PYTHONPATH=str(package.parent),
+        WINDTUNNEL_COUNTERS_DIR=str(tmp_path / "counters"),
+        WINDTUNNEL_TENSORBOARD_DIR=str(tmp_path / "board"),
+    )
+    assert launch.output.count("no scalars for TensorBoard") == 1 and "'runtime_version'" in launch.output
+    assert "Traceback" not in launch.output

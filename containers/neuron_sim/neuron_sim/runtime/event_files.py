@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from neuron_sim import settings
+from neuron_sim.compiler import log_lines
 from neuron_sim.counters import recorder
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ class EventFile(recorder.Listener):
         }
 
     def _flush(self) -> None:
-        """A full disk costs scalars, and no training."""
+        """A full disk costs scalars, and no training; nor does a tensorboard that cannot be imported."""
         self._due = time.monotonic() + FLUSH_INTERVAL_S
         waiting, self._waiting = self._waiting, []
         if (
@@ -97,7 +98,15 @@ class EventFile(recorder.Listener):
             return  # `xmp.spawn` says only after the import which core a process is
         with suppress(OSError):
             if self._writer is None:
-                self._writer = _open(self._folder)
+                try:
+                    self._writer = _open(self._folder)
+                except (ImportError, TypeError) as error:
+                    # Of a protobuf that the job's requirements made older than tensorboard's messages.
+                    self._folder = None
+                    log_lines.plain(
+                        f"Windtunnel: no scalars for TensorBoard, which cannot be imported: {error}."
+                    )
+                    return
             for moment, step, scalars in waiting:
                 self._writer.write(_event(moment, step, scalars))
             self._writer.flush()
