@@ -72,6 +72,15 @@ def test_adapters_are_those_that_are_trained(targets: LoraTargets) -> None:
     assert isinstance(found, DescribedWorkload) and found.lora == model.lora
 
 
+def test_a_configuration_may_hold_a_cores_share_of_the_vocabulary() -> None:
+    """As optimum-neuron 0.1 leaves it: the modules' weights tell which it is."""
+    share = {**CONFIG, "vocab_size": 32000 // 8}
+    told, as_it_is = (
+        DescribedWorkload.from_counters(split_counters(config=each)) for each in (share, CONFIG)
+    )
+    assert told == as_it_is
+
+
 def test_a_smaller_model_was_rehearsed_than_is_priced() -> None:
     """Split, batch and samples stay, what is stated is other; elsewhere the split is open still."""
     small = {**CONFIG, "num_hidden_layers": 2, "hidden_size": 256, "intermediate_size": 512}

@@ -7,6 +7,7 @@ GPUs, the split is left open: nobody has tried it there.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TypeVar, get_args
@@ -31,6 +32,8 @@ SOFTWARE = "neuronx-distributed"
 """As published rows name NxD Core, which made the groups."""
 _ALIKE = 1.25
 """Times that modules may hold more weights than their configuration makes, or fewer: heads that are kept twice."""
+_SAME = 0.01
+"""By which a count of weights may be off that is the same model's."""
 
 
 def described(cls: type[_T], told: Counters) -> _T:
@@ -61,9 +64,9 @@ def described(cls: type[_T], told: Counters) -> _T:
 def _described(
     cls: type[_T], told: Counters, train: Steps, world_size: int, held: Parameters, split: Split, length: int
 ) -> _T:
-    model, weights = from_config(split.config or {})
     seen = held.frozen or held.model  # beside frozen ones are adapters
     whole = seen if split.pipeline_parallel == 1 else None  # of a pipeline one stage was looked at
+    model, weights = _model_of(split, whole)
     if whole and not weights / _ALIKE <= whole <= weights * _ALIKE:
         raise InvalidInput(f"its configuration makes {weights:,} weights, and its modules hold {whole:,.0f}")
     asked = instance_type(told.instance_type)
@@ -102,6 +105,17 @@ def _described(
             unshared=told.input is not None and copies > 1 and not told.input.is_shared,
         ),
     )
+
+
+def _model_of(split: Split, whole: float | None) -> tuple[Architecture, int]:
+    """With its weights. optimum-neuron before 0.3 writes a core's share of the vocabulary into the configuration."""
+    config = split.config or {}
+    found = from_config(config)
+    if whole and split.tensor_parallel > 1:
+        wider = from_config({**config, "vocab_size": config["vocab_size"] * split.tensor_parallel})
+        if math.isclose(wider[1], whole, rel_tol=_SAME) and not math.isclose(found[1], whole, rel_tol=_SAME):
+            return wider
+    return found
 
 
 def _adapters(model: Architecture, held: Parameters, split: Split) -> Lora | None:
