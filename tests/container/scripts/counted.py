@@ -20,6 +20,16 @@ model = torch.nn.Linear(32, 16, bias=False).to(device)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 
 
+class Unmade(torch.nn.Module):
+    """A library may have a module whose `__init__` never calls torch's: it has no members, and counts as nothing."""
+
+    def __init__(self):
+        pass
+
+
+unmade = Unmade()
+
+
 def loader(batches):
     data = torch.utils.data.TensorDataset(torch.randn(8 * batches, 32))
     batches = torch.utils.data.DataLoader(data, batch_size=8)

@@ -63,7 +63,12 @@ class Held:
         """
         found = list(self._found.values())
         trained = [parameter for optimizer in self._found for parameter in _parameters(optimizer)]
-        modules = live_objects.live(torch.nn.Module.__subclasscheck__)
+        # One whose own `__init__` never called torch's, as NxD Training's for DPO, has no members, and can't be asked.
+        modules = [
+            module
+            for module in live_objects.live(torch.nn.Module.__subclasscheck__)
+            if "_modules" in vars(module)
+        ]
         whole = _whole(trained, modules)
         zero1 = any(getattr(optimizer, "base_optimizer", None) is not None for optimizer in self._found)
         dtypes = {
