@@ -119,7 +119,7 @@ def test_a_script_that_misses_a_package_is_told_what_it_is_and_what_to_do(tmp_pa
         "optimum.neuron": "optimum-neuron[training]==0.4.5",
         "neuronxcc.nki": "NKI kernels need the real compiler",
         "nki.language": "run the job on trn1",
-        "neuronx_distributed_training": "Rehearse its model on NxD Core",
+        "neuronx_distributed_training": "pass it as image_uri",
         "transformers_neuronx": "run it on trn1 or inf2",
         "no_such_module": "",
     }.items():

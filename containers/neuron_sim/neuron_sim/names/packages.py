@@ -30,7 +30,8 @@ PACKAGES = (
     Package(
         "neuronx_distributed_training",
         "NxD Training, AWS's configurations and Lightning modules on top of NxD Core",
-        "It has not been tried here. Rehearse its model on NxD Core (neuronx_distributed) alone, or run it on trn1.",
+        "Its own configurations run here, in an image that has it, NeMo and what else its installation guide lists: "
+        "build one on top of Windtunnel's, and pass it as image_uri.",
     ),
     Package(
         "neuronx_distributed_inference",
