@@ -177,6 +177,7 @@ COMBINE = """%Combine.1 (p0: s64[], p1: s64[]) -> s64[] {
 SCATTER = (
     "s64[4]{0} scatter(s64[4]{0} %broadcast.4, s64[4,1] %concatenate.5, s64[4] %p2.1), to_apply=%Combine.1"
 )
+SOLVE, SHIFT = "f32[4,4] triangular-solve", "shift-right-arithmetic"
 
 
 @pytest.mark.parametrize(
@@ -193,6 +194,11 @@ SCATTER = (
         ),
         ('f32[4] custom-call(f32[4] %a), custom_call_target="AwsNeuronGelu"', "parameter(1)", None),
         ('f32[4] custom-call(f32[4] %a), custom_call_target="Gelu"', "parameter(1)", "NCC_EVRF015"),
+        ('(f32[4,4], f32[4]) custom-call(f32[4,4] %a), custom_call_target="Qr"', "parameter(1)", None),
+        (f"{SOLVE}(f32[4,4] %select.20, f32[4,4] %transpose.21), left_side=true", "parameter(1)", None),
+        (f"{SOLVE}(f32[4,4] %p0.1, f32[4,4] %transpose.2), left_side=true", "parameter(1)", "NCC_EVRF001"),
+        (f"s16[3] {SHIFT}(s16[3] %p0.1, s16[3] %p1.2)", "parameter(1)", "NCC_EVRF022"),
+        (f"s32[3] {SHIFT}(s32[3] %p0.1, s32[3] %p1.2)", "parameter(1)", None),
     ],
 )
 def test_what_an_instruction_is_refused_for(instruction: str, opcode: str, code: str | None) -> None:

@@ -24,6 +24,9 @@ _TRIVIAL = ("parameter", "constant", "tuple", "get-tuple-element")
 """Instructions that compute nothing."""
 _CUSTOM_CALLS = ("AwsNeuron", "NeuronBoundaryMarker-", "ResizeNearest", "ResizeBilinear")
 """How the targets begin that the compiler recognizes."""
+_INVERSE = ("Qr", "ProductOfElementaryHouseholderReflectors")
+"""How torch_xla begins an inverse, which ends with the triangular-solve that `_RULES` leaves out. NCC_EVRF001 names
+`torch.inverse` as the way out."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +104,7 @@ _RULES = (
         "NCC_EVRF001",
         "An unsupported operator was used",
         (" triangular-solve(",),
-        re.compile(r"\btriangular-solve\("),
+        re.compile(r"\btriangular-solve\((?!\S+ %select\S*, \S+ %transpose)"),
     ),
     _Rule(
         "NCC_EVRF010",
@@ -126,7 +129,7 @@ _RULES = (
         "NCC_EVRF015",
         "The target of this custom call is not recognized: neuronx-cc has no such algorithm",
         ("custom_call_target=",),
-        re.compile(rf'\bcustom_call_target="(?!{"|".join(_CUSTOM_CALLS)})'),
+        re.compile(rf'\bcustom_call_target="(?!{"|".join((*_CUSTOM_CALLS, *_INVERSE))})'),
     ),
     _Rule(
         "NCC_EVRF016",
@@ -141,6 +144,12 @@ _RULES = (
         "A reduce-window of more than one array (cummax is one) is not supported",
         (" reduce-window(",),
         re.compile(r" reduce-window\((?:[^%)]*%){3}"),
+    ),
+    _Rule(
+        "NCC_EVRF022",
+        "An arithmetic shift to the right of integers of 8 or 16 bits is not supported; cast them to int32 first",
+        (" shift-right-arithmetic(",),
+        re.compile(r" shift-right-arithmetic\([su](8|16)\["),
     ),
 )
 
