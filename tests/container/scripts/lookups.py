@@ -5,6 +5,7 @@ import torch_xla
 import torch_xla.distributed.parallel_loader as pl
 from saying import say
 from torch import nn
+from torch.fx.experimental.proxy_tensor import make_fx
 from torch.utils.data import DataLoader
 
 DEVICE = torch_xla.device()
@@ -22,6 +23,9 @@ CASES = {
     "none": lambda: table(torch.empty(0, dtype=torch.long, device=DEVICE)),
     "computed there": lambda: table((beyond.to(DEVICE)).clamp(max=9)),
     "a part": lambda: table(beyond.to(DEVICE)[1]),
+    "a part by strides": lambda: table(beyond.to(DEVICE).as_strided((2, 2), (2, 0))),
+    "compiled": lambda: torch.compile(table, backend="openxla")(inside.to(DEVICE)),
+    "traced": lambda: make_fx(table)(inside.to(DEVICE)),
     "beyond": lambda: table(beyond.to(DEVICE)),
     "below": lambda: table(inside.to(DEVICE).sub(1).cpu().to(DEVICE)),
     "another shape": lambda: table(beyond.to(DEVICE).view(-1)),

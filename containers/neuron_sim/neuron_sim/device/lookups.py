@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch._subclasses.fake_tensor import FakeTensor
+from torch.utils._python_dispatch import _disable_current_modes
 
 from neuron_sim import settings
 from neuron_sim.counters import script_lines, script_time
@@ -35,12 +35,15 @@ def around_embedding(embedding: Callable[..., torch.Tensor]) -> Callable[..., to
 
 
 def _check(weight: torch.Tensor, indices: torch.Tensor) -> None:
-    if isinstance(indices, FakeTensor) or not indices.numel() or settings.compiler_wish().extract_graphs_only:
-        return
-    values = transfer.look_at(indices)
-    if values is None:
-        return
-    least, most = (int(value) for value in values.aminmax())
-    if least < 0 or most >= weight.shape[0]:
+    if type(indices).__torch_dispatch__ is not torch.Tensor.__torch_dispatch__ or not indices.numel():
+        return  # a tracer's or a wrapper's tensor has no values of its own
+    # What records or replaces the script's operations (a profiler, a tracer) is not to meet these.
+    with _disable_current_modes():
+        values = transfer.look_at(indices)
+        if values is None:
+            return
+        least, most = (int(value) for value in values.aminmax())
+    is_outside = least < 0 or most >= weight.shape[0]
+    if is_outside and not settings.compiler_wish().extract_graphs_only:
         outside = least if least < 0 else most
         raise OutOfBoundsError(outside, weight.shape[0], script_lines.calling_line())

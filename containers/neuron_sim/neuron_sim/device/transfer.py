@@ -76,7 +76,7 @@ def look_at(tensor: torch.Tensor) -> torch.Tensor | None:
 
     Nothing runs or is waited for. Only to be read, at once.
     """
-    shown = (tensor, tensor._base) if tensor._is_view() else (tensor,)
+    shown = (tensor, tensor._base) if tensor._is_view() and not _is_overlapping(tensor) else (tensor,)
     for each in shown:
         is_whole = each is not None and each.numel() == tensor.numel()
         if is_whole and not _XLAC._check_tensor_need_materialization([each])[0]:
