@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..errors import InvalidInput
 from ..instances import InstanceType
@@ -53,6 +53,14 @@ BF16_AUTOCAST = Precision(
 
 GPU_PRECISIONS = (TF32, FP32, BF16_AUTOCAST)
 """The first is the one shown; the others tell how much the script's setting matters."""
+
+
+def auto_cast_to(dtype: str | None) -> Precision:
+    """`AUTO_CAST` by the name of another ``--auto-cast-type``: the published peak of NeuronCores is the same."""
+    if dtype not in ("fp16", "tf32", "fp8"):
+        return AUTO_CAST
+    meaning = f"--auto-cast with --auto-cast-type={dtype}: fp32 matmuls run as {dtype}, modelled as bf16's"
+    return replace(AUTO_CAST, name=f"auto-cast {dtype}", meaning=f"{meaning}; storage stays fp32")
 
 
 def on_neuron(own: Precision) -> tuple[Precision, ...]:

@@ -18,7 +18,7 @@ from ..model.engines import Constants
 from ..model.fused_attention import Fused
 from ..model.host_tracing import HOST_SPEED
 from ..model.intervals import RangeCheck
-from ..model.precision import AUTO_CAST, GPU_PRECISIONS, NO_CAST, Precision, on_neuron
+from ..model.precision import AUTO_CAST, GPU_PRECISIONS, NO_CAST, Precision, auto_cast_to, on_neuron
 from ..model.step_time import StepTime
 from ..model.training_settings import DTYPE_BYTES, OPTIMIZER_BYTES, Training
 from .cluster import BatchRule, Cluster, Run, stated_batch
@@ -346,8 +346,8 @@ def _elsewhere(held: Parameters | None, step: StepWork) -> StepWork:
 
 def _on_neuron(graphs: Graphs) -> Precision:
     """Older counters do not tell; then as published throughputs had it."""
-    stays = graphs.largest is not None and graphs.largest.fp32_products == NO_CAST.fp32_matmul
-    return NO_CAST if stays else AUTO_CAST
+    told = None if graphs.largest is None else graphs.largest.fp32_products
+    return NO_CAST if told == NO_CAST.fp32_matmul else auto_cast_to(told)
 
 
 def compiled_graphs(graphs: Graphs) -> tuple[CompiledGraph, ...] | None:
