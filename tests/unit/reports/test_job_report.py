@@ -250,6 +250,21 @@ def test_what_the_compiler_makes_of_fp32_is_in_the_answer(counters: Any) -> None
     assert by_type.comparison.estimates[0].billable_s == of_cast.billable_s
 
 
+def test_no_flag_comes_before_an_error(counters: Any) -> None:
+    """Two things to change have room: what makes the training worthless, then what makes it dear."""
+    said = [
+        {"kind": kind, "severity": severity, "line": "t.py:1", "message": message, "advice": "Mend it."}
+        for kind, severity, message in (
+            ("a", "warning", "It waits."),
+            ("b", "error", "Nothing is exchanged."),
+        )
+    ]
+    counted = compiled_to({**counters(), "diagnostics": said}, "fp32")
+    first = " ".join(report_for_job(FakeJob(counted), FULL).to_text().split())
+    assert first.index("Nothing is exchanged.") < first.index("--auto-cast=matmult in NEURON_CC_FLAGS")
+    assert "It waits." not in first
+
+
 def test_html_is_escaped_and_complete(counters: Any) -> None:
     """A job name cannot inject markup; tags are balanced; the text's sections are all there."""
     html = report_for_job(

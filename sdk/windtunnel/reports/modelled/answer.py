@@ -97,8 +97,11 @@ def screen(
     found = answers(comparison)
     on, costs = comparison.costs[-1] if comparison.costs else (None, (None,) * len(estimates))
     newest = found[-1] if found else None
-    found_here = (item.in_short for item in diagnostics or ())
-    changes = [*idle_words(estimates, workload), *cast_words(comparison), *found_here][:_CHANGES]
+    found_here = [item.in_short for item in diagnostics or ()]
+    # With an error a training is not worth its bill, so no flag comes before it.
+    errors = sum(item.severity == "error" for item in diagnostics or ())
+    changes = [*idle_words(estimates, workload), *found_here[:errors]]
+    changes = [*changes, *cast_words(comparison), *found_here[errors:]][:_CHANGES]
     first = estimates[order[0]]
     largest = dominating(first)[: _CHANGES - len(changes)] if first.fits else []
     return Screen(
