@@ -259,6 +259,13 @@ def test_two_hosts(tmp_path: Path) -> None:
     }
 
 
+def test_what_is_no_text_costs_no_report(tmp_path: Path) -> None:
+    """A script can write into its records; the rest of them counts."""
+    write(tmp_path / "c", 0, start(0), {**graph("fwd", 1000.0), "fp32_products": ["bf16"]}, step(1.0))
+    largest = document(tmp_path, tmp_path / "c")["graphs"]["largest"]
+    assert (largest["flops"], largest["fp32_products"]) == (1000.0, None)
+
+
 def test_what_a_collective_cut_is_one_graph(tmp_path: Path) -> None:
     """With the FLOPs of all its pieces; cached where all were. One that a restart tells again is counted once."""
     pieces = [{"fwd": 2, "opt": 1}, {"opt": 1}, {"fwd": 2, "opt": 1}, {"gone": 1}, "odd"]

@@ -20,7 +20,7 @@ from windtunnel.priceperf.workload.counters import (
     worst_first,
 )
 from windtunnel.priceperf.workload.strict_reader import read
-from windtunnel_local.service.observed.counter_records import Record, number, numbers
+from windtunnel_local.service.observed.counter_records import Record, number, numbers, text
 
 MOST_GRAPHS = 100
 MOST_FINDINGS = 50
@@ -41,7 +41,7 @@ def graphs(compiled: Mapping[str, Record], steps: Sequence[Record], uncut: Seque
     return Graphs(
         count=len(compiled),
         compile_seconds=sum(number(graph, "compile_seconds") for graph in compiled.values()),
-        largest=None if largest is None else read(LargestGraph, {**largest, "flops": _flops(largest)}),
+        largest=None if largest is None else _largest(largest),
         cached=sum(known) if known else None,
         ledger=tuple(
             read(LedgerEntry, {**compiled[name], "graph": name, "runs": runs[name]})
@@ -51,6 +51,11 @@ def graphs(compiled: Mapping[str, Record], steps: Sequence[Record], uncut: Seque
         uncut=tuple(joined[:MOST_GRAPHS]) or None,
         uncut_left_out=max(0, len(joined) - MOST_GRAPHS),
     )
+
+
+def _largest(graph: Record) -> LargestGraph:
+    told = {"flops": _flops(graph), "fp32_products": text(graph, "fp32_products")}
+    return read(LargestGraph, {**graph, **told})
 
 
 def _joined(compiled: Mapping[str, Record], records: Sequence[Record]) -> Iterable[Uncut]:
