@@ -4,11 +4,12 @@ from __future__ import annotations
 
 
 def test_an_index_that_no_row_has_is_refused_with_its_line(torchrun):
-    """From a loader or by hand, in another shape too; what is inside, traced, or not computed yet goes its way."""
+    """From a loader or by hand, of a view what it shows; what is inside, traced or not computed yet goes its way."""
     *refused, gradient = torchrun("lookups.py", workers=1).said
     assert [said["case"] for said in refused] == [
         "beyond",
         "below",
+        "all but the first",
         "another shape",
         "of 32 bits",
         "from a loader",

@@ -28,6 +28,7 @@ CASES = {
     "traced": lambda: make_fx(table)(inside.to(DEVICE)),
     "beyond": lambda: table(beyond.to(DEVICE)),
     "below": lambda: table(inside.to(DEVICE).sub(1).cpu().to(DEVICE)),
+    "all but the first": lambda: table(beyond.to(DEVICE)[:, 1:]),
     "another shape": lambda: table(beyond.to(DEVICE).view(-1)),
     "of 32 bits": lambda: table(beyond.int().to(DEVICE)),
     "from a loader": batches,

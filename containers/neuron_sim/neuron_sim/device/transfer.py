@@ -72,16 +72,23 @@ def to_read(tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
 
 
 def look_at(tensor: torch.Tensor) -> torch.Tensor | None:
-    """The values of a tensor that is computed already, or of what it shows another shape of; None where it is not.
+    """The values of a tensor that is computed already, or that is a view of one that is; None where it is not.
 
-    Nothing runs or is waited for. Only to be read, at once.
+    Nothing runs. Only to be read, at once.
     """
-    shown = (tensor, tensor._base) if tensor._is_view() and not _is_overlapping(tensor) else (tensor,)
-    for each in shown:
-        is_whole = each is not None and each.numel() == tensor.numel()
-        if is_whole and not _XLAC._check_tensor_need_materialization([each])[0]:
-            return _look(each.detach())
-    return None
+    if _is_computed(tensor):
+        return _look(tensor.detach())
+    base = tensor._base if tensor._is_view() else None
+    if base is None or not _is_computed(base) or (seen := _look(base.detach())) is None:
+        return None
+    try:
+        return tensor._view_func_unsafe(seen)
+    except RuntimeError:
+        return None  # a tensor of XLA's has views that one with strides has not
+
+
+def _is_computed(tensor: torch.Tensor) -> bool:
+    return not _XLAC._check_tensor_need_materialization([tensor])[0]
 
 
 def _look(tensor: torch.Tensor) -> torch.Tensor | None:
