@@ -13,15 +13,9 @@ _COMPLEX = "complex numbers, which neuronx-cc refuses (NCC_EVRF004): compute wit
 _NO_ALGORITHM = "an algorithm that neuronx-cc does not have (NCC_EVRF001, NCC_EVRF015)"
 _REFUSED = {
     **dict.fromkeys(("torch.view_as_complex", "torch.stft", "torch.istft"), _COMPLEX),
-    **dict.fromkeys(
-        (
-            "torch.inverse", "torch.linalg.inv", "torch.linalg.eigh", "torch.linalg.eigvalsh", "torch.slogdet",
-            "torch.logdet", "torch.linalg.slogdet", "torch.triangular_solve",
-        ),
-        _NO_ALGORITHM,
-    ),
+    **dict.fromkeys(("torch.linalg.eigh", "torch.linalg.eigvalsh", "torch.triangular_solve"), _NO_ALGORITHM),
     "torch.cummax": "a window over two arrays, which neuronx-cc refuses (NCC_EVRF019)",
-}  # fmt: skip
+}
 """Functions whose graph the simulated compiler refuses as the real one is documented to, and what they need."""
 _REAL = ("fftfreq", "rfftfreq", "fftshift", "ifftshift")
 

@@ -61,6 +61,7 @@ def test_a_ported_loop_is_left_alone() -> None:
         ("torch.cummax(x, 0)", "NCC_EVRF019"),
         ("torch.fft.rfftfreq(8)", None),
         ("torch.linalg.norm(x)", None),
+        ("torch.inverse(x)", None),
     ],
 )
 def test_what_the_compiler_refuses_is_a_note(call: str, code: str | None) -> None:
