@@ -1,4 +1,6 @@
-"""Says which of the compiler's documented refusals the graphs of some operations meet."""
+"""Says with which of the compiler's documented refusals some operations end."""
+
+import re
 
 import torch
 import torch.nn.functional as F
@@ -6,7 +8,7 @@ import torch_xla
 from saying import say
 from torch import nn
 
-from neuron_sim.compiler.unsupported import refusals
+from neuron_sim.errors import CompilationError
 
 DEVICE = torch_xla.device()
 images = torch.randn(2, 4, 16, 16).to(DEVICE).requires_grad_()
@@ -46,7 +48,9 @@ CASES = {
     "max_pool2d with indices": lambda: F.max_pool2d(images, 2, return_indices=True),
 }
 for name, case in CASES.items():
-    made = case()
-    made = list(made) if isinstance(made, tuple) else [made]
-    hlo = torch_xla._XLAC._get_xla_tensors_hlo(made)
-    say(case=name, codes=[why.code for why in refusals(hlo)])
+    made, codes = case(), []
+    try:
+        torch_xla.sync()
+    except CompilationError as error:
+        codes = re.findall(r"\[(NCC_\w+)\]", error.reasons)
+    say(case=name, codes=codes)

@@ -15,8 +15,8 @@ from neuron_sim import settings, topology
 
 _INSTRUCTION = re.compile(r"^\s*(?:ROOT )?%?([\w.-]+) = (\(?\S+(?: \S+)*?) ([a-z][\w-]*)\(")
 _COMPUTATION = re.compile(r"^(?:ENTRY )?%?([\w.-]+) \(.*\{$")
-_SORTED = re.compile(r"%?([\w.-]+) = .*%(sort[\w.-]*)\), index=0")
-_NAME = re.compile(r"%([\w.-]+)")
+_SORTED = re.compile(r"%(sort[\w.-]*)\), index=0")
+_SLICED = re.compile(r"\bslice\([^%]*%([\w.-]+)\)")
 _COMBINED_BY = re.compile(r"\bto_apply=%?([\w.-]+)")
 _SOURCE = re.compile(r'source_file="([^"]+)" source_line=(\d+)')
 _ATEN = re.compile(r'op_type="(\w+?)__(\w+)"')
@@ -104,7 +104,7 @@ _RULES = (
         "NCC_EVRF001",
         "An unsupported operator was used",
         (" triangular-solve(",),
-        re.compile(r"\btriangular-solve\((?!\S+ %select\S*, \S+ %transpose)"),
+        re.compile(r"\btriangular-solve\((?!(?:\S+ )?%select\S* (?:\S+ )?%transpose)"),
     ),
     _Rule(
         "NCC_EVRF010",
@@ -122,7 +122,7 @@ _RULES = (
     _Rule(
         "NCC_EVRF013",
         "TopK does not support int32 or int64 inputs; cast them to a floating-point dtype first",
-        (" sort(s",),
+        (" sort(",),
         re.compile(r" = s(32|64)\[([\d,]*)\]\S* slice\(s\1\[(?!\2\])[\d,]*\]\S* %sort"),
     ),
     _Rule(
@@ -135,8 +135,8 @@ _RULES = (
         "NCC_EVRF016",
         "A scatter that reduces (scatter_add, index_add, index_put with accumulate) does not support integers and "
         "booleans; cast them to a floating-point dtype first",
-        (" scatter(s", " scatter(u", " scatter(pred"),
-        re.compile(r" scatter\((pred|[su]\d+)\["),
+        (" scatter(",),
+        re.compile(r" = (pred|[su]\d+)\[\S* scatter\("),
         overwrites=False,
     ),
     _Rule(
@@ -149,7 +149,7 @@ _RULES = (
         "NCC_EVRF022",
         "An arithmetic shift to the right of integers of 8 or 16 bits is not supported; cast them to int32 first",
         (" shift-right-arithmetic(",),
-        re.compile(r" shift-right-arithmetic\([su](8|16)\["),
+        re.compile(r" = [su](8|16)\[\S* shift-right-arithmetic\("),
     ),
 )
 
@@ -157,7 +157,8 @@ _RULES = (
 def instructions(hlo: str) -> Iterator[Instruction]:
     """The instructions of a graph that compute something, in its order.
 
-    What is cut out of sorted values, as torch_xla writes TopK, names the sort in place of the tuple's element.
+    What is cut out of sorted values, as torch_xla writes TopK, names the sort in place of the tuple's element, with the
+    shape: XLA's dumps have no shapes of operands.
     """
     ends: dict[str, str] = {}
     computation = ""
@@ -169,12 +170,12 @@ def instructions(hlo: str) -> Iterator[Instruction]:
         if match and line.lstrip().startswith("ROOT "):
             ends[computation] = match[3]
         if match and match[3] == "get-tuple-element" and (element := _SORTED.search(line)):
-            sorts[element[1]] = element[2]
+            sorts[match[1]] = f"{match[2]} %{element[1]}"
         if match is None or match[3] in _TRIVIAL:
             continue
         text, _, metadata = line.strip().partition(", metadata=")
         if match[3] == "slice" and sorts:
-            text = _NAME.sub(lambda name: f"%{sorts.get(name[1], name[1])}", text)
+            text = _SLICED.sub(lambda cut: f"slice({sorts[cut[1]]})" if cut[1] in sorts else cut[0], text)
         aten, source = _ATEN.search(metadata), _SOURCE.search(metadata)
         applied = _COMBINED_BY.search(text)
         yield Instruction(
