@@ -61,7 +61,8 @@ class Refusal:
 @dataclass(frozen=True)
 class _Rule:
     """``words``: a graph with none of them has no such instruction. ``targets``: what it is compiled for where this is
-    refused; empty: any device. ``overwrites`` False: not of what only overwrites.
+    refused; empty: any device. ``overwrites`` False: not of what only overwrites. ``of_text`` False: the pattern is of
+    what `instructions` puts together.
     """
 
     code: str
@@ -70,6 +71,13 @@ class _Rule:
     pattern: re.Pattern[str]
     targets: tuple[str, ...] = ()
     overwrites: bool = True
+    of_text: bool = True
+
+    def may_hold(self, hlo: str) -> bool:
+        """Whether it is worth while to look at each instruction."""
+        return any(word in hlo for word in self.words) and (
+            not self.of_text or self.pattern.search(hlo) is not None
+        )
 
     def holds(self, instruction: Instruction) -> bool:
         """Whether this instruction is refused for it."""
@@ -124,6 +132,7 @@ _RULES = (
         "TopK does not support int32 or int64 inputs; cast them to a floating-point dtype first",
         (" sort(",),
         re.compile(r" = s(32|64)\[([\d,]*)\]\S* slice\(s\1\[(?!\2\])[\d,]*\]\S* %sort"),
+        of_text=False,
     ),
     _Rule(
         "NCC_EVRF015",
@@ -203,7 +212,7 @@ def _target() -> str:
 
 def refusals(hlo: str) -> tuple[Refusal, ...]:
     """Why neuronx-cc refuses this graph: the first instruction for each reason."""
-    if not any(word in hlo for rule in _RULES for word in rule.words):
+    if not any(rule.may_hold(hlo) for rule in _RULES):
         return ()  # in nearly all graphs, and then there is no need to look at each instruction
     found: dict[str, Refusal] = {}
     for instruction in instructions(hlo):
