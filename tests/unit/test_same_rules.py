@@ -16,7 +16,7 @@ from neuron_sim.diagnostics import findings
 from neuron_sim.settings import DEFAULT_FRAMEWORK_VERSION
 from windtunnel.priceperf.model.collectives import KINDS
 from windtunnel.priceperf.money import billing as modelled_billing
-from windtunnel.priceperf.workload.counters import SEVERITIES
+from windtunnel.priceperf.workload.counters import SEVERITIES, WRONG_RESULT
 from windtunnel.request import checks, endpoint_request
 from windtunnel.session.local_server import DEFAULT_REGION
 from windtunnel.session.training_service import LOCAL_ACCOUNT
@@ -58,6 +58,7 @@ def test_the_sdk_tells_the_backend_an_endpoints_limit() -> None:
 def test_the_simulator_ranks_its_findings_as_reports_do() -> None:
     """Worst first, in the log and on the page."""
     assert findings.SEVERITIES == SEVERITIES
+    assert findings.WRONG_RESULT == WRONG_RESULT
 
 
 def test_every_kind_of_collective_that_is_counted_has_a_price() -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from neuron_sim.counters.why_new import Reason
 from neuron_sim.diagnostics.batch_sizes import Loader
-from neuron_sim.diagnostics.findings import Finding, Findings
+from neuron_sim.diagnostics.findings import Finding, Findings, worst_first
 from neuron_sim.diagnostics.recompiles import Recompilations
 
 FIRST = Reason("first", "the first graph")
@@ -203,6 +204,12 @@ def test_a_finding_is_said_once_and_summed_up_worst_first() -> None:
     assert [record["line"] for record in written] == ["d.py:1", "b.py:1", "a.py:1", "c.py:1"]
     assert written[2]["seconds"] == 3.0
     assert "worst first (4 found" in said[0]
+
+
+def test_a_wrong_result_stands_before_lost_seconds() -> None:
+    """Cores that train on the same data cost no second more here, and waste all but one on trn1."""
+    slow = finding("a.py:1", seconds=20.0)
+    assert sorted([slow, replace(slow, kind="same_data", seconds=0.0)], key=worst_first)[1] is slow
 
 
 def test_the_log_is_never_flooded() -> None:

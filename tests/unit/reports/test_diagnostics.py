@@ -74,6 +74,13 @@ def test_findings_are_a_sequence_worst_first(diagnosed: dict[str, Any]) -> None:
     assert str(replace(found[1], line="?")) == "warning: .item() <b.py:1>. Use a closure."
 
 
+def test_a_wrong_result_stands_before_lost_seconds(diagnosed: dict[str, Any]) -> None:
+    """So it is among the first lines of an answer, too, which has room for two."""
+    wrong = {**diagnosed["diagnostics"][1], "kind": "no_exchange", "seconds": 0.0}
+    diagnosed["diagnostics"].append(wrong)
+    assert [one.kind for one in diagnostics_of(diagnosed)][:3] == ["host_read", "no_exchange", "host_read"]
+
+
 def test_the_ledger_models_neuronx_cc_only_for_what_is_not_cached(diagnosed: dict[str, Any]) -> None:
     """A cached graph takes no compile time on trn1."""
     new, cached = diagnostics_of(diagnosed).graphs

@@ -8,6 +8,8 @@ from typing import Any
 
 SEVERITIES = ("error", "warning", "note")
 """Worst first."""
+WRONG_RESULT = ("no_exchange", "same_data", "no_number", "untied_weights")
+"""Kinds that no seconds measure: what was trained is not what the script means to train."""
 
 _MOST_AT_ONCE = 20
 """Warnings in the log while the script runs; what is found beyond is in the summary and the counters."""
@@ -58,9 +60,10 @@ class Finding:
         }
 
 
-def worst_first(finding: Finding) -> tuple[int, float, int]:
-    """Sorts by severity, then by what it cost here, then by how often it happened."""
-    return SEVERITIES.index(finding.severity), -finding.seconds, -finding.count
+def worst_first(finding: Finding) -> tuple[int, bool, float, int]:
+    """Sorts by severity, then a wrong result before a slow one, by what it cost here, by how often it happened."""
+    slow = finding.kind not in WRONG_RESULT
+    return SEVERITIES.index(finding.severity), slow, -finding.seconds, -finding.count
 
 
 class Findings:

@@ -24,6 +24,7 @@ MOST_INSTANCES = 1_000_000
 """Assumption: more than any cluster has; it keeps figures in the range of numbers."""
 SEVERITIES = ("error", "warning", "note")
 """Of what is found in a script, worst first."""
+WRONG_RESULT = ("no_exchange", "same_data", "no_number", "untied_weights")  # kinds that no seconds measure
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -284,11 +285,11 @@ class Diagnostic:
 
 
 def worst_first(found: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
-    """By severity, then by the seconds lost here, then by how often it happened."""
+    """By severity, then a wrong result before a slow one, by the seconds lost here, by how often it happened."""
 
-    def rank(one: Diagnostic) -> tuple[int, float, int]:
-        known = one.severity in SEVERITIES
-        return SEVERITIES.index(one.severity) if known else len(SEVERITIES), -one.seconds, -one.count
+    def rank(one: Diagnostic) -> tuple[int, bool, float, int]:
+        severity = (*SEVERITIES, one.severity).index(one.severity)  # an unknown one: last
+        return severity, one.kind not in WRONG_RESULT, -one.seconds, -one.count
 
     return tuple(sorted(found, key=rank))
 
