@@ -97,6 +97,16 @@ _STEPS: tuple[tuple[str, str | Callable[[re.Match[str], Mapping[str, Any]], str]
         'optim="adamw_torch" (--optim adamw_torch), and fused=False to an optimizer of your own.',
     ),
     (
+        "Attempted to access the data pointer on an invalid python storage",
+        'something reads the memory of a tensor that is on the device, as save_pretrained does: model.to("cpu") before '
+        "it, once training is over.",
+    ),
+    (
+        "SyncBatchNorm expected input tensor to be on GPU",
+        "SyncBatchNorm is for GPUs: leave convert_sync_batchnorm out. BatchNorm takes its statistics over the samples "
+        "of each core alone: with few on each, take a larger batch or a norm without them (GroupNorm).",
+    ),
+    (
         "Attempting to deserialize object on a CUDA device",
         'the checkpoint was saved on a GPU, and trn1 has none: torch.load(PATH, map_location="cpu").',
     ),

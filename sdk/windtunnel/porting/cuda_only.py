@@ -17,6 +17,7 @@ _REFUSED = {
     "torch.cummax": "a window over two arrays, which neuronx-cc refuses (NCC_EVRF019)",
 }
 """Functions whose graph the simulated compiler refuses as the real one is documented to, and what they need."""
+_SYNCED = ("SyncBatchNorm", "convert_sync_batchnorm")
 _REAL = ("fftfreq", "rfftfreq", "fftshift", "ifftshift")
 
 
@@ -45,6 +46,8 @@ def cuda_only(subject: Subject) -> Iterator[Finding]:
                 _without(subject, call),
                 sure=not _is_optional(subject, call),
             )
+        elif name.startswith("torch.nn.") and name.rpartition(".")[2] in _SYNCED:
+            yield from _synced(subject, call)
         elif name == "torch.Generator":
             yield from _generator(subject, call)
         elif name == "torch.utils.checkpoint.checkpoint":
@@ -117,6 +120,21 @@ def _generator(subject: Subject, call: ast.Call) -> Iterator[Finding]:
             'make it for "cpu". What it draws is drawn on the host; without it the device draws (xm.set_rng_state).',
             (Edit(subject.script.start(given), subject.script.end(given), '"cpu"'),),
         )
+
+
+def _synced(subject: Subject, call: ast.Call) -> Iterator[Finding]:
+    """Batch norm over all GPUs, made or converted to. Told of a script whose model is, or will be, on the device."""
+    if not (subject.cuda or subject.xla):
+        return
+    converts = ast.unparse(call.func).endswith("convert_sync_batchnorm")
+    yield Finding(
+        call.lineno,
+        "",
+        "SyncBatchNorm raises on Trainium (expected input tensor to be on GPU). BatchNorm takes its statistics over "
+        "the samples of each core alone: with few on each, take a larger batch or a norm without them (GroupNorm).",
+        _without(subject, call) if converts else (),
+        sure=not _is_optional(subject, call),
+    )
 
 
 def _without(subject: Subject, call: ast.Call) -> tuple[Edit, ...]:

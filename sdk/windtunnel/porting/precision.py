@@ -104,6 +104,11 @@ def _arguments(script: Script) -> Iterator[Finding]:
             if given is None:
                 continue
             asks = isinstance(given.value, ast.Call) and script.dotted(given.value.func)
+            if argument == "fp16" and isinstance(given.value, ast.Attribute) and not keyword(call, "bf16"):
+                asked = script.segment(given.value)
+                text = f"fp16={asked}: where that is true it {bf16}: bf16={asked}."
+                yield Finding(given.value.lineno, "", text, sure=False)
+                continue
             if argument == "fp16" and asks == "torch.cuda.is_available":
                 text = f"fp16={asks}() is fp32 on trn1, which has bf16: bf16=True."
             elif constant(given.value) != value:

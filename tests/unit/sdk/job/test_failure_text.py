@@ -183,6 +183,14 @@ JOB = {
         ("environment variable RANK expected, but not set", "without torchrun.*--no-torch-distributed"),
         ("RuntimeError: Attempting to deserialize object on a CUDA device but", 'map_location="cpu"'),
         ("RuntimeError: `fused=True` requires all the params to be floating point", "optim="),
+        (
+            "RuntimeError: Attempted to access the data pointer on an invalid python storage.",
+            r'model.to\("cpu"\)',
+        ),
+        (
+            "ValueError: SyncBatchNorm expected input tensor to be on GPU or XPU",
+            "leave convert_sync_batchnorm out",
+        ),
         ("privateuseone device type at start of device string: neuron", "torch_xla.device()"),
     ],
 )

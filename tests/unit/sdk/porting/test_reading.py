@@ -93,9 +93,11 @@ def test_precision_of_a_gpu_in_arguments_of_trainers() -> None:
         't = TrainingArguments("o", fp16=torch.cuda.is_available())\n'
         't = TrainingArguments("o", fp16=torch.cuda.is_available() and half, tf32=torch.cuda.is_available())\n'
         'a = Accelerator(mixed_precision="fp16" if torch.cuda.is_available() else "no")\n'
+        't = TrainingArguments("o", fp16=args.fp16)\nt = TrainingArguments("o", fp16=args.fp16, bf16=args.bf16)\n'
     )
     found = said(text)
-    assert [one.partition(":")[0] for one in found] == ["4", "5", "5", "6", "11"]
+    assert [one.partition(":")[0] for one in found] == ["4", "5", "5", "6", "11", "14"]
+    assert found[5].startswith("14: note: fp16=args.fp16: ") and found[5].endswith(" bf16=args.fp16.")
     assert "fp16=torch.cuda.is_available() is fp32 on trn1" in found[4]
     assert all("bf16" in one for one in (found[0], found[1], found[3])) and "fails without a GPU" in found[2]
     script = Script(Path("train.py"), text.encode())
@@ -132,6 +134,8 @@ def test_precision_of_a_gpu_in_arguments_of_trainers() -> None:
         ("optimizer =", "model = torch.compile(model, backend=mine)\noptimizer =", None, ""),
         ("model(batch)", "torch.utils.checkpoint.checkpoint(model, batch)", 10, "torch.utils.checkpoint asks for"),
         ("    xm.opt", "    reduce(x, torch.distributed.ReduceOp.AVG)\n    xm.opt", 12, "Invalid reduce op"),
+        ("optimizer =", "model = torch.nn.SyncBatchNorm.convert_sync_batchnorm(model)\noptimizer =", 7, "GroupNorm"),
+        ("optimizer =", "norm = torch.nn.SyncBatchNorm(8)\noptimizer =", 7, "SyncBatchNorm raises"),
         ("device =", "g = torch.Generator(device='cuda')\ndevice =", 6, "make it for \"cpu\""),
         ("loader =", "g = torch.Generator(device)\nloader =", 8, "make it for \"cpu\""),
         ("loader =", "g = torch.Generator(device='cpu')\nloader =", None, ""),
