@@ -71,6 +71,10 @@ _STEPS: tuple[tuple[str, str | Callable[[re.Match[str], Mapping[str, Any]], str]
     ),
     ("|".join(_FOR_MEMORY), _memory),
     (
+        "RESOURCE_EXHAUSTED: Failed to allocate",
+        lambda found, _: f"the job does not fit a core's memory. {memory_advice(found.string)}".strip(),
+    ),
+    (
         "no process was ended for memory",
         "a process of the job was killed, and not for memory: by the script itself, or by what watches it.",
     ),

@@ -169,7 +169,8 @@ def _document(found: Diagnostics) -> Document:
     if found.device_memory:
         sections.append(_memory(found.device_memory))
     failed = [f"The job failed: {found.failure}"] if found.failure else []
-    failed += [found.memory_advice] if found.memory_advice else []
+    said = any(one.kind == "device_memory" for one in found)
+    failed += [found.memory_advice] if found.memory_advice and not said else []
     return Document(
         f"Windtunnel diagnostics: {found.job or 'counters'}",
         "what Trainium would tell too late, found on simulated NeuronCores",

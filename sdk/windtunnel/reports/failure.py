@@ -24,7 +24,8 @@ _WRAPPERS = ("ExecuteUserScriptError", "ChildFailedError", "AlgorithmError")
 _MESSAGE = 'ErrorMessage "'
 _COMMAND = '"\nCommand "'
 """Behind the message: how the toolkit started the script."""
-_MEMORY = re.compile(r"The memory limit of host [\w-]{1,20} is .*")
+_MEMORY = re.compile(r"(?:The memory limit of host [\w-]{1,20} is .*|To fit: .*?\.(?=\s|$))")
+"""Of a host, and of a core."""
 _BEGIN = "Traceback (most recent call last):"
 _OF_A_LOADERS_WORKER = f"Original {_BEGIN}"
 """What torch puts behind the error of a DataLoader's worker process: what was raised there."""
@@ -65,7 +66,7 @@ def in_short(reason: str) -> str:
 
 
 def memory_advice(reason: str) -> str:
-    """What the local backend says of a host that ran out of memory: how much it had, and what to do; else empty."""
+    """What the local backend says of a host or core that ran out of memory, and what to do; else empty."""
     found = _MEMORY.search(reason)
     return found[0] if found else ""
 

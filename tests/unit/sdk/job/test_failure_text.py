@@ -155,6 +155,15 @@ def test_a_job_that_was_ended_for_memory_says_so_first_and_what_to_do_once() -> 
     assert text.count(said) == 1
 
 
+def test_a_model_too_large_for_a_core_is_told_what_makes_it_fit() -> None:
+    """Whole, where the error's own line is cut; and not with what the toolkit puts behind it."""
+    words = (
+        "RESOURCE_EXHAUSTED: Failed to allocate 20GB on ND 0:NC 0. To fit: bf16 (model.to(torch.bfloat16))."
+    )
+    reason = f'AlgorithmError: ExitCode 1 ErrorMessage "{words} E1126 18:16 failed'
+    assert next_step(reason).endswith("a core's memory. To fit: bf16 (model.to(torch.bfloat16)).")
+
+
 JOB = {
     "HyperParameters": {"learning_rate": '"0.1"', "sagemaker_program": '"train.py"'},
     "InputDataConfig": [{"ChannelName": "train"}, {"ChannelName": "val"}],
