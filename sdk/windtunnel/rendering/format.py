@@ -87,8 +87,11 @@ def signed_percent(share: float) -> str:
 
 
 def shortened(text: str, lines: int, width: int = NOTE_WIDTH) -> str:
-    """The text as it is, or cut to so many lines of that width, as a terminal of 100 columns shows a note."""
-    return " ".join(textwrap.wrap(text, width, max_lines=lines, placeholder=" ...", break_on_hyphens=False))
+    """The text as it is, or cut to so many lines of that width, as a terminal of 100 columns shows a note. The first
+    word of a sentence that has no room for a second is left out: a "Not ..." says the opposite of what was meant.
+    """
+    cut = " ".join(textwrap.wrap(text, width, max_lines=lines, placeholder=" ...", break_on_hyphens=False))
+    return re.sub(r"(?<=[.;]) \S+ \.\.\.$", " ...", cut)
 
 
 def lines_of(text: str, width: int = NOTE_WIDTH) -> int:

@@ -31,6 +31,7 @@ from windtunnel.cli import main as cli
 from windtunnel.priceperf import BreakEven, FullScale, PriceBook, answers, by_offering, compare
 from windtunnel.priceperf.published.bert_rehearsal import COUNTERS
 from windtunnel.rendering.document import Document
+from windtunnel.rendering.format import shortened
 from windtunnel.rendering.text import as_text
 from windtunnel.reports.diagnostics import diagnostics_of
 from windtunnel.reports.for_job import report_for_job
@@ -69,7 +70,9 @@ def test_the_first_screen_has_25_lines_of_100_columns(
     lines = as_text(document).splitlines()
     assert len(lines) <= LINES
     assert max(map(len, lines)) <= 100
-    assert section.title in document.sections[0].title and section.notes[-1].startswith("Trust: ")
+    assert section.title in document.sections[0].title and any(
+        note.startswith("Trust: ") for note in section.notes[-2:]
+    )
 
 
 @pytest.mark.parametrize("size", [None, REVIEWS, LONG])
@@ -87,6 +90,15 @@ def test_print_command_page_and_notebook_begin_with_it(counters: Any, size: Full
     answer = json.loads(report.to_json())["answer"]
     assert answer["instances"][0]["priced_as"] == TRN1
     assert answer["verdict"].split()[0] in text and {"modelled", "measured"} <= set(report.to_dict())
+
+
+def test_long_remarks_cut_neither_what_is_left_out_nor_a_sentence_to_its_first_word(counters: Any) -> None:
+    """A line on trust that ended in "Not ..." said the opposite of "Not in it: ..."."""
+    texts = ["word " * 60, "more " * 60]
+    entries = [{"kind": "k", "line": "t.py:1", "message": text, "advice": text} for text in texts]
+    report = report_for_counters({**counters(), "diagnostics": entries}, FullScale(3_600_000))
+    assert "Not in it, as not stated: preparation of the data, evaluation." in str(report)
+    assert shortened("It is known. Nothing follows from it.", 1, 27) == "It is known. ..."
 
 
 def test_a_long_name_leaves_it_25_lines(counters: Any) -> None:
@@ -264,6 +276,15 @@ def test_a_size_that_the_rehearsal_could_not_tell_is_asked_for() -> None:
     assert seen.answer is not None and seen.answer.winner is not None
 
 
+def test_a_stated_size_leaves_known_that_the_rehearsal_read_texts() -> None:
+    """It saw batches of token numbers, whatever number of samples the real job has."""
+    job = replace(rehearsed(), found=FullScale(640, 3, sequence_length=64))
+    for size in (None, FullScale(3_600_000)):
+        assert (
+            "preparation of the data (tokenising)" in first(compare(job, [TRN1], size), job, size).notes[-1]
+        )
+
+
 def test_outside_the_range_it_says_what_would_make_a_verdict() -> None:
     """A larger batch where that does; else a published throughput. Never a winner."""
     less = rehearsed(flops=8e11, samples=3.0)
@@ -272,8 +293,8 @@ def test_outside_the_range_it_says_what_would_make_a_verdict() -> None:
     begin = "No verdict, as no published job is near this one (work of a step"
     assert section.notes[0].startswith(begin) and batch
     near = rehearsed()
-    assert "beyond it no error is known" in section.notes[-1]
-    assert "beyond it" not in first(compare(near, [TRN1, P4D], LONG), near, LONG).notes[-1]
+    assert "beyond it no error is known" in section.notes[-2]
+    assert "beyond it" not in " ".join(first(compare(near, [TRN1, P4D], LONG), near, LONG).notes)
     assert all(e.range_check.inside for e in compare(less, [TRN1, P4D], LONG, batch=int(batch[1])).estimates)
     other = rehearsed(parameters=1e6)
     assert (

@@ -35,7 +35,7 @@ from windtunnel.reports.modelled.dominates import dominating
 from windtunnel.reports.modelled.labels import label
 from windtunnel.reports.modelled.other_batch import other_batch
 from windtunnel.reports.modelled.sections import size_words
-from windtunnel.reports.modelled.trust import trust
+from windtunnel.reports.modelled.trust import left_out, trust
 from windtunnel.reports.modelled.unfit import does_not_fit
 
 LINES = 25
@@ -67,6 +67,7 @@ class Screen:
         change: what the rehearsal found to change, worst first.
         largest: where it found less than two: what most of the bill is on the first instance.
         trust: how far to trust it.
+        left_out: what is not in it.
     """
 
     job: str
@@ -81,6 +82,7 @@ class Screen:
     change: tuple[str, ...]
     largest: tuple[str, ...]
     trust: str
+    left_out: str
 
 
 def screen(
@@ -116,7 +118,8 @@ def screen(
         prices=" ".join(price_words(estimates, costs, newest, book)),
         change=tuple(changes),
         largest=tuple(largest),
-        trust=trust(
+        trust=trust(comparison),
+        left_out=left_out(
             comparison,
             workload,
             full_scale,
@@ -144,7 +147,8 @@ def answer_section(shown: Screen, comparison: Comparison, lines_above: int = 0) 
         shown.prices: 2,
         **{f"To change: {text}": 3 for text in shown.change},
         **{f"{place}{text}": 2 for place, text in zip(_LARGEST, shown.largest, strict=False)},
-        f"Trust: {shown.trust}": 4,
+        **({f"Trust: {shown.trust}": 4} if shown.trust else {}),
+        shown.left_out: 2,
     }
     columns = ("batch (each)", f"billable ({fmt.percent(COVERAGE)} interval)", "cost (interval)")
     table = Section(_TITLE, "modelled", shown.job, columns, tuple(rows), first=True)
@@ -153,10 +157,12 @@ def answer_section(shown: Screen, comparison: Comparison, lines_above: int = 0) 
 
 
 def fitted(notes: Mapping[str, int], room: int) -> tuple[str, ...]:
-    """Each note cut to so many lines; where all together need more than there is room, the later to fewer: all to two
-    before one to one, for half a sentence of how far to trust it says nothing.
+    """Each note cut to so many lines; where all together need more than there is room, the second largest part goes,
+    then the later to fewer: all to two before one to one, for half a sentence of how far to trust it says nothing.
     """
     most = {text: min(limit, fmt.lines_of(text)) for text, limit in notes.items() if text}
+    if sum(most.values()) > room:
+        most = {text: lines for text, lines in most.items() if not text.startswith(_LARGEST[1])}
     for least, text in product((2, 1), reversed(most)):
         while most[text] > least and sum(most.values()) > room:
             most[text] -= 1
@@ -177,7 +183,8 @@ def answer_data(shown: Screen, comparison: Comparison) -> dict[str, Any]:
         **{
             name: value
             for name, value in asdict(shown).items()
-            if name in ("job", "verdict", "compiling", "batch", "prices", "change", "largest", "trust")
+            if name
+            in ("job", "verdict", "compiling", "batch", "prices", "change", "largest", "trust", "left_out")
         },
         "prices_on": None if shown.on is None else shown.on.isoformat(),
         "winner": None if winner is None else estimates[winner].name,

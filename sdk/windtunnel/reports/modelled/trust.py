@@ -1,4 +1,4 @@
-"""How far to trust an answer, in one sentence."""
+"""How far to trust an answer, and what is not in it: a sentence each."""
 
 from __future__ import annotations
 
@@ -11,13 +11,8 @@ STATE_LOADER = "--loader-samples-per-second"
 """What says how long steps wait for their input."""
 
 
-def trust(
-    comparison: Comparison, workload: Workload, full_scale: FullScale | None, *, waited: bool = False
-) -> str:
-    """Errors of published rows that the model never saw, and what is not in the bill, as nobody has stated it.
-
-    ``waited``: the steps of the rehearsal did, for their input.
-    """
+def trust(comparison: Comparison) -> str:
+    """Errors of published rows that the model never saw."""
     known = {
         item.calibration.key: item.calibration.unseen_family_error
         if item.software_speed is None
@@ -50,7 +45,7 @@ def trust(
     rows = f"published throughputs{' (all weights trained; adapters are less sure)' if adapters else ''}"
     inside = ""
     if any(item.range_check.outside for item in comparison.estimates):
-        inside = ", inside the calibrated range; beyond it no error is known"
+        inside = " in range; beyond it no error is known"
     sentences = [f"{rows} {'; '.join(parts)}"] if parts else []
     if plain:
         sentences.append(f"plain scripts that the project measured are off by {', '.join(plain)}")
@@ -61,11 +56,20 @@ def trust(
         text += f" {names}: by specification and what {by} reaches of its own, so the interval is wide."
         text = text.strip()
     if any(item.instance.is_neuron and item.precision.name == FP32.name for item in comparison.estimates):
-        text = f"{text} None in fp32 on NeuronCores: by the peak, so the interval is wider.".strip()
+        # Outside of the range intervals are said to be wider already, and two lines hold no more.
+        wider = "" if inside else ": by the peak, so the interval is wider"
+        text = f"{text} None in fp32 on NeuronCores{wider}.".strip()
+    return text
+
+
+def left_out(
+    comparison: Comparison, workload: Workload, full_scale: FullScale | None, *, waited: bool = False
+) -> str:
+    """What is not in the bill, as nobody has stated it; empty: nothing. ``waited``: steps did, for their input."""
     lacks = _lacks(comparison, workload, full_scale)
     if waited and (full_scale is None or full_scale.loader_samples_per_s is None):
         lacks.insert(0, f"waiting for input ({STATE_LOADER})")
-    return f"{text} Not in it, as not stated: {', '.join(lacks)}." if lacks else text
+    return f"Not in it, as not stated: {', '.join(lacks)}." if lacks else ""
 
 
 def _is_script(item: Estimate) -> bool:
@@ -77,7 +81,11 @@ def _lacks(comparison: Comparison, workload: Workload, full_scale: FullScale | N
     lacks = []
     if full_scale is None or not (full_scale.preparation_s or full_scale.tokenised_samples):
         # Batches of token numbers come of texts; what others come of is not known.
-        of_texts = workload.sized(full_scale).sequence_length is not None
+        sizes = [
+            workload.sized(full_scale),
+            *([workload.rehearsed.full_scale()] if workload.rehearsed else []),
+        ]
+        of_texts = any(size.sequence_length is not None for size in sizes)
         lacks.append(f"preparation of the data{' (tokenising)' if of_texts else ''}")
     if not any(
         cost.seconds for item in comparison.estimates for cost in item.fixed if cost.name == "evaluation"
