@@ -130,16 +130,7 @@ def screen(
 
 def answer_section(shown: Screen, comparison: Comparison, lines_above: int = 0) -> Section:
     """As a section. ``lines_above``: of what stands in the frame above it besides title and subtitle."""
-    most = max(2, _ROWS - lines_above // 2)
-    order = shown.order if len(shown.order) <= most else shown.order[: most - 1]
-    winner = None if shown.answer is None else shown.answer.winner
-    if winner is not None and winner not in order:
-        order = (order[0], *order[1:-1], winner)
-    shown_items = [comparison.estimates[index] for index in order]
-    longest = longest_s(shown_items)
-    rows = [row for index in order for row in _rows(comparison.estimates[index], shown, index, longest)]
-    if len(order) < len(shown.order):
-        rows.append(Row(f"and {len(shown.order) - len(order):,} more"))
+    rows = _table(shown, comparison, max(2, _ROWS - lines_above // 2))
     notes = {
         shown.verdict: 4,
         shown.compiling: 2,
@@ -226,6 +217,22 @@ def answer_data(shown: Screen, comparison: Comparison) -> dict[str, Any]:
 def longest_s(items: Iterable[Estimate]) -> float:
     """Billable seconds of the longest that fits: its unit is that of all times side by side."""
     return max((item.billable_s for item in items if item.fits), default=0.0)
+
+
+def _table(shown: Screen, comparison: Comparison, most: int) -> list[Row]:
+    """So many rows at most, two instances at least: those that were asked for first, and who costs least."""
+    winner = None if shown.answer is None else shown.answer.winner
+    for count in range(min(len(shown.order), most), 0, -1):
+        order = shown.order[:count]
+        if winner is not None and winner not in order:
+            order = (order[0], *order[1:-1], winner)
+        longest = longest_s(comparison.estimates[index] for index in order)
+        rows = [row for index in order for row in _rows(comparison.estimates[index], shown, index, longest)]
+        if count < len(shown.order):
+            rows.append(Row(f"and {len(shown.order) - len(order):,} more"))
+        if len(rows) <= most or count <= 2:
+            break
+    return rows
 
 
 def _rows(item: Estimate, shown: Screen, index: int, longest: float) -> Iterator[Row]:
