@@ -81,6 +81,13 @@ def test_a_configuration_may_hold_a_cores_share_of_the_vocabulary() -> None:
     assert told == as_it_is
 
 
+def test_a_model_without_a_vocabulary_has_no_share_of_one() -> None:
+    """A vision transformer, which here has other weights than its configuration makes."""
+    vit = {"model_type": "vit", "num_hidden_layers": 2, "hidden_size": 64, "num_attention_heads": 4}
+    with pytest.raises(InvalidCounters, match="its configuration makes"):
+        Workload.from_counters(split_counters(config=vit))
+
+
 def test_a_smaller_model_was_rehearsed_than_is_priced() -> None:
     """Split, batch and samples stay, what is stated is other; elsewhere the split is open still."""
     small = {**CONFIG, "num_hidden_layers": 2, "hidden_size": 256, "intermediate_size": 512}

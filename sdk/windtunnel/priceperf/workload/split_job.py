@@ -110,9 +110,9 @@ def _described(
 def _model_of(split: Split, whole: float | None) -> tuple[Architecture, int]:
     """With its weights. optimum-neuron before 0.3 writes a core's share of the vocabulary into the configuration."""
     config = split.config or {}
-    found = from_config(config)
-    if whole and split.tensor_parallel > 1:
-        wider = from_config({**config, "vocab_size": config["vocab_size"] * split.tensor_parallel})
+    found, share = from_config(config), config.get("vocab_size")
+    if whole and split.tensor_parallel > 1 and isinstance(share, int):
+        wider = from_config({**config, "vocab_size": share * split.tensor_parallel})
         if math.isclose(wider[1], whole, rel_tol=_SAME) and not math.isclose(found[1], whole, rel_tol=_SAME):
             return wider
     return found
