@@ -33,19 +33,8 @@ def cuda_only(subject: Subject) -> Iterator[Finding]:
                 "fused=True is for CUDA's optimizers; XLA fuses the step itself.",
                 (Edit(script.start(fused.value), script.end(fused.value), "False"),),
             )
-        elif name == "torch.compile" and (openxla := _backend(call)) is not None:
-            why = (
-                "AWS does not support on Neuron, where XLA compiles the whole step anyway"
-                if openxla
-                else "does not know XLA's device, which compiles the whole step anyway"
-            )
-            yield Finding(
-                call.lineno,
-                "torch_compile" if openxla else "",
-                f"torch.compile is {'TorchDynamo' if openxla else 'inductor'}, which {why}: leave it out.",
-                _without(subject, call),
-                sure=not _is_optional(subject, call),
-            )
+        elif name == "torch.compile":
+            yield from _compiled(subject, call)
         elif name.startswith("torch.nn.") and name.rpartition(".")[2] in _SYNCED:
             yield from _synced(subject, call)
         elif name == "torch.Generator":
@@ -71,10 +60,23 @@ def cuda_only(subject: Subject) -> Iterator[Finding]:
                 )
 
 
-def _backend(call: ast.Call) -> bool | None:
-    """Whether it is torch_xla's; None: another one, of which nothing is said."""
-    given = keyword(call, "backend")
-    return False if given is None else True if constant(given.value) == "openxla" else None
+def _compiled(subject: Subject, call: ast.Call) -> Iterator[Finding]:
+    """By the backend, inductor where none is named. Of others than it and torch_xla's nothing is said."""
+    backend = keyword(call, "backend")
+    if backend is None:
+        kind, why = "", "inductor, which does not know XLA's device, which compiles the whole step anyway"
+    elif constant(backend.value) == "openxla":
+        kind = "torch_compile"
+        why = "TorchDynamo, which AWS does not support on Neuron, where XLA compiles the whole step anyway"
+    else:
+        return
+    yield Finding(
+        call.lineno,
+        kind,
+        f"torch.compile is {why}: leave it out.",
+        _without(subject, call),
+        sure=not _is_optional(subject, call),
+    )
 
 
 def _refused(script: Script) -> Iterator[Finding]:

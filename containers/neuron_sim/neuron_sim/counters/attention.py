@@ -72,9 +72,9 @@ def elsewhere(trained: Iterable[torch.Tensor], modules: Iterable[torch.nn.Module
 
 def _script_asks() -> bool:
     modules = [module for module in tuple(sys.modules.values()) if isinstance(module, ModuleType)]
-    for file in {
-        vars(module).get("__file__") for module in modules
-    }:  # asked, a lazy one may import what is missing
+    # Not by getattr: asked, a lazy module may import what is missing.
+    files = {vars(module).get("__file__") for module in modules}
+    for file in files:
         if isinstance(file, str) and file.endswith(".py") and script_lines.is_users(file):
             try:
                 if _ASKS in Path(file).read_text(encoding="utf-8", errors="replace"):

@@ -84,7 +84,7 @@ class _EndOfProcess:
     """In place of the event at which torch lets workers that are through end together, their connections open."""
 
     def wait(self) -> None:
-        os._exit(0)  # the interpreter's last words are said
+        os._exit(0)  # after `interpreter.last_words`, which `worker.run` has called
 
 
 def _end_as_programs_do() -> None:

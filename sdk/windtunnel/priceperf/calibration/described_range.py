@@ -47,10 +47,13 @@ def description_check(
         lacks: what had to be assumed, by the names of `widenings`.
     """
     base = width(level, kind_of_run(calibration.key, instance_count), but)
-    extra = {*lacks}
-    extra |= {"specification"} if instance.from_specification else set()
-    extra |= {"lora"} if training.lora else set()
-    log_width = math.hypot(base, *[widenings()[name] for name in extra])
+    extra = [*lacks]
+    if instance.from_specification:
+        extra.append("specification")
+    if training.lora:
+        extra.append("lora")
+    # Each once, in an order that no hash decides: the sum's last digit is the same in each process.
+    log_width = math.hypot(base, *[widenings()[name] for name in dict.fromkeys(extra)])
     values = quantities(training, instance_count)
     check = check_ranges(_ranges(calibration, level), values, log_width, log_width)
     return check if level in ("source", "script") else check._replace(by_known_software=True)

@@ -68,6 +68,11 @@ def on_neuron(own: Precision) -> tuple[Precision, ...]:
     return (own, AUTO_CAST) if own.name == NO_CAST.name else (own,)
 
 
+def is_fp32_on_neuron(instance: InstanceType, precision: Precision) -> bool:
+    """Whether NeuronCores multiply in fp32, of which no throughput was published."""
+    return instance.is_neuron and precision.name == NO_CAST.name
+
+
 def preferring(wanted: Precision | None, precisions: Sequence[Precision]) -> tuple[Precision, ...]:
     """The same, the wanted one first if it is one of them."""
     return tuple(sorted(precisions, key=lambda one: one != wanted))

@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple
 
 from ..errors import InvalidInput, quoted
 from ..instances import InstanceType
-from ..model.precision import NO_CAST, Precision
+from ..model.precision import Precision, is_fp32_on_neuron
 from .counters import MOST_INSTANCES
 from .full_scale import LARGEST
 
@@ -128,8 +128,8 @@ class Run(NamedTuple):
 
     @property
     def fp32_on_neuron(self) -> bool:
-        """Whether NeuronCores multiply in fp32, of which no throughput was published."""
-        return self.instance.is_neuron and self.precision.name == NO_CAST.name
+        """See `is_fp32_on_neuron`."""
+        return is_fp32_on_neuron(self.instance, self.precision)
 
     @property
     def samples_per_worker(self) -> float:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from windtunnel.priceperf import FP32, Comparison, Estimate, FullScale, Workload
+from windtunnel.priceperf import Comparison, Estimate, FullScale, Workload
 from windtunnel.priceperf.calibration.scripts import errors_of_scripts
+from windtunnel.priceperf.model.precision import is_fp32_on_neuron
 from windtunnel.rendering import format as fmt
 from windtunnel.reports.modelled.sections import used_calibrations
 
@@ -55,7 +56,7 @@ def trust(comparison: Comparison) -> str:
         by = " and ".join(dict.fromkeys(item.calibration.label for item in specified))
         text += f" {names}: by specification and what {by} reaches of its own, so the interval is wide."
         text = text.strip()
-    if any(item.instance.is_neuron and item.precision.name == FP32.name for item in comparison.estimates):
+    if any(is_fp32_on_neuron(item.instance, item.precision) for item in comparison.estimates):
         # Outside of the range intervals are said to be wider already, and two lines hold no more.
         wider = "" if inside else ": by the peak, so the interval is wider"
         text = f"{text} None in fp32 on NeuronCores{wider}.".strip()
