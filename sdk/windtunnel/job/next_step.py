@@ -92,8 +92,8 @@ _STEPS: tuple[tuple[str, str | Callable[[re.Match[str], Mapping[str, Any]], str]
     ),
     (
         r"device type at start of device string: neuron\b",
-        'the device "neuron" is that of native PyTorch on Trainium (from PyTorch 2.10 on), which is not simulated: '
-        "with PyTorch 2.9 it is torch_xla.device().",
+        'the device "neuron" is that of native PyTorch (TorchNeuron, a beta for trn2 and trn3), which is not '
+        "simulated: on trn1, and up to PyTorch 2.9, it is torch_xla.device().",
     ),
     (
         r"`fused=True` requires all the params",

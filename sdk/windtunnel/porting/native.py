@@ -1,4 +1,8 @@
-"""Native PyTorch on Trainium: the device "neuron", which torch has from 2.10 on and the simulator has not."""
+"""Native PyTorch on Trainium (TorchNeuron): the device "neuron", which the simulator has not.
+
+A public beta since Neuron 2.33 (October 2026), with PyTorch 2.13 and 2.14, on trn2 and trn3 (AWS's release notes of
+TorchNeuron). trn1 trains with PyTorch/XLA.
+"""
 
 from __future__ import annotations
 
@@ -23,9 +27,9 @@ def of_native_pytorch(subject: Subject) -> Iterator[Finding]:
             yield Finding(
                 call.lineno,
                 "device_unused",
-                'the device "neuron" is that of native PyTorch on Trainium (TorchNeuron, from PyTorch 2.10 on), '
-                "which is not simulated: it fails here. With PyTorch 2.9 the device is torch_xla.device(), the process "
-                'group "xla".',
+                'the device "neuron" is that of native PyTorch (TorchNeuron, a beta for trn2 and trn3), which is not '
+                "simulated: it fails here, and on trn1. The device of trn1, and of PyTorch up to 2.9, is "
+                'torch_xla.device(), the process group "xla".',
             )
             return
 

@@ -75,7 +75,7 @@ def test_what_the_compiler_refuses_is_a_note(call: str, code: str | None) -> Non
              'torch.compile(f, backend="neuron")', 'torch.distributed.init_process_group("neuron")']
 )  # fmt: skip
 def test_native_pytorch_is_told_once(call: str) -> None:
-    """AWS's way from PyTorch 2.10 on: nothing else of such a script fails by its text."""
+    """AWS's other way on trn2 and trn3: nothing else of such a script fails by its text."""
     (found,) = [remark for remark in said(f"import torch\n{call}\n{call}\n") if "TorchNeuron" in remark]
     assert found.startswith("2: device_unused: ")
     assert not any("TorchNeuron" in remark for remark in said('log("neuron")\nx = "neuron"\n'))
