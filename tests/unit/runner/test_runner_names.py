@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -56,3 +58,34 @@ def test_the_image_is_that_of_the_runner(
     has_image = runner_kind(name).image is not None
     assert ("Docker" in error) == has_image
     assert ("unset or change WINDTUNNEL_RUNNER" in error) != has_image
+
+
+@pytest.mark.parametrize(
+    ("name", "record"),
+    [("process", "jobs/{}/process/algo-1/run.json"), ("slurm", "slurm/{}/algo-1/orders.json")],
+)
+def test_jobs_are_told_while_others_end(name: str, record: str, tmp_path: Path) -> None:
+    """A folder that goes at this moment is another job's, and no fault of the one that asks."""
+    runner, through = runner_kind(name).make(settings(name, tmp_path)), threading.Event()
+
+    def make(job: str) -> Path:
+        path = tmp_path / record.format(job)
+        path.parent.mkdir(parents=True)
+        path.touch()
+        return path
+
+    def come_and_go() -> None:
+        while not through.is_set():
+            make("other")
+            shutil.rmtree(tmp_path / record.partition("/")[0] / "other")
+
+    make("stays")
+    thread = threading.Thread(target=come_and_go)
+    thread.start()
+    try:
+        found = [runner.jobs() for _ in range(3000)]
+    finally:
+        through.set()
+        thread.join()
+    assert {job for jobs in found for job in jobs} == {"stays", "other"}
+    assert all("stays" in jobs for jobs in found)

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from glob import glob
 from pathlib import Path
 from typing import Any
 
@@ -122,7 +123,9 @@ class ProcessRunner(Runner):
 
     def jobs(self) -> set[str]:
         """See the port."""
-        return {run.parts[-4] for run in self._jobs_folder.glob("*/process/*/run.json")}
+        # Path.glob raises when a folder goes while it looks; jobs end at any moment.
+        found = glob("*/process/*/run.json", root_dir=self._jobs_folder)  # noqa: PTH207
+        return {path.partition("/")[0] for path in found}
 
     def _folder(self, job: str, host: str) -> Path:
         return self._jobs_folder / job / "process" / host

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import time
 from collections.abc import Iterator, Sequence
+from glob import glob
 
 from windtunnel_local.runner.slurm.commands import Slurm, SlurmJob
 from windtunnel_local.runner.slurm.ends import ended_early, taken_back, verdict_of
@@ -152,7 +153,9 @@ class SlurmRunner(Runner):
 
     def jobs(self) -> set[str]:
         """See the port. A place that has no orders yet is no container."""
-        return {path.parts[-3] for path in (self._home / FOLDER).glob("*/*/orders.json")}
+        # Path.glob raises when a folder goes while it looks; jobs end at any moment.
+        found = glob("*/*/orders.json", root_dir=self._home / FOLDER)  # noqa: PTH207
+        return {path.partition("/")[0] for path in found}
 
     def _folder(self, job: str) -> JobFolder:
         return JobFolder(self._home / FOLDER / job)
