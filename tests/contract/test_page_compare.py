@@ -16,6 +16,7 @@ from tests.fakes.wire import create_request
 
 __all__ = ["counters"]
 
+PATIENCE = "windtunnel_local.ui.pages.compare._PATIENCE_S"
 HOSTILE = '</table><script>alert(1)</script>\u202e"'
 
 
@@ -36,8 +37,9 @@ def pair(backend: Backend, counters: Any) -> Backend:
     return backend
 
 
-def test_what_differs_is_shown_and_the_rest_folded(pair: Backend) -> None:
+def test_what_differs_is_shown_and_the_rest_folded(pair: Backend, monkeypatch: pytest.MonkeyPatch) -> None:
     """With the cost as modelled, and what is gone."""
+    monkeypatch.setattr(PATIENCE, 60.0)
     body = visitor(pair).ask(compare("newest", "old")).body
     assert body.index("old</bdi>") < body.index("newest</bdi>")
     assert "Hyperparameters: no difference" in body
@@ -45,6 +47,15 @@ def test_what_differs_is_shown_and_the_rest_folded(pair: Backend) -> None:
     assert '<strong class="gone">gone</strong>' in body
     assert body.count(", prices of ") == 2
     assert " style=" not in body
+
+
+def test_a_cost_that_is_not_known_yet_is_told_from_none(
+    pair: Backend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a machine that has no time for it."""
+    monkeypatch.setattr(PATIENCE, -1.0)
+    body = visitor(pair).ask(compare("newest", "old")).body
+    assert body.count("being worked out: load this page again") == 2
 
 
 def test_text_of_jobs_stays_text(pair: Backend) -> None:

@@ -43,7 +43,10 @@ def routes(site: Site) -> list[Route]:
 
 @dataclass(frozen=True)
 class Column:
-    """A job, as the table's head and first rows show it. ``step_s``: the median training step here."""
+    """A job, as the table's head and first rows show it. ``step_s``: the median training step here.
+
+    ``cost_to_come``: it was not worked out in the time that a page waits for it.
+    """
 
     name: str
     job: Mapping[str, Any]
@@ -54,6 +57,7 @@ class Column:
     step_s: float | None
     samples_per_s: float | None
     cost: Cost | None
+    cost_to_come: bool
     key: Markup
 
 
@@ -138,18 +142,19 @@ def _columns(
     columns = []
     for place, (job, counters) in enumerate(zip(jobs, counted, strict=True)):
         train = counters.train if isinstance(counters, Counters) else None
-        name = job["TrainingJobName"]
+        name, running = job["TrainingJobName"], job["TrainingJobStatus"] not in TERMINAL
         columns.append(
             Column(
                 name,
                 job,
-                job["TrainingJobStatus"] not in TERMINAL,
+                running,
                 phases.elapsed_s(job, now),
                 phases.billable_s(job, phases.phases(job, now)),
                 None if train is None else train.steps,
                 None if train is None else train.median_step_seconds,
                 train.samples / train.seconds if train and train.samples and train.seconds else None,
                 costs.get(name),
+                not running and name not in costs,
                 legend_key(place, form=False),
             )
         )
