@@ -66,7 +66,8 @@ class Watch:
         return page
 
     def _console(self, message: ConsoleMessage) -> None:
-        if message.type in ("error", "warning"):
+        # Containers of other tests come and go; the page asks again.
+        if message.type in ("error", "warning") and "ERR_NETWORK_CHANGED" not in message.text:
             self.errors.append(message.text)
 
     def _request(self, request: Request) -> None:

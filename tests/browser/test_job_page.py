@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from tests.browser.conftest import LOOKS, PHONE, Look, Watch
 from tests.browser.faults import serious_faults
@@ -234,6 +234,41 @@ def test_search_covers_lines_that_are_not_shown(backend: Backend, look: Look, sc
     expect(page.locator("#log-lines .named")).to_have_text("Traceback (most recent call last):")
     page.get_by_role("button", name="To the last line").click()
     expect(page.locator("#log-lines .l").last).to_have_text("more 3999")
+
+
+def test_a_click_outlives_a_dropped_request_and_one_under_way(
+    backend: Backend, look: Look, script: Script, watch: Watch
+) -> None:
+    """Chromium drops requests when the machine's networks change; and older lines may be on their way."""
+    create(backend)
+    until(backend, "Training")
+    script.print("a needle", *(f"line {number}" for number in range(4000)))
+    wait_for(lambda: printed(backend) == 4001)
+    page = look("/ui/jobs/job")
+    page.get_by_label("Lines that contain").fill("needle")
+    page.keyboard.press("Enter")
+    match = page.locator("#log-matches li button")
+    expect(match).to_have_count(1)
+    dropped: list[Route] = []
+    held: list[Route] = []
+
+    def drop_the_first(route: Route) -> None:
+        if dropped:
+            route.continue_()
+        else:
+            dropped.append(route)
+            route.abort()
+
+    page.route("**/log?*&before=*", lambda route: held.append(route))
+    page.route("**/log?*&at=*", drop_the_first)
+    page.locator("#log-lines").evaluate("box => { box.scrollTop = 0; }")
+    while not held:
+        page.wait_for_timeout(20)
+    match.click()
+    held[0].continue_()
+    expect(page.locator("#log-lines .named")).to_have_text("a needle")
+    assert dropped
+    watch.errors.clear()  # the browser's own words about the dropped request
 
 
 def test_one_host_or_all(backend: Backend, look: Look, script: Script) -> None:

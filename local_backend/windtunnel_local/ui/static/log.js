@@ -26,7 +26,7 @@ class LogView {
     this.over = ""; // why nothing more comes
     this.waiting = 0; // lines that came and are not shown
     this.queue = [];
-    this.busy = false;
+    this.busy = null; // the request under way
     for (const row of this.box.children) adopt(row);
     this.box.addEventListener("scroll", () => this.scrolled(), { passive: true });
     this.pauseButton.addEventListener("click", () => this.pause(!this.paused));
@@ -159,16 +159,21 @@ class LogView {
 
   async fetched(query) {
     const host = this.host ? `&host=${encodeURIComponent(this.host)}` : "";
-    const answer = await fetch(`${this.address}/log?format=json&${query}${host}`);
+    const answer = await load(`${this.address}/log?format=json&${query}${host}`);
     if (!answer.ok) throw new Error(String(answer.status));
     return answer.json();
   }
 
   // One request at a time; what fails is asked for again by the next scroll.
-  async once(task) {
-    if (this.busy) return;
-    this.busy = true;
-    try { await task(); } catch { say("The backend does not answer."); } finally { this.busy = false; }
+  once(task) {
+    this.busy ||= task().catch(() => say("The backend does not answer.")).finally(() => { this.busy = null; });
+    return this.busy;
+  }
+
+  // What a reader clicks waits for what is under way.
+  async clicked(task) {
+    while (this.busy) await this.busy;
+    return this.once(task);
   }
 
   loadOlder() {
@@ -202,7 +207,7 @@ class LogView {
   }
 
   async last() {
-    await this.once(async () => this.show(await this.fetched(""), true));
+    await this.clicked(async () => this.show(await this.fetched(""), true));
   }
 
   pause(paused) {
@@ -283,7 +288,7 @@ class LogView {
   }
 
   async go(at) {
-    await this.once(async () => {
+    await this.clicked(async () => {
       this.show(await this.fetched(`at=${encodeURIComponent(at)}`), false);
       const [stream, number] = at.split(":");
       const row = [...this.box.children].find((one) => one.stream === stream && one.number === Number(number));

@@ -58,6 +58,16 @@ function markOf(element) {
   return null;
 }
 
+// A browser drops what it is loading when this machine's networks change, as they do with each container: once more.
+async function load(address, options) {
+  try {
+    return await fetch(address, options);
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    return fetch(address, options);
+  }
+}
+
 // --- search as you type ---------------------------------------------------------------
 // <form data-replaces="ID ID">: those elements of the page that the form leads to, in place of this page's.
 
@@ -70,7 +80,7 @@ function searches(form) {
     const fields = [...new FormData(form)].filter(([, value]) => value !== "");
     const address = `${form.getAttribute("action")}?${new URLSearchParams(fields)}`;
     try {
-      const answer = await fetch(address, { signal: latest.signal });
+      const answer = await load(address, { signal: latest.signal });
       const page = new DOMParser().parseFromString(await answer.text(), "text/html");
       const found = form.dataset.replaces.split(" ").map((id) => page.getElementById(id));
       if (!found[0]) return say(page.querySelector("main")?.innerText.trim() || "");
@@ -124,7 +134,7 @@ async function fill(element) {
   const address = element.dataset.part;
   element.removeAttribute("data-part");
   try {
-    const answer = await fetch(address);
+    const answer = await load(address);
     if (answer.ok) { element.innerHTML = await answer.text(); finish(element); }
   } catch { /* it stays as it is */ }
 }
