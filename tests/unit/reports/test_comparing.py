@@ -151,6 +151,16 @@ def test_a_batch_that_copies_do_not_share_evenly_costs_about_what_a_near_one_doe
         assert found.step.total_s == one.step.total_s
 
 
+def test_a_copys_sequences_need_not_be_whole_stated_passes() -> None:
+    """33 of the largest copy's are no whole passes of two, nor are those of any other number of copies."""
+    job = windtunnel.Workload.transformer(
+        "Llama-3.1-8B", sequence_length=4096, microbatch=2, global_batch=1025
+    )
+    item = windtunnel.compare(job, [(TRN1, 8)], FULL).comparison.estimates[0]
+    near = windtunnel.compare(job, [(TRN1, 8)], FULL, batch=1024).comparison.estimates[0]
+    assert item.fits and item.step.total_s == pytest.approx(near.step.total_s, rel=0.06)
+
+
 @pytest.mark.parametrize("size", [LONG, SHORT, FullScale(100)])
 @pytest.mark.parametrize("compiled", [0.0, 1e12, 1e16])
 def test_the_decisions_in_json_are_the_answers(size: FullScale, compiled: float) -> None:

@@ -205,7 +205,7 @@ def fastest_that_fits(job: OpenSplit, cluster: Cluster) -> Training | None:
     """
     found = search(job, cluster, whole=False)
     training = found.best[0][1] if found.best else found.least
-    if training is None or training.global_batch == job.global_batch:
+    if training is None or job.global_batch % (training.microbatch * training.data_parallel) == 0:
         return training
     split = job._replace(
         tensor_parallel=training.tensor_parallel,
@@ -221,7 +221,8 @@ def search(job: OpenSplit, cluster: Cluster, *, whole: bool = True) -> Searched:
     Args:
         job: what is open of it is searched.
         cluster: what it runs on.
-        whole: copies of the model have batches alike; else some may have a sequence less, for which they wait.
+        whole: each copy of the model has as many micro-batches, all of one size; else copies may wait for those that
+            have a sequence more, and a last micro-batch may be smaller.
 
     Raises:
         NotCalibrated: no calibration models the instance.
@@ -257,10 +258,11 @@ def _settings(
     for tensor in _tensor_degrees(job, instance):
         for stages in _fixed_or(job.pipeline_parallel, _stages(job.architecture)):
             copies, rest = divmod(cluster.workers, tensor * stages)
-            if rest or job.global_batch < copies or (whole and job.global_batch % copies):
+            if rest or job.global_batch < copies:
                 continue
             each = math.ceil(job.global_batch / copies)
-            batches = _microbatches(job, instance, each, stages)
+            even = each * copies == job.global_batch and each % (job.microbatch or 1) == 0
+            batches = _microbatches(job, instance, each, stages, even) if even or not whole else ()
             if not batches:
                 continue
             for zero in _zero_stages(job, instance, copies, stages):
@@ -294,12 +296,15 @@ def _stages(model: Architecture) -> tuple[int, ...]:
     return tuple(sorted({*divisors(model.layers), *with_ends}))
 
 
-def _microbatches(job: OpenSplit, instance: InstanceType, sequences: int, stages: int) -> tuple[int, ...]:
-    """Of a copy's sequences; a step has at least as many as stages."""
-    most = most_tokens(calibration_of(instance)) // job.sequence_length
-    free = [size for size in divisors(sequences) if size <= max(1, most)]
+def _microbatches(
+    job: OpenSplit, instance: InstanceType, sequences: int, stages: int, even: bool
+) -> tuple[int, ...]:
+    """Of a copy's sequences, which they divide where they are ``even``; a step has at least as many as stages."""
+    most = max(1, most_tokens(calibration_of(instance)) // job.sequence_length)
+    powers = (2**doubled for doubled in range(sequences.bit_length()))
+    free = [size for size in (divisors(sequences) if even else powers) if size <= most]
     sizes = _fixed_or(job.microbatch, free)
-    return tuple(size for size in sizes if sequences % size == 0 and sequences // size >= stages)
+    return tuple(size for size in sizes if math.ceil(sequences / size) >= stages)
 
 
 def _zero_stages(job: OpenSplit, instance: InstanceType, copies: int, stages: int) -> tuple[ZeroStage, ...]:
