@@ -468,6 +468,17 @@ def test_an_open_split_runs_where_copies_get_no_sequence() -> None:
     assert split_on(job, PAIR[0], 7.5).data_parallel == split_on(job, PAIR[0], 7.0).data_parallel == 4
 
 
+def test_no_pass_has_less_than_a_sequence() -> None:
+    """513 sequences for 512 copies are passes of half a sequence in the mean: memory holds whole ones."""
+    job = Workload.transformer("MPT-1b", sequence_length=2048, global_batch=513, zero="none")
+    whole = replace(job, global_batch=1024)
+    runs = [
+        split_on(each, "ml.trn2.48xlarge", float(each.global_batch or 0), count=8) for each in (job, whole)
+    ]
+    assert [memory_need(run, CATALOG["ml.trn2.48xlarge"]).fits for run in runs] == [True, True]
+    assert [run.recompute for run in runs] == ["full", "full"]
+
+
 def test_what_fits_in_no_split_needs_what_the_best_would() -> None:
     """As `plan` says it."""
     job = Workload.transformer("Llama2-70B", sequence_length=4096, global_batch=1024)

@@ -6,6 +6,7 @@ Checkpointing" of all published MPT rows.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 from ..instances import GIB, InstanceType
@@ -82,8 +83,12 @@ def needed_recompute(training: Training, instance: InstanceType) -> Recompute:
 def memory_need(training: Training, instance: InstanceType) -> MemoryNeed:
     """What one worker holds at its fullest: state, activations kept for the backward pass, and logits.
 
-    All published rows fit by this rule, as they did.
+    All published rows fit by this rule, as they did. Where a batch does not divide, a mean pass may have less than a
+    sequence, which no pass has.
     """
+    if training.microbatch < 1:
+        batch = training.data_parallel * training.microbatches
+        training = replace(training, microbatch=1.0, global_batch=batch)
     usable = instance.core_memory_gib * GIB * USABLE
     return MemoryNeed(_split_state_bytes(training, instance) + _kept_bytes(training), usable)
 
