@@ -10,7 +10,7 @@ Assumptions, all as the published rows have them:
   published (a plan's; a comparison is of a given cluster, and takes a batch as if it divided);
 - copies share the optimizer's state (ZeRO-1); on GPUs, without a pipeline, also weights and gradients (FSDP,
   ZeRO-3) if that is faster or the only way to fit. A single copy has nothing to share: on NeuronCores it then keeps
-  no fp32 weights (stochastic rounding);
+  no fp32 weights (stochastic rounding). A copy on each of them may do so, too, which reduces gradients in 16 bits;
 - attention and recomputation are those of scripts of today, or all is recomputed.
 """
 
@@ -265,7 +265,7 @@ def _settings(
             batches = _microbatches(job, instance, each, stages, even) if even or not whole else ()
             if not batches:
                 continue
-            for zero in _zero_stages(job, instance, copies, stages):
+            for zero in _zero_stages(job, instance, copies, tensor, stages):
                 split = job.split(instance, copies, tensor, stages, zero)
                 for recompute in _recomputations(job, split, instance):
                     yield partial(split, global_batch=each * copies, recompute=recompute), batches
@@ -307,12 +307,16 @@ def _microbatches(
     return tuple(size for size in sizes if math.ceil(sequences / size) >= stages)
 
 
-def _zero_stages(job: OpenSplit, instance: InstanceType, copies: int, stages: int) -> tuple[ZeroStage, ...]:
+def _zero_stages(
+    job: OpenSplit, instance: InstanceType, copies: int, tensor: int, stages: int
+) -> tuple[ZeroStage, ...]:
     if job.zero is not None:
         return (job.zero,)
     if copies == 1:
         return ("none",)
-    return ("optimizer", "full") if stages == 1 and not instance.is_neuron else ("optimizer",)
+    if instance.is_neuron:
+        return ("none", "optimizer") if tensor * stages == 1 else ("optimizer",)
+    return ("optimizer", "full") if stages == 1 else ("optimizer",)
 
 
 def _fixed_or(fixed: int | None, free: Sequence[int]) -> Sequence[int]:
