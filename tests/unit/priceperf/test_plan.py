@@ -359,6 +359,11 @@ def test_why_there_is_no_plan_is_said() -> None:
     (odd,) = plans(job(pipeline_parallel=1), ["trn1"], SIZE, nodes=(3, 5)).places
     assert "No split of 256 sequences a step divides 3 to 5 x ml.trn1.32xlarge" in str(odd.reason)
     assert odd.candidates == 0
+    (wide,) = plans(job(tensor_parallel=16), ["p4d"], SIZE).places
+    assert "stays inside an instance, and 16 does not divide the 8 GPUs" in str(wide.reason)
+    (deep,) = plans(job(pipeline_parallel=17), ["trn1"], SIZE, nodes=(1,)).places
+    assert "What is fixed of the split does not divide 1 x ml.trn1.32xlarge" in str(deep.reason)
+    assert "try a global batch" not in f"{wide.reason} {deep.reason}"
 
 
 def test_a_family_is_its_largest_type() -> None:

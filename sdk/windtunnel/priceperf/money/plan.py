@@ -276,9 +276,20 @@ def _why_not(
 ) -> str:
     needs = [memory_need(one.least, instance) for one in searched if one.least is not None]
     tried = f"{counts[0]:,}" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,}"
+    if job.tensor_parallel is not None and instance.core_count % job.tensor_parallel:
+        return (
+            f"A plan's tensor parallelism stays inside an instance, and {job.tensor_parallel} does not divide the "
+            f"{instance.core_count} {instance.core_name}s of {instance.name}."
+        )
     if not needs:
         workers = counts[0] * instance.core_count
         near = batch_that_divides(job.global_batch, workers)
+        if near == job.global_batch and job.is_partly_fixed:
+            return (
+                f"What is fixed of the split does not divide {tried} x {instance.name} ({instance.core_count} "
+                f"{instance.core_name}s each) and {job.global_batch:,} sequences a step: fix less of it, or allow "
+                "other numbers of instances."
+            )
         return (
             f"No split of {job.global_batch:,} sequences a step divides {tried} x {instance.name} "
             f"({instance.core_count} {instance.core_name}s each): try a global batch of {near:,}"
