@@ -35,10 +35,12 @@ from windtunnel.priceperf import (
 from windtunnel.priceperf.calibration.accuracy import validate_rows
 from windtunnel.priceperf.calibration.described_range import most_tokens
 from windtunnel.priceperf.calibration.published_rows import csv_text, rows_of
+from windtunnel.priceperf.calibration.published_rows import measured as measured_rows
 from windtunnel.priceperf.calibration.row_reader import PublishedRow, read_rows
 from windtunnel.priceperf.model.host_tracing import HOST_SPEED
 from windtunnel.priceperf.model.memory_need import memory_need, usual_recompute
 from windtunnel.priceperf.model.training_settings import Training
+from windtunnel.priceperf.money.plan import plans
 from windtunnel.priceperf.workload.splits import OpenSplit, search
 
 from .test_row_reader import cells
@@ -466,6 +468,33 @@ def test_an_open_split_runs_where_copies_get_no_sequence() -> None:
     with pytest.raises(InvalidInput, match="less than one sequence"):
         split_on(replace(job, zero="none"), PAIR[0], 8.0)
     assert split_on(job, PAIR[0], 7.5).data_parallel == split_on(job, PAIR[0], 7.0).data_parallel == 4
+
+
+@pytest.mark.parametrize("model", ["BERT-Large", "BERT-Base", "ViT-Base"])
+@pytest.mark.parametrize("name", ["ml.p4d.24xlarge", "ml.p5.48xlarge", "ml.g6e.48xlarge"])
+def test_a_token_more_costs_no_less(model: str, name: str) -> None:
+    """Scripts of today have torch's attention on GPUs, of whatever length: those that the project measured, too."""
+
+    def step_s(length: int, software: str | None = None) -> float:
+        job = Workload.transformer(model, sequence_length=length, global_batch=256, software=software)
+        return compare(job, [name], SIZE).estimates[0].step.total_s
+
+    for length in (197, 384, 512, 640):
+        assert step_s(length) <= step_s(length + 1) <= 1.02 * step_s(length)
+    trained = {row.training.attention for row in measured_rows() if row.stack == "Hugging Face Trainer"}
+    trainer = Workload.transformer(model, software="Hugging Face Trainer")
+    assert trained == {split_on(trainer, name).attention}
+
+
+def test_software_has_the_attention_of_its_published_rows() -> None:
+    """Its speed is of those. Of models that it has none of, that of today."""
+    for software, expected in (("DeepLearningExamples PyTorch", "eager"), ("torchtitan", "flash")):
+        job = Workload.transformer("BERT-Large", software=software)
+        assert split_on(job, PAIR[1]).attention == expected
+        assert split_on(replace(job, attention="flash"), PAIR[1]).attention == "flash"
+        open_split = OpenSplit(job.architecture, job.parameters, 512, 256)
+        (plan, *_) = plans(open_split, [PAIR[1]], SIZE, nodes=(1,), software=[software]).plans
+        assert plan.training.attention == expected
 
 
 def test_no_pass_has_less_than_a_sequence() -> None:

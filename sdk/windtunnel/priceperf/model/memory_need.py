@@ -23,8 +23,6 @@ SCORE_BYTES = 5
 """Bytes that eager attention keeps for each score (the same equation)."""
 STATE_BYTES = 16
 """Weight, gradient and fp32 optimizer state of one parameter in 16-bit training."""
-LONGEST_EAGER = 512
-"""Tokens: of BERT's second phase. No published row of an encoder or a vision transformer on GPUs has more."""
 USABLE = 0.92
 """Part of the memory that tensors can use; the rest goes to buffers and fragments. Assumption."""
 
@@ -113,16 +111,11 @@ def usual_attention(
     return "eager", None
 
 
-def attention_today(
-    model: Architecture, matmul_dtype: str, instance: InstanceType, sequence_length: int
-) -> Attention:
+def attention_today(model: Architecture, matmul_dtype: str, instance: InstanceType) -> Attention:
     """What a script of today uses where nothing is said: on GPUs torch's `scaled_dot_product_attention`, whose kernels
-    take fp32 too, also where published tables of its time were eager: language models, and where sequences are longer
-    than any that an encoder was published with.
+    take fp32 too, also where published tables of its time were eager, as all of encoders are.
     """
-    if not instance.is_neuron and (model.is_causal or sequence_length > LONGEST_EAGER):
-        return "flash"
-    return usual_attention(model, matmul_dtype, instance)[0]
+    return usual_attention(model, matmul_dtype, instance)[0] if instance.is_neuron else "flash"
 
 
 def usual_gradient_bytes(dtype: str, zero: ZeroStage, instance: InstanceType) -> int:

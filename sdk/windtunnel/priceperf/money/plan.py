@@ -13,7 +13,7 @@ from datetime import date
 from functools import cached_property
 
 from ..calibration.calibrations import not_calibrated
-from ..calibration.software import first_told, software_named
+from ..calibration.software import attention_of, first_told, software_named
 from ..errors import InvalidInput, UnknownInstance
 from ..instances import GIB, InstanceType, instance_type, named_instance
 from ..model.fixed_costs import FixedCost
@@ -228,8 +228,10 @@ def _placed(
         counts = [count for count in counts if count == 1]
         if not counts:
             return Place(name, instance, reason=no_cluster(instance)), []
-    results = [(cluster, search(job, cluster)) for cluster in (Cluster(instance, count) for count in counts)]
     trainer = first_told(software, instance.calibration)
+    attention = attention_of(job.attention, trainer, instance, job.architecture, job.sequence_length)
+    job = job._replace(attention=attention)
+    results = [(cluster, search(job, cluster)) for cluster in (Cluster(instance, count) for count in counts)]
     own = [
         _plan(job, cluster, training, size, name, trainer, book, on)
         for cluster, result in results

@@ -106,7 +106,7 @@ class OpenSplit(NamedTuple):
         """All settings but recomputation, the micro-batch and the whole batch."""
         attention = self.attention
         if attention is None:
-            attention = attention_today(self.architecture, self.matmul_dtype, instance, self.sequence_length)
+            attention = attention_today(self.architecture, self.matmul_dtype, instance)
         return partial(
             Training,
             architecture=self.architecture,
