@@ -68,8 +68,8 @@ def load(home: Path | None = None, *, today: date | None = None) -> LoadedPrices
             built_in,
             None,
             (
-                f"Prices: the built-in book, whose newest on-demand entry is of {newest}; nothing was fetched from AWS "
-                "(windtunnel prices refresh).",
+                f"Prices: the built-in book, whose newest SageMaker on-demand entry is of {newest}; nothing was "
+                "fetched from AWS (windtunnel prices refresh).",
             ),
         )
     book = built_in.adding(item.price() for item in listed)

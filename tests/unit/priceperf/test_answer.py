@@ -228,7 +228,7 @@ def test_capacity_blocks_are_an_offering_with_their_own_order() -> None:
     assert "Capacity Blocks page" in trn1.source
     assert book.price("p4d.24xlarge").usd_per_hour == 21.957642  # on-demand, as the name says
     comparison = compare(rehearsed(), [TRN1, P4D], LONG)
-    found = dict(by_offering(comparison.estimates, book, comparison.costs[-1][0]))
+    found = dict(by_offering(comparison.estimates, book))
     assert list(found) == ["SageMaker training on-demand", "EC2 on-demand", "EC2 Capacity Block"]
     for offering, answer in found.items():
         for item, cost in zip(comparison.estimates, answer.whole.costs, strict=True):

@@ -35,10 +35,12 @@ from windtunnel.priceperf import (
 from windtunnel.priceperf.calibration.accuracy import validate_rows
 from windtunnel.priceperf.calibration.described_range import most_tokens
 from windtunnel.priceperf.calibration.published_rows import csv_text, rows_of
+from windtunnel.priceperf.calibration.published_rows import measured as measured_rows
 from windtunnel.priceperf.calibration.row_reader import PublishedRow, read_rows
 from windtunnel.priceperf.model.host_tracing import HOST_SPEED
 from windtunnel.priceperf.model.memory_need import memory_need, usual_recompute
 from windtunnel.priceperf.model.training_settings import Training
+from windtunnel.priceperf.money.plan import plans
 from windtunnel.priceperf.workload.splits import OpenSplit, search
 
 from .test_row_reader import cells
@@ -460,13 +462,50 @@ def test_sharing_the_state_is_taken_where_copies_would_recompute_all() -> None:
 
 
 def test_an_open_split_runs_where_copies_get_no_sequence() -> None:
-    """A batch of 8 for 32 workers: they share the model instead. Without one that divides it, it says so."""
+    """A batch of 8 for 32 workers: they share the model instead, also where it is no whole number of any copies."""
     job = Workload.transformer("Llama2-7B", sequence_length=4096, global_batch=8)
     assert split_on(job, PAIR[0], 8.0).data_parallel <= 8
     with pytest.raises(InvalidInput, match="less than one sequence"):
         split_on(replace(job, zero="none"), PAIR[0], 8.0)
-    with pytest.raises(InvalidInput, match="less than one sequence"):
-        split_on(job, PAIR[0], 7.5)
+    assert split_on(job, PAIR[0], 7.5).data_parallel == split_on(job, PAIR[0], 7.0).data_parallel == 4
+
+
+@pytest.mark.parametrize("model", ["BERT-Large", "BERT-Base", "ViT-Base"])
+@pytest.mark.parametrize("name", ["ml.p4d.24xlarge", "ml.p5.48xlarge", "ml.g6e.48xlarge"])
+def test_a_token_more_costs_no_less(model: str, name: str) -> None:
+    """Scripts of today have torch's attention on GPUs, of whatever length: those that the project measured, too."""
+
+    def step_s(length: int, software: str | None = None) -> float:
+        job = Workload.transformer(model, sequence_length=length, global_batch=256, software=software)
+        return compare(job, [name], SIZE).estimates[0].step.total_s
+
+    for length in (197, 384, 512, 640):
+        assert step_s(length) <= step_s(length + 1) <= 1.02 * step_s(length)
+    trained = {row.training.attention for row in measured_rows() if row.stack == "Hugging Face Trainer"}
+    trainer = Workload.transformer(model, software="Hugging Face Trainer")
+    assert trained == {split_on(trainer, name).attention}
+
+
+def test_software_has_the_attention_of_its_published_rows() -> None:
+    """Its speed is of those. Of models that it has none of, that of today."""
+    for software, expected in (("DeepLearningExamples PyTorch", "eager"), ("torchtitan", "flash")):
+        job = Workload.transformer("BERT-Large", software=software)
+        assert split_on(job, PAIR[1]).attention == expected
+        assert split_on(replace(job, attention="flash"), PAIR[1]).attention == "flash"
+        open_split = OpenSplit(job.architecture, job.parameters, 512, 256)
+        (plan, *_) = plans(open_split, [PAIR[1]], SIZE, nodes=(1,), software=[software]).plans
+        assert plan.training.attention == expected
+
+
+def test_no_pass_has_less_than_a_sequence() -> None:
+    """513 sequences for 512 copies are passes of half a sequence in the mean: memory holds whole ones."""
+    job = Workload.transformer("MPT-1b", sequence_length=2048, global_batch=513, zero="none")
+    whole = replace(job, global_batch=1024)
+    runs = [
+        split_on(each, "ml.trn2.48xlarge", float(each.global_batch or 0), count=8) for each in (job, whole)
+    ]
+    assert [memory_need(run, CATALOG["ml.trn2.48xlarge"]).fits for run in runs] == [True, True]
+    assert [run.recompute for run in runs] == ["full", "full"]
 
 
 def test_what_fits_in_no_split_needs_what_the_best_would() -> None:

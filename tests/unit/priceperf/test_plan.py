@@ -20,7 +20,9 @@ from windtunnel.priceperf import (
     InvalidInput,
     Training,
     UnknownInstance,
+    Workload,
     calibration_of,
+    compare,
     instance_type,
     training_step,
 )
@@ -94,7 +96,9 @@ def test_nothing_that_fits_is_faster(name: str, nodes: int, batch: int) -> None:
     for (tensor, stages), seconds in found.items():
         copies = cluster.workers // (tensor * stages)
         kinds = ("selective" if tensor > 1 and instance.is_neuron else "none", "full")
-        shared = ("optimizer",) if copies > 1 else ("none",)
+        shared: tuple[str, ...] = ("optimizer",) if copies > 1 else ("none",)
+        if instance.is_neuron and tensor * stages == 1:
+            shared = ("none", "optimizer")
         for microbatch, kind, zero in product(divisors(batch // copies), kinds, shared):
             training = Training(
                 wanted.architecture, wanted.parameters, microbatch, batch, 4096, copies, tensor, stages,
@@ -197,6 +201,21 @@ def test_what_a_budget_trains_keeps_it() -> None:
     assert again(most - 1024).within(5.0, 100.0)  # whole seconds are billed
     assert not again(most + 1024).within(5.0, 100.0)
     assert plan.most_samples(0.01, None) == 0
+
+
+@pytest.mark.parametrize(
+    ("model", "count"), [("GPT-2", 4), ("GPT-2", 16), ("ViT-Base", 4), ("BERT-Large", 4)]
+)
+@pytest.mark.parametrize("name", ["ml.trn1.32xlarge", "ml.trn2.48xlarge", "ml.p4d.24xlarge"])
+def test_a_comparison_is_no_faster_than_the_fastest_plan(model: str, count: int, name: str) -> None:
+    """What it takes where nothing is said of the split, a copy on each worker, is among the plans."""
+    dimensions = ARCHITECTURES[model]
+    length = dimensions.usual_length
+    wanted = OpenSplit(dimensions, dimensions.parameters, length, 1024)
+    fastest = min(plan.estimate.step.total_s for plan in plans(wanted, [name], SIZE, nodes=(count,)).plans)
+    described = Workload.transformer(model, global_batch=1024)
+    (compared,) = compare(described, [(name, count)], SIZE).estimates
+    assert fastest <= compared.step.total_s * 1.001
 
 
 ROWS = {row.config: row for calibration in CALIBRATIONS.values() for row in calibration.rows}
@@ -340,6 +359,11 @@ def test_why_there_is_no_plan_is_said() -> None:
     (odd,) = plans(job(pipeline_parallel=1), ["trn1"], SIZE, nodes=(3, 5)).places
     assert "No split of 256 sequences a step divides 3 to 5 x ml.trn1.32xlarge" in str(odd.reason)
     assert odd.candidates == 0
+    (wide,) = plans(job(tensor_parallel=16), ["p4d"], SIZE).places
+    assert "stays inside an instance, and 16 does not divide the 8 GPUs" in str(wide.reason)
+    (deep,) = plans(job(pipeline_parallel=17), ["trn1"], SIZE, nodes=(1,)).places
+    assert "What is fixed of the split does not divide 1 x ml.trn1.32xlarge" in str(deep.reason)
+    assert "try a global batch" not in f"{wide.reason} {deep.reason}"
 
 
 def test_a_family_is_its_largest_type() -> None:

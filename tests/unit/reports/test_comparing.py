@@ -126,15 +126,39 @@ def test_what_runs_on_one_instance_alone_says_why() -> None:
     assert "windtunnel plan" in answer
 
 
-def test_a_batch_that_no_split_shares_evenly_is_told_with_one_that_some_do() -> None:
-    """It is the batch, and not the memory: three instances have a factor that 256 lacks."""
-    job = windtunnel.Workload.transformer("Llama-3.1-8B", global_batch=256)
-    asked = [(TRN1, 3), (P4D, 3)]
-    notes = " ".join(windtunnel.compare(job, asked, FULL).document().sections[0].notes)
-    assert "no split divides its global batch of 256: try 288 on trn1.32xlarge x 3, 264 on p4d" in notes
-    assert "however it is split" not in notes and "modelled as if it did" not in notes
-    for item, batch in zip(asked, (288, 264), strict=True):
-        assert windtunnel.compare(job, [item], FULL, batch=batch).comparison.estimates[0].fits
+@pytest.mark.parametrize(("count", "batch", "near"), [(3, 1024, 1056), (8, 1000, 1024), (8, 1023, 1024)])
+def test_a_batch_that_copies_do_not_share_evenly_costs_about_what_a_near_one_does(
+    count: int, batch: int, near: int
+) -> None:
+    """Three instances have a factor that 1,024 lacks, and 1,023 has none of theirs: no reason to look for a split that
+    has it, or for a winner.
+    """
+    job = windtunnel.Workload.transformer("Llama-3.1-8B", sequence_length=4096, global_batch=batch)
+    asked = [(TRN1, count), (P4D, count)]
+    report = windtunnel.compare(job, asked, FULL)
+    assert "modelled as if it did" in " ".join(report.document().sections[0].notes)
+    beside = windtunnel.compare(job, asked, FULL, batch=near)
+    for one, other in zip(report.comparison.estimates, beside.comparison.estimates, strict=True):
+        assert one.fits
+        assert one.step.total_s / batch == pytest.approx(other.step.total_s / near, rel=0.03)
+        assert one.training is not None
+        stated = job.changed(
+            tensor_parallel=one.training.tensor_parallel,
+            pipeline_parallel=one.training.pipeline_parallel,
+            zero=one.training.zero,
+        )
+        found = windtunnel.compare(stated, [(one.name, count)], FULL).comparison.estimates[0]
+        assert found.step.total_s == one.step.total_s
+
+
+def test_a_copys_sequences_need_not_be_whole_stated_passes() -> None:
+    """33 of the largest copy's are no whole passes of two, nor are those of any other number of copies."""
+    job = windtunnel.Workload.transformer(
+        "Llama-3.1-8B", sequence_length=4096, microbatch=2, global_batch=1025
+    )
+    item = windtunnel.compare(job, [(TRN1, 8)], FULL).comparison.estimates[0]
+    near = windtunnel.compare(job, [(TRN1, 8)], FULL, batch=1024).comparison.estimates[0]
+    assert item.fits and item.step.total_s == pytest.approx(near.step.total_s, rel=0.06)
 
 
 @pytest.mark.parametrize("size", [LONG, SHORT, FullScale(100)])

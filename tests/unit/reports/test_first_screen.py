@@ -471,13 +471,31 @@ def test_capacity_blocks_that_turn_the_answer_are_on_the_first_screen() -> None:
     job = rehearsed()
     early = compare(job, [TRN1, P4D], LONG, on=before_the_reduction())
     (decided,) = [found.decided for found in answers(early)]
-    blocks = dict(by_offering(early.estimates, PriceBook(), date(2024, 10, 1)))["EC2 Capacity Block"]
-    line = screen(compare(job, [TRN1, P4D], LONG, on=date(2024, 10, 1)), job, LONG, PriceBook()).prices
+    book = PriceBook().at(date(2024, 10, 1))
+    blocks = dict(by_offering(early.estimates, book))["EC2 Capacity Block"]
+    line = screen(compare(job, [TRN1, P4D], LONG, prices=book), job, LONG, book).prices
     turned = blocks.decided.cheapest != decided.cheapest
-    assert ("At EC2 Capacity Block prices of 2024-10-01: p4d.24xlarge." in line) == turned
+    assert ("At EC2 Capacity Block prices of 2024-10-01: p4d.24xlarge" in line) == turned
     only = screen(compare(job, [SMALL, P4D], LONG), job, LONG, PriceBook())
     if only.answer is not None and only.answer.decided.cheapest == 0:
         assert "Capacity Block" not in only.prices
+
+
+def test_each_way_to_buy_the_hour_has_its_newest_prices() -> None:
+    """Those of Capacity Blocks change after SageMaker's, and instances without SageMaker's have them alone."""
+    job = windtunnel.Workload.transformer("Llama-3.1-8B", global_batch=1024)
+    size = FullScale(1_000_000)
+    newest = PriceBook().price("p5.48xlarge", offering="EC2 Capacity Block")
+    assert newest.effective_from > PriceBook().price(P4D).effective_from
+    report = windtunnel.compare(job, [TRN1, P4D, "ml.p5.48xlarge", "ml.trn2.48xlarge"], size)
+    (ways,) = [part for part in report.document().sections if part.title == "Ways to buy the hour"]
+    blocks = next(row for row in ways.rows if row.label == "EC2 Capacity Block")
+    assert blocks.cells[2].startswith(f"${newest.usd_per_hour:g}:") and "no price" not in blocks.cells
+    alone = windtunnel.compare(job, ["ml.p5.48xlarge", "ml.trn2.48xlarge"], size)
+    assert alone.screen.prices.startswith("At EC2 Capacity Block prices of 2026-05-01: ")
+    assert alone.screen.prices.endswith(" %.")
+    before = windtunnel.compare(job, [TRN1, P4D, "ml.p5.48xlarge"], size, on=date(2025, 1, 1))
+    assert "At EC2 Capacity Block prices of 2024-10-01: p5.48xlarge, " in before.screen.prices
 
 
 def test_no_percentage_below_minus_hundred(counters: Any) -> None:

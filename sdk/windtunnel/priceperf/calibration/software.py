@@ -13,12 +13,14 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from statistics import mean
+from typing import Literal
 
 from ..errors import InvalidInput, quoted
 from ..instances import InstanceType
+from ..model.architectures import Architecture
 from ..model.plain_script import SOFTWARE as SCRIPTS
 from ..model.plain_script import is_plain
-from ..model.training_settings import Training
+from ..model.training_settings import Attention, Training
 from .left_out import fitted, kind_of, kind_of_run, log_speed_of_stranger, strangers
 from .published_rows import elsewhere, is_fitted, rows_of
 from .row_reader import PublishedRow
@@ -123,6 +125,28 @@ def log_speed(
         return None
     of_core = math.fsum(others) / (len(others) + 1)
     return (math.fsum(own) + of_core) / (len(own) + 1)
+
+
+def attention_of(
+    stated: Attention | Literal["auto"] | None,
+    software: str | None,
+    instance: InstanceType,
+    model: Architecture,
+    length: int,
+) -> Attention | None:
+    """As stated; else, on GPUs, that of the software's published rows of such models, which its speed is of.
+
+    None: that of a script of today. So it is of language models, and where its rows are shorter, or tell nothing.
+    """
+    if stated is not None and stated != "auto":
+        return stated
+    key = instance.calibration
+    if software is None or key is None or instance.is_neuron or model.is_causal:
+        return None
+    rows = [row.training for row in (*rows_of(key), *elsewhere(key)) if row.stack == software]
+    like = [row for row in rows if row.architecture.family == model.family]
+    found = {row.attention for row in like if length <= max(row.sequence_length for row in like)}
+    return found.pop() if len(found) == 1 else None
 
 
 def usual_speed(software: str | None, instance: InstanceType, count: int) -> float:

@@ -6,6 +6,7 @@ Checkpointing" of all published MPT rows.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 from ..instances import GIB, InstanceType
@@ -22,8 +23,6 @@ SCORE_BYTES = 5
 """Bytes that eager attention keeps for each score (the same equation)."""
 STATE_BYTES = 16
 """Weight, gradient and fp32 optimizer state of one parameter in 16-bit training."""
-LONGEST_EAGER = 512
-"""Tokens: of BERT's second phase. No published row of an encoder or a vision transformer on GPUs has more."""
 USABLE = 0.92
 """Part of the memory that tensors can use; the rest goes to buffers and fragments. Assumption."""
 
@@ -82,8 +81,12 @@ def needed_recompute(training: Training, instance: InstanceType) -> Recompute:
 def memory_need(training: Training, instance: InstanceType) -> MemoryNeed:
     """What one worker holds at its fullest: state, activations kept for the backward pass, and logits.
 
-    All published rows fit by this rule, as they did.
+    All published rows fit by this rule, as they did. Where a batch does not divide, a mean pass may have less than a
+    sequence, which no pass has.
     """
+    if training.microbatch < 1:
+        batch = training.data_parallel * training.microbatches
+        training = replace(training, microbatch=1.0, global_batch=batch)
     usable = instance.core_memory_gib * GIB * USABLE
     return MemoryNeed(_split_state_bytes(training, instance) + _kept_bytes(training), usable)
 
@@ -108,16 +111,11 @@ def usual_attention(
     return "eager", None
 
 
-def attention_today(
-    model: Architecture, matmul_dtype: str, instance: InstanceType, sequence_length: int
-) -> Attention:
+def attention_today(model: Architecture, matmul_dtype: str, instance: InstanceType) -> Attention:
     """What a script of today uses where nothing is said: on GPUs torch's `scaled_dot_product_attention`, whose kernels
-    take fp32 too, also where published tables of its time were eager: language models, and where sequences are longer
-    than any that an encoder was published with.
+    take fp32 too, also where published tables of its time were eager, as all of encoders are.
     """
-    if not instance.is_neuron and (model.is_causal or sequence_length > LONGEST_EAGER):
-        return "flash"
-    return usual_attention(model, matmul_dtype, instance)[0]
+    return usual_attention(model, matmul_dtype, instance)[0] if instance.is_neuron else "flash"
 
 
 def usual_gradient_bytes(dtype: str, zero: ZeroStage, instance: InstanceType) -> int:

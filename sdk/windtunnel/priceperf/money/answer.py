@@ -77,15 +77,16 @@ def answers(comparison: Comparison) -> tuple[Answer, ...]:
     return tuple(replace(each, obstacle="size", hindered=()) for each in found)
 
 
-def by_offering(
-    estimates: Sequence[Estimate], book: PriceBook, on: date
-) -> tuple[tuple[Offering, Answer], ...]:
-    """The answer at each offering that has list prices of at least two of the instances on that day."""
+def by_offering(estimates: Sequence[Estimate], book: PriceBook) -> tuple[tuple[Offering, Answer], ...]:
+    """The answer at each offering that has list prices of at least two of the instances: its newest ones, or those of
+    the book's day. They change on other days than those by which the instances are compared.
+    """
     found = []
     for offering in LISTED:
-        costs = [cost_on(item, book, on, offering) for item in estimates]
-        if sum(cost is not None for cost in costs) > 1:
-            found.append((offering, answer(on, estimates, costs)))
+        costs = [cost_on(item, book, None, offering) for item in estimates]
+        days = [cost.price.effective_from for cost in costs if cost is not None]
+        if len(days) > 1:
+            found.append((offering, answer(book.as_of or max(days), estimates, costs)))
     return tuple(found)
 
 

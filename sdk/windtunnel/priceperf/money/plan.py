@@ -13,7 +13,7 @@ from datetime import date
 from functools import cached_property
 
 from ..calibration.calibrations import not_calibrated
-from ..calibration.software import first_told, software_named
+from ..calibration.software import attention_of, first_told, software_named
 from ..errors import InvalidInput, UnknownInstance
 from ..instances import GIB, InstanceType, instance_type, named_instance
 from ..model.fixed_costs import FixedCost
@@ -228,8 +228,10 @@ def _placed(
         counts = [count for count in counts if count == 1]
         if not counts:
             return Place(name, instance, reason=no_cluster(instance)), []
-    results = [(cluster, search(job, cluster)) for cluster in (Cluster(instance, count) for count in counts)]
     trainer = first_told(software, instance.calibration)
+    attention = attention_of(job.attention, trainer, instance, job.architecture, job.sequence_length)
+    job = job._replace(attention=attention)
+    results = [(cluster, search(job, cluster)) for cluster in (Cluster(instance, count) for count in counts)]
     own = [
         _plan(job, cluster, training, size, name, trainer, book, on)
         for cluster, result in results
@@ -276,9 +278,20 @@ def _why_not(
 ) -> str:
     needs = [memory_need(one.least, instance) for one in searched if one.least is not None]
     tried = f"{counts[0]:,}" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,}"
+    if job.tensor_parallel is not None and instance.core_count % job.tensor_parallel:
+        return (
+            f"A plan's tensor parallelism stays inside an instance, and {job.tensor_parallel} does not divide the "
+            f"{instance.core_count} {instance.core_name}s of {instance.name}."
+        )
     if not needs:
         workers = counts[0] * instance.core_count
         near = batch_that_divides(job.global_batch, workers)
+        if near == job.global_batch and job.is_partly_fixed:
+            return (
+                f"What is fixed of the split does not divide {tried} x {instance.name} ({instance.core_count} "
+                f"{instance.core_name}s each) and {job.global_batch:,} sequences a step: fix less of it, or allow "
+                "other numbers of instances."
+            )
         return (
             f"No split of {job.global_batch:,} sequences a step divides {tried} x {instance.name} "
             f"({instance.core_count} {instance.core_name}s each): try a global batch of {near:,}"

@@ -13,8 +13,8 @@ from ..calibration.described_range import description_check
 from ..calibration.left_out import Level, kind_of_run
 from ..calibration.neuron_software import parsed_version, unasked_cast
 from ..calibration.published_rows import is_fitted
+from ..calibration.software import attention_of, software_named, usual_speed
 from ..calibration.software import log_speed as log_speed_of_software
-from ..calibration.software import software_named, usual_speed
 from ..calibration.versions import log_speed
 from ..errors import InvalidInput, quoted
 from ..instances import InstanceType, instance_type
@@ -372,7 +372,7 @@ def _split(job: Described, run: Run) -> Training:
         run.precision is BF16_AUTOCAST,
         job.head_part,
         MOMENTS[job.optimizer],
-        None if job.attention == "auto" else job.attention,
+        attention_of(job.attention, job.software, run.instance, job.architecture, job.sequence_length),
         job.gradient_bytes,
         plain_script.is_plain(job.software) and not run.instance.is_neuron,
     )

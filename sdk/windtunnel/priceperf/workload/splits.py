@@ -7,10 +7,10 @@ Assumptions, all as the published rows have them:
 - a stage has as many layers as every other, where embedding and head may count as a layer each (BLOOM's 70 layers
   on 12 stages, the 126 of Llama 3.1 405B on 8), and a step at least as many micro-batches as stages;
 - the global batch is a whole number of micro-batches on each copy of the model, none of more tokens than were
-  published;
+  published (a plan's; a comparison is of a given cluster, and takes a batch as if it divided);
 - copies share the optimizer's state (ZeRO-1); on GPUs, without a pipeline, also weights and gradients (FSDP,
   ZeRO-3) if that is faster or the only way to fit. A single copy has nothing to share: on NeuronCores it then keeps
-  no fp32 weights (stochastic rounding);
+  no fp32 weights (stochastic rounding). A copy on each of them may do so, too, which reduces gradients in 16 bits;
 - attention and recomputation are those of scripts of today, or all is recomputed.
 """
 
@@ -106,7 +106,7 @@ class OpenSplit(NamedTuple):
         """All settings but recomputation, the micro-batch and the whole batch."""
         attention = self.attention
         if attention is None:
-            attention = attention_today(self.architecture, self.matmul_dtype, instance, self.sequence_length)
+            attention = attention_today(self.architecture, self.matmul_dtype, instance)
         return partial(
             Training,
             architecture=self.architecture,
@@ -198,17 +198,31 @@ def _passes(job: OpenSplit, sequences: float, stages: int, instance: InstanceTyp
 def fastest_that_fits(job: OpenSplit, cluster: Cluster) -> Training | None:
     """The fastest way of all, or what needs the least memory where none fits; None: no copies share the batch.
 
+    Where the batch does not divide over its copies, it is modelled as `as_stated` models a split that is given.
+
     Raises:
         NotCalibrated: no calibration models the instance.
     """
-    if job.global_batch != int(job.global_batch):
-        return None
-    found = search(job, cluster)
-    return found.best[0][1] if found.best else found.least
+    found = search(job, cluster, whole=False)
+    training = found.best[0][1] if found.best else found.least
+    if training is None or job.global_batch % (training.microbatch * training.data_parallel) == 0:
+        return training
+    split = job._replace(
+        tensor_parallel=training.tensor_parallel,
+        pipeline_parallel=training.pipeline_parallel,
+        zero=training.zero,
+    )
+    return as_stated(split, cluster)
 
 
-def search(job: OpenSplit, cluster: Cluster) -> Searched:
+def search(job: OpenSplit, cluster: Cluster, *, whole: bool = True) -> Searched:
     """Model each way to run the job on a cluster. Deterministic; of equals the smaller micro-batch wins.
+
+    Args:
+        job: what is open of it is searched.
+        cluster: what it runs on.
+        whole: each copy of the model has as many micro-batches, all of one size; else copies may wait for those that
+            have a sequence more, and a last micro-batch may be smaller.
 
     Raises:
         NotCalibrated: no calibration models the instance.
@@ -218,7 +232,7 @@ def search(job: OpenSplit, cluster: Cluster) -> Searched:
     candidates = fitting = 0
     least: Training | None = None
     least_bytes = math.inf
-    for with_microbatch, batches in _settings(job, cluster):
+    for with_microbatch, batches in _settings(job, cluster, whole):
         candidates += len(batches)
         for microbatch in batches:
             training = with_microbatch(microbatch=microbatch)
@@ -236,21 +250,25 @@ def search(job: OpenSplit, cluster: Cluster) -> Searched:
     return Searched(tuple(found for _, found in ordered), candidates, fitting, least)
 
 
-def _settings(job: OpenSplit, cluster: Cluster) -> Iterator[tuple[partial[Training], Sequence[int]]]:
+def _settings(
+    job: OpenSplit, cluster: Cluster, whole: bool
+) -> Iterator[tuple[partial[Training], Sequence[int]]]:
     """All but the micro-batch, with the micro-batches to try, smallest first."""
-    instance, batch = cluster.instance, int(job.global_batch)
+    instance = cluster.instance
     for tensor in _tensor_degrees(job, instance):
         for stages in _fixed_or(job.pipeline_parallel, _stages(job.architecture)):
             copies, rest = divmod(cluster.workers, tensor * stages)
-            if rest or batch % copies:
+            if rest or job.global_batch < copies:
                 continue
-            batches = _microbatches(job, instance, batch // copies, stages)
+            each = math.ceil(job.global_batch / copies)
+            even = each * copies == job.global_batch and each % (job.microbatch or 1) == 0
+            batches = _microbatches(job, instance, each, stages, even) if even or not whole else ()
             if not batches:
                 continue
-            for zero in _zero_stages(job, instance, copies, stages):
+            for zero in _zero_stages(job, instance, copies, tensor, stages):
                 split = job.split(instance, copies, tensor, stages, zero)
                 for recompute in _recomputations(job, split, instance):
-                    yield partial(split, global_batch=batch, recompute=recompute), batches
+                    yield partial(split, global_batch=each * copies, recompute=recompute), batches
 
 
 def _recomputations(
@@ -278,20 +296,27 @@ def _stages(model: Architecture) -> tuple[int, ...]:
     return tuple(sorted({*divisors(model.layers), *with_ends}))
 
 
-def _microbatches(job: OpenSplit, instance: InstanceType, sequences: int, stages: int) -> tuple[int, ...]:
-    """Of a copy's sequences; a step has at least as many as stages."""
-    most = most_tokens(calibration_of(instance)) // job.sequence_length
-    free = [size for size in divisors(sequences) if size <= max(1, most)]
+def _microbatches(
+    job: OpenSplit, instance: InstanceType, sequences: int, stages: int, even: bool
+) -> tuple[int, ...]:
+    """Of a copy's sequences, which they divide where they are ``even``; a step has at least as many as stages."""
+    most = max(1, most_tokens(calibration_of(instance)) // job.sequence_length)
+    powers = (2**doubled for doubled in range(sequences.bit_length()))
+    free = [size for size in (divisors(sequences) if even else powers) if size <= most]
     sizes = _fixed_or(job.microbatch, free)
-    return tuple(size for size in sizes if sequences % size == 0 and sequences // size >= stages)
+    return tuple(size for size in sizes if math.ceil(sequences / size) >= stages)
 
 
-def _zero_stages(job: OpenSplit, instance: InstanceType, copies: int, stages: int) -> tuple[ZeroStage, ...]:
+def _zero_stages(
+    job: OpenSplit, instance: InstanceType, copies: int, tensor: int, stages: int
+) -> tuple[ZeroStage, ...]:
     if job.zero is not None:
         return (job.zero,)
     if copies == 1:
         return ("none",)
-    return ("optimizer", "full") if stages == 1 and not instance.is_neuron else ("optimizer",)
+    if instance.is_neuron:
+        return ("none", "optimizer") if tensor * stages == 1 else ("optimizer",)
+    return ("optimizer", "full") if stages == 1 else ("optimizer",)
 
 
 def _fixed_or(fixed: int | None, free: Sequence[int]) -> Sequence[int]:

@@ -170,8 +170,8 @@ class Workload(ABC):
                 neither this nor ``tensor_parallel`` nor ``pipeline_parallel`` is said, it is data parallelism alone,
                 and if that does not fit an instance's memory, or only with all recomputed, the fastest split that
                 does, as `windtunnel.plan` finds it.
-            attention: ``eager`` or ``flash``; ``auto``: flash for Llama on trn1, and on GPUs for decoders and for more
-                than 512 tokens.
+            attention: ``eager`` or ``flash``; ``auto``: flash for Llama on trn1, and on GPUs, where only software whose
+                published rows of such models are eager is taken to be.
             parameters: weights of the model; None: the architecture's.
             head_part: part of the positions that reach the vocabulary head (masked language models: 0.156).
             gradient_bytes: bytes a parameter in the reduction of gradients; None: those of ``dtype``, with ZeRO-1

@@ -20,6 +20,7 @@ from windtunnel.priceperf.calibration.published_rows import is_fitted
 from windtunnel.priceperf.model.host_tracing import HOST_SPEED
 from windtunnel.priceperf.workload.cluster import no_cluster
 from windtunnel.rendering import format as fmt
+from windtunnel.reports.modelled.cheapest import probability
 from windtunnel.reports.modelled.labels import degrees, label, place, rule_words, sharing
 
 
@@ -130,7 +131,8 @@ def price_words(
     estimates: Sequence[Estimate], costs: Sequence[Cost | None], found: Answer | None, book: PriceBook
 ) -> Iterator[str]:
     """Of which offering, region and date, and where another way to buy the hour gives another answer."""
-    yield _prices(estimates, costs)
+    if any(costs):
+        yield _prices(estimates, costs)
     yield from _bought_otherwise(estimates, found, book)
 
 
@@ -140,27 +142,29 @@ def _prices(estimates: Sequence[Estimate], costs: Sequence[Cost | None]) -> str:
     for item, cost in zip(estimates, costs, strict=True):
         if cost is not None:
             groups.setdefault(_of(cost.price), []).append(place(item))
-    if not groups:
-        return ""
     first, *rest = sorted(groups, key=lambda group: -len(groups[group]))
     others = "".join(f"; {', '.join(dict.fromkeys(groups[group]))}: {group}" for group in rest)
     return f"Prices: {first}{others}."
 
 
 def _bought_otherwise(estimates: Sequence[Estimate], found: Answer | None, book: PriceBook) -> Iterator[str]:
-    """Ways to buy the hour at which another instance than now would be the cheapest."""
-    now = None if found is None or found.obstacle not in (None, "outside") else found.decided.cheapest
-    if found is None or now is None:
-        return
-    for offering, other in by_offering(estimates, book, found.decided.on):
-        best = other.decided.cheapest
-        if best is None or other.decided.costs[now] is None:
+    """Ways to buy the hour at which another instance than now would be the cheapest, or one is where prices lack."""
+    now = None
+    if found is not None and found.obstacle != "one instance":
+        if found.obstacle not in (None, "outside"):
+            return
+        now = found.decided.cheapest
+    for offering, other in by_offering(estimates, book):
+        decided = other.decided
+        rivals = sum(chance is not None for chance in decided.probabilities)
+        if decided.cheapest is None or rivals < 2 or (now is not None and decided.costs[now] is None):
             continue
-        cost = other.decided.costs[best]
+        best, cost = estimates[decided.cheapest], decided.costs[decided.cheapest]
         if cost is None or cost.price.status == "stated":
             continue
-        if estimates[best].instance != estimates[now].instance:
-            yield f"At {offering} prices of {cost.price.effective_from}: {label(estimates[best])}."
+        if now is None or best.instance != estimates[now].instance:
+            sure = "" if other.probability is None else f", {probability(other.probability)}"
+            yield f"At {offering} prices of {cost.price.effective_from}: {label(best)}{sure}."
 
 
 def _of(price: Price) -> str:

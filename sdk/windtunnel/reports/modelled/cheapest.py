@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from datetime import date
 
 from windtunnel.priceperf import (
     AUTO_CAST,
@@ -37,8 +36,7 @@ def cheapest_sections(comparison: Comparison, book: PriceBook) -> Iterator[Secti
     """All of them, those that there is something for."""
     for index, found in enumerate(answers(comparison)):
         yield _decision(comparison.estimates, found, explained=not index)
-    if comparison.costs:
-        yield from _offerings(comparison, book, comparison.costs[-1][0])
+    yield from _offerings(comparison, book)
     if comparison.verdicts:
         yield _verdicts(comparison.verdicts)
 
@@ -94,10 +92,10 @@ def _decision(estimates: Sequence[Estimate], found: Answer, *, explained: bool) 
     )
 
 
-def _offerings(comparison: Comparison, book: PriceBook, on: date) -> Iterator[Section]:
-    """The same job at every list price; nothing where there is one kind of them."""
-    estimates, found = comparison.estimates, by_offering(comparison.estimates, book, on)
-    if len(found) < 2:
+def _offerings(comparison: Comparison, book: PriceBook) -> Iterator[Section]:
+    """The same job at every list price; nothing where there is one kind of them, which the answer has."""
+    estimates, found = comparison.estimates, by_offering(comparison.estimates, book)
+    if len(found) < (2 if comparison.costs else 1):
         return
     rows, notes = [], []
     told = {cost.price for _, costs in comparison.costs for cost in costs if cost is not None}
@@ -126,10 +124,11 @@ def _offerings(comparison: Comparison, book: PriceBook, on: date) -> Iterator[Se
             "A Capacity Block is reserved for whole days and paid for in advance: its costs here are those of the "
             "seconds used."
         )
+    of = "newest list prices" if book.as_of is None else f"list prices of {book.as_of}"
     yield Section(
         "Ways to buy the hour",
         "modelled",
-        f"list prices of {on}: the price of an hour, and the cost of the job",
+        f"{of}: the price of an hour, and the cost of the job",
         (*(label(item) for item in estimates), "cheapest"),
         tuple(rows),
         tuple(notes),

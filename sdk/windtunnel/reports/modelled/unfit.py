@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from windtunnel.priceperf import DescribedWorkload, Estimate, Workload
-from windtunnel.priceperf.workload.splits import batch_that_divides
 from windtunnel.rendering import format as fmt
 from windtunnel.reports.modelled.labels import label
 
@@ -21,16 +20,6 @@ def does_not_fit(items: Sequence[Estimate], workload: Workload) -> str:
     # What is rehearsed has no options that describe it.
     search = " (windtunnel plan searches)" if described and workload.rehearsed is None else ""
     if described and all(described.there(item.instance).is_split_open for item in items):
-        undivided = [item for item in items if _is_whole_copies(item)]
-        if undivided:
-            batch = ", ".join(
-                f"{batch_that_divides(item.global_batch, item.cores):,} on {label(item)}"
-                for item in undivided
-            )
-            return (
-                f"does not fit the memory as a copy on each worker, and no split divides its global batch of "
-                f"{undivided[0].global_batch:,.10g}: try {batch}."
-            )
         nodes = " (--nodes)" if workload.rehearsed is None else ""
         return (
             f"does not fit the memory of {', '.join(each)}, however it is split. More instances{nodes}, a larger "
@@ -43,9 +32,3 @@ def does_not_fit(items: Sequence[Estimate], workload: Workload) -> str:
         f"does not fit the memory of {', '.join(each)}. More instances, {share}more tensor or pipeline parallelism, "
         f"recomputation or a smaller microbatch may make it fit{search}."
     )
-
-
-def _is_whole_copies(item: Estimate) -> bool:
-    """Where the split is open and they do not fit, no split shares the batch evenly."""
-    training = item.training
-    return training is not None and training.zero == "none" and training.data_parallel == item.cores > 1

@@ -22,6 +22,14 @@ def passes(plan: Plan) -> str:
     return f"{plan.training.microbatch:g}x{round(plan.training.microbatches):,}"
 
 
+def shared_and_recomputed(plan: Plan) -> str:
+    """``selective``; ``FSDP, none``, ``DDP, none``: copies share more than the optimizer's state, or nothing."""
+    training = plan.training
+    apart = training.zero == "none" and training.data_parallel > 1
+    words = "FSDP, " if training.zero == "full" else "DDP, " if apart else ""
+    return words + training.recompute
+
+
 def hours(plan: Plan) -> str:
     """``13 (11-14)``."""
     low, high = plan.hours_interval

@@ -25,7 +25,7 @@ _READING = (
     "about ten minutes of start. Graphs are taken as compiled ahead (neuron_parallel_compile): the compiler's time "
     "is not in them.",
     "batch: sequences of a micro-batch x micro-batches of a step on each copy of the model. Copies share the "
-    "optimizer's state (ZeRO-1); with FSDP also weights and gradients.",
+    "optimizer's state (ZeRO-1); with FSDP also weights and gradients, with DDP nothing.",
 )
 _ADAPTERS = "The published rows train all weights: for adapters (LoRA) intervals are wider."
 _COLUMNS = ("tp/pp/dp", "batch", "recompute", "hours", "cost")
@@ -102,7 +102,7 @@ def _row(plan: Plan) -> Row:
         (
             f"{training.tensor_parallel}/{training.pipeline_parallel}/{training.data_parallel}",
             labels.passes(plan),
-            f"FSDP, {training.recompute}" if training.zero == "full" else training.recompute,
+            labels.shared_and_recomputed(plan),
             labels.hours(plan),
             labels.cost(plan),
         ),

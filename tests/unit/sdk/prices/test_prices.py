@@ -216,4 +216,9 @@ def test_old_prices_say_that_they_are_old(aws: list[dict[str, Any]]) -> None:
         in (cache.load(today=date(2026, 12, 22)).notes[0])
     )
     assert "(today)" in cache.load(today=NOW.date()).notes[0]
-    assert "nothing was fetched" in cache.load(Path("/nowhere")).notes[0]
+    (note,) = cache.load(Path("/nowhere")).notes
+    assert "nothing was fetched" in note
+    of = [price for price in BUILT_IN if price.offering == "SageMaker training on-demand"]
+    newest = max(price.effective_from for price in of)
+    assert max(price.effective_from for price in BUILT_IN) > newest  # EC2's
+    assert f"whose newest SageMaker on-demand entry is of {newest};" in note
