@@ -126,7 +126,12 @@ def _unequal_weights(subject: Subject) -> Iterator[Finding]:
     adapts = script.calls_any("get_peft_model")
     partly = False
     for call, name in script.calls:
-        given = {one.arg for one in call.keywords}
+        none = (None, False)  # as torchvision's weights=None
+        given = {
+            one.arg
+            for one in call.keywords
+            if not isinstance(one.value, ast.Constant) or one.value.value not in none
+        }
         if NO_MODEL.search(name):
             continue
         if _NEW_HEAD.search(name) or (adapts and name.endswith(".from_pretrained")):
