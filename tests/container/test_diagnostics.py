@@ -92,7 +92,7 @@ def test_a_text_that_grows_is_told_while_it_does(torchrun, tmp_path):
     found = {record["finding"]: record for record in findings(tmp_path)}["growing_graphs"]
     assert (found["severity"], found["line"]) == ("warning", line_of("growing.py", "cut"))
     before, _, after = launch.output.partition("generated")
-    assert f"warning: {found['line']}: sequences that grow compile a graph each: 8 graphs" in before
+    assert f"warning: {found['line']}: graphs keep growing: 8 graphs" in before
     said = r"short rehearsal: training step 1 has not ended after \d+ s \(.*\)\. The script is at growing\.py:\d+\."
     assert 1 <= len(re.findall(said, before)) < 6
     assert f"{found['count']} graphs so far" in after and found["count"] > 8

@@ -95,10 +95,11 @@ def growing_graphs(source: str, library: str, count: int, seconds: float) -> Fin
         "growing_graphs",
         "warning",
         source,
-        f"sequences that grow compile a graph each{inside}: {count} graphs so far, each larger than the one before, "
-        f"and no step ended between them ({seconds:.1f} s of compiling here). {_EACH_A_COMPILATION}",
-        "Where text is generated, pad the sequence to its full length, write each token into it, and end a step with "
-        "each (torch_xla.sync()); or generate on the host, with a copy of the model (copy.deepcopy(model).cpu()).",
+        f"graphs keep growing{inside}: {count} graphs so far, each larger than the one before, and no step ended "
+        f"between them ({seconds:.1f} s of compiling here). {_EACH_A_COMPILATION}",
+        "Call torch_xla.sync() in each pass of this loop, as where an agent acts and its memory is filled. Where text "
+        "is generated, pad the sequence to its full length besides, and write each token into it. Or do it on the "
+        "host, with a copy of the model (copy.deepcopy(model).cpu()).",
         count,
         seconds,
         library,
