@@ -115,6 +115,8 @@ def test_precision_of_a_gpu_in_arguments_of_trainers() -> None:
     [
         ("pl.MpDeviceLoader(loader, device)", "loader", 9, "step_without_end: nothing ends a step"),
         ("sampler=DistributedSampler(data)", "shuffle=True", 8, "same_data: every core gets the same"),
+        ("DataLoader(data, sampler=DistributedSampler(data))", "DataLoader(load(streaming=True))", 8,
+         "same_data: every core gets the same batches. A stream takes no sampler"),
         ("sampler=DistributedSampler(data)", "**options", 8, "same_data: every core gets the same"),
         ("xm.optimizer_step(optimizer)", "optimizer.step()", 12, "no_exchange: each core trains a model"),
         ("    xm.opt", "    print(loss.item())\n    xm.opt", 12, "host_read: loss.item() in each step"),
