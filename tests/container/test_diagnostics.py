@@ -191,14 +191,21 @@ def test_what_a_library_reads_is_said_to_be_its_own(torchrun, tmp_path):
     assert "sdpa" in found["advice"]
 
 
-def test_what_a_layer_of_torchs_reads_is_left_out_by_its_argument(torchrun, tmp_path):
+@pytest.mark.parametrize(
+    ("script", "file", "argument"),
+    [
+        ("causal.py", "torch/nn/modules/transformer.py", "is_causal=True"),
+        ("drawing.py", "torch/distributions/distribution.py", "validate_args=False"),
+    ],
+)
+def test_what_torch_reads_by_itself_is_left_out_by_its_argument(torchrun, tmp_path, script, file, argument):
     """Its file, and the argument: the script's own line has no `if` to move."""
-    torchrun("causal.py", "untold", workers=1, WINDTUNNEL_COUNTERS_DIR=str(tmp_path))
+    torchrun(script, "untold", workers=1, WINDTUNNEL_COUNTERS_DIR=str(tmp_path))
     (found,) = {record["line"]: record for record in findings(tmp_path)}.values()
-    assert (found["finding"], found["line"]) == ("host_read", line_of("causal.py", "model"))
-    assert "in torch/nn/modules/transformer.py:" in found["message"]
-    assert "is_causal=True" in found["advice"]
-    torchrun("causal.py", "told", workers=1, WINDTUNNEL_COUNTERS_DIR=str(tmp_path / "told"))
+    assert (found["finding"], found["line"]) == ("host_read", line_of(script, "model"))
+    assert f"in {file}:" in found["message"]
+    assert argument in found["advice"]
+    torchrun(script, "told", workers=1, WINDTUNNEL_COUNTERS_DIR=str(tmp_path / "told"))
     assert findings(tmp_path / "told") == []
 
 

@@ -20,4 +20,9 @@ def advice(library: str) -> str:
             "nn.TransformerEncoder looks whether its mask is causal: say so with is_causal=True, or False for any "
             "other mask (nn.TransformerDecoder: tgt_is_causal=)."
         )
+    if package == "torch" and file.startswith("distributions/"):
+        return (
+            "torch.distributions checks its arguments: pass validate_args=False, or once before all of them "
+            "torch.distributions.Distribution.set_default_validate_args(False)."
+        )
     return f"{package} does it, not the script: look for an argument of {package} that leaves it out."
