@@ -92,7 +92,7 @@ def test_a_text_that_grows_is_told_while_it_does(torchrun, tmp_path):
     found = {record["finding"]: record for record in findings(tmp_path)}["growing_graphs"]
     assert (found["severity"], found["line"]) == ("warning", line_of("growing.py", "cut"))
     before, _, after = launch.output.partition("generated")
-    assert f"warning: {found['line']}: sequences that grow compile a graph each: 8 graphs" in before
+    assert f"warning: {found['line']}: graphs keep growing: 8 graphs" in before
     said = r"short rehearsal: training step 1 has not ended after \d+ s \(.*\)\. The script is at growing\.py:\d+\."
     assert 1 <= len(re.findall(said, before)) < 6
     assert f"{found['count']} graphs so far" in after and found["count"] > 8
@@ -106,6 +106,7 @@ def test_a_text_that_grows_is_told_while_it_does(torchrun, tmp_path):
         ("apart", {("no_exchange", "step"), ("same_data", "made")}),
         ("by_hand", {("no_exchange", "backward"), ("same_data", "made")}),
         ("drawn", {("same_data", "made")}),
+        ("streamed", {("no_exchange", "step"), ("same_data", "made")}),
         ("ported", set()),
     ],
 )
@@ -116,6 +117,7 @@ def test_a_script_that_is_not_ported_is_told_while_it_runs(torchrun, tmp_path, h
     assert set(found.items()) == {(kind, line_of("unported.py", mark)) for kind, mark in expected}
     if how == "before":
         assert f"({line_of('unported.py', 'moved')})" in launch.output
+    assert (how == "streamed") is ("takes no sampler" in launch.output)
     assert (how == "drawn") is ("let it follow from the sample's index" in launch.output)
     lines = launch.output.splitlines()
     ended = next(number for number, line in enumerate(lines) if "loss" in line and "windtunnel" not in line)
@@ -189,14 +191,21 @@ def test_what_a_library_reads_is_said_to_be_its_own(torchrun, tmp_path):
     assert "sdpa" in found["advice"]
 
 
-def test_what_a_layer_of_torchs_reads_is_left_out_by_its_argument(torchrun, tmp_path):
+@pytest.mark.parametrize(
+    ("script", "file", "argument"),
+    [
+        ("causal.py", "torch/nn/modules/transformer.py", "is_causal=True"),
+        ("drawing.py", "torch/distributions/distribution.py", "validate_args=False"),
+    ],
+)
+def test_what_torch_reads_by_itself_is_left_out_by_its_argument(torchrun, tmp_path, script, file, argument):
     """Its file, and the argument: the script's own line has no `if` to move."""
-    torchrun("causal.py", "untold", workers=1, WINDTUNNEL_COUNTERS_DIR=str(tmp_path))
+    torchrun(script, "untold", workers=1, WINDTUNNEL_COUNTERS_DIR=str(tmp_path))
     (found,) = {record["line"]: record for record in findings(tmp_path)}.values()
-    assert (found["finding"], found["line"]) == ("host_read", line_of("causal.py", "model"))
-    assert "in torch/nn/modules/transformer.py:" in found["message"]
-    assert "is_causal=True" in found["advice"]
-    torchrun("causal.py", "told", workers=1, WINDTUNNEL_COUNTERS_DIR=str(tmp_path / "told"))
+    assert (found["finding"], found["line"]) == ("host_read", line_of(script, "model"))
+    assert f"in {file}:" in found["message"]
+    assert argument in found["advice"]
+    torchrun(script, "told", workers=1, WINDTUNNEL_COUNTERS_DIR=str(tmp_path / "told"))
     assert findings(tmp_path / "told") == []
 
 

@@ -111,6 +111,12 @@ _STEPS: tuple[tuple[str, str | Callable[[re.Match[str], Mapping[str, Any]], str]
         "of each core alone: with few on each, take a larger batch or a norm without them (GroupNorm).",
     ),
     (
+        "module 'torch' has no attribute 'xla'",
+        "torch's gradient checkpointing asks for torch.xla, which does not exist. Call "
+        "torch_xla.utils.checkpoint.checkpoint (use_reentrant=True) in its place; where a library calls it, before the "
+        "import of that: torch.utils.checkpoint.checkpoint = torch_xla.utils.checkpoint.checkpoint.",
+    ),
+    (
         "Attempting to deserialize object on a CUDA device",
         'the checkpoint was saved on a GPU, and trn1 has none: torch.load(PATH, map_location="cpu").',
     ),

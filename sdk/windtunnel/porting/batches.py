@@ -141,13 +141,16 @@ def same_data(subject: Subject) -> Iterator[Finding]:
         plain = plain and isinstance(call.args[0], ast.Name | ast.Attribute)
         if plain and loop is not None and _is_map_style(subject):
             edits = (*_sampler(subject, call, shuffle, name), *_epochs(subject, name, loop))
-        yield Finding(
-            call.lineno,
-            "same_data",
-            "every core gets the same batches. Give the DataLoader sampler=DistributedSampler(dataset, "
-            f"num_replicas={names.world_size()}, rank={names.rank()}), and each epoch call its set_epoch(epoch).",
-            edits,
+        sampler = (
+            f"Give the DataLoader sampler=DistributedSampler(dataset, num_replicas={names.world_size()}, "
+            f"rank={names.rank()}), and each epoch call its set_epoch(epoch)."
         )
+        if not _is_map_style(subject):
+            sampler = (
+                "A stream takes no sampler: let its __iter__ give each core a part, as itertools.islice(samples, "
+                f"{names.rank()}, None, {names.world_size()}), or split_dataset_by_node of datasets."
+            )
+        yield Finding(call.lineno, "same_data", f"every core gets the same batches. {sampler}", edits)
 
 
 def last_batches(subject: Subject) -> Iterator[Finding]:

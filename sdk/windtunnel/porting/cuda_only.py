@@ -18,6 +18,9 @@ _REFUSED = {
 }
 """Functions whose graph the simulated compiler refuses as the real one is documented to, and what they need."""
 _SYNCED = ("SyncBatchNorm", "convert_sync_batchnorm")
+_RECOMPUTING = ("gradient_checkpointing_enable", "enable_gradient_checkpointing")
+_OWN_RECOMPUTING = ("neuronx_distributed", "optimum")
+"""Packages that recompute by torch_xla's function themselves."""
 _REAL = ("fftfreq", "rfftfreq", "fftshift", "ifftshift")
 
 
@@ -39,6 +42,14 @@ def cuda_only(subject: Subject) -> Iterator[Finding]:
             yield from _synced(subject, call)
         elif name == "torch.Generator":
             yield from _generator(subject, call)
+        elif _recomputes(subject, call, name):
+            yield Finding(
+                call.lineno,
+                "",
+                "gradient checkpointing of a library asks for torch.xla, which does not exist. Before the library is "
+                "imported: torch.utils.checkpoint.checkpoint = torch_xla.utils.checkpoint.checkpoint (with "
+                "use_reentrant=True alone), after an import of both modules.",
+            )
         elif name == "torch.utils.checkpoint.checkpoint":
             yield Finding(
                 call.lineno,
@@ -58,6 +69,20 @@ def cuda_only(subject: Subject) -> Iterator[Finding]:
                     "ReduceOp.AVG is none of the process group xla (Invalid reduce op): reduce with ReduceOp.SUM and "
                     "divide by the world size.",
                 )
+
+
+def _recomputes(subject: Subject, call: ast.Call, name: str) -> bool:
+    """Whether it has a library's model recompute by torch's function, as methods of transformers' and diffusers' models
+    and an argument of trainers do; not where torch's is replaced, or the script gives the method one.
+    """
+    modules = {module for one in subject.program for module in one.script.imported_modules}
+    own = any(module.startswith(("torch_xla.utils", *_OWN_RECOMPUTING)) for module in modules)
+    if own or not (subject.cuda or subject.xla or subject.managed):
+        return False
+    asked = keyword(call, "gradient_checkpointing")
+    return (name.rpartition(".")[2] in _RECOMPUTING and not call.args) or (
+        asked is not None and constant(asked.value) is True and name.endswith(("Arguments", "Config"))
+    )
 
 
 def _compiled(subject: Subject, call: ast.Call) -> Iterator[Finding]:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from windtunnel.porting.finding import Edit, Finding, Removal
 from windtunnel.porting.precision import CUDA_PRECISIONS
-from windtunnel.porting.script import constant, is_cuda_call, is_method, keyword
+from windtunnel.porting.script import constant, is_call_of, is_cuda_call, is_method, keyword
 from windtunnel.porting.subject import Subject
 
 _UNUSED = "device_unused"
@@ -209,8 +209,11 @@ def _device_there(subject: Subject, node: ast.expr, parent: ast.AST | None) -> s
     """What stands for CUDA's device in this place; empty where it is not sure that it is only a device."""
     if isinstance(parent, ast.Assign | ast.AnnAssign | ast.Return):
         return subject.names.device() if isinstance(node, ast.Call) else '"xla"'  # a string stays one
-    if isinstance(parent, ast.IfExp) and isinstance(subject.script.parents[parent], ast.Assign | ast.Return):
-        return '"xla"' if isinstance(node, ast.Constant) else subject.device_at(node)
+    if isinstance(parent, ast.IfExp):
+        outer = subject.script.parents[parent]
+        if isinstance(outer, ast.Assign | ast.Return) or is_call_of(subject.script, outer, "device"):
+            return subject.device_at(node) if isinstance(node, ast.Call) else '"xla"'
+        return ""
     if isinstance(parent, ast.keyword):
         call = subject.script.parents[parent]
         is_device = (

@@ -22,6 +22,7 @@ _NEW_HEAD = re.compile(r"For(\w+Classification|QuestionAnswering|MultipleChoice)
 def groups(subject: Subject) -> Iterator[Finding]:
     """NCCL as the backend; processes without a group; wrappers and starts that belong to GPUs."""
     yield from _nccl(subject)
+    yield from _gloo(subject)
     yield from _looked_up(subject)
     yield from _no_group(subject)
     yield from _unequal_weights(subject)
@@ -61,6 +62,23 @@ def _nccl(subject: Subject) -> Iterator[Finding]:
             "torch_xla.distributed.xla_backend).",
             (Edit(script.start(node), script.end(node), '"xla"'), *_without_device_id(script, call)),
         )
+
+
+def _gloo(subject: Subject) -> Iterator[Finding]:
+    """The host's backend in a script for GPUs: its collectives take the device's tensors, and change none of them."""
+    if not subject.several or subject.managed or not subject.cuda or subject.xla:
+        return
+    for call, name in subject.script.calls:
+        given = arguments(call)[:1] if name.endswith("init_process_group") else []
+        for backend in given:
+            if constant(backend) == "gloo":
+                yield Finding(
+                    backend.lineno,
+                    "no_exchange",
+                    'the process group "gloo" is the host\'s: all_reduce leaves tensors of the device as they are, and '
+                    'says nothing. It is "xla" (import torch_xla.distributed.xla_backend).',
+                    (Edit(subject.script.start(backend), subject.script.end(backend), '"xla"'),),
+                )
 
 
 def _looked_up(subject: Subject) -> Iterator[Finding]:
@@ -126,7 +144,12 @@ def _unequal_weights(subject: Subject) -> Iterator[Finding]:
     adapts = script.calls_any("get_peft_model")
     partly = False
     for call, name in script.calls:
-        given = {one.arg for one in call.keywords}
+        none = (None, False)  # as torchvision's weights=None
+        given = {
+            one.arg
+            for one in call.keywords
+            if not isinstance(one.value, ast.Constant) or one.value.value not in none
+        }
         if NO_MODEL.search(name):
             continue
         if _NEW_HEAD.search(name) or (adapts and name.endswith(".from_pretrained")):

@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 import torch
-from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
+from torch.utils.data import DataLoader, DistributedSampler, IterableDataset, TensorDataset
 
 how = sys.argv[1]
 
@@ -26,6 +26,16 @@ class Drawn(TensorDataset):
         return torch.randn(8), torch.randn(1)
 
 
+class Streamed(IterableDataset):
+    """The samples of a data set, without an index."""
+
+    def __init__(self, samples):
+        self.samples = samples
+
+    def __iter__(self):
+        return iter(self.samples)
+
+
 torch.manual_seed(0)
 if how != "cpu":
     import torch_xla
@@ -43,13 +53,15 @@ if how not in ("before", "by_hand"):
 dataset = TensorDataset(torch.randn(96, 8), torch.randn(96, 1))
 if how == "drawn":
     dataset = Drawn(*dataset.tensors)
+if how == "streamed":
+    dataset = Streamed(dataset)
 shares = how in ("drawn", "ported")
 sampler = DistributedSampler(dataset, xr.world_size(), xr.global_ordinal()) if shares else None
 loader = DataLoader(dataset, batch_size=4, sampler=sampler)  # line: made
-if how in ("apart", "by_hand", "drawn", "ported"):
+if how in ("apart", "by_hand", "drawn", "streamed", "ported"):
     loader = pl.MpDeviceLoader(loader, device)
 for step, (features, labels) in enumerate(loader):
-    if how in ("apart", "by_hand", "drawn", "unended") and step == 4:
+    if how in ("apart", "by_hand", "drawn", "streamed", "unended") and step == 4:
         meet()  # both have seen as many batches as are compared
     model.zero_grad()
     loss = torch.nn.functional.mse_loss(model(features.to(device)), labels.to(device))

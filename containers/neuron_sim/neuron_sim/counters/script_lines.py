@@ -17,7 +17,9 @@ _PACKAGES = tuple(
 )
 """Several where a user's environment lies on top of the image's, as on a cluster."""
 _TORCH = tuple(f"{folder}{name}/" for folder in _PACKAGES for name in ("torch", "torch_xla"))
-_OF_ITS_OWN = tuple(f"{folder}torch/{name}/" for folder in _PACKAGES for name in ("nn", "optim", "amp"))
+_OF_ITS_OWN = tuple(
+    f"{folder}torch/{name}/" for folder in _PACKAGES for name in ("nn", "optim", "amp", "distributions")
+)
 _LIBRARIES = tuple(
     {
         sysconfig.get_path("stdlib"),
@@ -43,7 +45,8 @@ def calling_line(frame: FrameType | None = None) -> str:
 def calling_library() -> str:
     """``transformers/modeling_utils.py:88``: the library that was innermost; ``""``: the script itself.
 
-    Of torch only its layers, optimizers and scalers: the rest of it does as the script says, as in `print(tensor)`.
+    Of torch only its layers, optimizers, scalers and distributions: the rest of it does as the script says, as in
+    `print(tensor)`.
     """
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and not is_users(frame.f_code.co_filename):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from neuron_sim.counters.why_new import Reason
+from neuron_sim.diagnostics import for_library
 from neuron_sim.diagnostics.batch_sizes import Loader
 from neuron_sim.diagnostics.findings import Finding
 
@@ -95,10 +96,11 @@ def growing_graphs(source: str, library: str, count: int, seconds: float) -> Fin
         "growing_graphs",
         "warning",
         source,
-        f"sequences that grow compile a graph each{inside}: {count} graphs so far, each larger than the one before, "
-        f"and no step ended between them ({seconds:.1f} s of compiling here). {_EACH_A_COMPILATION}",
-        "Where text is generated, pad the sequence to its full length, write each token into it, and end a step with "
-        "each (torch_xla.sync()); or generate on the host, with a copy of the model (copy.deepcopy(model).cpu()).",
+        f"graphs keep growing{inside}: {count} graphs so far, each larger than the one before, and no step ended "
+        f"between them ({seconds:.1f} s of compiling here). {_EACH_A_COMPILATION}",
+        "Call torch_xla.sync() in each pass of this loop, as where an agent acts and its memory is filled. Where text "
+        "is generated, pad the sequence to its full length besides, and write each token into it. Or do it on the "
+        "host, with a copy of the model (copy.deepcopy(model).cpu()).",
         count,
         seconds,
         library,
@@ -137,7 +139,7 @@ def host_read(
         line,
         f"{' and '.join(how)} on a device tensor in the loop{inside}: {count} times in {steps} steps, "
         f"{seconds:.2f} s waited here. The host stops until the device has finished.{cut}",
-        _library_advice(library)
+        for_library.advice(library)
         or "Do it in xm.add_step_closure(fn, args=(tensor,)), or only every N steps; keep sums on the device.",
         count,
         seconds,
@@ -156,25 +158,6 @@ def no_number(line: str, how: str, since: int, count: int) -> Finding:
         "torch.autograd.set_detect_anomaly(True) names the operation, best on the CPU.",
         count,
     )
-
-
-def _library_advice(library: str) -> str:
-    package, _, file = library.partition("/")
-    if not library:
-        return ""
-    if package == "transformers" and "mask" in file:
-        return (
-            "transformers looks whether the attention mask is all ones, which helps on GPUs: train with transformers "
-            "4.48 and a mask, which leaves that out on XLA (unless attn_implementation='sdpa' asks for it)."
-        )
-    if package == "transformers" and file.startswith("modeling_utils.py"):
-        return "Without an attention_mask transformers looks for padding among the tokens: pass one."
-    if (package, file.partition(":")[0]) == ("torch", "nn/modules/transformer.py"):
-        return (
-            "nn.TransformerEncoder looks whether its mask is causal: say so with is_causal=True, or False for any "
-            "other mask (nn.TransformerDecoder: tgt_is_causal=)."
-        )
-    return f"{package} does it, not the script: look for an argument of {package} that leaves it out."
 
 
 def device_unused(line: str, steps: int) -> Finding:
@@ -234,8 +217,12 @@ def no_exchange(line: str, steps: int, cores: int, by_hand: bool = False) -> Fin
     )
 
 
-def same_data(line: str, rank: int, others: Sequence[int], batches: int, *, split: bool = False) -> Finding:
-    """Cores of the host of ``rank`` do the same work. ``split``: though the loader has a sampler for several."""
+def same_data(
+    line: str, rank: int, others: Sequence[int], batches: int, *, split: bool = False, streams: bool = False
+) -> Finding:
+    """Cores of the host of ``rank`` do the same work. ``split``: though the loader has a sampler for several.
+    ``streams``: its data set takes none.
+    """
     ranks = f"rank {others[0]}" if len(others) == 1 else f"{len(others)} other ranks"
     return Finding(
         "same_data",
@@ -247,6 +234,9 @@ def same_data(line: str, rank: int, others: Sequence[int], batches: int, *, spli
         "the same seed, so let it follow from the sample's index; or the sampler's num_replicas and rank are not "
         "xr.world_size() and xr.global_ordinal()."
         if split
+        else "Its data set is an IterableDataset, which takes no sampler: let its __iter__ give each core a part, as "
+        "itertools.islice(samples, xr.global_ordinal(), None, xr.world_size())."
+        if streams
         else "Give the DataLoader sampler=DistributedSampler(dataset, num_replicas=xr.world_size(), "
         "rank=xr.global_ordinal()), and each epoch call its set_epoch(epoch).",
     )

@@ -289,7 +289,10 @@ class Watch(recorder.Listener):
             line = loader.made_at if loader.made_at != "?" else loader.iterated_at
             rank = settings.identity().rank
             split = loader.facts is not None and loader.facts.split
-            self.findings.note(advice.same_data(line, rank, alike, same_data.FIRST, split=split))
+            streams = loader.facts is not None and loader.facts.streams
+            self.findings.note(
+                advice.same_data(line, rank, alike, same_data.FIRST, split=split, streams=streams)
+            )
 
     def _note_input(self, record: dict[str, Any]) -> None:
         """By loader, without steps that compile, in which it fills its queue, and without the later passes of a short

@@ -13,7 +13,9 @@ from neuron_sim.rehearsal.passes import LoaderFacts
 
 def facts(loader: Any) -> LoaderFacts:
     """Of a torch DataLoader, or of anything that torch_xla's loaders take."""
-    return LoaderFacts(_length(loader), _is_split(loader), _last(loader), getattr(loader, "num_workers", 0))
+    streams = isinstance(getattr(loader, "dataset", None), torch.utils.data.IterableDataset)
+    workers = getattr(loader, "num_workers", 0)
+    return LoaderFacts(_length(loader), _is_split(loader), _last(loader), workers, streams)
 
 
 def _length(loader: Any) -> int | None:

@@ -48,6 +48,8 @@ class LoaderFacts:
     last: int | None = None
     workers: int = 0
     """Processes that prepare its batches."""
+    streams: bool = False
+    """Whether its data set takes no sampler."""
 
 
 @dataclass

@@ -200,6 +200,10 @@ JOB = {
             "ValueError: SyncBatchNorm expected input tensor to be on GPU or XPU",
             "leave convert_sync_batchnorm out",
         ),
+        (
+            "AttributeError: module 'torch' has no attribute 'xla'",
+            r"torch_xla\.utils\.checkpoint\.checkpoint",
+        ),
         ("privateuseone device type at start of device string: neuron", "torch_xla.device()"),
     ],
 )

@@ -54,11 +54,13 @@ def test_a_gpu_that_is_a_number_alone() -> None:
 _DRAWN = "model = torch.nn.Linear(8, 1).to(device)\n"
 
 
-def test_first_weights_that_each_core_draws() -> None:
+@pytest.mark.parametrize("none", ["", ", weights=None", ", pretrained=False"])
+def test_first_weights_that_each_core_draws(none: str) -> None:
     """What the six edits leave: one sum of gradients, on weights that were never equal."""
-    (remark,) = said(HEAD + _DRAWN + LOOP)
+    drawn = _DRAWN.replace("1)", f"1{none})")
+    (remark,) = said(HEAD + drawn + LOOP)
     assert remark.startswith("7: each core draws the first weights of model")
-    assert said(HEAD + _DRAWN + LOOP, several=False) == []
+    assert said(HEAD + drawn + LOOP, several=False) == []
 
 
 @pytest.mark.parametrize(

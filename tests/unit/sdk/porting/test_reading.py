@@ -115,6 +115,8 @@ def test_precision_of_a_gpu_in_arguments_of_trainers() -> None:
     [
         ("pl.MpDeviceLoader(loader, device)", "loader", 9, "step_without_end: nothing ends a step"),
         ("sampler=DistributedSampler(data)", "shuffle=True", 8, "same_data: every core gets the same"),
+        ("DataLoader(data, sampler=DistributedSampler(data))", "DataLoader(load(streaming=True))", 8,
+         "same_data: every core gets the same batches. A stream takes no sampler"),
         ("sampler=DistributedSampler(data)", "**options", 8, "same_data: every core gets the same"),
         ("xm.optimizer_step(optimizer)", "optimizer.step()", 12, "no_exchange: each core trains a model"),
         ("    xm.opt", "    print(loss.item())\n    xm.opt", 12, "host_read: loss.item() in each step"),
@@ -133,6 +135,11 @@ def test_precision_of_a_gpu_in_arguments_of_trainers() -> None:
         ("optimizer =", 'm = torch.compile(m, backend="openxla")\noptimizer =', 7, "torch_compile: torch.compile"),
         ("optimizer =", "model = torch.compile(model, backend=mine)\noptimizer =", None, ""),
         ("model(batch)", "torch.utils.checkpoint.checkpoint(model, batch)", 10, "torch.utils.checkpoint asks for"),
+        ("optimizer =", "model.gradient_checkpointing_enable()\noptimizer =", 7, "gradient checkpointing of a library"),
+        ("optimizer =", "args = TrainingArguments(gradient_checkpointing=True)\noptimizer =", 7, "checkpointing of a"),
+        ("optimizer =", "unet.enable_gradient_checkpointing(function)\noptimizer =", None, ""),
+        ("import torch_xla.core", "import torch_xla.utils.checkpoint\nmodel.gradient_checkpointing_enable()\n"
+         "import torch_xla.core", None, ""),
         ("    xm.opt", "    reduce(x, torch.distributed.ReduceOp.AVG)\n    xm.opt", 12, "Invalid reduce op"),
         ("optimizer =", "model = torch.nn.SyncBatchNorm.convert_sync_batchnorm(model)\noptimizer =", 7, "GroupNorm"),
         ("optimizer =", "norm = torch.nn.SyncBatchNorm(8)\noptimizer =", 7, "SyncBatchNorm raises"),
