@@ -144,10 +144,11 @@ class RunFailed(WindtunnelError):
         self.next_step = next_step
         tail = "\n".join(f"    {_clipped(line)}" for line in self.log_tail) or "    (it printed nothing)"
         # What stands behind it there is the log once more.
-        shown = " ".join(reason.partition("ErrorMessage ")[0].split()) if cause else reason
+        shown = " ".join((reason.partition("ErrorMessage ")[0] if cause else reason).split())
+        # The first line is all that a summary of tests shows.
+        why = f"{_clipped(cause)}\n  Reason: {shown}" if cause else shown
         super().__init__(
-            f"{self._what} {name} failed{f': {_clipped(cause)}' if cause else '.'}\n"
-            f"  Reason: {shown}\n"
+            f"{self._what} {name} failed: {why}\n"
             f"  Last lines of its log:\n{tail}\n"
             f"  Logs: {logs_location}\n"
             f"  Next: {next_step}"

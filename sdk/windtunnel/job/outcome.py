@@ -24,6 +24,7 @@ _BESIDE = re.compile(
     r"INFO     Exceptions not imported for |torch/distributed/run\.py:|\|\|NEURON_CACHE\|\||"
     r"^(?:\[algo-[0-9]+\] )?(?:Windtunnel: (?!warning)|Compiler status PASS$)"
 )
+_ARGPARSE = re.compile(r"\S+\.py: error: ")
 _OUT_OF_MEMORY = "a process was ended because memory was full"
 _READ_LINES = 2000
 """Of the end of a script's words: a traceback of each of 32 ranks."""
@@ -107,7 +108,9 @@ def failed(
     tail = script_tail(seen(), count)
     why = cause(list(recent), reason) or (_OUT_OF_MEMORY if "\nOutOfMemory: " in reason else "")
     # argparse raises nothing: without torchrun its line is the last one.
-    step = next_step(reason, description, why or "".join(tail[-1:]))
+    if not why and tail and _ARGPARSE.match(tail[-1]):
+        why = tail[-1]
+    step = next_step(reason, description, why)
     if rehearsed:
         # One that fails as it saves has told all that its report needs.
         step += f" What it rehearsed before it failed: `windtunnel report {name}`, job.report()."

@@ -32,6 +32,13 @@ __all__ = ["Diagnostic", "Diagnostics", "Graph", "diagnostics_of"]
 SCHEMA = "windtunnel.diagnostics/2"
 _GRAPHS_SHOWN = 15
 _IN_REPORT = 5
+_NOTHING_RAN = Diagnostic(
+    kind="device_unused",
+    severity="warning",
+    message="Nothing ran on a NeuronCore, which trn1 would bill.",
+    advice="To train on them the script imports torch_xla and moves its model to torch_xla.device().",
+)
+"""What no core can tell, as none has run."""
 _MEMORY = (
     ("parameters", "Parameters"),
     ("gradients", "Gradients"),
@@ -88,7 +95,8 @@ class Diagnostics(Report, Sequence[Diagnostic]):
         self.failure = in_short(reason)
         self.memory_advice = memory_advice(reason)
         self.available = counters.diagnostics is not None
-        self._found = worst_first(counters.diagnostics or ())
+        nothing_ran = self.available and not counters.graphs.count and not self.failure
+        self._found = worst_first(counters.diagnostics or ((_NOTHING_RAN,) if nothing_ran else ()))
         self.graphs = tuple(map(_graph, counters.graphs.ledger or ()))
         self.compiled = compiled_graphs(counters.graphs) or ()
         self.is_joined = counters.graphs.uncut is not None
@@ -184,9 +192,7 @@ def _in_all(found: Diagnostics) -> str:
         return f"{len(found)} to look at, worst first."
     if found.failure:
         return "Until then nothing else was found." if found.graphs else "Nothing had run on a NeuronCore."
-    if found.graphs:
-        return "Nothing was found to change."
-    return "Nothing ran on a NeuronCore: see that the script uses it."
+    return "Nothing was found to change."
 
 
 def for_report(found: Diagnostics) -> Section | None:

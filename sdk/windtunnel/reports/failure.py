@@ -35,6 +35,8 @@ _IN_A_THREAD = re.compile(r"Exception in thread (?!.*\(_loader_worker\))")
 _FRAME = re.compile(
     r' *File "(?P<file>[^"]{1,1000})", line (?P<line>[0-9]{1,7})(?:, in (?P<function>[^\s]{1,200}))?'
 )
+_MARKS = re.compile(r"[~^ ]+")
+"""Below a frame's line of code: where in it."""
 _ACCOUNT = "neuron_sim: ChildProcessError: "
 """Before what Windtunnel's launcher says of how the ranks have ended."""
 _EXITED = re.compile(r"(ranks? [0-9, -]{1,200}?) exited")
@@ -153,14 +155,20 @@ def _tracebacks(lines: Sequence[str]) -> list[Raised]:
 def _traceback(lines: Sequence[str], at: int) -> tuple[Raised | None, int]:
     """The traceback whose frames begin there, and where it is over; None: it breaks off."""
     place = function = ""
+    code_is_next = False
     while at < len(lines):
         line = _plain(lines[at])
         at += 1
         frame = _FRAME.match(line)
+        # As a frame, its code and the marks below may have lost their indentation; Python has no code of <frozen os>.
+        beside = _MARKS.fullmatch(line) or (code_is_next and not _RAISED.fullmatch(line))
+        code_is_next = frame is not None and not frame["file"].startswith("<")
         if frame and frame["file"].startswith(_CODE):
             place = f"{frame['file'].removeprefix(_CODE)}:{frame['line']}"
             function = "" if frame["function"] in (None, "<module>") else frame["function"]
         if line.strip() and not line.startswith(" ") and frame is None:
+            if beside:
+                continue
             if line.rstrip() == _BEGIN:  # another process' words between them
                 return None, at - 1
             return Raised(line.strip(), place, function), at

@@ -182,8 +182,11 @@ def test_a_job_that_was_ended_for_memory_says_which_process_how_much_and_what_to
 
 
 def test_a_job_that_ran_nothing_on_the_device_is_not_told_that_all_is_well(counters: Any) -> None:
-    """No graph was compiled: there was nothing to diagnose."""
+    """No graph was compiled: that is what was found, also for who counts what was found and fails a build."""
     found: dict[str, Any] = counters()
     found["graphs"] = {**found["graphs"], "count": 0, "ledger": []}
     found["diagnostics"] = []
+    (one,) = diagnostics_of(found)
+    assert (one.kind, one.severity) == ("device_unused", "warning")
     assert "Nothing ran on a NeuronCore" in diagnostics_of(found).to_text()
+    assert not diagnostics_of(found, "AlgorithmError: it failed before")

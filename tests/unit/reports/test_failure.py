@@ -160,6 +160,27 @@ def test_a_frame_may_have_lost_its_indentation() -> None:
     assert raised([line.strip() if "data.py" in line else line for line in SCRIPT], "") == LABEL
 
 
+@pytest.mark.parametrize("stripped", [(7,), (8,), (7, 8), (3, 5, 7, 8)])
+def test_code_and_marks_may_have_lost_theirs(stripped: tuple[int, ...]) -> None:
+    """They are not what was raised."""
+    log = [line.strip() if at in stripped else line for at, line in enumerate(SCRIPT)]
+    assert raised(log, "") == LABEL
+
+
+def test_frames_without_code_end_in_what_was_raised() -> None:
+    """Those of frozen modules, whose code nobody has; and of a SyntaxError, whose code may be at the margin."""
+    frame = '  File "/opt/ml/code/train.py", line 2'
+    missing = [
+        SCRIPT[1],
+        f"{frame}, in <module>",
+        "os.environ[name]",
+        '  File "<frozen os>", line 679, in __getitem__',
+    ]
+    assert raised([*missing, "lib.Gone: x"], "") == Raised("lib.Gone: x", "train.py:2")
+    syntax = "SyntaxError: invalid syntax"
+    assert raised([frame, "def f(:", "^", syntax], "") == Raised(syntax, "train.py:2")
+
+
 def test_equal_tracebacks_are_shown_once() -> None:
     """With what follows them alike; the last stays. What differs, and what stands between, stays too."""
     more = ["  rank 0: all_reduce at train.py:88", "On trn1 this hangs."]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
@@ -231,4 +232,12 @@ def test_a_refused_socket_names_the_group() -> None:
     )
     assert "usermod -aG docker" in str(unavailable(error))
     assert "usermod -aG docker" in str(unavailable(PermissionError(13, "Permission denied")))
-    assert "DOCKER_HOST" in str(unavailable(ConnectionRefusedError(111, "refused")))
+
+
+def test_an_engine_that_does_not_answer_is_told_with_the_way_to_another(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A backend keeps the DOCKER_HOST that it was started with: to set another in the shell changes nothing."""
+    monkeypatch.setattr(shutil, "which", lambda _: "/usr/bin/docker")
+    said = str(unavailable(ConnectionRefusedError(111, "refused")))
+    assert "set DOCKER_HOST" in said and "`windtunnel down`" in said

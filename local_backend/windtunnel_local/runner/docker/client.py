@@ -91,7 +91,8 @@ def unavailable(error: Exception) -> RunnerUnavailable:
     else:
         fix = (
             "the engine does not answer. Start it (`sudo systemctl start docker`; where there is no init "
-            "system: `sudo dockerd &`), or set DOCKER_HOST if it listens elsewhere"
+            "system: `sudo dockerd &`). If it listens elsewhere, set DOCKER_HOST, and end the backend "
+            "that was started with another: `windtunnel down`"
         )
     return RunnerUnavailable(f"Cannot reach Docker: {fix}. ({_brief(text)})")
 

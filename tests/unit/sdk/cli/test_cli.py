@@ -68,7 +68,7 @@ def test_failed_job_exits_1(jobs: FakeService, capsys: pytest.CaptureFixture[str
     jobs.script = (*COMPLETES[:-1], ("Failed", "Failed", "", {}))
     jobs.failure = "AlgorithmError: no"
     assert cli.main(["run", "src/train.py", "--job-name", "j"]) == 1
-    assert "Reason: AlgorithmError: no" in capsys.readouterr().err
+    assert "failed: AlgorithmError: no" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("more", [[], ["--rehearse", "5"]])

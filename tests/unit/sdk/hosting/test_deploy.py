@@ -187,7 +187,9 @@ def test_one_that_does_not_come_up(code: Path, local: LocalSession, endpoints: F
     error = failed.value
     assert error.reason.startswith("The primary container")
     assert error.log_tail == tuple(f"line {n}" for n in range(10, 30))
-    assert "Endpoint e failed." in str(error) and "windtunnel rm --endpoint e" in str(error)
+    assert "Endpoint e failed: The primary container" in str(error) and "windtunnel rm --endpoint e" in str(
+        error
+    )
     endpoints.printed_at_ms -= 60_000
     with pytest.raises(EndpointFailed) as again:
         Endpoint("e", local).wait()

@@ -228,7 +228,16 @@ def test_without_torchrun_argparse_is_known_by_its_last_line() -> None:
         "train.py: error: argument --lr: no",
     ]
     reason = 'AlgorithmError: ExecuteUserScriptError:\nExitCode 2\nErrorMessage ""'
-    assert "--learning_rate" in failed("j", {"FailureReason": reason, **JOB}, log, "here", 20).next_step
+    error = failed("j", {"FailureReason": reason, **JOB}, log, "here", 20)
+    assert str(error).startswith("Training job j failed: train.py: error: argument --lr: no\n")
+    assert "--learning_rate" in error.next_step
+
+
+def test_where_the_log_tells_nothing_the_first_line_has_the_reason() -> None:
+    """The first line is all that a summary of tests shows."""
+    reason = "ClientError: The Docker engine has no image mine:1. Pull it."
+    text = str(failed("j", {"FailureReason": reason}, [], "here", 20))
+    assert text.startswith(f"Training job j failed: {reason}\n  Last lines of its log:\n")
 
 
 def test_a_failed_rehearsal_says_where_its_answer_is() -> None:

@@ -128,7 +128,7 @@ def test_failed_job_raises_with_all_that_helps(local: LocalSession) -> None:
     assert error.cause == ""
     assert "windtunnel logs j" in error.logs_location
     assert "the script failed" in error.next_step
-    for part in (reason, "line 29", error.logs_location, error.next_step):
+    for part in (" ".join(reason.split()), "line 29", error.logs_location, error.next_step):
         assert part in str(error)
 
 
