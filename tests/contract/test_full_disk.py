@@ -161,7 +161,7 @@ def test_jobs_are_refused_or_failed_with_the_reason_and_run_again(
         assert archive.getnames()[-1] == "model.txt"
 
 
-@pytest.mark.parametrize("disk", [100], indirect=True)
+@pytest.mark.parametrize("disk", [12, 100], indirect=True)
 def test_a_script_that_fills_the_disk(backend: Backend) -> None:
     """Its job ends, and what it wrote is removed: nobody has to look for it in the home."""
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 _BYTES = 2 << 20
 """Some dozens of transactions."""
-_LEFT_BYTES = 64 << 20
+_LEFT_BYTES = 8 << 20
 """So much must be free besides: a nearly full disk is not made fuller."""
 
 

@@ -27,7 +27,7 @@ def test_it_takes_room_and_gives_it_back(tmp_path: Path) -> None:
 
 def test_a_nearly_full_disk_is_not_made_fuller(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The last space is not ours."""
-    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=32 << 20))
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=4 << 20))
     assert not reserve.Reserve(tmp_path / "reserve").take()
     assert list(tmp_path.iterdir()) == []
 
