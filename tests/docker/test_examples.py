@@ -65,3 +65,20 @@ def test_the_trainer_of_transformers(session: LocalSession) -> None:
     assert numbers("steps", said) == [32]
     assert numbers("accuracy", said)[-1] > 0.9
     assert set(re.findall(r"rank . of 2 on .*", said)) == {"rank 0 of 2 on xla:0", "rank 1 of 2 on xla:0"}
+
+
+def test_the_suite_of_the_page_on_ci(session: LocalSession, tmp_path: Path) -> None:
+    """Its tests pass as they are printed."""
+    page = (EXAMPLES.parent / "docs" / "how_to" / "ci.md").read_text()
+    (suite,) = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
+    (tmp_path / "test_training.py").write_text(suite.replace("examples/", f"{EXAMPLES}/"))
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--rootdir", str(tmp_path), str(tmp_path)],
+        env={**os.environ, "WINDTUNNEL_HOME": str(session.home)},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
+    )
+    assert "5 passed" in done.stdout, done.stdout[-4000:] + done.stderr[-4000:]
