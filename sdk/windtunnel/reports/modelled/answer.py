@@ -130,7 +130,6 @@ def screen(
 
 def answer_section(shown: Screen, comparison: Comparison, lines_above: int = 0) -> Section:
     """As a section. ``lines_above``: of what stands in the frame above it besides title and subtitle."""
-    rows = _table(shown, comparison, max(2, _ROWS - lines_above // 2))
     notes = {
         shown.verdict: 4,
         shown.compiling: 2,
@@ -142,9 +141,15 @@ def answer_section(shown: Screen, comparison: Comparison, lines_above: int = 0) 
         shown.left_out: 2,
     }
     columns = ("batch (each)", f"billable ({fmt.percent(COVERAGE)} interval)", "cost (interval)")
-    table = Section(_TITLE, "modelled", shown.job, columns, tuple(rows), first=True)
-    below_frame = as_text(Document("-", "-", (), (table,))).count("\n") + lines_above
-    return replace(table, notes=fitted(notes, LINES - below_frame - 1))
+    # Of numbers so long that rows break, fewer rows: each note has a line.
+    for most in range(max(2, _ROWS - lines_above // 2), 1, -1):
+        rows = _table(shown, comparison, most)
+        table = Section(_TITLE, "modelled", shown.job, columns, tuple(rows), first=True)
+        below_frame = as_text(Document("-", "-", (), (table,))).count("\n") + lines_above
+        room = LINES - below_frame - 1
+        if sum(map(bool, notes)) <= room:
+            break
+    return replace(table, notes=fitted(notes, room))
 
 
 def fitted(notes: Mapping[str, int], room: int) -> tuple[str, ...]:
