@@ -10,7 +10,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from glob import glob
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ from windtunnel_local.runner.without_container import supervise
 from windtunnel_local.runner.without_container.interpreter import REQUIRED_MODULES, Interpreter
 from windtunnel_local.runner.without_container.log_file import follow_file
 from windtunnel_local.runner.without_container.orders import prepare
-from windtunnel_local.runner.without_container.record import exited, moment, read, write
+from windtunnel_local.runner.without_container.record import exited, jobs_with, moment, read, write
 from windtunnel_local.service.ground.containers import ContainerState, JobPlan, LogBatch
 from windtunnel_local.service.ground.errors import RunnerError
 from windtunnel_local.service.ground.ports import Progress, Runner
@@ -123,9 +122,7 @@ class ProcessRunner(Runner):
 
     def jobs(self) -> set[str]:
         """See the port."""
-        # Path.glob raises when a folder goes while it looks; jobs end at any moment.
-        found = glob("*/process/*/run.json", root_dir=self._jobs_folder)  # noqa: PTH207
-        return {path.partition("/")[0] for path in found}
+        return jobs_with("*/process/*/run.json", self._jobs_folder)
 
     def _folder(self, job: str, host: str) -> Path:
         return self._jobs_folder / job / "process" / host

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 import time
 from collections.abc import Iterator, Sequence
-from glob import glob
 
 from windtunnel_local.runner.slurm.commands import Slurm, SlurmJob
 from windtunnel_local.runner.slurm.ends import ended_early, taken_back, verdict_of
@@ -14,7 +13,7 @@ from windtunnel_local.runner.slurm.queue_view import QueueView
 from windtunnel_local.runner.slurm.settings import SlurmSettings
 from windtunnel_local.runner.without_container.log_file import follow_file
 from windtunnel_local.runner.without_container.orders import prepare
-from windtunnel_local.runner.without_container.record import exited, moment, write
+from windtunnel_local.runner.without_container.record import exited, jobs_with, moment, write
 from windtunnel_local.service.ground.containers import ContainerPlan, ContainerState, JobPlan, LogBatch
 from windtunnel_local.service.ground.errors import RunnerError, RunnerUnavailable
 from windtunnel_local.service.ground.ports import Progress, Runner
@@ -153,9 +152,7 @@ class SlurmRunner(Runner):
 
     def jobs(self) -> set[str]:
         """See the port. A place that has no orders yet is no container."""
-        # Path.glob raises when a folder goes while it looks; jobs end at any moment.
-        found = glob("*/*/orders.json", root_dir=self._home / FOLDER)  # noqa: PTH207
-        return {path.partition("/")[0] for path in found}
+        return jobs_with("*/*/orders.json", self._home / FOLDER)
 
     def _folder(self, job: str) -> JobFolder:
         return JobFolder(self._home / FOLDER / job)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import uuid
 from datetime import datetime, timezone
+from glob import glob
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,14 @@ def write(path: Path, content: dict[str, Any]) -> None:
     draft = path.with_name(f"{path.name}.{uuid.uuid4().hex}")
     draft.write_text(json.dumps(content))
     draft.replace(path)
+
+
+def jobs_with(pattern: str, folder: Path) -> set[str]:
+    """The jobs, each a folder in this one, that have a file of the pattern. Others may end meanwhile.
+
+    Path.glob would raise (up to Python 3.12) when a folder goes while it looks.
+    """
+    return {path.partition("/")[0] for path in glob(pattern, root_dir=folder)}  # noqa: PTH207
 
 
 def exited(run: dict[str, Any] | None, ended: dict[str, Any]) -> ContainerState:
