@@ -60,14 +60,14 @@ def test_the_first_page_has_these(capsys: pytest.CaptureFixture[str]) -> None:
     errors = [f"{item['mean_percent']:.1f}" for item in other]
     inside = sum(item["groups"] * item["group_coverage_percent"] for item in other)
     inside /= sum(item["groups"] for item in other)
-    assert (
-        f"Each of {summary['rows']} published throughputs is predicted from others, with its near-twins left out, with "
-        f"an error of {alone[0]} % (trn1), {alone[1]} % (one node of A100s), {alone[2]} % (many) and {alone[3]} % "
-        f"(H100) on average; with all of its source left out, {source[0]}, {source[1]}, {source[2]} and {source[3]} %. "
-        f"{sum(item['rows'] for item in other)} more, of other software from plain scripts to NVIDIA's own, set no "
-        f"constant: they are off by {errors[0]}, {errors[1]}, {errors[2]} and {errors[3]} %, and {inside:.0f} % of a "
-        "software's rows lie inside their 80 % interval."
-    ) in page
+    others = sum(item["rows"] for item in other)
+    for words, rows, row_errors in (
+        ("published throughputs, near-twins left out", summary["rows"], alone),
+        ("the same, all of the source left out", summary["rows"], source),
+        ("**other software, from plain scripts to NVIDIA's own: expect this of your job**", others, errors),
+    ):
+        assert f"| {words} | {rows} | {' % | '.join(row_errors)} % |" in page
+    assert f"{inside:.0f} % of a software's rows lie inside their 80 % interval." in page
     (excerpt,) = re.findall(r"```\n( THIS MODEL.*?)\n```", page, flags=re.DOTALL)
     assert cli.main(["report", "--published"]) == 0
     printed = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
