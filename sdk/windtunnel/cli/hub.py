@@ -15,7 +15,7 @@ def config_of(model: str) -> Path:
 
     instead = "give its config.json, or the folder that has it"
     try:
-        from huggingface_hub import hf_hub_download
+        from huggingface_hub import get_hf_file_metadata, hf_hub_download, hf_hub_url
     except ImportError:
         raise InvalidInput(
             f"there is no folder {model} here. If it is a model of the Hugging Face hub, "
@@ -23,6 +23,9 @@ def config_of(model: str) -> Path:
         ) from None
     for only_cached in (True, False):
         try:
+            if not only_cached:
+                # Asks once. The download alone asks six times, 23 s long, where there is no network.
+                get_hf_file_metadata(hf_hub_url(model, "config.json"))
             return Path(hf_hub_download(model, "config.json", local_files_only=only_cached))
         except Exception as error:  # noqa: BLE001 - those of its client for HTTP have a root that depends on the version
             why = " ".join(str(error).split()).rstrip(".")  # after the status, who may have a gated model

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import socket
 import sys
 from functools import partial
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -247,12 +249,26 @@ def test_a_model_of_the_hub_is_described_by_its_configuration(
         OSError("401 Client Error.\n\nAccess is restricted.\nPlease log in."),
         RuntimeError("Please log in"),
     ):
-        monkeypatch.setattr("huggingface_hub.hf_hub_download", partial(fail, error))
+        monkeypatch.setattr("huggingface_hub.get_hf_file_metadata", partial(fail, error))
         assert run("plan", "--architecture", "a/b") == 2
         assert "Please log in): give its config.json" in capsys.readouterr().err
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
     assert run("plan", "--architecture", "some/gpt2") == 2
     assert "pip install 'windtunnel[hub]'" in capsys.readouterr().err
+
+
+def test_a_hub_that_is_out_of_reach_is_not_waited_for(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its own client asks again and again, for 23 s."""
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        url = f"http://127.0.0.1:{closed.getsockname()[1]}/{{repo_id}}/{{revision}}/{{filename}}"
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    monkeypatch.setattr("huggingface_hub.constants.HUGGINGFACE_CO_URL_TEMPLATE", url)
+    monkeypatch.setattr("time.sleep", slept := Mock())
+    assert run("plan", "--architecture", "some/other") == 2
+    assert "Connection refused): give its config.json" in capsys.readouterr().err
+    slept.assert_not_called()
 
 
 def test_the_vocabulary_head_of_a_classifier_is_left_out(capsys: pytest.CaptureFixture[str]) -> None:
