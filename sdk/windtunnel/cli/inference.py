@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from windtunnel.cli import output
 from windtunnel.cli.invoke import JSON_TYPE, question_of
-from windtunnel.cli.options import add_place, count, day, session_of
+from windtunnel.cli.options import add_place, count, day, dollars, session_of
 from windtunnel.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def add_parser(commands: Any) -> None:
         "--throughput", type=float, metavar="N", help="inferences per second of a whole instance"
     )
     own.add_argument("--instance", metavar="TYPE", help="e.g. trn1.2xlarge (EC2 price)")
-    own.add_argument("--usd-per-hour", type=float, metavar="USD", help="a price of your own")
+    own.add_argument("--usd-per-hour", type=dollars, metavar="USD", help="a price of your own")
     _add_load(parser)
     add_place(parser)
     parser.add_argument("--on", type=day, metavar="DATE", help="at that day's price (default: the newest)")

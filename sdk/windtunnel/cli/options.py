@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import re
 from collections.abc import Iterable
 from datetime import date, datetime, timezone
 from pathlib import Path
@@ -166,9 +167,10 @@ def prices_of(args: argparse.Namespace, on: date | None) -> PriceBook | None:
         name, _, usd = text.partition("=")
         if name.strip() in given:
             raise InvalidInput(f"--price gives {name.strip()} twice: leave one")
-        given[name.strip()] = price = _number(usd.removeprefix("$"))
-        if math.isnan(price):
-            raise InvalidInput(f"--price takes TYPE=USD, as ml.p5.48xlarge=55.04, not {text!r}")
+        try:
+            given[name.strip()] = dollars(usd)
+        except argparse.ArgumentTypeError:
+            raise InvalidInput(f"--price takes TYPE=USD, as ml.p5.48xlarge=55.04, not {text!r}") from None
     return cache.load().book.stating(given, on or datetime.now(timezone.utc).date())
 
 
@@ -287,6 +289,19 @@ def count(text: str) -> int:
     number = whole(text)
     if number < 1:
         raise argparse.ArgumentTypeError(f"{text!r}: a whole number from 1 is needed")
+    return number
+
+
+def dollars(text: str) -> float:
+    """``2000``, ``$2,000`` or ``20k`` as argparse wants it.
+
+    Raises:
+        ArgumentTypeError: it is none of these.
+    """
+    plain = re.sub(r",(?=\d{3}(\D|$))", "", text.strip().lower().removeprefix("$"))
+    number = _number(plain.removesuffix("k")) * (1000 if plain.endswith("k") else 1)
+    if math.isnan(number):
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of dollars; write it as 2000, $2,000 or 20k")
     return number
 
 

@@ -8,7 +8,16 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from windtunnel.cli import output
-from windtunnel.cli.options import add_lora, add_prices, all_priced, architecture_of, count, day, prices_of
+from windtunnel.cli.options import (
+    add_lora,
+    add_prices,
+    all_priced,
+    architecture_of,
+    count,
+    day,
+    dollars,
+    prices_of,
+)
 from windtunnel.errors import ConfigurationError
 
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "b": 10**9, "t": 10**12}
@@ -57,7 +66,7 @@ def add_parser(commands: Any) -> None:
     )
     limits = parser.add_argument_group("limits")
     limits.add_argument("--deadline", type=hours, metavar="TIME", help="48h, 90m or 3d, start included")
-    limits.add_argument("--budget", type=float, metavar="USD", help="US dollars")
+    limits.add_argument("--budget", type=dollars, metavar="USD", help="US dollars")
     limits.add_argument(
         "--nodes", type=count, nargs="+", metavar="N", help="instances to try (default 1 to 64)"
     )

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from windtunnel.cli.options import add_place, session_of, whole
+from windtunnel.cli.options import add_place, dollars, session_of, whole
 from windtunnel.cli.output import complain
 from windtunnel.cli.script_options import add_script_arguments, estimator_of, hyperparameters_of, pairs
 from windtunnel.errors import BudgetWarning, ConfigurationError, SourceError
@@ -54,7 +54,7 @@ def add_parser(commands: Any) -> None:
         metavar="S",
         help="keep the container S seconds: the next job starts in it",
     )
-    run.add_argument("--max-cost", type=float, metavar="USD", help="on AWS, lower --max-run to keep this")
+    run.add_argument("--max-cost", type=dollars, metavar="USD", help="on AWS, lower --max-run to keep this")
     run.add_argument("--output-path", metavar="s3://...", help="default: the session's bucket")
     run.add_argument("--role", help="IAM role; needed with --aws")
     run.add_argument(

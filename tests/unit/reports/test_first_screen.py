@@ -28,7 +28,7 @@ from tests.unit.priceperf.test_answer import (
 )
 from tests.unit.reports.test_job_report import FakeJob
 from windtunnel.cli import main as cli
-from windtunnel.priceperf import BreakEven, FullScale, PriceBook, answers, by_offering, compare
+from windtunnel.priceperf import BreakEven, FullScale, PriceBook, Workload, answers, by_offering, compare
 from windtunnel.priceperf.published.bert_rehearsal import COUNTERS
 from windtunnel.rendering.document import Document
 from windtunnel.rendering.format import shortened
@@ -301,6 +301,15 @@ def test_outside_the_range_it_says_what_would_make_a_verdict() -> None:
         "No other batch was found that changes that."
         in first(compare(other, [TRN1, P4D], LONG), other, LONG).notes[0]
     )
+
+
+def test_it_names_no_batch_of_other_passes_than_those_described() -> None:
+    """Passes of 16,384 tokens lie outside. Half a pass less would not, and is none that a script of this has."""
+    job = Workload.transformer("Llama-3.1-8B", microbatch=2, gradient_accumulation=4)
+    size = FullScale(100_000)
+    note = first(compare(job, [TRN1, P4D], size), job, size).notes[0]
+    assert "tokens of a microbatch 16,384" in note
+    assert "No other batch was found that changes that." in note
 
 
 @given(

@@ -29,11 +29,13 @@ def other_batch(
 ) -> str:
     """What would make a verdict: a batch with which there is one, if any of those tried is."""
     middle = max(item.global_batch for item in comparison.estimates)
-    batches = dict.fromkeys(round(middle * factor) for factor in _BATCH_FACTORS)
-    for batch in batches:
+    described = workload if isinstance(workload, DescribedWorkload) else None
+    of_pass = described.microbatch if described and described.microbatch else 1
+    for batch in dict.fromkeys(round(middle * factor) for factor in _BATCH_FACTORS):
+        if batch % of_pass:  # it would be of other passes than those described
+            continue
         if 1 <= batch <= LARGEST and _has_verdict(found, comparison, workload, size, book, batch):
-            described = isinstance(workload, DescribedWorkload) and workload.global_batch is not None
-            option = "--global-batch" if described else "--batch"
+            option = "--global-batch" if described and described.global_batch is not None else "--batch"
             return f"With a global batch of {batch:,} one is ({option} {batch})."
     return "No other batch was found that changes that."
 
