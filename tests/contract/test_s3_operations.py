@@ -68,6 +68,8 @@ def test_what_a_bucket_does_not_have_is_said_as_aws_says_it(s3: Any) -> None:
         assert code_of(getattr(s3, operation), Bucket="nope") == "NoSuchBucket"
     assert "Status" not in s3.get_bucket_versioning(Bucket="bucket")
     assert "LoggingEnabled" not in s3.get_bucket_logging(Bucket="bucket")
+    told = s3.get_bucket_notification_configuration(Bucket="bucket")
+    assert not told.keys() - {"ResponseMetadata"}
     assert s3.get_bucket_request_payment(Bucket="bucket")["Payer"] == "BucketOwner"
     (rule,) = s3.get_bucket_ownership_controls(Bucket="bucket")["OwnershipControls"]["Rules"]
     assert rule == {"ObjectOwnership": "BucketOwnerEnforced"}

@@ -23,7 +23,6 @@ _ABSENT: Mapping[str, tuple[str, str]] = {
         "ServerSideEncryptionConfigurationNotFoundError",
         "The server side encryption configuration was not found",
     ),
-    "GetBucketLifecycle": ("NoSuchLifecycleConfiguration", "The lifecycle configuration does not exist"),
     "GetBucketLifecycleConfiguration": (
         "NoSuchLifecycleConfiguration",
         "The lifecycle configuration does not exist",

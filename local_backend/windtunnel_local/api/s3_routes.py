@@ -117,7 +117,7 @@ def _routes() -> Mapping[tuple[str, int], Sequence[_Route]]:
     for name in model.operation_names:  # by name: of two equals the first is the older and common one
         operation = model.operation_model(name)
         path, _, fixed = operation.http["requestUri"].partition("?")
-        if path in _LEVELS:
+        if path in _LEVELS and not operation.deprecated:  # S3 answers as its successor does
             route = _Route(
                 name,
                 parse_qsl(fixed, keep_blank_values=True),
