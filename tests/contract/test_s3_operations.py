@@ -56,7 +56,6 @@ def test_a_bucket_is_deleted_when_it_is_empty(s3: Any) -> None:
 def test_what_a_bucket_does_not_have_is_said_as_aws_says_it(s3: Any) -> None:
     """By AWS's code, or an empty answer where AWS gives one; never an invented setting."""
     for operation, code in (
-        ("get_bucket_encryption", "ServerSideEncryptionConfigurationNotFoundError"),
         ("get_bucket_policy", "NoSuchBucketPolicy"),
         ("get_bucket_policy_status", "NoSuchBucketPolicy"),
         ("get_bucket_tagging", "NoSuchTagSet"),
@@ -73,6 +72,8 @@ def test_what_a_bucket_does_not_have_is_said_as_aws_says_it(s3: Any) -> None:
     assert s3.get_bucket_request_payment(Bucket="bucket")["Payer"] == "BucketOwner"
     (rule,) = s3.get_bucket_ownership_controls(Bucket="bucket")["OwnershipControls"]["Rules"]
     assert rule == {"ObjectOwnership": "BucketOwnerEnforced"}
+    (rule,) = s3.get_bucket_encryption(Bucket="bucket")["ServerSideEncryptionConfiguration"]["Rules"]
+    assert rule["ApplyServerSideEncryptionByDefault"] == {"SSEAlgorithm": "AES256"}
     public = s3.get_public_access_block(Bucket="bucket")["PublicAccessBlockConfiguration"]
     assert list(public.values()) == [True] * 4
     s3.put_object(Bucket="bucket", Key="k", Body=b"")

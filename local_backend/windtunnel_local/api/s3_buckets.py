@@ -19,10 +19,6 @@ _MOST_BUCKETS = 10_000
 # What AWS answers about a bucket where nothing of the kind was set: nothing can be set here.
 _ABSENT: Mapping[str, tuple[str, str]] = {
     "GetBucketCors": ("NoSuchCORSConfiguration", "The CORS configuration does not exist"),
-    "GetBucketEncryption": (
-        "ServerSideEncryptionConfigurationNotFoundError",
-        "The server side encryption configuration was not found",
-    ),
     "GetBucketLifecycleConfiguration": (
         "NoSuchLifecycleConfiguration",
         "The lifecycle configuration does not exist",
@@ -43,8 +39,18 @@ _ABSENT: Mapping[str, tuple[str, str]] = {
         "Object Lock configuration does not exist for this bucket",
     ),
 }
-# What a new bucket has, on AWS since April 2023: no ACLs, and nothing that is public.
+# What a new bucket has, on AWS since 2023: no ACLs, nothing that is public, and S3's own keys.
 _NEW: Mapping[str, Mapping[str, object]] = {
+    "GetBucketEncryption": {
+        "ServerSideEncryptionConfiguration": {
+            "Rules": [
+                {
+                    "ApplyServerSideEncryptionByDefault": {"SSEAlgorithm": "AES256"},
+                    "BucketKeyEnabled": False,
+                }
+            ]
+        }
+    },
     "GetBucketOwnershipControls": {
         "OwnershipControls": {"Rules": [{"ObjectOwnership": "BucketOwnerEnforced"}]}
     },
