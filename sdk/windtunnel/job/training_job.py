@@ -193,7 +193,8 @@ class TrainingJob:
             prefix = key.rstrip("/") + "/"
             downloads.fetch(self.session.service, bucket, self._places(bucket, prefix, folder))
             return folder
-        archive = folder / "model.tar.gz"
+        # One that is unpacked goes: it must not have the name of one that was there.
+        archive = folder / (f"{self.name}.model.tar.gz" if extract else "model.tar.gz")
         downloads.fetch(self.session.service, bucket, {key: archive})
         if not extract:
             return archive

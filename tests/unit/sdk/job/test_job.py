@@ -233,7 +233,11 @@ def test_download_model(local: LocalSession, service: FakeService, tmp_path: Pat
     service.objects["b", "out/j/output/model.tar.gz"] = model_archive(("model.pt", b"weights"))
     assert (job.download_model(tmp_path / "m") / "model.pt").read_bytes() == b"weights"
     assert [path.name for path in (tmp_path / "m").iterdir()] == ["model.pt"]
-    assert job.download_model(tmp_path / "n", extract=False).name == "model.tar.gz"
+    kept = job.download_model(tmp_path / "n", extract=False)
+    assert kept.name == "model.tar.gz"
+    kept.write_bytes(b"another job's")
+    assert (job.download_model(tmp_path / "n") / "model.pt").exists()
+    assert kept.read_bytes() == b"another job's"
 
 
 def test_download_stays_in_its_directory(local: LocalSession, service: FakeService, tmp_path: Path) -> None:
