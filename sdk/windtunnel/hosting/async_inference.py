@@ -35,14 +35,13 @@ class AsyncInferenceConfig:
     failure_path: str | None = None
 
     def request(self, session: Session, endpoint: str) -> dict[str, Any]:
-        """AsyncInferenceConfig's members. Makes the session's bucket if it is where answers go."""
-        if self.output_path is None or self.failure_path is None:
-            session.service.ensure_bucket(session.default_bucket())
+        """AsyncInferenceConfig's members. Makes the buckets where answers go, if they are the session's to make."""
         own = f"s3://{session.default_bucket()}/async-endpoint"
         output: dict[str, Any] = {
             "S3OutputPath": self.output_path or f"{own}-outputs/{endpoint}",
             "S3FailurePath": self.failure_path or f"{own}-failures/{endpoint}",
         }
+        session.ensure_buckets(frozenset(split_s3(uri)[0] for uri in output.values()))
         if self.kms_key_id:
             output["KmsKeyId"] = self.kms_key_id
         if self.notification_config:

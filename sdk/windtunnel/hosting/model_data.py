@@ -73,8 +73,7 @@ def store(
     """
     if code is None and model_data.startswith("s3://"):
         return model_data
-    if bucket == session.default_bucket():
-        session.service.ensure_bucket(bucket)
+    session.ensure_buckets(frozenset({bucket}))
     with _opened(session, model_data) as model:
         if code is None:
             session.service.put_file(bucket, key, model, kms_key, encrypt=True)

@@ -109,8 +109,7 @@ class Session(ABC):
         if not source.exists():
             raise ConfigurationError(f"upload_data: {source} does not exist.")
         upload = PathUpload(source, bucket or self.default_bucket(), key_prefix)
-        if bucket is None:
-            self.service.ensure_bucket(upload.bucket)
+        self.ensure_buckets(frozenset({upload.bucket}))
         self._put_path(upload)
         uri = f"s3://{upload.bucket}/{key_prefix}"
         return f"{uri}/{source.name}" if source.is_file() else uri

@@ -13,6 +13,7 @@ import pytest
 from tests.unit.sdk.fake_endpoints import FakeEndpoints
 from tests.unit.sdk.fake_service import FakeService
 from windtunnel import (
+    AsyncInferenceConfig,
     BudgetWarning,
     ConfigurationError,
     EndpointFailed,
@@ -235,6 +236,11 @@ def test_a_model_without_a_script_goes_as_it_is(
     place = ("windtunnel-us-east-1-000000000000", "b/model.tar.gz")
     assert service.objects[place] == b"whatever"
     assert endpoints.models["b"]["PrimaryContainer"]["ModelDataUrl"] == "s3://{}/{}".format(*place)
+    # A bucket that is on AWS and not here, as an estimator may name one.
+    Model("mine:1", "m.tar.gz", name="c", code_location="s3://theirs/p", session=local).create()
+    assert ("theirs", "p/c/model.tar.gz") in service.objects
+    AsyncInferenceConfig("s3://answers/p", failure_path="s3://reasons/p").request(local, "e")
+    assert {"answers", "reasons"} <= service.buckets
 
 
 def test_a_hostile_or_missing_archive_stores_nothing(

@@ -39,8 +39,19 @@ def test_upload_data(local: LocalSession, service: FakeService, project: Path) -
     assert local.upload_data("data", key_prefix="p") == f"s3://{bucket}/p"
     assert local.upload_data("data/train.csv", key_prefix="q") == f"s3://{bucket}/q/train.csv"
     assert sorted(service.objects) == [(bucket, "p/train.csv"), (bucket, "q/train.csv")]
+    # The name of a bucket that is on AWS.
+    assert local.upload_data("data", bucket="mine") == "s3://mine/data"
     with pytest.raises(ConfigurationError, match="nowhere does not exist"):
         local.upload_data("nowhere")
+
+
+def test_upload_data_makes_the_default_bucket_by_its_name(service: FakeService, project: Path) -> None:
+    """Notebooks name it: ``bucket=session.default_bucket()``. One of the user's own on AWS is not made."""
+    session = AwsSession(BotoSession(), service=service)
+    named = session.default_bucket()
+    assert session.upload_data("data", bucket=named) == f"s3://{named}/data"
+    with pytest.raises(ServiceCallFailed, match="NoSuchBucket"):
+        session.upload_data("data", bucket="mine")
 
 
 def test_region_is_needed_on_aws() -> None:
