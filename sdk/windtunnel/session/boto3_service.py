@@ -98,15 +98,20 @@ class BotoService(BotoCalls):
 
     def get_object(self, bucket: str, key: str, out: IO[bytes]) -> bool:
         """GetObject, streamed."""
+        from botocore.exceptions import BotoCoreError
+
         try:
             body = self.call("s3", "get_object", {"Bucket": bucket, "Key": key})["Body"]
         except ServiceCallFailed as error:
             if error.code in ("NoSuchKey", "NoSuchBucket", "404"):
                 return False
             raise
-        with body:
-            for chunk in body.iter_chunks(2**20):
-                out.write(chunk)
+        try:
+            with body:
+                for chunk in body.iter_chunks(2**20):
+                    out.write(chunk)
+        except BotoCoreError as error:  # the connection broke off
+            raise ServiceCallFailed("GetObject", type(error).__name__, str(error)) from error
         return True
 
     def list_objects(self, bucket: str, prefix: str) -> list[str]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError, ConnectionClosedError, EndpointConnectionError
+from botocore.response import StreamingBody
 
 from windtunnel.errors import BackendError, JobNotFound, ServiceCallFailed
 from windtunnel.session.boto3_service import BotoService
@@ -196,6 +197,13 @@ def test_missing_object() -> None:
     """No object is no error: the caller knows what its absence means."""
     session = Session(get_object=[refused("GetObject", "NoSuchKey", "no")])
     assert service(session).get_object("b", "k", io.BytesIO()) is False
+
+
+def test_an_object_that_breaks_off() -> None:
+    """Half of it is no object: an error of ours, as of every other call."""
+    cut = StreamingBody(io.BytesIO(b"half"), content_length=8)
+    with pytest.raises(ServiceCallFailed, match=r"GetObject was refused \(IncompleteReadError\)"):
+        service(Session(get_object=[{"Body": cut}])).get_object("b", "k", io.BytesIO())
 
 
 def test_log_events() -> None:
