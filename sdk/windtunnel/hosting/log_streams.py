@@ -37,5 +37,5 @@ class LogStreams:
                 for line in lines:
                     if line.timestamp_ms >= self._since_ms:
                         yield prefix + line.text.rstrip("\n")
-                if self._tokens[stream] == before or (before is None and not lines):
+                if self._tokens[stream] == before:  # an empty page may lead on
                     break

@@ -55,7 +55,7 @@ class LogFollower:
                     text = line.text.rstrip("\n")
                     for shown in (text,) if fold is None else fold.feed(text):
                         yield prefix + shown
-                if following == token or (token is None and not lines):
+                if following == token:  # an empty page may lead on
                     break
 
     def rest(self) -> Iterator[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import tarfile
+from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -38,6 +39,7 @@ from windtunnel.hosting.endpoint import Endpoint
 from windtunnel.priceperf import Price, PriceBook
 from windtunnel.session.aws import AwsSession
 from windtunnel.session.local import LocalSession
+from windtunnel.session.training_service import LogLine
 
 ROLE = "arn:aws:iam::123456789012:role/serving"
 DLC = "763104351884.dkr.ecr.us-east-1.amazonaws.com"
@@ -470,3 +472,17 @@ def test_the_log_of_several_containers(local: LocalSession, endpoints: FakeEndpo
     endpoints.printed["e"]["AllTraffic/i-2"] = ["d"]
     assert list(Endpoint("e", local).logs(last=2)) == ["[AllTraffic/i-1] c", "[AllTraffic/i-2] d"]
     assert len(list(Endpoint("e", local).logs(follow=True, poll=0))) == 4
+
+
+def test_an_empty_page_of_an_endpoints_log_leads_on(local: LocalSession) -> None:
+    """As CloudWatch gives one where nothing was printed for a while, at the beginning too."""
+
+    class Sparse(FakeEndpoints):
+        def read_log(
+            self, endpoint: str, stream: str, token: str | None
+        ) -> tuple[Sequence[LogLine], str | None]:
+            return ((), "0") if token is None else super().read_log(endpoint, stream, token)
+
+    local.endpoints = sparse = Sparse()
+    sparse.printed["e"] = {"AllTraffic/i-1": ["a", "b", "c"]}
+    assert list(Endpoint("e", local).logs()) == ["a", "b", "c"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import tarfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from windtunnel import (
 )
 from windtunnel.job.log import wants_logs
 from windtunnel.job.next_step import next_step
+from windtunnel.session.training_service import LogLine
 
 OUTPUT = "s3://b/out"
 
@@ -199,6 +201,18 @@ def test_logs_from_any_process(local: LocalSession) -> None:
     assert list(TrainingJob.attach("j", local).logs(follow=True)) == ["one", "two", "three", "four"]
     assert list(job.logs()) == ["one", "two", "three", "four"]
     assert job.log_tail(2) == ["three", "four"]
+
+
+def test_an_empty_page_of_a_log_leads_on(local: LocalSession) -> None:
+    """As CloudWatch gives one where nothing was printed for a while, at the beginning too."""
+
+    class Sparse(FakeService):
+        def read_log(self, stream: str, token: str | None) -> tuple[Sequence[LogLine], str | None]:
+            return ((), "0") if token is None else super().read_log(stream, token)
+
+    local.service = sparse = Sparse(("Completed", "Completed", "", {}))
+    sparse.printed["j/algo-1-1700000000"] = ["one", "two"]
+    assert list(started(local).logs()) == ["one", "two"]
 
 
 def test_attach_to_nothing(local: LocalSession) -> None:
