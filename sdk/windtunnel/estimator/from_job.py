@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Mapping
 from typing import Any
 
-from windtunnel.request.build import base_from_job_name
+from windtunnel.request.build import base_from_job_name, decoded_hyperparameter
 from windtunnel.request.instance_groups import from_request
 
 
@@ -26,7 +25,7 @@ def arguments_of(described: Mapping[str, Any], model_channel_name: str) -> dict[
         "instance_count": resources.get("InstanceCount"),
         "instance_type": resources.get("InstanceType"),
         "instance_groups": from_request(resources) or None,
-        "volume_size": resources["VolumeSizeInGB"],
+        "volume_size": resources.get("VolumeSizeInGB"),
         "volume_kms_key": resources.get("VolumeKmsKeyId"),
         "keep_alive_period_in_seconds": resources.get("KeepAlivePeriodInSeconds"),
         "max_run": stopping["MaxRuntimeInSeconds"],
@@ -56,7 +55,7 @@ def arguments_of(described: Mapping[str, Any], model_channel_name: str) -> dict[
 
 def code_arguments(hyperparameters: Mapping[str, str]) -> dict[str, Any]:
     """Entry point, source tarball, distribution and the user's own values, decoded from a job's record."""
-    values = {key: json.loads(value) for key, value in hyperparameters.items()}
+    values = {key: decoded_hyperparameter(value) for key, value in hyperparameters.items()}
     enabled = bool(values.get("sagemaker_torch_distributed_enabled"))
     distribution: dict[str, Any] = {"torch_distributed": {"enabled": True}}
     if values.get("sagemaker_distribution_instance_groups"):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
@@ -13,7 +12,7 @@ from windtunnel.hosting.model import Model
 from windtunnel.hosting.pytorch_model import PyTorchModel
 from windtunnel.hosting.transformer import TRANSFORMER_ARGUMENTS, Transformer
 from windtunnel.request.arguments import AnyPath
-from windtunnel.request.build import base_from_job_name, job_name_from_base
+from windtunnel.request.build import base_from_job_name, decoded_hyperparameter, job_name_from_base
 from windtunnel.session.session import Session
 
 _VERSION = re.compile(
@@ -118,8 +117,8 @@ def _archive(description: Mapping[str, Any]) -> str:
 
 def _own_code(hyperparameters: Mapping[str, str], job: str) -> tuple[str, str]:
     """Script and tarball of a job, as SDK v2 takes them where none are named."""
-    script = json.loads(hyperparameters.get("sagemaker_program", "null"))
-    tarball = json.loads(hyperparameters.get("sagemaker_submit_directory", "null"))
+    script = decoded_hyperparameter(hyperparameters.get("sagemaker_program", ""))
+    tarball = decoded_hyperparameter(hyperparameters.get("sagemaker_submit_directory", ""))
     if not script or not str(tarball).startswith("s3://"):
         raise SourceError(
             f"entry_point is missing, and training job {job} has no code in S3 to take it from: name the script with "

@@ -55,6 +55,14 @@ def encode_hyperparameters(values: Mapping[str, Any]) -> dict[str, str]:
     return {str(key): _encoded(str(key), value) for key, value in values.items()}
 
 
+def decoded_hyperparameter(value: str) -> Any:
+    """A value as the training toolkit reads it: what is no JSON is text. boto3's users write ``train.py`` bare."""
+    try:
+        return json.loads(value)
+    except ValueError:
+        return value
+
+
 def _encoded(key: str, value: object) -> str:
     try:
         return json.dumps(value)

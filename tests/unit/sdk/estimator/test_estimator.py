@@ -354,6 +354,22 @@ def test_attach_to_a_plain_image(local: LocalSession) -> None:
     assert (again.training_image_uri(), again.hyperparameters()) == ("img:1", {"a": "1"})
 
 
+def test_attach_to_a_job_that_boto3_made(local: LocalSession, service: FakeService) -> None:
+    """Its hyperparameters are bare, which AWS's toolkit takes as text, and it leaves out what has a default."""
+    request = pytorch(local).request(job_name="j").to_dict()
+    request["HyperParameters"] = {
+        "sagemaker_program": "train.py",
+        "sagemaker_submit_directory": "s3://b/code.tar.gz",
+        "optimizer": "adam",
+        "lr": "0.1",
+    }
+    del request["ResourceConfig"]["VolumeSizeInGB"]
+    service.create_job(request)
+    again = PyTorch.attach("j", local)
+    assert (again.entry_point, again.source_dir) == ("train.py", "s3://b/code.tar.gz")
+    assert again.hyperparameters() == {"optimizer": '"adam"', "lr": "0.1"}
+
+
 def test_attach_to_a_job_on_instance_groups(local: LocalSession) -> None:
     """Groups, distribution and output come back as they were given."""
     head, workers = (

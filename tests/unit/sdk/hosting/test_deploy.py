@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import tarfile
 from collections.abc import Sequence
 from datetime import date
@@ -416,6 +417,12 @@ def test_a_jobs_own_code_serves_where_none_is_named(
     assert made["PrimaryContainer"]["Environment"]["SAGEMAKER_PROGRAM"] == "train.py"
     bucket, _, key = made["PrimaryContainer"]["ModelDataUrl"].removeprefix("s3://").partition("/")
     assert files_of(service.objects[bucket, key]) == {"code/train.py": "print(1)\n", "model.pth": "weights"}
+    # boto3's users write the two bare, which AWS's toolkit takes as well.
+    values = service.requests[job.name]["HyperParameters"]
+    values.update({name: json.loads(value) for name, value in values.items() if value.startswith('"')})
+    job.deploy(1, "ml.c5.xlarge", endpoint_name="bare")
+    made = list(endpoints.models.values())[1]
+    assert made["PrimaryContainer"]["Environment"]["SAGEMAKER_PROGRAM"] == "train.py"
 
 
 def test_an_estimator_deploys_its_latest_job(code: Path, aws: AwsSession, endpoints: FakeEndpoints) -> None:
