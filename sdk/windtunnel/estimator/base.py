@@ -225,6 +225,8 @@ class EstimatorBase(JobArguments):
             return request
         self._say_cost(request, prices)
         self.session.warm_up()  # beside the packing of the code, which submit() begins with
+        if job_name is not None:
+            self.session.refuse_taken(job_name)
         try:
             self.session.submit(request)
         except KeyboardInterrupt:

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from pathlib import Path
 
-from windtunnel.errors import ConfigurationError
+from windtunnel.errors import ConfigurationError, ServiceCallFailed
 from windtunnel.local_paths import absolute, reading
 from windtunnel.request.source_archive import packed
 from windtunnel.request.training_request import PathUpload, SourceUpload, Target, TrainingRequest
@@ -87,6 +87,22 @@ class Session(ABC):
         """Make those that are missing, as far as they are the session's to make. Blocks."""
         for bucket in sorted(self._ours(buckets)):
             self.service.ensure_bucket(bucket)
+
+    def refuse_taken(self, job: str) -> None:
+        """Refuse a name before its uploads, which would replace the code and data of the job that has it.
+
+        Raises:
+            ServiceCallFailed: there is such a job.
+        """
+        try:
+            self.service.describe_job(job)
+        except ServiceCallFailed:  # there is none; who may not ask hears it when the job is created
+            return
+        raise ServiceCallFailed(
+            "CreateTrainingJob",
+            "ResourceInUse",
+            f"There is a training job {job} already; nothing was uploaded. Give another job_name=, or leave it out.",
+        )
 
     def submit(self, request: TrainingRequest) -> None:
         """Do the uploads, then create the job. Blocks until both are done.

@@ -21,6 +21,7 @@ from windtunnel import (
     InstanceGroup,
     LocalSession,
     PyTorch,
+    ServiceCallFailed,
     SourceError,
     TrainingInput,
     UnknownImage,
@@ -224,6 +225,18 @@ def test_fit_uploads_then_creates(local: LocalSession, service: FakeService) -> 
     assert service.encrypted[key] is None
     assert service.requests["j"]["RoleArn"] == "arn:aws:iam::000000000000:role/MyRole"
     assert (estimator.latest_training_job, estimator.jobs) == (job, [job])
+
+
+def test_a_name_that_is_taken_replaces_nothing(
+    local: LocalSession, service: FakeService, project: Path
+) -> None:
+    """The code of the job that has the name stays: it may still wait for its turn, or be deployed later."""
+    pytorch(local).fit(job_name="j", wait=False)
+    before = dict(service.objects)
+    (project / "src" / "train.py").write_text("print(2)\n")
+    with pytest.raises(ServiceCallFailed, match=r"\(ResourceInUse\).*nothing was uploaded.*job_name="):
+        pytorch(local).fit(job_name="j")
+    assert service.objects == before
 
 
 def test_fit_returns_the_finished_job(local: LocalSession, capsys: pytest.CaptureFixture[str]) -> None:
