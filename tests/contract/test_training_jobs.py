@@ -105,7 +105,10 @@ def test_tags_are_added_listed_and_deleted(sagemaker: Any) -> None:
 def test_what_is_taken_missing_or_not_served_is_said(sagemaker: Any) -> None:
     """Each with AWS's code, and a message that names it."""
     sagemaker.create_training_job(**create_request())
-    assert refused(sagemaker.create_training_job, **create_request())[0] == "ResourceInUse"
+    with pytest.raises(sagemaker.exceptions.ResourceInUse) as taken:
+        sagemaker.create_training_job(**create_request())
+    # The error's own member, which clients of typed languages read alone.
+    assert "must be unique" in taken.value.response["Message"]
     assert refused(sagemaker.stop_training_job, TrainingJobName="nope")[1] == "Requested resource not found."
     code, message = refused(sagemaker.create_hyper_parameter_tuning_job, **tuning())
     assert code == "UnsupportedOperation"

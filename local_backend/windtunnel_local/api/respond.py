@@ -47,7 +47,8 @@ def error_response(error: Exception, protocol: Protocol, request_id: str, *, hea
     message = printable(message, _KEPT)  # it may repeat what was sent, and XML cannot hold all of that
     details = error.details if isinstance(error, (ApiError, objects.ConditionFailed)) else {}
     if protocol == "json":
-        members = {"__type": code, "message": message, **({"Message": message, **details} if details else {})}
+        # AWS's models write the member either way, and typed clients read it as their model has it.
+        members = {"__type": code, "message": message, "Message": message, **details}
         document = json.dumps(members, ensure_ascii=False)
         body, media, headers = document.encode(errors="replace"), JSON_TYPE, {"x-amzn-errortype": code}
     elif protocol == "cbor":
