@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
 import zipfile
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from importlib import metadata
 from pathlib import Path
 
@@ -118,3 +120,36 @@ def test_a_package_of_another_index_does_not_replace_what_plays_the_device(insta
     assert (got, has(OWN)) == (code, code == 0), log
     assert before == {name: metadata.version(name) for name in before}
     assert ("simulated NeuronCores stand in for it, and no other version" in log) == (code == 1)
+
+
+def test_what_pip_fetched_to_see_what_it_would_do_is_not_fetched_again(install, tmp_path):
+    """From an index that, as PyPI, lets it be kept."""
+    asked = []
+
+    class Index(SimpleHTTPRequestHandler):
+        def __init__(self, *arguments):
+            super().__init__(*arguments, directory=str(tmp_path))
+
+        def end_headers(self):
+            self.send_header("Cache-Control", "max-age=600")
+            super().end_headers()
+
+        def log_message(self, *_):
+            asked.append(self.path)
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Index) as server:
+        threading.Thread(target=server.serve_forever).start()
+        (tmp_path / OWN).mkdir()
+        newer = wheel(tmp_path / OWN, OWN, "2").name
+        (tmp_path / OWN / "index.html").write_text(f'<a href="{newer}">{newer}</a>')
+        assert install(f"{OWN}==1\n")[0] == 0
+        there = {
+            "PIP_NO_INDEX": "0",
+            "PIP_FIND_LINKS": "",
+            "PIP_INDEX_URL": f"http://127.0.0.1:{server.server_port}",
+            "PIP_TRUSTED_HOST": "127.0.0.1",  # of others over http it keeps nothing
+        }
+        code, log = install(f"{OWN}==2\n", **there)
+        server.shutdown()
+    assert (code, metadata.version(OWN)) == (0, "2"), log
+    assert asked.count(f"/{OWN}/{newer}") == 1

@@ -131,7 +131,8 @@ def _obstacle(path: str) -> str:
 @contextmanager
 def _cache() -> Iterator[None]:
     """What pip fetches to see what it would do, it need not fetch again."""
-    with tempfile.TemporaryDirectory() as folder, _variables(PIP_NO_CACHE_DIR="0", PIP_CACHE_DIR=folder):
+    # Whatever PIP_NO_CACHE_DIR is, "0" too, pip keeps nothing.
+    with tempfile.TemporaryDirectory() as folder, _variables(PIP_NO_CACHE_DIR=None, PIP_CACHE_DIR=folder):
         yield
 
 
@@ -148,16 +149,20 @@ def _constrained() -> Iterator[None]:
 
 
 @contextmanager
-def _variables(**given: str) -> Iterator[None]:
-    """Variables of the environment, for a while."""
+def _variables(**given: str | None) -> Iterator[None]:
+    """Variables of the environment, for a while. None: it is not there."""
     before = {name: os.environ.get(name) for name in given}
-    os.environ.update(given)
+    _set(given)
     try:
         yield
     finally:
-        for name, value in before.items():
-            os.environ.pop(name, None)
-            os.environ.update({name: value} if value is not None else {})
+        _set(before)
+
+
+def _set(variables: Mapping[str, str | None]) -> None:
+    for name, value in variables.items():
+        os.environ.pop(name, None)
+        os.environ.update({name: value} if value is not None else {})
 
 
 def _say(why: str, pins: Sequence[Pin]) -> None:
