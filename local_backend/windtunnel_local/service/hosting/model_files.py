@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from windtunnel_local.service.data.copying import Check, copy_file
+from windtunnel_local.service.data.listing import list_all
 from windtunnel_local.service.ground.errors import InputError, NoSuchBucket, NoSuchKey
 from windtunnel_local.service.ground.ports import ObjectStore
 from windtunnel_local.service.ground.uris import parse_s3
@@ -28,7 +29,7 @@ def provide_model(container: Mapping[str, Any], target: Path, objects: ObjectSto
     bucket, key = parse_s3(uri)
     try:
         if container.get("ModelDataSource", {}).get("S3DataSource", {}).get("CompressionType") == "None":
-            for info in objects.list(bucket, key):
+            for info in list_all(objects, bucket, key):
                 if not info.key.endswith("/"):
                     name = info.key[len(key) :].lstrip("/") or Path(info.key).name
                     copy_file(objects.path(bucket, info.key), _inside(target, name, uri), uri, check)
