@@ -39,13 +39,14 @@ class Supervisor:
         self._leaving = threading.Event()
         self._sweep: threading.Thread | None = None
 
-    def start(self, name: str) -> None:
-        """Run a recorded, unfinished job, from wherever it stands. Idempotent."""
+    def start(self, job: Job) -> None:
+        """Run a recorded, unfinished job, from wherever it stands. Idempotent; nothing is read that could fail."""
+        name = job.name
         with self._lock:
             if self._left or name in self._runs:
                 return
             run = JobRun(Run(name, self._ports, self._records, self._queue, self._pools))
-            self._line_up(self._records.get(name), run)
+            self._line_up(job, run)
             # A daemon: a job must not keep a process alive that was told to end.
             thread = threading.Thread(target=self._run, args=(name, run), name=f"job {name}", daemon=True)
             self._runs[name] = (run, thread)
@@ -58,11 +59,11 @@ class Supervisor:
             JobNotFound: no such job.
             IllegalTransition: it has ended.
         """
-        self._records.advance(name, StopRequested())
+        job = self._records.advance(name, StopRequested())
         with self._lock:
             run = self._runs.get(name)
         if run is None:
-            self.start(name)
+            self.start(job)
         else:
             run[0].wake()
 
@@ -83,7 +84,7 @@ class Supervisor:
                 self._queue.hold(job)
         for job in unfinished:
             _log.info("Job %s is adopted.", job.name)
-            self.start(job.name)
+            self.start(job)
         self._sweep = threading.Thread(target=self._sweep_up, name="sweep", daemon=True)
         self._sweep.start()
 

@@ -70,7 +70,7 @@ class TrainingJobService:
         job = Job(name, self._ports.config.job_arn(name), members, begun, spot=terms)
         job = replace(job, warm_pool=warm_pool_states.begin(job))
         self._ports.store.insert_job(job, {tag["Key"]: tag["Value"] for tag in request.get("Tags", ())})
-        self._supervisor.start(name)
+        self._supervisor.start(job)
         return job.arn
 
     def describe(self, name: str) -> dict[str, Any]:

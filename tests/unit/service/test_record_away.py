@@ -1,0 +1,41 @@
+"""The record cannot be read or written for a moment: no job is forgotten, no container kept for ever."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.unit.service.conftest import World, wait_for
+from tests.unit.service.samples import request
+from windtunnel_local.service.ground.errors import StoreUnavailable
+
+
+@pytest.fixture
+def fails_once(world: World, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, Callable[[Any], bool]], None]:
+    """Have a call of the store fail, the first time that its argument is as told."""
+
+    def arrange(name: str, when: Callable[[Any], bool]) -> None:
+        works, failed = getattr(world.store, name), threading.Event()
+
+        def call(argument: Any) -> Any:
+            if not failed.is_set() and when(argument):
+                failed.set()
+                raise StoreUnavailable("unable to open database file")
+            return works(argument)
+
+        monkeypatch.setattr(world.store, name, call)
+
+    return arrange
+
+
+def test_a_job_that_is_recorded_runs(world: World, fails_once: Callable[..., None]) -> None:
+    """Also where the record cannot be read right after: who asked would be refused, and the job never end."""
+    fails_once("get_job", lambda _: threading.current_thread() is threading.main_thread())
+    world.service.create(request())
+    wait_for(lambda: not world.service.busy(), "the end")
+    with pytest.raises(StoreUnavailable):
+        world.service.describe("job")
+    assert world.finish().lifecycle.status == "Completed"
