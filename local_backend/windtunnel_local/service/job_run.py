@@ -50,20 +50,20 @@ class JobRun:
         pause_s = self._run.ports.config.pace.retry_s
         try:
             while not self._take_steps():
-                # In most cases the disk is full. A job whose thread gave up would never end.
+                # In most cases the disk is full. A job whose thread gave up would never end, or never be cleaned up.
                 self._run.leaving.wait(pause_s)
                 pause_s = min(2 * pause_s, _LONGEST_RETRY_S)
-            clean_up.release(self._run, self._run.records.get(self._name))
         except Leaving:
             _log.info("Job %s is left as it is; the next server adopts it.", self._name)
         finally:
             self._run.unfollow()
 
     def _take_steps(self) -> bool:
-        """Step after step to the end; False: the job's record cannot be read or written now."""
+        """Step after step to the end, and the clean-up; False: the job's record cannot be read or written now."""
         try:
             while not (job := self._run.records.get(self._name)).lifecycle.finished:
                 self._take_step(job)
+            clean_up.release(self._run, job)
         except Leaving:
             raise
         except Exception as error:

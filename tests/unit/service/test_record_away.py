@@ -39,3 +39,14 @@ def test_a_job_that_is_recorded_runs(world: World, fails_once: Callable[..., Non
     with pytest.raises(StoreUnavailable):
         world.service.describe("job")
     assert world.finish().lifecycle.status == "Completed"
+
+
+def test_a_warm_pool_can_be_taken_over(world: World, fails_once: Callable[..., None]) -> None:
+    """Although it could not be noted at once that it is ready; it would have stayed, unused, for ever."""
+    fails_once("update_job", lambda job: job.warm_pool is not None and job.warm_pool.ready)
+    asked = request()
+    asked["ResourceConfig"]["KeepAlivePeriodInSeconds"] = 60
+    world.service.create(asked)
+    wait_for(lambda: (pool := world.job().warm_pool) is not None and pool.ready, "the pool")
+    world.clock.advance(61)
+    world.finish()
