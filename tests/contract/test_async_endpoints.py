@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import re
+import threading
+import time
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -101,6 +105,29 @@ def test_what_fails_says_why(asked: Asked, body: str | None, words: bytes) -> No
     assert asked.stored(accepted["OutputLocation"]) is None
     after = asked.question("hello")
     assert wait_for(lambda: asked.stored(after["OutputLocation"])) == b"hello"
+    wait_for(lambda: asked.waiting() == 0)
+
+
+def test_an_answer_waits_for_room_on_the_disk(asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So does the word of a failure: no question is forgotten, and no container blamed."""
+    objects, full = asked.backend.application.objects, threading.Event()
+    put = objects.put
+
+    def put_if_there_is_room(bucket: str, key: str, *more: Any, **named: Any) -> Any:
+        if full.is_set() and key.startswith(("out/", "failed/")):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return put(bucket, key, *more, **named)
+
+    monkeypatch.setattr(objects, "put", put_if_there_is_room)
+    asked.asynchronous()
+    full.set()
+    answered, failed = asked.question("hello", "1"), asked.question("status 500", "2")
+    container = next(iter(asked.backend.runner.containers.values()))
+    wait_for(lambda: {b"hello", b"status 500"} <= set(container.asked))
+    time.sleep(0.5)
+    full.clear()
+    assert wait_for(lambda: asked.stored(answered["OutputLocation"])) == b"hello"
+    assert b"it went wrong" in wait_for(lambda: asked.stored(failed["FailureLocation"]))
     wait_for(lambda: asked.waiting() == 0)
 
 

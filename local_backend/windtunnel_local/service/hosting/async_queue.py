@@ -6,6 +6,7 @@ list of the next one. A container that ends under a question has it asked again.
 
 from __future__ import annotations
 
+import errno
 import http.client
 import io
 import logging
@@ -26,6 +27,8 @@ _MOST_AT_ONCE = 64
 """Threads of one endpoint, whatever its MaxConcurrentInvocationsPerInstance come to."""
 _PAGE = 50
 _PAUSE_S = 0.05
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+"""How a disk that is full is told from a connection that has broken off."""
 _TRIES = 3
 """How often a container may end under a question before that is its answer."""
 
@@ -73,11 +76,15 @@ class AsyncQueue:
 
     def _work(self) -> None:
         while not self._leaving.is_set():
+            invocation = None
             try:
                 if (invocation := self._next()) is not None:
                     self._answer(invocation)
-            except StoreUnavailable as error:
+            except (StoreUnavailable, OSError) as error:  # in most cases the disk is full
                 _log.warning("Endpoint %s waits: %s", self._endpoint, error)
+                if invocation is not None:
+                    with self._changed:
+                        self._found.insert(0, invocation)
                 self._leaving.wait(self._ports.config.pace.retry_s)
             except Exception as error:  # noqa: BLE001 - a thread that gave up would leave its questions unanswered
                 if not self._leaving.is_set():  # a store that is closed while leaving is no news
@@ -118,6 +125,8 @@ class AsyncQueue:
             except async_call.QuestionFailedError as error:
                 return self._fail(invocation, str(error))
             except (OSError, http.client.HTTPException) as error:
+                if isinstance(error, OSError) and error.errno in _FULL:
+                    raise
                 tries += 1
                 if tries >= _TRIES:
                     return self._fail(
