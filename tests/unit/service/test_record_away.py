@@ -11,6 +11,8 @@ import pytest
 from tests.unit.service.conftest import World, wait_for
 from tests.unit.service.samples import request
 from windtunnel_local.service.ground.errors import StoreUnavailable
+from windtunnel_local.service.ground.ports import Ports
+from windtunnel_local.service.hosting.meter import Meter
 
 
 @pytest.fixture
@@ -50,3 +52,16 @@ def test_a_warm_pool_can_be_taken_over(world: World, fails_once: Callable[..., N
     wait_for(lambda: (pool := world.job().warm_pool) is not None and pool.ready, "the pool")
     world.clock.advance(61)
     world.finish()
+
+
+def test_metrics_of_an_endpoint_wait(world: World, fails_once: Callable[..., None]) -> None:
+    """They neither fail whoever writes them, as a server that leaves, nor are they lost."""
+    fails_once("append_endpoint_metrics", lambda _: True)
+    meter = Meter(Ports(world.store, world.runner, world.objects, world.clock, world.config))
+    meter.add("e", "a", 200, 0.1, 0.01)
+    meter.flush(all_of_it=True)
+    assert world.store.endpoint_metric_names() == []
+    meter.flush()
+    assert ("e", "a", "Invocations") in world.store.endpoint_metric_names()
+    meter.flush(all_of_it=True)
+    assert len(world.store.endpoint_metrics("e", "a", "Invocations", 0, 1 << 62)) == 1

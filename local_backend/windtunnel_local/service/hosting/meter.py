@@ -10,6 +10,7 @@ from collections import Counter, defaultdict
 from http import HTTPStatus
 
 from windtunnel_local.service.ground.endpoint_store import EndpointMetric
+from windtunnel_local.service.ground.errors import StoreUnavailable
 from windtunnel_local.service.ground.ports import Ports
 
 _MINUTE_MS = 60_000
@@ -28,6 +29,8 @@ class Meter:
         self._lock = threading.Lock()
         self._minute = 0
         self._values: defaultdict[_Series, Counter[float]] = defaultdict(Counter)
+        self._unwritten: list[EndpointMetric] = []
+        """Of minutes that are over."""
 
     def add(
         self, endpoint: str, variant: str, status: int, model_s: float, overhead_s: float | None = None
@@ -50,17 +53,24 @@ class Meter:
                 self._values[endpoint, variant, name][value] += 1
 
     def flush(self, *, all_of_it: bool = False) -> None:
-        """Write what was gathered, if its minute is over or ``all_of_it`` is to be."""
+        """Write what was gathered, if its minute is over or ``all_of_it`` is to be. What finds no room waits."""
         now = self._ports.now_ms() // _MINUTE_MS * _MINUTE_MS
         with self._lock:
             self._minute = self._minute or now
-            if now == self._minute and not all_of_it:
-                return
-            minute, values = self._minute, self._values
-            self._minute, self._values = now, defaultdict(Counter)
-        if values:
-            rows = [EndpointMetric(*series, minute, dict(counts)) for series, counts in values.items()]
+            if now != self._minute or all_of_it:
+                self._unwritten += [
+                    EndpointMetric(*series, self._minute, dict(counts))
+                    for series, counts in self._values.items()
+                ]
+                self._minute, self._values = now, defaultdict(Counter)
+            rows, self._unwritten = self._unwritten, []
+        if not rows:
+            return
+        try:
             self._ports.store.append_endpoint_metrics(rows)
+        except StoreUnavailable:
+            with self._lock:
+                self._unwritten = rows + self._unwritten
 
 
 def _microseconds(seconds: float) -> float:
