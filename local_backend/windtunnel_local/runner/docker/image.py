@@ -7,6 +7,7 @@ import fcntl
 import os
 import tempfile
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,7 +20,7 @@ from docker.errors import ImageNotFound
 
 from windtunnel_local.runner.docker.base import ensure_base
 from windtunnel_local.runner.docker.client import Engine, engine_errors
-from windtunnel_local.runner.docker.progress import BuildReport, with_ticks
+from windtunnel_local.runner.docker.progress import REPORT_EVERY_S, BuildReport, with_ticks
 from windtunnel_local.runner.docker.settings import DockerSettings
 from windtunnel_local.runner.host_network import HostNetwork
 from windtunnel_local.runner.kind import ImageStatus
@@ -31,6 +32,7 @@ CONTENT_LABEL = "windtunnel.content"
 Target = Literal["training", "test"]
 
 _INDEX_TIMEOUT_S = 3.0
+_POLL_S = 0.1
 
 
 def image_status(
@@ -228,15 +230,27 @@ def connected(engine: Engine | None) -> Iterator[docker.DockerClient]:
 
 @contextmanager
 def build_lock(progress: Progress) -> Iterator[None]:
-    """One build at a time for this user on this machine, whatever home they belong to: they share layers."""
+    """One build at a time for this user on this machine, whatever home they belong to: they share layers.
+
+    ``progress`` is called now and then while another one is waited for: a job that is stopped raises there.
+    """
     path = Path(tempfile.gettempdir()) / f"windtunnel-image-{os.getuid()}.lock"
     descriptor = os.open(path, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            progress("Another build is running; waiting for it.")
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        next_word = time.monotonic()
+        while not _is_taken(descriptor):
+            if time.monotonic() >= next_word:
+                progress("Another build is running; waiting for it.")
+                next_word = time.monotonic() + REPORT_EVERY_S
+            time.sleep(_POLL_S)
         yield
     finally:
         os.close(descriptor)
+
+
+def _is_taken(lock: int) -> bool:
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

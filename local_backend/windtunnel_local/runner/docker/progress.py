@@ -12,7 +12,7 @@ from typing import Any
 
 from windtunnel_local.service.ground.ports import Progress
 
-_REPORT_EVERY_S = 15.0
+REPORT_EVERY_S = 15.0
 _TAIL_LINES = 20
 _TITLES = (
     ("requirements.txt", "installing torch, torch_xla, the SageMaker toolkit, transformers (the large one)"),
@@ -71,7 +71,7 @@ class BuildReport:
 
     def tick(self) -> None:
         """Report a long step as still going; call it now and then when there is no output."""
-        if self._clock() - self._reported >= _REPORT_EVERY_S and self._step:
+        if self._clock() - self._reported >= REPORT_EVERY_S and self._step:
             self._say(f"step {self._step} is at {self._clock() - self._step_started:.0f} s{self._now()}")
 
     def _now(self) -> str:
