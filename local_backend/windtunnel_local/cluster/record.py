@@ -1,7 +1,7 @@
 """A cluster's folder: ``WINDTUNNEL_HOME/clusters/NAME``.
 
     configuration.yaml   as the user gave it; the configuration in force
-    update.yaml          the one that an update is bringing in force
+    update.yaml          the one that an update is bringing in force, or could not
     cluster.json         the states, written whole by rename
     lock, update.lock    held while cluster.json is changed; while an update is checked and ordered
     fleet.sock, fleet.log, shared/ ...   the background process's (`fleet.py`)

@@ -142,5 +142,15 @@ def test_an_update_that_slurm_does_not_take_says_why(
     said = str(failed.value)
     assert "restart-slurmctld.sh" in said and "The end of head's log:\nhead says" in said
     assert ("does not come back either" in said) is not back
-    assert not made.update_file.exists()
+    assert made.update_file.exists(), "one that is gone is in force"
     assert "MaxCount: 16" in made.configuration_file.read_text()
+
+
+def test_an_update_that_is_in_force_is_done(made: ClusterRecord, nodes: NodesInMemory) -> None:
+    """Its process was killed before it could say so."""
+    made.move_to("CREATE_COMPLETE")
+    made.move_to("UPDATE_IN_PROGRESS")
+    made.propose(POST.replace("MaxCount: 16", "MaxCount: 17"))
+    made.take_update()
+    steps_of(made, nodes).update()
+    assert "MaxCount: 17" in made.configuration_file.read_text()

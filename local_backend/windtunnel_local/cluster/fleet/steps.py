@@ -131,14 +131,15 @@ class Steps:
             self.record.set_fleet("RUNNING")
 
     def update(self) -> None:
-        """Bring the next configuration in force."""
+        """Bring the next configuration in force; where there is none, an earlier process has come that far."""
         with self._under_way:
+            if not self.record.update_file.exists():
+                return
             before = self.configuration
             try:
                 self._apply(self.record.next_configuration())
             except (WindtunnelError, OSError) as error:
                 why = "\n".join([str(error), *self._tails([HEAD])])
-                self.record.update_file.unlink(missing_ok=True)
                 self._apply_again(before, why)
                 raise ClusterError(why) from error
             self.record.take_update()
