@@ -154,3 +154,12 @@ def test_an_update_that_is_in_force_is_done(made: ClusterRecord, nodes: NodesInM
     made.take_update()
     steps_of(made, nodes).update()
     assert "MaxCount: 17" in made.configuration_file.read_text()
+
+
+def test_a_deletion_that_came_twice_leaves_the_next_cluster_alone(
+    made: ClusterRecord, nodes: NodesInMemory
+) -> None:
+    """The first has freed the name, and somebody has made another cluster of it."""
+    with pytest.raises(ClusterNotFound):
+        steps_of(made, nodes, own=False).delete()
+    assert made.status == "CREATE_IN_PROGRESS" and nodes.states != {}

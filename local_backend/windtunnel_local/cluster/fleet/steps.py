@@ -145,7 +145,11 @@ class Steps:
             self.record.take_update()
 
     def delete(self) -> None:
-        """Remove containers, network and files. The record goes last."""
+        """Remove containers, network and files. The record goes last.
+
+        Raises ``ClusterNotFound`` where it is gone: an order that came twice must not remove another of that name.
+        """
+        self.need_own_folder()
         self.keeper.end()
         with self._under_way:
             self.nodes.remove_all()
