@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from tests.fakes.cluster import POST
 from windtunnel_local.cluster import record
 from windtunnel_local.cluster.errors import ClusterError, ClusterNotFound, InvalidConfiguration
-from windtunnel_local.cluster.fleet.steps import Steps
+from windtunnel_local.cluster.fleet.steps import Abandoned, Steps
 from windtunnel_local.cluster.layout import Layout
 from windtunnel_local.cluster.nodes import NodeContainer, Nodes
 from windtunnel_local.cluster.record import ClusterRecord
@@ -163,3 +164,21 @@ def test_a_deletion_that_came_twice_leaves_the_next_cluster_alone(
     with pytest.raises(ClusterNotFound):
         steps_of(made, nodes, own=False).delete()
     assert made.status == "CREATE_IN_PROGRESS" and nodes.states != {}
+
+
+def test_a_cluster_that_is_deleted_waits_for_no_image(
+    made: ClusterRecord, nodes: NodesInMemory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To build it takes minutes."""
+    steps, built = steps_of(made, nodes), threading.Event()
+
+    def build(_settings: object, progress: Callable[[str], None], _engine: object) -> None:
+        steps.deleting.set()
+        progress("step 1")
+        built.set()
+
+    monkeypatch.setattr("windtunnel_local.cluster.fleet.steps.ensure_cluster_image", build)
+    monkeypatch.setattr("windtunnel_local.cluster.fleet.steps.remove_abandoned", lambda _engine: None)
+    with pytest.raises(Abandoned):
+        steps.create()
+    assert not built.is_set()

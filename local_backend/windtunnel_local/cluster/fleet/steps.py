@@ -91,7 +91,7 @@ class Steps:
         """From nothing to a cluster that takes jobs. What an earlier try has made of containers goes first."""
         with self._under_way:
             self.record.set_fleet("STARTING")
-            ensure_cluster_image(self._settings, log.info, self._engine)
+            ensure_cluster_image(self._settings, self._say, self._engine)
             remove_abandoned(self._engine)
             self.nodes.remove_all()
             make_folders(self._layout, self.configuration, self._machine)
@@ -312,6 +312,11 @@ class Steps:
             if time.monotonic() > deadline:
                 raise ClusterError(f"{failed} within {timeout_s:.0f} s")
             time.sleep(_POLL_S)
+
+    def _say(self, line: str) -> None:
+        """How far something is that takes minutes, and that nobody wants of a cluster which is being deleted."""
+        self._check()
+        log.info("%s", line)
 
     def _check(self) -> None:
         if self.deleting.is_set():
