@@ -95,3 +95,19 @@ class FakeObjects:
         data = path.read_bytes()
         modified = datetime.fromtimestamp(path.stat().st_mtime, timezone.utc)
         return ObjectInfo(key, len(data), hashlib.md5(data, usedforsecurity=False).hexdigest(), modified)
+
+
+class ReplacedObjects(FakeObjects):
+    """Each object is replaced by another job right after it was looked up for the first time."""
+
+    def __init__(self, root: Path, *buckets: str) -> None:
+        super().__init__(root, *buckets)
+        self._looked_up: set[str] = set()
+
+    def path(self, bucket: str, key: str) -> Path:
+        """The object's bytes, at the first call those of before, which are gone."""
+        path = super().path(bucket, key)
+        if key in self._looked_up:
+            return path
+        self._looked_up.add(key)
+        return path.with_name("gone")

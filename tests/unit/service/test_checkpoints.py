@@ -11,7 +11,7 @@ from typing import Any, BinaryIO
 
 import pytest
 
-from tests.fakes.objects import FakeObjects
+from tests.fakes.objects import FakeObjects, ReplacedObjects
 from tests.unit.service.samples import job, request
 from windtunnel_local.service.data.checkpoints import Checkpoints, fetch_checkpoints, store_checkpoints
 from windtunnel_local.service.ground.job import Job
@@ -215,3 +215,11 @@ def test_a_new_server_goes_on(two: Job, folders: JobPaths, objects: Hooked) -> N
     (folders.checkpoints("algo-1") / "new").unlink()
     store_checkpoints(two, folders, objects)
     assert objects.keys("out") == ["c/first"]
+
+
+def test_a_checkpoint_that_another_job_replaces_is_taken(two: Job, tmp_path: Path) -> None:
+    """It goes on at the same address, and stores a newer one while this job fetches."""
+    objects, folders = ReplacedObjects(tmp_path / "s3", "out"), JobPaths(tmp_path / "jobs" / "other")
+    objects.put_text("out", "c/latest", "newer")
+    fetch_checkpoints(two, folders, objects, lambda: None)
+    assert [(folders.checkpoints(host) / "latest").read_text() for host in two.hosts] == ["newer", "newer"]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.fakes.objects import FakeObjects
+from tests.fakes.objects import FakeObjects, ReplacedObjects
 from tests.unit.service.samples import config, job, request
 from windtunnel_local.service.data.compile_cache import fetch_cache, store_cache
 from windtunnel_local.service.ground.errors import InputError
@@ -102,3 +102,12 @@ def test_only_a_job_with_such_a_cache_gets_its_folder(tmp_path: Path) -> None:
     (plain,) = plan_job(a_job(tmp_path), config(tmp_path)).containers
     assert "WINDTUNNEL_S3_CACHE_DIR" not in plain.environment
     assert NEURON_CACHE not in [mount.target for mount in plain.mounts]
+
+
+def test_an_entry_that_another_job_replaces_is_taken(tmp_path: Path) -> None:
+    """Several jobs share a cache: what one of them stores fails no other."""
+    objects, folders = ReplacedObjects(tmp_path / "objects", "out"), JobPaths(tmp_path / "folder")
+    objects.put("out", KEY, BytesIO(b"neff"))
+    asked = a_job(tmp_path, NEURON_COMPILE_CACHE_URL="s3://out/cache/")
+    fetch_cache(asked, folders, objects, nothing)
+    assert (folders.neuron_cache("algo-1") / "out" / KEY).read_bytes() == b"neff"

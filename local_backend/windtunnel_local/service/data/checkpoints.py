@@ -12,14 +12,15 @@ import os
 import time
 from collections.abc import Callable, Mapping
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 
 from windtunnel_local.service.data.changing_file import Changed, WholeFile, fingerprint
-from windtunnel_local.service.data.copying import copy_file
+from windtunnel_local.service.data.copying import copy_file, take
 from windtunnel_local.service.data.listing import list_all, relative_key
 from windtunnel_local.service.data.merged_folders import merged
 from windtunnel_local.service.data.untrusted_files import require_room
-from windtunnel_local.service.ground.errors import InputError, NoSuchBucket, NoSuchKey
+from windtunnel_local.service.ground.errors import InputError, NoSuchBucket
 from windtunnel_local.service.ground.job import Job
 from windtunnel_local.service.ground.job_paths import JobPaths
 from windtunnel_local.service.ground.ports import ObjectStore
@@ -62,14 +63,12 @@ def fetch_checkpoints(job: Job, folders: JobPaths, objects: ObjectStore, check: 
             )
         if not relative or relative.endswith("/"):
             continue
-        try:
-            original = objects.path(bucket, info.key)
-        except NoSuchKey:
-            continue  # removed since it was listed
+        original = partial(objects.path, bucket, info.key)
         for host in job.hosts:
             target = folders.checkpoints(host) / relative.lstrip("/")
-            copy_file(original, target, f"s3://{bucket}/{info.key}")
-            known.setdefault(relative, {})[host] = fingerprint(target)
+            copy = partial(copy_file, target=target, uri=f"s3://{bucket}/{info.key}", check=check)
+            if take(original, copy):  # another job that writes there may have removed it since it was listed
+                known.setdefault(relative, {})[host] = fingerprint(target)
     _write(folders.checkpoint_manifest, known)
 
 

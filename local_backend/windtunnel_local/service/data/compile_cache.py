@@ -8,11 +8,12 @@ end, as with checkpoints. Only a cache that the job's environment names can be s
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
-from windtunnel_local.service.data.copying import copy_file
+from windtunnel_local.service.data.copying import copy_file, take
 from windtunnel_local.service.data.listing import list_all
 from windtunnel_local.service.data.untrusted_files import open_regular, require_room
-from windtunnel_local.service.ground.errors import InputError, NoSuchKey
+from windtunnel_local.service.ground.errors import InputError
 from windtunnel_local.service.ground.job import Job
 from windtunnel_local.service.ground.job_paths import JobPaths
 from windtunnel_local.service.ground.ports import ObjectStore
@@ -46,12 +47,11 @@ def fetch_cache(job: Job, folders: JobPaths, objects: ObjectStore, check: Callab
         parts = info.key.split("/")
         if ".." in parts or "\0" in info.key or not parts[-1]:
             continue  # no entry of a cache
-        try:
-            original = objects.path(bucket, info.key)
-        except NoSuchKey:
-            continue  # removed since it was listed
+        original = partial(objects.path, bucket, info.key)
         for host in job.hosts:
-            copy_file(original, folders.neuron_cache(host) / bucket / info.key, f"s3://{bucket}/{info.key}")
+            target = folders.neuron_cache(host) / bucket / info.key
+            # What was removed since it was listed is no entry any more.
+            take(original, partial(copy_file, target=target, uri=f"s3://{bucket}/{info.key}", check=check))
 
 
 def store_cache(job: Job, folders: JobPaths, objects: ObjectStore) -> None:

@@ -7,13 +7,30 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from windtunnel_local.service.ground.errors import InputError
+from windtunnel_local.service.ground.errors import InputError, NoSuchKey
 
 Check = Callable[[], None]
 """Called between files and within long ones; raises to abandon what is under way."""
 
 _PART_BYTES = 64 << 20
 _BUFFER_BYTES = 1 << 20
+_TRIES = 5
+
+
+def take(original: Callable[[], Path], how: Callable[[Path], None]) -> bool:
+    """Copy or link an object's file. If it is being replaced, the new one is taken.
+
+    ``how`` raises ``FileNotFoundError`` for an original that is gone. Returns whether there is such an object.
+    """
+    for _ in range(_TRIES):
+        try:
+            how(original())
+        except NoSuchKey:
+            break
+        except FileNotFoundError:
+            continue
+        return True
+    return False
 
 
 def copy_file(original: Path, target: Path, uri: str, check: Check | None = None) -> None:

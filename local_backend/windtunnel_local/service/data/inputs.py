@@ -17,6 +17,7 @@ from windtunnel_local.service.data.copying import (
     link_file,
     make_folder,
     share,
+    take,
 )
 from windtunnel_local.service.data.listing import Item, directory, local_items, prefix_items
 from windtunnel_local.service.data.manifests import manifest_items
@@ -25,7 +26,7 @@ from windtunnel_local.service.data.source import provide_archive
 from windtunnel_local.service.data.trees import remove_tree
 from windtunnel_local.service.ground import job_paths
 from windtunnel_local.service.ground.containers import Mount
-from windtunnel_local.service.ground.errors import NoSuchBucket, NoSuchKey
+from windtunnel_local.service.ground.errors import NoSuchBucket
 from windtunnel_local.service.ground.job import Job
 from windtunnel_local.service.ground.job_paths import JobPaths
 from windtunnel_local.service.ground.ports import ObjectStore
@@ -35,8 +36,6 @@ from windtunnel_local.service.request.cluster import channel_hosts
 
 HostMounts = Mapping[str, tuple[Mount, ...]]
 """By host, what is mounted into its container."""
-
-_TRIES = 5
 
 
 def provide_channels(
@@ -216,14 +215,10 @@ class _Channel:
 
     def _take(self, item: Item, how: Callable[[Path, Path, str, Check], None], target: Path) -> None:
         """Copy or link one file. If it is being replaced, the new one is taken."""
-        for _ in range(_TRIES):
-            try:
-                return how(item.original(), target, item.uri, self._check)
-            except NoSuchKey:
-                break
-            except FileNotFoundError:
-                continue
-        raise download_failed(f"{item.uri} was removed while the job was fetching it. Start the job again")
+        if not take(item.original, lambda original: how(original, target, item.uri, self._check)):
+            raise download_failed(
+                f"{item.uri} was removed while the job was fetching it. Start the job again"
+            )
 
     def _root(self, host: str) -> Path:
         return (self._folders.view if self._linked else self._folders.channel)(host, self._name)
