@@ -154,9 +154,11 @@ class Supervisor:
         try:
             folders = {path.name for path in ports.config.jobs.glob("*")}
             for name in sorted(ports.runner.jobs() | folders):
-                with self._lock:  # no job of this name can start meanwhile
-                    slots = self._pools.slots() | instance_slots(ports.store)
-                    if self._left or name in self._runs or name in slots:
+                with self._lock:
+                    if self._left or name in self._runs or name in instance_slots(ports.store):
+                        continue
+                with self._pools.vacating(name) as free:
+                    if not free:
                         continue
                     try:  # in this order: a runner may keep its records in the folder
                         ports.runner.remove(name)

@@ -224,6 +224,31 @@ def test_a_leftover_that_stays_keeps_no_other(world: World, monkeypatch: pytest.
     wait_for(lambda: not folders[0].exists())
 
 
+def test_jobs_begin_while_leftovers_are_removed(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """That may take as long as an engine likes. Also one with the name of such a leftover."""
+    remove, removes, go_on = world.runner.remove, threading.Event(), threading.Event()
+    came_in_time: list[bool] = []
+
+    def slowly(slot: str) -> None:
+        if slot == "old":
+            removes.set()
+            came_in_time.append(go_on.wait(10))
+        remove(slot)
+
+    monkeypatch.setattr(world.runner, "remove", slowly)
+    (world.config.jobs / "old" / "hosts").mkdir(parents=True)
+    world.crash_and_serve()
+    assert removes.wait(20)
+    for name in ("new", "old"):
+        world.service.create(request(name))
+    for name in ("new", "old"):
+        wait_for(lambda n=name: world.job(n).lifecycle.finished, f"the end of {name}")  # type: ignore[misc]
+        assert world.job(name).lifecycle.status == "Completed"
+    go_on.set()
+    wait_for(lambda: not (world.config.jobs / "old").exists())
+    assert came_in_time == [True]
+
+
 def test_shutdown_leaves_jobs_running(world: World) -> None:
     """A server that goes down in order is no reason to lose a job."""
     go = threading.Event()

@@ -288,6 +288,34 @@ def test_a_name_may_come_again_while_its_slot_is_idle(world: World) -> None:
     assert pool(world, "two").status == "Available"
 
 
+def test_a_name_may_come_again_while_its_slot_is_emptied(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the pool of its first job leaves is removed, and not what the second one makes."""
+    run(world, "one")
+    remove, emptied, go_on = world.runner.remove, threading.Event(), threading.Event()
+
+    def slowly(slot: str) -> None:
+        remove(slot)
+        if slot == "one":
+            emptied.set()
+            go_on.wait(20)
+
+    monkeypatch.setattr(world.runner, "remove", slowly)
+    world.service.update({"TrainingJobName": "one", "ResourceConfig": {"KeepAlivePeriodInSeconds": 0}})
+    assert emptied.wait(20)
+    world.service.delete("one")
+    end = threading.Event()
+    world.runner.script = lambda container: container.sleep_until(end)
+    world.service.create(request("one"))
+    world.reach("Training", "one")
+    go_on.set()
+    wait_for(lambda: not (world.config.jobs / "one").exists(), "the first job's folder being removed")
+    assert world.config.paths(world.job("one").slot).root.exists()
+    end.set()
+    wait_for(lambda: world.job("one").lifecycle.status == "Completed", "the end of the second job")
+
+
 def test_a_server_that_leaves_lets_no_job_in_half(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """A job that waits for a pool to become ready has chosen no containers yet: the next server does that."""
     waits = threading.Event()

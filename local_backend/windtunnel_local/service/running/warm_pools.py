@@ -13,6 +13,7 @@ import threading
 import time
 import uuid
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 
 from windtunnel_local.service.data import warm_pool_folders
@@ -48,6 +49,8 @@ class WarmPools:
         """What their containers were told, to see a change."""
         self._unsettled: set[str] = set()
         """Of these, what an earlier server did not come to make ready."""
+        self._vacated: set[str] = set()
+        """Slots whose containers and folders are being removed."""
         self._woken = threading.Event()
         self._left = False
         self._thread: threading.Thread | None = None
@@ -129,11 +132,18 @@ class WarmPools:
 
     def end(self, name: str) -> None:
         """End the pool that a job has left, if it is still there: the record, then the containers."""
-        job = self._record_end(name)
-        if job is not None:
+        with self._lock:
+            job = self._record_end(name)
+            if job is None:
+                return
+            self._vacated.add(job.slot)
+        try:
             self._remove(job.slot)
-            self._queue.unpark(job.slot)
-            self._names.discard(name)  # last: until then the server is busy
+        finally:
+            with self._lock:
+                self._vacated.discard(job.slot)
+        self._queue.unpark(job.slot)
+        self._names.discard(name)  # last: until then the server is busy
 
     # --- the server's life ---
 
@@ -158,6 +168,20 @@ class WarmPools:
         with self._lock:
             unfinished = {job.slot for job in self._ports.store.unfinished_jobs() if job.name != besides}
             return unfinished | {pool.slot for pool in self._available()}
+
+    @contextmanager
+    def vacating(self, slot: str) -> Iterator[bool]:
+        """No job gets the slot while what is left there is removed. False: it is in use, or somebody is at it."""
+        with self._lock:
+            free = slot not in self.slots() | self._vacated
+            if free:
+                self._vacated.add(slot)
+        try:
+            yield free
+        finally:
+            if free:
+                with self._lock:
+                    self._vacated.discard(slot)
 
     def busy(self) -> bool:
         """Whether containers are kept: a server that left would leave nobody to end them in time."""
@@ -211,10 +235,10 @@ class WarmPools:
             return
         if job.warm_pool is not None and not job.warm_pool.ready:  # in general the thread of its job is at it
             if name in self._unsettled:
-                self._unsettled.discard(name)
                 if not self.settle(job):
                     self._remove(job.slot)
                     self._queue.unpark(job.slot)
+                self._unsettled.discard(name)
             return
         try:
             states = {self._ports.runner.state(job.slot, host).status for host in job.hosts}
@@ -295,7 +319,7 @@ class WarmPools:
 
         Containers that could not be removed are the job's before, and would be taken for its own.
         """
-        taken = self.slots(besides=job.name)
+        taken = self.slots(besides=job.name) | self._vacated
         try:
             taken |= self._ports.runner.jobs()
         except RunnerError:  # no engine that could tell: a slot that nobody can ever have had
