@@ -39,6 +39,10 @@ class Supervisor:
         self._leaving = threading.Event()
         self._sweep: threading.Thread | None = None
 
+    def new_slot(self, name: str) -> str:
+        """The name under which a new job's containers and folder will be found: no other job's are."""
+        return self._pools.new_slot(name)
+
     def start(self, job: Job) -> None:
         """Run a recorded, unfinished job, from wherever it stands. Idempotent; nothing is read that could fail."""
         name = job.name

@@ -67,7 +67,8 @@ class TrainingJobService:
         members = {member: value for member, value in request.items() if member != "Tags"}
         begun = lifecycle.begin(self._ports.clock.now())
         terms = spot.terms(request, self._ports.config)
-        job = Job(name, self._ports.config.job_arn(name), members, begun, spot=terms)
+        slot = self._supervisor.new_slot(name)
+        job = Job(name, self._ports.config.job_arn(name), members, begun, slot=slot, spot=terms)
         job = replace(job, warm_pool=warm_pool_states.begin(job))
         self._ports.store.insert_job(job, {tag["Key"]: tag["Value"] for tag in request.get("Tags", ())})
         self._supervisor.start(job)

@@ -191,3 +191,43 @@ def test_a_runner_without_a_machine_lets_its_jobs_wait(world: World) -> None:
     world.runner.crowded = None
     assert world.finish("first").lifecycle.status == "Completed"
     assert world.service.describe("first")["BillableTimeInSeconds"] == 1
+
+
+def test_a_stop_in_the_line_is_not_about_what_is_left_of_another(narrow: World) -> None:
+    """A deleted job of its name, whose containers could not be removed, has no part in its end."""
+    create(narrow, "second")
+    let_end(narrow, "second")
+    narrow.finish("second")
+    narrow.service.delete("second")
+    create(narrow, "first")
+    narrow.reach("Training", "first")
+    narrow.runner.start(narrow.runner.plans[0])
+    create(narrow, "second")
+    narrow.reach("Pending", "second")
+    narrow.service.stop("second")
+    wait_for(lambda: narrow.job("second").lifecycle.finished, "the end of second")
+    assert narrow.job("second").lifecycle.status == "Stopped"
+    let_end(narrow, "first")
+
+
+def test_a_job_is_accepted_while_the_engine_does_not_answer(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another one waits for it just then."""
+    asked, answers = threading.Event(), threading.Event()
+    jobs = world.runner.jobs
+
+    def slowly() -> set[str]:
+        asked.set()
+        answered.append(answers.wait(10))
+        return jobs()
+
+    answered: list[bool] = []
+    monkeypatch.setattr(world.runner, "jobs", slowly)
+    create(world, "first")
+    assert asked.wait(10)
+    create(world, "second")
+    answers.set()
+    for name in ("first", "second"):
+        wait_for(lambda n=name: world.job(n).lifecycle.finished, f"the end of {name}")  # type: ignore[misc]
+    assert all(answered)

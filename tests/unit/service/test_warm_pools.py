@@ -288,6 +288,26 @@ def test_a_name_may_come_again_while_its_slot_is_idle(world: World) -> None:
     assert pool(world, "two").status == "Available"
 
 
+def test_a_job_that_ends_in_the_line_leaves_another_s_containers_alone(world: World) -> None:
+    """Those that are named as it is, in which another job runs."""
+    world.config = replace(world.config, max_cores=2)
+    world.serve()
+    run(world, "one")
+    go = threading.Event()
+    world.runner.script = lambda container: container.sleep_until(go)
+    world.service.create(warm("two"))
+    world.reach("Training", "two")
+    world.service.delete("one")
+    world.service.create(warm("one"))
+    world.reach("Pending", "one")
+    world.service.stop("one")
+    assert ended(world, "one").lifecycle.status == "Stopped"
+    world.service.delete("one")  # once it is cleaned up
+    assert world.runner.state("one", "algo-1").status == "running"
+    go.set()
+    assert ended(world, "two").lifecycle.status == "Completed"
+
+
 def test_a_name_may_come_again_while_its_slot_is_emptied(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -57,6 +57,15 @@ class WarmPools:
 
     # --- a job's beginning ---
 
+    def new_slot(self, name: str) -> str:
+        """The slot of a new job: its name, unless a job of that name was deleted and another runs in its containers."""
+        # Without the lock, which may be held while an engine is asked. Whatever goes from a pool to a job and back is
+        # seen in one of three looks.
+        used = {pool.slot for pool in self._available()}
+        used |= {job.slot for job in self._ports.store.unfinished_jobs()}
+        used |= {pool.slot for pool in self._available()} | self._vacated
+        return name if name not in used else _other_slot(name)
+
     def candidate(self, job: Job) -> str | None:
         """The slot that the job would take over, by the records; cheap, and no promise."""
         return next((pool.slot for pool in self._matching(job)), None)
@@ -326,7 +335,7 @@ class WarmPools:
             taken.add(job.slot)
         if job.slot not in taken:
             return job
-        slot = f"{job.name}.{uuid.uuid4().hex[:8]}"
+        slot = _other_slot(job.name)
         return self._records.amend(job.name, lambda now: replace(now, slot=slot))
 
     def _record_end(self, name: str) -> Job | None:
@@ -347,3 +356,8 @@ class WarmPools:
         except RunnerError as error:
             _log.warning("The containers of %s are not removed yet: %s", slot, error)
         remove_tree(self._ports.config.paths(slot).root)
+
+
+def _other_slot(name: str) -> str:
+    """One that nobody has ever had."""
+    return f"{name}.{uuid.uuid4().hex[:8]}"

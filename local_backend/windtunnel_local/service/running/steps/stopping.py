@@ -11,7 +11,8 @@ from windtunnel_local.service.running.context import Run
 
 def stop(run: Run, job: Job) -> None:
     """SIGTERM, the grace period from the moment of the stop, SIGKILL."""
-    hosts = started_hosts(run, job)
+    # What is there before it began is a deleted job's of its name.
+    hosts = started_hosts(run, job) if job.lifecycle.training_start is not None else []
     if not hosts:
         event = lifecycle.UploadStarted() if job.lifecycle.count("Training") else lifecycle.Stopped()
         run.advance(event, "Stopping")
