@@ -161,8 +161,8 @@ class Supervisor:
                 with self._lock:
                     if self._left or name in self._runs or name in instance_slots(ports.store):
                         continue
-                with self._pools.vacating(name) as free:
-                    if not free:
+                with self._pools.vacating(name):
+                    if name in self._pools.slots():
                         continue
                     try:  # in this order: a runner may keep its records in the folder
                         ports.runner.remove(name)

@@ -308,10 +308,11 @@ def test_a_job_that_ends_in_the_line_leaves_another_s_containers_alone(world: Wo
     assert ended(world, "two").lifecycle.status == "Completed"
 
 
+@pytest.mark.parametrize("by", ["a pool's end", "another job's"])
 def test_a_name_may_come_again_while_its_slot_is_emptied(
-    world: World, monkeypatch: pytest.MonkeyPatch
+    world: World, monkeypatch: pytest.MonkeyPatch, by: str
 ) -> None:
-    """What the pool of its first job leaves is removed, and not what the second one makes."""
+    """What was made there is removed, and not what the second job of the name makes."""
     run(world, "one")
     remove, emptied, go_on = world.runner.remove, threading.Event(), threading.Event()
 
@@ -322,7 +323,11 @@ def test_a_name_may_come_again_while_its_slot_is_emptied(
             go_on.wait(20)
 
     monkeypatch.setattr(world.runner, "remove", slowly)
-    world.service.update({"TrainingJobName": "one", "ResourceConfig": {"KeepAlivePeriodInSeconds": 0}})
+    if by == "a pool's end":
+        ends = {"TrainingJobName": "one", "ResourceConfig": {"KeepAlivePeriodInSeconds": 0}}
+        world.service.update(ends)
+    else:
+        world.service.create(warm("two", keep_s=0))
     assert emptied.wait(20)
     world.service.delete("one")
     end = threading.Event()

@@ -27,8 +27,13 @@ def release(run: Run, job: Job) -> None:
 def remove(run: Run, job: Job) -> None:
     """Remove them. An engine that is away is waited for, unless the job never started a container. Repeatable.
 
-    What is not removed now, the next server removes.
+    What is not removed now, the next server removes. A job that begins meanwhile gets another slot.
     """
+    with run.pools.vacating(job.slot):
+        _remove(run, job)
+
+
+def _remove(run: Run, job: Job) -> None:
     clock = run.ports.clock
     deadline = clock.monotonic() + (_AWAY_PATIENCE_S if job.lifecycle.training_start is not None else 0)
     while True:

@@ -12,8 +12,9 @@ import logging
 import threading
 import time
 import uuid
+from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 
 from windtunnel_local.service.data import warm_pool_folders
@@ -49,7 +50,7 @@ class WarmPools:
         """What their containers were told, to see a change."""
         self._unsettled: set[str] = set()
         """Of these, what an earlier server did not come to make ready."""
-        self._vacated: set[str] = set()
+        self._vacated: Counter[str] = Counter()
         """Slots whose containers and folders are being removed."""
         self._woken = threading.Event()
         self._left = False
@@ -63,8 +64,8 @@ class WarmPools:
         # seen in one of three looks.
         used = {pool.slot for pool in self._available()}
         used |= {job.slot for job in self._ports.store.unfinished_jobs()}
-        used |= {pool.slot for pool in self._available()} | self._vacated
-        return name if name not in used else _other_slot(name)
+        used |= {pool.slot for pool in self._available()}
+        return _other_slot(name) if name in used or name in self._vacated else name
 
     def candidate(self, job: Job) -> str | None:
         """The slot that the job would take over, by the records; cheap, and no promise."""
@@ -141,16 +142,13 @@ class WarmPools:
 
     def end(self, name: str) -> None:
         """End the pool that a job has left, if it is still there: the record, then the containers."""
-        with self._lock:
-            job = self._record_end(name)
-            if job is None:
-                return
-            self._vacated.add(job.slot)
-        try:
-            self._remove(job.slot)
-        finally:
+        with ExitStack() as vacated:
             with self._lock:
-                self._vacated.discard(job.slot)
+                job = self._record_end(name)
+                if job is None:
+                    return
+                vacated.enter_context(self.vacating(job.slot))
+            self._remove(job.slot)
         self._queue.unpark(job.slot)
         self._names.discard(name)  # last: until then the server is busy
 
@@ -179,18 +177,17 @@ class WarmPools:
             return unfinished | {pool.slot for pool in self._available()}
 
     @contextmanager
-    def vacating(self, slot: str) -> Iterator[bool]:
-        """No job gets the slot while what is left there is removed. False: it is in use, or somebody is at it."""
+    def vacating(self, slot: str) -> Iterator[None]:
+        """No job that comes now gets the slot: what is left there is removed."""
         with self._lock:
-            free = slot not in self.slots() | self._vacated
-            if free:
-                self._vacated.add(slot)
+            self._vacated[slot] += 1
         try:
-            yield free
+            yield
         finally:
-            if free:
-                with self._lock:
-                    self._vacated.discard(slot)
+            with self._lock:
+                self._vacated[slot] -= 1
+                if not self._vacated[slot]:
+                    del self._vacated[slot]
 
     def busy(self) -> bool:
         """Whether containers are kept: a server that left would leave nobody to end them in time."""
@@ -245,7 +242,8 @@ class WarmPools:
         if job.warm_pool is not None and not job.warm_pool.ready:  # in general the thread of its job is at it
             if name in self._unsettled:
                 if not self.settle(job):
-                    self._remove(job.slot)
+                    with self.vacating(job.slot):
+                        self._remove(job.slot)
                     self._queue.unpark(job.slot)
                 self._unsettled.discard(name)
             return
@@ -328,7 +326,7 @@ class WarmPools:
 
         Containers that could not be removed are the job's before, and would be taken for its own.
         """
-        taken = self.slots(besides=job.name) | self._vacated
+        taken = self.slots(besides=job.name) | set(self._vacated)
         try:
             taken |= self._ports.runner.jobs()
         except RunnerError:  # no engine that could tell: a slot that nobody can ever have had
