@@ -117,6 +117,10 @@ _STEPS: tuple[tuple[str, str | Callable[[re.Match[str], Mapping[str, Any]], str]
         "import of that: torch.utils.checkpoint.checkpoint = torch_xla.utils.checkpoint.checkpoint.",
     ),
     (
+        r"AttributeError: TPU\b",
+        "newer versions of accelerate have no DistributedType.TPU: name DistributedType.XLA in its place.",
+    ),
+    (
         "Attempting to deserialize object on a CUDA device",
         'the checkpoint was saved on a GPU, and trn1 has none: torch.load(PATH, map_location="cpu").',
     ),

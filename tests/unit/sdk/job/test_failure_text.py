@@ -200,6 +200,7 @@ JOB = {
             "ValueError: SyncBatchNorm expected input tensor to be on GPU or XPU",
             "leave convert_sync_batchnorm out",
         ),
+        ("AttributeError: TPU", "DistributedType.XLA in its place"),
         (
             "AttributeError: module 'torch' has no attribute 'xla'",
             r"torch_xla\.utils\.checkpoint\.checkpoint",
