@@ -236,6 +236,14 @@ def test_batches_that_a_script_makes_itself_are_counted(torchrun, tmp_path):
     assert [step["samples"] for step in training] == [16] * 5
 
 
+@pytest.mark.parametrize("way", ["checkpointed", "cut up", "several losses"])
+def test_a_batch_of_which_gradients_are_computed_several_times_is_one(torchrun, tmp_path, way):
+    """Each checkpointed layer computes its own within the backward pass: three were four batches."""
+    torchrun("sent_batches.py", way, workers=1, WINDTUNNEL_COUNTERS_DIR=str(tmp_path))
+    training = [record for record in records(tmp_path, 0) if record["kind"] == "step" and record["optimizer"]]
+    assert [step["samples"] for step in training] == [8] * 3
+
+
 def test_buckets_of_ddp_cost_about_what_xm_optimizer_step_costs(torchrun, tmp_path):
     """48 gradients in one bucket are one bucket, not 48 versions of it: in memory, and in the bytes of a step."""
     planned, moved, biases = {}, {}, {}

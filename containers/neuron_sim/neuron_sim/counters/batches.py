@@ -1,11 +1,15 @@
-"""Batches that the input pipeline hands over: how many samples each has, and how long it let the loop wait."""
+"""Batches: how many samples each has that the input pipeline hands over, how long it let the loop wait, and those that
+a script without a loader makes by itself.
+"""
 
 from __future__ import annotations
 
 import functools
 import itertools
 import time
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -54,3 +58,66 @@ def telling(
         return telling_next_item
 
     return around
+
+
+class Sent:
+    """What a script without a loader sends to the device in a step, and how often it computes gradients of it."""
+
+    def __init__(self) -> None:
+        """Nothing has been sent."""
+        self._is_within = False
+        self.forget()
+
+    def forget(self) -> None:
+        """A step begins."""
+        self._tensors: Counter[int] = Counter()
+        """By their first dimension."""
+        self._passes = 0
+
+    def around_tensor_to(self, to: Callable[..., Any]) -> Callable[..., Any]:
+        """Around `Tensor.to`."""
+
+        @functools.wraps(to)
+        def noted_to(tensor: Any, *arguments: Any, **keywords: Any) -> Any:
+            moved = to(tensor, *arguments, **keywords)
+            came = moved is not tensor and moved.device.type == "xla"
+            if came and tensor.device.type == "cpu" and tensor.dim():
+                self._tensors[tensor.shape[0]] += 1
+            return moved
+
+        return noted_to
+
+    def around_module_to(self, to: Callable[..., Any]) -> Callable[..., Any]:
+        """Around `Module.to`: parameters are no batch."""
+
+        @functools.wraps(to)
+        def unnoted_to(*arguments: Any, **keywords: Any) -> Any:
+            before = self._tensors.copy()
+            try:
+                return to(*arguments, **keywords)
+            finally:
+                self._tensors = before
+
+        return unnoted_to
+
+    @contextmanager
+    def gradients(self) -> Iterator[None]:
+        """Within: gradients are computed. What a checkpointed layer computes meanwhile is a part of it."""
+        is_outer, self._is_within = not self._is_within, True
+        self._passes += is_outer
+        try:
+            yield
+        finally:
+            self._is_within = not is_outer
+
+    def samples(self) -> int:
+        """What most tensors have first is the batch (a mask or a scale may be among them), for each pass that has one.
+
+        A batch that is sent once may be cut up on the device, and several losses may be computed from it.
+        """
+        ((size, times),) = self._tensors.most_common(1) or ((0, 0),)
+        return size * min(times, self._passes)
+
+
+sent = Sent()
+"""Those of this process."""

@@ -20,7 +20,7 @@ import torch
 
 from neuron_sim import settings
 from neuron_sim.compiler import cache
-from neuron_sim.counters import attention, host_reference, parameters, pulse, records, script_time
+from neuron_sim.counters import attention, batches, host_reference, parameters, pulse, records, script_time
 from neuron_sim.counters.graphs import Graph, GraphLog, forget_settings
 from neuron_sim.counters.quiet_steps import QuietSteps
 from neuron_sim.counters.records import CollectiveKind, Records
@@ -129,9 +129,7 @@ class Recorder:
         self._input_wait_s = 0.0
         self._compile_s = 0.0
         self._trains = self._updates = self._in_pieces = False
-        self._backwards = 0
-        self._moved: Counter[int] = Counter()
-        """Of a script without a loader: tensors that it sent to the device, by their first dimension."""
+        batches.sent.forget()
 
     # Called as the table of hooks says, in the order of the script.
 
@@ -155,13 +153,13 @@ class Recorder:
         @functools.wraps(backward)
         def noticed_backward(*arguments: Any, **keywords: Any) -> None:
             self._trains = True
-            self._backwards += 1
             self._time_reference(first=True)
             loss = arguments[0] if arguments else None
             if script_time.clock.alone and isinstance(loss, torch.Tensor) and loss.requires_grad:
                 # Called where the gradients of this device are computed: in autograd's thread for it.
                 loss.register_hook(lambda _: script_time.clock.follow())
-            backward(*arguments, **keywords)
+            with batches.sent.gradients():
+                backward(*arguments, **keywords)
 
         return noticed_backward
 
@@ -203,32 +201,6 @@ class Recorder:
         self._samples = max(0, self._samples - samples)
         self._in_pieces = True
 
-    def around_tensor_to(self, to: Callable[..., Any]) -> Callable[..., Any]:
-        """Around `Tensor.to`: what a script that makes its batches itself sends to the device."""
-
-        @functools.wraps(to)
-        def noted_to(tensor: Any, *arguments: Any, **keywords: Any) -> Any:
-            moved = to(tensor, *arguments, **keywords)
-            came = not self._has_loader and moved is not tensor and moved.device.type == "xla"
-            if came and tensor.device.type == "cpu" and tensor.dim():
-                self._moved[tensor.shape[0]] += 1
-            return moved
-
-        return noted_to
-
-    def around_module_to(self, to: Callable[..., Any]) -> Callable[..., Any]:
-        """Around `Module.to`: parameters are no batch."""
-
-        @functools.wraps(to)
-        def unnoted_to(*arguments: Any, **keywords: Any) -> Any:
-            before = self._moved.copy()
-            try:
-                return to(*arguments, **keywords)
-            finally:
-                self._moved = before
-
-        return unnoted_to
-
     def step_ended(self) -> None:
         """mark_step has run: write the step down, if it ran anything.
 
@@ -259,9 +231,8 @@ class Recorder:
         samples = 0
         if not self._arithmetic.isdisjoint(self._executed):
             samples, self._samples = self._samples, 0
-            if self._trains and self._moved and not self._has_loader:
-                # What most of its tensors have first is the batch; a mask or a scale may be among them.
-                samples = self._moved.most_common(1)[0][0] * self._backwards
+            if self._trains and not self._has_loader:
+                samples = batches.sent.samples() or samples
         if self._graphs is not None and (self._executed or self._collectives):
             record = {
                 "kind": "step",

@@ -178,14 +178,14 @@ def _transfers(on: Parts) -> Iterator[Hook]:
             host_training.training.around_module_to,
             on.watch.untied.around_module_to,
             on.memory.around_module_to,
-            on.recorder.around_module_to,
+            batches.sent.around_module_to,
         ),
     )
     yield Hook(
         "torch:Tensor.to",
         around=(
             on.memory.around_tensor_to,
-            on.recorder.around_tensor_to,
+            batches.sent.around_tensor_to,
             reads.around('.to("cpu")', leads_to_host),
         ),
     )

@@ -1,0 +1,28 @@
+"""Makes its batches itself, and computes gradients several times in a step, but of one batch. WAY says how."""
+
+import sys
+
+import torch
+import torch_xla
+from torch_xla.utils.checkpoint import checkpoint
+
+WAY = sys.argv[1]
+device = torch_xla.device()
+layers = torch.nn.ModuleList(torch.nn.Linear(4, 4) for _ in range(3)).to(device)
+optimizer = torch.optim.SGD(layers.parameters(), lr=0.01)
+for _ in range(3):
+    given = torch.randn(8, 4).to(device)
+    if WAY == "checkpointed":
+        made = given.requires_grad_()
+        for layer in layers:
+            made = checkpoint(layer, made)
+        (made - torch.randn(8, 4).to(device)).square().mean().backward()
+    elif WAY == "cut up":
+        for part in given.split(2):
+            layers[0](part).square().mean().backward()
+    else:
+        for layer in layers:
+            layer(given).square().mean().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    torch_xla.sync()
