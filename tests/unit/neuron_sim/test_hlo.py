@@ -351,7 +351,7 @@ def test_lookups_and_their_gradients_move_the_rows_they_touch() -> None:
     assert cost.work.scatter_bytes == 8 * 8 + 3 * BYTES
 
 
-def test_a_called_computation_counts_at_each_call_and_a_loops_body_once() -> None:
+def test_a_called_computation_counts_at_each_call_and_a_loop_of_unknown_length_once() -> None:
     """So do collectives in it; a reduction's own little computation is no work of its own."""
     text = (
         "HloModule M.1, entry_computation_layout={()->()}\n\n"

@@ -76,6 +76,11 @@ class Graph:
             return [self._element(instruction, values[operands[0]])]
         if operands and (opcode in opcodes.VIEWS or self._repeats_nothing(instruction)):
             return values[operands[0]]
+        if opcode == "dynamic-update-slice" and self._is_carried(operands[0]):
+            # In place, as loops collect the rows of their results: only what is new is read and written.
+            update = self._instructions[operands[1]]
+            read = [value for operand in operands[1:] for value in values[operand]]
+            return [self._add(opcode, update.shapes, read, 2 * update.shape.bytes, loop=True, fused=True)]
         read = [value for operand in operands for value in values[operand]]
         if opcode in opcodes.ELEMENTWISE:
             return [self._loop(instruction, read)]
@@ -85,6 +90,13 @@ class Graph:
         if opcode in ("batch-norm-training", "batch-norm-grad", "batch-norm-inference"):
             return self._norm(instruction, read)
         return self._boundary(instruction, read)
+
+    def _is_carried(self, position: int) -> bool:
+        """Whether a loop hands this array on from round to round: nothing else in a graph takes a tuple."""
+        instruction = self._instructions[position]
+        if instruction.opcode != "get-tuple-element":
+            return False
+        return all(self._instructions[source].opcode == "parameter" for source in instruction.operands)
 
     def _element(self, instruction: Instruction, values: Sequence[int]) -> int:
         index = _INDEX.search(instruction.attributes)

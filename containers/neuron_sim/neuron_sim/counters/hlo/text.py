@@ -21,7 +21,8 @@ _WITHOUT_OPERANDS = ("parameter", "constant", "iota")
 class Instruction(NamedTuple):
     """One line. ``shapes`` has one array, or those of the tuple that it makes; ``operands``: positions.
 
-    An operand that the text does not define before is left out. ``attributes`` is what follows the operands.
+    An operand that the text does not define before is left out. ``attributes`` is what follows the operands; of a
+    constant, its value.
     """
 
     opcode: str
@@ -96,7 +97,7 @@ def _computation(lines: Sequence[str]) -> Computation:
         shapes = arrays(shape_text)
         if opcode in _WITHOUT_OPERANDS:
             operands: tuple[int, ...] = ()
-            attributes = ""
+            attributes = line[match.end() : _closing(line, match.end())] if opcode == "constant" else ""
         else:
             start = match.end()
             end = _closing(line, start)

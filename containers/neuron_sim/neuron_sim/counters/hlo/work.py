@@ -15,6 +15,7 @@ from neuron_sim.counters.hlo.shapes import total_bytes
 from neuron_sim.counters.hlo.text import Computation, Instruction, Module, parse
 
 _CALLED = re.compile(r"(?:to_apply|calls|body|condition|true_computation|false_computation)=%?([\w.-]+)")
+_CONDITION = re.compile(r"condition=%?([\w.-]+)")
 _BRANCHES = re.compile(r"branch_computations=\{([^}]*)\}")
 
 
@@ -82,8 +83,8 @@ class Cost:
 def cost(text: str) -> Cost:
     """The cost of the module whose text (before optimisation) this is.
 
-    A computation counts once for each place that calls it, a loop's body and each branch of a condition
-    once. Raises ValueError when it is no HLO module.
+    A computation counts once for each place that calls it, each branch of a condition once, a loop's body as often
+    as `_rounds` says. Raises ValueError when it is no HLO module.
     """
     module = parse(text)
     inputs, outputs = total_bytes(module.inputs), total_bytes(module.outputs)
@@ -127,8 +128,9 @@ class _Counting:
                     total_bytes(computation.instructions[o].shapes) for o in instruction.operands
                 )
             elif opcode in opcodes.CALLS:
+                times = self._rounds(instruction) if opcode == "while" else 1
                 for called in _called(instruction.attributes):
-                    work.add(self._named(called), 1)
+                    work.add(self._named(called), times)
         found = elementwise(Graph(computation), self._state_shapes)
         work.activations.add(found.activations)
         work.state.add(found.state)
@@ -140,6 +142,19 @@ class _Counting:
             # HLO has no recursion: a computation is defined before it is called.
             self._known[name] = self.of(computation) if computation is not None else Work()
         return self._known[name]
+
+    def _rounds(self, loop: Instruction) -> int:
+        """Of one that counts up to a constant, as torch_xla's `scan` (`nn.GRU`) does from 0; of any other: 1."""
+        named = _CONDITION.search(loop.attributes)
+        condition = self._module.computations.get(named[1]) if named is not None else None
+        if condition is None or condition.root is None:
+            return 1
+        test = condition.instructions[condition.root]
+        if test.opcode != "compare" or "direction=LT" not in test.attributes:
+            return 1
+        limit = condition.instructions[test.operands[-1]]
+        is_number = limit.opcode == "constant" and limit.attributes.isdigit()
+        return int(limit.attributes) if is_number else 1
 
     def _product(self, work: Work, instruction: Instruction, computation: Computation) -> None:
         operands = [computation.instructions[operand].shape for operand in instruction.operands]
