@@ -122,6 +122,35 @@ tensor = of(RANK).to(device)
 xm.collective_broadcast([tensor], root_ordinal=2)
 check("collective_broadcast", tensor, of(2))
 
+# As torch_xla has it: some results can be differentiated by, if what went in could, and no gradient passes through.
+wanting = of(RANK).to(device).requires_grad_()
+for name, result in (
+    ("all_gather", xm.all_gather(wanting, pin_layout=False)),
+    ("all_reduce", xm.all_reduce(xm.REDUCE_SUM, wanting, scale=0.5)),
+    ("reduce_scatter", xm.reduce_scatter(xm.REDUCE_SUM, wanting, 1.0, 0, WORLD)),
+    ("all_to_all", xm.all_to_all(wanting, 0, 0, WORLD)),
+    ("collective_permute", xm.collective_permute(wanting, pairs=[[0, 1]])),
+):
+    assert result.is_leaf and result.requires_grad == (name != "all_gather"), name
+# A scale has the dtype of what it scales, as in XLA.
+counts = of(RANK, torch.int32).to(device)
+half = xm.reduce_scatter(xm.REDUCE_SUM, counts, scale=0.5, scatter_dim=0, shard_count=WORLD)
+check("reduce_scatter scale int", half, torch.zeros(2, 4, dtype=torch.int32))
+half = xm.all_reduce(xm.REDUCE_SUM, counts, scale=2.7)
+check("all_reduce scale int", half, (ints.sum(0) * 2).to(torch.int32))
+for call in (
+    lambda: xm.all_to_all(of(RANK).to(device), -2, 0, WORLD),
+    lambda: xm.all_to_all(of(RANK).to(device), 0, -1, WORLD),
+    lambda: xm.reduce_scatter(xm.REDUCE_SUM, of(RANK).to(device), 1.0, -2, WORLD),
+):
+    try:
+        call()
+    except ValueError as error:
+        assert "XLA counts from 0 to 1, and none from the end" in str(error), error
+    else:
+        raise AssertionError("a dimension from the end was taken")
+checked.append("dimensions")
+
 # rendezvous, mesh_reduce
 assert xm.rendezvous("names", f"rank {RANK}".encode()) == [f"rank {r}".encode() for r in range(WORLD)]
 assert xm.rendezvous("empty") == [b""] * WORLD

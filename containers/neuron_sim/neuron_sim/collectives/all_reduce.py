@@ -6,7 +6,16 @@ from collections.abc import Sequence
 
 import torch
 
-from neuron_sim.collectives.operation import Groups, Operation, kernel, of_xlac, ranks_of, reduction_of
+from neuron_sim.collectives.operation import (
+    Groups,
+    Operation,
+    kernel,
+    of_xlac,
+    ranks_of,
+    reduction_of,
+    scaled,
+    variable,
+)
 from neuron_sim.device import malloc, transfer
 
 
@@ -14,7 +23,7 @@ def _reduced(reduce_type: str, tensor: torch.Tensor, scale: float, groups: Group
     (host,) = transfer.to_host([tensor])
     with Operation("all_reduce", [host], groups, f" {reduce_type}") as operation:
         result = operation.communicator.all_reduce(host, reduce_type, operation.group)
-    return transfer.to_device(result if scale == 1.0 else (result * scale).to(host.dtype), tensor)
+    return transfer.to_device(scaled(result, scale), tensor)
 
 
 @of_xlac
@@ -22,7 +31,7 @@ def one(
     reduce_type: str, tensor: torch.Tensor, scale: float, groups: Groups, pin_layout: bool = True
 ) -> torch.Tensor:
     """`_xla_all_reduce`."""
-    return _reduced(reduce_type, tensor, scale, groups)
+    return variable(_reduced(reduce_type, tensor, scale, groups), tensor)
 
 
 @of_xlac
@@ -42,8 +51,7 @@ def in_place(
             indices = [index for index, host in enumerate(hosts) if host.dtype == dtype]
             flat, parts = transfer.join([hosts[index] for index in indices])
             operation.communicator.all_reduce_(flat, reduce_type, operation.group)
-            if scale != 1.0:
-                flat.mul_(scale) if dtype.is_floating_point else flat.copy_(flat * scale)
+            scaled(flat, scale)
             for index, part in zip(indices, parts, strict=True):
                 results[index] = part
     # The device's own memory: to be let go before anything is computed in it.

@@ -7,7 +7,15 @@ from typing import Any
 
 import torch
 
-from neuron_sim.collectives.operation import Groups, Operation, kernel, of_xlac, ranks_of
+from neuron_sim.collectives.operation import (
+    Groups,
+    Operation,
+    expect_dimension,
+    kernel,
+    of_xlac,
+    ranks_of,
+    variable,
+)
 from neuron_sim.device.transfer import to_device, to_host
 
 
@@ -18,6 +26,7 @@ def _exchanged(
     detail = f" split={split_dimension} concat={concat_dimension}"
     with Operation("all_to_all", [host], groups, detail) as operation:
         operation.expect_shards(split_count)
+        expect_dimension(host, concat_dimension)
         received = operation.communicator.all_to_all(
             operation.parts_of(host, split_dimension), operation.group
         )
@@ -35,7 +44,8 @@ def one(
     pin_layout: bool = True,
 ) -> tuple[torch.Tensor, Any]:
     """`_xla_all_to_all`."""
-    return _exchanged(value, split_dimension, concat_dimension, split_count, groups), token
+    result = _exchanged(value, split_dimension, concat_dimension, split_count, groups)
+    return variable(result, value), token
 
 
 @kernel(traced=lambda tensor, *_: tensor.clone())

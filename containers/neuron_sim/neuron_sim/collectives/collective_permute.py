@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from neuron_sim.collectives.operation import Groups, Operation, kernel, of_xlac, ranks_of
+from neuron_sim.collectives.operation import Groups, Operation, kernel, of_xlac, ranks_of, variable
 from neuron_sim.device import world
 from neuron_sim.device.transfer import to_device, to_host
 
@@ -17,12 +17,12 @@ def one(value: torch.Tensor, token: Any, pairs: Groups) -> tuple[torch.Tensor, A
     (host,) = to_host([value])
     members = sorted({int(rank) for pair in pairs for rank in pair})
     if world.me().rank not in members:
-        return to_device(torch.zeros_like(host), value), token
+        return variable(to_device(torch.zeros_like(host), value), value), token
     with Operation(
         "collective_permute", [host], [members], f" {[list(pair) for pair in pairs]}"
     ) as operation:
         result = operation.communicator.permute(host, pairs)
-    return to_device(result, value), token
+    return variable(to_device(result, value), value), token
 
 
 @kernel(traced=lambda tensor, *_: tensor.clone())

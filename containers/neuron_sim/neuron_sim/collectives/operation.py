@@ -136,6 +136,7 @@ class Operation:
     def parts_of(self, tensor: torch.Tensor, dim: int) -> torch.Tensor:
         """A tensor cut along ``dim``, a part for each rank of the group. Raises ValueError when it cannot be."""
         count = len(self.group)
+        expect_dimension(tensor, dim)
         if tensor.shape[dim] % count:
             raise ValueError(
                 f"dimension {dim} of shape {list(tensor.shape)} has {tensor.shape[dim]} entries, "
@@ -166,6 +167,28 @@ def ranks_of(group_name: str) -> list[int]:
 def reduction_of(reduce_op: str, count: int) -> tuple[str, float]:
     """c10d's reduction as `_XLAC` takes it: its name, and what the result is multiplied by."""
     return ("sum", 1.0 / count) if reduce_op == "avg" else (reduce_op, 1.0)
+
+
+def expect_dimension(tensor: torch.Tensor, dim: int) -> None:
+    """Raise ValueError unless the tensor has it, where torch_xla hands it to XLA as it is."""
+    if not 0 <= dim < tensor.dim():
+        raise ValueError(
+            f"dimension {dim} of shape {list(tensor.shape)} does not exist. XLA counts from 0 to {tensor.dim() - 1}, "
+            "and none from the end."
+        )
+
+
+def scaled(tensor: torch.Tensor, scale: float) -> torch.Tensor:
+    """A reduction's own result, multiplied as XLA does it: by the scale in the tensor's dtype. 0.5 of a count is 0."""
+    return tensor if scale == 1.0 else tensor.mul_(torch.tensor(scale).to(tensor.dtype))
+
+
+def variable(result: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
+    """What comes of a value, as some functions of torch_xla have it: one to be differentiated by if the value was.
+
+    No gradient passes through: `loss.backward()` ends there, without a word.
+    """
+    return result.requires_grad_(value.requires_grad)
 
 
 def shapes_of(tensors: Sequence[torch.Tensor]) -> str:

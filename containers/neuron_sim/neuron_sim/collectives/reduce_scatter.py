@@ -16,6 +16,8 @@ from neuron_sim.collectives.operation import (
     of_xlac,
     ranks_of,
     reduction_of,
+    scaled,
+    variable,
 )
 from neuron_sim.device.transfer import assign, to_device, to_host
 
@@ -35,7 +37,7 @@ def _scattered(
         for host in hosts:
             parts = operation.parts_of(host, dim)
             reduced = operation.communicator.reduce_scatter(parts, reduce_type, operation.group)
-            results.append(reduced if scale == 1.0 else (reduced * scale).to(host.dtype))
+            results.append(scaled(reduced, scale))
     return results
 
 
@@ -45,8 +47,11 @@ def one_or_several(reduce_type: str, values: Tensors, token: Any, scale: float, 
 
     ``where``: dimension, count of shards, groups, and what pins layouts and channels.
     """
-    results = _scattered(reduce_type, as_list(values), scale, *where[:3])
-    return [*map(to_device, results, as_list(values)), token]
+    scattered = _scattered(reduce_type, as_list(values), scale, *where[:3])
+    results = list(map(to_device, scattered, as_list(values)))
+    if isinstance(values, torch.Tensor):
+        variable(results[0], values)
+    return [*results, token]
 
 
 @of_xlac
