@@ -90,3 +90,11 @@ def test_an_entry_point_has_one_line(module: ModuleType) -> None:
     hook = Hook("of_a_test:another", instead=len, is_new=True)
     with pytest.raises(NeuronSimError, match="of_a_test:another has two lines"):
         install([hook, hook], claim=list)
+
+
+@pytest.mark.parametrize("steps", ["", "5"])
+def test_what_a_script_s_own_classes_refuse_ends_no_job(torchrun, tmp_path, steps):
+    """A length that is not known, a key in place of an attribute, objects that are compared, groups of parameters."""
+    rehearsal = {"WINDTUNNEL_REHEARSE_STEPS": steps} if steps else {}
+    launch = torchrun("odd_objects.py", workers=1, WINDTUNNEL_COUNTERS_DIR=str(tmp_path), **rehearsal)
+    assert "the end" in launch.output

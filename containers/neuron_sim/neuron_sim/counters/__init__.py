@@ -7,6 +7,7 @@ hlo           the work of a graph by class, from its HLO text
 why_new       why a graph is new, against the closest earlier one: two HLO texts (pure)
 attention     what scaled_dot_product_attention computes
 parameters    bytes of parameters, gradients and optimizer state
+modules       a model's parameters, also where its class has a method of its own for them
 batches       how many samples came from the input pipeline, and how long the loop waited for them
 script_lines  the line of the user's script that is running
 script_time   CPU time of the script's thread, without the simulator's own

@@ -18,6 +18,7 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensor
 
 from neuron_sim.counters import script_lines
+from neuron_sim.counters.modules import parameters as parameters_of
 
 _ASKS = "attn_implementation"
 """How a script asks transformers for an attention."""
@@ -63,7 +64,7 @@ def elsewhere(trained: Iterable[torch.Tensor], modules: Iterable[torch.nn.Module
         chose = settings.get("_attn_implementation_autoset") is True
         if not (chose and settings.get("_attn_implementation_internal") == "eager"):
             continue
-        if getattr(kind, "_supports_sdpa", False) and any(id(one) in wanted for one in module.parameters()):
+        if getattr(kind, "_supports_sdpa", False) and any(id(one) in wanted for one in parameters_of(module)):
             generates = "GenerationMixin" in [base.__name__ for base in kind.__bases__]
             found["sdpa_elsewhere"] = True
             found["is_causal"] |= generates and settings.get("is_encoder_decoder") is not True

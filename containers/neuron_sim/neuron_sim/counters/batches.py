@@ -24,8 +24,10 @@ def samples_of(batch: Any, depth: int = _DEPTH) -> int:
 
     Only looks into what can be looked at twice: an iterator would be used up before the script sees it.
     """
-    if isinstance(batch, (torch.Tensor, np.ndarray)):
-        return int(batch.shape[0]) if batch.ndim else 1
+    if isinstance(batch, torch.Tensor):
+        return batch.size(0) if batch.ndim else 1  # nested ones have no `shape`
+    if isinstance(batch, np.ndarray):
+        return len(batch) if batch.ndim else 1
     if depth == 0 or not isinstance(batch, (tuple, list, Mapping)):
         return 0
     values = batch.values() if isinstance(batch, Mapping) else batch
@@ -80,7 +82,7 @@ class Sent:
         @functools.wraps(to)
         def noted_to(tensor: Any, *arguments: Any, **keywords: Any) -> Any:
             moved = to(tensor, *arguments, **keywords)
-            came = moved is not tensor and moved.device.type == "xla"
+            came = moved is not tensor and isinstance(moved, torch.Tensor) and moved.is_xla
             if came and tensor.device.type == "cpu" and tensor.dim():
                 self._tensors[tensor.shape[0]] += 1
             return moved

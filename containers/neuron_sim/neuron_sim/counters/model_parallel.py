@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from neuron_sim import settings
+from neuron_sim.counters.modules import parameters as parameters_of
 
 _STATE = "neuronx_distributed.parallel_layers.parallel_state"
 
@@ -74,7 +75,7 @@ def _config(trained: set[int], modules: Sequence[torch.nn.Module]) -> dict[str, 
     for module in modules:
         config = vars(module).get("config")  # a property of the script's own may do or raise anything
         if callable(getattr(type(config), "to_dict", None)):
-            held = sum(id(parameter) in trained for parameter in module.parameters())
+            held = sum(id(parameter) in trained for parameter in parameters_of(module))
             found[id(config)] = max(
                 found.get(id(config), (0, None)), (held, config), key=lambda each: each[0]
             )

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import itertools
 import math
-import weakref
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import torch
+from torch.utils.weak import WeakIdKeyDictionary
 
 from neuron_sim import live_objects
 from neuron_sim.counters import attention, model_parallel
+from neuron_sim.counters.modules import parameters as parameters_of
 
 _NAMES = {
     torch.float32: "fp32",
@@ -29,8 +30,8 @@ class Held:
 
     def __init__(self) -> None:
         """None has."""
-        self._known: weakref.WeakSet[Any] = weakref.WeakSet()
-        self._found: weakref.WeakKeyDictionary[Any, dict[str, Any]] = weakref.WeakKeyDictionary()
+        self._known: WeakIdKeyDictionary = WeakIdKeyDictionary()
+        self._found: WeakIdKeyDictionary = WeakIdKeyDictionary()
 
     def stepped(self, optimizer: Any) -> bool:
         """Note an optimizer whose step has just ended; whether it is a new one. Cheap from then on.
@@ -40,7 +41,7 @@ class Held:
         """
         if optimizer in self._known:
             return False
-        self._known.add(optimizer)
+        self._known[optimizer] = True
         inner = getattr(optimizer, "base_optimizer", None)
         if inner is not None:
             self._found.pop(inner, None)
@@ -104,7 +105,7 @@ def _whole(trained: Iterable[torch.Tensor], modules: Sequence[torch.nn.Module]) 
     inner = {id(child) for module in modules for child in module.children()}
     for module in modules:
         if id(module) not in inner:
-            own = {id(parameter): parameter for parameter in module.parameters()}
+            own = {id(parameter): parameter for parameter in parameters_of(module)}
             if not found.keys().isdisjoint(own):
                 found |= own
     return list(found.values())

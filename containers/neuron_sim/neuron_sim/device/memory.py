@@ -21,6 +21,7 @@ import torch
 from neuron_sim import cgroup, settings
 from neuron_sim.counters import recorder, script_lines, script_time
 from neuron_sim.counters.graphs import Graph
+from neuron_sim.counters.modules import parameters as parameters_of
 from neuron_sim.device import memory_by_use, memory_messages
 from neuron_sim.device.memory_by_use import Parts
 from neuron_sim.diagnostics import advice
@@ -69,10 +70,11 @@ class Guard(recorder.Listener):
         def guarded(tensor: Any, *arguments: Any, **keywords: Any) -> Any:
             if tensor.is_xla:
                 return to(tensor, *arguments, **keywords)
-            if tensor.nbytes >= _LARGE and _is_device(arguments, keywords):
+            is_large = tensor.layout == torch.strided and tensor.nbytes >= _LARGE
+            if is_large and _is_device(arguments, keywords):
                 self.before_sending(other=tensor.nbytes)
             result = to(tensor, *arguments, **keywords)
-            if result.is_xla:
+            if isinstance(result, torch.Tensor) and result.is_xla:
                 self.sent(result.nbytes)
             return result
 
@@ -85,7 +87,7 @@ class Guard(recorder.Listener):
         def guarded(module: Any, *arguments: Any, **keywords: Any) -> Any:
             if _is_device(arguments, keywords):
                 self.before_sending(
-                    parameters=sum(p.nbytes for p in module.parameters() if p.device.type == "cpu")
+                    parameters=sum(p.nbytes for p in parameters_of(module) if p.device.type == "cpu")
                 )
             return to(module, *arguments, **keywords)
 

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import gc
 import operator
-import weakref
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import torch
+from torch.utils.weak import WeakIdKeyDictionary
 
 from neuron_sim import live_objects
 
-_optimizers: weakref.WeakSet[Any] = weakref.WeakSet()
+_optimizers: WeakIdKeyDictionary = WeakIdKeyDictionary()
 
 
 @dataclass
@@ -50,7 +50,7 @@ def freeze() -> None:
 
 def know(optimizer: Any, *_: Any) -> None:
     """Before an optimizer's step: it will have state on the device."""
-    _optimizers.add(optimizer)
+    _optimizers[optimizer] = True
 
 
 def live() -> Parts:

@@ -7,7 +7,6 @@ than for a GPU, and the optimizer keeps those of the CPU, which have no gradient
 from __future__ import annotations
 
 import functools
-import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +14,7 @@ import torch
 from torch.utils.weak import WeakIdKeyDictionary, WeakIdRef
 
 from neuron_sim.counters import script_lines
+from neuron_sim.counters.modules import parameters as parameters_of
 from neuron_sim.diagnostics import advice, log
 from neuron_sim.diagnostics.findings import Finding
 
@@ -31,7 +31,7 @@ class HostTraining:
         self._steps = 0
         self._line = "?"
         self._on_device = False
-        self._made: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
+        self._made: WeakIdKeyDictionary = WeakIdKeyDictionary()
         """Optimizers, and the line of the script that made each."""
         self._moved: WeakIdKeyDictionary = WeakIdKeyDictionary()
         """Parameters in whose place a move has put others, and its line."""
@@ -53,9 +53,9 @@ class HostTraining:
 
         @functools.wraps(to)
         def noted_to(module: torch.nn.Module, *arguments: Any, **keywords: Any) -> Any:
-            before = [WeakIdRef(parameter) for parameter in module.parameters() if not parameter.is_xla]
+            before = [WeakIdRef(parameter) for parameter in parameters_of(module) if not parameter.is_xla]
             result = to(module, *arguments, **keywords)
-            after = {id(parameter) for parameter in module.parameters()}
+            after = {id(parameter) for parameter in parameters_of(module)}
             for parameter in (reference() for reference in before):
                 if parameter is not None and id(parameter) not in after:
                     self._moved[parameter] = script_lines.calling_line()

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import functools
 import time
-import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
+from torch.utils.weak import WeakIdKeyDictionary
 
 from neuron_sim.counters import recorder, script_lines, script_time
 from neuron_sim.counters.batches import samples_of
 from neuron_sim.diagnostics import same_data
 from neuron_sim.diagnostics.batch_sizes import Loader
-from neuron_sim.rehearsal.loader_facts import facts, sequence_length
+from neuron_sim.rehearsal.loader_facts import asked, facts, sequence_length
 from neuron_sim.rehearsal.passes import Pass, Passes
 
 _INNER = ("_cpu_loader", "_loader", "dataloader", "base_dataloader")
@@ -44,8 +44,9 @@ class Loaders:
         self.passes = passes
         self.all: list[Loader] = []
         """Also of loaders that are gone."""
-        self._loaders: weakref.WeakKeyDictionary[Any, Loader] = weakref.WeakKeyDictionary()
-        self._came_from: weakref.WeakKeyDictionary[Any, Loader] = weakref.WeakKeyDictionary()
+        # By what they are, not by what they are equal to: a script's own loader may not be hashable.
+        self._loaders: WeakIdKeyDictionary = WeakIdKeyDictionary()
+        self._came_from: WeakIdKeyDictionary = WeakIdKeyDictionary()
         self.latest: Loader | None = None
         self._told = 0
         """Samples of its latest batch, until they come in pieces."""
@@ -54,7 +55,7 @@ class Loaders:
         inner = _innermost(loader)
         try:
             record = self._loaders.get(inner)
-        except TypeError:
+        except Exception:  # noqa: BLE001 - a script's own class may raise anything when it is asked
             # torch_xla takes any iterable. Not every one can be a weak key (a list), what wraps it can.
             inner = loader
             record = self._loaders.get(inner)
@@ -270,7 +271,7 @@ def _innermost(loader: Any) -> Any:
     from torch.utils.data import DataLoader
 
     while not isinstance(loader, DataLoader):
-        inner = next((getattr(loader, name) for name in _INNER if hasattr(loader, name)), None)
+        inner = next((inner for name in _INNER if (inner := asked(loader, name)) is not None), None)
         if inner is None:
             break
         loader = inner

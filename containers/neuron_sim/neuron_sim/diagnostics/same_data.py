@@ -18,8 +18,10 @@ _VALUES, _DEPTH, _PARTS = 1024, 4, 64
 
 def digest(batch: Any, value: int = 0, depth: int = _DEPTH) -> int:
     """A number that batches of the same values share. Only looks into what can be looked at twice."""
-    if isinstance(batch, torch.Tensor) and batch.device.type == "cpu" and batch.layout == torch.strided:
-        flat = batch.detach().reshape(-1)
+    if isinstance(batch, torch.Tensor):
+        if batch.device.type != "cpu" or batch.layout != torch.strided or batch.is_nested:
+            return value
+        flat = batch.detach().resolve_conj().resolve_neg().reshape(-1)
         spread = flat[:: max(1, flat.numel() // _VALUES)].contiguous()
         return zlib.crc32(spread.view(torch.uint8).numpy().tobytes(), value)
     if depth and isinstance(batch, (tuple, list, Mapping)):

@@ -78,6 +78,9 @@ def _install_function(hook: Hook, uses: _DeviceUses) -> None:
     owner = pkgutil.resolve_name(f"{hook.module}:{parents}" if parents else hook.module)
     own = None if hook.is_new else getattr(owner, name)
     function = _wrapped(hook, hook.instead or own)
+    if own is not None and not hasattr(own, "__module__"):
+        # A method of C's, which is pickled by the place where it stands.
+        function.__module__, function.__qualname__ = hook.module, hook.entry.partition(":")[2]
     if hook.is_device_use:
         function = uses.until_claimed(owner, name, function)
     setattr(owner, name, function)

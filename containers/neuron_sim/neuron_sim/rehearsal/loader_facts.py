@@ -13,39 +13,47 @@ from neuron_sim.rehearsal.passes import LoaderFacts
 
 def facts(loader: Any) -> LoaderFacts:
     """Of a torch DataLoader, or of anything that torch_xla's loaders take."""
-    streams = isinstance(getattr(loader, "dataset", None), torch.utils.data.IterableDataset)
-    workers = getattr(loader, "num_workers", 0)
+    streams = isinstance(asked(loader, "dataset"), torch.utils.data.IterableDataset)
+    workers = asked(loader, "num_workers") or 0
     return LoaderFacts(_length(loader), _is_split(loader), _last(loader), workers, streams)
+
+
+def asked(thing: Any, name: str) -> Any:
+    """What a script's own object has under a name. One that it does not have, it may refuse with any error: None."""
+    try:
+        return getattr(thing, name, None)
+    except Exception:  # noqa: BLE001 - a KeyError of a `__getattr__`, a property that is not ready
+        return None
 
 
 def _length(loader: Any) -> int | None:
     try:
         return len(loader)
-    except (TypeError, NotImplementedError):
+    except Exception:  # noqa: BLE001 - not every script asks: one that cannot say may raise anything
         return None
 
 
 def _last(loader: Any) -> int | None:
     """Samples of the last batch, where the loader itself makes batches of one size from a sampler."""
-    size = getattr(loader, "batch_size", None)
-    samples = _length(getattr(loader, "sampler", None))
-    batches = getattr(loader, "batch_sampler", None)
+    size = asked(loader, "batch_size")
+    samples = _length(asked(loader, "sampler"))
+    batches = asked(loader, "batch_sampler")
     # Accelerate has one of its own, which shares the batches out.
     if type(batches) is not torch.utils.data.BatchSampler or not isinstance(size, int) or not samples:
         return None
-    return size if getattr(loader, "drop_last", False) else (samples - 1) % size + 1
+    return size if asked(loader, "drop_last") else (samples - 1) % size + 1
 
 
 def _is_split(loader: Any) -> bool:
     """By a sampler of torch's, or of accelerate's form, or every so many-th index for so many cores."""
-    indices = getattr(loader, "sampler", None), getattr(getattr(loader, "dataset", None), "indices", None)
+    indices = asked(loader, "sampler"), asked(asked(loader, "dataset"), "indices")
     cores = settings.identity().world_size
     if cores > 1 and any(isinstance(found, range) and found.step == cores for found in indices):
         return True
-    parts = (getattr(loader, name, None) for name in ("sampler", "batch_sampler", "dataset"))
+    parts = (asked(loader, name) for name in ("sampler", "batch_sampler", "dataset"))
     found = [part for part in parts if part is not None]
-    found += [inner for part in found if (inner := getattr(part, "sampler", None)) is not None]
-    replicas = (getattr(part, name, 1) for part in found for name in ("num_replicas", "num_processes"))
+    found += [inner for part in found if (inner := asked(part, "sampler")) is not None]
+    replicas = (asked(part, name) for part in found for name in ("num_replicas", "num_processes"))
     return any(isinstance(number, int) and number > 1 for number in replicas) or any(
         isinstance(part, torch.utils.data.DistributedSampler) for part in found
     )
