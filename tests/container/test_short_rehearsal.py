@@ -140,6 +140,25 @@ def test_a_slice_that_is_made_before_the_loop_is_its_bound(
     assert (train["bound"], train["bound_of_pass"], train["wrapped"]) == (bound, of_pass, wrapped)
 
 
+def test_a_slice_of_an_iterator_with_which_another_loop_goes_on_is_no_bound(torchrun, tmp_path):
+    """The job was said to have the slice's hundred batches, and no more."""
+    (train,), _, _, _ = loaders_of(torchrun, tmp_path, "slice_then_rest")
+    assert (train["bound"], train["wrapped"]) == (None, "islice")
+
+
+def test_a_generator_that_yields_from_a_loader_ends_with_it(torchrun, tmp_path):
+    """It was ended as a loop that asks by itself, before its later passes."""
+    (train,), _, seen, launch = loaders_of(torchrun, tmp_path, "handed_on")
+    assert launch.output.count("the end") == WORKERS and not seen["ended_early"]
+    assert (train["passes"], train["planned"], train["taken"]) == (3, 3, STEPS + 2)
+
+
+def test_a_loader_that_is_counted_before_it_trains_has_no_pass_more(torchrun, tmp_path):
+    """Nor is the first that trains cut to one step, as a later one would be."""
+    (train,), _, seen, _ = loaders_of(torchrun, tmp_path, "counted_first")
+    assert (train["passes"], train["taken"], seen["steps"]) == (3, STEPS + 2, STEPS + 2)
+
+
 def test_a_batch_that_is_only_looked_at_is_no_pass(torchrun, tmp_path):
     """Nor are its samples any step's."""
     (train,), _, seen, _ = loaders_of(torchrun, tmp_path, "looked")

@@ -67,6 +67,10 @@ def once(loader):
         yield batch
 
 
+def handed_on(loader):
+    yield from loader
+
+
 def pairs(loader):
     waiting = []
     for (batch,) in loader:
@@ -199,6 +203,22 @@ elif SHAPE in ("sliced", "sliced_pairs", "cycled"):
 elif SHAPE == "sliced_once":
     for batch in itertools.islice(forever(pl.MpDeviceLoader(sampled(8000, 8), device)), 300):
         train(batch)
+elif SHAPE == "slice_then_rest":
+    batches = iter(pl.MpDeviceLoader(sampled(8000, 8), device))
+    for (batch,) in itertools.islice(batches, 100):
+        train(batch)
+    for (batch,) in batches:
+        train(batch)
+elif SHAPE == "handed_on":
+    loader = pl.MpDeviceLoader(sampled(8000, 8), device)
+    for _epoch in range(3):
+        for (batch,) in handed_on(loader):
+            train(batch)
+    print("the end")
+elif SHAPE == "counted_first":
+    loader = sampled(800, 8)
+    print("samples:", sum(len(batch) for (batch,) in loader), len([batch for (batch,) in loader]))
+    epochs(loader, 3)
 elif SHAPE == "looked":
     loader = sampled(800, 8)
     for _epoch in range(3):

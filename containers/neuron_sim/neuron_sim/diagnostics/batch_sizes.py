@@ -45,7 +45,8 @@ class Loader:
     def goes_to(self, place: Place) -> None:
         """A loop begins to go over it, perhaps another one than before."""
         known = [one for one in self.trained if one.loop is not None and one.loop.place == place]
-        new = [one for one in self.trained if one.loop is None] or [Pass()]
+        # One without a loop may be over, as `[label for _, label in loader]`: what was counted there is no training.
+        new = [one for one in self.trained if one.loop is None and not one.passes] or [Pass()]
         self.run = (known or new)[0]
         if all(one is not self.run for one in self.trained):
             self.trained.append(self.run)

@@ -80,7 +80,8 @@ def asks_by_itself(frame: FrameType | None) -> bool:
 
 
 def _in_header(frame: FrameType) -> bool:
-    return dis.opname[frame.f_code.co_code[frame.f_lasti]] == "FOR_ITER"
+    """Of a loop, or of a `yield from`, which goes over the loader as one does."""
+    return dis.opname[frame.f_code.co_code[frame.f_lasti]] in ("FOR_ITER", "SEND", "YIELD_FROM")
 
 
 def around(frame: FrameType | None) -> Loop | None:

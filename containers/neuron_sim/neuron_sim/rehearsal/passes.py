@@ -31,6 +31,7 @@ more than as many would follow: each may evaluate, and write a checkpoint.
 """
 _ALIKE = 3
 """So many passes are enough where nothing tells one from another: the second shows what begins anew in each."""
+_SLICE = ("islice", True)
 UNENDED_STEPS = 10
 """An optimizer's steps without an end of a step: some algorithms make a few (a critic's five)."""
 
@@ -226,7 +227,11 @@ class Passes:
         ``owner``: one object a pass. ``evaluates``: no gradients are recorded.
         """
         if _is(record.over, owner):
-            return True  # transformers' Trainer asks on: what has come to its end begins no new pass
+            # transformers' Trainer asks on: what has come to its end begins no new pass. Behind a slice that was cut
+            # short, another loop goes on with the same iterator, and the slice is not all that is taken.
+            if record.ends.pop(_SLICE, None) is not None:
+                record.wrapped = "islice"
+            return True
         begins = not _is(record.owner, owner)
         frame = loops.caller() if begins or self.steps is not None else None
         record.looked = record.copy() if begins and loops.asks_by_itself(frame) else None
@@ -244,7 +249,7 @@ class Passes:
             return False
         counts = loops.counts(frame)
         if between.sliced is not None:
-            counts["islice", True] = between.sliced
+            counts[_SLICE] = between.sliced
         self._read_bounds(record, counts)
         if record.now < self._allowed(record, self.steps, evaluates=evaluates):
             return False
