@@ -53,6 +53,7 @@ class Loaders:
 
     def _record(self, loader: Any) -> Loader:
         inner = _innermost(loader)
+        record: Loader | None
         try:
             record = self._loaders.get(inner)
         except Exception:  # noqa: BLE001 - a script's own class may raise anything when it is asked
