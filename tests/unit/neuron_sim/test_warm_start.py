@@ -21,7 +21,7 @@ from neuron_sim.warm import fork_client, keeper, wire
 SIMULATOR = Path(keeper.__file__).parents[2]
 PATIENCE_S = 20.0
 SERVER = """
-import colorsys, json, os, signal, sys, time
+import colorsys, json, os, resource, signal, sys, time
 from neuron_sim.warm import wire
 from neuron_sim.warm.fork_server import ForkServer
 from neuron_sim.warm.likeness import Likeness
@@ -39,6 +39,8 @@ if "wait" in sys.argv:
     time.sleep(60)
 names = ("A", "SET_AT_IMPORT", "OF_THE_SERVER")
 said = {"env": [os.environ.get(n) for n in names], "argv": sys.argv, "cwd": os.getcwd(), "path": sys.path}
+said["files"] = resource.getrlimit(resource.RLIMIT_NOFILE)
+said["processors"] = sorted(os.sched_getaffinity(0))
 print(json.dumps(said), flush=True)
 print("error", file=sys.stderr)
 sys.exit(int(sys.argv[-1]))
@@ -90,6 +92,16 @@ def test_a_fork_is_as_good_as_a_new_process(token: str, tmp_path: Path) -> None:
         assert said["cwd"] == str(tmp_path)
         assert said["path"][:2] == ["/bin", str(SIMULATOR)]
         assert (done.stderr, done.returncode) == ("error\n", number)
+
+
+def test_limits_and_processors_are_those_of_who_asks(token: str) -> None:
+    """As `ulimit -n 64; taskset -c 0 torchrun train.py` in a shell script has them."""
+    one = min(os.sched_getaffinity(0))
+    given = command(token, "0")
+    given["args"] = ["sh", "-c", 'ulimit -n 64; exec taskset -c "$0" "$@"', str(one), *given["args"]]
+    said = json.loads(subprocess.run(**given, capture_output=True, check=True).stdout)
+    assert said["files"] == [64, 64]
+    assert said["processors"] == [one]
 
 
 def test_signals_reach_the_process(token: str) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import resource
 import select
 import signal
 import socket
@@ -97,6 +98,11 @@ class ForkServer:
         for target, descriptor in enumerate(request.streams):
             os.dup2(descriptor, target)
         os.umask(request.umask)
+        for name, (soft, hard) in request.limits.items():
+            with contextlib.suppress(OSError, ValueError):  # one that only root may raise, and it has
+                resource.setrlimit(getattr(resource, name), (soft, hard))
+        with contextlib.suppress(OSError):
+            os.sched_setaffinity(0, request.processors)
         os.chdir(request.folder)
         self._likeness.apply(request.arguments, request.environment)
         leftovers.close_to_debuggers(False)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import resource
 import socket
 import struct
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ VARIABLE = "NEURON_SIM_FORK_SERVERS"
 
 _LENGTH = struct.Struct("!I")
 _PEER = struct.Struct("3i")
+_LIMITS = tuple(name for name in dir(resource) if name.startswith("RLIMIT_"))
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,9 @@ class Request:
     environment: dict[str, str]
     folder: str
     umask: int
+    limits: dict[str, list[int]]
+    """By their names in `resource`, the soft and the hard one: a script may say `ulimit -n` before torchrun."""
+    processors: list[int]
     streams: tuple[int, int, int]
 
 
@@ -54,12 +59,15 @@ def connect(token: str, program: str) -> socket.socket:
 
 
 def send_request(connection: socket.socket, arguments: list[str], environment: dict[str, str]) -> None:
-    """Ask for a process with this one's folder, umask and standard streams."""
+    """Ask for a process with this one's folder, umask, limits, processors and standard streams."""
     umask = os.umask(0o077)
     os.umask(umask)
-    body = json.dumps(
-        {"arguments": arguments, "environment": environment, "folder": str(Path.cwd()), "umask": umask}
-    ).encode("utf-8", "surrogateescape")
+    limits = {name: resource.getrlimit(getattr(resource, name)) for name in _LIMITS}
+    processors = sorted(os.sched_getaffinity(0))
+    of_process = {"folder": str(Path.cwd()), "umask": umask, "limits": limits, "processors": processors}
+    body = json.dumps({"arguments": arguments, "environment": environment, **of_process}).encode(
+        "utf-8", "surrogateescape"
+    )
     socket.send_fds(connection, [_LENGTH.pack(len(body))], [0, 1, 2])
     connection.sendall(body)
 
@@ -85,6 +93,8 @@ def receive_request(connection: socket.socket) -> Request:
             dict(found["environment"]),
             found["folder"],
             found["umask"],
+            found["limits"],
+            found["processors"],
             (streams[0], streams[1], streams[2]),
         )
     except BaseException:
