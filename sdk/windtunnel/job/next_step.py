@@ -117,6 +117,12 @@ _STEPS: tuple[tuple[str, str | Callable[[re.Match[str], Mapping[str, Any]], str]
         "import of that: torch.utils.checkpoint.checkpoint = torch_xla.utils.checkpoint.checkpoint.",
     ),
     (
+        r"'MpDeviceLoader(?:Wrapper)?' object has no attribute '(\w+)'",
+        lambda found, _: (
+            f"torch_xla's loader has no {found[1]}: ask the DataLoader that it, or accelerator.prepare(), was given."
+        ),
+    ),
+    (
         r"AttributeError: TPU\b",
         "newer versions of accelerate have no DistributedType.TPU: name DistributedType.XLA in its place.",
     ),

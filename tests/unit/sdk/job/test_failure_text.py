@@ -200,6 +200,10 @@ JOB = {
             "ValueError: SyncBatchNorm expected input tensor to be on GPU or XPU",
             "leave convert_sync_batchnorm out",
         ),
+        (
+            "AttributeError: 'MpDeviceLoaderWrapper' object has no attribute 'dataset'",
+            r"has no dataset: ask the DataLoader that it, or accelerator\.prepare\(\)",
+        ),
         ("AttributeError: TPU", "DistributedType.XLA in its place"),
         (
             "AttributeError: module 'torch' has no attribute 'xla'",
