@@ -80,7 +80,7 @@ RULES = (
         "windtunnel.hosting",
         (*_sdk("request", "session", "prices", "rendering.format"), "numpy"),
     ),
-    Rule("windtunnel.job", _sdk("request", "session", "reports", "hosting")),
+    Rule("windtunnel.job", _sdk("request", "session", "reports", "hosting", "porting")),
     Rule(
         "windtunnel.estimator",
         _sdk("request", "session", "hosting", "job", "budget", "prices", "rehearsal", "user_calibration"),

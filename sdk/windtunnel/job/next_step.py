@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from windtunnel.porting.checkpointing import FOR_A_LIBRARY
 from windtunnel.reports.failure import memory_advice
 
 _LESS_MEMORY = (
@@ -111,10 +112,10 @@ _STEPS: tuple[tuple[str, str | Callable[[re.Match[str], Mapping[str, Any]], str]
         "of each core alone: with few on each, take a larger batch or a norm without them (GroupNorm).",
     ),
     (
-        "module 'torch' has no attribute 'xla'",
+        "module 'torch' has no attribute 'xla'|XLA currently does not support use_reentrant==False",
         "torch's gradient checkpointing asks for torch.xla, which does not exist. Call "
-        "torch_xla.utils.checkpoint.checkpoint (use_reentrant=True) in its place; where a library calls it, before the "
-        "import of that: torch.utils.checkpoint.checkpoint = torch_xla.utils.checkpoint.checkpoint.",
+        "torch_xla.utils.checkpoint.checkpoint (use_reentrant=True) in its place; where a library calls it, write, "
+        f"{FOR_A_LIBRARY}",
     ),
     (
         r"'MpDeviceLoader(?:Wrapper)?' object has no attribute '(\w+)'",

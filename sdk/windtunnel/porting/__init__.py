@@ -5,6 +5,7 @@ finding   one remark, with the edits that settle it where they are sure
 names     what torch_xla calls things in a framework version
 device, native, cuda_only, processes, batches, steps, reads, precision, files, logs    what is looked for
 flags     hyperparameters that its argparse refuses
+checkpointing    what to write for gradient checkpointing
 reading   all remarks on a script
 patch     their edits as a unified diff
 

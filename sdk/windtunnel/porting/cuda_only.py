@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from windtunnel.porting import checkpointing
 from windtunnel.porting.finding import Edit, Finding
 from windtunnel.porting.script import Script, constant, keyword
 from windtunnel.porting.subject import Subject
@@ -46,9 +47,8 @@ def cuda_only(subject: Subject) -> Iterator[Finding]:
             yield Finding(
                 call.lineno,
                 "",
-                "gradient checkpointing of a library asks for torch.xla, which does not exist. Before the library is "
-                "imported: torch.utils.checkpoint.checkpoint = torch_xla.utils.checkpoint.checkpoint (with "
-                "use_reentrant=True alone), after an import of both modules.",
+                "gradient checkpointing of a library asks for torch.xla, which does not exist. Write, "
+                f"{checkpointing.FOR_A_LIBRARY}",
             )
         elif name == "torch.utils.checkpoint.checkpoint":
             yield Finding(

@@ -209,6 +209,7 @@ JOB = {
             "AttributeError: module 'torch' has no attribute 'xla'",
             r"torch_xla\.utils\.checkpoint\.checkpoint",
         ),
+        ("ValueError: XLA currently does not support use_reentrant==False", r'"use_reentrant": True'),
         ("privateuseone device type at start of device string: neuron", "torch_xla.device()"),
     ],
 )
