@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from windtunnel.porting import checkpointing
-from windtunnel.porting.finding import Edit, Finding
+from windtunnel.porting.finding import Edit, Finding, unwrapped
 from windtunnel.porting.script import Script, constant, keyword
 from windtunnel.porting.subject import Subject
 
@@ -168,14 +168,7 @@ def _without(subject: Subject, call: ast.Call) -> tuple[Edit, ...]:
     """The edits that leave its first argument alone; none where it has none, as a decorator's factory."""
     if not call.args or isinstance(call.args[0], ast.Starred):
         return ()
-    script, given = subject.script, call.args[0]
-    simple = isinstance(given, ast.Name | ast.Attribute | ast.Call | ast.Subscript)
-    left, right = ("", "") if simple else ("(", ")")
-    # Two, so that what is inside may have edits of its own.
-    return (
-        Edit(script.start(call), script.start(given), left),
-        Edit(script.end(given), script.end(call), right),
-    )
+    return unwrapped(subject.script, call, call.args[0])
 
 
 def _is_optional(subject: Subject, call: ast.Call) -> bool:

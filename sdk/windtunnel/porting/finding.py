@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
+from windtunnel.porting.script import Script
+
 
 @dataclass(frozen=True)
 class Edit:
@@ -43,3 +45,22 @@ class Finding:
     def __str__(self) -> str:
         words = ("" if self.sure else "note", self.kind, self.text)
         return f"{self.line}: {': '.join(filter(None, words))}"
+
+
+def unwrapped(script: Script, call: ast.Call, given: ast.expr) -> tuple[Edit, Edit]:
+    """Leave one argument of a call in its place. Two edits, so that what is inside may have edits of its own."""
+    simple = isinstance(given, ast.Name | ast.Attribute | ast.Call | ast.Subscript)
+    left, right = ("", "") if simple and _ends_no_line(script.segment(given)) else ("(", ")")
+    return (
+        Edit(script.start(call), script.start(given), left),
+        Edit(script.end(given), script.end(call), right),
+    )
+
+
+def _ends_no_line(text: str) -> bool:
+    """Whether an expression needs no brackets around it, having its line ends inside of its own."""
+    try:
+        ast.parse(text, mode="eval")
+    except SyntaxError:
+        return False
+    return True

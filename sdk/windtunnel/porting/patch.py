@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import difflib
 from collections.abc import Iterable, Sequence
+from functools import partial
 
 from windtunnel.errors import SourceError
 from windtunnel.porting.finding import Edit, Finding, Removal
@@ -48,11 +49,19 @@ def apply(script: Script, edits: Iterable[Edit | Removal]) -> bytes:
     removed = {edit.statement for edit in edits if isinstance(edit, Removal)}
     places = [edit for edit in edits if isinstance(edit, Edit)]
     gone = [_removal(script, statement, removed) for statement in removed]
-    inside = [edit for edit in places if not any(one.start <= edit.start < one.end for one in gone)]
+    every = {*places, *gone}
+    outer = [edit for edit in every if not any(map(partial(_is_within, edit), every))]
     text = script.text
-    for edit in sorted({*inside, *gone}, key=lambda edit: (edit.start, edit.end), reverse=True):
+    for edit in sorted(outer, key=lambda edit: (edit.start, edit.end), reverse=True):
         text = text[: edit.start] + edit.text.encode() + text[edit.end :]
     return text
+
+
+def _is_within(edit: Edit, other: Edit) -> bool:
+    """Whether it lies in a larger one, with which it is gone. What is inserted before or behind that does not."""
+    if edit.start == edit.end:
+        return other.start < edit.start < other.end
+    return edit != other and other.start <= edit.start and edit.end <= other.end
 
 
 def _removal(script: Script, statement: ast.stmt, removed: set[ast.stmt]) -> Edit:
@@ -105,7 +114,12 @@ def _with_imports(script: Script, edited: Script, version: str) -> bytes:
 def _place_of_imports(edited: Script, last: list[ast.Import | ast.ImportFrom]) -> int:
     """Behind the last import, or before its line, if more stands there; at the top, if there is none."""
     if last:
-        line = last[0].end_lineno if edited.is_alone(last[0]) else last[0].lineno - 1
+        future = any(
+            node.lineno == last[0].lineno and node.module == "__future__"
+            for node in edited.tree.body
+            if isinstance(node, ast.ImportFrom)
+        )  # nothing may stand before it
+        line = last[0].end_lineno if future or edited.is_alone(last[0]) else last[0].lineno - 1
         return edited.lines[line or 0]
     documented = ast.get_docstring(edited.tree, clean=False) is not None
     first = edited.tree.body[documented]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from windtunnel.porting.finding import Edit, Finding, Removal
+from windtunnel.porting.finding import Edit, Finding, Removal, unwrapped
 from windtunnel.porting.script import Script, constant, keyword
 from windtunnel.porting.subject import Subject
 
@@ -15,6 +15,9 @@ _AUTOCASTS = (
     "torch.autocast",
     "torch.amp.autocast",
 )
+_OF_CUDA = ("enabled", "dtype", "cache_enabled")
+_OF_ANY = ("device_type", "dtype", "enabled", "cache_enabled")
+"""Arguments of autocast in their order."""
 CUDA_PRECISIONS = ("fp16", "fp16_full_eval", "tf32", "mixed_precision")
 """Arguments that, where they depend on a GPU, ask for what only CUDA has."""
 _SCALERS = ("torch.cuda.amp.GradScaler", "torch.amp.GradScaler", "torch.cuda.amp.grad_scaler.GradScaler")
@@ -39,23 +42,24 @@ def _autocasts(subject: Subject) -> Iterator[Finding]:
         if not cuda and not (half and constant(kind) != "cpu"):
             continue
         torch = subject.names.module("torch")
-        kept = [
-            f"{one.arg}={script.segment(one.value)}"
-            for one in call.keywords
-            if one.arg in ("enabled", "cache_enabled")
+        names = _OF_CUDA if name.startswith("torch.cuda.") else _OF_ANY
+        given_by_name = [
+            *zip(names, call.args, strict=False),
+            *((one.arg, one.value) for one in call.keywords),
         ]
-        kept += [
-            f"enabled={script.segment(one)}"
-            for one in call.args
-            if name.startswith("torch.cuda.") and one is call.args[0]
-        ]
-        given_on = ", ".join(['"xla"', f"dtype={torch}.bfloat16", *kept])
-        text = f"{torch}.autocast({given_on})"
+        kept = [(one, value) for one, value in given_by_name if one in ("enabled", "cache_enabled")]
+        given_on = f'{torch}.autocast("xla", dtype={torch}.bfloat16'
+        place, text, edits = script.start(call), given_on, []
+        for one, value in kept:  # each left in its place, as it may have edits of its own
+            edits.append(Edit(place, script.start(value), f"{text}, {one}="))
+            place, text = script.end(value), ""
+        edits.append(Edit(place, script.end(call), f"{text})"))
+        told = "".join(f", {one}={script.segment(value)}" for one, value in kept)
         yield Finding(
             call.lineno,
             "",
-            f"{script.segment(call)} is for CUDA; on Trainium bf16 has fp32's range: {text}.",
-            (Edit(script.start(call), script.end(call), text),),
+            f"{script.segment(call)} is for CUDA; on Trainium bf16 has fp32's range: {given_on}{told}).",
+            tuple(edits),
         )
 
 
@@ -131,7 +135,7 @@ def _uses(subject: Subject, scaler: str) -> tuple[list[Edit | Removal], bool]:
         statement = script.statement(call)
         (given, *_) = [*call.args, None]
         if call.func.attr == "scale" and given is not None:
-            edits.append(Edit(script.start(call), script.end(call), _grouped(script, given)))
+            edits += unwrapped(script, call, given)
         elif call.func.attr in ("unscale_", "update") and statement:
             edits.append(Removal(statement))
         elif call.func.attr == "step" and given is not None and len(call.args) == 1:
@@ -144,8 +148,3 @@ def _uses(subject: Subject, scaler: str) -> tuple[list[Edit | Removal], bool]:
 def _step(subject: Subject, optimizer: str) -> str:
     alone = subject.exchanges or not subject.several
     return f"{optimizer}.step()" if alone else f"{subject.names.module('xm')}.optimizer_step({optimizer})"
-
-
-def _grouped(script: Script, node: ast.expr) -> str:
-    text = script.segment(node)
-    return text if isinstance(node, ast.Name | ast.Attribute | ast.Call | ast.Subscript) else f"({text})"

@@ -100,6 +100,18 @@ def test_the_names_are_those_of_the_framework_version(name: str, version: str) -
          "class A:\n    d = torch_xla.device()\n    def f(x): return x.to(torch_xla.device())"),
         ("x = x.cuda()\nif fast:\n    d = torch.device('cuda')\ny = x.cuda()",
          "x = x.to(torch_xla.device())\nif fast:\n    d = torch_xla.device()\ny = x.to(torch_xla.device())"),
+        ("s = torch.cuda.amp.GradScaler()\ns.scale(loss(x.cuda(), y.cuda())).backward()",
+         "loss(x.to(torch_xla.device()), y.to(torch_xla.device())).backward()"),
+        ("s = torch.cuda.amp.GradScaler()\ns.scale(\n    f(x)\n    .sum()\n).backward()",
+         "(f(x)\n    .sum()).backward()"),
+        ("c = torch.cuda.amp.autocast(enabled=(torch.cuda.is_available()), cache_enabled=False)",
+         'c = torch.autocast("xla", dtype=torch.bfloat16, enabled=True, cache_enabled=False)'),
+        ("c = torch.autocast('cuda', torch.float16, use)",
+         'c = torch.autocast("xla", dtype=torch.bfloat16, enabled=use)'),
+        ("backend = 'nccl' if torch.cuda.is_available() else 'gloo'", 'backend = "xla"'),
+        ("m = torch.nn.parallel.DistributedDataParallel(m, device_ids=[0] if torch.cuda.is_available() else None)",
+         "m = torch.nn.parallel.DistributedDataParallel(m, gradient_as_bucket_view=True)"),
+        ("w = torch.load(f, map_location=lambda w, _: w.to('cuda'))", 'w = torch.load(f, map_location="cpu")'),
         ("é = 'é'; x = x.cuda()", "é = 'é'; x = x.to(torch_xla.device())"),
     ],
 )  # fmt: skip
@@ -180,6 +192,14 @@ def test_a_scaler_that_is_handed_on_stays_and_does_nothing() -> None:
     assert 's = torch.amp.GradScaler("cpu", enabled=False)\n(a + b).backward()\nsave(s.state_dict())' in after
     assert changed(after) == after
     assert "GradScaler" not in changed(text.replace("save(s.state_dict())\n", ""))
+
+
+def test_the_process_group_stays_where_the_line_behind_it_goes() -> None:
+    """Both are edits of the same place."""
+    text = (SCRIPTS / "single_gpu.py").read_text()
+    after = changed(text.replace("\n\nparser =", "\nassert torch.cuda.is_available()\n\nparser =", 1))
+    assert after == changed(text)
+    assert 'init_process_group("xla")' in after
 
 
 def test_names_that_a_script_has_for_something_else_are_not_taken() -> None:
