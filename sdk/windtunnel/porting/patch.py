@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import difflib
+import io
 from collections.abc import Iterable, Sequence
 from functools import partial
 
@@ -129,8 +130,8 @@ def _place_of_imports(edited: Script, last: list[ast.Import | ast.ImportFrom]) -
 
 def _unified(script: Script, edited: Script) -> str:
     name = script.name.lstrip("/")
-    # Of bytes, as those of a string also end at a form feed.
-    before, after = ([*map(bytes.decode, one.text.splitlines(keepends=True))] for one in (script, edited))
+    # Lines as `patch` has them: those of a string also end at a form feed, those of bytes at a lone "\r".
+    before, after = ([*map(bytes.decode, io.BytesIO(one.text))] for one in (script, edited))
     lines = difflib.unified_diff(before, after, f"a/{name}", f"b/{name}")
     return "".join(
         line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines

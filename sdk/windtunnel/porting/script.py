@@ -34,9 +34,10 @@ class Script:
             self.source = path.read_bytes() if source is None else source
         try:
             self.tree = ast.parse(self.source, str(path))  # bytes: the script may state its encoding
+            _ = self.text  # which says whether its comments are in it, as Python does when it runs them
         except SyntaxError as error:
             raise SourceError(f"{path}, line {error.lineno}: {error.msg}. It cannot be imported.") from error
-        except (ValueError, RecursionError) as error:  # null bytes; nested too deeply
+        except (ValueError, RecursionError) as error:  # null bytes, no UTF-8; nested too deeply
             raise SourceError(f"{path}: {error}. It cannot be imported.") from error
         self.nodes = list(ast.walk(self.tree))
         self.parents = {child: node for node in self.nodes for child in ast.iter_child_nodes(node)}

@@ -116,6 +116,7 @@ with open("log", "w") as log, torch.cuda.amp.autocast(True), torch.autocast("cud
     ),
     "docstring and future": '"""Trains on cuda."""\nfrom __future__ import annotations\n\n' + HEAD + MADE + LOOP,
     "future and torch in one line": "from __future__ import annotations; import torch\nx = f().cuda()\n",
+    "made a Windows file twice": "import torch\r\r\nx = f().cuda()\r\r\n# the end\r\r\n",
     "imports in functions": "def main(data):\n    import torch\n    from torch.utils.data import DataLoader\n"
     + _indented(MADE + LOOP) + "main(data)\n",
     "imports in try": "try:\n    import torch\n    from torch.utils.data import DataLoader\nexcept ImportError:\n    raise\n"

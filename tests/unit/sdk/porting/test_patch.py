@@ -244,6 +244,12 @@ def test_another_encoding_is_refused() -> None:
     assert diff(Script(Path("a.py"), text.replace(b".cuda()", b""))) == ""
 
 
+def test_a_comment_that_is_no_utf8_is_told_as_python_tells_it() -> None:
+    """`ast` reads over it; Python runs no such file."""
+    with pytest.raises(SourceError, match=r"0xe9.*cannot be imported"):
+        Script(Path("a.py"), "import torch\nx = x.cuda()  # é\n".encode("latin-1"))
+
+
 def test_the_guide_shows_what_the_command_prints() -> None:
     """Its first part's diffs, taken together, change the lines that `check --diff` changes, and no others."""
     page = (ROOT / "docs/how_to/port_a_script.md").read_text().partition("\n## ")[0]
