@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import date
 from typing import Any
 
@@ -353,3 +354,14 @@ def test_how_far_to_trust_it_is_not_cut_to_half_a_sentence() -> None:
     section = report.document().sections[0]
     assert "on p5 (H100) on average" in section.notes[-2]
     assert len(report.to_text().splitlines()) <= LINES
+
+
+def test_a_size_that_the_rehearsal_could_not_tell_has_no_answer() -> None:
+    """As in the report of the job: its few steps are not the job. What is stated is."""
+    open_ = replace(rehearsed(), found="the loader of train.py:9 does not tell its length", samples=3_000_000)
+    report = windtunnel.compare(open_, [TRN1, P4D])
+    assert report.to_dict()["answer"]["obstacle"] == "size" and not report.comparison.verdicts
+    assert "exactly what was rehearsed: 3,000,000 samples" in str(report)
+    assert "None of this is a verdict: the size of the whole job" in report.to_text(full=True)
+    assert report.to_dict()["full_scale"]["train_samples"] == 3_000_000
+    assert windtunnel.compare(open_, [TRN1, P4D], LONG).to_dict()["answer"]["obstacle"] is None

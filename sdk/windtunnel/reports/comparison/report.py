@@ -59,6 +59,7 @@ class ComparisonReport(Report):
         price_notes: of which day the prices are, and how old the newest one fetched from AWS is.
         notes: what is read first: the user's own calibration, where it is in the figures.
         assumed: what was not given, in words.
+        stated: the size of the job as the caller gave it; None: ``full_scale`` is what the rehearsal tells.
     """
 
     title: str
@@ -71,6 +72,7 @@ class ComparisonReport(Report):
     price_notes: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     assumed: tuple[str, ...] = ()
+    stated: FullScale | None = None
 
     def __repr__(self) -> str:
         """What was compared."""
@@ -112,7 +114,7 @@ class ComparisonReport(Report):
     @cached_property
     def screen(self) -> Screen:
         """The answer in words."""
-        return screen(self.comparison, self.workload, self.full_scale, self.prices)
+        return screen(self.comparison, self.workload, self.stated, self.prices)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
@@ -188,7 +190,7 @@ def compare(
     comparison = compare_workload(
         workload,
         chosen,
-        size,
+        full_scale,  # not the size: what a rehearsal could not tell has no answer
         prices=book,
         instance_count=instance_count,
         batch=batch,
@@ -223,4 +225,5 @@ def compare(
         tuple(tables),
         price_notes,
         own.notes(comparison.estimates),
+        stated=full_scale,
     )

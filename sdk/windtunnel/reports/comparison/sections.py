@@ -108,7 +108,9 @@ def _sensitivity(comparison: Comparison, changes: Sequence[SensitivityRow]) -> S
         text = change.change.replace("ml.", "")
         rows.append(Row(text, (*cells, winner, probability(change.probability))))
         notes += [f"{text}: not possible, {reason}." for reason in change.reasons]
-    if not all(item.range_check.inside for item in estimates):
+    if not comparison.size_known:
+        notes.append("None of this is a verdict: the size of the whole job is not known.")
+    elif not all(item.range_check.inside for item in estimates):
         notes.append("None of this is a verdict: some of it lies outside the calibrated range.")
     elif any(item.too_small for item in estimates):
         notes.append("None of this is a verdict: assumed set-up and transfers outweigh some of the steps.")
