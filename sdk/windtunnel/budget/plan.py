@@ -109,18 +109,29 @@ def plan(
 
 
 def _with_model(budget: Budget, rehearsed: Rehearsed, corrections: Corrections | None) -> Budget:
+    workload = rehearsed.workload
+    if budget.full_scale is None and workload.unknown_size:
+        why = f"the size of the whole job is not known: {workload.unknown_size}. full_scale= states it"
+        return replace(budget, unmodelled=why)
     kinds = {price.instance_type for price, _ in budget.prices}
     if len(kinds) > 1:
         return replace(budget, unmodelled="instance groups of several types are not modelled")
     price, _ = budget.prices[0]
     count = sum(number for _, number in budget.prices)
     try:
-        estimate = predicted(rehearsed.workload, price.instance_type, count, budget.full_scale, corrections)
+        estimate = predicted(workload, price.instance_type, count, budget.full_scale, corrections)
     except PricePerfError as error:
         return replace(budget, unmodelled=str(error).rstrip("."))
     if not estimate.fits:
         return replace(budget, unmodelled=f"the job does not fit the memory of {price.instance_type}")
-    return replace(budget, estimate=estimate, cost=estimate.cost(price), source=rehearsed.source)
+    found = None if workload.rehearsed is None else workload.rehearsed.found
+    return replace(
+        budget,
+        estimate=estimate,
+        cost=estimate.cost(price),
+        source=rehearsed.source,
+        full_scale=budget.full_scale or (found if isinstance(found, FullScale) else None),
+    )
 
 
 def _groups(resources: Mapping[str, Any]) -> list[tuple[str, int]]:

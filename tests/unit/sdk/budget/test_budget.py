@@ -260,6 +260,28 @@ def test_a_model_too_large_to_rehearse_is_described(aws: AwsSession, trained: An
     assert large.cost is None and "does not fit the memory of ml.trn1.32xlarge" in large.unmodelled
 
 
+def test_a_short_rehearsal_tells_the_size_of_the_job_or_that_it_could_not(
+    aws: AwsSession, trained: Any, counters: Any
+) -> None:
+    """What it found is said as that; its few steps are not taken for the job."""
+    loader = {
+        "line": "t.py:3",
+        "batches": 9,
+        "samples": 8,
+        "passes": 1,
+        "planned": 1,
+        "taken": 9,
+        "trains": True,
+    }
+    short = counters(input={"rehearsed_steps": 16, "loaders": [loader]})
+    told = budget(trained(aws).request(max_cost=1e6, rehearsal=short)).lines()[-1]
+    assert "rehearsed" not in told and " samples x 1" in told
+    endless = counters(input={"rehearsed_steps": 16, "loaders": [{**loader, "batches": None}]})
+    unknown = budget(trained(aws).request(max_cost=1e6, rehearsal=endless))
+    assert unknown.cost is None and "the loader of t.py:3 does not tell its length" in unknown.lines()[-1]
+    assert budget(trained(aws).request(max_cost=1e6, rehearsal=endless, full_scale=FULL)).cost is not None
+
+
 def test_here_nothing_is_refused_or_shortened(
     local: LocalSession, service: FakeService, trained: Any, counters: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
