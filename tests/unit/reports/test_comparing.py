@@ -194,8 +194,8 @@ def test_json_is_plain_and_repeatable(counters: Any) -> None:
         assert chances[2] is None
         assert chances[:2] == [None, None] if decision["obstacle"] else sum(chances[:2]) == pytest.approx(1)
         assert decision["instances"][2] == {
-            "priced_as": "ml.p4de.24xlarge", "usd": None, "interval_usd": None, "probability_cheapest": None,
-            "break_even": None,
+            "priced_as": "ml.p4de.24xlarge", "instance_count": 1, "usd": None, "interval_usd": None,
+            "probability_cheapest": None, "break_even": None,
         }  # fmt: skip
     assert data["estimates"][2]["costs"] == []
     own = data["estimates"][0]["costs"][0]
@@ -365,3 +365,16 @@ def test_a_size_that_the_rehearsal_could_not_tell_has_no_answer() -> None:
     assert "None of this is a verdict: the size of the whole job" in report.to_text(full=True)
     assert report.to_dict()["full_scale"]["train_samples"] == 3_000_000
     assert windtunnel.compare(open_, [TRN1, P4D], LONG).to_dict()["answer"]["obstacle"] is None
+
+
+def test_the_data_tell_two_numbers_of_one_instance_apart() -> None:
+    """By a name alone nobody knew which of them costs least."""
+    data = windtunnel.compare(rehearsed(), [(TRN1, 1), (TRN1, 4)], LONG).to_dict()
+    assert data["answer"]["winner_instance_count"] == 1
+    assert {change["cheapest_instance_count"] for change in data["sensitivity"]} >= {1, 4}
+    last = data["decisions"][-1]
+    assert (last["cheapest"], last["cheapest_instance_count"]) == (TRN1, 1)
+    own = [
+        (item["instance_count"], item["break_even"]["against_instance_count"]) for item in last["instances"]
+    ]
+    assert own == [(1, 4), (4, 1)]

@@ -18,7 +18,7 @@ from windtunnel.priceperf import (
     SensitivityRow,
     Workload,
 )
-from windtunnel.reports.modelled.data import cost_data, maybe, modelled, rounded
+from windtunnel.reports.modelled.data import cost_data, maybe, modelled, rounded, which
 
 
 def comparison_data(
@@ -40,12 +40,11 @@ def comparison_data(
                 own["usd_per_million_samples"] = _usd(estimate.cost_per_million(cost.price))
                 if tokens:
                     own["usd_per_million_tokens"] = _usd(estimate.cost_per_million(cost.price, tokens))
-    names = [estimate.name for estimate in comparison.estimates]
     return {
         "workload": _workload(workload),
         **data,
         "tokens_per_sample": tokens,
-        "sensitivity": [_change(change, names) for change in changes],
+        "sensitivity": [_change(change, comparison.estimates) for change in changes],
     }
 
 
@@ -100,13 +99,13 @@ def _split(item: Estimate) -> dict[str, Any]:
     }
 
 
-def _change(change: SensitivityRow, names: Sequence[str]) -> dict[str, Any]:
+def _change(change: SensitivityRow, estimates: Sequence[Estimate]) -> dict[str, Any]:
     return {
         "change": change.change,
         "assumed": change.assumed,
         "costs": [None if cost is None else _usd(cost) for cost in change.costs],
         "fits": list(change.fits),
-        "cheapest": None if change.cheapest is None else names[change.cheapest],
+        **which("cheapest", estimates, change.cheapest),
         "probability": maybe(change.probability),
         "not_possible": list(change.reasons),
     }

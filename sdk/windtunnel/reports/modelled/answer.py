@@ -192,6 +192,7 @@ def answer_data(shown: Screen, comparison: Comparison) -> dict[str, Any]:
         if found is None or found.leaning is None
         else {
             "priced_as": estimates[found.leaning].name,
+            "instance_count": estimates[found.leaning].instance_count,
             "probability": found.decided.probability,
         },
         "without_compile": found is not None and found.without_compile,

@@ -25,7 +25,6 @@ _DIGITS = 6
 
 def modelled(comparison: Comparison, full_scale: FullScale | None) -> dict[str, Any]:
     """Estimates, alternatives of precision, who is cheapest, verdicts."""
-    names = [estimate.name for estimate in comparison.estimates]
     return {
         "full_scale": None if full_scale is None else asdict(full_scale),
         "batch_rule": str(rule) if isinstance(rule := comparison.batch_rule, PerDevice) else rule,
@@ -33,7 +32,7 @@ def modelled(comparison: Comparison, full_scale: FullScale | None) -> dict[str, 
             _estimate(item, _costs_of(comparison, index)) for index, item in enumerate(comparison.estimates)
         ],
         "alternatives": [_estimate(item, ()) for item in comparison.alternatives],
-        "decisions": [_decision(found, names) for found in answers(comparison)],
+        "decisions": [_decision(found, comparison.estimates) for found in answers(comparison)],
         "verdicts": [_verdict(item) for item in comparison.verdicts],
         "not_calibrated": [instance.name for instance in comparison.not_calibrated],
         "not_possible": dict(comparison.not_possible),
@@ -123,37 +122,44 @@ def _verdict(item: Verdict) -> dict[str, Any]:
     }
 
 
-def _decision(found: Answer, names: Sequence[str]) -> dict[str, Any]:
+def _decision(found: Answer, estimates: Sequence[Estimate]) -> dict[str, Any]:
     """Who is cheapest at a day's prices, and the costs that this is decided by: see ``without_compile``."""
     decision = found.decided
     return {
         "on": decision.on.isoformat(),
-        "cheapest": None if found.winner is None else names[found.winner],
+        **which("cheapest", estimates, found.winner),
         "probability": maybe(found.probability),
         "clear": found.clear,
         "obstacle": found.obstacle,
         "without_compile": found.without_compile,
         "instances": [
             {
-                "priced_as": name,
+                "priced_as": item.name,
+                "instance_count": item.instance_count,
                 "usd": None if cost is None else rounded(cost.usd),
                 "interval_usd": None if cost is None else [rounded(cost.low_usd), rounded(cost.high_usd)],
                 "probability_cheapest": None if found.obstacle else maybe(chance),
-                "break_even": None if even is None else _even(even, names),
+                "break_even": None if even is None else _even(even, estimates),
             }
-            for name, cost, chance, even in zip(
-                names, decision.costs, decision.probabilities, decision.break_evens, strict=True
+            for item, cost, chance, even in zip(
+                estimates, decision.costs, decision.probabilities, decision.break_evens, strict=True
             )
         ],
     }
 
 
-def _even(even: BreakEven, names: Sequence[str]) -> dict[str, Any]:
+def _even(even: BreakEven, estimates: Sequence[Estimate]) -> dict[str, Any]:
     return {
-        "against": names[even.against],
+        **which("against", estimates, even.against),
         "usd_per_hour": rounded(even.usd_per_hour),
         "interval_usd_per_hour": [rounded(even.low_usd_per_hour), rounded(even.high_usd_per_hour)],
     }
+
+
+def which(what: str, estimates: Sequence[Estimate], place: int | None) -> dict[str, Any]:
+    """One of those compared, by its name and number of instances, as a name alone may be several's."""
+    item = None if place is None else estimates[place]
+    return {what: item and item.name, f"{what}_instance_count": item and item.instance_count}
 
 
 def rounded(value: float) -> float:
