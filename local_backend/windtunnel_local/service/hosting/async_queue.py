@@ -45,6 +45,8 @@ class AsyncQueue:
         self._changed = threading.Condition()
         self._leaving = threading.Event()
         self._found: list[Invocation] = []
+        self._without_room: list[Invocation] = []
+        """Whose answers could not be stored."""
         self._last = 0
         self._threads = 0
         self._idle = 0
@@ -84,7 +86,7 @@ class AsyncQueue:
                 _log.warning("Endpoint %s waits: %s", self._endpoint, error)
                 if invocation is not None:
                     with self._changed:
-                        self._found.insert(0, invocation)
+                        self._without_room.append(invocation)
                 self._leaving.wait(self._ports.config.pace.retry_s)
             except Exception as error:  # noqa: BLE001 - a thread that gave up would leave its questions unanswered
                 if not self._leaving.is_set():  # a store that is closed while leaving is no news
@@ -97,6 +99,10 @@ class AsyncQueue:
                 page = self._ports.store.invocations(self._endpoint, self._last, _PAGE)
                 self._found = [invocation for _, invocation in page]
                 self._last = page[-1][0] if page else self._last
+                if (
+                    not page
+                ):  # first those that were not asked yet: what stops one answer need not stop another
+                    self._found, self._without_room = self._without_room, []
             if self._found:
                 found = self._found.pop(0)
                 more = bool(self._found)
