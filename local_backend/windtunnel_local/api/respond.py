@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import logging
 from collections.abc import Mapping
@@ -13,7 +12,7 @@ from starlette.responses import Response
 from windtunnel_local.api import cbor, xmlcodec
 from windtunnel_local.api.errors import ApiError, AuthFailure, Protocol
 from windtunnel_local.objects import errors as objects
-from windtunnel_local.service.ground.errors import NoSuchBucket, NoSuchKey, ServiceError
+from windtunnel_local.service.ground.errors import NoSuchBucket, NoSuchKey, ServiceError, is_full_disk
 from windtunnel_local.service.ground.printable import printable
 
 log = logging.getLogger("windtunnel.api")
@@ -34,7 +33,6 @@ _OBJECT_ERRORS: Mapping[type[Exception], tuple[str, int]] = {
     objects.PartTooSmall: ("EntityTooSmall", 400),
 }
 _DISK_FULL = "No space is left on the disk of this Windtunnel home. Free some, then try again."
-_FULL = (errno.ENOSPC, errno.EDQUOT)
 _KEPT = "\t\n"
 
 
@@ -71,7 +69,7 @@ def _described(error: Exception, protocol: Protocol) -> tuple[str, int, str]:
     for kind, (code, status) in _OBJECT_ERRORS.items():
         if isinstance(error, kind):
             return code, status, str(error)
-    if isinstance(error, OSError) and error.errno in _FULL:
+    if is_full_disk(error):
         return "ServiceUnavailable", 503, _DISK_FULL
     log.error("request failed", exc_info=error)
     code = "InternalError" if protocol == "s3" else "InternalFailure"

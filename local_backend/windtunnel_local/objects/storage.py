@@ -5,7 +5,6 @@ Names that one process makes start with its token: after a crash the next one kn
 
 from __future__ import annotations
 
-import errno
 import itertools
 import os
 import shutil
@@ -19,6 +18,7 @@ from typing import BinaryIO, cast
 from windtunnel_local.objects import parts
 from windtunnel_local.objects.pins import Pins
 from windtunnel_local.objects.records import Record, sync_folder, write_durably
+from windtunnel_local.service.ground.errors import is_full_disk
 
 COPY_BYTES = 1 << 20
 
@@ -174,7 +174,7 @@ def copy_bytes(source: BinaryIO, target: BinaryIO) -> None:
                 break
             left -= copied
     except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        if is_full_disk(error):
             raise OSError(error.errno, error.strerror, target.name) from error  # which the call does not name
         shutil.copyfileobj(source, target, COPY_BYTES)  # the offsets are where the copy stopped
     target.seek(0, os.SEEK_END)

@@ -238,7 +238,7 @@ def build_lock(progress: Progress) -> Iterator[None]:
     descriptor = os.open(path, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
         next_word = time.monotonic()
-        while not _is_taken(descriptor):
+        while not _took(descriptor):
             if time.monotonic() >= next_word:
                 progress("Another build is running; waiting for it.")
                 next_word = time.monotonic() + REPORT_EVERY_S
@@ -248,7 +248,8 @@ def build_lock(progress: Progress) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _is_taken(lock: int) -> bool:
+def _took(lock: int) -> bool:
+    """Take it, if nobody else has it."""
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

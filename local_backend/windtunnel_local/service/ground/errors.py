@@ -24,6 +24,9 @@ WindtunnelError
 
 from __future__ import annotations
 
+import errno
+from typing import TypeGuard
+
 
 class WindtunnelError(Exception):
     """Root of the backend's own errors."""
@@ -138,3 +141,8 @@ class NoSuchBucket(ObjectError):
 
 class NoSuchKey(ObjectError):
     """The object does not exist."""
+
+
+def is_full_disk(error: BaseException) -> TypeGuard[OSError]:
+    """Whether there was no room left on the disk, or in its owner's quota."""
+    return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)

@@ -6,14 +6,13 @@ list of the next one. A container that ends under a question has it asked again.
 
 from __future__ import annotations
 
-import errno
 import http.client
 import io
 import logging
 import threading
 import time
 
-from windtunnel_local.service.ground.errors import NoSuchBucket, StoreUnavailable
+from windtunnel_local.service.ground.errors import NoSuchBucket, StoreUnavailable, is_full_disk
 from windtunnel_local.service.ground.hosting import Invocation
 from windtunnel_local.service.ground.ports import Ports
 from windtunnel_local.service.ground.uris import parse_s3
@@ -27,8 +26,6 @@ _MOST_AT_ONCE = 64
 """Threads of one endpoint, whatever its MaxConcurrentInvocationsPerInstance come to."""
 _PAGE = 50
 _PAUSE_S = 0.05
-_FULL = (errno.ENOSPC, errno.EDQUOT)
-"""How a disk that is full is told from a connection that has broken off."""
 _TRIES = 3
 """How often a container may end under a question before that is its answer."""
 
@@ -99,9 +96,7 @@ class AsyncQueue:
                 page = self._ports.store.invocations(self._endpoint, self._last, _PAGE)
                 self._found = [invocation for _, invocation in page]
                 self._last = page[-1][0] if page else self._last
-                if (
-                    not page
-                ):  # first those that were not asked yet: what stops one answer need not stop another
+                if not page:  # those not asked yet went first: what stops one answer need not stop another
                     self._found, self._without_room = self._without_room, []
             if self._found:
                 found = self._found.pop(0)
@@ -131,7 +126,7 @@ class AsyncQueue:
             except async_call.QuestionFailedError as error:
                 return self._fail(invocation, str(error))
             except (OSError, http.client.HTTPException) as error:
-                if isinstance(error, OSError) and error.errno in _FULL:
+                if is_full_disk(error):  # and no connection that broke off
                     raise
                 tries += 1
                 if tries >= _TRIES:

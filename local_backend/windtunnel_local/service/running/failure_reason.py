@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import errno
 from dataclasses import replace
 from pathlib import Path
 
 from windtunnel.priceperf.instances import GIB
 from windtunnel_local.service.data.untrusted_files import open_regular
 from windtunnel_local.service.ground.containers import ContainerState
+from windtunnel_local.service.ground.errors import is_full_disk
 from windtunnel_local.service.ground.job_paths import JobPaths
 from windtunnel_local.service.ground.printable import printable
 
@@ -73,7 +73,7 @@ def settled(host: str, state: ContainerState, folders: JobPaths) -> ContainerSta
 
 def internal_reason(error: Exception) -> str:
     """The reason of a job that failed for what the backend did not expect."""
-    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+    if is_full_disk(error):
         return (
             f"ClientError: No space is left on the disk of WINDTUNNEL_HOME ({error.filename}). Free some, or"
             " set WINDTUNNEL_HOME to a directory on another disk."
