@@ -41,7 +41,7 @@ def test_who_waits_is_let_in_when_the_other_has_ended() -> None:
 
 def test_who_waits_can_be_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
     """A job's stop is raised by its progress, and would be seen only after the minutes of the other build."""
-    monkeypatch.setattr(image, "REPORT_EVERY_S", 0.01, raising=False)
+    monkeypatch.setattr(image, "REPORT_EVERY_S", 0.01)
     said: list[str] = []
 
     def progress(line: str) -> None:

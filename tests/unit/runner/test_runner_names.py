@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -84,7 +85,11 @@ def test_jobs_are_told_while_others_end(name: str, record: str, tmp_path: Path) 
     thread.start()
     try:
         found = [runner.jobs() for _ in range(3000)]
+        until = time.monotonic() + 60
+        while all(jobs == {"stays"} for jobs in found) and time.monotonic() < until:
+            found.append(runner.jobs())  # on a busy machine the other thread has not begun yet
     finally:
         through.set()
         thread.join()
-    assert all({"stays"} <= jobs <= {"stays", "other"} for jobs in found)
+    assert {job for jobs in found for job in jobs} == {"stays", "other"}
+    assert all("stays" in jobs for jobs in found)
