@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import re
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from windtunnel.job.next_step import next_step
 from windtunnel.job.outcome import failed, script_tail
+from windtunnel.porting.checkpointing import FOR_A_LIBRARY
 
 LOG = [
     "2026-01-01 sagemaker-training-toolkit INFO     Invoking user script",
@@ -252,3 +254,11 @@ def test_a_failed_rehearsal_says_where_its_answer_is() -> None:
     job = {"FailureReason": reason}
     assert "windtunnel report j" in failed("j", job, LOG, "here", 5, rehearsed=True).next_step
     assert "windtunnel report" not in failed("j", job, LOG, "here", 5).next_step
+
+
+def test_the_page_has_the_lines_that_the_step_names() -> None:
+    """Of gradient checkpointing, in the section on transformers' Trainer."""
+    page = (Path(__file__).resolve().parents[4] / "docs/how_to/port_a_script.md").read_text().splitlines()
+    lines = FOR_A_LIBRARY.partition(": ")[2].removesuffix(".").split("; ")
+    assert len(lines) == 3
+    assert set(lines) <= set(page)
