@@ -1,6 +1,7 @@
 """Plain training scripts on a GPU: what the price model says of p5 is held against these.
 
-    python tests/benchmarks/gpu_training.py [--seconds 560] [--only eager] [--unseen] [--done FILE] [--lines FILE]
+    python tests/benchmarks/gpu_training.py [--seconds 560] [--only eager] [--unseen | --others] [--done FILE]
+        [--lines FILE]
 
 Needs a CUDA GPU, PyTorch and transformers, and nothing of this project; nothing depends on it. BERT, GPT-2, ViT and
 Llama with random weights and random data train as a plain script trains them (a loop over batches that are moved to
@@ -37,6 +38,7 @@ from typing import Any
 
 import torch
 import transformers
+from other_models import LATER, OTHERS
 
 WINDOWS, WINDOW_S = 3, 0.7
 GIB = 2**30
@@ -171,8 +173,21 @@ def unseen() -> Iterator[Configuration]:
             yield Configuration(name, size, precision)
 
 
-def built(shape: Shape, attention: str, length: int) -> torch.nn.Module:
-    """The model with random weights, as transformers makes it."""
+def others() -> Iterator[Configuration]:
+    """Models that are described by nothing, and so can only be rehearsed."""
+    for models in (LATER, OTHERS):
+        for precision in ("bf16", "tf32", "fp32"):
+            for name, other in models.items():
+                for size in other.batches[: 1 if precision == "fp32" else None]:
+                    yield Configuration(name, size, precision)
+
+
+def built(model: str, attention: str = "sdpa", length: int = 0) -> torch.nn.Module:
+    """The model with random weights, as its library makes it. ``length``: another than its usual one."""
+    if other := {**OTHERS, **LATER}.get(model):
+        return other.build()
+    shape = SHAPES[model]
+    length = length or shape.length
     kind = KINDS[shape.kind]
     settings = (
         dict(zip(kind.sizes, (shape.layers, shape.hidden, shape.heads, shape.ffn), strict=True)) | kind.more
@@ -195,8 +210,12 @@ def side(shape: Shape, length: int) -> int:
     return 224 if length >= shape.length else 32
 
 
-def samples(shape: Shape, batch: int, length: int) -> dict[str, torch.Tensor]:
+def samples(model: str, batch: int, length: int = 0) -> dict[str, torch.Tensor]:
     """A batch on the CPU, as a collator gives it."""
+    if other := {**OTHERS, **LATER}.get(model):
+        return other.sample(batch)
+    shape = SHAPES[model]
+    length = length or shape.length
     if shape.kind == "vit":
         pixels = side(shape, length)
         return {
@@ -302,19 +321,18 @@ def by_trainer(
 
 def told(wanted: Configuration) -> dict[str, Any]:
     """As a result has it: with its length."""
-    return {**asdict(wanted), "length": wanted.length or SHAPES[wanted.model].length}
+    usual = SHAPES[wanted.model].length if wanted.model in SHAPES else 0
+    return {**asdict(wanted), "length": wanted.length or usual}
 
 
 def measure(wanted: Configuration) -> dict[str, Any]:
     """One result."""
     torch.manual_seed(0)
-    shape = SHAPES[wanted.model]
-    length = told(wanted)["length"]
     allowed = wanted.precision == "tf32"
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = allowed
     torch.cuda.reset_peak_memory_stats()
-    model = built(shape, wanted.attention, length).to("cuda").train()
-    batches = [samples(shape, wanted.batch, length) for _ in range(4)]
+    model = built(wanted.model, wanted.attention, wanted.length).to("cuda").train()
+    batches = [samples(wanted.model, wanted.batch, wanted.length) for _ in range(4)]
     result = told(wanted)
     if wanted.loop == "trainer":
         result["step_s"], result["spread"] = by_trainer(model, wanted, batches)
@@ -360,7 +378,8 @@ def main() -> None:
     """Measure until the time is over."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seconds", type=float, default=560)
-    parser.add_argument("--unseen", action="store_true", help="other models, in eager loops")
+    parser.add_argument("--unseen", action="store_true", help="other transformers, in eager loops")
+    parser.add_argument("--others", action="store_true", help="other models, in eager loops")
     parser.add_argument("--only", help="a loop: eager, compiled or trainer")
     parser.add_argument("--done", type=Path, help="lines of an earlier run")
     parser.add_argument("--lines", type=Path, default=Path("gpu_training.jsonl"))
@@ -370,7 +389,8 @@ def main() -> None:
     until = time.monotonic() + arguments.seconds
     done = arguments.done.read_text().splitlines() if arguments.done else []
     results, refused = [json.loads(line) for line in done], []
-    for wanted in unseen() if arguments.unseen else configurations():
+    chosen = others if arguments.others else unseen if arguments.unseen else configurations
+    for wanted in chosen():
         if any(told(wanted).items() <= result.items() for result in results):
             continue
         if (arguments.only or wanted.loop) != wanted.loop or time.monotonic() > until:

@@ -311,3 +311,36 @@ def test_attention_that_a_gpu_has_a_kernel_for_is_told(torchrun, tmp_path):
         every,  # one query for all samples
         None,  # in torch.compile
     ]
+
+
+LAUNCHING = """
+import torch, torch_xla, torch_xla.core.xla_model as xm, torch_xla.distributed.xla_backend
+from torch.optim import AdamW, SGD
+torch.distributed.init_process_group("xla")
+model = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.GELU(), torch.nn.Linear(8, 1)).to("xla")
+optimizer = {optimizer}(model.parameters(), lr=0.1)
+for _ in range(6):
+    optimizer.zero_grad()
+    loss = model(torch.ones(4, 2, 4, device="xla").transpose(1, 2).reshape(4, 8)).pow(2).mean()
+    loss.backward()
+    {step}
+    torch_xla.sync()
+"""
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "step", "workers"),
+    [("SGD", "optimizer.step()", 1), ("AdamW", "xm.optimizer_step(optimizer)", 2)],
+)
+def test_operations_that_a_gpu_would_launch_are_counted(torchrun, tmp_path, optimizer, step, workers):
+    """Of the model alone, forward and backward; no views, optimizer, exchange of gradients, reference work."""
+    script = tmp_path / "train.py"
+    script.write_text(LAUNCHING.format(optimizer=optimizer, step=step))
+    torchrun(str(script), workers=workers, WINDTUNNEL_COUNTERS_DIR=str(tmp_path))
+    steps = [record for record in records(tmp_path, 0) if record["kind"] == "step" and record["optimizer"]]
+    launches = [step["launches"] for step in steps if "launches" in step]
+    assert launches and len(set(launches)) == 1
+    # Forward: full, addmm, gelu, addmm, pow, mean. Backward: the rest.
+    assert launches[0] == 17
+    (held,) = [record for record in records(tmp_path, 0) if record["kind"] == "parameters"]
+    assert held["tensors"] == 4

@@ -12,11 +12,14 @@ from typing import Any
 import pytest
 
 from windtunnel.cli import main as cli
+from windtunnel.priceperf.calibration import scripts
 from windtunnel.priceperf.calibration.accuracy import validate_built_in
 from windtunnel.priceperf.calibration.calibrations import CALIBRATIONS
 from windtunnel.priceperf.calibration.described_range import widenings
+from windtunnel.priceperf.calibration.published_rows import measured_others
 from windtunnel.priceperf.published.bert_jobs_predicted import JOB, predictions
 from windtunnel.priceperf.published.bert_rehearsal import COUNTERS
+from windtunnel.priceperf.workload import rehearsed_scripts
 from windtunnel.reports.job.report import report_for_counters
 
 KINDS = ("trn1", "a100", "a100_cluster", "h100")
@@ -172,13 +175,31 @@ def test_the_page_on_figures_has_the_errors_of_inference(capsys: pytest.CaptureF
 
 def test_the_pages_have_the_errors_of_plain_scripts(capsys: pytest.CaptureFixture[str]) -> None:
     """What the project measured itself, each model left out."""
-    scripts = validated(capsys)[0]["scripts"]["h100"]
+    plain = validated(capsys)[0]["scripts"]["h100"]
     page = text("docs/explanation/figures.md")
     assert (
-        f"the {scripts['rows']} runs are off by {scripts['mean_percent']:.1f} % on average (median "
-        f"{scripts['median_percent']:.1f} %, at most {scripts['max_percent']:.0f} %) and "
-        f"{scripts['interval_coverage_percent']:.0f} % of them lie inside"
+        f"the {plain['rows']} runs are off by {plain['mean_percent']:.1f} % on average (median "
+        f"{plain['median_percent']:.1f} %, at most {plain['max_percent']:.0f} %) and "
+        f"{plain['interval_coverage_percent']:.0f} % of them lie inside"
     ) in page
-    assert f"{scripts['models']} models with random weights" in page
-    said = f"{scripts['rows']} runs that the project measured on an H100 are off by {scripts['mean_percent']:.1f} %"
-    assert said in text("README.md")
+    assert f"{plain['models']} models with random weights" in page
+
+
+def test_the_pages_have_the_errors_of_rehearsed_scripts() -> None:
+    """Of transformers and of others, each model left out."""
+    constants = {key: calibration.constants for key, calibration in CALIBRATIONS.items()}
+    found = scripts.judged(rehearsed_scripts.compared(constants)["h100"])
+    others = rehearsed_scripts.judged_others(constants)["h100"]
+    both = (found, others)
+    counted = [len({each.script.model for each in group}) for group in both]
+    off = [f"{100 * mean(abs(each.error) for each in group):.0f} %" for group in both]
+    inside = [f"{100 * mean(each.inside for each in group):.0f} %" for group in both]
+    page = text("docs/explanation/figures.md")
+    assert (
+        f"{inside[0]} of the runs of {counted[0]} transformers lie inside (off by {off[0]}), and {inside[1]} of those "
+        f"of {counted[1]} other models ({off[1]})"
+    ) in page
+    first = f"{counted[0]} transformers are off by {off[0]} there, {counted[1]} other models (convolutions, speech,"
+    assert first in text("README.md")
+    assert f"transformers off by {off[0]}, others by {off[1]}" in text("docs/reference/benchmarks.md")
+    assert f"in {len(measured_others())} runs on two machines" in page

@@ -14,14 +14,8 @@ from typing import Any, overload
 
 from windtunnel.priceperf.model import compile_time
 from windtunnel.priceperf.workload.counted import compiled_graphs
-from windtunnel.priceperf.workload.counters import (
-    Counters,
-    DeviceMemory,
-    Diagnostic,
-    LedgerEntry,
-    Reason,
-    worst_first,
-)
+from windtunnel.priceperf.workload.counted_graphs import LedgerEntry, Reason
+from windtunnel.priceperf.workload.counters import Counters, DeviceMemory, Diagnostic, worst_first
 from windtunnel.rendering import format as fmt
 from windtunnel.rendering.document import Document, Row, Section
 from windtunnel.rendering.report import Report

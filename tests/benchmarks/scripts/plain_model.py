@@ -7,7 +7,7 @@ import torch.distributed as dist
 import torch_xla.core.xla_model as xm
 import torch_xla.distributed.parallel_loader as pl
 import torch_xla.distributed.xla_backend
-from gpu_training import SHAPES, built, samples
+from other_models import LATER, OTHERS
 from torch.utils.data import DataLoader
 
 STEPS = 3
@@ -18,10 +18,15 @@ parser.add_argument("--batch", type=int)
 arguments = parser.parse_args()
 if not dist.is_initialized():  # importing transformers' Trainer does it
     dist.init_process_group("xla")
-shape = SHAPES[arguments.model]
-model = built(shape, "sdpa", shape.length).to("xla").train()
+other = {**OTHERS, **LATER}.get(arguments.model)
+if other is None:  # it names an attention, as no script of these does
+    from gpu_training import built, samples
+
+    model, every = built(arguments.model), samples(arguments.model, STEPS * arguments.batch)
+else:
+    model, every = other.build(), other.sample(STEPS * arguments.batch)
+model = model.to("xla").train()
 optimizer = torch.optim.AdamW(model.parameters(), lr=1e-5)
-every = samples(shape, STEPS * arguments.batch, shape.length)
 rows = [{name: part[row] for name, part in every.items()} for row in range(STEPS * arguments.batch)]
 for batch in pl.MpDeviceLoader(DataLoader(rows, batch_size=arguments.batch), "xla"):
     optimizer.zero_grad()

@@ -131,7 +131,9 @@ def test_the_products_are_the_flops(
     ]
     cost = hlo.cost(module(lines))
     assert cost.work.products[Product(batch, rows, inner, columns, "bf16")] == times
-    assert cost.work.products[Product(groups, batch * out, features * kernel, filters, "fp32")] == 1
+    convolved = Product(groups, batch * out, features * kernel, filters, "fp32", convolved=True)
+    assert cost.work.products[convolved] == 1
+    assert cost.work.record()["convolutions"] == [[*convolved[:5], 1]]
     assert product_flops(cost) == cost.flops
     assert cost.flops["fp32"] == 2 * batch * out * filters * groups * features * kernel
 
@@ -181,7 +183,7 @@ def test_the_weights_gradient_of_a_grouped_convolution() -> None:
         "dim_labels=fb01_io01->01bf, batch_group_count=4",
     ]
     cost = hlo.cost(module(lines))
-    assert list(cost.work.products) == [(4, 3 * 3 * 16, 4 * 8 * 8, 16, "fp32")]
+    assert list(cost.work.products) == [(4, 3 * 3 * 16, 4 * 8 * 8, 16, "fp32", True)]
 
 
 def elementwise(lines: list[str], layout: str = "()->()", kind: str = "activations") -> dict[str, int]:

@@ -144,7 +144,7 @@ def test_widths_and_ranges_are_those_of_the_rows() -> None:
     """What the file holds of them is what the rows say."""
     for level, by_kind in fitted()["widths"].items():
         for kind, found in by_kind.items():
-            if level == "script":
+            if level in ("script", "rehearsed"):
                 continue  # see test_plain_script
             assert found == pytest.approx(left_out.measured_width(level, kind, None), abs=1e-6)
     for kind, speed in fitted()["strangers"].items():

@@ -5,6 +5,7 @@ records       the JSON-lines file of one rank, and what stands in it
 graphs        which graph ran: torch_xla's own execution analysis, and each graph's cost
 hlo           the work of a graph by class, from its HLO text
 why_new       why a graph is new, against the closest earlier one: two HLO texts (pure)
+launches      operations that a GPU's host launches one by one
 attention     what scaled_dot_product_attention computes
 parameters    bytes of parameters, gradients and optimizer state
 modules       a model's parameters, also where its class has a method of its own for them

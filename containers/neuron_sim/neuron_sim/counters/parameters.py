@@ -49,6 +49,7 @@ class Held:
         states = [optimizer, inner] if inner is not None else [optimizer]
         self._found[optimizer] = {
             "count": sum(parameter.numel() for parameter in parameters),
+            "tensors": len(parameters),
             "parameters": _sizes(parameters),
             "gradients": _sizes(grad for grad in map(_gradient, parameters) if grad is not None),
             "optimizer": _sizes(itertools.chain.from_iterable(map(_state, states))),
@@ -58,7 +59,7 @@ class Held:
     def record(self) -> dict[str, Any]:
         """The sums over all optimizers. A search through all objects, so not for each step.
 
-        ``count``: what they train here; ``model``, ``frozen``: see `_whole`.
+        ``count``: what they train here, in so many ``tensors``; ``model``, ``frozen``: see `_whole`.
         ``cores``: so many hold one copy of the model together; ``split``: see `model_parallel.split`.
         ``sdpa_elsewhere``, ``is_causal``: see `attention.elsewhere`.
         """
@@ -79,6 +80,7 @@ class Held:
         return {
             "kind": "parameters",
             "count": sum(each["count"] for each in found),
+            "tensors": sum(each["tensors"] for each in found),
             "model": sum(map(_count, whole)),
             "frozen": sum(map(_count, filter(_is_frozen, whole))),
             "cores": model_parallel.cores_of_a_copy(),

@@ -20,7 +20,16 @@ import torch
 
 from neuron_sim import settings
 from neuron_sim.compiler import cache
-from neuron_sim.counters import attention, batches, host_reference, parameters, pulse, records, script_time
+from neuron_sim.counters import (
+    attention,
+    batches,
+    host_reference,
+    launches,
+    parameters,
+    pulse,
+    records,
+    script_time,
+)
 from neuron_sim.counters.graphs import Graph, GraphLog, forget_settings
 from neuron_sim.counters.quiet_steps import QuietSteps
 from neuron_sim.counters.records import CollectiveKind, Records
@@ -93,6 +102,7 @@ class Recorder:
         self._pulse_error: Exception | None = None
         self._pulse = pulse.Pulse(self._look_meanwhile, self._wait) if self._graphs is not None else None
         self._held = parameters.Held()
+        self.launches = launches.Launches()
         self._trace_s = 0.0
         self._is_timed = False
         self._references_s: list[float] = []
@@ -177,11 +187,13 @@ class Recorder:
         is_compiled = torch._C._dynamo.eval_frame.get_eval_frame_callback() is not None
         if not is_compiled and host_reference.goes_unseen():
             # Twice a step: together no longer than what it is held against.
-            self._references_s.append(host_reference.seconds(self._traced_s / 2))
+            with self.launches.paused():
+                self._references_s.append(host_reference.seconds(self._traced_s / 2))
 
     @script_time.set_aside
     def optimized(self, optimizer: Any, *_: Any) -> None:
         """An optimizer has made a step."""
+        self.launches.go_on()
         self._trains = self._updates = True
         self._time_reference()
         if self._graphs is not None and self._held.stepped(optimizer):
@@ -216,6 +228,7 @@ class Recorder:
             if self._trains:
                 self._is_timed = self._quiet.step_ended(lambda: _XLAC._xla_wait_device_ops([]), seconds)
                 self._references_s = []
+            self.launches.begin(wanted=self._is_timed and self._trains)
         self.has_trained = self._trains
         if self._graphs is None:
             self._trace_s = 0.0  # no step is written that it could be a part of
@@ -255,6 +268,7 @@ class Recorder:
                 "reference_seconds": round(statistics.fmean(self._references_s or [0.0]), 6),
                 "accessed": dict(Counter(self._accessed)),
                 "sdpa": attention.take(),
+                "launches": self.launches.take(),
             }
             record |= {key: value for key, value in some.items() if value}
             self.write(record)

@@ -9,16 +9,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from windtunnel.priceperf.workload.counters import (
-    SEVERITIES,
-    DeviceMemory,
-    Diagnostic,
-    Graphs,
-    LargestGraph,
-    LedgerEntry,
-    Uncut,
-    worst_first,
-)
+from windtunnel.priceperf.workload.counted_graphs import Graphs, LargestGraph, LedgerEntry, Uncut
+from windtunnel.priceperf.workload.counters import SEVERITIES, DeviceMemory, Diagnostic, worst_first
 from windtunnel.priceperf.workload.strict_reader import read
 from windtunnel_local.service.observed.counter_records import Record, number, numbers, text
 

@@ -120,6 +120,7 @@ def total(steps: Sequence[Record], graphs: Mapping[str, Record], copies: int) ->
         trace_seconds=sum(number(step, "trace_seconds") for step in traced) if traced else None,
         least_trace_seconds=_least_trace(traced),
         reference_seconds=_reference(traced),
+        launches=_launches(steps),
         steps_with_host_reads=sum(bool(step.get("accessed")) for step in steps),
         updates=_updates(steps),
     )
@@ -169,6 +170,12 @@ def _least_trace(steps: Sequence[Record]) -> float | None:
     kinds = _alike(steps)
     count = sum(map(len, kinds))
     return sum(len(kind) * min(map(_traced, kind)) for kind in kinds) / count if count else None
+
+
+def _launches(steps: Sequence[Record]) -> float | None:
+    """Of a step: the median of those in which they were counted."""
+    counted = [number(step, "launches") for step in steps if number(step, "launches") > 0]
+    return statistics.median(counted) if counted else None
 
 
 def _reference(steps: Sequence[Record]) -> float | None:

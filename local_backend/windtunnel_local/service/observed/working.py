@@ -37,28 +37,33 @@ def total(steps: Sequence[Record], graphs: Mapping[str, Record]) -> Work | None:
     told = [(graphs[name], times) for name, times in runs.items() if mapping(graphs.get(name, {}), "work")]
     if not told:
         return None
-    products: Counter[tuple[Any, ...]] = Counter()
     sums: Counter[str] = Counter()
     elementwise: dict[str, Counter[str]] = {"activations": Counter(), "state": Counter()}
     collectives: list[tuple[Record, int]] = []
     for record, run in told:
         work = record["work"]
-        for product, times in _products(work.get("products")):
-            products[product] += times * run
         _add(sums, work, _BYTES, run)
         _add(sums, record, _EDGES, run)
         for kind, kernels in elementwise.items():
             _add(kernels, mapping(mapping(work, "elementwise"), kind), _KERNELS, run)
         collectives.append((work, run))
     return Work(
-        products=tuple(
-            CountedProduct._make((*product, times)) for product, times in sorted(products.items())
-        ),
+        products=_merged(told, "products"),
+        convolutions=_merged(told, "convolutions"),
         elementwise=Elementwise(**{kind: Kernels(**kernels) for kind, kernels in elementwise.items()}),
         collectives=collected(collectives),
         sdpa=_attention(steps),
         **sums,
     )
+
+
+def _merged(told: Iterable[tuple[Record, int]], kind: str) -> tuple[CountedProduct, ...]:
+    """Equal ones as one."""
+    found: Counter[tuple[Any, ...]] = Counter()
+    for record, run in told:
+        for product, times in _products(record["work"].get(kind)):
+            found[product] += times * run
+    return tuple(CountedProduct._make((*product, times)) for product, times in sorted(found.items()))
 
 
 def _attention(steps: Iterable[Record]) -> ScaledDotProductAttention | None:
@@ -86,6 +91,7 @@ def parameters(records: Sequence[Record]) -> Parameters | None:
     sizes = mapping(last, "dtypes")
     return Parameters(
         count=count(last, "count"),
+        tensors=count(last, "tensors") or None,
         model=count(last, "model") if "model" in last else None,
         frozen=count(last, "frozen") if "frozen" in last else None,
         cores=max(1, count(last, "cores")),

@@ -12,7 +12,7 @@ fair test; leave-one-source-out (`left_out`) is the nearest to it that these row
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from statistics import mean, median
@@ -131,9 +131,11 @@ class Calibration:
     def log_fast(self) -> float:
         """How much faster than modelled from counts a step may be, in logs: 0.2 is down to 1/1.22 of the time.
 
-        That of plain scripts, what counting instead of knowing the model adds, and on trn1 what one Neuron version
-        adds to the median of all.
+        That of rehearsed scripts where some were measured; elsewhere that of plain scripts, what counting instead of
+        knowing the model adds, and on trn1 what one Neuron version adds to the median of all.
         """
+        if self.key in fitted()["rehearsed"]:
+            return width("rehearsed", self.key)
         like = self._counted_like
         version = fitted()["widenings"]["neuron_version"] if self.is_neuron else 0.0
         return math.hypot(width("script", self.key), version, _counting_width(like))
@@ -166,14 +168,14 @@ def check_range(
     values: Mapping[str, float | None],
     *,
     traced: bool = False,
-    from_specification: bool = False,
+    lacks: Sequence[str] = (),
 ) -> RangeCheck:
     """Compare a rehearsed job's quantities with the calibrated range and widen the error outside it.
 
-    ``traced``: the rehearsal measured how long the host traces a step. ``from_specification``: the calibration is
-    another accelerator's.
+    ``traced``: the rehearsal measured how long the host traces a step. ``lacks``: what had to be assumed, by the
+    names of `described_range.widenings`.
     """
-    extra = fitted()["widenings"]["specification"] if from_specification else 0.0
+    extra = math.hypot(*[fitted()["widenings"][name] for name in lacks])
     fast, slow = calibration.log_fast, calibration.log_slower(traced=traced)
     ranges = _with_checked(calibration, traced)
     return check_ranges(ranges, values, math.hypot(fast, extra), math.hypot(slow, extra))

@@ -30,10 +30,10 @@ from ..model.intervals import group_quantile
 from .published_rows import elsewhere, is_fitted, rows_of
 from .row_reader import PublishedRow
 
-Level = Literal["alone", "family", "source", "software", "script"]
+Level = Literal["alone", "family", "source", "software", "script", "rehearsed"]
 """What leaves together with a row: its near-twins, its family of models, its source. ``software``: its source, but
 what other models by that software tell of its speed is known (`software.log_speed`). ``script``: a plain script, see
-`scripts`."""
+`scripts`; ``rehearsed``: known from its counts alone, see `workload.rehearsed_scripts`."""
 LEVELS: tuple[Level, ...] = ("alone", "family", "source")
 """Those with errors of every row; see `Errors`."""
 SHRINKAGE = 3.0
@@ -131,7 +131,7 @@ def width(level: Level, kind: str, but: Group | None = None) -> float:
     """Log half-width of the interval of such a row at that level. ``but``: a group that takes no part in it; plain
     scripts are in none.
     """
-    if but is not None and level != "script":
+    if but is not None and level not in ("script", "rehearsed"):
         return measured_width(level, kind, but)
     found: float = fitted()["widths"][level][kind]
     return found

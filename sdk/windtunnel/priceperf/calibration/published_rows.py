@@ -13,7 +13,8 @@ is not the instance type's; ``stack`` the software, which is what the rows of on
 its configuration files say what was trained. It was collected after the form of the model and the constants stood,
 and sets none: it says how far software that nobody fitted lies from the model (`left_out`).
 
-`measured.csv` has what the project measured itself: plain scripts on an H100 (`scripts`).
+`measured.csv` has what the project measured itself: plain scripts on an H100 (`scripts`); `measured_others.csv` the
+same of models that no description tells, which can only be rehearsed (`workload.rehearsed_scripts`).
 
 `published_lora.csv` has rows that train adapters. The form of their model is counted (`model.lora`) and stood before
 they were collected; they say how much less certain it is than that of trained weights (`widening`).
@@ -26,14 +27,37 @@ from __future__ import annotations
 import csv
 from functools import cache
 from importlib.resources import files
+from typing import NamedTuple
 
-from ..instances import instance_type
+from ..instances import InstanceType, instance_type
 from .row_reader import PublishedRow, read_rows
 
 
+class OtherRun(NamedTuple):
+    """A line of `measured_others.csv`, as it stands there."""
+
+    config: str
+    model: str
+    instance_type: str
+    batch: str
+    matmul_dtype: str
+    samples_per_second: str
+    source: str
+
+    @property
+    def instance(self) -> InstanceType:
+        """On one of whose GPUs it ran."""
+        return instance_type(self.instance_type)
+
+
+def text_of(name: str) -> str:
+    """A data file beside this one."""
+    return files(__package__).joinpath(name).read_text(encoding="utf-8")
+
+
 def csv_text(name: str = "published_rows") -> str:
-    """The file."""
-    return files(__package__).joinpath(f"{name}.csv").read_text(encoding="utf-8")
+    """The table."""
+    return text_of(f"{name}.csv")
 
 
 @cache
@@ -63,6 +87,12 @@ def adapted() -> tuple[PublishedRow, ...]:
 def measured() -> tuple[PublishedRow, ...]:
     """Plain scripts that the project measured. They set no constant of a calibration."""
     return _read("measured")
+
+
+@cache
+def measured_others() -> tuple[OtherRun, ...]:
+    """Plain scripts of models that no description tells, as the project measured them."""
+    return tuple(OtherRun(**row) for row in csv.DictReader(csv_text("measured_others").splitlines()))
 
 
 @cache

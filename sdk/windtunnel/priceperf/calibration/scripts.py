@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from statistics import mean, median
 from typing import NamedTuple
 
@@ -18,40 +18,48 @@ from ..model.engines import Constants
 from ..model.intervals import group_quantile
 from .left_out import SHRINKAGE, fitted, kind_of, kind_of_run
 from .published_rows import measured
-from .row_reader import PublishedRow
 
 
 class Script(NamedTuple):
-    """One row. ``difference``: log of the measured throughput beside the modelled one."""
+    """One run. ``difference``: log of the measured throughput beside the modelled one. ``host``: log width that its
+    interval has for the speed of its host alone.
+    """
 
-    row: PublishedRow
+    model: Hashable
+    name: str
     difference: float
+    host: float = 0.0
+
+    def apart(self, speed: float) -> float:
+        """How far it lies from what is expected, beyond what its host's speed may do."""
+        return math.sqrt(max(0.0, (self.difference - speed) ** 2 - self.host**2))
 
 
 class Judged(NamedTuple):
-    """A row predicted from other models' rows alone: the relative error, and whether their interval holds it."""
+    """A run predicted from other models' runs alone: the relative error, and whether their interval holds it."""
 
-    row: PublishedRow
+    script: Script
     error: float
     inside: bool
 
 
-def log_speed_of_scripts(kind: str) -> float | None:
+def log_speed_of_scripts(kind: str, *, rehearsed: bool = False) -> float | None:
     """Log of the throughput beside the modelled one; None: no script was measured on that kind (`kind_of_run`)."""
-    known = errors_of_scripts(kind)
+    known = errors_of_scripts(kind, rehearsed=rehearsed)
     return None if known is None else known["log_speed"]
 
 
-def speed_of_script(instance: InstanceType, count: int) -> float:
+def speed_of_script(instance: InstanceType, count: int, *, rehearsed: bool = False) -> float:
     """Times the modelled throughput that a plain script reaches on ``count`` instances: on a NeuronCore, where the
     published scripts are such, and where nobody measured one, 1.
     """
-    return math.exp(log_speed_of_scripts(kind_of_run(instance.calibration or "", count)) or 0.0)
+    kind = kind_of_run(instance.calibration or "", count)
+    return math.exp(log_speed_of_scripts(kind, rehearsed=rehearsed) or 0.0)
 
 
-def errors_of_scripts(kind: str) -> Mapping[str, float] | None:
-    """`summary` of the scripts of that kind, as the fit wrote it."""
-    found: Mapping[str, float] | None = fitted()["scripts"].get(kind)
+def errors_of_scripts(kind: str, *, rehearsed: bool = False) -> Mapping[str, float] | None:
+    """`summary` of the scripts of that kind, as the fit wrote it; ``rehearsed``: predicted from counts."""
+    found: Mapping[str, float] | None = fitted()["rehearsed" if rehearsed else "scripts"].get(kind)
     return found
 
 
@@ -60,17 +68,29 @@ def scripts(constants: Mapping[str, Constants]) -> dict[str, list[Script]]:
     found: defaultdict[str, list[Script]] = defaultdict(list)
     for row in measured():
         modelled_s = training_step(row.training, row.instance, constants[row.calibration], row.nodes).total_s
-        found[kind_of(row)].append(Script(row, math.log(modelled_s / row.step_s)))
+        difference = math.log(modelled_s / row.step_s)
+        found[kind_of(row)].append(Script(row.training.architecture, row.config, difference))
     return dict(found)
 
 
 def speed_and_width(known: list[Script]) -> tuple[float, float]:
     """Log of the speed that is expected of another model, and the log half-width of its interval."""
-    by_model: defaultdict[object, list[float]] = defaultdict(list)
+    groups = by_model(known)
+    speed = math.fsum(mean(each.difference for each in its) for its in groups) / (SHRINKAGE + len(groups))
+    return speed, width_around(speed, known)
+
+
+def width_around(speed: float, known: Iterable[Script]) -> float:
+    """Log half-width that the interval of another model has beside what its host's speed adds."""
+    return group_quantile([[each.apart(speed) for each in its] for its in by_model(known)])
+
+
+def by_model(known: Iterable[Script]) -> list[list[Script]]:
+    """Those of each model."""
+    found: defaultdict[Hashable, list[Script]] = defaultdict(list)
     for script in known:
-        by_model[script.row.training.architecture].append(script.difference)
-    speed = math.fsum(map(mean, by_model.values())) / (SHRINKAGE + len(by_model))
-    return speed, group_quantile([[abs(each - speed) for each in its] for its in by_model.values()])
+        found[script.model].append(script)
+    return list(found.values())
 
 
 def summary(known: list[Script]) -> dict[str, float]:
@@ -80,7 +100,7 @@ def summary(known: list[Script]) -> dict[str, float]:
     return {
         "log_speed": round(speed_and_width(known)[0], 4),
         "rows": len(known),
-        "models": len({script.row.training.architecture for script in known}),
+        "models": len({script.model for script in known}),
         "mean_error": round(mean(errors), 4),
         "median_error": round(median(errors), 4),
         "max_error": round(max(errors), 4),
@@ -89,10 +109,14 @@ def summary(known: list[Script]) -> dict[str, float]:
 
 
 def judged(known: list[Script]) -> list[Judged]:
-    """Each row by the scripts that trained another model."""
+    """Each run by the scripts that trained another model."""
     found = []
-    for row, difference in known:
-        model = row.training.architecture
-        speed, width = speed_and_width([each for each in known if each.row.training.architecture != model])
-        found.append(Judged(row, math.expm1(speed - difference), abs(difference - speed) <= width))
+    for script in known:
+        speed, width = speed_and_width([each for each in known if each.model != script.model])
+        found.append(judge(script, speed, width))
     return found
+
+
+def judge(script: Script, speed: float, width: float) -> Judged:
+    """One run, beside what was expected of it."""
+    return Judged(script, math.expm1(speed - script.difference), script.apart(speed) <= width)

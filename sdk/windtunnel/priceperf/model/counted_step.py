@@ -48,8 +48,8 @@ class StepWork:
     ``state_bytes``: the part of ``bytes_moved`` that does not grow with the batch: weights,
     gradients, optimizer state. ``products`` by dtype, and ``fused_bytes`` of element-wise work that grows
     with the batch, are empty and None in counters of earlier versions; ``scores`` are the attention's, of
-    ``score_bytes`` each; ``fused``: what of them a GPU has a kernel for. ``backward``: whether the step has
-    a backward pass.
+    ``score_bytes`` each; ``fused``: what of them a GPU has a kernel for. ``convolved``: the part of the FLOPs that
+    convolutions are. ``backward``: whether the step has a backward pass.
     ``host``: None where nobody measured it.
     """
 
@@ -63,6 +63,7 @@ class StepWork:
     scores: Scores = field(default_factory=Scores)
     score_bytes: float = 4.0
     fused: Fused = Fused()  # noqa: RUF009 - it is a tuple
+    convolved: float = 0.0
     backward: bool = True
     host: HostWork | None = None
 
@@ -79,25 +80,24 @@ class StepWork:
             self, bytes_moved=self.bytes_moved + state_bytes, state_bytes=self.state_bytes + state_bytes
         )
 
-    def scaled(self, samples: float, element: float = 1.0) -> StepWork:
+    def scaled(self, samples: float) -> StepWork:
         """The work of so many times the samples: FLOPs, bytes and products; collectives and host stay.
 
-        ``element``: bytes of an element of activations beside the counted one. The sizes of products stay as
-        counted, and their number grows: on a larger batch they would run a little better than this says.
+        The sizes of products stay as counted, and their number grows: on a larger batch they would run a little better
+        than this says.
         """
         return replace(
             self,
             samples=self.samples * samples,
             flops={dtype: count * samples for dtype, count in self.flops.items()},
-            bytes_moved=self.bytes_moved * samples * element,
-            state_bytes=self.state_bytes * samples * element,
+            bytes_moved=self.bytes_moved * samples,
+            state_bytes=self.state_bytes * samples,
             products={
                 dtype: tuple(item._replace(times=item.times * samples) for item in products)
                 for dtype, products in self.products.items()
             },
-            fused_bytes=None if self.fused_bytes is None else self.fused_bytes * samples * element,
+            fused_bytes=None if self.fused_bytes is None else self.fused_bytes * samples,
             scores=self.scores * samples,
-            score_bytes=self.score_bytes * element,
         )
 
 
@@ -133,8 +133,10 @@ def step_time(
     if work.host is not None and instance.is_neuron:
         host += work.host.not_hidden_s(worked + exposed, host_slowness)
     elif work.host is not None:
-        launching = plain_script.LAUNCH_PER_TRACE * work.host.trace_s * host_slowness
-        host = max(host, launching - worked - exposed)
+        launching = work.host.launch_s
+        if launching is None:
+            launching = plain_script.LAUNCH_PER_TRACE * work.host.trace_s
+        host = max(host, launching * host_slowness - worked - exposed)
     return StepTime(
         compute_s=compute,
         memory_s=memory,

@@ -281,7 +281,8 @@ def _memory_s(training: Training, instance: InstanceType, constants: Constants) 
         per_token += training.lora.elements(model) / tp
     elements = layers * tokens * per_token * recomputed
     elements += HEAD_PASSES * tokens * training.head_part * model.vocabulary / tp
-    moved = elements * training.vector_bytes
+    autocast = training.plain and training.mixed_precision
+    moved = elements * (plain_script.AUTOCAST_BYTES if autocast else training.vector_bytes)
     if training.attention == "eager":
         passes = constants.eager_passes * (1 + again.attention / 3)
         moved += _scores(training, instance) * passes * training.score_bytes

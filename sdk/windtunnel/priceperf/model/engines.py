@@ -107,6 +107,7 @@ class Product(NamedTuple):
     """``times`` products of (rows x inner) by (inner x columns).
 
     ``batched``: both operands change from one to the next, as in attention; otherwise one is a weight.
+    ``grouped``: of a convolution whose features are in groups.
     """
 
     rows: float
@@ -114,6 +115,7 @@ class Product(NamedTuple):
     columns: float
     times: float
     batched: bool = False
+    grouped: bool = False
 
     @property
     def flops(self) -> float:
@@ -122,7 +124,9 @@ class Product(NamedTuple):
 
     @property
     def is_of_scores(self) -> bool:
-        """Whether it makes attention scores or multiplies by them; not a convolution of groups."""
+        """Whether it makes attention scores or multiplies by them. Counters of before the groups of convolutions were
+        told apart have these among the batched, most of them with small sides.
+        """
         return self.batched and min(self.rows, self.inner, self.columns) >= _SMALLEST_HEAD
 
     def slowdown(self, half_size: float = HALF_SIZE) -> float:
@@ -142,8 +146,17 @@ def products_s(
     reached = constants.tensor
     if dtype == "fp32" and not instance.is_neuron:
         reached = max(reached, FP32_REACHED)
+    seconds = 0.0
+    if (
+        dtype != "fp32" and not instance.is_neuron
+    ):  # GPUs compute grouped convolutions beside their matrix engine
+        products = tuple(products)
+        grouped = [item for item in products if item.grouped]
+        if grouped:
+            seconds = products_s(grouped, instance, "fp32", constants)
+            products = [item for item in products if not item.grouped]
     peak = instance.core_peak_flops(dtype) * reached
-    return math.fsum(item.flops * item.slowdown(half_size) for item in products) / peak
+    return seconds + math.fsum(item.flops * item.slowdown(half_size) for item in products) / peak
 
 
 @dataclass(frozen=True)

@@ -40,6 +40,8 @@ class HostWork:
     Args:
         trace_s: processor seconds of tracing one step, measured in the rehearsal.
         reads: part of the steps, 0 to 1, in which the script read a value of the device.
+        launch_s: modelled seconds in which the host of a GPU launches the step (`plain_script.launching_s`); None: the
+            rehearsal did not count what is launched.
 
     Raises:
         InvalidInput: negative seconds, or a part outside 0 to 1.
@@ -47,6 +49,7 @@ class HostWork:
 
     trace_s: float
     reads: float = 0.0
+    launch_s: float | None = None
 
     def __post_init__(self) -> None:
         """Check both."""

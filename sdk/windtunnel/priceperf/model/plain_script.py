@@ -14,9 +14,9 @@ from .architectures import ModelFamily
 SOFTWARE = frozenset({"PyTorch script", "PyTorch script with torch.compile", "Hugging Face Trainer"})
 """What rows and `software=` call it."""
 
-LAUNCH_S = 31e-6
-"""Seconds in which Python comes to the next kernel: the median of 16 steps so small that only this takes time, of 8
-models in TF32 and in bf16 autocast (28 to 38 us)."""
+LAUNCH_S = 38e-6
+"""Seconds in which Python comes to the next kernel, in steps that take half as long again as their kernels. The medians
+of four machines with one kind of processor are 30, 36, 43 and 49 us; this is between."""
 
 _KERNELS: Mapping[ModelFamily, int] = {"encoder": 67, "decoder": 71, "vision": 62, "llama": 176}
 """Kernels of a step for each layer, forward, backward and AdamW, as PyTorch's profiler counted them in those steps.
@@ -40,9 +40,26 @@ assumed to reach."""
 OPTIMIZER_BYTES: Mapping[int, int] = {moments: 4 * passes for moments, passes in _OPTIMIZER_PASSES.items()}
 """By moments, bytes that the optimizer moves for one weight."""
 
-LAUNCH_PER_TRACE = 0.27
-"""Seconds of launching a script's step on a GPU for each second of tracing it as lazy tensors: the same Python. The
-median of the 8 models (0.22 to 0.34; transformers' Llama 0.9), each traced in a rehearsal with TF32's few casts."""
+AUTOCAST_BYTES = 4
+"""Bytes of an element that element-wise work reads or writes under autocast, as without it: what it saves in 16 bits it
+spends on casts. Kernels beside products and copies took 0.9 to 1.2 times as long in bf16 autocast as in TF32, in 16
+models (tests/benchmarks/other_models.py, and BERT, GPT-2 and ViT)."""
+
+_OPERATION_S = 40e-6
+"""Seconds in which Python comes to the next operation, of those that a rehearsal counts: one kernel or some."""
+_TENSOR_S = 60e-6
+"""Seconds that a trained tensor adds: its gradient, and its share of the optimizer, which steps many at once. Both as
+they fit best to the runs of 24 models (`workload.rehearsed_scripts`); the same run took 0.6 to 1.2 times as long on
+another machine with the same processor."""
+LAUNCH_PER_TRACE = 0.45
+"""Seconds of launching a step for each second of tracing it as lazy tensors, where operations were not counted: median
+of 9 models (0.42 to 0.76)."""
+
+
+def launching_s(operations: float, tensors: float) -> float:
+    """Seconds in which the host launches a step of so many operations, beside an optimizer of so many tensors."""
+    return _OPERATION_S * operations + _TENSOR_S * tensors
+
 
 _LOWER = frozenset(map(str.lower, SOFTWARE))
 

@@ -12,14 +12,10 @@ from .engines import check_efficiency
 
 @dataclass(frozen=True)
 class Precision:
-    """How an instance runs matrix multiplications that the script wrote in fp32.
-
-    ``activation_bytes``: bytes of a sample's activations beside those of fp32 storage.
-    """
+    """How an instance runs matrix multiplications that the script wrote in fp32. What is stored keeps its dtype."""
 
     name: str
     fp32_matmul: str
-    activation_bytes: float
     meaning: str
 
     def ran_as(self, dtype: str) -> str:
@@ -30,25 +26,21 @@ class Precision:
 AUTO_CAST = Precision(
     "auto-cast bf16",
     "bf16",
-    1.0,
     "--auto-cast=matmult (the Neuron compiler's default up to 2.26; later ones need the flag): fp32 matmuls run as "
     "bf16, storage stays fp32",
 )
 NO_CAST = Precision(
     "fp32",
     "fp32",
-    1.0,
     "fp32 matmuls stay fp32, the Neuron compiler's default since 2.27; no throughput of that was published, so it is "
     "modelled by the specification's peak",
 )
-FP32 = Precision(
-    "fp32", "fp32", 1.0, "matmuls in full fp32: what PyTorch does on an A100 by default since 1.12"
-)
+FP32 = Precision("fp32", "fp32", "matmuls in full fp32: what PyTorch does on an A100 by default since 1.12")
 TF32 = Precision(
-    "TF32", "tf32", 1.0, "fp32 matmuls run as TF32: one line, torch.set_float32_matmul_precision('high')"
+    "TF32", "tf32", "fp32 matmuls run as TF32: one line, torch.set_float32_matmul_precision('high')"
 )
 BF16_AUTOCAST = Precision(
-    "bf16 autocast", "bf16", 0.5, "torch.autocast in bf16: matmuls in bf16, activations in 2 bytes"
+    "bf16 autocast", "bf16", "torch.autocast in bf16: matmuls in bf16, and casts before and after them"
 )
 
 GPU_PRECISIONS = (TF32, FP32, BF16_AUTOCAST)

@@ -47,6 +47,7 @@ COUNTERS: Mapping[str, Any] = {
             "scatter_bytes": 321142784,
         },
         "least_trace_seconds": 0.142912,
+        "launches": 965,
         "steps_with_host_reads": 0,
     },
     "other": {
@@ -72,6 +73,7 @@ COUNTERS: Mapping[str, Any] = {
         },
         "steps_with_host_reads": 1,
     },
+    "parameters": {"count": 109483778, "tensors": 201},
     "graphs": {
         "count": 20,
         "cached": 0,

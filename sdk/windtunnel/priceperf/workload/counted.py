@@ -22,8 +22,9 @@ from ..model.precision import AUTO_CAST, GPU_PRECISIONS, NO_CAST, Precision, aut
 from ..model.step_time import StepTime
 from ..model.training_settings import DTYPE_BYTES, OPTIMIZER_BYTES, Training
 from .cluster import BatchRule, Cluster, Run, stated_batch
+from .counted_graphs import Graphs
 from .counted_work import Accumulation, accumulated, evaluation_of, optimized, step_of
-from .counters import Counters, Graphs, Parameters
+from .counters import Counters, Parameters
 from .found_scale import found_in_short
 from .full_scale import FullScale
 from .modelled import Modelled
@@ -32,6 +33,9 @@ from .rehearsed import RehearsedJob
 
 _FP32_MATTERS = 0.01
 """The part of a step's FLOPs from which it matters how fp32 products run; under autocast there is less."""
+
+_FEW_CONVOLUTIONS = 0.1
+"""Part of a step's FLOPs: those of a ViT's patches are 0.01, of Whisper's spectra 0.03."""
 
 WEIGHT_MOVES = 5
 """How often a pass moves a parameter, whatever the batch, as the counters count it: the weight is an operand of
@@ -99,7 +103,7 @@ class Counted:
         moved += OPTIMIZER_BYTES * self.stepped if self.accumulation is None else 0
         return min(self.step.bytes_moved, moved)
 
-    def at(self, samples: float, precision: Precision) -> StepWork:
+    def at(self, samples: float) -> StepWork:
         """The same step with another batch on one worker.
 
         FLOPs and activation bytes grow with the batch; weights, gradients and
@@ -108,27 +112,36 @@ class Counted:
         if not samples > 0:
             raise InvalidInput(f"a worker needs more than 0 samples a step, not {samples}")
         scale = samples / self.step.samples
-        activations = (self.step.bytes_moved - self.state_bytes) * precision.activation_bytes
+        activations = self.step.bytes_moved - self.state_bytes
         return replace(
-            self.step.scaled(scale, precision.activation_bytes),
+            self.step.scaled(scale),
             bytes_moved=self.state_bytes + activations * scale,
             state_bytes=self.state_bytes,
         )
 
-    def evaluation_at(self, samples: float, precision: Precision) -> StepWork:
+    def evaluation_at(self, samples: float) -> StepWork:
         """One forward step with ``samples`` on one worker.
 
         From the rehearsal's own evaluation, or a third of a training step where it had none.
         """
         if self.evaluation is not None:
-            return self.evaluation.scaled(samples, precision.activation_bytes)
+            return self.evaluation.scaled(samples)
         forward = replace(self.step, bytes_moved=self.step.bytes_moved - self.state_bytes, collectives=())
         share = samples / self.step.samples
         return replace(
-            forward.scaled(share / 3, precision.activation_bytes),
+            forward.scaled(share / 3),
             scores=forward.scores * share,  # as many, gone through a third as often
             backward=False,
         )
+
+    @property
+    def is_transformer(self) -> bool:
+        """As all are that the constants are fitted to: attention, and few convolutions if any (of patches, say).
+
+        Counters of versions that told no products are taken for one's.
+        """
+        attends = self.step.scores.elements > 0 or not self.step.products
+        return attends and self.step.convolved < _FEW_CONVOLUTIONS
 
     @property
     def weights(self) -> float | None:
@@ -191,10 +204,10 @@ class Counted:
                 f"{run.cluster.workers} workers of {run.cluster}"
             )
         constants = calibration_of(run.instance).constants
-        slower = 1 / speed_of_script(run.instance, run.cluster.count)
+        slower = 1 / speed_of_script(run.instance, run.cluster.count, rehearsed=True)
         step, evaluation = self.step_with(constants, run), None
         if full_scale.evaluation_samples:
-            work = self.evaluation_at(run.samples_per_worker, run.precision)
+            work = self.evaluation_at(run.samples_per_worker)
             evaluation = step_time(work, run.instance, run.precision, constants).times(slower)
         compilation = fixed_costs.compilation(
             run.instance, self.graphs, evaluation is not None, full_scale.compile_cached, self.compiled
@@ -205,7 +218,7 @@ class Counted:
     def step_with(self, constants: Constants, run: Run, host_slowness: float = HOST_SPEED.value) -> StepTime:
         """The counted step with these constants: the calibration's, or those of a fit without some rows."""
         passes = self._passes_of(run)
-        work = self.at(run.samples_per_worker / passes, run.precision)
+        work = self.at(run.samples_per_worker / passes)
 
         def seconds(part: StepWork) -> StepTime:
             return step_time(part, run.instance, run.precision, constants, run.cluster.count, host_slowness)
@@ -246,7 +259,7 @@ class Counted:
         return {
             "model size": self.parameters,
             "sequence length": full_scale.sequence_length,
-            "work of a step": math.fsum(self.at(samples, run.precision).flops.values()),
+            "work of a step": math.fsum(self.at(samples).flops.values()),
         }
 
     def _range_check(self, run: Run, full_scale: FullScale, step: StepTime) -> RangeCheck:
@@ -255,11 +268,11 @@ class Counted:
         Where the host traces or launches longer than the device works, the interval has the host's speed in it too.
         """
         traced = self.step.host is not None
+        lacks = ["specification"] if run.instance.from_specification or run.fp32_on_neuron else []
+        if not self.is_transformer:
+            lacks.append("other_model")
         check = check_range(
-            calibration_of(run.instance),
-            self.quantities(run, full_scale),
-            traced=traced,
-            from_specification=run.instance.from_specification or run.fp32_on_neuron,
+            calibration_of(run.instance), self.quantities(run, full_scale), traced=traced, lacks=lacks
         )
         if not traced:
             return check
@@ -290,8 +303,9 @@ class Counted:
         train, world_size, cores = trained_steps(told)
         if told.cores_of_a_copy > 1:
             raise InvalidCounters(split_over_cores(told, world_size, "counts alone were asked for"))
-        step = step_of(train, train.steps, train.samples_per_step_per_core, world_size)
         held = told.parameters
+        tensors = (held and held.tensors) or 0.0
+        step = step_of(train, train.steps, train.samples_per_step_per_core, world_size, tensors=tensors)
         stepped = optimized(told, step)
         if stepped is None and told.input is not None and told.input.rehearsed_steps is not None:
             raise NothingTrained(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 from ..errors import InvalidCounters, InvalidInput
+from ..model import plain_script
 from ..model.collectives import Collective
 from ..model.counted_step import StepWork
 from ..model.described_as_counted import ATTENTION_PRODUCTS
@@ -12,7 +14,7 @@ from ..model.engines import Product, Scores
 from ..model.fused_attention import Fused
 from ..model.host_tracing import HostWork
 from ..model.training_settings import DTYPE_BYTES
-from .counters import Collectives, Counters, ScaledDotProductAttention, Steps, Work
+from .counters import Collectives, CountedProduct, Counters, ScaledDotProductAttention, Steps, Work
 
 _GRADIENT_BYTES = 4  # a rehearsal reduces gradients in fp32
 _NONE = Collectives(count=0, bytes=0)
@@ -33,7 +35,7 @@ class Accumulation:
 
     def last(self, work: StepWork) -> StepWork:
         """The last pass of an optimizer step, from any other that moves as much."""
-        host = None if work.host is None else HostWork(work.host.trace_s + self.trace_s, self.reads)
+        host = work.host and replace(work.host, trace_s=work.host.trace_s + self.trace_s, reads=self.reads)
         return replace(work, collectives=(*work.collectives, *self.collectives), host=host)
 
 
@@ -77,7 +79,8 @@ def _hosts(mean: HostWork | None, train: Steps, steps_each: float) -> tuple[Host
     longer = HostWork.measured(found, 0.0, train.reference_seconds).trace_s
     reads = min(1.0, mean.reads * steps_each)
     others = max(0.0, mean.reads * steps_each - reads) / (steps_each - 1)
-    return HostWork(max(0.0, mean.trace_s - longer / steps_each), others), longer, reads
+    of_pass = replace(mean, trace_s=max(0.0, mean.trace_s - longer / steps_each), reads=others)
+    return of_pass, longer, reads
 
 
 def evaluation_of(other: Steps, world_size: int) -> tuple[StepWork | None, int]:
@@ -89,8 +92,13 @@ def evaluation_of(other: Steps, world_size: int) -> tuple[StepWork | None, int]:
     return replace(work, collectives=(), host=None), other.samples
 
 
-def step_of(part: Steps, steps: float, samples: float, world_size: int, *, backward: bool = True) -> StepWork:
-    """One worker's mean step, of ``steps`` with ``samples`` each. Raises `InvalidCounters`: a kind of collective."""
+def step_of(
+    part: Steps, steps: float, samples: float, world_size: int, *, tensors: float = 0.0, backward: bool = True
+) -> StepWork:
+    """One worker's mean step, of ``steps`` with ``samples`` each. Raises `InvalidCounters`: a kind of collective.
+
+    ``tensors``: as many are trained.
+    """
     work = StepWork(
         samples=samples,
         flops={dtype: count / steps for dtype, count in part.flops.items()},
@@ -99,7 +107,7 @@ def step_of(part: Steps, steps: float, samples: float, world_size: int, *, backw
             _collective(kind, part.collectives[kind], steps, world_size) for kind in sorted(part.collectives)
         ),
         backward=backward,
-        host=_host(part),
+        host=_host(part, tensors),
     )
     return work if part.work is None else _with_shapes(work, part.work, steps)
 
@@ -107,9 +115,15 @@ def step_of(part: Steps, steps: float, samples: float, world_size: int, *, backw
 def _with_shapes(work: StepWork, counted: Work, steps: float) -> StepWork:
     """What counters of this version tell besides: dimensions of products, fused element-wise work."""
     products: dict[str, list[Product]] = {}
-    for batch, rows, inner, columns, dtype, times in counted.products:
-        product = Product(rows, inner, columns, batch * times / steps, batched=batch > 1)
+    convolutions = {item[:-1] for item in counted.convolutions}
+    for item in counted.products:
+        batch, rows, inner, columns, dtype, times = item
+        several, convolved = batch > 1, item[:-1] in convolutions
+        product = Product(
+            rows, inner, columns, batch * times / steps, several and not convolved, several and convolved
+        )
         products.setdefault(dtype, []).append(product)
+    of_convolutions = math.fsum(_flops(item) for item in counted.convolutions)
     moved = counted.elementwise.activations.fused_bytes + counted.gather_bytes + counted.scatter_bytes
     found = [item for listed in products.values() for item in listed]
     batched = [dtype for dtype, listed in products.items() if any(item.batched for item in listed)]
@@ -121,7 +135,13 @@ def _with_shapes(work: StepWork, counted: Work, steps: float) -> StepWork:
         scores=scores,
         score_bytes=max((DTYPE_BYTES.get(dtype, 4) for dtype in batched), default=4),
         fused=_fused(counted.sdpa, scores.elements * steps),
+        convolved=of_convolutions / (math.fsum(map(_flops, counted.products)) or 1.0),
     )
+
+
+def _flops(product: CountedProduct) -> float:
+    batch, rows, inner, columns, _, times = product
+    return 2.0 * batch * rows * inner * columns * times
 
 
 def _fused(sdpa: ScaledDotProductAttention | None, scores: float) -> Fused:
@@ -131,11 +151,14 @@ def _fused(sdpa: ScaledDotProductAttention | None, scores: float) -> Fused:
     return Fused(min(1.0, sdpa.scores / scores), min(1.0, sdpa.causal_scores / sdpa.scores))
 
 
-def _host(part: Steps) -> HostWork | None:
+def _host(part: Steps, tensors: float) -> HostWork | None:
     if part.least_trace_seconds is None:
         return None
     reads = min(1.0, part.steps_with_host_reads / part.steps)
-    return HostWork.measured(part.least_trace_seconds, reads, part.reference_seconds)
+    host = HostWork.measured(part.least_trace_seconds, reads, part.reference_seconds)
+    if part.launches is None:
+        return host
+    return replace(host, launch_s=plain_script.launching_s(part.launches, tensors / part.passes))
 
 
 def _collective(kind: str, counted: Collectives, steps: float, world_size: int) -> Collective:

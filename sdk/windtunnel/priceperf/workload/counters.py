@@ -14,12 +14,11 @@ from dataclasses import asdict, dataclass, field
 from typing import Annotated, Any, NamedTuple
 
 from ..errors import InvalidCounters, quoted
+from .counted_graphs import Graphs
 from .counted_input import Input
 from .strict_reader import AtLeastOne, Limits, Plain, Shown, Size, read
 
 SCHEMA = "windtunnel.counters/1"
-MOST_GRAPHS = 1_000_000
-"""Assumption: a job that compiles one a second does so for 11 days."""
 MOST_INSTANCES = 1_000_000
 """Assumption: more than any cluster has; it keeps figures in the range of numbers."""
 SEVERITIES = ("error", "warning", "note")
@@ -74,9 +73,14 @@ class ScaledDotProductAttention:
 
 @dataclass(frozen=True, kw_only=True)
 class Work:
-    """Everything by class of operation. ``sdpa``: scaled dot product attention, which is among the products, too."""
+    """Everything by class of operation.
+
+    ``convolutions``: those of the products that are one; earlier versions told none. ``sdpa``: scaled dot product
+    attention, which is among the products, too.
+    """
 
     products: tuple[CountedProduct, ...] = ()
+    convolutions: tuple[CountedProduct, ...] = ()
     product_bytes: Shown[float | None] = None
     elementwise: Elementwise
     gather_bytes: float
@@ -122,6 +126,7 @@ class Steps:
     trace_seconds: Shown[float | None] = None
     least_trace_seconds: float | None = None
     reference_seconds: float | None = None
+    launches: float | None = None
     steps_with_host_reads: float = 0.0
     updates: Updates | None = None
 
@@ -163,6 +168,7 @@ class Parameters:
     """
 
     count: float
+    tensors: float | None = None
     model: float | None = None
     frozen: float | None = None
     cores: AtLeastOne = 1
@@ -173,64 +179,6 @@ class Parameters:
     gradient_bytes: Shown[float | None] = None
     optimizer_bytes: Shown[float | None] = None
     dtypes: Shown[Mapping[str, Mapping[str, float]]] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Reason:
-    """Why a graph was new."""
-
-    kind: Shown[str] = "?"
-    detail: Shown[str] = ""
-
-
-@dataclass(frozen=True, kw_only=True)
-class LedgerEntry:
-    """One entry of the ledger. ``cached``: it came from the Neuron compile cache; None: nobody looked."""
-
-    graph: Shown[str] = "?"
-    runs: Shown[int] = 0
-    reason: Shown[Reason | None] = None
-    source: Shown[str] = "?"
-    compile_seconds: Shown[float] = 0.0
-    flops: Mapping[str, float] = field(default_factory=dict)
-    bytes_accessed: Shown[float | None] = None
-    input_bytes: Shown[float | None] = None
-    output_bytes: Shown[float | None] = None
-    temp_bytes: Shown[float | None] = None
-    instructions: Shown[int | None] = None
-    cached: Shown[bool | None] = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class LargestGraph:
-    """The graph with the most arithmetic. ``fp32_products``: the dtype in which the device runs those of fp32."""
-
-    flops: Shown[float | None] = None
-    input_bytes: Shown[float | None] = None
-    temp_bytes: Shown[float | None] = None
-    fp32_products: str | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Uncut:
-    """A graph as trn1 compiles it, where no collective cuts it. ``cached``: all pieces came from the cache."""
-
-    flops: float
-    cached: bool
-
-
-@dataclass(frozen=True, kw_only=True)
-class Graphs:
-    """What was compiled. ``ledger``: the longest compilations first; ``uncut``: most FLOPs first. None: not listed."""
-
-    count: Annotated[int, Limits(0, MOST_GRAPHS)]
-    compile_seconds: Shown[float | None] = None
-    largest: Shown[LargestGraph | None] = None
-    cached: int | None = None
-    ledger: Shown[tuple[LedgerEntry, ...] | None] = None
-    ledger_left_out: Shown[int] = 0
-    uncut: tuple[Uncut, ...] | None = None
-    uncut_left_out: Annotated[int, Limits(0, MOST_GRAPHS)] = 0
 
 
 @dataclass(frozen=True, kw_only=True)

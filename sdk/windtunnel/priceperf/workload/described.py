@@ -336,7 +336,7 @@ class Described:
 def _as_described(products: str, dtype: str) -> Precision:
     name = products if products == dtype else f"{products} products, {dtype} storage"
     meaning = f"weights and activations in {dtype}, products in {products}, as described"
-    return Precision(name, products, 1.0, meaning)
+    return Precision(name, products, meaning)
 
 
 def _compilation(run: Run, training: Training, flops: float, full_scale: FullScale) -> fixed_costs.FixedCost:

@@ -222,8 +222,13 @@ def _of_counts(calibration: Calibration, workload: CountedWorkload) -> str:
             f"; its slow end is set by AWS's own BERT base job, a plain script, "
             f"which took {ratio:.1f} times what this model says"
         )
-    if (scripts := errors_of_scripts(calibration.key)) is not None:
-        text += f". {scripts_note(scripts)}"
+    if (scripts := errors_of_scripts(calibration.key, rehearsed=True)) is not None:
+        text += f". From counts, {scripts_note(scripts)}"
+    if not workload.is_transformer:
+        text += (
+            ". Constants and published rows are of transformers, which this model is not: the interval is wider, by "
+            "what such models that were rehearsed and measured on an H100 differ"
+        )
     text += ". The form of the model was chosen knowing these errors, so expect somewhat larger ones"
     if calibration.is_neuron:
         text += f". The same job moves by ±{fmt.percent(VERSION_SPREAD)} between Neuron versions"

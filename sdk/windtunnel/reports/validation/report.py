@@ -300,6 +300,10 @@ def _reading(validation: Validation) -> tuple[str, ...]:
         f"{COVERAGE:.0%} interval that other models have set."
         for kind, errors in fitted()["scripts"].items()
     ]
+    notes += [
+        f"Rehearsed ones there: from counts, {scripts_note(errors)}; {errors['inside']:.0%} of them inside."
+        for errors in fitted()["rehearsed"].values()
+    ]
     if validation.built_in:
         notes.append("No row is excluded. Rows of the same configuration with different figures are noted.")
     else:

@@ -16,13 +16,17 @@ _SPREAD = re.compile(r"lhs_dilate=([0-9x]+)")
 
 
 class Product(NamedTuple):
-    """``batch`` products of a (``rows`` x ``inner``) matrix and an (``inner`` x ``columns``) one."""
+    """``batch`` products of a (``rows`` x ``inner``) matrix and an (``inner`` x ``columns``) one.
+
+    ``convolved``: they are one convolution, each a group of it.
+    """
 
     batch: int
     rows: int
     inner: int
     columns: int
     dtype: str
+    convolved: bool = False
 
     @property
     def flops(self) -> int:
@@ -69,6 +73,6 @@ def convolution(result: Shape, operands: Sequence[Shape], attributes: str) -> Pr
     spread = _SPREAD.search(attributes)
     if spread is not None and any(step != "1" for step in spread[1].split("x")):
         rows = data.elements // max(1, data.dims[labels[1].index("f")])
-        return Product(groups, rows, per_group, columns * area, data.name)
+        return Product(groups, rows, per_group, columns * area, data.name, convolved=True)
     rows = result.elements // max(1, features)
-    return Product(groups, rows, per_group * area, columns, data.name)
+    return Product(groups, rows, per_group * area, columns, data.name, convolved=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -51,12 +52,14 @@ class Work:
             for key, value in use.items():
                 mine[key] += value * times
 
+    def _listed(self, products: Iterable[Product]) -> list[list[int | str]]:
+        return [[p.batch, p.rows, p.inner, p.columns, p.dtype, self.products[p]] for p in products]
+
     def record(self) -> dict[str, Any]:
         """As it is written down."""
         return {
-            "products": [
-                [p.batch, p.rows, p.inner, p.columns, p.dtype, times] for p, times in self.products.items()
-            ],
+            "products": self._listed(self.products),
+            "convolutions": self._listed(product for product in self.products if product.convolved),
             "product_bytes": self.product_bytes,
             "elementwise": {"activations": vars(self.activations), "state": vars(self.state)},
             "gather_bytes": self.gather_bytes,

@@ -1,0 +1,81 @@
+"""Operations that a script hands to the device in a step: eager PyTorch on a GPU launches each, one or some kernels.
+
+torch_xla counts them itself. What only looks at memory in another way launches nothing there; the operations of an
+optimizer, and of `xm.reduce_gradients`, do not count, as a GPU has a few for all parameters together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch_xla.debug.metrics as metrics
+
+_PREFIX = "xla::"
+_JOINED = frozenset({"xla::bernoulli", "xla::addcmul", "xla::isneginf", "xla::all"})
+"""Of dropout, norms and softmax: torch_xla has several operations where a GPU has one."""
+_LAUNCH_NOTHING = (
+    "_copy",
+    "_copy_from",
+    "_copy_from_and_resize",
+    "_propagate_xla_data",
+    "_to_cpu",
+    "_unsafe_view",
+)
+"""Ends of names: views are written as copies."""
+
+
+def _launches(name: str) -> bool:
+    bare = name.removesuffix("_symint")
+    return (
+        name.startswith(_PREFIX)
+        and name not in _JOINED
+        and not bare.endswith(_LAUNCH_NOTHING)
+        and not bare.startswith((f"{_PREFIX}empty", f"{_PREFIX}lift"))
+    )
+
+
+class Launches:
+    """Those of the step so far, once it is asked for."""
+
+    def __init__(self) -> None:
+        """Not counting."""
+        self._from: int | None = None
+        self._since: int | None = None
+
+    def begin(self, *, wanted: bool) -> None:
+        """A step begins. Reading torch_xla's counters takes a tenth of a millisecond, so not for every step."""
+        self._from = self._now() if wanted else None
+        self._since = None
+
+    def pause(self, *_: Any) -> None:
+        """What comes until `go_on` does not count: an optimizer's step, or the simulator's own."""
+        if self._from is not None and self._since is None:
+            self._since = self._now()
+
+    def go_on(self) -> None:
+        """The script's own again."""
+        if self._from is not None and self._since is not None:
+            self._from += self._now() - self._since
+            self._since = None
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """What happens in this block does not count."""
+        inside = self._since is not None
+        self.pause()
+        try:
+            yield
+        finally:
+            if not inside:
+                self.go_on()
+
+    def take(self) -> int:
+        """Of this step; 0 where nobody counts, or the script cleared torch_xla's counters."""
+        return 0 if self._from is None else max(0, self._now() - self._from)
+
+    def _now(self) -> int:
+        return sum(
+            int(metrics.counter_value(name) or 0) for name in metrics.counter_names() if _launches(name)
+        )

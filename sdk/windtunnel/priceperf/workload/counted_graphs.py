@@ -1,0 +1,70 @@
+"""What a counters.json holds of the graphs that were compiled; `counters` has the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated
+
+from .strict_reader import Limits, Shown
+
+MOST_GRAPHS = 1_000_000
+"""Assumption: a job that compiles one a second does so for 11 days."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reason:
+    """Why a graph was new."""
+
+    kind: Shown[str] = "?"
+    detail: Shown[str] = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LedgerEntry:
+    """One entry of the ledger. ``cached``: it came from the Neuron compile cache; None: nobody looked."""
+
+    graph: Shown[str] = "?"
+    runs: Shown[int] = 0
+    reason: Shown[Reason | None] = None
+    source: Shown[str] = "?"
+    compile_seconds: Shown[float] = 0.0
+    flops: Mapping[str, float] = field(default_factory=dict)
+    bytes_accessed: Shown[float | None] = None
+    input_bytes: Shown[float | None] = None
+    output_bytes: Shown[float | None] = None
+    temp_bytes: Shown[float | None] = None
+    instructions: Shown[int | None] = None
+    cached: Shown[bool | None] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class LargestGraph:
+    """The graph with the most arithmetic. ``fp32_products``: the dtype in which the device runs those of fp32."""
+
+    flops: Shown[float | None] = None
+    input_bytes: Shown[float | None] = None
+    temp_bytes: Shown[float | None] = None
+    fp32_products: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Uncut:
+    """A graph as trn1 compiles it, where no collective cuts it. ``cached``: all pieces came from the cache."""
+
+    flops: float
+    cached: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Graphs:
+    """What was compiled. ``ledger``: the longest compilations first; ``uncut``: most FLOPs first. None: not listed."""
+
+    count: Annotated[int, Limits(0, MOST_GRAPHS)]
+    compile_seconds: Shown[float | None] = None
+    largest: Shown[LargestGraph | None] = None
+    cached: int | None = None
+    ledger: Shown[tuple[LedgerEntry, ...] | None] = None
+    ledger_left_out: Shown[int] = 0
+    uncut: tuple[Uncut, ...] | None = None
+    uncut_left_out: Annotated[int, Limits(0, MOST_GRAPHS)] = 0

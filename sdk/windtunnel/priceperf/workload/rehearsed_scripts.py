@@ -1,0 +1,103 @@
+"""Plain scripts that the project rehearsed on simulated cores and measured on a GPU: what counts alone are off by.
+
+`rehearsed.json` beside the calibrations has what one core counted (tests/benchmarks/gpu_transfer.py makes it),
+`measured.csv` and `measured_others.csv` have the runs. Only the fit and its tests read them.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import NamedTuple
+
+from ..calibration.left_out import kind_of_run
+from ..calibration.published_rows import measured, measured_others, text_of
+from ..calibration.scripts import Judged, Script, judge, speed_and_width, width_around
+from ..instances import InstanceType
+from ..model.engines import Constants
+from ..model.host_tracing import HOST_SPEED
+from ..model.precision import GPU_PRECISIONS
+from .cluster import Cluster, Run
+from .workload import CountedWorkload
+
+
+class Measured(NamedTuple):
+    """One run on one GPU of that instance. ``batch``: its samples; ``dtype``: in which fp32 products ran."""
+
+    name: str
+    instance: InstanceType
+    batch: float
+    dtype: str
+    step_s: float
+
+
+@cache
+def rehearsals() -> Mapping[str, CountedWorkload]:
+    """By model."""
+    found = json.loads(text_of("rehearsed.json"))
+    return {model: CountedWorkload.from_counters(counters) for model, counters in found.items()}
+
+
+def runs(model: str) -> Iterator[Measured]:
+    """With `scaled_dot_product_attention`, as what was rehearsed has it."""
+    for row in measured():
+        if f", {model} s" in row.config and row.training.attention == "flash":
+            yield Measured(
+                row.config, row.instance, row.training.microbatch, row.training.matmul_dtype, row.step_s
+            )
+    for other in measured_others():
+        if other.model == model:
+            batch = float(other.batch)
+            step_s = batch / float(other.samples_per_second)
+            yield Measured(other.config, other.instance, batch, other.matmul_dtype, step_s)
+
+
+def compared(constants: Mapping[str, Constants], *, transformers: bool = True) -> dict[str, list[Script]]:
+    """By kind, each run of each model that is a transformer, or is none. ``constants``: by calibration."""
+    found: defaultdict[str, list[Script]] = defaultdict(list)
+    for model, job in rehearsals().items():
+        for run in runs(model) if job.is_transformer is transformers else ():
+            key = run.instance.calibration or ""
+            found[kind_of_run(key, 1)].append(_script(model, job, run, constants[key]))
+    return dict(found)
+
+
+def _script(model: str, job: CountedWorkload, measured: Measured, constants: Constants) -> Script:
+    precision = next(one for one in GPU_PRECISIONS if one.ran_as("fp32") == measured.dtype)
+    run = Run(Cluster(measured.instance, 1), measured.instance.core_count * measured.batch, precision)
+    low, modelled, high = (
+        job.step_with(constants, run, host).total_s
+        for host in (HOST_SPEED.low, HOST_SPEED.value, HOST_SPEED.high)
+    )
+    host = math.log(high / modelled if measured.step_s > modelled else modelled / low)
+    return Script(model, measured.name, math.log(modelled / measured.step_s), host)
+
+
+def judged_others(constants: Mapping[str, Constants]) -> dict[str, list[Judged]]:
+    """By kind, the runs of models that are no transformers: each predicted at the speed of transformers, in an
+    interval that the other such models widen.
+    """
+    found = {}
+    for kind, known in compared(constants).items():
+        speed, width = speed_and_width(known)
+        its = compared(constants, transformers=False).get(kind, [])
+        found[kind] = [
+            judge(
+                run, speed, max(width, width_around(speed, (each for each in its if each.model != run.model)))
+            )
+            for run in its
+        ]
+    return found
+
+
+def widening(constants: Mapping[str, Constants]) -> float:
+    """Log width of what it adds to an interval that a model is no transformer: where that was measured, on GPUs."""
+    found = [0.0]
+    for kind, known in compared(constants).items():
+        speed, width = speed_and_width(known)
+        others = width_around(speed, compared(constants, transformers=False).get(kind, []))
+        found.append(math.sqrt(max(0.0, others**2 - width**2)))
+    return max(found)
