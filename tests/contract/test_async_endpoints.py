@@ -90,16 +90,21 @@ def test_an_answer_comes_later(asked: Asked) -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "words"),
-    [("status 500", rb"server error \(500\) from a.*it went wrong"), (None, rb"Could not find")],
+    ("body", "key", "words"),
+    [
+        ("status 500", "in", rb"server error \(500\) from a.*it went wrong"),
+        (None, "none", rb"Could not find"),
+        (None, "ü" * 600, rb"Could not find"),
+    ],
+    ids=["an error", "no such object", "longer than a key can be"],
 )
-def test_what_fails_says_why(asked: Asked, body: str | None, words: bytes) -> None:
+def test_what_fails_says_why(asked: Asked, body: str | None, key: str, words: bytes) -> None:
     """In an object below S3FailurePath; the endpoint goes on."""
     asked.asynchronous()
     accepted = (
         asked.question(body)
         if body
-        else asked.runtime.invoke_endpoint_async(EndpointName="e", InputLocation=f"s3://{BUCKET}/none")
+        else asked.runtime.invoke_endpoint_async(EndpointName="e", InputLocation=f"s3://{BUCKET}/{key}")
     )
     assert re.search(words, wait_for(lambda: asked.stored(accepted["FailureLocation"])))
     assert asked.stored(accepted["OutputLocation"]) is None
@@ -129,6 +134,26 @@ def test_an_answer_waits_for_room_on_the_disk(asked: Asked, monkeypatch: pytest.
     assert wait_for(lambda: asked.stored(answered["OutputLocation"])) == b"hello"
     assert b"it went wrong" in wait_for(lambda: asked.stored(failed["FailureLocation"]))
     wait_for(lambda: asked.waiting() == 0)
+
+
+def test_an_error_that_nobody_foresaw_loses_no_question(
+    asked: Asked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is asked again, by this server too."""
+    objects, failed = asked.backend.application.objects, threading.Event()
+    path = objects.path
+
+    def fails_once(bucket: str, key: str) -> Path:
+        if key == "in" and not failed.is_set():
+            failed.set()
+            raise RuntimeError("nobody foresaw it")
+        return path(bucket, key)
+
+    asked.asynchronous()
+    monkeypatch.setattr(objects, "path", fails_once)
+    accepted = asked.question("hello")
+    assert wait_for(lambda: asked.stored(accepted["OutputLocation"]), 20) == b"hello"
+    assert failed.is_set()
 
 
 def test_one_that_waits_for_too_long(asked: Asked) -> None:
@@ -205,6 +230,9 @@ def test_what_is_refused(asked: Asked) -> None:
     for members in ({"Filename": "mine"}, {"S3OutputPathExtension": "x"}, {"Body": b"hello"}):
         with pytest.raises(ClientError, match=rf"ValidationError.*{next(iter(members))}"):
             asked.question("hello", **members)
+    for location in ("s3:///in", f"s3://{BUCKET}", f"s3://{BUCKET}/", "https://models/in"):
+        with pytest.raises(ClientError, match=r"ValidationError.*must name an object"):
+            asked.runtime.invoke_endpoint_async(EndpointName="e", InputLocation=location)
     with pytest.raises(ClientError, match="is asynchronous: ask it with InvokeEndpointAsync"):
         asked.ask()
     asked.endpoint("plain")

@@ -12,6 +12,7 @@ from starlette.responses import Response
 from windtunnel_local.api.errors import ApiError
 from windtunnel_local.service.ground.errors import ServiceError
 from windtunnel_local.service.ground.hosting import Invocation
+from windtunnel_local.service.ground.uris import parse_s3
 from windtunnel_local.service.hosting.hosting import HostingService
 
 _OURS = "x-amzn-sagemaker-"
@@ -41,7 +42,7 @@ def accepted(hosting: HostingService, endpoint: str, headers: Mapping[str, str],
             "Not supported here: Body; put the question into S3, and name the object in InputLocation."
         )
     location = _as_sent(headers.get(f"{_OURS}inputlocation", ""))
-    if not location.startswith("s3://") or not location[5:].partition("/")[2]:
+    if not _names_an_object(location):
         raise _invalid(f"InputLocation {location[:200]!r} must name an object: s3://bucket/key.")
     given = {name: headers[header] for header, name in _PASSED_ON.items() if header in headers}
     given.setdefault(_ID, str(uuid.uuid4()))
@@ -52,6 +53,14 @@ def accepted(hosting: HostingService, endpoint: str, headers: Mapping[str, str],
     except ServiceError as error:
         raise _invalid(str(error)) from None
     return _response(question)
+
+
+def _names_an_object(location: str) -> bool:
+    try:
+        _, key = parse_s3(location)
+    except ValueError:
+        return False
+    return bool(key)
 
 
 def _as_sent(value: str) -> str:

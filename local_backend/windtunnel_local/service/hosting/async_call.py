@@ -7,7 +7,7 @@ import time
 from contextlib import closing
 from typing import BinaryIO, cast
 
-from windtunnel_local.service.ground.errors import NoSuchBucket, NoSuchKey
+from windtunnel_local.service.ground.errors import ObjectError
 from windtunnel_local.service.ground.hosting import Invocation
 from windtunnel_local.service.ground.ports import ObjectStore
 from windtunnel_local.service.ground.uris import parse_s3
@@ -47,7 +47,7 @@ def ask(invocation: Invocation, variant: str, address: tuple[str, int], objects:
     bucket, key = parse_s3(invocation.input)
     try:
         found, path = objects.head(bucket, key), objects.path(bucket, key)
-    except (NoSuchBucket, NoSuchKey):
+    except ObjectError:  # also of a key that no object can have
         found = None
     if found is None:
         raise QuestionFailedError(f"Could not find the input at {invocation.input}.")

@@ -42,8 +42,8 @@ class AsyncQueue:
         self._changed = threading.Condition()
         self._leaving = threading.Event()
         self._found: list[Invocation] = []
-        self._without_room: list[Invocation] = []
-        """Whose answers could not be stored."""
+        self._put_back: list[Invocation] = []
+        """Whose answers could not be stored, or that met an error that nobody foresaw."""
         self._last = 0
         self._threads = 0
         self._idle = 0
@@ -81,14 +81,18 @@ class AsyncQueue:
                     self._answer(invocation)
             except (StoreUnavailable, OSError) as error:  # in most cases the disk is full
                 _log.warning("Endpoint %s waits: %s", self._endpoint, error)
-                if invocation is not None:
-                    with self._changed:
-                        self._without_room.append(invocation)
-                self._leaving.wait(self._ports.config.pace.retry_s)
+                self._put_off(invocation)
             except Exception as error:  # noqa: BLE001 - a thread that gave up would leave its questions unanswered
                 if not self._leaving.is_set():  # a store that is closed while leaving is no news
                     _log.error("Endpoint %s, a question", self._endpoint, exc_info=error)
-                self._leaving.wait(self._ports.config.pace.retry_s)
+                self._put_off(invocation)
+
+    def _put_off(self, invocation: Invocation | None) -> None:
+        """Have it asked again, after those that were not yet; its time runs on. Waits a little."""
+        if invocation is not None:
+            with self._changed:
+                self._put_back.append(invocation)
+        self._leaving.wait(self._ports.config.pace.retry_s)
 
     def _next(self) -> Invocation | None:
         with self._changed:
@@ -97,7 +101,7 @@ class AsyncQueue:
                 self._found = [invocation for _, invocation in page]
                 self._last = page[-1][0] if page else self._last
                 if not page:  # those not asked yet went first: what stops one answer need not stop another
-                    self._found, self._without_room = self._without_room, []
+                    self._found, self._put_back = self._put_back, []
             if self._found:
                 found = self._found.pop(0)
                 more = bool(self._found)
