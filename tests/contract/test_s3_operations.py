@@ -471,7 +471,7 @@ def test_an_error_names_the_condition_that_did_not_hold(s3: Any) -> None:
 
 
 def test_small_rules_of_s3(s3: Any) -> None:
-    """System tags are AWS's; parts have numbers from 1 to 10,000; a new storage class is a change."""
+    """System tags are AWS's; parts have numbers from 1 to 10,000; a storage class or an encryption is a change."""
     named = {"Bucket": "bucket", "Key": "k"}
     tags = {"TagSet": [{"Key": "aws:mine", "Value": "v"}]}
     s3.put_object(**named, Body=b"x")
@@ -482,6 +482,9 @@ def test_small_rules_of_s3(s3: Any) -> None:
         assert code == "InvalidArgument"
     assert code_of(s3.copy_object, **named, CopySource=named) == "InvalidRequest"
     s3.copy_object(**named, CopySource=named, StorageClass="STANDARD_IA")
+    copied = s3.copy_object(**named, CopySource=named, ServerSideEncryption="aws:kms")
+    assert copied["ServerSideEncryption"] == "aws:kms"
+    assert s3.head_object(**named)["ServerSideEncryption"] == "aws:kms"
     form = s3.generate_presigned_post("bucket", "posted")
     answer = fetch("POST", form["url"], b"")
     assert (answer[0], b"POST forms of S3" in answer[1]) == (403, True)

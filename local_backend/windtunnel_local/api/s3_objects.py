@@ -19,6 +19,8 @@ from windtunnel_local.objects.records import Guard
 from windtunnel_local.service.ground.errors import NoSuchKey
 
 _MAX_DELETES = 1000
+_CHANGES = {"x-amz-storage-class", "x-amz-server-side-encryption"}
+"""Headers that make a copy of an object to itself a change."""
 
 
 class ObjectOperations:
@@ -109,11 +111,11 @@ class ObjectOperations:
                 f"{MAX_BODY_BYTES}. Copy it in parts, by UploadPartCopy (boto3: client.copy).",
             )
         replace = _directive(call, "MetadataDirective")
-        if source == target and not (replace or "x-amz-storage-class" in call.headers):
+        if source == target and not (replace or _CHANGES & call.headers.keys()):
             raise ApiError(
                 "InvalidRequest",
-                "This copy request is illegal because it is trying to copy an object to itself without "
-                "changing its metadata or storage class: set MetadataDirective='REPLACE'.",
+                "This copy request is illegal because it is trying to copy an object to itself without changing its "
+                "metadata, storage class or encryption: set MetadataDirective='REPLACE'.",
             )
         kept = s3_checksums.of_object(found.metadata)
         if asked := call.headers.get("x-amz-checksum-algorithm"):
