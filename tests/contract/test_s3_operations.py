@@ -146,6 +146,19 @@ def test_an_upload_is_found_again_and_goes_on(s3: Any) -> None:
     assert len(s3.list_multipart_uploads(Bucket="bucket")["Uploads"]) == 3
 
 
+def test_uploads_that_are_aborted_page_by_page_all_end(s3: Any) -> None:
+    """Also those of one key: a page begins behind a marker that is no upload any more."""
+    for _ in range(5):
+        s3.create_multipart_upload(Bucket="bucket", Key="k")
+    pages = s3.get_paginator("list_multipart_uploads").paginate(
+        Bucket="bucket", PaginationConfig={"PageSize": 2}
+    )
+    for page in pages:
+        for upload in page["Uploads"]:
+            s3.abort_multipart_upload(Bucket="bucket", Key="k", UploadId=upload["UploadId"])
+    assert "Uploads" not in s3.list_multipart_uploads(Bucket="bucket")
+
+
 @pytest.mark.parametrize(
     ("algorithm", "kind"),
     [

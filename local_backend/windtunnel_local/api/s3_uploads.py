@@ -103,11 +103,19 @@ class UploadListings:
 
 
 def _behind(uploads: Sequence[Upload], key_marker: str, id_marker: str) -> Sequence[Upload]:
-    """Uploads behind the markers: of later keys, and with an id those of the same key behind that one."""
+    """Uploads behind the markers: of later keys, and with an id those of the same key behind that one.
+
+    That one may have ended since. Then all of its key come: rather twice than not at all.
+    """
     marked = next((at for at, upload in enumerate(uploads) if id_marker and upload.id == id_marker), None)
     if marked is not None:
         return uploads[marked + 1 :]
-    return [upload for upload in uploads if upload.key.encode() > key_marker.encode()]
+    after = key_marker.encode()
+    return [
+        upload
+        for upload in uploads
+        if upload.key.encode() > after or (id_marker and upload.key.encode() == after)
+    ]
 
 
 def _page(
