@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+import http.client
 import io
+import json
 import tarfile
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
-from botocore.exceptions import ClientError
+from botocore.auth import SigV4Auth
+from botocore.awsrequest import AWSRequest
+from botocore.credentials import Credentials
+from botocore.eventstream import EventStreamBuffer
+from botocore.exceptions import ClientError, EventStreamError
 
 from tests.contract.conftest import LOCAL_IMAGE, Backend, serving, wait_for
 from tests.fakes.model_server import serve
+from windtunnel_local.api import invocations
 from windtunnel_local.service.hosting import instance_run
 
 BUCKET = "models"
@@ -296,6 +305,29 @@ def test_an_answer_in_parts(deployed: Deployed) -> None:
     assert b"".join(parts) == b"0,1,2,3,4,"
     assert len(parts) > 1
     assert answer["InvokedProductionVariant"] == "AllTraffic"
+
+
+def test_an_answer_in_parts_that_takes_too_long(deployed: Deployed, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its end is told in words, and by AWS's code for it, which boto3 does not pass on."""
+    monkeypatch.setattr(invocations, "_STREAM_S", 1.0)
+    deployed.endpoint()
+    answer = deployed.runtime.invoke_endpoint_with_response_stream(EndpointName="e", Body=b"parts 400")
+    with pytest.raises(EventStreamError, match=r"ModelStreamError.*within 1 s"):
+        list(answer["Body"])
+
+    backend = deployed.backend
+    url = f"{backend.endpoint}/endpoints/e/invocations-response-stream"
+    request = AWSRequest("POST", url, data=b"parts 400")
+    key = Credentials(backend.credentials.access_key_id, backend.credentials.secret_access_key)
+    SigV4Auth(key, "sagemaker", "us-east-1").add_auth(request)
+    events = EventStreamBuffer()
+    with closing(http.client.HTTPConnection(urlsplit(url).netloc, timeout=60)) as connection:
+        connection.request("POST", urlsplit(url).path, request.body, dict(request.headers))
+        events.add_data(connection.getresponse().read())
+    *parts, last = events
+    assert b"".join(part.payload for part in parts).startswith(b"0,1,2,")
+    assert last.headers[":exception-type"] == "ModelStreamError"
+    assert json.loads(last.payload)["ErrorCode"] == "ModelInvocationTimeExceeded"
 
 
 def test_a_container_that_ends_is_replaced(deployed: Deployed) -> None:

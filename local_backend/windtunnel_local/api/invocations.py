@@ -288,9 +288,17 @@ async def _events(answer: Answer, kept: ExitStack) -> AsyncIterator[bytes]:
         try:
             while part := await answer.next_part():
                 yield _event({":message-type": "event", ":event-type": "PayloadPart"}, part)
-        except (OSError, asyncio.TimeoutError) as error:
-            document = json.dumps({"Message": str(error), "ErrorCode": "StreamBroken"}).encode()
-            yield _event({":message-type": "exception", ":exception-type": "ModelStreamError"}, document)
+        except asyncio.TimeoutError:  # first: newer Pythons have it among the OSErrors
+            yield _stream_error(
+                "ModelInvocationTimeExceeded", f"The answer was not whole within {_STREAM_S:g} s."
+            )
+        except OSError as error:
+            yield _stream_error("StreamBroken", str(error))
+
+
+def _stream_error(code: str, message: str) -> bytes:
+    document = json.dumps({"Message": message, "ErrorCode": code}).encode()
+    return _event({":message-type": "exception", ":exception-type": "ModelStreamError"}, document)
 
 
 def _event(headers: Mapping[str, str], payload: bytes) -> bytes:
