@@ -11,6 +11,9 @@ from typing import IO, Any, Protocol
 
 from windtunnel.errors import WindtunnelError
 
+_UNREADABLE = (ValueError, EOFError, RecursionError, csv.Error)
+"""What json, csv and numpy raise for bytes that are nothing to them."""
+
 
 class AnyDeserializer(Protocol):
     """What a `Predictor` needs of one: ours, SDK v2's, or your own."""
@@ -46,7 +49,7 @@ class Deserializer(ABC):
             body = stream.read()
         try:
             return self._read(body, content_type.partition(";")[0].strip())
-        except ValueError as error:
+        except _UNREADABLE as error:
             raise WindtunnelError(
                 f"{type(self).__name__}: an answer of {content_type!r} with {len(body)} bytes cannot be read: {error}. "
                 f"It begins with {body[:80]!r}. Use another deserializer, or correct the model's output_fn."
@@ -54,7 +57,7 @@ class Deserializer(ABC):
 
     @abstractmethod
     def _read(self, body: bytes, kind: str) -> Any:
-        """What the bytes are; a ValueError says why they are nothing."""
+        """What the bytes are; one of `_UNREADABLE` says why they are nothing."""
 
 
 class BytesDeserializer(Deserializer):
@@ -114,5 +117,10 @@ class NumpyDeserializer(Deserializer):
         if kind == "application/json":
             return np.array(json.loads(body), dtype=self.dtype)
         if kind in ("application/x-npy", "application/x-npz"):
-            return np.load(io.BytesIO(body), allow_pickle=self.allow_pickle)
+            from zipfile import BadZipFile
+
+            try:
+                return np.load(io.BytesIO(body), allow_pickle=self.allow_pickle)
+            except BadZipFile as error:
+                raise ValueError(str(error)) from error
         raise ValueError("only application/x-npy, application/x-npz, application/json and text/csv are read")

@@ -100,6 +100,10 @@ def _pickled() -> bytes:
         (JSONDeserializer(), b"<html>busy</html>", "application/json"),
         (NumpyDeserializer(), b"x", "text/html"),
         (NumpyDeserializer(), _pickled(), "application/x-npy"),
+        (NumpyDeserializer(), b"", "application/x-npy"),
+        (NumpyDeserializer(), b"PK\x03\x04cut off", "application/x-npz"),
+        (JSONDeserializer(), b"[" * 100_000, "application/json"),
+        (CSVDeserializer(), b"x" * 200_000, "text/csv"),
         (StringDeserializer(), b"\xff", "text/plain"),
     ],
 )
