@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from datetime import datetime
 
 import pytest
@@ -58,6 +59,22 @@ def test_days_are_whole_days_of_this_machine() -> None:
     assert isinstance(last, int)
     assert isinstance(first, int)
     assert last - first == 24 * 3600 * 1_000_000
+
+
+@pytest.mark.skipif(not hasattr(time, "tzset"), reason="the zone of a process is Unix's")
+@pytest.mark.parametrize(("day", "hours"), [("2026-03-29", 23), ("2026-10-25", 25)])
+def test_a_day_on_which_clocks_change_is_whole(monkeypatch: pytest.MonkeyPatch, day: str, hours: int) -> None:
+    """From midnight to midnight, by the clock on the wall."""
+    monkeypatch.setenv("TZ", "CET-1CEST,M3.5.0,M10.5.0/3")
+    time.tzset()
+    try:
+        (_, _, (first,)), (_, _, (last,)) = conditions(since=day, until=day)
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+    assert isinstance(last, int)
+    assert isinstance(first, int)
+    assert last - first == hours * 3600 * 1_000_000
 
 
 @pytest.mark.parametrize(

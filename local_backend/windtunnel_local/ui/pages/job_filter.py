@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from datetime import datetime, timedelta
+from datetime import date, datetime, time, timedelta
 from typing import Literal, get_args
 from urllib.parse import urlencode
 
@@ -112,9 +112,14 @@ def _among(field: str, value: str, valid: Mapping[str, object] | tuple[str, ...]
 
 
 def _day(field: str, text: str, after: int = 0) -> int:
-    """A day's beginning in Unix microseconds, or that of one some days after it."""
+    """A day's beginning, or that of one some days after it: see `beginning_us`."""
     try:
-        day = datetime.strptime(text, "%Y-%m-%d").astimezone() + timedelta(days=after)
+        return beginning_us(datetime.strptime(text, "%Y-%m-%d").date() + timedelta(days=after))
     except (ValueError, OverflowError):
         raise ValidationFailed(f"{field} is a day, as 2026-07-31; given: {text[:100]!r}.") from None
-    return int(day.timestamp()) * 1_000_000
+
+
+def beginning_us(day: date) -> int:
+    """The first moment of a day of this machine, in Unix microseconds."""
+    # By the zone of that moment: on a day on which clocks change another one holds later.
+    return int(datetime.combine(day, time.min).astimezone().timestamp()) * 1_000_000

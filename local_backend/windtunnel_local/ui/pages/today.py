@@ -12,7 +12,7 @@ from starlette.routing import Route
 from windtunnel_local.service.ground.search_query import Condition, Group, SearchQuery
 from windtunnel_local.ui.costs import Cost
 from windtunnel_local.ui.pages.by_cost import newest_first
-from windtunnel_local.ui.pages.job_filter import CREATED
+from windtunnel_local.ui.pages.job_filter import CREATED, beginning_us
 from windtunnel_local.ui.site import Site
 
 _PATIENCE_S = 3.0
@@ -45,6 +45,6 @@ def routes(site: Site) -> list[Route]:
 
 def _created_today(site: Site) -> SearchQuery:
     """All jobs created since this machine's midnight."""
-    midnight = site.backend.clock.now().astimezone().replace(hour=0, minute=0, second=0, microsecond=0)
-    begun = Condition(CREATED, "GreaterThanOrEqualTo", (int(midnight.timestamp()) * 1_000_000,))
+    today = site.backend.clock.now().astimezone().date()
+    begun = Condition(CREATED, "GreaterThanOrEqualTo", (beginning_us(today),))
     return SearchQuery(Group("And", (begun,)), CREATED)
