@@ -236,6 +236,45 @@ def test_search_covers_lines_that_are_not_shown(backend: Backend, look: Look, sc
     expect(page.locator("#log-lines .l").last).to_have_text("more 3999")
 
 
+def test_a_search_takes_the_place_of_one_under_way(backend: Backend, look: Look, script: Script) -> None:
+    """What the first one finds, in a long log perhaps seconds later, is not put among the lines of the second."""
+    create(backend)
+    until(backend, "Training")
+    script.print("a needle", "some hay")
+    wait_for(lambda: printed(backend) == 2)
+    page = look("/ui/jobs/job")
+    held: list[Route] = []
+    page.route("**/log?*&q=needle*", lambda route: held.append(route))
+    page.get_by_label("Lines that contain").fill("needle")
+    page.keyboard.press("Enter")
+    while not held:
+        page.wait_for_timeout(20)
+    page.get_by_label("Lines that contain").fill("hay")
+    page.keyboard.press("Enter")
+    matches = page.locator("#log-matches li button")
+    expect(matches).to_have_count(1)
+    with page.expect_response("**/log?*&q=needle*"):
+        held[0].continue_()
+    page.wait_for_timeout(200)
+    expect(matches).to_have_count(1)
+    expect(matches).to_contain_text("some hay")
+
+
+def test_lines_found_come_once(backend: Backend, look: Look, script: Script) -> None:
+    """Also to whoever is impatient with the button for more of them."""
+    create(backend)
+    until(backend, "Training")
+    script.print(*(f"hay {number}" for number in range(250)))
+    wait_for(lambda: printed(backend) == 250)
+    page = look("/ui/jobs/job")
+    page.get_by_label("Lines that contain").fill("hay")
+    page.keyboard.press("Enter")
+    page.get_by_role("button", name="Search on").dblclick()
+    expect(page.get_by_text("250 lines have it.")).to_be_visible()
+    page.wait_for_timeout(500)
+    expect(page.locator("#log-matches li button")).to_have_count(250)
+
+
 def test_a_click_outlives_a_dropped_request_and_one_under_way(
     backend: Backend, look: Look, script: Script, watch: Watch
 ) -> None:

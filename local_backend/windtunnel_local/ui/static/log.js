@@ -27,6 +27,7 @@ class LogView {
     this.waiting = 0; // lines that came and are not shown
     this.queue = [];
     this.busy = null; // the request under way
+    this.searches = 0; // an answer is of no use once the reader has asked again
     for (const row of this.box.children) adopt(row);
     this.box.addEventListener("scroll", () => this.scrolled(), { passive: true });
     this.pauseButton.addEventListener("click", () => this.pause(!this.paused));
@@ -248,6 +249,7 @@ class LogView {
     event.preventDefault();
     if (event.submitter?.name === "error") return this.firstError();
     const text = this.form.elements.q.value;
+    this.searches += 1;
     this.matches.hidden = !text;
     this.matches.replaceChildren();
     return text ? this.more(text, "") : undefined;
@@ -261,7 +263,9 @@ class LogView {
   }
 
   async more(text, token) {
+    const search = ++this.searches;
     const page = await this.fetched(`q=${encodeURIComponent(text)}&token=${encodeURIComponent(token)}`).catch(() => null);
+    if (search !== this.searches) return undefined;
     if (!page) return say("The backend does not answer.");
     const list = this.matches.querySelector("ol") || document.createElement("ol");
     for (const [at, number, time, line] of page.lines) {
