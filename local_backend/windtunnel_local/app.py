@@ -28,6 +28,7 @@ from windtunnel_local.service.ground.config import ServiceConfig
 from windtunnel_local.service.ground.containers import Forward
 from windtunnel_local.service.ground.ports import Clock, Ports, Runner
 from windtunnel_local.service.hosting.hosting import HostingService
+from windtunnel_local.service.hosting.records import Records
 from windtunnel_local.service.observed.cloudwatch_metrics import MetricsService
 from windtunnel_local.service.observed.logs import LogsService
 from windtunnel_local.service.service import Service
@@ -139,10 +140,11 @@ def build(
     config = _config(settings, credentials, kind, port)
     secret = credentials.secret_access_key
     ports = Ports(store, runner, objects, clock, config, sts.keys_of_jobs(secret))
+    records = Records(store, clock, config)
     service = Service(
         TrainingJobService(ports),
-        HostingService(ports),
-        TransformJobService(ports),
+        HostingService(ports, records),
+        TransformJobService(ports, records),
         LogsService(store, config),
         MetricsService(store),
         objects,

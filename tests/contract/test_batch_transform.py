@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from botocore.exceptions import ClientError
 
 from tests.contract.conftest import Backend, serving, wait_for
 from tests.contract.test_endpoints import Deployed
+from windtunnel_local.service.ground.hosting import Resource
 
 BUCKET = "data"
 GROUP = "/aws/sagemaker/TransformJobs"
@@ -451,3 +453,26 @@ def test_10_000_records_through_kills(tmp_path: Path) -> None:
         for name, lines in files.items():
             stored = again.s3.get_object(Bucket=BUCKET, Key=f"in/out/{name}.out")["Body"].read().decode()
             assert stored.splitlines() == lines, name
+
+
+def test_tags_that_come_as_a_job_ends(batch: Batch, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither takes the other's place in the record: the job has ended, and has its tags."""
+    store, ending, tagged = batch.backend.application.store, threading.Event(), threading.Event()
+    update = store.update_resource
+
+    def slowly(resource: Resource) -> None:
+        if resource.kind == "transform-job" and resource.status == "Completed" and not ending.is_set():
+            ending.set()
+            tagged.wait(1)
+        update(resource)
+
+    monkeypatch.setattr(store, "update_resource", slowly)
+    batch.put(a="hello")
+    arn = batch.create()
+    assert ending.wait(60)
+    batch.sagemaker.add_tags(ResourceArn=arn, Tags=[{"Key": "k", "Value": "v"}])
+    tagged.set()
+    assert batch.end()["TransformJobStatus"] == "Completed"
+    wait_for(lambda: not batch.backend.runner.jobs())
+    assert batch.sagemaker.describe_transform_job(TransformJobName="j")["TransformJobStatus"] == "Completed"
+    assert batch.sagemaker.list_tags(ResourceArn=arn)["Tags"] == [{"Key": "k", "Value": "v"}]

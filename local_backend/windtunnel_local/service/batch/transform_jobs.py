@@ -25,11 +25,11 @@ _KIND: Literal["transform-job"] = "transform-job"
 class TransformJobService:
     """Safe from several threads. No call waits for a container."""
 
-    def __init__(self, ports: Ports) -> None:
-        """Nothing runs until `resume` or `create`."""
+    def __init__(self, ports: Ports, records: Records) -> None:
+        """Nothing runs until `resume` or `create`. ``records``: the same that `HostingService` has."""
         self._ports = ports
-        self._records = Records(ports.store, ports.clock, ports.config)
-        self._runs = RecordThreads(lambda name: TransformRun(name, ports, self._records))
+        self._records = records
+        self._runs = RecordThreads(lambda name: TransformRun(name, ports, records))
 
     # --- the server's life ---
 

@@ -44,10 +44,10 @@ _LISTS: Mapping[Kind, str] = {
 class HostingService:
     """Safe from several threads. No call waits for a container."""
 
-    def __init__(self, ports: Ports) -> None:
-        """Nothing runs until `resume` or `create_endpoint`."""
+    def __init__(self, ports: Ports, records: Records) -> None:
+        """Nothing runs until `resume` or `create_endpoint`. ``records``: of transform jobs, too, for their tags."""
         self._ports = ports
-        self._records = Records(ports.store, ports.clock, ports.config)
+        self._records = records
         self.meter = Meter(ports)
         self._runs = RecordThreads(lambda name: EndpointRun(name, ports, self._records, self.meter))
 

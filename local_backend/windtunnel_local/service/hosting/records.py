@@ -28,7 +28,7 @@ _SERVING: Sequence[Kind] = ("endpoint", "transform-job")
 
 
 class Records:
-    """All resources: one change at a time. Safe from several threads."""
+    """All resources: one change at a time. Safe from several threads. There is one of a store: it has the lock."""
 
     def __init__(self, store: Store, clock: Clock, config: ServiceConfig) -> None:
         """``config``: gives the account and region of ARNs."""
