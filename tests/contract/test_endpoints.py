@@ -24,6 +24,7 @@ from botocore.exceptions import ClientError, EventStreamError
 from tests.contract.conftest import LOCAL_IMAGE, Backend, serving, wait_for
 from tests.fakes.model_server import serve
 from windtunnel_local.api import invocations
+from windtunnel_local.service.ground.hosting import Kind
 from windtunnel_local.service.hosting import instance_run
 
 BUCKET = "models"
@@ -295,6 +296,33 @@ def test_a_name_can_be_taken_at_once(deployed: Deployed) -> None:
 
         wait_for(taken)
         deployed.reaches("e", "InService")
+
+
+def test_a_name_that_is_deleted_twice_is_free(deployed: Deployed, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever takes it keeps it, also where the second call came as the first one's work ended."""
+    deployed.endpoint()
+    application = deployed.backend.application
+    again, taken = threading.Event(), threading.Event()
+    calls: list[str] = []
+    delete = application.store.delete_resource
+
+    def deleted_twice(kind: Kind, name: str) -> bool:
+        calls.append(name)
+        if len(calls) == 1:
+            application.endpoints.delete_endpoint(name)
+            again.wait(1)
+        else:
+            again.set()
+            taken.wait(20)
+        return delete(kind, name)
+
+    monkeypatch.setattr(application.store, "delete_resource", deleted_twice)
+    deployed.sagemaker.delete_endpoint(EndpointName="e")
+    wait_for(lambda: not deployed.sagemaker.list_endpoints()["Endpoints"])
+    deployed.sagemaker.create_endpoint(EndpointName="e", EndpointConfigName="e")
+    taken.set()
+    deployed.reaches("e", "InService")
+    assert deployed.ask() == b"hello"
 
 
 def test_an_answer_in_parts(deployed: Deployed) -> None:
